@@ -4,12 +4,12 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
 // Mechanisms lists the mechanisms that a market can name.
-func Mechanisms() []messages.Name { return market.Mechanisms() }
+func Mechanisms() []messages.Name { return registry.Names(nil) }
 
 // checkMarkets reports what is wrong with the first of a site's markets that is wrong,
 // and which market that is.
@@ -25,9 +25,9 @@ func checkMarkets(markets []messages.Market) (int, error) {
 // CheckMarket reports what is wrong with one of a site's markets, as joined errors.
 func CheckMarket(markets []messages.Market, i int) error {
 	m := &markets[i]
-	found := []error{m.Validate()}
-	if found[0] == nil {
-		_, err := market.NewMechanism(*m)
+	found := []error{registry.Check(m), m.Validate()}
+	if errors.Join(found...) == nil {
+		_, err := registry.Make(*m)
 		found = append(found, err)
 	}
 	for k := range markets[:i] {
@@ -42,7 +42,7 @@ func CheckMarket(markets []messages.Market, i int) error {
 // apart refuses two markets that allocate the same slots, where one of them
 // promises slots.
 func apart(m, o *messages.Market) error {
-	if !market.MannerOf(m).Directs && !market.MannerOf(o).Directs {
+	if !registry.Of(m).Directs && !registry.Of(o).Directs {
 		return nil
 	}
 	if len(m.Nodes) > 0 && len(o.Nodes) > 0 && !slices.ContainsFunc(m.Nodes, func(n messages.Name) bool { return slices.Contains(o.Nodes, n) }) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/federation"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -119,8 +120,8 @@ func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.Jo
 	if err := o.intake.rules.Complete(spec); err != nil {
 		return nil, err
 	}
-	if o.intake.Find(spec.Market).Mechanism == messages.ContractMenu {
-		return o.contracts(ctx, owner, spec)
+	if m := o.intake.Find(spec.Market); registry.Of(m).Plans {
+		return o.contracts(ctx, owner, m.Mechanism, spec)
 	}
 	outlook, err := o.intake.outlook(owner, spec)
 	if err != nil {
@@ -131,10 +132,10 @@ func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.Jo
 }
 
 // contracts are the menu of a market that sells completion times.
-func (o *offers) contracts(ctx context.Context, owner messages.Name, spec *messages.JobSpec) (out []messages.Offer, err error) {
+func (o *offers) contracts(ctx context.Context, owner, mechanism messages.Name, spec *messages.JobSpec) (out []messages.Offer, err error) {
 	menu, err := o.intake.quoteTo(ctx, owner, spec)
 	for _, c := range menu.Contracts {
-		out = append(out, messages.Offer{Site: o.peers.site, Market: menu.Market, Mechanism: messages.ContractMenu, Completion: c.Completion,
+		out = append(out, messages.Offer{Site: o.peers.site, Market: menu.Market, Mechanism: mechanism, Completion: c.Completion,
 			Price: c.Price, Budget: c.Budget, Contract: c.ID, Basis: "a contract, which holds until " + menu.Expires.String()})
 	}
 	return out, err

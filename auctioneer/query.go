@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/listing"
 	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -185,7 +186,7 @@ func (l *queries) detail(ctx context.Context, find finding) (reply messages.JobD
 // keeps says whether the market of a job keeps its outputs and logs still.
 func (l *leader) keeps(j *book.Job) bool {
 	m := l.Find(j.Spec.Market)
-	return m != nil && m.Keeps() && !j.State.Final()
+	return m != nil && registry.Of(m).Keeps && !j.State.Final()
 }
 
 // kept tells a node whether the output of a job can be read; of a job that is not in the
@@ -263,7 +264,8 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 		reply.Version = d.Version + 1
 		for _, config := range d.Configs {
 			m := d.Market(config.Name).SeenBy(caller, l.operates(caller))
-			s := messages.MarketStatus{Market: config, Prices: m.Prices(), Term: l.term, Seq: d.Published(config.Name), Top: m.Top(l.Clock(), mostTop)}
+			t := registry.Of(&config)
+			s := messages.MarketStatus{Market: config, Bid: t.Bid, Raises: t.Raises.Names(), Reserves: t.Reserves, Prices: m.Prices(), Term: l.term, Seq: d.Published(config.Name), Top: m.Top(l.Clock(), mostTop)}
 			s.Running = m.Started()
 			s.Waiting = m.Jobs() - s.Running
 			s.Next = m.Next()

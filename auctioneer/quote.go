@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
-	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -32,7 +32,7 @@ func (l *submissions) quote(ctx context.Context, account messages.Name, r messag
 	if err := l.rules.Complete(&r.Spec); err != nil {
 		return reply, err
 	}
-	if m := l.Find(r.Spec.Market); market.MannerOf(m).Plans {
+	if m := l.Find(r.Spec.Market); registry.Of(m).Plans {
 		if err := intake.Heeds(&r.Spec, m, l.Markets); err != nil {
 			return reply, err
 		}
@@ -59,7 +59,7 @@ func (l *submissions) quoteTo(ctx context.Context, account messages.Name, spec *
 	reply = messages.QuoteReply{Quote: fmt.Sprintf("q%d", id), Market: kept.Market, Expires: kept.Expires}
 	for i, c := range q.Contracts {
 		reply.Contracts = append(reply.Contracts, messages.QuotedContract{
-			ID: fmt.Sprintf("q%d-%d", id, i+1), Completion: c.Completion, Price: c.Price, Budget: max(contract.Most(&c, m.LateOnly), 1),
+			ID: fmt.Sprintf("q%d-%d", id, i+1), Completion: c.Completion, Price: c.Price, Budget: q.Most[i],
 			Promised: c.Promised, Declared: i == q.Declared, Free: i == q.Free,
 		})
 	}
@@ -87,7 +87,7 @@ func (l *submissions) menu(ctx context.Context, m *messages.Market, account mess
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		if market.MannerOf(m).Plans {
+		if registry.Of(m).Plans {
 			seen = l.runtimes(ctx, account, spec)
 		}
 	}()

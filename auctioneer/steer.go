@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -85,7 +85,7 @@ func (l steering) cancelTasks(ctx context.Context, caller messages.Name, r messa
 	switch m := l.Find(j.Spec.Market); {
 	case r.Stage == nil && len(j.Stages) > 1:
 		return reply, messages.Errorf(messages.Invalid, "stage: job %d has %d stages; say which stage has the tasks", j.ID, len(j.Stages))
-	case m != nil && !market.MannerOf(m).Raises.Budget:
+	case m != nil && !registry.Of(m).Raises.Budget:
 		return reply, messages.Errorf(messages.Conflict, "tasks: bids in %s markets, such as %s, are for all tasks of a job; cancel the whole job", m.Mechanism, m.Name)
 	}
 	n, err := propose[int](ctx, l.Auctioneer, &book.Command{CancelTasks: c})

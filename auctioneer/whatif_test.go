@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 )
@@ -91,8 +92,8 @@ func TestWhatIfWithALargerBudget(t *testing.T) {
 // one other account bids, only operators are told.
 func TestWhatIfOfEachMechanism(t *testing.T) {
 	markets := sealedMarkets()
-	if all := append(slices.Collect(maps.Keys(markets)), messages.Karma); len(all) != len(market.Mechanisms()) {
-		t.Fatalf("%d of %d mechanisms are asked", len(all), len(market.Mechanisms()))
+	if all := append(slices.Collect(maps.Keys(markets)), messages.Karma); len(all) != len(registry.Names(nil)) {
+		t.Fatalf("%d of %d mechanisms are asked", len(all), len(registry.Names(nil)))
 	}
 	pivot := spot(func(m *messages.Market) { m.Price = messages.PricePivot })
 	sentences := map[messages.Name]string{messages.Karma: "no bid decides in a karma market", messages.FIFO: "no bid decides", messages.FairShare: "no bid decides", messages.Backfill: "no bid decides",

@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/spelling"
 )
@@ -185,7 +186,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		if !j.Active() {
 			reply.Message = epilogue(b, j)
 			reply.Change = remedy(j)
-			if m := l.Find(market); !j.State.Final() && m != nil && m.Mechanism == messages.DeadlineBid && j.Spec.Deadline > b.Now() {
+			if m := l.Find(market); !j.State.Final() && m != nil && registry.Of(m).AtDeadline && j.Spec.Deadline > b.Now() {
 				notice = fmt.Sprintf("the price is known at the deadline, %v", j.Spec.Deadline)
 				if l.keeps(j) {
 					notice += "; outputs and logs can be read then"

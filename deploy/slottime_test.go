@@ -73,7 +73,7 @@ func (r *rack) serve(q *state.Request) {
 	if q.Register != nil {
 		r.apply(book.Command{Register: &book.Register{Node: "n", Session: q.Register.Session, Slots: q.Register.Slots}})
 		r.after(r.trip(), func() {
-			markets := []messages.Market{{Name: "main", Classes: []messages.Name{"cpu"}}}
+			markets := []messages.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}}
 			r.agent.Registered(r.now, q.ID, &messages.RegisterReply{Lease: messages.Duration(8 * time.Second), Markets: markets, Term: 1})
 			v := &messages.Vector{Market: "main", Term: 1, Seq: 1, Classes: []messages.ClassVector{{Class: "cpu", Pending: 1 << 30, Idle: 1}}}
 			for id := range messages.JobID(len(r.takes)) {

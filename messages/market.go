@@ -135,9 +135,6 @@ type Market struct {
 	Closed bool `json:"closed,omitempty"`
 }
 
-// Keeps says whether a market keeps outputs and logs of a job until the job is settled.
-func (m *Market) Keeps() bool { return m.Mechanism == DeadlineBid && m.HandOver != HandOverEnd }
-
 // QueuedType is what a job of a batch queue may declare.
 type QueuedType struct {
 	Value  Credits  `json:"value,omitempty"`  // worth of completion
@@ -164,10 +161,10 @@ func (m *Market) ReservePrice() Credits {
 	return *m.Reserve
 }
 
-// Validate reports what is wrong with a market in itself, as joined errors: the message
-// of each begins with the field.
+// Validate reports what is wrong with a market in itself, whatever its mechanism uses, as
+// joined errors: the message of each begins with the field.
 func (m *Market) Validate() error {
-	return errors.Join(m.validateNames(), m.validateUnits(), m.validateUse(), m.validateNumbers(), m.validateWords(), m.validateCycle(), m.validateBeliefs())
+	return errors.Join(m.validateNames(), m.validateUnits(), m.validateNumbers(), m.validateWords(), m.validateCycle(), m.validateBeliefs())
 }
 
 func (m *Market) validateNames() error {
@@ -198,53 +195,6 @@ func distinct(field string, names []Name, check func(path, name string) error) e
 		seen[name] = true
 	}
 	return nil
-}
-
-// preempting are the mechanisms that take slots from running jobs.
-var preempting = []Name{HighestBid, DeadlineBid}
-
-// validateUse refuses a parameter of other mechanisms, which would be lost
-// without a word.
-func (m *Market) validateUse() error {
-	var found []error
-	for _, f := range [...]struct {
-		field string
-		set   bool
-		users []Name
-	}{
-		{"alpha", m.Alpha != nil, []Name{Proportional, Karma}},
-		{"reserve", m.Reserve != nil, []Name{HighestBid, FIFO, FairShare, Backfill, Karma}},
-		{"algorithm", m.Algorithm != "", []Name{HighestBid}},
-		{"price", m.Price != "", []Name{HighestBid}},
-		{"capped", m.Capped, []Name{HighestBid}},
-		{"horizon", m.Horizon != 0, []Name{HighestBid}},
-		{"preemption", m.Preemption != "", preempting},
-		{"settle", m.Settle != "", []Name{Proportional, DeadlineBid, ContractMenu}},
-		{"lambda", m.Lambda != nil, []Name{DeadlineBid}},
-		{"slot", m.Slot != 0, []Name{DeadlineBid, Karma}},
-		{"scale", m.Scale != 0, []Name{DeadlineBid}},
-		{"mode", m.Mode != "", []Name{Backfill, BatchQueue, Reservation}},
-		{"draws", m.Draws != 0, []Name{BatchQueue}},
-		{"cycle", m.Cycle != 0, []Name{Reservation}},
-		{"granule", m.Granule != 0, []Name{Reservation}},
-		{"orders", m.Orders != 0, []Name{Reservation}},
-		{"half_life", m.HalfLife != 0, []Name{FairShare}},
-		{"gang_timeout", m.GangTimeout != 0, []Name{BatchQueue, Reservation, Backfill}},
-		{"quote", m.Quote != 0, []Name{ContractMenu}},
-		{"replicas", m.Replicas != 0, []Name{ContractMenu}},
-		{"late_only", m.LateOnly, []Name{ContractMenu}},
-		{"prior", len(m.Prior) > 0, []Name{ContractMenu}},
-		{"prior_jobs", len(m.PriorJobs) > 0, []Name{BatchQueue}},
-		{"weights", len(m.Weights) > 0, []Name{FairShare}},
-		{"pricing", m.Pricing != "", []Name{BatchQueue}},
-		{"hand_over", m.HandOver != "", []Name{DeadlineBid}},
-		{"default_rate", m.DefaultRate != 0, []Name{HighestBid}},
-	} {
-		if f.set && !slices.Contains(f.users, m.Mechanism) {
-			found = append(found, Errorf(Invalid, "%s: markets of mechanism %s do not use this field, which is for %s; leave it out", f.field, m.Mechanism, strings.Join(f.users, ", ")))
-		}
-	}
-	return errors.Join(found...)
 }
 
 func (m *Market) validateNumbers() error {
@@ -295,10 +245,6 @@ func (m *Market) validateNumbers() error {
 	return errors.Join(found...)
 }
 
-// modes are those of a mechanism that has some.
-var modes = map[Name][]string{Backfill: {"easy", "conservative"}, BatchQueue: {"priority", "full"},
-	Reservation: {"search", ModeFixed}}
-
 func (m *Market) validateWords() error {
 	var found []error
 	for _, f := range [...]struct {
@@ -309,7 +255,6 @@ func (m *Market) validateWords() error {
 		{"price", m.Price, []string{"first", "kth", PricePivot}},
 		{"preemption", m.Preemption, []string{PreemptSuspend, PreemptRequeue, PreemptCancel}},
 		{"settle", m.Settle, []string{SettleOnCompletion}},
-		{"mode", m.Mode, modes[m.Mechanism]},
 		{"pricing", m.Pricing, []string{"externality", "pivot"}},
 		{"hand_over", m.HandOver, []string{HandOverDeadline, HandOverEnd}},
 	} {
@@ -320,7 +265,7 @@ func (m *Market) validateWords() error {
 	if m.Pricing == "pivot" && (m.Mode != "" || m.Draws != 0 || len(m.PriorJobs) > 0) {
 		found = append(found, Errorf(Invalid, "pricing: pivot goes by no belief; leave mode, draws and prior_jobs out"))
 	}
-	if m.Preemption != "" && m.Mechanism == HighestBid && m.Algorithm != "" && m.Algorithm != "HB" {
+	if m.Preemption != "" && m.Algorithm != "" && m.Algorithm != "HB" {
 		found = append(found, Errorf(Invalid, "preemption: algorithm %s takes no slot from a running job; leave it out, or use HB", m.Algorithm))
 	}
 	return errors.Join(append(found, m.validatePivot())...)
@@ -331,7 +276,7 @@ func (m *Market) validatePivot() error {
 	switch {
 	case m.Price != PricePivot && m.Horizon != 0:
 		return Errorf(Invalid, "horizon: only price %s uses this field; leave it out", PricePivot)
-	case m.Price != PricePivot || m.Mechanism != HighestBid:
+	case m.Price != PricePivot:
 		return nil
 	case m.Algorithm != "" && m.Algorithm != "HB":
 		return Errorf(Invalid, "price: %s is of algorithm HB, not of %s", PricePivot, m.Algorithm)
@@ -354,8 +299,6 @@ func (m *Market) validateCycle() error {
 	cycle = cmp.Or(cycle, Duration(24*time.Hour))
 	granule = cmp.Or(granule, Duration(15*time.Minute))
 	switch {
-	case m.Mechanism != Reservation:
-		return nil
 	case granule < Duration(time.Millisecond):
 		return Errorf(Invalid, "granule: %v must be at least a millisecond", granule)
 	case cycle < granule || cycle%granule != 0:

@@ -31,14 +31,23 @@ const MaxAhead = 64
 // MaxSuspended bounds how many suspended tasks a node can keep.
 const MaxSuspended = 1 << 20
 
+// NodeMarket is a market as the agents of its nodes know it.
+type NodeMarket struct {
+	Name    Name   `json:"name"`
+	Classes []Name `json:"classes"`
+	// Ordered: tasks run as the mechanism orders. Otherwise weights are shares of slot time, and
+	// tasks may be granted ahead.
+	Ordered bool `json:"ordered,omitempty"`
+}
+
 // RegisterReply admits the node.
 type RegisterReply struct {
 	// Lease is how long the agent may run tasks after its last answered
 	// exchange; it must exchange well within it.
-	Lease   Duration  `json:"lease"`
-	Markets []Market  `json:"markets"`
-	Stop    []Attempt `json:"stop"` // attempts in hand that are no longer valid
-	Term    uint64    `json:"term"`
+	Lease   Duration     `json:"lease"`
+	Markets []NodeMarket `json:"markets"`
+	Stop    []Attempt    `json:"stop"` // attempts in hand that are no longer valid
+	Term    uint64       `json:"term"`
 }
 
 // Exchange is an agent's one request to the leader: it reports finished
@@ -144,7 +153,7 @@ type ExchangeReply struct {
 	Version   uint64    `json:"version,omitempty"`
 	// Markets are the markets that the node serves now, if they changed since it
 	// registered; nil: as before. A market without classes is none.
-	Markets []Market `json:"markets,omitempty"`
+	Markets []NodeMarket `json:"markets,omitempty"`
 }
 
 // Grant is a claimed task.
@@ -228,9 +237,9 @@ type Directive struct {
 	Term uint64    `json:"term"`
 	Stop []Attempt `json:"stop"`
 	// As in [ExchangeReply].
-	Suspended []Attempt `json:"held,omitempty"`
-	Version   uint64    `json:"version,omitempty"`
-	Markets   []Market  `json:"markets,omitempty"`
+	Suspended []Attempt    `json:"held,omitempty"`
+	Version   uint64       `json:"version,omitempty"`
+	Markets   []NodeMarket `json:"markets,omitempty"`
 }
 
 // Vector is a market's allocation as agents need it: for each class, the

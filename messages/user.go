@@ -485,13 +485,18 @@ type MarketsReply struct {
 // MarketStatus is a market at this moment, as whoever asks may see it: an operator
 // whole, a user with the own jobs and what the mechanism tells of others.
 type MarketStatus struct {
-	Market  Market       `json:"market"`
-	Prices  []ClassPrice `json:"prices"`
-	Waiting int          `json:"waiting"` // jobs
-	Running int          `json:"running"`
-	Term    uint64       `json:"term"`
-	Seq     uint64       `json:"seq"`
-	Top     []JobShare   `json:"top"` // at most 20, largest budget first where budgets are told
+	Market Market `json:"market"`
+	// Bid are the fields of a bid that the market reads, as a job spells them; Raises are
+	// those that may be raised later.
+	Bid      []string     `json:"bid,omitempty"`
+	Raises   []string     `json:"raises,omitempty"`
+	Reserves bool         `json:"reserves,omitempty"` // it sells reservations, of which it has a timetable
+	Prices   []ClassPrice `json:"prices"`
+	Waiting  int          `json:"waiting"` // jobs
+	Running  int          `json:"running"`
+	Term     uint64       `json:"term"`
+	Seq      uint64       `json:"seq"`
+	Top      []JobShare   `json:"top"` // at most 20, largest budget first where budgets are told
 	// Next are the jobs that would get the next slot of each class that comes
 	// free, at most one for each class that anybody waits for; where prices are by time,
 	// Tariffs says what a slot-second costs.

@@ -133,7 +133,7 @@ func (l *leader) register(_ context.Context, node messages.Name, r messages.Regi
 	l.note()
 	return messages.RegisterReply{
 		Lease: l.lease, Term: l.term, Stop: stop,
-		Markets: []messages.Market{{Name: "main", Classes: []messages.Name{"cpu"}}},
+		Markets: []messages.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}},
 	}, nil
 }
 

@@ -245,7 +245,7 @@ func (d *Desk) Inform(node messages.Name, slots []messages.ClassSlots, reply *me
 	}
 	d.nodes.informed[node] = reply.Seq
 	if reply.Markets = d.serving(node, slots); reply.Markets == nil {
-		reply.Markets = []messages.Market{{}} // without a class: on the wire an empty list is none, which changes nothing
+		reply.Markets = []messages.NodeMarket{{}} // without a class: on the wire an empty list is none, which changes nothing
 	}
 }
 

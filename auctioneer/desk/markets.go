@@ -7,6 +7,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/spelling"
 )
@@ -78,11 +80,11 @@ func (m *Markets) Missing(field string, name messages.Name) error {
 	return messages.Errorf(messages.NotFound, "%sthere is no market %q; the site has %s", field, name, spelling.List(names))
 }
 
-// Running names the markets of some mechanisms; "": there are none.
-func (m *Markets) Running(mechanisms []messages.Name) string {
+// Running names the markets of whose mechanism something is true; "": there are none.
+func (m *Markets) Running(is func(*mechanism.Traits) bool) string {
 	var names []string
 	for i := range m.Configs {
-		if slices.Contains(mechanisms, m.Configs[i].Mechanism) {
+		if t := registry.Of(&m.Configs[i]); is(&t) {
 			names = append(names, m.Configs[i].Name+" ("+m.Configs[i].Mechanism+")")
 		}
 	}
@@ -90,11 +92,10 @@ func (m *Markets) Running(mechanisms []messages.Name) string {
 }
 
 // serving are the markets that allocate slots of a node.
-func (m *Markets) serving(node messages.Name, slots []messages.ClassSlots) (out []messages.Market) {
+func (m *Markets) serving(node messages.Name, slots []messages.ClassSlots) (out []messages.NodeMarket) {
 	for _, config := range m.Configs {
 		if Serves(&config, node) && slices.ContainsFunc(slots, func(s messages.ClassSlots) bool { return slices.Contains(config.Classes, s.Class) }) {
-			config.Nodes = nil // which may be many, and of which an agent has no use
-			out = append(out, config)
+			out = append(out, messages.NodeMarket{Name: config.Name, Classes: config.Classes, Ordered: !registry.Of(&config).Shares})
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -48,7 +49,7 @@ func (a *Arrival) Timely(now messages.Time, m *messages.Market, spec *messages.J
 		return messages.Errorf(messages.Expired, "authorisation: ends at %v, too soon for a job", a.Until)
 	case spec.Length > 0 && now.Add(spec.Length) > by:
 		return messages.Errorf(messages.Invalid, "length: %v; a job of another site must end by %v, before the end of its authorisation", spec.Length, by)
-	case m.Mechanism == messages.DeadlineBid && spec.Deadline > by:
+	case registry.Of(m).AtDeadline && spec.Deadline > by:
 		return messages.Errorf(messages.Invalid, "deadline: the job would be charged at %v; a job of another site must end by %v, before the end of its authorisation", spec.Deadline, by)
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -122,29 +124,21 @@ func (s *Outlook) queue(spec *messages.JobSpec) string {
 // price is what the job would cost by the market's rule at what it charges now,
 // and what that is.
 func (s *Outlook) price(spec *messages.JobSpec) (messages.Credits, string) {
-	switch s.Market.Mechanism {
-	case messages.Proportional:
-		if s.Market.Settle == messages.SettleOnCompletion {
-			return spec.Budget, "the price is the budget, on completion"
+	switch t := registry.Of(s.Market); t.Owes {
+	case mechanism.ForTime:
+		cost, known := s.slotCost(spec)
+		switch {
+		case !known:
+			return spec.Budget, "the price is at most the budget, because the run time is not known"
+		case slices.ContainsFunc(s.Tariffs, func(t messages.SlotTariff) bool { return t.Sealed }):
+			return cost, "the price is the time of its slots at its own bid, because present prices are sealed"
 		}
-		return spec.Budget, "the price is at most the budget, and depends on the competition for its slots"
-	case messages.HighestBid, messages.FIFO, messages.FairShare, messages.Backfill, messages.Karma:
-		if cost, known := s.slotCost(spec); known {
-			if slices.ContainsFunc(s.Tariffs, func(t messages.SlotTariff) bool { return t.Sealed }) {
-				return cost, "the price is the time of its slots at its own bid, because present prices are sealed"
-			}
-			if s.Market.Price == messages.PricePivot {
-				return cost, "the price is the time of its slots at the reserve, and the waiting that its bid spares it at the bids of others, which is known afterwards"
-			}
-			return cost, "the price is the time of its slots at present prices"
-		}
-		return spec.Budget, "the price is at most the budget, because the run time is not known"
-	case messages.DeadlineBid:
-		return least(spec.Budget, spec.Value), "the price is at most the value: the critical value is known at the deadline"
-	case messages.Reservation:
-		return least(spec.Budget, spec.Value), "the price is at most the bid, and is known when the cycle is sold"
+		return cost, t.Rule
+	case mechanism.UpToValue:
+		return least(spec.Budget, spec.Value), t.Rule
+	default:
+		return spec.Budget, t.Rule
 	}
-	return spec.Budget, "the price is at most the budget"
 }
 
 // least is the smaller of two bounds, of which 0 is none.

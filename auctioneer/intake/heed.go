@@ -7,51 +7,41 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
 // bidFields are the fields of a bid that some mechanisms read and others ignore. Every
 // mechanism reads the budget, and estimates and offers of every market read the length.
 var bidFields = []struct {
-	name    string
-	given   func(*messages.JobSpec) bool
-	readers []messages.Name
+	name  string
+	given func(*messages.JobSpec) bool
 }{
-	{"rate", func(s *messages.JobSpec) bool { return s.Rate != 0 }, []messages.Name{messages.HighestBid}},
-	{"value", func(s *messages.JobSpec) bool { return s.Value != 0 }, []messages.Name{messages.DeadlineBid, messages.BatchQueue, messages.Reservation}},
-	{"delay", func(s *messages.JobSpec) bool { return s.Delay != 0 }, []messages.Name{messages.BatchQueue}},
-	{"deadline", func(s *messages.JobSpec) bool { return s.Deadline != 0 }, []messages.Name{messages.DeadlineBid, messages.Reservation}},
-	{"valuation", func(s *messages.JobSpec) bool { return s.Valuation != nil }, []messages.Name{messages.ContractMenu}},
-	{"contract", func(s *messages.JobSpec) bool { return s.Contract != "" }, []messages.Name{messages.ContractMenu}},
-	{"utility", func(s *messages.JobSpec) bool { return s.Utility != nil }, []messages.Name{messages.Proportional}},
+	{"rate", func(s *messages.JobSpec) bool { return s.Rate != 0 }},
+	{"value", func(s *messages.JobSpec) bool { return s.Value != 0 }},
+	{"delay", func(s *messages.JobSpec) bool { return s.Delay != 0 }},
+	{"deadline", func(s *messages.JobSpec) bool { return s.Deadline != 0 }},
+	{"valuation", func(s *messages.JobSpec) bool { return s.Valuation != nil }},
+	{"contract", func(s *messages.JobSpec) bool { return s.Contract != "" }},
+	{"utility", func(s *messages.JobSpec) bool { return s.Utility != nil }},
 }
-
-// needLength are the mechanisms whose bids must have a length.
-var needLength = []messages.Name{messages.DeadlineBid, messages.BatchQueue, messages.Reservation}
 
 // Heeds refuses a job that bids with what its market ignores: a user who bids so takes
 // the market for another. A job that may go to any site is not asked, since its value
 // chooses the site.
 func Heeds(spec *messages.JobSpec, m *messages.Market, markets *desk.Markets) error {
-	wants := []string{"budget"}
-	if slices.Contains(needLength, m.Mechanism) {
-		wants = append(wants, "length")
-	}
+	traits := registry.Of(m)
 	for _, f := range bidFields {
-		if slices.Contains(f.readers, m.Mechanism) {
-			wants = append(wants, f.name)
-		}
-	}
-	for _, f := range bidFields {
-		if !f.given(spec) || slices.Contains(f.readers, m.Mechanism) {
+		if !f.given(spec) || traits.Reads(f.name) {
 			continue
 		}
 		advice := fmt.Sprintf("leave %s out", f.name)
-		if others := markets.Running(f.readers); others != "" {
+		if others := markets.Running(func(t *mechanism.Traits) bool { return t.Reads(f.name) }); others != "" {
 			advice += ", or submit to " + others
 		}
 		return messages.Errorf(messages.Invalid, "%s: market %s (%s) does not use this field: a bid there has %s; %s",
-			f.name, m.Name, m.Mechanism, strings.Join(wants, ", "), advice)
+			f.name, m.Name, m.Mechanism, strings.Join(traits.Bid, ", "), advice)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/intake"
-	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -207,7 +207,7 @@ func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 		messages.Reservation: "value deadline", messages.ContractMenu: "valuation contract", messages.FIFO: "", messages.FairShare: "", messages.Backfill: "", messages.Karma: "",
 	}
 	site := rules().Markets
-	for _, mechanism := range market.Mechanisms() {
+	for _, mechanism := range registry.Names(nil) {
 		known, ok := reads[mechanism]
 		if !ok {
 			t.Errorf("what does %s read?", mechanism)

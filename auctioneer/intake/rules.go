@@ -8,7 +8,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
-	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/spelling"
 )
@@ -107,7 +108,7 @@ func (r *Rules) Complete(spec *messages.JobSpec) error {
 			s.OnFailure = messages.GoOn
 		}
 		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
-		if market.MannerOf(m).Spans { // its slots go to others then
+		if registry.Of(m).Spans { // its slots go to others then
 			s.TimeLimit = least(s.TimeLimit, spec.Length)
 		}
 		if !slices.Contains(m.Classes, s.Class) {
@@ -152,8 +153,9 @@ func checkLimits(spec *messages.JobSpec, m *messages.Market) error {
 		return messages.Errorf(messages.TooLarge, "stages: market %s takes jobs of at most %d tasks, not of %d", m.Name, m.MaxTasks, n)
 	}
 	for i := range spec.Stages {
-		if spec.Stages[i].Gang && !market.MannerOf(m).Gangs {
-			return messages.Errorf(messages.Invalid, "stages[%d].gang: market %s starts tasks one by one and cannot keep a gang together; use a market of batch-queue, reservation or backfill", i, m.Name)
+		if spec.Stages[i].Gang && !registry.Of(m).Gangs {
+			return messages.Errorf(messages.Invalid, "stages[%d].gang: market %s starts tasks one by one and cannot keep a gang together; use a market of %s", i, m.Name,
+				spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Gangs })))
 		}
 	}
 	return nil

@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
 // MayHold refuses to put a job on hold on which the prices of others depend.
 func (r *Rules) MayHold(j *book.Job) error {
-	if m := r.Find(j.Spec.Market); j.Active() && j.Parked == nil && m != nil && market.MannerOf(m).Stays {
+	if m := r.Find(j.Spec.Market); j.Active() && j.Parked == nil && m != nil && registry.Of(m).Stays {
 		return messages.Errorf(messages.Conflict,
 			"job %d cannot be put on hold: it competes in market %s, and the prices of other jobs depend on it; cancel the job, or submit a new job on hold", j.ID, m.Name)
 	}
@@ -41,7 +41,7 @@ func (r *Rules) mayChange(j *book.Job, q *messages.ChangeRequest) error {
 	if m == nil {
 		return messages.Errorf(messages.Conflict, "market %s of job %d is closed", j.Spec.Market, j.ID)
 	}
-	raises := market.MannerOf(m).Raises
+	raises := registry.Of(m).Raises
 	switch {
 	case q.Budget != 0 && q.Budget != j.Spec.Budget && !raises.Budget:
 		return messages.Errorf(messages.Conflict, "budget: bids in %s markets, such as %s, cannot change; cancel the job and submit it again", m.Mechanism, m.Name)

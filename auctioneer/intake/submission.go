@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -99,8 +100,9 @@ func (s *Submission) Secured(results []messages.TransferResult) error {
 // AsksUtility says whether the estimator is to be asked what the job is worth, and
 // how.
 func (s *Submission) AsksUtility() (r messages.UtilityRequest, asks bool) {
+	t := registry.Of(s.Market)
 	return messages.UtilityRequest{Account: s.Account, Name: s.Spec.Name, Market: s.Spec.Market, Classes: classes(s.Spec)},
-		s.Spec.Utility == nil && s.Market.Mechanism == messages.Proportional
+		s.Spec.Utility == nil && t.Reads("utility")
 }
 
 // Assume fills in the utility function that the user left out: the estimator's if it

@@ -13,7 +13,7 @@ import (
 // TestAUsedUpBudgetIsNothing: what is left of a budget that other jobs were paid from
 // is what the mechanism sees, also if that is nothing.
 func TestAUsedUpBudgetIsNothing(t *testing.T) {
-	m := New(Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
+	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
 	j := &book.Job{ID: 1, Held: 100, Spec: &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{{Name: "s", Class: "cpu"}}}, Stages: make([]book.Stage, 1)}
 	for _, c := range []struct{ paid, left messages.Credits }{{0, 100}, {30, 70}, {100, 0}} {
 		j.Paid = c.paid
@@ -27,7 +27,7 @@ func TestAUsedUpBudgetIsNothing(t *testing.T) {
 // TestCrowdsWithoutSharesAreSampled: before the first allocation, more bidders than a
 // vector can carry are in it by chance, each alike.
 func TestCrowdsWithoutSharesAreSampled(t *testing.T) {
-	m := New(Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
+	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
 	const jobs = MostJobs + 476
 	for i := range jobs {
 		id := messages.JobID(i + 1)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
-	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -158,7 +158,7 @@ func tariffs(m *Market) []book.Tariff {
 			out[k].OwnBid = true
 		case mechanism.AtLevel:
 			out[k].Price, out[k].Length = g.Rate, g.Length
-			out[k].Capped = m.Config.Capped || m.Config.Algorithm == string(highestbid.NPHB)
+			out[k].Capped = registry.Of(&m.Config).Capped
 		case mechanism.Contention:
 			out[k].Price, out[k].Contention = g.Rate, true
 		}

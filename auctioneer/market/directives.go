@@ -5,39 +5,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Manner is how a market deals with its mechanism.
-type Manner struct {
-	// Attentive: the mechanism is to decide whenever any number of the view has
-	// changed, not just who bids and how many slots there are.
-	Attentive bool
-	// Directs: tasks may be claimed only as its directives say.
-	Directs bool
-	// Commits: its word that a job starts, or does not run, is final, and what
-	// that costs is settled at once.
-	Commits bool
-	// Gangs: the mechanism keeps the tasks of a gang together.
-	Gangs bool
-	// Spans: a job has its slots for its declared length and no longer.
-	Spans bool
-	// Stays: what others owe depends on a job from when it bids until it ends, so that it
-	// cannot be put on hold meanwhile.
-	Stays bool
-	// Raises says which terms of a bid may be raised once it was taken; none may be lowered,
-	// and the others stay. Each mechanism's doc says why.
-	Raises Terms
-	// Plans: the mechanism plans with the likely run times of tasks.
-	Plans bool
-	// Order compares two jobs by who gets a slot first, where that never changes and the
-	// mechanism heeds [mechanism.Job].Stuck; nil: neither.
-	Order func(x, y *mechanism.Job) int
-}
-
-// Terms are terms of a bid.
-type Terms struct {
-	Budget bool
-	Rate   bool // as long as no task has been started
-}
-
 // Orders are what the last allocation said beside weights.
 type Orders struct {
 	Directives []mechanism.Directive
@@ -46,7 +13,7 @@ type Orders struct {
 
 // directives are what a mechanism ordered last, and what may be claimed by that.
 type directives struct {
-	manner  Manner
+	manner  mechanism.Manner
 	orders  Orders
 	named   []*entry // by directive: its job; nil: it is gone
 	scratch []*entry // of touched

@@ -5,45 +5,28 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
-)
-
-// Disclosure is what a market tells users of the jobs of others. An operator is told
-// everything, and everybody everything of the own jobs, slots and how many jobs there
-// are. The reasons stand with each mechanism.
-type Disclosure uint8
-
-// The disclosures. Where nothing is said, nothing is told.
-const (
-	// Secret: users see nothing else, because nobody needs the bids of others to bid
-	// well.
-	Secret Disclosure = iota
-	// Prices: also the price and how many tasks wait, but not while the bids of exactly
-	// one other account make them.
-	Prices
-	// Queue: also who waits and runs, with its tasks and shares, and who is next, as
-	// no bid decides these.
-	Queue
 )
 
 // Seen is a market as one account sees it.
 type Seen struct {
 	*Market
 	account messages.Name
-	tells   Disclosure
+	tells   mechanism.Disclosure
 	all     bool
 }
 
 // SeenBy is the market as an account sees it.
 func (m *Market) SeenBy(account messages.Name, operator bool) Seen {
-	return Seen{Market: m, account: account, tells: kinds[m.Config.Mechanism].tells, all: operator}
+	return Seen{Market: m, account: account, tells: registry.Of(&m.Config).Tells, all: operator}
 }
 
 // own says whether a job may be told about in full.
 func (s Seen) own(e *entry) bool { return s.all || e.job.Account == s.account }
 
 // listed says whether a job may be told about at all.
-func (s Seen) listed(e *entry) bool { return s.tells == Queue || s.own(e) }
+func (s Seen) listed(e *entry) bool { return s.tells == mechanism.Queue || s.own(e) }
 
 // Prices returns the price and the demand of each class.
 func (s Seen) Prices() []messages.ClassPrice {
@@ -71,21 +54,21 @@ func (s Seen) Prices() []messages.ClassPrice {
 // single other account. The waiting jobs make the price, or the running jobs where each
 // pays its own bid.
 func (s Seen) sealed(k int) bool {
-	if s.all || s.tells == Queue {
+	if s.all || s.tells == mechanism.Queue {
 		return false
 	}
 	waiting, running := s.others(k)
 	ownBid := k < len(s.orders.Tariffs) && s.orders.Tariffs[k].Basis == mechanism.OwnBid
-	return s.tells == Secret || waiting == 1 || ownBid && running == 1
+	return s.tells == mechanism.Secret || waiting == 1 || ownBid && running == 1
 }
 
 // Told reports whether everybody may be told the price and the demand of a class, whoever
 // asks: a stranger, and each account that bids there.
 func (m *Market) Told(k int) bool {
-	switch kinds[m.Config.Mechanism].tells {
-	case Queue:
+	switch registry.Of(&m.Config).Tells {
+	case mechanism.Queue:
 		return true
-	case Secret:
+	case mechanism.Secret:
 		return false
 	}
 	var waits, runs []messages.Name // up to three accounts
@@ -149,7 +132,7 @@ func suspended(e *entry, k int) int {
 // budgets are not told, the first that came.
 func (s Seen) Top(now messages.Time, limit int) []messages.JobShare {
 	listed := slices.DeleteFunc(slices.Clone(s.members()), func(e *entry) bool { return !s.listed(e) })
-	if s.all || s.tells != Queue {
+	if s.all || s.tells != mechanism.Queue {
 		slices.SortStableFunc(listed, func(a, b *entry) int { return cmp.Compare(b.job.Budget, a.job.Budget) })
 	}
 	out := []messages.JobShare{}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -173,7 +174,7 @@ func (s *stall) turn() {
 // end, are settled within their budgets, and the bank is asked for what they owe; a
 // market that a later leader opens over the book half-way goes on with the rest.
 func TestEveryMechanismTakesJobsToTheirEnd(t *testing.T) {
-	for _, name := range Mechanisms() {
+	for _, name := range registry.Names(nil) {
 		if name == messages.ContractMenu {
 			continue // its jobs come with a quote: TestQuotes
 		}
@@ -290,15 +291,15 @@ func TestMechanismsOfMarkets(t *testing.T) {
 			t.Errorf("%s: %v", m.Mechanism, err)
 		}
 	}
-	m, none := MannerOf(&messages.Market{Mechanism: messages.Reservation}), MannerOf(&messages.Market{Mechanism: "lottery"})
-	if !m.Commits || !m.Directs || !reflect.DeepEqual(none, Manner{}) {
+	m, none := registry.Of(&messages.Market{Mechanism: messages.Reservation}).Manner, registry.Of(&messages.Market{Mechanism: "lottery"}).Manner
+	if !m.Commits || !m.Directs || !reflect.DeepEqual(none, mechanism.Manner{}) {
 		t.Errorf("manners %+v, %+v", m, none)
 	}
 }
 
 // TestRunTimesAreAskedForAgain once those that are known are old.
 func TestRunTimesAreAskedForAgain(t *testing.T) {
-	m := New(Manner{Plans: true}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
+	m := New(mechanism.Manner{Plans: true}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
 	put(m, 1, 1, 30, 2, 0)
 	put(m, 1, 2, 30, 2, 0)
 	m.Allocate(1)

@@ -28,7 +28,7 @@ type Market struct {
 
 // New makes a market for a mechanism that is to be dealt with in some manner, empty and
 // without slots.
-func New(manner Manner, config messages.Market, mech mechanism.Mechanism) *Market {
+func New(manner mechanism.Manner, config messages.Market, mech mechanism.Mechanism) *Market {
 	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes), lots: map[uint32]*lot{}}
 	m.directives = directives{manner: manner, roster: &m.roster}
 	m.draws = newDraws(&m.roster)

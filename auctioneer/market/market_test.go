@@ -46,7 +46,7 @@ func (*byBudget) Explain(*mechanism.View, *mechanism.Job) mechanism.Explanation 
 }
 
 func newMarket() *Market {
-	m := New(Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
+	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
 	m.SetSlots(0, []int{10}, []int{10})
 	return m
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -82,7 +83,7 @@ func TestClaimsStayInTheirMarket(t *testing.T) {
 	b := book.New()
 	b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Spec: &messages.JobSpec{Market: "other", Budget: 1,
 		Stages: []messages.Stage{{Name: "s", Class: "cpu", Script: "true"}}}}})
-	m := New(Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
+	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
 	c := m.Resolve(b, &messages.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rand.New(rand.NewPCG(1, 1)))
 	if len(c.Jobs) != 0 {
 		t.Errorf("claims %v", c.Jobs)

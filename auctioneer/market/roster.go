@@ -175,7 +175,7 @@ func newRoster(classes []messages.Name) roster {
 }
 
 // add enters a job. Where the mechanism directs, its claims are bounded.
-func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, manner Manner) {
+func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, manner mechanism.Manner) {
 	classes := len(s.classes)
 	e := &entry{job: job, ledger: make([]account, classes), since: now, rest: nothing}
 	if manner.Directs {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
-	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -76,10 +75,12 @@ func (s *Settlement) Settle() *book.Settle {
 	if s.said {
 		return s.settle
 	}
-	if kept, known := contract.Kept(s.job, s.end); known {
-		s.settle.Promise = book.BrokenPromise
-		if kept {
+	if q, ok := s.market.mech.(mechanism.Quoter); ok {
+		switch kept, known := q.Kept(s.job, s.end); {
+		case kept:
 			s.settle.Promise = book.KeptPromise
+		case known:
+			s.settle.Promise = book.BrokenPromise
 		}
 	}
 	for _, p := range s.market.Settle(s.At, s.job, s.end) {

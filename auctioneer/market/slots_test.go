@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -14,7 +15,7 @@ const second = messages.Duration(1e9)
 // given back, again after a while should that be lost, and never once it is
 // complete.
 func TestGangsAreLateInTurn(t *testing.T) {
-	m := New(Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, GangTimeout: 5 * second}, new(byBudget))
+	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, GangTimeout: 5 * second}, new(byBudget))
 	spec := &messages.JobSpec{Stages: []messages.Stage{{Gang: true}, {}, {Gang: true}}}
 	var g Gangs
 	if g.Next() != 0 || g.Late(1e12) != nil {

@@ -109,7 +109,7 @@ func (lining) Next(int) messages.JobID { return 12345 }
 
 // TestAnUnknownJobIsNotNext: a mechanism may still have a job in line that has left its market.
 func TestAnUnknownJobIsNotNext(t *testing.T) {
-	m := New(Manner{Directs: true, Order: func(x, y *mechanism.Job) int { return 0 }}, messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, lining{})
+	m := New(mechanism.Manner{Directs: true, Order: func(x, y *mechanism.Job) int { return 0 }}, messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, lining{})
 	if _, ok := m.Succeed(book.New(), 0, nil, &messages.Claim{Class: "cpu", Slots: 1}); ok {
 		t.Error("a job that is not in the market is next")
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -21,17 +22,16 @@ type Fork struct {
 // Bids is the term of a bid by which a mechanism decides who gets how much, and which it
 // tells about; "": none, and why.
 func Bids(m *messages.Market) (term, why string) {
-	switch k := kinds[m.Mechanism]; {
-	case k.tells == Queue:
+	switch t := registry.Of(m); {
+	case t.Unasked != "":
+		return "", t.Unasked
+	case t.Tells == mechanism.Queue:
 		return "", "no bid decides in a " + m.Mechanism + " market, so that another bid would change nothing"
-	case k.tells == Secret:
+	case t.Tells == mechanism.Secret:
 		return "", "bids in a " + m.Mechanism + " market are sealed: what another bid would change would tell the bids of others; the best bid is what the job is worth to you"
-	case m.Price == messages.PricePivot:
-		return "", "at price " + messages.PricePivot + " a bid costs what it made others wait, which is known after the end of the job; the best bid is what the job is worth to you"
-	case m.Mechanism == messages.HighestBid:
-		return messages.TermRate, ""
+	default:
+		return t.Decides, ""
 	}
-	return messages.TermBudget, ""
 }
 
 // Fork copies the market as it is now, with a bid of a job that is more by some credits;
@@ -111,7 +111,7 @@ func (s Seen) hides(e *entry) bool {
 // would not take is an error.
 func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
 	m := f.market
-	if m.mech, err = NewMechanism(m.Config); err != nil {
+	if m.mech, err = registry.Make(m.Config); err != nil {
 		return out, err
 	}
 	e := m.number.get(f.job)

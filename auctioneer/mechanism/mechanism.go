@@ -275,11 +275,15 @@ type Quoter interface {
 	// same seed each time: else it could choose its draw. The same seed gives the
 	// same menu. The mechanism does not change.
 	Quote(view *View, bid *Bid, class []messages.Valuation, seed uint64) (*Quote, error)
+	// Kept reports whether a job that has ended completed as its contract promised; known: that
+	// can be told.
+	Kept(job *Job, end End) (kept, known bool)
 }
 
 // Quote is a menu.
 type Quote struct {
 	Contracts []messages.Contract // by completion
+	Most      []messages.Credits  // by contract: what it costs at most
 	// Declared is the contract that nobody of exactly the declared type likes less
 	// than another: to be taken where the bidder has no wish of its own.
 	Declared int

@@ -166,7 +166,7 @@ func (a *agent) tooLong() (r *state.Request) {
 // TestOtherMarketsGrantNothingAhead: the agent does not ask for it.
 func TestOtherMarketsGrantNothingAhead(t *testing.T) {
 	a, _ := ahead(t)
-	a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Markets: []messages.Market{{Name: "main", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}}})
+	a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Markets: []messages.NodeMarket{{Name: "main", Ordered: true, Classes: []messages.Name{"cpu"}}}})
 	a.take(change(1, 2, 1000, 0, messages.JobWeight{Job: 7, Weight: 2})) // gives back what is at hand
 	a.end(0, messages.Exited)
 	a.end(1, messages.Exited)

@@ -155,7 +155,7 @@ func (s *State) Adopt(a messages.Attempt, class messages.Name, held bool) bool {
 
 // serve replaces the markets by those that the node serves from now on, as the leader
 // says; nil changes nothing.
-func (s *State) serve(now messages.Time, named []messages.Market) {
+func (s *State) serve(now messages.Time, named []messages.NodeMarket) {
 	if named != nil && s.Joined() {
 		s.markets.set(now, named)
 	}

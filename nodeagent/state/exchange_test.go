@@ -57,7 +57,7 @@ func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
 		}
 		r := a.request()
 		none := grants(r, 0, 0)
-		none.Markets = []messages.Market{{Name: "main", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}}
+		none.Markets = []messages.NodeMarket{{Name: "main", Ordered: mechanism != messages.Proportional, Classes: []messages.Name{"cpu"}}}
 		a.Answered(a.now, r.ID, none)
 		if mechanism == messages.HighestBid {
 			r = a.request()
@@ -79,7 +79,7 @@ func TestAFreedSlotClaimsThoughIdleOnesTakeTheWork(t *testing.T) {
 		a.vector(1, 1, 1)
 		r := a.request()
 		one := grants(r, 0, 1)
-		one.Markets = []messages.Market{{Name: "main", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}}
+		one.Markets = []messages.NodeMarket{{Name: "main", Ordered: mechanism != messages.Proportional, Classes: []messages.Name{"cpu"}}}
 		a.Answered(a.now, r.ID, one)
 		a.act()
 		a.end(0, messages.Exited)
@@ -99,7 +99,7 @@ func TestEndsClaimTheirSlotsWhereTheMarketDirects(t *testing.T) {
 			a.vector(1, 3, 3)
 			r := a.request()
 			three := grants(r, 0, 3)
-			three.Markets = []messages.Market{{Name: "main", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}}
+			three.Markets = []messages.NodeMarket{{Name: "main", Ordered: mechanism != messages.Proportional, Classes: []messages.Name{"cpu"}}}
 			a.Answered(a.now, r.ID, three)
 			a.act()
 			a.take(whole(1, 2, 0, 0))
@@ -136,7 +136,7 @@ func TestAnAnswerWithoutATaskDoesNotHideWork(t *testing.T) {
 	a.vector(1, 1, 1)
 	r := a.request()
 	one := grants(r, 0, 1)
-	one.Markets = []messages.Market{{Name: "main", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}}
+	one.Markets = []messages.NodeMarket{{Name: "main", Ordered: true, Classes: []messages.Name{"cpu"}}}
 	a.Answered(a.now, r.ID, one)
 	a.act()
 	a.take(whole(1, 2, 0, 0))

@@ -199,7 +199,7 @@ func (l *leader) vector(nodes []*node) *messages.Vector {
 }
 
 func (l *leader) register(now messages.Time, name string, r *messages.RegisterRequest) *messages.RegisterReply {
-	reply := &messages.RegisterReply{Lease: lease, Markets: []messages.Market{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1}
+	reply := &messages.RegisterReply{Lease: lease, Markets: []messages.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1}
 	if s := l.nodes[name]; s != nil && s.number == r.Session {
 		return reply
 	}

@@ -82,7 +82,7 @@ func (a *agent) join() {
 		a.t.Fatalf("sent %+v, want a registration", r)
 	}
 	a.Registered(a.now, r.ID, &messages.RegisterReply{
-		Lease: lease, Markets: []messages.Market{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1,
+		Lease: lease, Markets: []messages.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1,
 	})
 	a.act()
 }

@@ -186,7 +186,7 @@ func TestAbilitiesAreToldWhileTasksRun(t *testing.T) {
 	if tells = a.sleep().Request; tells == nil || tells.Register == nil {
 		t.Fatalf("%+v", tells)
 	}
-	a.Registered(a.now, tells.ID, &messages.RegisterReply{Lease: lease, Markets: []messages.Market{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1})
+	a.Registered(a.now, tells.ID, &messages.RegisterReply{Lease: lease, Markets: []messages.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1})
 	tells = a.request()
 	if g := tells.Register; g == nil || !slices.Contains(g.Abilities, "three") {
 		t.Fatalf("%+v", tells)

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -28,7 +27,7 @@ type markets struct {
 var fetches = backoff.Backoff{First: 50 * time.Millisecond, Last: 2 * time.Second}
 
 // set replaces the markets by those that the leader named, and asks for their vectors.
-func (k *markets) set(now messages.Time, named []messages.Market) {
+func (k *markets) set(now messages.Time, named []messages.NodeMarket) {
 	old := *k
 	k.all, k.out.Markets = nil, []messages.Name{}
 	for _, n := range named {
@@ -42,7 +41,7 @@ func (k *markets) set(now messages.Time, named []messages.Market) {
 		for at := range m.classes {
 			m.classes[at].served = slices.Contains(n.Classes, k.slots[at].name)
 		}
-		m.ahead = cmp.Or(n.Mechanism, messages.Proportional) == messages.Proportional
+		m.ahead = !n.Ordered
 		for at := range m.classes {
 			m.classes[at].jobs.Plain = !m.ahead // of the others, the weights are not shares of slot time
 		}

@@ -137,7 +137,7 @@ func TestIdleWithoutWorkIsSilent(t *testing.T) {
 func TestMarketsAreFollowed(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	r := a.request()
-	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Markets: []messages.Market{
+	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Markets: []messages.NodeMarket{
 		{Name: "main", Classes: []messages.Name{"cpu"}}, {Name: "other", Classes: []messages.Name{"gpu"}},
 		{Name: "spot", Classes: []messages.Name{"gpu", "cpu"}}}})
 	if got := a.act().Markets; !slices.Equal(got, []messages.Name{"main", "spot"}) {
@@ -150,7 +150,7 @@ func TestMarketsShareAClass(t *testing.T) {
 	const slots = 10_000
 	a := newAgent(t, slots, 1)
 	r := a.request()
-	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Markets: []messages.Market{
+	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Markets: []messages.NodeMarket{
 		{Name: "main", Classes: []messages.Name{"cpu"}}, {Name: "spot", Classes: []messages.Name{"cpu"}}}})
 	spot := whole(1, 1, 30_000, 0, only(2))
 	spot.Market = "spot"
@@ -170,7 +170,7 @@ func TestMarketsShareAClass(t *testing.T) {
 func busy(t *testing.T, seed uint64) *agent {
 	a := newAgent(t, 1, seed)
 	a.join()
-	a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Markets: []messages.Market{{Name: "main", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}}})
+	a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Markets: []messages.NodeMarket{{Name: "main", Ordered: true, Classes: []messages.Name{"cpu"}}}})
 	a.vector(1, 1000, 1)
 	r := a.request()
 	a.Answered(a.now, r.ID, grants(r, 0, 1))

@@ -19,6 +19,17 @@ type Mechanism struct {
 	plan    profile.Profile
 }
 
+// Describe says what the mechanism is.
+func Describe(*messages.Market) mechanism.Traits {
+	t := posted.Traits(messages.Backfill, "first come, first served; a later job may go first if it delays no job that was promised a start", "mode", "gang_timeout")
+	t.Make = mechanism.Maker(func(m messages.Market) (*Mechanism, error) { return New(m), nil })
+	t.Solve = SolveDocument
+	t.Modes = []string{string(EASY), string(Conservative)}
+	t.Bid = append(t.Bid, "length")
+	t.Directs, t.Gangs = true, true
+	return t
+}
+
 // New makes the mechanism of a market that is valid, of the variant that its mode
 // names; EASY if it names none.
 func New(m messages.Market) *Mechanism {

@@ -22,6 +22,18 @@ type Mechanism struct {
 	solver Solver
 }
 
+// Describe says what the mechanism is.
+func Describe(*messages.Market) mechanism.Traits {
+	return mechanism.Traits{
+		Name: messages.ContractMenu, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
+		Who:        "jobs in an order that keeps the promised completion times",
+		Cost:       "a price from a menu, times the received value over the promised value",
+		Parameters: []string{"settle", "quote", "replicas", "late_only", "prior"}, Bid: []string{"budget", "length", "valuation", "contract"},
+		Manner: mechanism.Manner{Attentive: true, Plans: true, Stays: true},
+		Rule:   "the price is at most the budget",
+	}
+}
+
 // NewMechanism makes the mechanism of a market that is valid in itself.
 func NewMechanism(m messages.Market) (*Mechanism, error) {
 	if len(m.Classes) != 1 {

@@ -26,7 +26,7 @@ func due(job *mechanism.Job) messages.Time {
 // Kept reports whether a job that has ended completed as its contract promised. The time of
 // its tasks beyond what was planned makes nothing late. It is not known of a job that was ended
 // before, and had not completed.
-func Kept(job *mechanism.Job, end mechanism.End) (kept, known bool) {
+func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool) {
 	by := due(job)
 	if by == 0 {
 		return false, false

@@ -30,7 +30,7 @@ func TestKept(t *testing.T) {
 		"no contract":           {nil, mechanism.End{Completed: promised, Began: 1}, false, false},
 	} {
 		job := &mechanism.Job{Bid: &mechanism.Bid{Arrived: arrived, Length: 10e9, Contract: c.contract}}
-		if kept, known := Kept(job, c.end); kept != c.kept || known != c.known {
+		if kept, known := new(Mechanism).Kept(job, c.end); kept != c.kept || known != c.known {
 			t.Errorf("%s: kept %v, known %v; want %v, %v", name, kept, known, c.kept, c.known)
 		}
 	}

@@ -41,6 +41,7 @@ func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []mess
 	each, _ := planning(bid)
 	for i := range q.Contracts {
 		q.Contracts[i].Planned = messages.Duration(math.Ceil(each * 1e9))
+		q.Most = append(q.Most, max(1, Most(&q.Contracts[i], m.config.LateOnly)))
 	}
 	return q, nil
 }

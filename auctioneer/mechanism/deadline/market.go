@@ -17,6 +17,19 @@ type Mechanism struct {
 	memory  memory
 }
 
+// Describe says what the mechanism is.
+func Describe(m *messages.Market) mechanism.Traits {
+	return mechanism.Traits{
+		Name: messages.DeadlineBid, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
+		Who:        "jobs that can still meet their deadlines, by value and work done",
+		Cost:       "the smallest value that was enough, if the job had its time by its deadline; outputs and logs can be read then",
+		Parameters: []string{"preemption", "settle", "lambda", "slot", "scale", "hand_over"}, Bid: []string{"budget", "length", "value", "deadline"},
+		Manner: mechanism.Manner{Attentive: true, Directs: true, Stays: true},
+		Owes:   mechanism.UpToValue, Rule: "the price is at most the value: the critical value is known at the deadline",
+		AtDeadline: true, Keeps: m.HandOver != messages.HandOverEnd,
+	}
+}
+
 // NewMechanism makes the mechanism of a market that is valid in itself.
 func NewMechanism(m messages.Market) (*Mechanism, error) {
 	c, err := prepared(m)

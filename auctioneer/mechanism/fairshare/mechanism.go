@@ -40,6 +40,14 @@ func (u *account) part(job *mechanism.Job, j int) float64 {
 	return u.share[j] / u.waits[j] / u.names[job.Account][j]
 }
 
+// Describe says what the mechanism is.
+func Describe(*messages.Market) mechanism.Traits {
+	t := posted.Traits(messages.FairShare, "the account that used least, by its weight; past use fades", "half_life", "weights")
+	t.Make = mechanism.Maker(func(m messages.Market) (*Mechanism, error) { return New(m), nil })
+	t.Solve = SolveDocument
+	return t
+}
+
 // New makes the mechanism of a market that is valid. Without a half-life past use
 // counts half after a day.
 func New(m messages.Market) *Mechanism {

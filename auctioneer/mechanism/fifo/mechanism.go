@@ -9,6 +9,14 @@ import (
 // Mechanism runs a live market first come, first served.
 type Mechanism struct{ *posted.Desk }
 
+// Describe says what the mechanism is.
+func Describe(*messages.Market) mechanism.Traits {
+	t := posted.Traits(messages.FIFO, "first come, first served")
+	t.Make = mechanism.Maker(func(m messages.Market) (*Mechanism, error) { return New(m), nil })
+	t.Solve = SolveDocument
+	return t
+}
+
 // New makes the mechanism of a market that is valid.
 func New(m messages.Market) *Mechanism { return &Mechanism{posted.NewDesk(m)} }
 

@@ -20,6 +20,26 @@ type PivotMechanism struct {
 // DefaultHorizon is for how long waiting counts in prices where the market does not say.
 const DefaultHorizon = messages.Duration(24 * time.Hour)
 
+// Describe says what the mechanism is.
+func Describe(m *messages.Market) mechanism.Traits {
+	t := mechanism.Traits{
+		Name: messages.HighestBid, Make: NewMechanism, Solve: SolveDocument,
+		Who:        "the highest bids for a second on a slot; other jobs are suspended",
+		Cost:       "the highest bid that waits, or the job's own bid, for each second; with `price: pivot` the bids of the jobs that wait for this job, for the time of their waiting",
+		Parameters: []string{"reserve", "algorithm", "price", "capped", "horizon", "preemption", "default_rate"}, Bid: []string{"budget", "rate", "length"},
+		Manner: mechanism.Manner{Attentive: true, Directs: true, Order: Order, Raises: mechanism.Terms{Budget: true, Rate: true}},
+		Tells:  mechanism.Prices, Decides: messages.TermRate,
+		Owes: mechanism.ForTime, Rule: "the price is the time of its slots at present prices",
+		Capped: m.Capped || m.Algorithm == string(NPHB),
+	}
+	if m.Price == messages.PricePivot { // what others owe depends on a bid and its rate
+		t.Stays, t.Raises.Rate = true, false
+		t.Unasked = "at price " + messages.PricePivot + " a bid costs what it made others wait, which is known after the end of the job; the best bid is what the job is worth to you"
+		t.Rule = "the price is the time of its slots at the reserve, and the waiting that its bid spares it at the bids of others, which is known afterwards"
+	}
+	return t
+}
+
 // NewMechanism makes the mechanism of a market that is valid.
 func NewMechanism(m messages.Market) (mechanism.Mechanism, error) {
 	c, err := New(m)

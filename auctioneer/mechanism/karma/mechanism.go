@@ -16,6 +16,13 @@ type Mechanism struct {
 	changed bool      // karma changed since the notes were kept
 }
 
+// Describe says what the mechanism is.
+func Describe(*messages.Market) mechanism.Traits {
+	t := posted.Traits(messages.Karma, "accounts by karma, earned by giving up slots and spent by using more than an equal share; nobody can buy it", "alpha", "slot")
+	t.Make, t.Solve = mechanism.Maker(New), SolveDocument
+	return t
+}
+
 // New makes the mechanism of a market that is valid in itself.
 func New(m messages.Market) (*Mechanism, error) {
 	if m.Slot != 0 && m.Slot < messages.Duration(time.Second) {

@@ -21,6 +21,16 @@ type Desk struct {
 	weights [][]float64
 }
 
+// Traits are what the mechanisms with a posted price have in common.
+func Traits(name messages.Name, who string, parameters ...string) mechanism.Traits {
+	return mechanism.Traits{
+		Name: name, Who: who, Cost: "a posted price; a job ends when its budget is spent",
+		Parameters: append(parameters, "reserve"), Bid: []string{"budget"},
+		Manner: mechanism.Manner{Attentive: true, Raises: mechanism.Terms{Budget: true}}, Tells: mechanism.Queue,
+		Owes: mechanism.ForTime, Rule: "the price is the time of its slots at present prices",
+	}
+}
+
 // NewDesk makes the desk of a market that is valid.
 func NewDesk(m messages.Market) *Desk { return &Desk{Classes: m.Classes, price: m.ReservePrice()} }
 

@@ -72,6 +72,22 @@ func (s *seat) spends() []float64 { return s.numbers[len(s.parts) : 2*len(s.part
 // shares are by class, before Mechanism.scale.
 func (s *seat) shares() []float64 { return s.numbers[2*len(s.parts):] }
 
+// Describe says what the mechanism is.
+func Describe(m *messages.Market) mechanism.Traits {
+	t := mechanism.Traits{
+		Name: messages.Proportional, Make: mechanism.Maker(New), Solve: SolveDocument,
+		Who:        "each job has slots in proportion to its bid for a class",
+		Cost:       "the budget, for the part of its slot time in which other accounts competed for the slots, and less if it had less than its share; nothing on an idle site",
+		Parameters: []string{"alpha", "settle"}, Bid: []string{"budget", "utility"},
+		Manner: mechanism.Manner{Shares: true, Raises: mechanism.Terms{Budget: true}}, Tells: mechanism.Prices, Decides: messages.TermBudget,
+		Rule: "the price is at most the budget, and depends on the competition for its slots",
+	}
+	if m.Settle == messages.SettleOnCompletion {
+		t.Rule = "the price is the budget, on completion"
+	}
+	return t
+}
+
 // New makes the mechanism of a market.
 func New(m messages.Market) (*Mechanism, error) {
 	alpha, n := 0.5, len(m.Classes)

@@ -35,6 +35,17 @@ type round struct {
 	rivals int // bids in the auction
 }
 
+// Describe says what the mechanism is.
+func Describe(*messages.Market) mechanism.Traits {
+	return mechanism.Traits{
+		Name: messages.Reservation, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
+		Who: "the best timetable of the sealed bids of a cycle; gangs start together", Cost: "Vickrey prices",
+		Parameters: []string{"mode", "cycle", "granule", "orders", "gang_timeout"}, Modes: []string{"search", messages.ModeFixed}, Bid: []string{"budget", "length", "value", "deadline"},
+		Manner: mechanism.Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Spans: true},
+		Owes:   mechanism.UpToValue, Rule: "the price is at most the bid, and is known when the cycle is sold", Reserves: true,
+	}
+}
+
 // NewMechanism makes the mechanism of a market that is valid in itself.
 func NewMechanism(m messages.Market) (*Mechanism, error) {
 	if len(m.Classes) != 1 {

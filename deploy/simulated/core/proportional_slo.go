@@ -32,7 +32,7 @@ func runPool(p *Problem) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &pool{shares: newShares(p, 0x706f6f6c), market: market.New(market.Manner{}, config, mech)}
+	l := &pool{shares: newShares(p, 0x706f6f6c), market: market.New(mechanism.Manner{}, config, mech)}
 	l.publisher = market.NewPublisher(1, l.market)
 	if _, err := l.run(l.end, l.arrive, l.share); err != nil {
 		return nil, err

@@ -3,8 +3,8 @@ package grid
 import (
 	"math"
 
-	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/messages"
@@ -12,7 +12,7 @@ import (
 
 // Gangs says whether a site under a mechanism keeps the tasks of a job together.
 func Gangs(mechanism string) bool {
-	return market.MannerOf(&messages.Market{Mechanism: mechanism}).Gangs
+	return registry.Of(&messages.Market{Mechanism: mechanism}).Gangs
 }
 
 // live converts the market of a study to that of a site. A parameter that sites do

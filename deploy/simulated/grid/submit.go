@@ -6,7 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/intake"
-	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
@@ -82,7 +82,7 @@ func (l *leader) width(i int) int { return l.Work.Jobs[i].Width / l.partsOf(i) }
 // spec is what the user of a job says of a part of it.
 func (l *leader) spec(i int) (*messages.JobSpec, error) {
 	j, b, width := &l.Work.Jobs[i], &l.Bids[i], l.width(i)
-	manner := market.MannerOf(&l.market.Config)
+	manner := registry.Of(&l.market.Config)
 	length := b.Length
 	if l.Market.Algorithm == "WSPT" {
 		length = max(j.Runtime, 1e-6)

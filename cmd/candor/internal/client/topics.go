@@ -116,17 +116,16 @@ independent: after a failed task the others go on, and then the job ends as
 failed. In all other stages a failed task ends the job. The field on_failure
 changes this. A stage never runs after a stage with a failed task.
 
-The fields of the bid depend on the mechanism of the market; see candor markets:
+Each market reads some fields of a bid, which candor markets shows:
 
-  rate: 2                    # highest-bid: credits for a second on a slot
-  value: 30                  # worth of completion: deadline, batch-queue,
-                             # reservation
-  delay: 0.01                # batch-queue: cost of a second of waiting
-  length: 1h30m              # declared run time; contract: of one task
-  deadline: +6h              # deadline, reservation: or 2026-01-31T12:00:00Z
-  valuation:                 # contract: the worth of completion at each time
+  rate: 2                    # credits for a second on a slot
+  value: 30                  # worth of completion
+  delay: 0.01                # cost of a second of waiting
+  length: 1h30m              # declared run time; with a valuation, of one task
+  deadline: +6h              # or 2026-01-31T12:00:00Z
+  valuation:                 # the worth of completion at each time
     {class: sigmoidal, max: 20, mu: 3600, delta: 7200}
-  contract: q7-3             # contract: an offer of candor quote
+  contract: q7-3             # an offer of candor quote
 
 Inputs are your files, with paths from the current directory. Each task finds
 them in a new directory, under NAME or the file's own name. So a job with inputs

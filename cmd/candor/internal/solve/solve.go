@@ -14,37 +14,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/backfill"
-	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
-	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
-	"github.com/candor-grid/candor/auctioneer/mechanism/deadline"
-	"github.com/candor-grid/candor/auctioneer/mechanism/fairshare"
-	"github.com/candor-grid/candor/auctioneer/mechanism/fifo"
-	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
-	"github.com/candor-grid/candor/auctioneer/mechanism/karma"
-	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
-	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
 	"github.com/candor-grid/candor/messages"
 )
 
-// mechanisms maps a name on the command line to what reads the mechanism's
-// document and returns the value whose JSON is the answer.
-var mechanisms = map[string]func(document []byte) (any, error){
-	"backfill":     backfill.SolveDocument,
-	"batch-queue":  batchqueue.SolveDocument,
-	"contract":     contract.SolveDocument,
-	"deadline":     deadline.SolveDocument,
-	"density":      solveDensity,
-	"fairshare":    fairshare.SolveDocument,
-	"fifo":         fifo.SolveDocument,
-	"highest-bid":  highestbid.SolveDocument,
-	"karma":        karma.SolveDocument,
-	"proportional": proportional.SolveDocument,
-	"utility":      solveUtility,
-	"reservation":  reservation.SolveDocument,
-	"valuation":    valuation.SolveDocument,
+// solvers maps a name on the command line to what reads a document and returns the value
+// whose JSON is the answer: mechanisms, and what they are made of.
+func solvers() map[string]func(document []byte) (any, error) {
+	all := map[string]func([]byte) (any, error){"density": solveDensity, "utility": solveUtility, "valuation": valuation.SolveDocument}
+	for _, name := range registry.Names(nil) {
+		if t := registry.Of(&messages.Market{Mechanism: name}); t.Solve != nil {
+			all[name] = t.Solve
+		}
+	}
+	return all
 }
 
 // maxDocument bounds what is read from standard input, in bytes.
@@ -54,7 +39,7 @@ const maxDocument = 1 << 30
 // Invalid or TooLarge for a bad document, which the root command turns into
 // exit code 2.
 func Command() *cobra.Command {
-	names := slices.Sorted(maps.Keys(mechanisms))
+	names := slices.Sorted(maps.Keys(solvers()))
 	var pretty bool
 	c := &cobra.Command{
 		Use:   "solve MECHANISM < case.json",
@@ -76,14 +61,15 @@ func Command() *cobra.Command {
 }
 
 func run(args []string, in io.Reader, out io.Writer, pretty bool) error {
-	names := strings.Join(slices.Sorted(maps.Keys(mechanisms)), ", ")
+	known := solvers()
+	names := strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 	if len(args) > 1 {
 		return messages.Errorf(messages.Invalid, "%q: is an argument too many: name one mechanism; the document comes from standard input, as in candor solve %s < case.json", args[1], args[0])
 	}
 	if len(args) == 0 {
 		return messages.Errorf(messages.Invalid, "name one mechanism: %s", names)
 	}
-	solve, ok := mechanisms[args[0]]
+	solve, ok := known[args[0]]
 	if !ok {
 		return messages.Errorf(messages.Invalid, "mechanism %q: is none of %s", args[0], names)
 	}

@@ -143,7 +143,7 @@ func (r *rack) register(ctx context.Context, n *simulated) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.directs = len(reply.Markets) > 0 && reply.Markets[0].Mechanism != messages.Proportional
+	r.directs = len(reply.Markets) > 0 && reply.Markets[0].Ordered
 	n.session, n.heard, n.exchange = session, time.Now(), messages.Exchange{Session: session}
 	n.attempts, n.suspended, n.finished, n.version, n.repeats = nil, nil, nil, 0, false
 	n.began = map[messages.Attempt]messages.Time{}

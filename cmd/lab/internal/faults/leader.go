@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
 )
@@ -66,11 +67,11 @@ func (l *leader) lead(d *desk.Desk, faults []error) {
 // openMarket opens a market whose mechanism is held to what is claimed of it. The market
 // learns run times, though none of the mechanisms here plans with them.
 func (s *site) openMarket(config messages.Market) (*market.Market, error) {
-	mech, err := market.NewMechanism(config)
+	mech, err := registry.Make(config)
 	if err != nil {
 		return nil, err
 	}
-	manner := market.MannerOf(&config)
+	manner := registry.Of(&config).Manner
 	manner.Plans = true
 	return market.New(manner, config, audited(s, mech)), nil
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -117,7 +117,7 @@ func (u *user) park(release bool, then func(any)) {
 
 // raise raises a budget, where bids may be raised. Each user can pay three times as much.
 func (u *user) raise() {
-	if market.MannerOf(&u.site.market).Raises.Budget {
+	if registry.Of(&u.site.market).Raises.Budget {
 		u.word(&book.Command{Change: &book.Change{Job: u.job, Key: u.key, Budget: u.spec.Budget + messages.Credit}}, func(any) {})
 	}
 }
@@ -140,7 +140,7 @@ func (l *leader) short(list []messages.Transfer) {
 // secured says which job that has not ended has another hold at the bank than its budget.
 // While a raise waits for the bank, and where jobs pay one another, the two differ.
 func (s *site) secured() error {
-	if !market.MannerOf(&s.market).Raises.Budget {
+	if !registry.Of(&s.market).Raises.Budget {
 		return nil
 	}
 	for _, j := range jobs(s.books.reference.(*bookState).Book) {

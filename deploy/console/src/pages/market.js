@@ -22,7 +22,7 @@ export const market = {
     const over = Number(query.get("over")) || 3600;
     const [past, reserved] = await Promise.all([
       history(site, { market: words[0] }, over),
-      found.market.mechanism === "reservation" ? site.ask("auctioneer", "reservations", { market: words[0] }) : null,
+      found.reserves ? site.ask("auctioneer", "reservations", { market: words[0] }) : null,
     ]);
     return { m: found, past, over, reserved: reserved?.reservations };
   },
@@ -43,7 +43,7 @@ export const market = {
         card("Your share", plot("share", past.own?.length ? `The part of the slots that your jobs had: now ${percent(past.own.at(-1))}` : "Your jobs had no slots here")))
         : empty("The history of this market begins now: the next steps appear here."),
       card("Who bids", h("p", { class: "hint" }, "Names, budgets and job pages are shown for your own jobs; operators see all."), bidders(m) ?? empty("The market does not tell who bids.")),
-      m.market.mechanism === "contract" && card("Menu", h("p", {}, link(`submit?market=${m.market.name}`, "Describe a job"), " to see its menu of contracts as a curve, with your own valuation over it.")),
+      m.bid.includes("contract") && card("Menu", h("p", {}, link(`submit?market=${m.market.name}`, "Describe a job"), " to see its menu of contracts as a curve, with your own valuation over it.")),
     ];
   },
   after(body, { past }) {

@@ -5,11 +5,6 @@ import { count, credits, inCredits, plural, price, seconds, span, time } from ".
 import { card, facts, failure, loading, sentence, table } from "../parts.js";
 import { draw, plot } from "../plot.js";
 
-// What a bid is made of beside the budget, by mechanism.
-const asks = {
-  "highest-bid": ["rate", "length"], deadline: ["value", "length", "deadline"], "batch-queue": ["value", "delay", "length"],
-  reservation: ["value", "length", "deadline"], contract: ["length", "worth", "until", "fade"], backfill: ["length"],
-};
 const labels = {
   rate: ["Bid for a second on a slot, in credits", "0.01"], value: ["Worth of the completion, in credits", "10"], delay: ["Cost of a second of waiting, in credits", "0.001"],
   length: ["Run time", "10m"], deadline: ["Completed by", ""], worth: ["Worth of an early completion, in credits", "10"],
@@ -19,7 +14,7 @@ const labels = {
 export const submit = {
   title: "Submit a job",
   async load({ site }) {
-    return (await site.ask("auctioneer", "markets")).markets.map((m) => m.market);
+    return (await site.ask("auctioneer", "markets")).markets.map((m) => ({ ...m.market, bid: m.bid }));
   },
   view(markets, context) {
     return [h("div", { class: "grid" }, form(markets, context), h("div", { id: "checked", class: "card", role: "status", "aria-live": "polite", "data-keep": "checked" }, h("h2", {}, "Check"), loading()))];
@@ -52,13 +47,15 @@ function form(markets, context) {
 }
 
 const value = (id) => document.getElementById(id)?.value.trim() ?? "";
+// The fields for what the market reads of a bid, beside the budget.
+const asks = (m) => m.bid.flatMap((name) => (name === "valuation" ? ["worth", "until", "fade"] : labels[name] ? [name] : []));
 const chosen = (markets) => markets.find((m) => m.name === value("market")) ?? markets[0];
 
 /** fields shows what the chosen market asks for. */
 function fields(markets, context) {
   const m = chosen(markets), old = value("class");
   show(document.getElementById("class"), m.classes.map((c) => h("option", { value: c, selected: c === old }, c)));
-  show(document.getElementById("bid"), (asks[m.mechanism] ?? []).map((name) => h("div", { "data-key": name },
+  show(document.getElementById("bid"), asks(m).map((name) => h("div", { "data-key": name },
     h("label", { for: `bid-${name}` }, labels[name][0]), h("input", { id: `bid-${name}`, type: name === "deadline" ? "datetime-local" : "text", value: labels[name][1] }))));
   check(markets, context);
 }
@@ -71,14 +68,14 @@ function specOf(m) {
   const spec = { market: m.name, budget: Number(value("budget").replace(",", ".")), stages: [stage] };
   if (value("jobname")) spec.name = value("jobname");
   if (value("project")) spec.project = value("project");
-  for (const name of asks[m.mechanism] ?? []) {
+  for (const name of asks(m)) {
     const text = value(`bid-${name}`);
     if (!text) continue;
     if (name === "length") spec.length = text;
     else if (name === "deadline") spec.deadline = new Date(text).toISOString();
     else if (["rate", "value", "delay"].includes(name)) spec[name] = Number(text.replace(",", "."));
   }
-  if (m.mechanism === "contract") {
+  if (m.bid.includes("contract")) {
     spec.valuation = { class: "linear-decay", max: Number(value("bid-worth")) || 0, mu: seconds(value("bid-until")), delta: seconds(value("bid-fade")) };
   }
   return spec;
@@ -112,7 +109,7 @@ async function check(markets, context) {
   const m = chosen(markets), spec = specOf(m), { site } = context;
   let tried, failed, expected, quoted;
   try {
-    if (m.mechanism === "contract") {
+    if (m.bid.includes("contract")) {
       quoted = await site.ask("auctioneer", "quote", { spec });
       const take = quoted.contracts.find((c) => c.id === menu) ?? quoted.contracts.find((c) => c.declared) ?? quoted.contracts[0];
       if (take) {

@@ -79,11 +79,11 @@ func parseJobs(items []string) ([]messages.JobID, error) {
 
 // bidOptions are the options about what is bid.
 func (o *Options) bidOptions() {
-	o.option("rate", "", "the bid for a second on a slot, in `credits`; for highest-bid markets",
+	o.option("rate", "", "the bid for a second on a slot, in `credits`, in markets that read it; see candor markets",
 		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Rate }))
-	o.option("value", "", "the worth of the job's completion, in `credits`; for deadline, batch-queue and reservation markets",
+	o.option("value", "", "the worth of the job's completion, in `credits`, in markets that read it",
 		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Value }))
-	o.option("delay", "", "the cost of a second of waiting, in `credits`; for batch-queue markets",
+	o.option("delay", "", "the cost of a second of waiting, in `credits`, in markets that read it",
 		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Delay }))
 	o.option("length", "", "declared run `time` of the job, written as for --time", func(job *Job, text string) error {
 		length, err := ParseTime(text)

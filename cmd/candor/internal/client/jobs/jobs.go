@@ -153,9 +153,9 @@ func whyCommand(a *cli.App) *cobra.Command {
 the prices, and the changes that would help.
 
 With --bid, the market decides once more, with another bid of the job, and the
-answer compares both decisions. The job does not change. The bid is the budget
-in a proportional market, and the rate in a highest-bid market. In all other
-markets no bid decides or all bids are sealed; the answer says so.`,
+answer compares both decisions. The job does not change. The bid is the budget,
+or the rate where the market reads one. In some markets no bid decides, or all
+bids are sealed; the answer says so.`,
 		Example: "  candor why 17\n  candor why 17 --bid 20\n  candor why 17 --json | jq -r .reason",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			if !cmd.Flags().Changed("bid") {

@@ -134,12 +134,11 @@ func changeCommand(a *cli.App) *cobra.Command {
 once, can change at any time. The time limit of a stage can change before any
 task has started.
 
-The budget can be raised in markets of proportional, fifo, fairshare, karma,
-backfill and highest-bid. In highest-bid the rate can be raised too, before any
-task has started. The bank sets the larger budget aside before the change is in
-force. No bid can be lowered: otherwise people would bid more than the truth and
-take the bid back later. For all other changes, cancel the job and submit it
-again.`,
+The command "candor markets" says in which markets the budget can be raised, and
+in which the rate, before any task has started. The bank sets the larger budget
+aside before the change is in force. No bid can be lowered: otherwise people
+would bid more than the truth and take the bid back later. For all other
+changes, cancel the job and submit it again.`,
 		Example: "  candor change 17 --budget 20\n  candor change 17 --name again --max-running 4\n  candor change 17 --stage map --time 2h --json",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) (err error) {
 			if c.Job, err = cli.JobNumber(args[0]); err != nil {

@@ -138,6 +138,12 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 		closed = ", closed"
 	}
 	p.Printf("%s  %s  %d waiting, %d running%s\n", p.Bold(m.Market.Name), m.Market.Mechanism, m.Waiting, m.Running, closed)
+	if len(m.Bid) > 0 {
+		p.Printf("  a bid has %s\n", strings.Join(m.Bid, ", "))
+	}
+	if len(m.Raises) > 0 {
+		p.Printf("  can be raised later: %s\n", strings.Join(m.Raises, ", "))
+	}
 	p.Prices(m.Prices)
 	for _, t := range m.Tariffs {
 		if text := cli.Tariff(t); text != "" {

@@ -1,0 +1,123 @@
+// Package registry lists the mechanisms that a market can name. A new mechanism is a directory
+// beside this one, which describes it, and a line of the list.
+package registry
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/backfill"
+	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
+	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadline"
+	"github.com/candor-grid/candor/auctioneer/mechanism/fairshare"
+	"github.com/candor-grid/candor/auctioneer/mechanism/fifo"
+	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/auctioneer/mechanism/karma"
+	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
+	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
+)
+
+var described = index(
+	proportional.Describe,
+	highestbid.Describe,
+	deadline.Describe,
+	batchqueue.Describe,
+	reservation.Describe,
+	contract.Describe,
+	karma.Describe,
+	fifo.Describe,
+	fairshare.Describe,
+	backfill.Describe,
+)
+
+// Describe says what a mechanism is in a market that names it.
+type Describe func(*messages.Market) mechanism.Traits
+
+func index(list ...Describe) map[messages.Name]Describe {
+	by := map[messages.Name]Describe{}
+	for _, d := range list {
+		by[d(&messages.Market{}).Name] = d
+	}
+	return by
+}
+
+// Add adds a mechanism until remove is called: so a test tries one that is not in the list.
+func Add(d Describe) (remove func()) {
+	name := d(&messages.Market{}).Name
+	described[name] = d
+	return func() { delete(described, name) }
+}
+
+// Rows are the table of mechanisms of the README: the name, who runs, and the price.
+func Rows() (rows []string) {
+	for _, name := range Names(nil) {
+		t := Of(&messages.Market{Mechanism: name})
+		rows = append(rows, "| `"+name+"` | "+t.Who+" | "+t.Cost+" |")
+	}
+	return rows
+}
+
+// Of describes the mechanism of a market; of one that there is not, nothing.
+func Of(m *messages.Market) (t mechanism.Traits) {
+	if d := described[m.Mechanism]; d != nil {
+		t = d(m)
+	}
+	return t
+}
+
+// Names lists the mechanisms of which something is true, in alphabetical order; nil: all.
+func Names(is func(*mechanism.Traits) bool) (out []messages.Name) {
+	for name, d := range described {
+		if t := d(&messages.Market{}); is == nil || is(&t) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Make makes the mechanism that a market names, which is valid in itself. The
+// error begins with the parameter that is wrong.
+func Make(m messages.Market) (mechanism.Mechanism, error) {
+	t := Of(&m)
+	if t.Make == nil {
+		return nil, messages.Errorf(messages.Invalid, "mechanism: %q is not one that a live market can run; it can name one of: %s", m.Mechanism, spelling.List(Names(nil)))
+	}
+	if len(m.Classes) == 0 {
+		return nil, messages.Errorf(messages.Invalid, "classes: name at least one")
+	}
+	mech, err := t.Make(m)
+	if err != nil {
+		text := strings.TrimPrefix(messages.Detail(err), "market "+m.Name+": ")
+		return nil, messages.Errorf(messages.KindOf(err), "%s", text)
+	}
+	return mech, nil
+}
+
+// common are the fields of a market that every mechanism has.
+var common = []string{"name", "mechanism", "classes", "units", "time_limit", "nodes", "max_jobs", "max_tasks", "default_budget", "closed"}
+
+// Check refuses parameters of other mechanisms, which would be lost without a word, and a
+// mode that the mechanism has not, as joined errors that begin with the field.
+func Check(m *messages.Market) error {
+	var found []error
+	t, v := Of(m), reflect.ValueOf(m).Elem()
+	for i := range v.NumField() {
+		field, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if f := v.Field(i); f.IsZero() || f.Kind() == reflect.Slice && f.Len() == 0 || slices.Contains(common, field) || slices.Contains(t.Parameters, field) {
+			continue
+		}
+		users := Names(func(t *mechanism.Traits) bool { return slices.Contains(t.Parameters, field) })
+		found = append(found, messages.Errorf(messages.Invalid, "%s: markets of mechanism %s do not use this field, which is for %s; leave it out", field, m.Mechanism, strings.Join(users, ", ")))
+	}
+	if len(found) == 0 && m.Mode != "" && !slices.Contains(t.Modes, m.Mode) {
+		found = append(found, messages.Errorf(messages.Invalid, "mode: %.64q is none of %v", m.Mode, t.Modes))
+	}
+	return errors.Join(found...)
+}

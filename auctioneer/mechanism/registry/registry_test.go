@@ -1,0 +1,55 @@
+package registry
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestParametersOfOtherMechanisms: a market is told which mechanisms have a parameter that its
+// own has no use for, and what its modes are.
+func TestParametersOfOtherMechanisms(t *testing.T) {
+	half, second := 0.5, messages.Duration(time.Second)
+	for _, c := range []struct {
+		mechanism messages.Name
+		want      string
+		change    func(*messages.Market)
+	}{
+		{messages.Proportional, "<nil>", func(m *messages.Market) { m.Alpha, m.MaxJobs, m.TimeLimit = &half, 3, second }},
+		{messages.Backfill, "<nil>", func(m *messages.Market) { m.Mode, m.Prior = "conservative", []messages.Valuation{} }},
+		{messages.BatchQueue, "mode: \"easy\" is none of [priority full]", func(m *messages.Market) { m.Mode = "easy" }},
+		{messages.Backfill, "mode: \"full\" is none of [easy conservative]", func(m *messages.Market) { m.Mode = "full" }},
+		{messages.FIFO, "mode: markets of mechanism fifo do not use", func(m *messages.Market) { m.Mode = "full" }},
+		{messages.FIFO, "weights: markets of mechanism fifo do not use", func(m *messages.Market) { m.Weights = messages.Weights{{Class: "alice", Weight: 2}} }},
+		{messages.HighestBid, "prior: markets of mechanism highest-bid do not use", func(m *messages.Market) { m.Prior = []messages.Valuation{{Class: messages.Hard}} }},
+		{messages.ContractMenu, "prior_jobs: markets of mechanism contract", func(m *messages.Market) { m.PriorJobs = []messages.QueuedType{{}} }},
+		{messages.FIFO, "algorithm: markets of mechanism fifo do not use", func(m *messages.Market) { m.Algorithm = "HB" }},
+		{messages.FIFO, "preemption: markets of mechanism fifo", func(m *messages.Market) { m.Preemption = messages.PreemptSuspend }},
+		{messages.Proportional, "reserve: markets of mechanism proportional", func(m *messages.Market) { m.Reserve = new(messages.Credits) }},
+		{messages.Proportional, "gang_timeout: ", func(m *messages.Market) { m.GangTimeout = second }},
+		{messages.BatchQueue, "alpha: ", func(m *messages.Market) { m.Alpha = &half }},
+	} {
+		m := messages.Market{Name: "main", Mechanism: c.mechanism, Classes: []messages.Name{"cpu"}}
+		c.change(&m)
+		if got := fmt.Sprint(Check(&m)); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: want %s…; got %s", c.mechanism, c.want, got)
+		}
+	}
+}
+
+// TestTableOfMechanisms: the README says of each mechanism what the mechanism says of itself.
+func TestTableOfMechanisms(t *testing.T) {
+	page, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range Rows() {
+		if !strings.Contains(string(page), "\n"+row+"\n") {
+			t.Errorf("the README lacks the row\n%s", row)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package deploy_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
+)
+
+// namesMechanisms are the files that name a mechanism for a reason, below the directory of the
+// repository. What studies mechanisms is not listed: it names those that it studies.
+var namesMechanisms = map[string]string{
+	"messages/market.go":        "has the names as constants, for tests; a new mechanism needs none",
+	"deploy/embedded/config.go": "a site without a configuration has a market of some mechanism",
+}
+
+var studies = []string{"cmd/lab", "deploy/simulated", "cmd/candor/internal/simulate", "cmd/candor/internal/audit"}
+
+// TestMechanismsAreNamedOnce: what a mechanism is stands in its own directory, and a line of the
+// registry. No other file of the program imports it, or has its name in a string; names that are
+// words of plain English too, such as deadline, may be in a longer text.
+func TestMechanismsAreNamedOnce(t *testing.T) {
+	names := registry.Names(nil)
+	words := regexp.MustCompile(`\b(` + strings.Join(slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return slices.Contains([]string{"deadline", "contract", "reservation", "proportional"}, n)
+	}), "|") + `)\b`)
+	constants := []string{"Proportional", "HighestBid", "DeadlineBid", "BatchQueue", "Reservation", "ContractMenu", "FIFO", "FairShare", "Backfill", "Karma"}
+	if len(constants) != len(names) || !words.MatchString("a karma market") {
+		t.Fatalf("%d constants for %d mechanisms", len(constants), len(names))
+	}
+	list, err := os.ReadFile("../auctioneer/mechanism/registry/registry.go")
+	var described []string // by the packages in the list
+	for _, of := range regexp.MustCompile(`\t(\w+)\.Describe,`).FindAllStringSubmatch(string(list), -1) {
+		described = append(described, of[1])
+	}
+	if len(described) != len(names) {
+		t.Fatalf("%d packages in the registry's list, %d mechanisms: %v", len(described), len(names), err)
+	}
+	found, files := map[string]string{}, 0
+	err = filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
+		file := strings.TrimPrefix(filepath.ToSlash(path), "../")
+		within := func(dir string) bool { return file == dir || strings.HasPrefix(file, dir+"/") }
+		if d != nil && d.IsDir() && (within("auctioneer/mechanism") || slices.ContainsFunc(studies, within) || d.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		files++
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ImportSpec:
+				pkg, _ := strconv.Unquote(n.Path.Value)
+				if of, is := strings.CutPrefix(pkg, module+"auctioneer/mechanism/"); is {
+					if slices.Contains(described, of) {
+						found[file] = "imports " + pkg
+					}
+				}
+				return false
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "messages" && slices.Contains(constants, n.Sel.Name) {
+					found[file] = "has messages." + n.Sel.Name
+				}
+			case *ast.BasicLit:
+				if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && (words.MatchString(text) || text == "proportional") {
+					found[file] = "has the text " + n.Value
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || files < 500 {
+		t.Fatalf("%d files: %v", files, err)
+	}
+	for file, what := range found {
+		if namesMechanisms[file] == "" {
+			t.Errorf("%s %s", file, what)
+		}
+	}
+	for file := range namesMechanisms {
+		if found[file] == "" {
+			t.Errorf("%s names no mechanism any more", file)
+		}
+	}
+}
