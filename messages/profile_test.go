@@ -41,7 +41,7 @@ func TestProfileRefuses(t *testing.T) {
 		"parts[1]: must be from 0 to 1":      func(p *Profile) { p.Class, p.Parts = Custom, []float64{0.5, 0.6} },
 		`bandwidth: "wide" is none of`:       func(p *Profile) { p.Bandwidth = "wide" },
 		"influence: must be 1 or more":       func(p *Profile) { p.Influence = 0.5 },
-		`market: "A" is no name`:             func(p *Profile) { p.Market = "A" },
+		`market: "a b" is no name`:           func(p *Profile) { p.Market = "a b" },
 		"market: is missing; name the batch": func(p *Profile) { p.Class = Queued },
 		"kernels: must be from 64":           func(p *Profile) { p.Kernels = 2 },
 	} {
