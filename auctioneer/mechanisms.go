@@ -34,9 +34,19 @@ func CheckMarket(markets []messages.Market, i int) error {
 		if markets[k].Name == m.Name {
 			found = append(found, messages.Errorf(messages.Invalid, "name: there are two markets named %q", m.Name))
 		}
-		found = append(found, apart(m, &markets[k]))
+		found = append(found, apart(m, &markets[k]), alike(m, &markets[k]))
 	}
 	return errors.Join(found...)
+}
+
+// alike refuses two markets that sell the slots of a class by different units.
+func alike(m, o *messages.Market) error {
+	for _, class := range m.Classes {
+		if slices.Contains(o.Classes, class) && m.UnitOf(class) != o.UnitOf(class) {
+			return messages.Errorf(messages.Invalid, "units: a slot of class %s is %v here, and %v in market %s; give both markets the same unit", class, m.UnitOf(class), o.UnitOf(class), o.Name)
+		}
+	}
+	return nil
 }
 
 // apart refuses two markets that allocate the same slots, where one of them

@@ -83,6 +83,8 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 		jobs := b.Awaited(j)
 		reply.Message = "the job waits for the end of " + named(jobs)
 		reply.Change = []string{"the end of " + named(jobs)}
+	case running == 0 && gathering(b, j) != "":
+		reply.Reason, reply.Message, reply.Change = "Gathering", gathering(b, j), []string{"tasks that end on the node"}
 	case o == nil || running > 0:
 	case o.At > b.Now():
 		reply.Reason = "Reserved"
@@ -125,6 +127,23 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 		stuck = append(stuck[:named], spelling.Number(more, "other node takes no tasks either", "other nodes take no tasks either"))
 	}
 	return joined(stuck...), all
+}
+
+// gathering says which nodes gather slots for tasks of a job; "" if none does.
+func gathering(b *book.Book, j *book.Job) string {
+	if !slices.ContainsFunc(j.Stages, func(s book.Stage) bool { return s.Nodes > 0 }) {
+		return ""
+	}
+	var all []string
+	for _, n := range b.Nodes() {
+		for _, g := range n.Gatherings {
+			if g.Job == j.ID {
+				s := &j.Spec.Stages[g.Stage]
+				all = append(all, fmt.Sprintf("a task waits for %d slots of %s (%v) on one node; %s has %d free and gathers for it until %v", g.Width, g.Class, s.Needs(), n.Name, n.Free(g.Class), g.Since.Add(book.GatherFor)))
+			}
+		}
+	}
+	return strings.Join(all[:min(len(all), 3)], "; ")
 }
 
 // named lists jobs, but not a thousand of them.

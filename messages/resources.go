@@ -25,17 +25,17 @@ const AllMemory = -1
 // Resources are amounts of what a node has, of what a unit of a class is, or of what a
 // task asks for. 0 in a request: as the unit has.
 type Resources struct {
-	CPUs    int   `json:"cpus,omitempty"`
-	Memory  int64 `json:"memory,omitempty"` // bytes
-	GPUs    int   `json:"gpus,omitempty"`
-	GPUType Name  `json:"gpu_type,omitempty"` // ""; in a request: any
-	Disk    int64 `json:"disk,omitempty"`     // bytes
+	CPUs    int   `json:"cpus,omitempty"`     // processors
+	Memory  int64 `json:"memory,omitempty"`   // bytes, as in 4G
+	GPUs    int   `json:"gpus,omitempty"`     // devices
+	GPUType Name  `json:"gpu_type,omitempty"` // of the devices, such as a100; "": any
+	Disk    int64 `json:"disk,omitempty"`     // bytes, as in 100G
 }
 
 // ClassUnit is the unit by which the slots of a class are sold.
 type ClassUnit struct {
-	Class Name      `json:"class"`
-	Unit  Resources `json:"unit"` // of one slot
+	Class Name      `json:"class"` // one of the market's
+	Unit  Resources `json:"unit"`  // of one slot
 }
 
 // UnitOf is the unit of a class of the market; the zero unit: its slots have no shape.

@@ -23,7 +23,7 @@ func (a *Agent) adopt() {
 	})
 	a.files.manifests.sweep(tasks)
 	for _, t := range tasks {
-		if a.state.Adopt(t.Attempt, t.Class, t.Suspended) {
+		if a.state.Adopt(t.Attempt, t.Class, t.Width, t.Suspended) {
 			a.running[t.Attempt] = &running{process: t.Process, granted: time.Now()}
 			a.metrics.starts.Inc()
 		} else {

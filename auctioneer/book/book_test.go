@@ -90,8 +90,11 @@ func invariant(b *Book) error {
 
 // claimed says whether tasks, nodes and counts agree on what is claimed.
 func claimed(b *Book) error {
-	held := map[messages.TaskRef]int{}
+	held, nodes := map[messages.TaskRef]int{}, map[messages.TaskRef]int{}
 	for _, n := range b.nodes.inOrder {
+		for _, g := range n.Gatherings {
+			nodes[messages.TaskRef{Job: g.Job, Stage: g.Stage}]++
+		}
 		used, ahead := make([]int, len(n.Slots)), make([]int, len(n.Slots))
 		for r, h := range n.Claims {
 			held[r]++
@@ -100,7 +103,7 @@ func claimed(b *Book) error {
 			case h.Halt == Ahead:
 				ahead[i]++
 			default:
-				used[i]++
+				used[i] += h.slots()
 			}
 			if j := b.Job(r.Job); j != nil {
 				if t := j.Stages[r.Stage].Tasks[r.Index]; t.Phase != Claimed || t.Attempt != h.Attempt {
@@ -120,6 +123,9 @@ func claimed(b *Book) error {
 	for id, j := range b.every {
 		for i := range j.Stages {
 			s := &j.Stages[i]
+			if n := nodes[messages.TaskRef{Job: id, Stage: uint32(i)}]; n != s.Nodes {
+				return fmt.Errorf("job %d stage %d counts %d nodes that gather, and there are %d", id, i, s.Nodes, n)
+			}
 			if err := tallied(b, j, i); err != nil {
 				return err
 			}

@@ -65,9 +65,9 @@ func (c *claims) turn(node uint32, r messages.TaskRef, to NodeClaim) {
 	}
 	if was, is := from.Halt == Suspended, to.Halt == Suspended; was != is {
 		if is {
-			n.use(to.Class, -1)
+			n.use(to.Class, -to.slots())
 		} else {
-			n.use(to.Class, 1)
+			n.use(to.Class, to.slots())
 		}
 	}
 	n.set(r, to)
@@ -79,7 +79,7 @@ func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim 
 	h := n.Claims[r]
 	c.uncount(r, h)
 	n.wait(h.Class, -1)
-	n.use(h.Class, 1)
+	n.use(h.Class, h.slots())
 	h.Halt, h.Since = Goes, 0
 	n.set(r, h)
 	if j := c.jobs.own(r.Job); j != nil {
@@ -260,7 +260,7 @@ func (c *claims) suspend(a messages.Attempt) {
 // resume lets a suspended claim go on, if its node has a slot.
 func (c *claims) resume(a messages.Attempt) {
 	node, h, ok := c.claimOf(a)
-	if !ok || h.Halt != Suspended || h.Leaving || !c.jobs.own(a.Task.Job).Active() || c.nodes.inOrder[node].room(h.Class) == 0 {
+	if !ok || h.Halt != Suspended || h.Leaving || !c.jobs.own(a.Task.Job).Active() || c.nodes.inOrder[node].room(h.Class) < h.slots() {
 		return
 	}
 	h.Halt = Goes
@@ -309,7 +309,7 @@ func (c *claims) breakGang(j *Job, stage int, by blame) {
 			s.Done--
 			s.Running++ // which again takes off
 			if by == ofSite {
-				s.reopen(t, t.Ended.Sub(t.Claimed)-t.PausedTime())
+				s.reopen(t, (t.Ended.Sub(t.Claimed)-t.PausedTime())*messages.Duration(j.Spec.Stages[stage].Slots()))
 			}
 			c.attemptEnded(r, NodeClaim{Paused: t.PausedTime()}, messages.EndGang, nil)
 			c.again(j, s, r.Index)
@@ -370,11 +370,12 @@ func (c *claims) owes(r messages.TaskRef, h NodeClaim) messages.Duration {
 	return c.had(r, h)
 }
 
+// had is the slot time of a claim up to now.
 func (c *claims) had(r messages.TaskRef, h NodeClaim) messages.Duration {
 	if h.Halt == Ahead {
 		return 0
 	}
-	return max(0, cmp.Or(h.until, c.clock.now).Sub(c.jobs.own(r.Job).Stages[r.Stage].Tasks[r.Index].Claimed)-h.PausedBy(c.clock.now))
+	return messages.Duration(h.slots()) * max(0, cmp.Or(h.until, c.clock.now).Sub(c.jobs.own(r.Job).Stages[r.Stage].Tasks[r.Index].Claimed)-h.PausedBy(c.clock.now))
 }
 
 // again makes a task pending that has lost its claim.

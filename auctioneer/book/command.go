@@ -125,6 +125,8 @@ type Register struct {
 	Running []messages.Attempt
 	// Abilities are what the node can do to a task.
 	Abilities []messages.Name
+	Resources *messages.Resources // in all; nil: not known
+	Labels    []messages.Name
 	// MostSuspended is how many suspended tasks it is to keep at once; 0: the default.
 	MostSuspended int
 }

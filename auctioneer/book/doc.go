@@ -15,6 +15,8 @@
 //   - A task has at most one valid claim, by one attempt of one node's session;
 //     attempt numbers of a task only rise, and a word about any but the latest
 //     changes nothing but the slot that it frees.
+//   - A node never has more slots of a class in use than it has; a task of several slots has all of
+//     them on one node, before it starts.
 //   - A repeated submission, exchange, settlement or effect changes nothing and
 //     has the first one's result.
 //   - A task that fails ends its job, or where its stage says so only itself; no task of a

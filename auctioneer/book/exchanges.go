@@ -2,6 +2,7 @@ package book
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -31,12 +32,14 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 	if c.Seq < n.Seq {
 		return nil, messages.Errorf(messages.Fenced, "exchange %d of node %s comes after %d was answered", c.Seq, c.Node, n.Seq)
 	}
+	n.holdOn(x.clock.now)
 	for k := range c.Finished {
 		x.finish(n, i, &c.Finished[k], c.Sent)
 	}
 	n.forgetStops(c.Finished)
 	var grants []messages.Grant
 	if !n.Examines(x.clock.now) { // a node claims nothing while it is examined
+		grants = x.gathered(n, i, grants)
 		for k := range c.Claims {
 			grants = x.claim(n, i, &c.Claims[k], grants)
 		}
@@ -70,7 +73,7 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent mess
 	x.claims.uncount(r, h)
 	n.drop(r)
 	if h.Halt != Suspended {
-		n.use(h.Class, -1)
+		n.use(h.Class, -h.slots())
 	}
 	if h.Halt != Goes {
 		n.Version++
@@ -105,7 +108,7 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h N
 		meter, over, cost := &j.Stages[stage].Meter, x.meters.slot(j, stage, until), x.meters.slot(j, stage, known)
 		meter.plus(&over) // which is not on the meter: the slot had another attempt, or none
 		meter.minus(&cost)
-		x.meters.forgive(j, stage, known.Sub(end))
+		x.meters.forgive(j, stage, messages.Duration(h.slots())*known.Sub(end))
 	}
 	h.until, h.Halt = end, Goes // it was over before it was suspended
 	return h
@@ -279,16 +282,25 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 		if j == nil || !j.Active() {
 			continue
 		}
-		room := want
+		most := math.MaxInt
 		if at < len(c.Most) {
-			room = min(want, c.Most[at]-j.Running(c.Class))
+			most = c.Most[at] - j.SlotsOf(c.Class)
 		}
+		room := min(want, most)
 		for i := range j.Stages {
-			if j.Spec.Stages[i].Class != c.Class {
+			of := &j.Spec.Stages[i]
+			if of.Class != c.Class || !on.Suits(of) {
+				continue
+			}
+			if of.Slots() > 1 {
+				before := len(grants)
+				grants = x.claimWide(on, node, j, i, want, most, grants)
+				want -= (len(grants) - before) * of.Slots()
+				room, most = min(room, want), most-(len(grants)-before)*of.Slots()
 				continue
 			}
 			n := min(room, j.Claimable(i))
-			if j.Spec.Stages[i].Gang { // has its slots before it starts
+			if of.Gang { // has its slots before it starts
 				n = min(n, on.Idle(c.Class))
 			}
 			for ; n > 0; n-- {
@@ -297,7 +309,7 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 					break
 				}
 				grants = append(grants, x.grant(on, node, j, i, at))
-				want, room = want-1, room-1
+				want, room, most = want-1, room-1, most-1
 			}
 		}
 	}
@@ -328,13 +340,13 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 	*t = Task{Attempt: t.Attempt + 1, Tries: t.Tries, Ender: t.Ender, Phase: Claimed, Node: node}
 	s.Running++
 	ref := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: index}
-	h := NodeClaim{Attempt: t.Attempt, Class: class}
+	h := NodeClaim{Attempt: t.Attempt, Class: class, Width: j.Spec.Stages[stage].Width}
 	if ahead {
 		h.Halt, h.Since = Ahead, x.clock.now
 		n.wait(class, 1)
 		s.tally(h, 1)
 	} else {
-		n.use(class, 1)
+		n.use(class, h.slots())
 		x.claims.started(j, ref, x.clock.now)
 	}
 	n.set(ref, h)
@@ -392,7 +404,9 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 			stop = append(stop, a)
 		}
 	}
+	x.giveUp(n)
 	n.Slots, n.Used, n.Abilities, n.MostSuspended = c.Slots, make([]int, len(c.Slots)), c.Abilities, c.MostSuspended
+	n.Resources, n.Labels = c.Resources, c.Labels
 	for _, r := range n.claimed() {
 		switch h := n.Claims[r]; {
 		case inHand[r] == h.Attempt:
@@ -413,10 +427,10 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 		case Suspended:
 			n.Version++ // the agent is to be told again
 		case Gathers:
-			n.use(h.Class, 1)
+			n.use(h.Class, h.slots())
 			n.Version++
 		default:
-			n.use(h.Class, 1)
+			n.use(h.Class, h.slots())
 		}
 		if j := x.jobs.own(r.Job); j == nil || !j.Active() || h.Leaving {
 			stop = append(stop, messages.Attempt{Task: r, Number: h.Attempt})
@@ -431,6 +445,7 @@ func (x *exchanges) lost(c *Lost) int {
 	if n == nil || n.Session != c.Session || !n.Up {
 		return 0
 	}
+	x.giveUp(n)
 	refs := n.claimed()
 	for _, r := range refs {
 		if h := n.Claims[r]; h.Halt == Ahead {

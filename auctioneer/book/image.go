@@ -171,6 +171,7 @@ func (n *Node) image() nodeImage {
 	}
 	im.Node.Claims, im.Node.halted, im.Node.taking = nil, nil, nil
 	im.Node.Used, im.Node.Stop, im.Node.Ahead = slices.Clone(n.Used), slices.Clone(n.Stop), slices.Clone(n.Ahead)
+	im.Node.Gatherings = slices.Clone(n.Gatherings)
 	return im
 }
 

@@ -138,6 +138,9 @@ type Stage struct {
 	// that are to end.
 	Ahead int
 
+	// Nodes is how many nodes gather slots for a task of the stage; none of these tasks is claimed.
+	Nodes int
+
 	gone int // tasks of Again that were cancelled: at most half of them
 }
 
@@ -183,11 +186,11 @@ func (j *Job) Claimable(i int) int {
 	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil {
 		return 0
 	}
-	n := s.Total - len(s.Tasks) - int(s.Skipped.Count()) + len(s.Again) - s.gone
+	n := s.Total - len(s.Tasks) - int(s.Skipped.Count()) + len(s.Again) - s.gone - s.Nodes
 	if most := j.Spec.Stages[i].MaxRunning; most > 0 {
-		n = min(n, max(0, most-s.Running))
+		n = min(n, max(0, most-s.Running-s.Nodes))
 	}
-	return n
+	return max(n, 0)
 }
 
 // Count returns the job's tasks: in all, running, and finished well.
@@ -299,12 +302,12 @@ func (j *Job) Left() messages.Credits { return j.Held - j.Deposit.Amount - j.Pai
 // OnSlots is the number of a stage's claims that have a slot and keep it.
 func (s *Stage) OnSlots() int { return s.Running - s.Suspended - s.Leaving - s.Ahead }
 
-// Running is the number of a job's claims of a class that have a slot and keep it.
-func (j *Job) Running(class messages.Name) int {
+// SlotsOf is how many slots of a class the claims of a job have, and keep.
+func (j *Job) SlotsOf(class messages.Name) int {
 	n := 0
 	for i := range j.Stages {
 		if s := &j.Stages[i]; j.Spec.Stages[i].Class == class {
-			n += s.OnSlots()
+			n += s.OnSlots() * j.Spec.Stages[i].Slots()
 		}
 	}
 	return n
@@ -400,7 +403,7 @@ func (j *Job) StageStatuses() []messages.StageStatus {
 	out := make([]messages.StageStatus, len(j.Stages))
 	for i := range j.Stages {
 		s, spec := &j.Stages[i], &j.Spec.Stages[i]
-		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i) + s.Ahead, Running: s.Running - s.Ahead,
+		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i) + s.Ahead + s.Nodes, Running: s.Running - s.Ahead,
 			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS,
 			Failed: s.Failed, Requeued: s.Requeued, Lost: s.Lost, Cut: s.Cut, Cancelled: s.Cancelled}
 	}

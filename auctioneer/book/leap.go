@@ -32,7 +32,7 @@ func (b *Book) leap(by messages.Duration) {
 	}
 	for j := range running { // each on its own: the order does not matter
 		for i := range j.Stages {
-			if s := &j.Stages[i]; s.going() > 0 {
+			if s := &j.Stages[i]; j.going(i) > 0 {
 				s.Meter.Since = s.Meter.Since.Add(by)
 			}
 		}

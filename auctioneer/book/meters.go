@@ -146,8 +146,11 @@ func scaled(price messages.Credits, own, length messages.Duration) messages.Cred
 	return messages.Credits(min(quotient, mostPrice))
 }
 
-// going is how many claims of a stage run.
-func (s *Stage) going() int { return s.OnSlots() - s.Gathering }
+// going is how many slots the claims of a stage that run have.
+func (j *Job) going(stage int) int {
+	s := &j.Stages[stage]
+	return (s.OnSlots() - s.Gathering) * j.Spec.Stages[stage].Slots()
+}
 
 // meter counts the slot time of a stage since the last call. It must be called before
 // the number of running claims or their price changes.
@@ -188,7 +191,7 @@ func (u unread) catchUp(j *Job) {
 	}
 	for i := range j.Stages {
 		s := &j.Stages[i]
-		s.Meter.through(behind, s.going(), j.Spec, i)
+		s.Meter.through(behind, j.going(i), j.Spec, i)
 	}
 	j.metered = behind[len(behind)-1].number
 }
@@ -201,7 +204,7 @@ func (u unread) of(j *Job) []change {
 
 // read adds the time from sum.Since to now.
 func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
-	going := j.Stages[stage].going()
+	going := j.going(stage)
 	if j.metered != 0 {
 		sum.through(m.unread.of(j), going, j.Spec, stage)
 	}
@@ -275,15 +278,16 @@ func price(tariffs []Tariff, spec *messages.JobSpec, stage int) messages.Credits
 	return 0
 }
 
-// slot is what a stage pays for one slot from an instant until now.
+// slot is what a stage pays for the slots of one task from an instant until now.
 func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
+	width := uint64(j.Spec.Stages[stage].Slots())
 	for _, s := range m.spells[j.Spec.Market] {
 		if from < s.Until {
-			sum.add(uint64(s.Until-from), price(s.Tariffs, j.Spec, stage))
+			sum.add(width*uint64(s.Until-from), price(s.Tariffs, j.Spec, stage))
 			from = s.Until
 		}
 	}
-	sum.add(uint64(m.clock.now-from), price(m.tariffs[j.Spec.Market], j.Spec, stage))
+	sum.add(width*uint64(m.clock.now-from), price(m.tariffs[j.Spec.Market], j.Spec, stage))
 	return sum
 }
 

@@ -39,6 +39,14 @@ type Node struct {
 	Removed bool
 	// Ahead are the claims without a slot, by position in Slots: see [Ahead].
 	Ahead []int
+	// Resources are what the node has in all; nil: not known. Labels are words by which stages
+	// choose nodes.
+	Resources *messages.Resources
+	Labels    []messages.Name
+	// Gatherings are the tasks for which the node keeps the slots of a class that become free,
+	// at most one for each class; after one that came to nothing, none begins before Gathered.
+	Gatherings []Gathering
+	Gathered   messages.Time
 	// Exchanged is when its last exchange was applied.
 	Exchanged messages.Time
 
@@ -53,6 +61,7 @@ const keptSessions = 8
 type NodeClaim struct {
 	Attempt uint32
 	Class   messages.Name
+	Width   int // slots of the class; 0: 1
 	Halt    Halt
 	Leaving bool               // it is to end, and its task to be claimed again
 	Since   messages.Time      // of Halt
@@ -77,9 +86,12 @@ func (n *Node) class(name messages.Name) int {
 	return slices.IndexFunc(n.Slots, func(s messages.ClassSlots) bool { return s.Class == name })
 }
 
-// Idle is the number of free slots of a class.
+// slots is how many slots the claim takes.
+func (h *NodeClaim) slots() int { return max(h.Width, 1) }
+
+// Idle is the number of free slots of a class that no task gathers.
 func (n *Node) Idle(class messages.Name) int {
-	if n.barred() {
+	if n.barred() || n.gathers(class) {
 		return 0
 	}
 	return n.room(class)
@@ -89,7 +101,7 @@ func (n *Node) Idle(class messages.Name) int {
 // its agent wants so many.
 func (n *Node) ahead(class messages.Name, wanted int) int {
 	i := n.class(class)
-	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 {
+	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 || n.gathers(class) {
 		return 0
 	}
 	return max(0, min(wanted, messages.MaxAhead*n.Slots[i].Slots)-n.waiting(i))
@@ -120,6 +132,9 @@ func (n *Node) room(class messages.Name) int {
 	}
 	return max(0, n.Slots[i].Slots-n.Used[i])
 }
+
+// Free is the number of slots of a class that have no task, also of slots that a task gathers.
+func (n *Node) Free(class messages.Name) int { return n.room(class) }
 
 func (n *Node) use(class messages.Name, by int) {
 	if i := n.class(class); i >= 0 {

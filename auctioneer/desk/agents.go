@@ -21,7 +21,7 @@ func (d *Desk) Register(node messages.Name, r *messages.RegisterRequest) (*book.
 		return nil, err
 	}
 	return &book.Command{Register: &book.Register{Node: node, Session: r.Session, Slots: r.Slots, Running: r.Running,
-		Abilities: r.Abilities, MostSuspended: r.MostSuspended}}, nil
+		Abilities: r.Abilities, Resources: r.Resources, Labels: r.Labels, MostSuspended: r.MostSuspended}}, nil
 }
 
 // Registered answers a registration that is in the book, which wants some attempts
@@ -50,6 +50,14 @@ func checkNode(node messages.Name, r *messages.RegisterRequest) error {
 	}
 	if len(r.Abilities) > maxAbilities || slices.ContainsFunc(r.Abilities, func(a messages.Name) bool { return !messages.ValidName(a) }) {
 		return messages.Errorf(messages.Invalid, "abilities: must be at most %d names", maxAbilities)
+	}
+	if len(r.Labels) > messages.MaxMarks || slices.ContainsFunc(r.Labels, func(l messages.Name) bool { return !messages.ValidFreeName(l) }) {
+		return messages.Errorf(messages.Invalid, "labels: must be at most %d words", messages.MaxMarks)
+	}
+	if r.Resources != nil {
+		if err := r.Resources.Validate("resources"); err != nil {
+			return err
+		}
 	}
 	if r.MostSuspended < 0 || r.MostSuspended > messages.MaxSuspended {
 		return messages.Errorf(messages.Invalid, "most_suspended: %d must be from 1 to %d suspended tasks; leave it out for the default", r.MostSuspended, messages.MaxSuspended)

@@ -114,29 +114,14 @@ func (r *Rules) Complete(spec *messages.JobSpec) error {
 		if !slices.Contains(m.Classes, s.Class) {
 			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %s", i, m.Name, s.Class, spelling.List(m.Classes))
 		}
-		if s.Width = 0; s.Shaped() && m.UnitOf(s.Class) == (messages.Resources{}) {
-			return messages.Errorf(messages.Invalid, "stages[%d]: asks for %s, and market %s sells slots of class %s without a shape: the site's configuration gives the class no unit; leave it out, or choose another class", i, asked(s), m.Name, s.Class)
+		if err := r.shape(m, i, s); err != nil {
+			return err
 		}
-		if most := r.MostMemory[s.Class]; most > 0 && s.Memory > most {
+		if most := r.MostMemory[s.Class]; s.Width == 0 && most > 0 && s.Memory > most {
 			return messages.Errorf(messages.TooLarge, "stages[%d].memory: %d MiB are more than the %d MiB that a task of class %s may have here", i, (s.Memory+1<<20-1)>>20, most>>20, s.Class)
 		}
 	}
 	return checkUtility(spec, m)
-}
-
-// asked is the first field of a stage's shape that only a class with a unit can give.
-func asked(s *messages.Stage) string {
-	switch {
-	case s.CPUs != 0:
-		return "cpus"
-	case s.GPUs != 0:
-		return "gpus"
-	case s.Disk != 0:
-		return "disk"
-	case s.Exclusive:
-		return "a whole node (exclusive)"
-	}
-	return "all memory of a node"
 }
 
 // least is the smaller of two limits, of which 0 is none.
@@ -204,6 +189,9 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	}
 	if s.Market.Closed {
 		return messages.Errorf(messages.Exhausted, "market %s takes no more jobs, because an operator closed it; submit to another market, or later", s.Spec.Market)
+	}
+	if err := placeable(b, s.Spec, s.Market); err != nil {
+		return err
 	}
 	most := s.Market.MaxJobs
 	if most == 0 {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -26,5 +28,78 @@ func TestAShapeIsRefusedWhereAClassHasNoUnit(t *testing.T) {
 		case said != "" && (err == nil || !strings.Contains(err.Error(), "asks for "+said+", and market")):
 			t.Errorf("%s: %v", said, err)
 		}
+	}
+}
+
+// shaped are rules with a class sold by a unit, and a book with two nodes of it.
+func shaped(t *testing.T, mechanism messages.Name) (*intake.Rules, *book.Book) {
+	t.Helper()
+	r := rules()
+	r.Configs = []messages.Market{{Name: "share", Mechanism: mechanism, Classes: []messages.Name{"cpu", "gpu"}, Units: []messages.ClassUnit{
+		{Class: "cpu", Unit: messages.Resources{CPUs: 1, Memory: 4 << 30}}}}}
+	b := book.New()
+	for i, n := range []messages.ClassSlots{{Class: "cpu", Slots: 4}, {Class: "cpu", Slots: 16}} {
+		b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: "n" + string(rune('1'+i)), Session: 1, Slots: []messages.ClassSlots{n}, Labels: []messages.Name{"ib"}}})
+	}
+	return r, b
+}
+
+func TestAShapeHasAWidth(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*messages.Stage)
+		width  int
+		needs  messages.Resources
+	}{
+		{"nothing", func(*messages.Stage) {}, 1, messages.Resources{CPUs: 1, Memory: 4 << 30}},
+		{"cpus", func(s *messages.Stage) { s.CPUs = 3 }, 3, messages.Resources{CPUs: 3, Memory: 12 << 30}},
+		{"memory", func(s *messages.Stage) { s.Memory = 9 << 30 }, 3, messages.Resources{CPUs: 3, Memory: 9 << 30}},
+		{"a node", func(s *messages.Stage) { s.Exclusive = true }, 16, messages.Resources{CPUs: 16, Memory: 64 << 30}},
+		{"all memory", func(s *messages.Stage) { s.CPUs, s.Memory = 2, messages.AllMemory }, 16, messages.Resources{CPUs: 2, Memory: 64 << 30}},
+		{"a label", func(s *messages.Stage) { s.Constraint = "v100|ib" }, 1, messages.Resources{CPUs: 1, Memory: 4 << 30}},
+	} {
+		r, b := shaped(t, messages.FIFO)
+		q := request("k")
+		c.change(&q.Spec.Stages[0])
+		s, err := r.Prepare("alice", q)
+		if err == nil {
+			_, err = r.Known(b, s)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := s.Spec.Stages[0]; got.Width != c.width || got.Needs() != c.needs {
+			t.Errorf("%s: %d slots with %v, want %d with %v", c.name, got.Width, got.Needs(), c.width, c.needs)
+		}
+	}
+}
+
+func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
+	for said, change := range map[string]func(*messages.Stage){
+		"no node of class cpu has 1P of memory: the largest, n2, has 16 cpus, 64G of memory":          func(s *messages.Stage) { s.Memory = 1 << 50 },
+		"no node of class cpu has 17 cpus: the largest, n2, has 16 cpus, 64G of memory; ask for less": func(s *messages.Stage) { s.CPUs = 17 },
+		"asks for 1 gpu, and no number of slots of class cpu has that":                                func(s *messages.Stage) { s.GPUs = 1 },
+		"no node of market share with slots of class cpu satisfies constraint v100":                   func(s *messages.Stage) { s.Constraint = "v100" },
+		"satisfies nodes":                   func(s *messages.Stage) { s.Nodes = []messages.Name{"n9"} },
+		"the largest, n1, has 4 cpus":       func(s *messages.Stage) { s.CPUs, s.Exclude = 5, []messages.Name{"n2"} },
+		"the tasks of a gang have one each": func(s *messages.Stage) { s.CPUs, s.Gang, s.Tasks = 2, true, 2 },
+	} {
+		r, b := shaped(t, messages.Backfill)
+		q := request("k")
+		change(&q.Spec.Stages[0])
+		s, err := r.Prepare("alice", q)
+		if err == nil {
+			_, err = r.Known(b, s)
+		}
+		if err == nil || !strings.Contains(err.Error(), said) {
+			t.Errorf("%v; want %s", err, said)
+		}
+	}
+	r, _ := shaped(t, messages.HighestBid)
+	q := request("k")
+	q.Spec.Stages[0].CPUs, q.Spec.Rate = 2, messages.Credit
+	if _, err := r.Prepare("alice", q); err == nil || !strings.Contains(err.Error(), "market share (highest-bid) sells single slots") {
+		t.Errorf("a market of single slots: %v", err)
 	}
 }

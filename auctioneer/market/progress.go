@@ -11,9 +11,9 @@ import (
 // Progress is how far a job has come. Slices are by class.
 type Progress struct {
 	Started   messages.Time
-	Pending   []int             // tasks that could be claimed, or that wait on a node for a slot
+	Pending   []int             // slots of tasks that could be claimed, or that wait on a node for a slot
 	Ahead     []int             // of Pending, those on nodes; nil: none
-	Running   []int             // tasks claimed, but for those suspended or about to end
+	Running   []int             // slots of tasks claimed, but for those suspended or about to end
 	Suspended []int             // nil: none
 	Done      int               // tasks that are over, well or not
 	Complete  bool              // all tasks are complete for prices
@@ -40,19 +40,20 @@ func (m *Market) ProgressOf(j *book.Job) Progress {
 		if k < 0 {
 			continue
 		}
-		p.Pending[k] += s.Ahead + j.Claimable(i)
+		width := j.Spec.Stages[i].Slots() // what a mechanism sees are slots
+		p.Pending[k] += width * (s.Ahead + j.Claimable(i))
 		if s.Ahead > 0 {
 			if p.Ahead == nil {
 				p.Ahead = make([]int, classes)
 			}
-			p.Ahead[k] += s.Ahead
+			p.Ahead[k] += width * s.Ahead
 		}
-		p.Running[k] += s.OnSlots()
+		p.Running[k] += width * s.OnSlots()
 		if s.Suspended > 0 {
 			if p.Suspended == nil {
 				p.Suspended = make([]int, classes)
 			}
-			p.Suspended[k] += s.Suspended
+			p.Suspended[k] += width * s.Suspended
 		}
 	}
 	if o := j.Order; o != nil {

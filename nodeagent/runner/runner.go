@@ -94,6 +94,7 @@ type Follower interface {
 type Adopted struct {
 	Attempt   messages.Attempt
 	Class     messages.Name
+	Width     int  // slots that it has; 0: 1
 	Suspended bool // it is suspended, or was told to be
 	Process   Process
 }

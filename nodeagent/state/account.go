@@ -12,18 +12,19 @@ type account struct {
 	by      *sampler.Stride // nil: none
 	job     messages.JobID
 	charged time.Duration
+	slots   time.Duration // how many the task has: a length is of slot time
 }
 
-// open charges a job for a task of its usual length.
-func (c *account) open(by *sampler.Stride, job messages.JobID) {
+// open charges a job for a task of its usual length, on so many slots.
+func (c *account) open(by *sampler.Stride, job messages.JobID, width int) {
 	if charged, ok := by.Begin(job); ok {
-		*c = account{by: by, job: job, charged: charged}
+		*c = account{by: by, job: job, charged: charged, slots: time.Duration(width)}
 	}
 }
 
 // reach charges for what a task has taken so far, if that is more than its usual length.
 func (c *account) reach(took time.Duration) {
-	if c.by != nil && took > c.charged {
+	if took *= c.slots; c.by != nil && took > c.charged {
 		c.by.Owe(c.job, took-c.charged)
 		c.charged = took
 	}
@@ -31,6 +32,9 @@ func (c *account) reach(took time.Duration) {
 
 // close charges for what a task took, which has ended; less than 0: it did not run.
 func (c *account) close(took time.Duration) {
+	if took > 0 {
+		took *= c.slots
+	}
 	if c.by != nil {
 		c.by.End(c.job, c.charged, took)
 	}

@@ -194,7 +194,7 @@ func count(claims []messages.Claim, class messages.Name) (n int) {
 func granted(r *messages.ExchangeReply, class messages.Name) (n int) {
 	for _, g := range r.Grants {
 		if p := programOf(r, g.Attempt); p != nil && p.Class == class {
-			n++
+			n += max(p.Width, 1)
 		}
 	}
 	return n

@@ -145,12 +145,12 @@ func (s *State) Directive(now messages.Time, d *messages.Directive) {
 }
 
 // Adopt takes a task in hand that an earlier run of the agent began, and that is
-// suspended if held; before the first Act. It reports false if the node has no such
+// suspended if held, with how many slots it has; before the first Act. It reports false if the node has no such
 // slots any more. A task that the leader does not suspend goes on with the first
 // answer.
-func (s *State) Adopt(a messages.Attempt, class messages.Name, held bool) bool {
+func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held bool) bool {
 	at := s.slots.index(class)
-	return at >= 0 && s.tasks.adopt(a, at, held)
+	return at >= 0 && s.tasks.adopt(a, at, width, held)
 }
 
 // serve replaces the markets by those that the node serves from now on, as the leader

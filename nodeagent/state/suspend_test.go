@@ -98,8 +98,8 @@ func TestStopWhileHeld(t *testing.T) {
 
 func TestAdoptedTasksAreReported(t *testing.T) {
 	a := newAgent(t, 2, 1)
-	a.Adopt(attempt(3), "cpu", false)
-	a.Adopt(attempt(4), "cpu", false)
+	a.Adopt(attempt(3), "cpu", 1, false)
+	a.Adopt(attempt(4), "cpu", 1, false)
 	r := a.request()
 	if !slices.Equal(r.Register.Running, []messages.Attempt{attempt(3), attempt(4)}) {
 		t.Fatalf("registered with %v", r.Register.Running)
@@ -119,8 +119,8 @@ func TestAdoptedTasksAreReported(t *testing.T) {
 // gone goes on with the first answer, and takes its slot again.
 func TestAdoptedSuspendedTaskGoesOn(t *testing.T) {
 	a := newAgent(t, 2, 1)
-	a.Adopt(attempt(3), "cpu", true)
-	a.Adopt(attempt(4), "cpu", true)
+	a.Adopt(attempt(3), "cpu", 1, true)
+	a.Adopt(attempt(4), "cpu", 1, true)
 	if a.Idle() != 2 || a.Running() != 2 {
 		t.Fatalf("%d idle, %d running", a.Idle(), a.Running())
 	}
@@ -141,7 +141,7 @@ func TestAdoptedSuspendedTaskGoesOn(t *testing.T) {
 // TestAdoptedSuspendedTaskGoesOnUnderALeaderThatHoldsNothing, and never held any.
 func TestAdoptedSuspendedTaskGoesOnUnderALeaderThatHoldsNothing(t *testing.T) {
 	a := newAgent(t, 1, 1)
-	a.Adopt(attempt(3), "cpu", true)
+	a.Adopt(attempt(3), "cpu", 1, true)
 	a.join()
 	a.vector(1, 1000, 2)
 	r := a.request()

@@ -35,6 +35,7 @@ type tasks struct {
 // task is an attempt in hand.
 type task struct {
 	class     int
+	width     int    // how many slots of the class it has, or would have
 	start     *Start // what it begins with; nil once it has begun
 	suspended bool   // not to run until it is resumed: leaves its slot to others
 	ended     bool
@@ -53,9 +54,9 @@ type task struct {
 // accept takes a granted task in hand, and begins it unless it is suspended or has no slot.
 func (k *tasks) accept(now messages.Time, class int, start Start) {
 	a := start.Grant.Attempt
-	t := &task{class: class, start: &start, suspended: k.halts(a), until: now.Add(messages.Duration(k.within))}
+	t := &task{class: class, width: max(start.Program.Width, 1), start: &start, suspended: k.halts(a), until: now.Add(messages.Duration(k.within))}
 	if by := k.sharing(class, a.Task.Job); by != nil {
-		t.account.open(by, a.Task.Job)
+		t.account.open(by, a.Task.Job, t.width)
 	}
 	k.hand[a] = t
 	k.alive++
@@ -65,7 +66,7 @@ func (k *tasks) accept(now messages.Time, class int, start Start) {
 		k.hold(a, t)
 		k.refill(class)
 	default:
-		k.slots[class].tasks++
+		k.slots[class].tasks += t.width
 		k.begin(t)
 	}
 }
@@ -77,14 +78,14 @@ func (k *tasks) begin(t *task) {
 
 // adopt takes a task in hand that has begun; it reports false where the task is in
 // hand already.
-func (k *tasks) adopt(a messages.Attempt, class int, suspended bool) bool {
+func (k *tasks) adopt(a messages.Attempt, class, width int, suspended bool) bool {
 	if k.hand[a] != nil {
 		return false
 	}
-	k.hand[a] = &task{class: class, suspended: suspended}
+	k.hand[a] = &task{class: class, width: max(width, 1), suspended: suspended}
 	k.alive++
 	if !suspended {
-		k.slots[class].tasks++
+		k.slots[class].tasks += max(width, 1)
 		return true
 	}
 	if at, told := slices.BinarySearchFunc(k.suspended, a, messages.Attempt.Compare); !told {
@@ -140,13 +141,13 @@ func (k *tasks) turn(a messages.Attempt, t *task) {
 	t.suspended = !t.suspended
 	switch c := &k.slots[t.class]; {
 	case t.suspended:
-		c.tasks--
+		c.tasks -= t.width
 		k.out.Suspend = append(k.out.Suspend, a) // it has begun: others are suspended from the start
 	case t.start != nil:
-		c.tasks++
+		c.tasks += t.width
 		k.begin(t)
 	default:
-		c.tasks++
+		c.tasks += t.width
 		k.out.Resume = append(k.out.Resume, a)
 	}
 }
@@ -198,7 +199,10 @@ func (k *tasks) turned(at messages.Time, f messages.Finished, next messages.Atte
 		t.vacated = true
 		t.until = at
 		k.over = append(k.over, t)
-		k.slots[t.class].tasks--
+		k.slots[t.class].tasks -= t.width
+		for range t.width - 1 {
+			k.freed(t.class)
+		}
 		if end := &k.finished[len(k.finished)-1]; !k.followed(end, t.class, at, next) && !k.passOn(end, t.class) {
 			k.freed(t.class)
 		}

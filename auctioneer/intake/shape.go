@@ -1,0 +1,135 @@
+package intake
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/messages"
+)
+
+// widening are the mechanisms that take tasks of several slots.
+var widening = []messages.Name{messages.Proportional, messages.FIFO, messages.FairShare, messages.Backfill}
+
+// shape works out how many slots a task of a stage takes. A whole node has the width of the node,
+// which [placeable] knows.
+func (r *Rules) shape(m *messages.Market, i int, s *messages.Stage) error {
+	unit := m.UnitOf(s.Class)
+	if s.Width = 0; unit == (messages.Resources{}) {
+		if s.Shaped() {
+			return messages.Errorf(messages.Invalid, "stages[%d]: asks for %s, and market %s sells slots of class %s without a shape: the site's configuration gives the class no unit; leave it out, or choose another class", i, asked(s), m.Name, s.Class)
+		}
+		return nil
+	}
+	needs := s.Needs()
+	width, ok := unit.Width(needs)
+	if !ok {
+		return messages.Errorf(messages.Invalid, "stages[%d]: asks for %v, and no number of slots of class %s has that: a slot is %v; choose another class", i, needs, s.Class, unit)
+	}
+	if s.Width = width; s.Slots() > 1 || whole(s) {
+		if err := widens(m, i, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whole reports whether a task of the stage takes all slots of a node.
+func whole(s *messages.Stage) bool { return s.Exclusive || s.Memory == messages.AllMemory }
+
+// widens refuses tasks of several slots where they cannot be started together.
+func widens(m *messages.Market, i int, s *messages.Stage) error {
+	switch {
+	case !slices.Contains(widening, m.Mechanism):
+		return messages.Errorf(messages.Invalid, "stages[%d]: a task would take %d slots of class %s, and market %s (%s) sells single slots; ask for less, or use a market of proportional, fifo, fairshare or backfill", i, s.Width, s.Class, m.Name, m.Mechanism)
+	case s.Gang:
+		return messages.Errorf(messages.Invalid, "stages[%d].gang: each task would take %d slots of class %s, and the tasks of a gang have one each; ask for less, or leave gang out", i, s.Width, s.Class)
+	}
+	return nil
+}
+
+// placeable refuses a stage that no node of the market can run, whether it is up now or not, and
+// gives tasks what the stage leaves out of what their slots are. It looks at nodes only for stages
+// that require anything of one.
+func placeable(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
+	for i := range spec.Stages {
+		s, unit := &spec.Stages[i], m.UnitOf(spec.Stages[i].Class)
+		if s.Slots() == 1 && !whole(s) && s.Constraint == "" && len(s.Nodes)+len(s.Exclude) == 0 {
+			fill(s, unit)
+			continue
+		}
+		largest, most, suits := messages.Name(""), 0, 0
+		for _, n := range b.Nodes() {
+			if n.Removed || !desk.Serves(m, n.Name) {
+				continue
+			}
+			for _, c := range n.Slots {
+				if c.Class != s.Class {
+					continue
+				}
+				if !n.Suits(s) {
+					continue
+				}
+				if suits++; c.Slots > most {
+					largest, most = n.Name, c.Slots
+				}
+			}
+		}
+		switch {
+		case suits == 0:
+			return messages.Errorf(messages.Invalid, "stages[%d]: no node of market %s with slots of class %s satisfies %s; `candor nodes` shows the nodes and their labels", i, m.Name, s.Class, required(s))
+		case s.Slots() > most:
+			return messages.Errorf(messages.TooLarge, "stages[%d]: no node of class %s has %v: the largest, %s, has %v; ask for less", i, s.Class, s.Needs(), largest, unit.Times(most))
+		case whole(s):
+			s.Width = most // the largest nodes alone have so many
+			s.Memory = max(s.Memory, 0)
+		}
+		fill(s, unit)
+	}
+	return nil
+}
+
+// required is the first thing that a stage requires of nodes.
+func required(s *messages.Stage) string {
+	switch {
+	case s.Constraint != "":
+		return "constraint " + s.Constraint
+	case len(s.Nodes) > 0:
+		return "nodes"
+	case len(s.Exclude) > 0:
+		return "exclude"
+	}
+	return "the stage"
+}
+
+// fill gives a stage what it leaves out of what its slots are together.
+func fill(s *messages.Stage, unit messages.Resources) {
+	all := unit.Times(s.Slots())
+	if s.CPUs == 0 {
+		s.CPUs = all.CPUs
+	}
+	if s.Memory == 0 {
+		s.Memory = all.Memory
+	}
+	if s.GPUs == 0 {
+		s.GPUs, s.GPUType = all.GPUs, all.GPUType
+	}
+	if s.Disk == 0 {
+		s.Disk = all.Disk
+	}
+}
+
+// asked is the first field of a stage's shape that only a class with a unit can give.
+func asked(s *messages.Stage) string {
+	switch {
+	case s.CPUs != 0:
+		return "cpus"
+	case s.GPUs != 0:
+		return "gpus"
+	case s.Disk != 0:
+		return "disk"
+	case s.Exclusive:
+		return "a whole node (exclusive)"
+	}
+	return "all memory of a node"
+}
