@@ -190,7 +190,7 @@ var slurmCalls = [][]string{
 	{"srun", "-n", "4", "hostname"},
 	{"srun", "--jobid=10", "--overlap", "ps"},
 	{"srun", "-o", "x", "hostname"},
-	{"srun", "--gres=gpu:1", "hostname"},
+	{"srun", "--gres=shard:1", "hostname"},
 	{"scontrol", "show", "job", "99"},
 	{"scontrol", "update", "JobId=3", "TimeLimit=5"},
 }

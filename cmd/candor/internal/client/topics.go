@@ -176,12 +176,16 @@ of Slurm. srun runs a command within a job. scancel cancels a job. With
 
 The lines "#SBATCH option..." before the first command of a script are read. No
 option that changes when, whether or where a job runs is ignored. An option that
-Candor cannot do is refused, with the option to use instead.
+Candor cannot do is refused, with the option to use instead. --qos and --nice
+are ignored, because the bid decides here which job goes first.
 
 These options are options of "candor submit":
 
 ` + ours + `
---dependency accepts afterok:NUMBER and afterany:NUMBER.
+--dependency accepts afterok:NUMBER and afterany:NUMBER. A task is on one node:
+what --gres, --gpus, --gpus-per-node and --gpus-per-task ask for is the GPUs of
+the task, as in gpu:a100:2, and --mem=0 is all memory of a node. --nodelist
+names one node.
 
 These options are ignored and reported, because nothing is lost:
 

@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"reflect"
@@ -69,7 +70,15 @@ type Work struct {
 	Array      array    `yaml:"array"`
 	MaxRunning count    `yaml:"max_running"`
 	Gang       truth    `yaml:"gang"`
-	Memory     size     `yaml:"memory"`
+	CPUs       count    `yaml:"cpus"`
+	Memory     memory   `yaml:"memory"`
+	GPUs       gpus     `yaml:"gpus"`
+	GPUType    text     `yaml:"gpu_type"`
+	Disk       size     `yaml:"disk"`
+	Exclusive  truth    `yaml:"exclusive"`
+	Constraint text     `yaml:"constraint"`
+	Nodes      names    `yaml:"nodes"`
+	Exclude    names    `yaml:"exclude"`
 	Inputs     inputs   `yaml:"inputs"`
 	Outputs    patterns `yaml:"outputs"`
 	OnFailure  text     `yaml:"on_failure"`
@@ -110,6 +119,8 @@ type Job struct {
 	Warnings []string
 	// Options are those of the directives, not yet applied to Spec.
 	Options *Options
+
+	relative relative
 
 	source []byte // the document; nil for a script
 }
@@ -191,7 +202,7 @@ func (d *document) spec() (messages.JobSpec, error) {
 		return spec, messages.Errorf(messages.Invalid, "stages: missing: give command, script or stages")
 	case single != nil && len(d.Stages) > 0:
 		return spec, messages.Errorf(messages.Invalid,
-			"stages: cannot go together with the fields of a stage at the top level (class, tasks, command, script, time_limit, attempts, array, max_running, gang, on_failure, oom): move these fields into a stage")
+			"stages: cannot go together with the fields of a stage at the top level (class, tasks, command, script, time_limit, attempts, array, max_running, gang, cpus, memory, gpus, on_failure, oom): move these fields into a stage")
 	case single != nil:
 		d.Stages = []stage{*single}
 	}
@@ -219,7 +230,9 @@ func (s *stage) spec() messages.Stage {
 	out := messages.Stage{Name: string(s.Name), Class: string(s.Class), Tasks: int(s.Tasks), After: s.After,
 		Command: s.Command, Script: string(s.Script), Env: messages.Env(s.Env),
 		TimeLimit: messages.Duration(s.TimeLimit), Attempts: int(s.Attempts), Array: s.Array.ranges,
-		MaxRunning: int(s.MaxRunning), Gang: bool(s.Gang), Memory: int64(s.Memory), OnFailure: messages.OnFailure(s.OnFailure), OOM: messages.OOM(s.OOM)}
+		MaxRunning: int(s.MaxRunning), Gang: bool(s.Gang), Memory: int64(s.Memory), CPUs: int(s.CPUs),
+		GPUs: s.GPUs.number, GPUType: cmp.Or(string(s.GPUType), s.GPUs.kind), Disk: int64(s.Disk), Exclusive: bool(s.Exclusive),
+		Constraint: string(s.Constraint), Nodes: s.Nodes, Exclude: s.Exclude, OnFailure: messages.OnFailure(s.OnFailure), OOM: messages.OOM(s.OOM)}
 	if out.MaxRunning == 0 {
 		out.MaxRunning = s.Array.most
 	}

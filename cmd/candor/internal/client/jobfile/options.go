@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -40,6 +39,7 @@ type Options struct {
 	Noted map[string]string
 
 	said     []setting
+	gpus     *gpus // that sbatch's options ask for so far
 	rules    map[string]rule
 	mailOn   []string // events, by our names
 	mailUser string
@@ -82,7 +82,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("export", "", "give the tasks `variables` of your environment, as sbatch does: NONE, ALL, or a list of K and K=V", o.setExport)
 	o.option("utility", "u", "the worth of a share of each class: `map=3,reduce=2` (default: estimated)", setUtility)
 	o.bidOptions()
-	o.option("memory", "", "memory limit of each task, a `size` such as 512M or 2G; a bare number is MiB (default: the node's)", setMemory)
+	o.shapeOptions()
 	o.option("input", "", "send a `FILE` with the job into the directory of each task, or as FILE=NAME; may be repeated", setInput)
 	o.option("output", "", "keep the files that match a `pattern` when a task has ended well, for candor fetch; may be repeated", setOutput)
 	o.option("stdout", "", "write the standard output of the tasks to a `file`, not to the log;\n%j is the job, %a the index, %x the name, %u the user, %N the node",
@@ -143,7 +143,7 @@ func (o *Options) Overlay(top *Options) error {
 			return err
 		}
 	}
-	maps.Copy(o.Noted, top.Noted)
+	o.noteOver(top.Noted)
 	return nil
 }
 
@@ -167,7 +167,7 @@ func (o *Options) Apply(job *Job) error {
 			return messages.Errorf(messages.Invalid, "--%s: %v", s.flag, err)
 		}
 	}
-	return nil
+	return job.finishShape()
 }
 
 // repeatable are the options whose settings all count; of another option the last one counts.
@@ -177,7 +177,8 @@ var repeatable = []string{"env", "export", "input", "output", "label", "notify"}
 func (o *Options) ofStage() string {
 	for _, s := range o.said {
 		switch s.flag {
-		case "array", "time", "class", "tasks", "attempts", "gang", "memory", "input", "output", "stdout", "stderr", "on-failure", "oom", "signal":
+		case "array", "time", "class", "tasks", "attempts", "gang", "cpus", "memory", "gpus", "disk", "exclusive", "constraint", "nodelist", "exclude",
+			"cpus-per-gpu", "mem-per-cpu", "mem-per-gpu", "mincpus", "input", "output", "stdout", "stderr", "on-failure", "oom", "signal":
 			return s.flag
 		}
 	}
@@ -238,14 +239,6 @@ func setLabels(job *Job, text string) error {
 		job.Spec.Labels = job.Spec.Labels.Set(name, value)
 	}
 	return nil
-}
-
-func setMemory(job *Job, text string) error {
-	size, err := parseSize(text)
-	if size > 0 {
-		job.Spec.Stages[0].Memory = size
-	}
-	return err
 }
 
 // setSignal reads [B:]SIGNAL[@SECONDS] of sbatch, and C: for the children of the script,

@@ -52,8 +52,8 @@ func (j *Job) slurmVariables(user string) string {
 		{"SLURM_JOB_ID", `"$CANDOR_JOB"`}, {"SLURM_JOBID", `"$CANDOR_JOB"`}, {"SLURM_JOB_NAME", `"$CANDOR_JOB_NAME"`},
 		{"SLURM_SUBMIT_DIR", quote(j.Spec.Dir)}, {"SLURM_JOB_USER", quote(user)}, {"SLURM_CLUSTER_NAME", `"$CANDOR_SITE"`},
 		{"SLURM_JOB_NODELIST", `"$CANDOR_NODE"`}, {"SLURM_NODELIST", `"$CANDOR_NODE"`}, {"SLURMD_NODENAME", `"$CANDOR_NODE"`},
-		{"SLURM_JOB_NUM_NODES", "1"}, {"SLURM_NNODES", "1"}, {"SLURM_NTASKS", "1"}, {"SLURM_NPROCS", "1"}, {"SLURM_CPUS_ON_NODE", "1"},
-		{"SLURM_CPUS_PER_TASK", "1"}, {"SLURM_JOB_CPUS_PER_NODE", "1"}, {"SLURM_TASKS_PER_NODE", "1"},
+		{"SLURM_JOB_NUM_NODES", "1"}, {"SLURM_NNODES", "1"}, {"SLURM_NTASKS", "1"}, {"SLURM_NPROCS", "1"}, {"SLURM_CPUS_ON_NODE", `"${CANDOR_CPUS:-1}"`},
+		{"SLURM_JOB_CPUS_PER_NODE", `"${CANDOR_CPUS:-1}"`}, {"SLURM_TASKS_PER_NODE", "1"},
 		{"SLURM_NODEID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_RESTART_COUNT", "$((CANDOR_ATTEMPT - 1))"},
 	}
 	if j.Spec.Market != "" {
@@ -66,14 +66,48 @@ func (j *Job) slurmVariables(user string) string {
 		last := a.At(a.Count() - 1)
 		values = append(values, [2]string{"SLURM_ARRAY_JOB_ID", `"$CANDOR_JOB"`}, [2]string{"SLURM_ARRAY_TASK_ID", `"$CANDOR_ARRAY_INDEX"`},
 			[2]string{"SLURM_ARRAY_TASK_COUNT", strconv.FormatInt(a.Count(), 10)},
-			[2]string{"SLURM_ARRAY_TASK_MIN", strconv.FormatInt(a.At(0), 10)}, [2]string{"SLURM_ARRAY_TASK_MAX", strconv.FormatInt(last, 10)})
+			[2]string{"SLURM_ARRAY_TASK_MIN", strconv.FormatInt(a.At(0), 10)}, [2]string{"SLURM_ARRAY_TASK_MAX", strconv.FormatInt(last, 10)}, [2]string{"SLURM_ARRAY_TASK_STEP", strconv.FormatInt(a[0].Step, 10)})
 	}
+	values = append(values, j.shapeVariables()...)
 	var b strings.Builder
 	b.WriteString("export")
 	for _, v := range values {
 		b.WriteString(" " + v[0] + "=" + v[1])
 	}
 	return b.String()
+}
+
+// shapeVariables say what the task has. As under Slurm, some are there only if the job asks in those words.
+func (j *Job) shapeVariables() (values [][2]string) {
+	stage, noted := &j.Spec.Stages[0], map[string]string{}
+	if j.Options != nil {
+		noted = j.Options.Noted
+	}
+	add := func(name, value string) { values = append(values, [2]string{name, value}) }
+	given := func(option, name, value string) {
+		if _, is := noted[option]; is {
+			add(name, value)
+		}
+	}
+	mebibytes := func(bytes int64) string { return strconv.FormatInt((bytes+1<<20-1)>>20, 10) }
+	given("cpus-per-task", "SLURM_CPUS_PER_TASK", strconv.Itoa(stage.CPUs))
+	given("mem-per-cpu", "SLURM_MEM_PER_CPU", mebibytes(j.relative.perCPU))
+	given("mem-per-gpu", "SLURM_MEM_PER_GPU", mebibytes(j.relative.perGPU))
+	if stage.Memory == messages.AllMemory {
+		given("mem", "SLURM_MEM_PER_NODE", `"$((${CANDOR_MEMORY:-0} >> 20))"`)
+	} else {
+		given("mem", "SLURM_MEM_PER_NODE", mebibytes(stage.Memory))
+	}
+	given("qos", "SLURM_JOB_QOS", quote(noted["qos"]))
+	if stage.GPUs == 0 {
+		return values
+	}
+	add("SLURM_GPUS_ON_NODE", strconv.Itoa(stage.GPUs))
+	add("SLURM_JOB_GPUS", `"$CANDOR_GPUS"`)
+	for _, option := range []string{"gpus", "gpus-per-node", "gpus-per-task", "cpus-per-gpu"} {
+		given(option, "SLURM_"+strings.ToUpper(strings.ReplaceAll(option, "-", "_")), quote(noted[option]))
+	}
+	return values
 }
 
 // cannotCreate is the exit code of a task whose output file cannot be made, as sysexits.h

@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 			}
 		}
 	}
-	if err := o.sayMail(&ignored); err != nil {
+	if err := cmp.Or(o.contradiction(), o.sayMail(&ignored)); err != nil {
 		bad = append(bad, Reword(err))
 	}
 	if len(bad) > 0 {
@@ -68,7 +69,7 @@ func (o *Options) SayWords(words []string) (rest []string, err error) {
 			return nil, messages.Errorf(messages.Invalid, "%s", Reword(err))
 		}
 	}
-	return words, o.sayMail(new([]string))
+	return words, cmp.Or(o.contradiction(), o.sayMail(new([]string)))
 }
 
 // saySbatch says one option. noted: it changes nothing about the job as such.
@@ -134,6 +135,9 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 		o.mailUser = opt.value
 		return nil
 	}
+	if flag, is := shapeFlags[opt.name]; is {
+		return o.sayShape(flag, opt)
+	}
 	return o.Flags.Set(sbatchOptions[opt.name].text, opt.value)
 }
 
@@ -168,11 +172,17 @@ var mailTypes = map[string][]string{
 	"NONE": nil, "BEGIN": {messages.NotifyStart}, "END": {messages.NotifyEnd}, "FAIL": {messages.NotifyFailure}, "ALL": messages.NotifyEvents,
 }
 
+// noMail are the other events for which sbatch sends e-mail: nobody here does, and the job is the same.
+var noMail = []string{"TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "REQUEUE", "INVALID_DEPEND", "STAGE_OUT", "ARRAY_TASKS"}
+
 // sayMailType reads a list such as "BEGIN,END".
 func (o *Options) sayMailType(text string) error {
 	o.mailOn = nil
 	for name := range strings.SplitSeq(text, ",") {
 		events, known := mailTypes[strings.ToUpper(name)]
+		if !known && slices.Contains(noMail, strings.ToUpper(name)) {
+			continue
+		}
 		if !known {
 			return fmt.Errorf("--mail-type %q: no e-mail is sent of %s: use BEGIN, END, FAIL, ALL or NONE", text, name)
 		}

@@ -31,12 +31,12 @@ type sbatchRule struct {
 
 // Reasons that several options have.
 const (
-	oneNode   = "a task has one slot of one node: use --gang and --tasks for tasks that start together"
+	oneNode   = "a task is on one node: use --gang and --tasks for tasks that start together"
 	oneRank   = "a script runs in one task, and srun or mpirun cannot start more there: use --array for tasks that do not talk to one another"
-	slotsAre  = "the class of a slot decides what the slot has: use --class"
-	nodesAre  = "nodes are chosen by class: use --class"
+	slotsAre  = "a task asks for processors, memory and GPUs: use --cpus-per-task, --mem and --gres=gpu"
+	nodesAre  = "nodes are chosen by their labels and names: use --constraint, --nodelist and --exclude"
 	bidsOrder = "the bid of a job decides when the job runs: use --budget, --rate or --value"
-	oneNodeIs = "a task has one slot of one node"
+	oneNodeIs = "a task is on one node"
 	cpusAre   = "processors are not chosen one by one here"
 )
 
@@ -51,7 +51,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"export":              {manner: mapped, text: "export"},
 	"job-name":            {short: 'J', manner: mapped, text: "name"},
 	"mem":                 {manner: mapped, text: "memory"},
-	"mem-per-cpu":         {manner: mapped, text: "memory"},
+	"mem-per-cpu":         {manner: mapped, text: "memory, times --cpus"},
 	"no-requeue":          {manner: mapped, text: "attempts 1", alone: true},
 	"partition":           {short: 'p', manner: mapped, text: "market"},
 	"time":                {short: 't', manner: mapped, text: "time"},
@@ -85,26 +85,27 @@ var sbatchOptions = map[string]sbatchRule{
 	"nodes":              {short: 'N', text: oneNode, but: []string{"1", "1-1"}},
 	"ntasks":             {short: 'n', text: oneRank, but: []string{"1"}},
 	"ntasks-per-node":    {text: oneNode, but: []string{"1"}},
+	"tasks-per-node":     {text: oneNode, but: []string{"1"}},
 	"ntasks-per-socket":  {text: oneNode, but: []string{"1"}},
 	"ntasks-per-core":    {text: oneNode, but: []string{"1"}},
 	"ntasks-per-gpu":     {text: slotsAre},
-	"cpus-per-task":      {short: 'c', text: slotsAre, but: []string{"1"}},
-	"mincpus":            {text: slotsAre, but: []string{"1"}},
-	"nice":               {text: bidsOrder, alone: true, but: []string{"0"}},
+	"cpus-per-task":      {short: 'c', manner: mapped, text: "cpus"},
+	"mincpus":            {manner: mapped, text: "cpus, at least"},
+	"nice":               {manner: harmless, text: "the bid decides when a job runs", alone: true},
 	"priority":           {text: bidsOrder},
-	"qos":                {short: 'q', text: bidsOrder + "; limits belong to markets: use --market"},
+	"qos":                {short: 'q', manner: harmless, text: "the bid decides; limits are those of the market"},
 	"deadline":           {text: "--deadline of sbatch ends a late job: use --deadline in a #CANDOR line, for markets that plan by deadlines"},
 	"time-min":           {text: "time limits are not shortened: use --time"},
 	"reservation":        {text: "only reservation markets reserve slots: use --market"},
 	"clusters":           {short: 'M', text: "use --site in a #CANDOR line"},
 	"cluster-constraint": {text: "use --site in a #CANDOR line"},
 	"test-only":          {text: "use candor submit --dry-run", alone: true},
-	"exclusive":          {text: "nodes are always shared, slot by slot: use --class for slots that are large enough", alone: true},
+	"exclusive":          {manner: mapped, text: "exclusive", alone: true},
 	"input":              {short: 'i', text: "a task reads nothing on standard input: write \"< FILE\" in the script"},
 	"wrap":               {text: "write the command in the script"},
-	"get-user-env":       {text: "use --export=ALL, or --export with the names", alone: true},
+	"get-user-env":       {manner: harmless, text: "a task has the environment of who submits", alone: true},
 	"export-file":        {text: "use --export with the names"},
-	"tmp":                {text: slotsAre},
+	"tmp":                {manner: mapped, text: "disk"},
 	"licenses":           {short: 'L', text: "licenses are not counted here"},
 	"container":          {text: "tasks are not run in images: start the container in the script"},
 	"container-id":       {text: "tasks are not run in images: start the container in the script"},
@@ -125,39 +126,39 @@ var sbatchOptions = map[string]sbatchRule{
 	"oom-kill-step":      {text: "a task has no steps", alone: true},
 
 	"batch":                {text: nodesAre},
-	"constraint":           {short: 'C', text: nodesAre},
+	"constraint":           {short: 'C', manner: mapped, text: "constraint"},
 	"prefer":               {text: nodesAre},
-	"exclude":              {short: 'x', text: nodesAre},
+	"exclude":              {short: 'x', manner: mapped, text: "exclude"},
 	"nodefile":             {short: 'F', text: nodesAre},
-	"nodelist":             {short: 'w', text: nodesAre},
+	"nodelist":             {short: 'w', manner: mapped, text: "nodelist"},
 	"contiguous":           {text: nodesAre, alone: true},
 	"switches":             {text: nodesAre},
 	"segment":              {text: nodesAre},
 	"consolidate-segments": {text: nodesAre, alone: true},
 
-	"gres":             {text: slotsAre},
+	"gres":             {manner: mapped, text: "gpus"},
 	"gres-flags":       {text: slotsAre},
-	"gpus":             {short: 'G', text: slotsAre},
-	"gpus-per-node":    {text: slotsAre},
+	"gpus":             {short: 'G', manner: mapped, text: "gpus"},
+	"gpus-per-node":    {manner: mapped, text: "gpus"},
 	"gpus-per-socket":  {text: slotsAre},
-	"gpus-per-task":    {text: slotsAre},
-	"gpu-bind":         {text: slotsAre},
+	"gpus-per-task":    {manner: mapped, text: "gpus"},
+	"gpu-bind":         {manner: harmless, text: "a task sees its own GPUs alone"},
 	"gpu-freq":         {text: slotsAre},
-	"cpus-per-gpu":     {text: slotsAre},
-	"mem-per-gpu":      {text: slotsAre},
+	"cpus-per-gpu":     {manner: mapped, text: "cpus, times --gpus"},
+	"mem-per-gpu":      {manner: mapped, text: "memory, times --gpus"},
 	"tres-bind":        {text: slotsAre},
 	"tres-per-task":    {text: slotsAre},
 	"core-spec":        {short: 'S', text: cpusAre},
 	"thread-spec":      {text: cpusAre},
 	"cores-per-socket": {text: cpusAre},
 	"sockets-per-node": {text: cpusAre},
-	"threads-per-core": {text: cpusAre},
+	"threads-per-core": {text: cpusAre, but: []string{"1"}},
 	"extra-node-info":  {short: 'B', text: cpusAre},
-	"hint":             {text: cpusAre},
+	"hint":             {text: cpusAre, but: []string{"nomultithread", "multithread"}},
 	"mem-bind":         {text: cpusAre},
 	"cpu-bind":         {text: cpusAre},
 	"cpu-freq":         {text: cpusAre},
-	"distribution":     {short: 'm', text: cpusAre},
+	"distribution":     {short: 'm', manner: harmless, text: oneNodeIs},
 	"overcommit":       {short: 'O', text: cpusAre, alone: true},
 }
 

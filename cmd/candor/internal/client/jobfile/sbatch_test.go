@@ -17,15 +17,17 @@ gpus-per-node gpus-per-socket gpus-per-task gres gres-flags help hint hold ignor
 mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus network nice no-kill no-requeue nodefile nodelist nodes ntasks
 ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket oom-kill-step open-mode output overcommit oversubscribe parsable
 partition power prefer priority profile propagate qos quiet reboot requeue reservation resv-ports segment share signal sockets-per-node
-spread-job stepmgr switches test-only thread-spec threads-per-core time time-min tmp tres-bind tres-per-task uid usage use-min-nodes
+spread-job stepmgr switches tasks-per-node test-only thread-spec threads-per-core time time-min tmp tres-bind tres-per-task uid usage use-min-nodes
 verbose version wait wait-all-nodes wckey workdir wrap`
 
 // TestNoOptionOfSbatchIsDropped: each is mapped, harmless or refused in a sentence, and
 // no others than these are ignored.
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
-	ignored := strings.Fields(`acctg-freq delay-boot error extra ignore-pbs mail-type mail-user no-kill open-mode output oversubscribe
-parsable profile quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)
-	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "time": "5", "signal": "B:USR2@30", "begin": "now+1hour", "mail-type": "END"}
+	ignored := strings.Fields(`acctg-freq delay-boot distribution error extra get-user-env gpu-bind ignore-pbs mail-type mail-user nice no-kill open-mode output oversubscribe
+parsable profile qos quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)
+	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "time": "5", "signal": "B:USR2@30", "begin": "now+1hour", "mail-type": "END",
+		"constraint": "a100", "nodelist": "node1", "exclude": "node1", "gres": "gpu", "cpus-per-gpu": "2", "cpus-per-task": "2", "mincpus": "2", "mem-per-gpu": "1G", "tmp": "1G"}
+	needs := map[string]string{"cpus-per-gpu": " --gpus=1", "mem-per-gpu": " --gpus=1"}
 	shorts := map[byte]string{}
 	for _, name := range strings.Fields(optionsOfSbatch) {
 		r, known := sbatchOptions[name]
@@ -44,6 +46,7 @@ parsable profile quiet requeue share spread-job use-min-nodes verbose wait-all-n
 			}
 			line += "=" + value
 		}
+		line += needs[name]
 		job, err := ParseScript([]byte("#!/bin/sh\n"+line+"\ntrue\n"), nil, lookup)
 		if (err != nil) != (r.manner == refused) || err != nil && !strings.Contains(err.Error(), r.text) {
 			t.Errorf("%s: %v", line, err)
@@ -70,20 +73,20 @@ func TestSbatchDependencies(t *testing.T) {
 		t.Errorf("%+v", job.Spec)
 	}
 	for text, want := range map[string]string{
-		"-d after:7":                        `not with "after"`,
-		"--dependency=afternotok:7":         `not with "afternotok"`,
-		"--dependency=singleton":            `not with "singleton"`,
-		"--dependency=afterok:7?afterok:8":  "not for any",
-		"--dependency=afterok":              `"" is not the number of a job`,
-		"--depend=afterok:x":                `"x" is not the number of a job`,
-		"--dependency":                      "--dependency needs a value",
-		"-n 4":                              "-n is not possible here: a script runs in one task",
-		"-a 0-1 --ntasks=4":                 "use --array for tasks that do not talk to one another",
-		"--ntasks":                          "--ntasks is not possible here",
-		"--nodes=2 -n 4":                    "--nodes is not possible here: a task has one slot of one node",
-		"--nonsense":                        "--nonsense is no option of sbatch that candor knows",
-		"stray":                             "stray is no option of sbatch",
-		"--exclusive -b now+1hour -q short": "-q is not possible here",
+		"-d after:7":                       `not with "after"`,
+		"--dependency=afternotok:7":        `not with "afternotok"`,
+		"--dependency=singleton":           `not with "singleton"`,
+		"--dependency=afterok:7?afterok:8": "not for any",
+		"--dependency=afterok":             `"" is not the number of a job`,
+		"--depend=afterok:x":               `"x" is not the number of a job`,
+		"--dependency":                     "--dependency needs a value",
+		"-n 4":                             "-n is not possible here: a script runs in one task",
+		"-a 0-1 --ntasks=4":                "use --array for tasks that do not talk to one another",
+		"--ntasks":                         "--ntasks is not possible here",
+		"--nodes=2 -n 4":                   "--nodes is not possible here: a task is on one node",
+		"--nonsense":                       "--nonsense is no option of sbatch that candor knows",
+		"stray":                            "stray is no option of sbatch",
+		"--exclusive=user -b now+1hour":    "--exclusive=user is not possible here",
 	} {
 		_, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+text+"\ntrue\n"), nil, lookup)
 		if err == nil || !strings.Contains(err.Error(), want) || messages.KindOf(err) != messages.Invalid {
@@ -112,7 +115,7 @@ func TestSbatchMailIsNotify(t *testing.T) {
 	if job := parse(t, "#!/bin/sh\n#SBATCH --mail-user=ada@example.org --mail-type=NONE\ntrue\n"); job.Spec.Notify != nil || job.Options.Mail {
 		t.Errorf("NONE asks for %+v", job.Spec.Notify)
 	}
-	if _, err := ParseScript([]byte("#!/bin/sh\n#SBATCH --mail-type=TIME_LIMIT_80\ntrue\n"), nil, lookup); err == nil || !strings.Contains(err.Error(), "no e-mail is sent of TIME_LIMIT_80") {
+	if _, err := ParseScript([]byte("#!/bin/sh\n#SBATCH --mail-type=TIME_LIMIT_70\ntrue\n"), nil, lookup); err == nil || !strings.Contains(err.Error(), "no e-mail is sent of TIME_LIMIT_70") {
 		t.Errorf("%v", err)
 	}
 }

@@ -23,6 +23,7 @@ type (
 	amount  messages.Credits
 	span    messages.Duration
 	size    int64
+	memory  int64
 	truth   bool
 	names   []messages.Name
 	command []string
@@ -30,7 +31,11 @@ type (
 	labels  messages.Labels
 	notices []messages.Notify
 	weights messages.Weights
-	array   struct {
+	gpus    struct {
+		number int
+		kind   messages.Name
+	}
+	array struct {
 		ranges messages.Array
 		most   int
 	}

@@ -76,6 +76,32 @@ func (s *size) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
+// UnmarshalYAML reads a size of memory, or all.
+func (m *memory) UnmarshalYAML(n ast.Node) error {
+	text, ok := scalar(n)
+	if !ok {
+		return refuse(n, "must be a size such as 512M or 2G, or all")
+	}
+	bytes, err := parseMemory(text)
+	if err != nil {
+		return refuse(n, "%v", err)
+	}
+	*m = memory(bytes)
+	return nil
+}
+
+// UnmarshalYAML reads a number of GPUs, with their type if only one will do.
+func (g *gpus) UnmarshalYAML(n ast.Node) (err error) {
+	text, ok := scalar(n)
+	if !ok {
+		return refuse(n, "must be a number of GPUs, or a number and a type like 2:a100")
+	}
+	if g.number, g.kind, err = parseGPUs(text); err != nil {
+		return refuse(n, "%v", err)
+	}
+	return nil
+}
+
 // parseSize reads a size as sbatch does: a number of mebibytes, or of what the
 // letter behind it says.
 func parseSize(text string) (bytes int64, err error) {

@@ -19,10 +19,12 @@ import (
 // srunValues are options of srun with a value that is not used within a job, where the
 // command has the slot of the task.
 var srunValues = []string{"cpu-bind", "mpi", "mem", "mem-per-cpu", "cpus-per-task/c", "job-name/J", "time/t", "partition/p", "account/A",
-	"jobid", "kill-on-bad-exit/K", "export", "distribution/m", "mem-bind", "hint", "open-mode", "cpus-per-gpu", "gres", "nodelist/w", "input/i", "wait/W", "chdir/D"}
+	"jobid", "kill-on-bad-exit/K", "export", "distribution/m", "mem-bind", "hint", "open-mode", "cpus-per-gpu", "gres", "gpus/G", "gpus-per-node", "gpus-per-task", "mem-per-gpu",
+	"gpu-bind", "constraint/C", "exclude/x", "nodelist/w", "input/i", "wait/W", "chdir/D"}
 
 // srunSays are options of srun that say something about a job of its own.
-var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "nodelist", "chdir", "exclusive"}
+var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "gpus", "gpus-per-node", "gpus-per-task",
+	"cpus-per-gpu", "mem-per-gpu", "constraint", "exclude", "nodelist", "chdir", "exclusive"}
 
 // srun runs a command: within a job at once, in the slot of the task; elsewhere as a job of
 // its own, with its input and output here.
@@ -33,8 +35,10 @@ func srun(ctx context.Context, c *call, args []string) error {
 	nodes := f.StringP("nodes", "N", "1", "")
 	out := f.StringP("output", "o", "", "")
 	errs := f.StringP("error", "e", "", "")
+	perNode := f.String("ntasks-per-node", "1", "")
+	f.StringVar(perNode, "tasks-per-node", "1", "")
 	label := f.BoolP("label", "l", false, "")
-	c.ignore(srunValues, []string{"unbuffered/u", "exclusive", "overlap", "verbose/v", "quiet/Q", "no-kill/k", "pty", "disable-status/X"})
+	c.ignore(srunValues, []string{"unbuffered/u", "exclusive", "exact", "overlap", "verbose/v", "quiet/Q", "no-kill/k", "pty", "disable-status/X"})
 	f.Lookup("kill-on-bad-exit").NoOptDefVal = "1"
 	words, done, err := c.parse(args)
 	if done || err != nil {
@@ -43,8 +47,8 @@ func srun(ctx context.Context, c *call, args []string) error {
 	switch {
 	case len(words) == 0:
 		return errors.New("No command given to execute.")
-	case *ntasks != "1" || *nodes != "1" && *nodes != "1-1":
-		return fmt.Errorf("More processors requested than permitted: a task has one slot of one node; use an array, or candor submit --gang --tasks %s", *ntasks)
+	case *ntasks != "1" || *perNode != "1" || *nodes != "1" && *nodes != "1-1":
+		return fmt.Errorf("More processors requested than permitted: a task is on one node; use an array, or candor submit --gang --tasks %s", *ntasks)
 	}
 	if c.Getenv("CANDOR_JOB") != "" {
 		return c.step(ctx, words, *out, *errs, *label)

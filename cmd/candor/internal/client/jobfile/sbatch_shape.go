@@ -1,0 +1,120 @@
+package jobfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// shapeFlags are our flags for the options of sbatch that say what a task asks for.
+var shapeFlags = map[string]string{
+	"cpus-per-task": "cpus", "mincpus": "mincpus", "mem": "memory", "mem-per-cpu": "mem-per-cpu", "mem-per-gpu": "mem-per-gpu", "tmp": "disk",
+	"gres": "gpus", "gpus": "gpus", "gpus-per-node": "gpus", "gpus-per-task": "gpus", "cpus-per-gpu": "cpus-per-gpu",
+	"exclusive": "exclusive", "constraint": "constraint", "nodelist": "nodelist", "exclude": "exclude",
+}
+
+// sayShape says an option about what a task asks for, and notes it for the variables of Slurm.
+func (o *Options) sayShape(flag string, opt sbatchOption) error {
+	value := opt.value
+	switch opt.name {
+	case "exclusive":
+		if opt.given && value != "true" {
+			return fmt.Errorf("--exclusive=%s is not possible here: a node is shared with all or with none: use --exclusive", value)
+		}
+		value = "true"
+	case "gres":
+		var err error
+		if value, err = gpusOfGres(value); err != nil {
+			return err
+		}
+	case "nodelist":
+		if nodes, err := parseNodes(value); err == nil && len(nodes) > 1 {
+			return fmt.Errorf("--nodelist %q is not possible here: %s, and sbatch means all of these nodes", value, oneNodeIs)
+		}
+	}
+	if flag == "gpus" {
+		var err error
+		if value, err = o.sameGPUs(opt.written, value); err != nil {
+			return err
+		}
+	}
+	if err := o.Flags.Set(flag, value); err != nil {
+		return err
+	}
+	o.Noted[opt.name] = opt.value
+	return nil
+}
+
+// sameGPUs refuses GPUs that contradict what was said before, and writes what is known of both.
+func (o *Options) sameGPUs(written, value string) (string, error) {
+	if strings.Contains(value, ",") {
+		return "", fmt.Errorf("%s %q is not possible here: the GPUs of a task are of one type", written, value)
+	}
+	number, kind, err := parseGPUs(value)
+	if err != nil {
+		return "", err
+	}
+	if b := o.gpus; b != nil && b.number > 0 && number > 0 {
+		if b.number != number || b.kind != kind && b.kind != "" && kind != "" {
+			return "", fmt.Errorf("%s %q is not possible here: another option asks for other GPUs, and a job has one task", written, value)
+		}
+		kind = cmp.Or(kind, b.kind)
+	} else if b != nil && number == 0 {
+		number, kind = b.number, b.kind
+	}
+	o.gpus = &gpus{number, kind}
+	return strings.TrimSuffix(fmt.Sprintf("%d:%s", number, kind), ":"), nil
+}
+
+// gpusOfGres is what a list of generic resources says of GPUs: "gpu", "gpu:2", "gpu:a100", "gpu:a100:2".
+func gpusOfGres(list string) (string, error) {
+	said := ""
+	for part := range strings.SplitSeq(list, ",") {
+		name, rest, typed := strings.Cut(strings.TrimPrefix(part, "gres/"), ":")
+		switch {
+		case strings.EqualFold(part, "none") || part == "NULL":
+			continue
+		case name != "gpu":
+			return "", fmt.Errorf("--gres %q is not possible here: of generic resources there are GPUs alone, as in gpu:2 or gpu:a100:2", list)
+		case said != "":
+			return "", fmt.Errorf("--gres %q is not possible here: the GPUs of a task are of one type", list)
+		}
+		if said = rest; !typed {
+			said = "1"
+		}
+	}
+	return cmp.Or(said, "0"), nil
+}
+
+// exclusives are options of sbatch of which only one can be meant.
+var exclusives = [][]string{{"mem", "mem-per-cpu", "mem-per-gpu"}, {"cpus-per-task", "cpus-per-gpu"}}
+
+// noteOver notes what top has noted, and forgets what that takes the place of.
+func (o *Options) noteOver(top map[string]string) {
+	for _, group := range append(exclusives, []string{"gres", "gpus", "gpus-per-node", "gpus-per-task"}) {
+		if slices.ContainsFunc(group, func(name string) bool { _, is := top[name]; return is }) {
+			for _, name := range group {
+				delete(o.Noted, name)
+			}
+		}
+	}
+	maps.Copy(o.Noted, top)
+}
+
+// contradiction refuses what sbatch refuses too.
+func (o *Options) contradiction() error {
+	defer func() { o.gpus = nil }()
+	for _, only := range exclusives {
+		said := slices.DeleteFunc(slices.Clone(only), func(name string) bool {
+			_, is := o.Noted[name]
+			return !is
+		})
+		if len(said) > 1 {
+			return errors.New("--" + strings.Join(said, " and --") + " exclude one another: leave one out")
+		}
+	}
+	return nil
+}

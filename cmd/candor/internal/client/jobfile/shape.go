@@ -1,0 +1,230 @@
+package jobfile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// relative is what a job asks for by each processor or GPU: it is known when all options are said.
+type relative struct {
+	perCPU, perGPU int64 // bytes of memory
+	cpusPerGPU     int
+	leastCPUs      int
+}
+
+// shapeOptions declares what a task can ask for. The hidden ones are sbatch's.
+func (o *Options) shapeOptions() {
+	o.option("cpus", "", "`number` of processors of each task (default: what a slot has)", func(job *Job, text string) error {
+		job.relative.cpusPerGPU = 0
+		return positive(func(s *messages.Stage) *int { return &s.CPUs })(job, text)
+	})
+	o.option("memory", "", "memory of each task, a `size` such as 512M or 2G, or all, which is all memory of a node;\na bare number is MiB (default: what its slots have, or the node's)", setMemory)
+	o.option("gpus", "", "`number` of GPUs of each task, of any type, or of one, as in 2:a100", func(job *Job, text string) error {
+		n, kind, err := parseGPUs(text)
+		job.Spec.Stages[0].GPUs, job.Spec.Stages[0].GPUType = n, kind
+		return err
+	})
+	o.option("disk", "", "disk of each task, a `size`; a bare number is MiB (default: what its slots have)", func(job *Job, text string) (err error) {
+		job.Spec.Stages[0].Disk, err = parseSize(text)
+		return err
+	})
+	o.rules["exclusive"] = func(job *Job, text string) (err error) {
+		job.Spec.Stages[0].Exclusive, err = strconv.ParseBool(text)
+		return err
+	}
+	o.Flags.BoolFunc("exclusive", "give each task a whole node", o.check("exclusive"))
+	o.option("constraint", "", "run only on nodes with these `labels`: a100&infiniband|v100 is both of the first two, or the third", setConstraint)
+	o.option("nodelist", "", "run only on one of these `nodes`, as in node1,node[3-5]", func(job *Job, text string) (err error) {
+		job.Spec.Stages[0].Nodes, err = parseNodes(text)
+		return err
+	})
+	o.option("exclude", "", "run on none of these `nodes`, as in node1,node[3-5]", func(job *Job, text string) (err error) {
+		job.Spec.Stages[0].Exclude, err = parseNodes(text)
+		return err
+	})
+	o.hidden("mem-per-cpu", perEach(func(r *relative) *int64 { return &r.perCPU }))
+	o.hidden("mem-per-gpu", perEach(func(r *relative) *int64 { return &r.perGPU }))
+	o.hidden("cpus-per-gpu", func(job *Job, text string) (err error) {
+		job.Spec.Stages[0].CPUs = 0
+		job.relative.cpusPerGPU, err = count1(text)
+		return err
+	})
+	o.hidden("mincpus", func(job *Job, text string) (err error) {
+		job.relative.leastCPUs, err = count1(text)
+		return err
+	})
+}
+
+// hidden declares an option that only scripts of sbatch are meant to use.
+func (o *Options) hidden(name string, set rule) {
+	o.option(name, "", "", set)
+	_ = o.Flags.MarkHidden(name)
+}
+
+// Of memory as a whole, by processors and by GPUs the last one counts: the command line over the script.
+func setMemory(job *Job, text string) (err error) {
+	job.relative.perCPU, job.relative.perGPU = 0, 0
+	job.Spec.Stages[0].Memory, err = parseMemory(text)
+	return err
+}
+
+func perEach(field func(*relative) *int64) rule {
+	return func(job *Job, text string) (err error) {
+		job.Spec.Stages[0].Memory, job.relative.perCPU, job.relative.perGPU = 0, 0, 0
+		*field(&job.relative), err = parseSize(text)
+		return err
+	}
+}
+
+// finishShape works out what was said by each processor or GPU.
+func (job *Job) finishShape() error {
+	r := job.relative
+	if r == (relative{}) || len(job.Spec.Stages) != 1 {
+		return nil
+	}
+	s := &job.Spec.Stages[0]
+	if (r.cpusPerGPU > 0 || r.perGPU > 0) && s.GPUs == 0 {
+		return messages.Errorf(messages.Invalid, "--cpus-per-gpu and --mem-per-gpu need GPUs: use --gpus")
+	}
+	if r.cpusPerGPU > 0 {
+		s.CPUs = r.cpusPerGPU * s.GPUs
+	}
+	s.CPUs = max(s.CPUs, r.leastCPUs)
+	each, n := r.perCPU, max(s.CPUs, 1)
+	if r.perGPU > 0 {
+		each, n = r.perGPU, s.GPUs
+	}
+	if each > 0 {
+		if each > messages.MaxMemory/int64(n) {
+			return messages.Errorf(messages.TooLarge, "memory: %d times %s is more than any node has", n, messages.SizeText(each))
+		}
+		s.Memory = each * int64(n)
+	}
+	return nil
+}
+
+// parseMemory reads a size, "all", or sbatch's 0, which is all memory of a node too.
+func parseMemory(text string) (bytes int64, err error) {
+	if strings.EqualFold(text, "all") {
+		return messages.AllMemory, nil
+	}
+	if bytes, err = parseSize(text); err != nil {
+		return 0, fmt.Errorf("%q: must be a size such as 512M or 2G, or all", text)
+	}
+	if bytes == 0 {
+		return messages.AllMemory, nil
+	}
+	return bytes, nil
+}
+
+func count1(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > messages.MaxCPUs {
+		return 0, fmt.Errorf("must be a whole number from 1 to %d", messages.MaxCPUs)
+	}
+	return n, nil
+}
+
+// parseGPUs reads 2, 2:a100, a100:2 or a100, which is one.
+func parseGPUs(text string) (n int, kind messages.Name, err error) {
+	first, second, both := strings.Cut(text, ":")
+	n, err = strconv.Atoi(first)
+	switch {
+	case err == nil:
+		kind = second
+	case both:
+		kind = first
+		n, err = strconv.Atoi(second)
+	default:
+		n, kind, err = 1, first, nil
+	}
+	if err != nil || n < 0 || n > messages.MaxGPUs || both && kind == "" || kind != "" && !messages.ValidFreeName(kind) {
+		return 0, "", fmt.Errorf("%q: write how many, from 0 to %d, and the type, if only one will do, like 2 or 2:a100", text, messages.MaxGPUs)
+	}
+	if n == 0 {
+		kind = ""
+	}
+	return n, kind, nil
+}
+
+// setConstraint takes the forms of sbatch that are about one node: "," is "&", and brackets
+// that have all of it say nothing.
+func setConstraint(job *Job, text string) error {
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		if inner, ok = strings.CutSuffix(inner, "]"); ok {
+			text = inner
+		}
+	}
+	text = strings.ReplaceAll(text, ",", "&")
+	if _, err := messages.ParseConstraint(text); err != nil || text == "" {
+		return fmt.Errorf("%q: write labels of nodes with & and |, like a100&infiniband|v100", text)
+	}
+	job.Spec.Stages[0].Constraint = text
+	return nil
+}
+
+// parseNodes reads a list of nodes as Slurm writes it: node1,node[3-5,08].
+func parseNodes(text string) (nodes []messages.Name, err error) {
+	bad := fmt.Errorf("%q: write names of nodes, like node1,node[3-5]; at most %d", text, messages.MaxChosen)
+	for rest := text; ; {
+		end, inside := len(rest), false
+		for i := range len(rest) {
+			switch {
+			case rest[i] == '[':
+				inside = true
+			case rest[i] == ']':
+				inside = false
+			case rest[i] == ',' && !inside:
+				end = i
+			}
+			if end == i {
+				break
+			}
+		}
+		some, ok := expandNodes(rest[:end])
+		if nodes = append(nodes, some...); !ok || inside || len(nodes) > messages.MaxChosen {
+			return nil, bad
+		}
+		if end == len(rest) {
+			break
+		}
+		rest = rest[end+1:]
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes), nil
+}
+
+// expandNodes writes out the nodes of one word with at most one list of numbers in brackets.
+func expandNodes(word string) (nodes []messages.Name, ok bool) {
+	before, rest, listed := strings.Cut(word, "[")
+	if !listed {
+		return []messages.Name{word}, messages.ValidName(word)
+	}
+	list, after, closed := strings.Cut(rest, "]")
+	if !closed {
+		return nil, false
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
+		}
+		low, err := strconv.ParseUint(from, 10, 32)
+		high, errHigh := strconv.ParseUint(to, 10, 32)
+		if err != nil || errHigh != nil || high < low || high-low >= messages.MaxChosen || len(nodes) > messages.MaxChosen {
+			return nil, false
+		}
+		for n := low; n <= high; n++ {
+			name := fmt.Sprintf("%s%0*d%s", before, len(from), n, after)
+			if !messages.ValidName(name) {
+				return nil, false
+			}
+			nodes = append(nodes, name)
+		}
+	}
+	return nodes, true
+}

@@ -1,0 +1,163 @@
+package jobfile
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+const gib = 1 << 30
+
+// shape is what a task of a stage asks for.
+type shape struct {
+	messages.Resources
+	exclusive     bool
+	constraint    string
+	nodes, except []messages.Name
+}
+
+func shapeOf(s *messages.Stage) shape {
+	return shape{messages.Resources{CPUs: s.CPUs, Memory: s.Memory, GPUs: s.GPUs, GPUType: s.GPUType, Disk: s.Disk}, s.Exclusive, s.Constraint, s.Nodes, s.Exclude}
+}
+
+// TestShapesOfSbatch: what the manual of sbatch says these ask for, for one task on one node.
+func TestShapesOfSbatch(t *testing.T) {
+	for text, want := range map[string]shape{
+		"-c 8 --mem-per-cpu=500M":                            {Resources: messages.Resources{CPUs: 8, Memory: 4000 << 20}},
+		"--mem-per-cpu=2G":                                   {Resources: messages.Resources{Memory: 2 * gib}},
+		"--mem=0 --exclusive":                                {Resources: messages.Resources{Memory: messages.AllMemory}, exclusive: true},
+		"--gres=gpu:1 --cpus-per-task=4 --mem=16G":           {Resources: messages.Resources{CPUs: 4, Memory: 16 * gib, GPUs: 1}},
+		"--gres=gpu:a100:2 --nodes=1 --ntasks-per-node=1":    {Resources: messages.Resources{GPUs: 2, GPUType: "a100"}},
+		"--gres=gpu:v100":                                    {Resources: messages.Resources{GPUs: 1, GPUType: "v100"}},
+		"--gres=gpu":                                         {Resources: messages.Resources{GPUs: 1}},
+		"--gres=none":                                        {},
+		"-G a100:2 --gpus-per-node=2 --gpu-bind=closest":     {Resources: messages.Resources{GPUs: 2, GPUType: "a100"}},
+		"--gpus-per-task=2 --cpus-per-gpu=6 --mem-per-gpu=1": {Resources: messages.Resources{CPUs: 12, Memory: 2 << 20, GPUs: 2}},
+		"-n 1 -c 2 --mincpus=4 --mem-per-cpu=1G":             {Resources: messages.Resources{CPUs: 4, Memory: 4 * gib}},
+		"--tmp=10G --tasks-per-node=1":                       {Resources: messages.Resources{Disk: 10 * gib}},
+		`-C "skylake|icelake"`:                               {constraint: "skylake|icelake"},
+		`-C "[skylake|icelake]"`:                             {constraint: "skylake|icelake"},
+		"-C ib,a100":                                         {constraint: "ib&a100"},
+		"-w node3 -x node[1-2,08-10],rack1":                  {nodes: []messages.Name{"node3"}, except: []messages.Name{"node08", "node09", "node1", "node10", "node2", "rack1"}},
+		"--threads-per-core=1 --hint=nomultithread --nice":   {},
+		"-m block:cyclic --get-user-env -q long":             {},
+	} {
+		job := parse(t, "#!/bin/sh\n#SBATCH "+text+"\ntrue\n")
+		if got := shapeOf(&job.Spec.Stages[0]); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"--mem=1G --mem-per-cpu=1G":          "exclude one another",
+		"-c 4 --cpus-per-gpu=2 -G 1":         "exclude one another",
+		"--cpus-per-gpu=2":                   "need GPUs",
+		"--gres=gpu:1,lscratch:5":            "there are GPUs alone",
+		"--gres=gpu:a100:1,gpu:v100:1":       "of one type",
+		"--gpus=a100:1,v100:1":               "of one type",
+		"--gpus=2 --gres=gpu:1":              "asks for other GPUs",
+		"--gpus=x:y":                         "write how many",
+		"-w node1,node2":                     "means all of these nodes",
+		"-w node[1-":                         "write names of nodes",
+		"-x node[1-9999999]":                 "write names of nodes",
+		"-C 'a*2'":                           "write labels",
+		"--tasks-per-node=2":                 "not possible here",
+		"--threads-per-core=2":               "not possible here",
+		"-c 0":                               "whole number from 1",
+		"-c 65536 --mem-per-cpu=4000000000G": "more than any node has",
+	} {
+		_, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+text+"\ntrue\n"), nil, lookup)
+		if err == nil {
+			job := &Job{Spec: messages.JobSpec{Stages: make([]messages.Stage, 1)}}
+			o := NewOptions(nil)
+			if err = o.readSbatch([]directive{{1, " " + text}}, new([]string)); err == nil {
+				err = o.Apply(job)
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestTheCommandLineShapes: the command line wins over the script, also where both say it in
+// other words.
+func TestTheCommandLineShapes(t *testing.T) {
+	script := "#!/bin/sh\n#SBATCH -c 2 --mem-per-cpu=1G --gres=gpu:a100:1\ntrue\n"
+	for line, want := range map[string]shape{
+		"-c 4":                          {Resources: messages.Resources{CPUs: 4, Memory: 4 * gib, GPUs: 1, GPUType: "a100"}},
+		"--mem=3G --gres=none":          {Resources: messages.Resources{CPUs: 2, Memory: 3 * gib}},
+		"--gpus=2 --cpus-per-gpu=3":     {Resources: messages.Resources{CPUs: 6, Memory: 6 * gib, GPUs: 2}},
+		"--mem-per-gpu 2G --exclude n1": {Resources: messages.Resources{CPUs: 2, Memory: 2 * gib, GPUs: 1, GPUType: "a100"}, except: []messages.Name{"n1"}},
+	} {
+		job, err := ParseScript([]byte(script), nil, lookup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		top := NewOptions(lookup)
+		if _, err := top.SayWords(strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+		if err := job.Options.Overlay(top); err != nil {
+			t.Fatal(err)
+		}
+		if err := job.Options.Apply(job); err != nil {
+			t.Fatal(err)
+		}
+		if got := shapeOf(&job.Spec.Stages[0]); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", line, got, want)
+		}
+	}
+}
+
+// TestShapesInDocuments: a stage says what its tasks ask for in the words of the options.
+func TestShapesInDocuments(t *testing.T) {
+	for text, want := range map[string]shape{
+		"cpus: 4\nmemory: 16G\ngpus: 1":           {Resources: messages.Resources{CPUs: 4, Memory: 16 * gib, GPUs: 1}},
+		"gpus: 2:a100\nmemory: all\ndisk: 1G":     {Resources: messages.Resources{Memory: messages.AllMemory, GPUs: 2, GPUType: "a100", Disk: gib}},
+		"gpus: 2\ngpu_type: v100":                 {Resources: messages.Resources{GPUs: 2, GPUType: "v100"}},
+		"exclusive: true\nconstraint: ib|a100":    {exclusive: true, constraint: "ib|a100"},
+		"nodes: [node1, node2]\nexclude: [node3]": {nodes: []messages.Name{"node1", "node2"}, except: []messages.Name{"node3"}},
+	} {
+		job, err := ParseDocument([]byte("command: [true]\n" + text + "\n"))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := shapeOf(&job.Spec.Stages[0]); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+	}
+	for _, text := range []string{"cpus: -1", "gpus: x:y:z", "memory: much", "gpus: [1]", "disk: -1"} {
+		if _, err := ParseDocument([]byte("command: [true]\n" + text + "\n")); err == nil {
+			t.Errorf("%s is taken", text)
+		}
+	}
+}
+
+// TestSlurmVariablesOfShapes: a script reads what it asked for, in the words in which it asked.
+func TestSlurmVariablesOfShapes(t *testing.T) {
+	variables := func(text string) []string {
+		job := parse(t, "#!/bin/sh\n#SBATCH "+text+"\ntrue\n")
+		return strings.Fields(job.slurmVariables("ada"))
+	}
+	asked := variables("-c 8 --mem-per-cpu=500M --gpus-per-node=a100:2 -q long")
+	for _, want := range []string{"SLURM_CPUS_PER_TASK=8", "SLURM_MEM_PER_CPU=500", "SLURM_GPUS_PER_NODE='a100:2'", "SLURM_GPUS_ON_NODE=2",
+		`SLURM_JOB_GPUS="$CANDOR_GPUS"`, `SLURM_CPUS_ON_NODE="${CANDOR_CPUS:-1}"`, "SLURM_JOB_QOS='long'"} {
+		if !slices.Contains(asked, want) {
+			t.Errorf("%s is missing in %q", want, asked)
+		}
+	}
+	for _, v := range variables("--mem=4G") {
+		for _, name := range []string{"SLURM_CPUS_PER_TASK", "SLURM_MEM_PER_CPU", "SLURM_GPUS", "SLURM_JOB_GPUS"} {
+			if strings.HasPrefix(v, name) {
+				t.Errorf("%s is set, and nobody asked", v)
+			}
+		}
+	}
+	if !slices.Contains(variables("--mem=4G"), "SLURM_MEM_PER_NODE=4096") || !strings.Contains(strings.Join(variables("--mem=0"), " "), "CANDOR_MEMORY") {
+		t.Error("SLURM_MEM_PER_NODE is not what was asked for")
+	}
+}
