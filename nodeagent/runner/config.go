@@ -85,6 +85,8 @@ type Config struct {
 	// Alone says that this process starts nothing but tasks, so that processes of ended
 	// parents that the kernel gives it are of its tasks.
 	Alone bool
+	// Machine is what the tasks that have shapes divide among them.
+	Machine Machine
 	// NoCells does without control groups where there are some.
 	NoCells bool
 	// Clock is the time that is reported; nil: the wall clock. Limits and

@@ -61,7 +61,41 @@ func (c *Config) programEnv(p *messages.Program, base []string) ([]string, error
 	e.set("CANDOR_JOB_NAME", strings.ReplaceAll(p.JobName, "\x00", ""))
 	e.set("CANDOR_STAGE", p.StageName)
 	e.set("CANDOR_TASKS", strconv.Itoa(p.Tasks))
+	e.setShape(p, c.Machine.Memory)
 	return e.list, nil
+}
+
+// setShape tells a program what each of its tasks has. Threads are as many as processors, unless the job says.
+func (e *environment) setShape(p *messages.Program, all int64) {
+	if p.Shape == nil {
+		return
+	}
+	e.list = slices.DeleteFunc(e.list, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(gpuVariables, name)
+	})
+	clear(e.at)
+	for i, v := range e.list {
+		name, _, _ := strings.Cut(v, "=")
+		e.at[name] = i
+	}
+	memory := p.Memory
+	switch {
+	case memory == messages.AllMemory:
+		memory = all
+	case memory == 0:
+		memory = p.Shape.Memory
+	}
+	e.set("CANDOR_CPUS", strconv.Itoa(p.Shape.CPUs))
+	e.set("CANDOR_MEMORY", strconv.FormatInt(memory, 10))
+	if p.Shape.CPUs == 0 {
+		return
+	}
+	for _, name := range []string{"OMP_NUM_THREADS", "GOMAXPROCS"} {
+		if _, said := e.at[name]; !said {
+			e.set(name, strconv.Itoa(p.Shape.CPUs))
+		}
+	}
 }
 
 // perTask names the variables that differ between the tasks of a program; a program

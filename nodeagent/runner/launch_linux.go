@@ -29,7 +29,8 @@ type launch struct {
 	ended bool // the child has executed the program, or failed
 	late  bool // it is to be killed
 
-	noClone3 bool // the program is to find none
+	noClone3 bool         // the program is to find none
+	affinity *unix.CPUSet // the processors of the program; nil: all
 
 	// The kernel and the child get the addresses of these. They are fields because a launch is in the
 	// heap: a goroutine's stack may move before the call is made.
@@ -194,6 +195,9 @@ func (l *launch) newPlan(path string, argv, env []string, dir string, umask uint
 		return nil, syscall.EINVAL
 	}
 	p.own(files, sys)
+	if l.affinity != nil { // a control group may say so too, and be there or not
+		p.may(unix.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(*l.affinity), uintptr(unsafe.Pointer(l.affinity)))
+	}
 	p.may(unix.SYS_UMASK, uintptr(umask))
 	p.become(sys.Credential)
 	if l.noClone3 {

@@ -23,6 +23,7 @@ type process struct {
 	done   func(messages.Finished)
 	job    *job
 	cell   *cell.Cell    // nil before it has one
+	has    *portion      // of the machine; nil: what the others leave
 	room   *room         // nil: it has the namespaces of this process
 	opened chan struct{} // closed when the output files are there
 	ended  chan struct{} // closed when it is forgotten
@@ -98,6 +99,9 @@ func (t *process) prepare(p *program) (why string) {
 			return "input " + messages.Detail(err)
 		}
 	}
+	if t.has, err = t.runner.stock.take(t.task.Program); err != nil {
+		return messages.Detail(err)
+	}
 	var roomless error
 	t.room, roomless = t.takeRoom(p)
 	if t.cell, err = t.runner.cells.Take(t.limits(), t.room.counted()); err != nil {
@@ -163,6 +167,7 @@ func (t *process) leave() {
 	if t.cell != nil {
 		t.runner.cells.Leave(t.cell)
 	}
+	t.runner.stock.give(t.has)
 	if t.room != nil { // which its account's cells do not outlive
 		t.runner.rooms.leave(t.room)
 	}
@@ -271,8 +276,15 @@ func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	i := t.task.Program.Interactive
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as, Setctty: i != nil && i.Terminal}
 	t.cell.Attributes(sys)
+	t.launch.affinity = t.has.affinity()
 	t.launch.noClone3 = t.runner.config.Namespaces && t.runner.forge.may.clones && !t.cell.Threaded()
-	return t.launch.spawn(p.path, p.argv, taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir), dir, p.umask, files, sys)
+	return t.launch.spawn(p.path, p.argv, t.env(p, dir), dir, p.umask, files, sys)
+}
+
+// env is the environment of the task's process.
+func (t *process) env(p *program, dir string) []string {
+	env := taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir)
+	return append(env, t.has.variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
 // limits are those of the node, and of the stage where it has its own.
@@ -282,11 +294,19 @@ func (t *process) limits() cell.Limits {
 	if usual := c.Memory[p.Class]; usual > 0 {
 		l.Memory = usual
 	}
-	if p.Memory > 0 {
+	switch {
+	case p.Memory > 0:
 		l.Memory = p.Memory
+	case p.Memory == messages.AllMemory:
+		l.Memory = c.Machine.Memory
+	case p.Shape != nil && p.Shape.Memory > 0:
+		l.Memory = p.Shape.Memory
 	}
 	if most := c.MostMemory[p.Class]; most > 0 && (l.Memory == 0 || l.Memory > most) { // 0: not bounded
 		l.Memory = most
+	}
+	if t.has != nil {
+		l.Set, l.Devices = set(t.has.cpus), c.Machine.devices(t.has)
 	}
 	return l
 }

@@ -44,6 +44,8 @@ type Processes struct {
 	// freeze is [cell.Cell.Freeze], or what a test has in its place.
 	freeze func(c *cell.Cell, frozen bool) (bool, error)
 
+	stock *stock // what tasks have of the machine
+
 	ownPeak atomic.Int64 // the largest known memory of this process, in bytes
 
 	following sync.Mutex // held by followSpace, and taken before mu
@@ -78,7 +80,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if err := keepInherited(); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
-	p := &Processes{config: c, running: map[messages.Attempt]*process{}, keepEnded: keepEnded}
+	p := &Processes{config: c, running: map[messages.Attempt]*process{}, keepEnded: keepEnded, stock: newStock(c.Machine)}
 	var err error
 	if among, is := users.Parse(c.User); is {
 		p.config.numbers = users.Open(c.Users, among)
@@ -109,7 +111,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p.cells, p.freeze = new(cell.Cells), (*cell.Cell).Freeze
 	if !p.config.NoCells {
-		p.cells = cell.Open(cellsName(&p.config))
+		p.cells = cell.Open(cellsName(&p.config), p.config.Machine.controllers()...)
 	}
 	p.loose = !slices.Contains(p.cells.Abilities(), messages.AbilityFreeze)
 	p.store.shares = p.config.perAccount() && !p.loose

@@ -19,6 +19,10 @@ type Limits struct {
 	Memory int64   // bytes, of all its processes together
 	Pids   int64   // processes and threads
 	CPU    float64 // processors
+	// Set is the processors that it may use, as in "0-3,8"; "": all.
+	Set string
+	// Devices is which devices it may open and which not, as in "c 195:0 + c 195:1 -"; "": as this process.
+	Devices string
 }
 
 // DefaultPids bounds the processes and threads of a task of which nothing is said,
@@ -69,25 +73,37 @@ type group interface {
 }
 
 // Open finds out what kind of cells can be had here, and ends what an earlier
-// run of the node left in them. Name is the node's own on this machine.
-func Open(name string) *Cells {
+// run of the node left in them. Name is the node's own on this machine. Tasks may have processors and devices of
+// their own only where more names the controllers for that, [Set] and [Devices].
+func Open(name string, more ...string) *Cells {
 	cells := new(Cells)
 	beside := v2Mount + "/unified" // groups of version 1
 	var at unix.Statfs_t
 	if unix.Statfs(v2Mount, &at) == nil && at.Type == unix.CGROUP2_SUPER_MAGIC {
-		if g := openV2(v2Mount, topV2(name), "memory", "pids"); g != nil {
+		if g := openV2(v2Mount, topV2(name), more, "memory", "pids"); g != nil {
 			cells.limited.use(g, g.left)
 			return cells
 		}
 		beside = v2Mount
 	}
-	if g := openV2(beside, ownV2(name)); g != nil {
+	if g := openV2(beside, ownV2(name), nil); g != nil {
 		cells.plain.use(g, g.left)
 	}
-	if g := openV1(name); g != nil {
+	if g := openV1(name, more); g != nil {
 		cells.limited.use(g, g.left)
 	}
 	return cells
+}
+
+// Holds reports whether cells can hold tasks by a controller, such as [Devices].
+func (c *Cells) Holds(controller string) bool {
+	switch g := c.limited.groups.(type) {
+	case *v1:
+		return g.bases[controller] != ""
+	case *v2:
+		return slices.Contains(g.controllers, controller)
+	}
+	return false
 }
 
 // Clones reports whether there are cells into which processes are started by clone3.

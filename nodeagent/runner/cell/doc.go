@@ -21,6 +21,11 @@
 //
 // [Cells.Abilities] says which of them it is, in the words of package messages.
 //
+// # Processors and devices
+//
+// Where [Open] is told so, a cell has the processors and the devices that [Limits] say: version 1 holds tasks to both,
+// version 2 to processors, where the controller is delegated. Without the controllers nothing does.
+//
 // # Accounts
 //
 // An [Account] is a group above the cells of one account, for memory and processes. What is charged to a cell and

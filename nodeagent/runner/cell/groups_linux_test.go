@@ -10,10 +10,10 @@ import (
 // same, and the tasks weigh what they did.
 func TestGroupOfAllIsMadeAgain(t *testing.T) {
 	const name = "test-gone"
-	if g := openV1(name); g != nil {
+	if g := openV1(name, nil); g != nil {
 		madeAgain(t, g, filepath.Join(g.bases[cpu], "cpu.shares"))
 	}
-	for _, g := range []*v2{openV2(v2Mount, topV2(name), "memory", "pids"), openV2(v2Mount+"/unified", ownV2(name))} {
+	for _, g := range []*v2{openV2(v2Mount, topV2(name), nil, "memory", "pids"), openV2(v2Mount+"/unified", ownV2(name), nil)} {
 		if g != nil {
 			madeAgain(t, g, filepath.Join(g.dir, "cpu.weight"))
 		}
@@ -90,7 +90,7 @@ func TestAccountLeavesTheMachineProcesses(t *testing.T) {
 	if s.processes != machineProcesses()/4 {
 		t.Errorf("100 tasks may have %d processes, and the machine %d", s.processes, machineProcesses())
 	}
-	g := openV1("test-" + filepath.Base(t.TempDir()))
+	g := openV1("test-"+filepath.Base(t.TempDir()), nil)
 	if g == nil || g.bases[pids] == "" {
 		t.Skip("nothing bounds processes here")
 	}

@@ -106,7 +106,7 @@ func TestGroupsAreNotReliedUponWhereTheyKill(t *testing.T) {
 	if _, err := os.Stat(mount + "/cgroup.kill"); err != nil {
 		mount = v2Mount
 	}
-	outer := openV2(mount, ownV2("test-outer"))
+	outer := openV2(mount, ownV2("test-outer"), nil)
 	if outer == nil {
 		t.Log("no groups of version 2 here")
 		return

@@ -35,6 +35,9 @@ const (
 	freezer = "freezer"
 	memory  = "memory"
 	pids    = "pids"
+	// Set is for the processors of a task, Devices for what it may open.
+	Set     = "cpuset"
+	Devices = "devices"
 )
 
 // abilityOf names what each controller is for.
@@ -45,12 +48,12 @@ var abilityOf = map[string]messages.Name{
 	cpu:     messages.AbilityCPU,
 }
 
-// openV1 finds the controllers of version 1 that may be used; nil: there is none.
-func openV1(name string) *v1 {
+// openV1 finds the controllers of version 1 that may be used, and more where they are wanted; nil: there is none.
+func openV1(name string, more []string) *v1 {
 	g := &v1{bases: map[string]string{}}
 	for controller, own := range ownV1() {
 		dir := filepath.Join(own, "candor-"+name)
-		if abilityOf[controller] != "" && isV1(own) && os.MkdirAll(dir, 0o755) == nil {
+		if (abilityOf[controller] != "" || slices.Contains(more, controller)) && isV1(own) && os.MkdirAll(dir, 0o755) == nil {
 			g.bases[controller] = dir
 		}
 	}
@@ -128,8 +131,27 @@ func (g *v1) again() error {
 			return err
 		}
 	}
+	if dir := g.bases[Set]; dir != "" {
+		if err := inheritSet(dir); err != nil {
+			return err
+		}
+	}
 	if dir := g.bases[cpu]; dir != "" {
 		return write(dir, "cpu.shares", int64(nodeWeight*1024))
+	}
+	return nil
+}
+
+// inheritSet gives a group of processors what the group above has: a new one has none, and takes no process.
+func inheritSet(dir string) error {
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		above, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
+		if err == nil {
+			err = write(dir, file, strings.TrimSpace(string(above)))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -156,7 +178,9 @@ func endOld(dir string, open func(name string) (group, error)) (left []group) {
 
 func (g *v1) abilities() (all []messages.Name) {
 	for controller := range g.bases {
-		all = append(all, abilityOf[controller])
+		if ability := abilityOf[controller]; ability != "" {
+			all = append(all, ability)
+		}
 	}
 	return all
 }
@@ -168,6 +192,11 @@ func (g *v1) make(name string) (group, error) {
 			return nil, err
 		}
 		made.dirs[controller] = filepath.Join(base, name)
+		if controller == Set {
+			if err := inheritSet(made.dirs[Set]); err != nil {
+				return nil, err
+			}
+		}
 		if controller != freezer {
 			made.name = controller
 		}
@@ -189,6 +218,8 @@ func (g *v1) close() (err error) {
 type v1Group struct {
 	name string            // a controller to list processes by
 	dirs map[string]string // by controller
+
+	devices string // as in [Limits]
 
 	oom, pids, memory *counter // nil where there is none
 }
@@ -245,6 +276,43 @@ func (g *v1Group) limit(l Limits) error {
 			}
 		}
 	}
+	if err := g.limitSet(l.Set); err != nil {
+		return err
+	}
+	return g.limitDevices(l.Devices)
+}
+
+// limitSet gives the group some processors; "": all those of the group above.
+func (g *v1Group) limitSet(set string) error {
+	switch dir := g.dirs[Set]; {
+	case dir == "":
+		return nil
+	case set == "":
+		return inheritSet(dir)
+	default:
+		return write(dir, "cpuset.cpus", set)
+	}
+}
+
+// limitDevices says of some devices whether what is inside may open them. What an earlier task could not open
+// is open again, unless it is named.
+func (g *v1Group) limitDevices(devices string) error {
+	dir := g.dirs[Devices]
+	if dir == "" || devices == g.devices {
+		return nil
+	}
+	for _, list := range []string{strings.ReplaceAll(g.devices, "-", "+"), devices} {
+		for words := strings.Fields(list); len(words) >= 3; words = words[3:] {
+			file := "devices.deny"
+			if words[2] == "+" {
+				file = "devices.allow"
+			}
+			if err := write(dir, file, words[0]+" "+words[1]+" rwm"); err != nil {
+				return err
+			}
+		}
+	}
+	g.devices = devices
 	return nil
 }
 

@@ -42,7 +42,7 @@ func ownV2(name string) string {
 
 // openV2 makes the group of all groups at a path; nil where there are no control groups
 // of version 2, or a controller is missing that is needed.
-func openV2(mount, path string, needed ...string) *v2 {
+func openV2(mount, path string, more []string, needed ...string) *v2 {
 	if _, err := os.Stat(filepath.Join(mount, "cgroup.procs")); err != nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func openV2(mount, path string, needed ...string) *v2 {
 	if os.MkdirAll(g.dir, 0o755) != nil {
 		return nil
 	}
-	for _, c := range []string{memory, pids, cpu} {
+	for _, c := range append([]string{memory, pids, cpu}, more...) {
 		if len(needed) > 0 && g.enable(c) == nil {
 			g.controllers = append(g.controllers, c)
 		}
@@ -197,6 +197,9 @@ func (g *v2Group) limit(l Limits) error {
 				return err
 			}
 		}
+	}
+	if slices.Contains(g.controllers, Set) {
+		return write(g.dir.Name(), "cpuset.cpus", l.Set+"\n") // without any: those of the group above
 	}
 	return nil
 }

@@ -1,0 +1,172 @@
+package runner
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Machine is what of this machine a node's tasks divide among them. The zero value: nothing is divided, and
+// tasks run wherever the kernel likes.
+type Machine struct {
+	// CPUs are the numbers of the node's processors, such that those near one another are near in the list.
+	CPUs []int `json:"cpus,omitempty"`
+	// Memory is what a task with all memory of the node has, in bytes; 0: no bound.
+	Memory int64 `json:"memory,omitempty"`
+	GPUs   []GPU `json:"gpus,omitempty"`
+}
+
+// GPU is one GPU of a node.
+type GPU struct {
+	Index int           `json:"index"`          // by which the site's people know it, in the order of the bus
+	ID    string        `json:"uuid,omitempty"` // by which its library knows it
+	Type  messages.Name `json:"type,omitempty"`
+	AMD   bool          `json:"amd,omitempty"`
+	// Files are those that open this GPU and no other, such as /dev/nvidia0.
+	Files  []string `json:"files,omitempty"`
+	Memory int64    `json:"memory,omitempty"` // bytes
+}
+
+// portion is what a task has of the machine.
+type portion struct {
+	cpus []int // ascending; none: all
+	gpus []GPU
+}
+
+// stock is what the machine has, and who has it. It is safe for concurrent use.
+type stock struct {
+	machine Machine
+
+	mu    sync.Mutex
+	loads []int  // how many tasks have each processor: a suspended task keeps its own
+	taken []bool // the GPUs that some task has, a suspended one too
+}
+
+func newStock(m Machine) *stock {
+	return &stock{machine: m, loads: make([]int, len(m.CPUs)), taken: make([]bool, len(m.GPUs))}
+}
+
+// take gives a task what its program asks for. No GPU is given twice; a processor is only where others have none left,
+// as for a task that takes the place of a suspended one.
+func (s *stock) take(p *messages.Program) (*portion, error) {
+	if p.Shape == nil {
+		return nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got, cpus, gpus := new(portion), p.Shape.CPUs, p.Shape.GPUs
+	if p.Exclusive {
+		cpus, gpus = len(s.loads), len(s.taken)
+	}
+	var chosen []int
+	for i := range s.machine.GPUs {
+		if g := &s.machine.GPUs[i]; len(chosen) < gpus && !s.taken[i] && (p.Shape.GPUType == "" || p.Shape.GPUType == g.Type) {
+			chosen = append(chosen, i)
+			got.gpus = append(got.gpus, *g)
+		}
+	}
+	if len(chosen) < gpus && len(s.machine.GPUs) > 0 {
+		return nil, messages.Errorf(messages.Unavailable, "the task is to have %d GPUs, and %d are free here: other tasks have the rest, perhaps suspended ones", gpus, len(chosen))
+	}
+	for _, i := range chosen {
+		s.taken[i] = true
+	}
+	for _, i := range s.nearest(cpus) {
+		s.loads[i]++
+		got.cpus = append(got.cpus, s.machine.CPUs[i])
+	}
+	slices.Sort(got.cpus)
+	return got, nil
+}
+
+// nearest are the positions of so many processors: next to one another and free if there are such, else the least used.
+// None: the node has fewer.
+func (s *stock) nearest(n int) []int {
+	if n <= 0 || n > len(s.loads) {
+		return nil
+	}
+	positions := make([]int, len(s.loads))
+	for i := range positions {
+		positions[i] = i
+	}
+	best, room := -1, 0
+	for at := 0; at < len(s.loads); { // the smallest gap that has room, so that larger ones stay
+		end := at
+		for end < len(s.loads) && s.loads[end] == 0 {
+			end++
+		}
+		if gap := end - at; gap >= n && (best < 0 || gap < room) {
+			best, room = at, gap
+		}
+		at = max(end, at+1)
+	}
+	if best >= 0 {
+		return positions[best : best+n]
+	}
+	slices.SortStableFunc(positions, func(a, b int) int { return cmp.Compare(s.loads[a], s.loads[b]) })
+	return positions[:n]
+}
+
+// give takes back what a task had; nil: nothing.
+func (s *stock) give(back *portion) {
+	if back == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range back.cpus {
+		s.loads[slices.Index(s.machine.CPUs, c)]--
+	}
+	for _, g := range back.gpus {
+		s.taken[slices.IndexFunc(s.machine.GPUs, func(o GPU) bool { return o.Index == g.Index })] = false
+	}
+}
+
+// gpuVariables are what a task learns of its GPUs from; a task that has a shape has no others'.
+var gpuVariables = []string{"CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES"}
+
+// variables name the GPUs of a task; held: it can open no others, so that they are numbered from 0.
+func (p *portion) variables(held bool) []string {
+	if p == nil {
+		return nil
+	}
+	var indices, cuda, rocr []string
+	for _, g := range p.gpus {
+		name := cmp.Or(g.ID, strconv.Itoa(g.Index))
+		list := &cuda
+		if g.AMD {
+			list = &rocr
+		}
+		if held && len(g.Files) > 0 {
+			name = strconv.Itoa(len(*list))
+		}
+		*list = append(*list, name)
+		indices = append(indices, strconv.Itoa(g.Index))
+	}
+	return []string{"CANDOR_GPUS=" + strings.Join(indices, ","), "CUDA_VISIBLE_DEVICES=" + strings.Join(cuda, ","), "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+		"ROCR_VISIBLE_DEVICES=" + strings.Join(rocr, ",")}
+}
+
+// set writes processors as the kernel's lists do: "0-3,8".
+func set(cpus []int) string {
+	var b strings.Builder
+	for i := 0; i < len(cpus); {
+		last := i
+		for last+1 < len(cpus) && cpus[last+1] == cpus[last]+1 {
+			last++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(cpus[i]))
+		if last > i {
+			b.WriteString("-" + strconv.Itoa(cpus[last]))
+		}
+		i = last + 1
+	}
+	return b.String()
+}

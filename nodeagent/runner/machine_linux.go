@@ -1,0 +1,51 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
+)
+
+// controllers are those that the machine's parts need.
+func (m *Machine) controllers() (list []string) {
+	if len(m.CPUs) > 0 {
+		list = append(list, cell.Set)
+	}
+	if slices.ContainsFunc(m.GPUs, func(g GPU) bool { return len(g.Files) > 0 }) {
+		list = append(list, cell.Devices)
+	}
+	return list
+}
+
+// devices says which GPUs of the machine a task with a portion may open, as in [cell.Limits].
+func (m *Machine) devices(p *portion) string {
+	text := ""
+	for _, g := range m.GPUs {
+		may := "-"
+		if slices.ContainsFunc(p.gpus, func(o GPU) bool { return o.Index == g.Index }) {
+			may = "+"
+		}
+		for _, file := range g.Files {
+			var info unix.Stat_t
+			if unix.Stat(file, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFCHR {
+				text += fmt.Sprintf("c %d:%d %s ", unix.Major(info.Rdev), unix.Minor(info.Rdev), may)
+			}
+		}
+	}
+	return text
+}
+
+// affinity is the mask of some processors, as sched_setaffinity has it; nil: of all.
+func (p *portion) affinity() *unix.CPUSet {
+	if p == nil || len(p.cpus) == 0 {
+		return nil
+	}
+	mask := new(unix.CPUSet)
+	for _, c := range p.cpus {
+		mask.Set(c)
+	}
+	return mask
+}
