@@ -27,7 +27,11 @@ type Config struct {
 	// MostSuspended is how many suspended tasks the node keeps at once, beside those
 	// that run: their memory is what is at stake. 0: four for each slot.
 	MostSuspended int
-	Bus           bus.Bus
+	// Resources are what the node has in all, for the site to show and to choose by; nil: not said. Tasks.Machine
+	// is what tasks get of it. Labels are words by which jobs choose nodes.
+	Resources *messages.Resources
+	Labels    []messages.Name
+	Bus       bus.Bus
 	// Dir is the state directory: output and working directories of tasks.
 	Dir string
 	// Runner runs the tasks; nil: a [runner.Processes] on Dir. One given here

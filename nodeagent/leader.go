@@ -52,7 +52,7 @@ func (a *Agent) transmit(r *state.Request) {
 	var ctx context.Context
 	ctx, a.cancel = context.WithTimeout(a.life, r.Within.Std())
 	if r.Register != nil {
-		r.Register.MostSuspended = a.c.MostSuspended
+		r.Register.MostSuspended, r.Register.Resources, r.Register.Labels = a.c.MostSuspended, a.c.Resources, a.c.Labels
 		go call(ctx, a, messages.VerbRegister, r, r.Register, a.registered)
 		return
 	}

@@ -123,6 +123,14 @@ type Node struct {
 	// Suspended bounds the suspended tasks of the node. Above it, the tasks that have
 	// run least begin again. 0: four for each slot.
 	Suspended int `json:"suspended,omitempty"`
+	// Resources are what the node has in all, like {cpus: 64, memory: 512G, gpus: 8, gpu_type: a100}.
+	// Tasks of classes with units divide it among them. It is at most what the machine has.
+	Resources *messages.Resources `json:"resources,omitempty"`
+	// Declared says that the node may have more resources than the machine, to try a large
+	// site on a small machine: tasks are then not held to processors and GPUs.
+	Declared bool `json:"declared,omitempty"`
+	// Labels are words by which jobs choose nodes, like infiniband.
+	Labels []messages.Name `json:"labels,omitempty"`
 }
 
 // Tasks is how tasks run.

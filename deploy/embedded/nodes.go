@@ -106,12 +106,16 @@ func (n *nodes) startAgent(node Node) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	tasks := s.tasks
+	if tasks.Machine, err = machineOf(n.here, node.Name, runner.Discover); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
 	// The agents of a process count together: there may be thousands.
 	started, err := nodeagent.Start(s.ctx, nodeagent.Config{
 		Site: s.config.Site, Node: node.Name, Slots: node.Slots, MostSuspended: node.Suspended, Bus: b, Runner: run,
 		Dir: filepath.Join(s.config.State, "nodes", node.Name), Operators: s.config.Operators,
 		Log: s.log.Named(messages.NodeAgent), Metrics: s.metrics.shared,
-		Tasks: s.tasks, Executor: s.options.Executor, LeaveRunning: s.options.LeaveRunning,
+		Tasks: tasks, Resources: node.Resources, Labels: node.Labels, Executor: s.options.Executor, LeaveRunning: s.options.LeaveRunning,
 	})
 	if err != nil {
 		return nil, errors.Join(err, b.Close())

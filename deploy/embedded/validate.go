@@ -226,6 +226,18 @@ func (c *Config) checkNodes(ps *Problems) {
 		if n.Suspended < 0 || n.Suspended > messages.MaxSuspended {
 			ps.addf(path+".suspended", "%d is out of range; use 1 to %d suspended tasks, or leave it out for four to a slot", n.Suspended, messages.MaxSuspended)
 		}
+		if r := n.Resources; r != nil {
+			if err := r.Validate(path + ".resources"); err != nil {
+				where, what, _ := strings.Cut(messages.Detail(err), ": ")
+				ps.addf(where, "%s", what)
+			}
+		}
+		if n.Declared && n.Resources == nil {
+			ps.addf(path+".declared", "is true, and no resources are declared; write resources, like {cpus: 64, memory: 512G}")
+		}
+		for j, l := range n.Labels {
+			ps.freeName(at(path+".labels", j), l)
+		}
 		for _, s := range n.Slots {
 			if !messages.ValidFreeName(s.Class) {
 				ps.addf(path+".slots", "class %q: %s", clip(s.Class), freeNameRule)

@@ -2,14 +2,113 @@ package runner
 
 import (
 	"cmp"
+	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
 )
+
+// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs that
+// nvidia-smi tells of, where there is one.
+func Discover() Machine {
+	m := Machine{CPUs: Processors(), Memory: memoryHere()}
+	if path, err := exec.LookPath("nvidia-smi"); err == nil {
+		m.GPUs = nvidiaGPUs(path)
+	}
+	return m
+}
+
+// memoryHere is the memory of the machine, or what a control group leaves of it, in bytes.
+func memoryHere() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	most := int64(info.Totalram) * int64(info.Unit)
+	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		text, _ := os.ReadFile(file)
+		if bound, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && bound > 0 {
+			most = min(most, bound)
+		}
+	}
+	return most
+}
+
+// answersWithin is how long a program that tells of GPUs may take.
+const answersWithin = 30 * time.Second
+
+// nvidiaGPUs asks nvidia-smi; none where it fails.
+func nvidiaGPUs(path string) []GPU {
+	ctx, cancel := context.WithTimeout(context.Background(), answersWithin)
+	defer cancel()
+	text, err := exec.CommandContext(ctx, path, "--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader").Output()
+	if err != nil {
+		return nil
+	}
+	return parseNvidia(string(text), minorOf)
+}
+
+// parseNvidia reads lines such as "0, GPU-1f2e, NVIDIA A100-SXM4-80GB, 81920 MiB". minor is the number of the file of a
+// GPU with a UUID, which need not be its index.
+func parseNvidia(text string, minor func(uuid string) (int, bool)) (list []GPU) {
+	for line := range strings.Lines(text) {
+		fields := strings.Split(line, ",")
+		if len(fields) < 4 {
+			continue
+		}
+		for i := range fields {
+			fields[i] = strings.TrimSpace(fields[i])
+		}
+		index, err := strconv.Atoi(fields[0])
+		if err != nil {
+			continue
+		}
+		g := GPU{Index: index, ID: fields[1], Type: typeOf(fields[2])}
+		if mebibytes, err := strconv.ParseInt(strings.TrimSuffix(fields[3], " MiB"), 10, 64); err == nil {
+			g.Memory = mebibytes << 20
+		}
+		if n, ok := minor(g.ID); ok {
+			g.Files = []string{"/dev/nvidia" + strconv.Itoa(n)}
+		}
+		list = append(list, g)
+	}
+	return list
+}
+
+// minorOf looks a GPU up in what the driver tells of each.
+func minorOf(uuid string) (int, bool) {
+	files, _ := filepath.Glob("/proc/driver/nvidia/gpus/*/information")
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		if !strings.Contains(string(text), uuid) {
+			continue
+		}
+		_, rest, ok := strings.Cut(string(text), "Device Minor:")
+		line, _, _ := strings.Cut(rest, "\n")
+		n, err := strconv.Atoi(strings.TrimSpace(line))
+		return n, ok && err == nil
+	}
+	return 0, false
+}
+
+// typeOf makes the type of a GPU, as people ask for it, of its name: "a100" of "NVIDIA A100-SXM4-80GB".
+func typeOf(name string) messages.Name {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == ' ' || r == '-' })
+	for _, w := range words {
+		if w != "nvidia" && w != "tesla" && w != "quadro" && w != "geforce" && messages.ValidFreeName(w) {
+			return w
+		}
+	}
+	return ""
+}
 
 // Processors are the numbers of the processors that this process may use, such that those near one another are near in
 // the list: by node of memory, package and core.
