@@ -153,9 +153,10 @@ func attackerDir(t *testing.T) string {
 	return dir
 }
 
-// leave has a task of ann's run one of them, and reports whether it succeeded.
+// leave has a task of ann's run one of them, and reports whether it succeeded. The task also leaves a process, so that no
+// other task gets its cell, which counts what was made there.
 func (b *bench) leave(dir, what string) bool {
-	s := b.start(of("ann", 7, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", what}}))
+	s := b.start(of("ann", 7, messages.Program{Dir: dir, Command: []string{"sh", "-c", "sleep 1000 >/dev/null 2>&1 & exec " + dir + "/attack delay " + what}}))
 	f := s.wait()
 	if f.Outcome == messages.Unstartable {
 		b.t.Fatalf("%+v", f)
@@ -194,6 +195,21 @@ func TestMemoryThatOutlivesItsTaskCounts(t *testing.T) {
 				t.Errorf("another account's task ended as %+v", f)
 			}
 		})
+	}
+}
+
+// TestSegmentsOfARoomAreBounded by the room itself, where nothing counts memory.
+func TestSegmentsOfARoomAreBounded(t *testing.T) {
+	b := strangers(t, func(c *runner.Config) { c.Limits.Memory, c.NoCells = mayHave*mib, true })
+	dir, left := attackerDir(t), 0
+	for range 4 {
+		s := b.start(of("ann", 7, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "segment"}}))
+		if f := s.wait(); f.Outcome == messages.Exited && f.ExitCode == 0 {
+			left++
+		}
+	}
+	if left == 0 || left > mayHave/leaves {
+		t.Errorf("%d tasks left %d MiB each in a room for %d MiB", left, leaves, mayHave)
 	}
 }
 
