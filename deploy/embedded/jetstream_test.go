@@ -71,7 +71,7 @@ func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
 	t.Cleanup(func() { closeSite(t, s) })
 	alice := connect(t, s, "alice")
 	put := func(content byte, patience time.Duration) error {
-		data := bytes.Repeat([]byte{content}, 1<<18)
+		data := bytes.Repeat([]byte{content}, 1<<20)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		_, err := bus.SendFile(ctx, alice.bus, messages.Subject(alice.site, messages.Depot, messages.VerbPut, alice.name), messages.Attempt{}, alice.file("in", data), bytes.NewReader(data))
@@ -80,20 +80,19 @@ func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
 	if err := put(1, await.Patience); err != nil {
 		t.Fatal(err)
 	}
-	var used unix.Statfs_t
-	if err := unix.Statfs(disk, &used); err != nil {
-		t.Fatal(err)
+	resize := func(bytes uint64) error {
+		return unix.Mount("tmpfs", disk, "tmpfs", unix.MS_REMOUNT, fmt.Sprint("size=", bytes))
 	}
-	resize := func(bytes uint64) {
-		if err := unix.Mount("tmpfs", disk, "tmpfs", unix.MS_REMOUNT, fmt.Sprint("size=", bytes)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	resize((used.Blocks - used.Bfree) * uint64(used.Bsize))
+	await.Until(t, "the disk has no byte more than is used", func() bool {
+		var used unix.Statfs_t
+		return unix.Statfs(disk, &used) == nil && resize((used.Blocks-used.Bfree)*uint64(used.Bsize)) == nil // unless more is used by now
+	})
 	if err := put(2, time.Second); err == nil {
 		t.Fatal("the disk is not full")
 	}
-	resize(512 << 20)
+	if err := resize(512 << 20); err != nil {
+		t.Fatal(err)
+	}
 	await.Until(t, "the depot takes a file", func() bool { return put(2, 5*time.Second) == nil })
 }
 
