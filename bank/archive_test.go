@@ -219,7 +219,7 @@ func TestDamagedHistoryOfALeader(t *testing.T) {
 	g.agree()
 }
 
-// same compares the files of a replica with those of another.
+// same checks that two replicas have equal files.
 func (g *cluster) same(id string, want map[string][]byte) {
 	g.Helper()
 	got := g.segments(id)

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// attacked is a bank with two users, and a project of which ada is a member
-// with a limit, cyd an auditor and dan the owner.
+// attacked returns a bank with two users, and a project with the member ada, who has a limit,
+// the auditor cyd and the owner dan.
 func attacked(t *testing.T) *bed {
 	b := start(t)
 	for i, name := range []messages.Name{"ada", "bob", "dan"} {

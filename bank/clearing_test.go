@@ -332,8 +332,8 @@ func TestImagesOfBoth(t *testing.T) {
 	}
 }
 
-// TestSettlingFollowsLeadership: who leads no more neither serves the clearing
-// nor sends, and does both again once it leads again.
+// TestSettlingFollowsLeadership: a replica that stops leading neither serves the clearing nor
+// sends; both begin again when it leads again.
 func TestSettlingFollowsLeadership(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer, c.FirstBackoff, c.LastBackoff = keys, 1000, 1000 })

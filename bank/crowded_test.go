@@ -23,8 +23,8 @@ func (c *crowded) Propose(ctx context.Context, command []byte) (any, error) {
 	return c.Mailbox.Propose(ctx, command)
 }
 
-// TestTransfersOnAFullDisk: a request of several commands, of which one meets a full
-// disk after others were carried out, was not refused.
+// TestTransfersOnAFullDisk: if one command of a request meets a full disk after others were
+// carried out, the request does not count as refused.
 func TestTransfersOnAFullDisk(t *testing.T) {
 	var disk *crowded
 	b := startWith(t, func(config *Config) {

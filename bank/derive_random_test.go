@@ -390,7 +390,7 @@ func (p *past) rare(ask func(verb, role string, by messages.Name, c clearing.Com
 	}
 }
 
-// said has the peer say something, often what it may not.
+// said makes the peer sign a statement, often one that it may not make.
 func (p *past) said() {
 	p.flush()
 	is := p.peer()

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// tradingBed is a bank with an honest journal of every sort: grants, one of which expires,
-// payments, holds that are posted or lapse, changes of accounts, and trade with a peer.
+// tradingBed returns a bank with an honest journal of every kind: grants with and without an
+// expiry, payments, holds that are posted or lapse, changes of accounts, and trade with a peer.
 func tradingBed(t *testing.T) (*bed, *siteKeys) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")

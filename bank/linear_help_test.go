@@ -54,7 +54,7 @@ type credulous struct{ *mailbox.Memory }
 
 func (credulous) Verify(context.Context) error { return nil }
 
-// newTrio starts three banks on one log, of which the first leads.
+// newTrio starts three banks on one log; the first leads.
 func newTrio(t *testing.T, buggy bool) *trio {
 	g := &trio{}
 	network := bus.NewMemory()

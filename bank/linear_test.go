@@ -85,8 +85,8 @@ type run struct {
 	history   []porcupine.Operation
 }
 
-// record notes an operation between its call and its return. One of which the
-// outcome is not known may take effect at any later time.
+// record notes an operation between its call and its return. If its outcome is unknown, it may
+// take effect at any later time.
 func (r *run) record(caller int, in asked, call int64, out answer) {
 	end := r.clock.Add(1)
 	if out.unknown {

@@ -174,7 +174,7 @@ func provenBed(t *testing.T, tune ...func(*Config)) (*bed, *siteKeys) {
 	return b, k
 }
 
-// image is that of the bank as it is.
+// image returns an image of the present bank.
 func (b *bed) image() []byte {
 	b.Helper()
 	var out bytes.Buffer

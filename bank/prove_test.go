@@ -25,7 +25,7 @@ func verifies(b *bed, k *siteKeys) (ledger.ProofReport, error) {
 	return verifiesRecords(b, k, b.records())
 }
 
-// records are those of the bank's journal.
+// records returns the records of the bank's journal.
 func (b *bed) records() (records [][]byte) {
 	b.Helper()
 	var h ledger.History
@@ -229,8 +229,8 @@ func TestRotationAndRevocationEndWhatAKeyProves(t *testing.T) {
 	}
 }
 
-// The old key of the site's account says nothing any more once another has followed it:
-// neither of which keys are the site's, nor of who follows. Sessions go on under the new one.
+// When another key has followed the old key of the site's account, the old one can no longer
+// state the site's keys or a successor. Sessions continue under the new one.
 func TestARetiredKeyOfTheAccountSaysNothing(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)
@@ -290,7 +290,7 @@ func TestARetiredKeyOfTheAccountSaysNothing(t *testing.T) {
 	states("after a restart from an image", stolen)
 }
 
-// A request that sets what is to be cannot be repeated by who finds it in the log.
+// A request that sets a value cannot be repeated by somebody who finds it in the log.
 func TestASignedRequestIsCarriedOutOnce(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -390,7 +390,7 @@ func TestAForgedClearingCommandMovesNothing(t *testing.T) {
 			t.Errorf("%s was carried out: %+v", name, r)
 		}
 	}
-	// What was signed counts, whatever stands beside it.
+	// Only what was signed counts, not the other fields of the command.
 	more := peer
 	more.Limit = 1000 * c
 	r := b.proposeClearing(clearing.Command{At: b.clock(), By: "ops", Peer: &more, Asked: b.signed(k, "operator", "ops", messages.VerbPeer, peer)})

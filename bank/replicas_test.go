@@ -135,9 +135,9 @@ func (g *cluster) leader() string {
 	return ""
 }
 
-// TestReplicasAgree sends holds and charges while the leader is replaced,
-// twice, and a replica comes back: what was answered stands, nothing is done
-// twice, and the replicas come to the same bytes.
+// TestReplicasAgree sends holds and charges while the leader is replaced twice and a replica
+// comes back. What was answered stays true, nothing is done twice, and the replicas end with
+// equal bytes.
 func TestReplicasAgree(t *testing.T) {
 	g := startGroup(t)
 	g.grant("ada", 1000)

@@ -156,8 +156,8 @@ func ask[Rep any](b *bed, caller messages.Name, verb string, r any) (Rep, error)
 
 var bothClasses = []messages.Name{"map", "reduce"}
 
-// TestStreamIsReadFromItsBeginning: what was left there before the start
-// counts, and a second estimator comes to the same.
+// TestStreamIsReadFromItsBeginning: observations from before the start count, and a second
+// estimator gives the same answers.
 func TestStreamIsReadFromItsBeginning(t *testing.T) {
 	b := newBed(t)
 	for job := range messages.JobID(5) {

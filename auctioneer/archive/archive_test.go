@@ -164,8 +164,8 @@ func TestDamageIsNamedAndSkipped(t *testing.T) {
 	}
 }
 
-// TestDamageBehindTheBack: a file that is damaged, cut or removed while the archive has it open, or
-// beside its list, loses records and no more; another replica's copy brings them back.
+// TestDamageBehindTheBack: if an open file of the archive, or one in its list, is damaged, cut
+// or removed, only its own records are lost; another replica's copy restores them.
 func TestDamageBehindTheBack(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"zeroed": func(path string) error { return os.WriteFile(path, make([]byte, 900), 0o600) },

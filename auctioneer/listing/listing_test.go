@@ -49,8 +49,8 @@ func numbers(r messages.JobsReply) (ids []int) {
 	return ids
 }
 
-// TestNamedJobsAreLookedForWhereTheyCanBe: files of the archive that have none of the jobs
-// of a request are not read.
+// TestNamedJobsAreLookedForWhereTheyCanBe: archive files with none of the requested jobs are
+// not read.
 func TestNamedJobsAreLookedForWhereTheyCanBe(t *testing.T) {
 	p, err := New(&messages.JobsRequest{Jobs: []messages.JobID{7, 30}})
 	if err != nil {

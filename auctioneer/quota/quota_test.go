@@ -59,9 +59,9 @@ func (s *slow) take(now messages.Time) bool {
 	return true
 }
 
-// TestBucketAgainstDripping: whatever comes when, the answers are those of a bucket
-// into which tokens drip; a refusal names the first instant that is good; and in no
-// stretch of time more is admitted than a burst and what the rate gives.
+// TestBucketAgainstDripping: whatever arrives when, the answers equal those of a bucket into
+// which tokens drip. A refusal names the first instant that will be accepted. In no stretch of
+// time is more accepted than a burst and what the rate allows.
 func TestBucketAgainstDripping(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := Rules{PerSecond: rapid.SampledFrom([]float64{0.5, 1, 2, 4, 10, 1000}).Draw(rt, "rate"), Burst: rapid.IntRange(1, 6).Draw(rt, "burst")}

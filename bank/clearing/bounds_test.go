@@ -196,8 +196,8 @@ func TestADisputeStopsCredit(t *testing.T) {
 	east.must(accepting(open))
 }
 
-// A wrong number closes no cycle but the first; the first, and those of a release
-// that closed any, can be corrected while no peer has taken anything in them.
+// A wrong number is refused, except for the first cycle. The first one can be corrected while
+// no peer has accepted anything in it.
 func TestAWrongCycleIsRefusedOrCorrected(t *testing.T) {
 	east, west := pair(t)
 	closing := func(cycle uint64, correct bool) Command {
@@ -265,8 +265,8 @@ func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
 	west.has(messages.SiteAccount, 20, 0)
 }
 
-// What a peer asks for in vain changes nothing in the ledger, however often. (A bank with
-// keys also writes down what the peer signed.)
+// Refused instructions of a peer change nothing in the ledger, however many there are. (A bank
+// with keys also records what the peer signed.)
 func TestRefusalsOfPeersLeaveNoTrace(t *testing.T) {
 	east, west := acquainted(newBare(t, "east"), newBare(t, "west"))
 	west.must(Command{})

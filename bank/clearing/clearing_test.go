@@ -117,8 +117,8 @@ func TestReleaseAtTheEnd(t *testing.T) {
 	east.has("ada", 100, 0)
 }
 
-// What is accepted in the last instant before its end is released at the end, and is
-// charged no more: nothing stays set aside at either site.
+// An authorisation that is accepted in its last instant is released at its end and cannot be
+// charged afterwards: nothing stays reserved at either site.
 func TestAnAuthorisationAcceptedAsItEnds(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -322,8 +322,8 @@ func TestOwnAccountsAreOutOfReach(t *testing.T) {
 	east.has("ada", 100, 0)
 }
 
-// TestARetiredKeyNeverReturns: a new key beside the old one takes its place an hour after
-// the peer first signs with it; no request brings the old one back.
+// TestARetiredKeyNeverReturns: if a new key is given in addition to the old one, it replaces
+// the old one an hour after the peer first signs with it; no request brings the old one back.
 func TestARetiredKeyNeverReturns(t *testing.T) {
 	east, west := pair(t)
 	first, old := west.keys, west.public()

@@ -112,8 +112,8 @@ func TestBilateralNetting(t *testing.T) {
 	}
 }
 
-// A creditor takes no more than it is owed by its own book, and no more than
-// its reserve covers; the rest stays owed for the next cycle.
+// A creditor accepts at most what its own book says it is owed, and what its reserve covers;
+// the rest stays owed for the next cycle.
 func TestSettlementTakesWhatIsOwed(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "a", 30)
@@ -155,7 +155,7 @@ func TestSettlementsThatAreRefused(t *testing.T) {
 	west.has(SettlementAccount, 0, 0)
 }
 
-// Old cycles are forgotten, and those that came late are not made up again.
+// Old cycles are forgotten, and late offers do not bring them back.
 func TestOldCyclesAreForgotten(t *testing.T) {
 	east, west := pair(t)
 	for n := uint64(1); n <= keptCycles+10; n++ {

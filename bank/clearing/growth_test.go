@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// queue is a site, east, of which n charges wait for an answer of another. Before them wait payments,
-// which are answered first.
+// queue is a site, east, with n charges that wait for an answer of another. Payments stand
+// before them and are answered first.
 type queue struct {
 	east, west *side
 	visits     []messages.SignedAuthorisation // of west, accepted by east

@@ -178,8 +178,8 @@ func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
 	east.has(messages.SiteAccount, 6, 0)
 }
 
-// TestNoStepGoesThroughTheMembers: a remittance from a project costs no more where it has very many
-// members.
+// TestNoStepGoesThroughTheMembers: a remittance from a project costs the same if it has very
+// many members.
 func TestNoStepGoesThroughTheMembers(t *testing.T) {
 	cost := func(members int) float64 {
 		east, _ := acquainted(newBare(t, "east"), newBare(t, "west"))

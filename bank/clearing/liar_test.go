@@ -59,7 +59,7 @@ func (v *victim) do(c Command) Result {
 
 func (v *victim) west() *peer { return v.state.peers.byName["west"] }
 
-// tell has a site send instructions, and adds up what is new of west's.
+// tell sends instructions to west, and adds up those that are new.
 func (v *victim) tell(m messages.Instructions) *messages.Receipt {
 	signed, err := SignInstructions(sealer(m.From), m)
 	if err != nil {
@@ -245,7 +245,7 @@ var lies = []move{
 	}},
 }
 
-// exposed is what west owes, and what it was trusted with beside.
+// exposed returns what west owes, plus what it was trusted with.
 func (v *victim) exposed() messages.Credits {
 	owing, _ := v.ledger.Account(PeerAccount("west"))
 	settled, _ := v.ledger.Account(SettledAccount("west"))

@@ -39,7 +39,7 @@ const maker = "$clearing"
 func PeerAccount(peer messages.Name) messages.Name { return messages.PeerAccountPrefix + peer }
 
 // Reserved reports whether an account belongs to the clearing, or could: users may not have
-// such a name. Example: "$peer-west".
+// such a name. Example: "clearing-west".
 func Reserved(name messages.Name) bool { return strings.HasPrefix(name, messages.PeerAccountPrefix) }
 
 // TransferPrefix begins the identifiers of the clearing's transfers. Only the clearing may

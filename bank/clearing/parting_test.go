@@ -213,8 +213,8 @@ func TestASilentPeerIsSuspended(t *testing.T) {
 	}
 }
 
-// A peer that says it parts, though it owes, gets no more credit and keeps its debt; and
-// who has parted says so after a restore too.
+// A peer that parts while it owes gets no more credit and keeps its debt. A parted peer is
+// still parted after a restore.
 func TestAPeerThatPartsOwesStill(t *testing.T) {
 	east, west := pair(t)
 	east.answer(west.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))

@@ -41,7 +41,7 @@ func TestReconciliationNamesTheFirstDifference(t *testing.T) {
 	}
 }
 
-// lines are those of a signed page of a side's book about another.
+// lines returns a signed page of a side's book about another.
 func (s *side) lines(other *side, sender messages.Name) []messages.ClearingLine {
 	s.Helper()
 	page, err := s.state.Lines(other.name, messages.LinesRequest{Sender: sender, From: 1})

@@ -35,7 +35,7 @@ const (
 	Flood                // more is outstanding than a peer may have
 	Disputed             // the books disagree, and it asks for credit
 	Parted               // the sites have parted or are parting
-	Restored             // this site or the peer was restored, and lost what the message assumes
+	Restored             // this site or the peer lost numbers by a restore, and the message needs them
 
 	Reasons // the number of reasons
 )

@@ -201,8 +201,8 @@ func TestAnAdoptionNeedsBothSides(t *testing.T) {
 	west.mirrored(east)
 }
 
-// What the peer may still charge by authorisations that were lost is paid by the correction
-// account, and no more than that.
+// The correction account pays what the peer charges by lost authorisations, up to the adopted
+// amount.
 func TestAuthorisationsThatWereLostArePaid(t *testing.T) {
 	east, west := pair(t)
 	kept := west.authorise(east, "kept", 5)
@@ -414,8 +414,8 @@ func TestAnyRestorationIsAdopted(t *testing.T) {
 	}
 }
 
-// The clock of a site that is restored may be behind that of an earlier restoration of the same backup:
-// the site goes on above what its peer knows of it, and what it signed before counts no more.
+// A second restore of the same backup may run with the clock behind the first. The site then
+// continues above the incarnation that its peer knows, and what it signed before is refused.
 func TestABackupIsRestoredAgainWithTheClockBehind(t *testing.T) {
 	for name, second := range map[string]uint64{"behind": 3, "the same": 5} {
 		t.Run(name, func(t *testing.T) {

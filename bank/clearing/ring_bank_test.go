@@ -75,7 +75,7 @@ func (s sealer) Sign(data []byte) ([]byte, error) {
 	return h[:8], nil
 }
 
-// Marks of the log's entries that are none of the clearing's.
+// Marks of log entries that are not commands of the clearing.
 const (
 	markLedger = 'l' // a command of the ledger
 	markRefund = 'r' // of the planted bug: refund whatever waits
@@ -182,8 +182,8 @@ func (b *bank) released() []parcel {
 	return out
 }
 
-// crash loses what is in memory, and of the log's end what was not synced,
-// but for the first kept entries of it, and starts again.
+// crash loses the memory and the unsynced end of the log, except for its first kept entries,
+// and starts the bank again.
 func (b *bank) crash(kept int) error {
 	b.log = b.log[:min(len(b.log), b.synced+kept)]
 	b.synced = len(b.log)

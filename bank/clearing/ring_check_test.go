@@ -107,8 +107,8 @@ func (b *bank) expectedHolds() (sum messages.Credits) {
 	return sum
 }
 
-// checkAccounts compares the accounts of the peers with the running totals,
-// and those of the settlements with the cycles.
+// checkAccounts compares the peers' accounts with the running totals, and the settlement
+// accounts with the cycles.
 func (b *bank) checkAccounts() error {
 	if fault := b.state.Fault(); fault != "" {
 		return fmt.Errorf("a step was refused by the ledger: %s", fault)

@@ -67,8 +67,8 @@ func TestRingFindsPlantedBugs(t *testing.T) {
 	}
 }
 
-// runRing runs one seed until a check fails; what is planted is to be found
-// while the network is bad, and so the end is only for sound banks.
+// runRing runs one seed until a check fails. A planted bug must be found while the network is
+// bad, so only sound banks run to the end.
 func runRing(seed uint64, planted bug, under ...checker) error {
 	w := newWorld(seed, planted, under...)
 	for step := range ringSteps {
@@ -146,7 +146,7 @@ func (w *world) waits() bool {
 	return false
 }
 
-// exchange has a bank send what waits, to whom it concerns, and hear the answers.
+// exchange makes a bank send what waits, and delivers the answers.
 func (w *world) exchange(b *bank) {
 	for i := range w.banks {
 		if site(i) == b.site {

@@ -159,7 +159,7 @@ func (w *world) deliver() {
 	w.arrive(p)
 }
 
-// arrive has a bank take a message.
+// arrive delivers a message to a bank.
 func (w *world) arrive(p parcel) {
 	b := w.banks[p.to]
 	c := Command{At: b.now(w.time), Instructions: p.instructions, Receipt: p.receipt}
@@ -186,7 +186,7 @@ func index(s messages.Name) int {
 	panic("no such site: " + s)
 }
 
-// retry has a bank send another what that has not answered.
+// retry makes a bank send another everything that the other has not answered.
 func (w *world) retry(b *bank) {
 	for i := range w.banks {
 		if site(i) == b.site || w.IntN(2) == 0 {

@@ -79,8 +79,8 @@ func write(t testing.TB, format string, all []ledger.Line) string {
 	return out.String()
 }
 
-// TestGolden compares with files, of which "hledger check --strict" accepted its own when it was
-// made; the hledger of CI reads one of each run.
+// TestGolden compares exports with stored files. "hledger check --strict" accepted the hledger
+// file when it was made; in CI hledger reads one of each run.
 func TestGolden(t *testing.T) {
 	_, all := story(t)
 	for format, name := range map[string]string{"hledger": "story.journal", "csv": "story.csv"} {
@@ -249,7 +249,7 @@ func TestWriteErrorIsTold(t *testing.T) {
 	}
 }
 
-// oddities is the journal of what exports once called by a wrong name.
+// oddities is a journal of records that exports once described wrongly.
 func oddities(t *testing.T) []ledger.Line {
 	l := ledger.New()
 	const at messages.Time = 1_790_000_000_000_000
@@ -278,8 +278,8 @@ func oddities(t *testing.T) []ledger.Line {
 	return lines(t, l)
 }
 
-// TestWords: a correction is none of a grant, an extension says until when, and no
-// instant is one of 1970.
+// TestWords: a correction is not described as a grant, an extension has its time, and no time
+// is in 1970.
 func TestWords(t *testing.T) {
 	text := write(t, "hledger", oddities(t))
 	for _, say := range []string{"2026-09-21 * correction\n", "2026-09-21 * withdrawal\n", "2026-09-21 * grant\n"} {

@@ -9,10 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestPowerLossAtEveryOperation loses power at each operation on the files of
-// a run, with each fate of what was not synced. The replica comes back with
-// everything that was acknowledged, goes on, and ends with the same bytes as
-// one that never failed.
+// TestPowerLossAtEveryOperation loses power at each file operation of a run, with each fate of
+// what was not synced. The replica comes back with everything that was acknowledged, works on,
+// and ends with the same bytes as one that never failed.
 func TestPowerLossAtEveryOperation(t *testing.T) {
 	commands := script(130)
 	reference := NewVolatile()

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestDamagedFiles flips a bit in each byte of a file, zeroes bytes, and cuts it everywhere.
-// Whoever reads all of it says so; a ledger that starts on it either does not,
-// or gives the right answers and refuses those that it cannot give.
+// TestDamagedFiles flips a bit in each byte of a file, zeroes bytes, and cuts the file at each
+// position. A reader of the whole file reports the damage. A ledger either does not start with
+// the file, or gives only right answers and refuses the others.
 func TestDamagedFiles(t *testing.T) {
 	files := NewVolatile()
 	r := whole(t, files, script(40))

@@ -10,9 +10,8 @@ import (
 	"sync"
 )
 
-// Volatile is files in memory of which a loss of power leaves only what was
-// synced: for tests of what must survive one. It can be told to lose power by
-// itself at any of its operations.
+// Volatile keeps files in memory. A loss of power leaves only what was synced. It can be told
+// to lose power at any of its operations.
 type Volatile struct {
 	mu      sync.Mutex
 	now     map[string]*content

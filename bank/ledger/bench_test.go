@@ -56,8 +56,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode compares this package's encoding of a batch with that of
-// the wire, per transfer.
+// BenchmarkDecode compares the ledger's encoding of a batch with the wire's, per transfer.
 func BenchmarkDecode(b *testing.B) {
 	names := []messages.Name{"alice", "bob"}
 	ts := benchBatch(0, 1000, names)

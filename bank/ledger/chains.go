@@ -73,7 +73,7 @@ func (cs *chains) chain(c *Command, start, end int, results []messages.TransferR
 }
 
 // reservedIn returns the position of the first transfer that only the clearing may make:
-// one that names a peer's account ("$peer-…"), or an identifier under ClearingPrefix. The
+// one that names a peer's account ("clearing-west", for example), or an identifier under ClearingPrefix. The
 // error is nil if there is none.
 func reservedIn(chain []messages.Transfer) (int, *messages.Error) {
 	for i := range chain {

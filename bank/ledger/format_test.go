@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTheFormat: a log of random commands of all verbs comes to the
-// hash and to the image, byte for byte, that it came to when it was written.
+// TestTheFormat: a stored log of random commands of all verbs leads to the stored hash and
+// image, byte for byte.
 func TestTheFormat(t *testing.T) {
 	log, err := os.ReadFile("testdata/format.log")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// crowd is a ledger with n accounts, and the account busy, with n holds, of which each ends at another
-// time, n payments, and n/10 grants that expire; and a project with n members.
+// crowd is a ledger with n accounts and a project with n members. The account busy has n holds
+// with different expiries, n payments, and n/10 grants that expire.
 type crowd struct {
 	*bed
 	n int

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// kept is a store that lasts: images have only the sums of what it keeps.
+// kept is a durable store, so images have only the sums of its segments.
 type kept struct {
 	bytes    int
 	segments map[uint64]*Segment

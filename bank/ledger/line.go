@@ -108,7 +108,7 @@ func (w what) String() string {
 	return "unknown"
 }
 
-// words describes a change that by asked for.
+// words describes a change. by is who asked for it.
 func (c *change) words(by messages.Name) string {
 	switch c.setting {
 	case asProject:

@@ -212,9 +212,9 @@ func TestCredit(t *testing.T) {
 	b.balanced() // what it owes it still owes
 }
 
-// TestExternalityPayments moves credits between many accounts in one step: the
-// runner's hold and those who waited are settled by one chain of MaxLegs
-// transfers, or by none of it.
+// TestExternalityPayments moves credits between many accounts at once: one chain of MaxLegs
+// transfers settles the hold of the runner and the payments to those who waited, or none of it
+// is done.
 func TestExternalityPayments(t *testing.T) {
 	const waiting = (messages.MaxLegs - 2) / 2
 	b := newBed(t)

@@ -301,7 +301,7 @@ func (m *model) post(t messages.Transfer, h modelHold) (messages.Credits, messag
 	return t.Amount, 0, true
 }
 
-// resolve ends a hold of which an amount was spent.
+// resolve ends a hold and spends an amount of it.
 func (m *model) resolve(id string, spent messages.Credits, why messages.Kind) {
 	h := m.pending[id]
 	delete(m.pending, id)

@@ -93,7 +93,7 @@ func TestDelayedReturn(t *testing.T) {
 	}
 }
 
-// TestPaymentIsAnsweredAgain though who made it owns the account no more; it sees
+// TestPaymentIsAnsweredAgain: even after its maker stopped owning the account, who then sees
 // nothing else of it.
 func TestPaymentIsAnsweredAgain(t *testing.T) {
 	b := climate(t)
@@ -167,8 +167,8 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreKeptByTheirKind: what is hashed has none of the words of a release,
-// so that replicas of two releases that refuse the same are the same.
+// TestRefusalsAreKeptByTheirKind: the journal has no texts of a release, so replicas of two
+// releases that refuse the same have equal hashes.
 func TestRefusalsAreKeptByTheirKind(t *testing.T) {
 	b := climate(t)
 	first := b.refuse(messages.Insufficient, posted("no", "eve", "climate", 1000))

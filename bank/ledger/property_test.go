@@ -323,8 +323,7 @@ func (p *pair) restart(t *rapid.T) {
 	p.ledger = fresh
 }
 
-// replay applies all commands to a second replica, which must come to the
-// same bytes.
+// replay applies all commands to a second replica, which must have equal bytes.
 func (p *pair) replay() {
 	second := New()
 	for _, data := range p.commands {

@@ -133,8 +133,8 @@ func TestStatementRefusals(t *testing.T) {
 	}
 }
 
-// The newest entries are the last ones of the whole statement, in the same order, and
-// paging back by Before comes to the first.
+// The newest entries are the last of the whole statement, in the same order; paging back by
+// Before reaches the first.
 func TestStatementOfTheNewest(t *testing.T) {
 	b := paged(t)
 	all, err := b.Statement(messages.StatementRequest{Account: "ada", Limit: MaxPage})

@@ -24,7 +24,7 @@ func claimOf(t *testing.T, a *Authority, role Role, n messages.Name) string {
 	return c.Token
 }
 
-// TestCredentialsOfUsersEnd, and those of operators; the others' do not.
+// TestCredentialsOfUsersEnd: credentials of users and operators end, and no others do.
 func TestCredentialsOfUsersEnd(t *testing.T) {
 	a := opened(t)
 	for role, c := range map[Role]struct {

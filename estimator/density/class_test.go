@@ -61,9 +61,9 @@ func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, ra
 	return must[*Density](t)(c.Estimate()), estimate(t, all, ScottFull)
 }
 
-// TestPoisoning: 5 % of the accounts, which submit a fifth of the types, lie.
-// Lies that no honest account comes near do not move the estimate; those at the
-// edge of the honest ones move it by three quarters of what they would at most.
+// TestPoisoning: 5 % of the accounts, which submit a fifth of the types, lie. Lies far from all
+// honest accounts do not move the estimate; lies at the edge of the honest types move it by at
+// most three quarters of what they would without the cap.
 func TestPoisoning(t *testing.T) {
 	truth := truthful(t)
 	from := func(f *Density) float64 {
@@ -87,8 +87,8 @@ func TestPoisoning(t *testing.T) {
 	}
 }
 
-// TestMinoritiesStay: a second mode that a fifth of the accounts have, far from
-// the first, is not screened out, but for its fringe; one of a tenth is.
+// TestMinoritiesStay: a second mode of a fifth of the accounts, far from the first, loses only
+// its outer samples; a mode of a tenth is screened out.
 func TestMinoritiesStay(t *testing.T) {
 	for minority, atLeast := range map[int]float64{30: 0.98, 20: 0.9, 10: 0} {
 		d, accounts := normal(1000, 2, 3), make([]messages.Name, 1000)

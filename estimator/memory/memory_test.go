@@ -180,8 +180,8 @@ func TestTypesGoToTheirClass(t *testing.T) {
 	}
 }
 
-// TestRepeatedAndOutOfOrder observations are harmless: the answers are the same,
-// whatever the order, but for rounding.
+// TestRepeatedAndOutOfOrder: repeated observations and another order do not change the answers,
+// except for rounding.
 func TestRepeatedAndOutOfOrder(t *testing.T) {
 	var all []messages.Observation
 	r := rand.New(rand.NewPCG(2, 2))

@@ -31,8 +31,8 @@ type Evaluation struct {
 	Request Score // the user's own limit
 	LastTwo Score // mean of the user's last two jobs, up to the limit; without any, the limit
 	Ours    Score // the median of Predictor's distribution
-	// Covered is the part of jobs that needed no more than the robust demand at 0.9,
-	// of their run times up to the limit: some logs have longer ones.
+	// Covered is the part of jobs that needed at most the robust demand at 0.9. Run times are
+	// cut at the limits, which some logs exceed.
 	Covered float64
 }
 

@@ -147,8 +147,8 @@ func (l *late) Request(ctx context.Context, _ string, _ []byte) ([]byte, error) 
 	}
 }
 
-// A request for offers is sent once, though one of the sites is waited for in vain, and all
-// answered at once before.
+// A request for offers is sent only once, even if one of the sites does not answer and earlier
+// requests were answered at once.
 func TestCallAwaitsWhoWaitsForOthers(t *testing.T) {
 	for _, within := range []time.Duration{0, 500 * time.Millisecond, 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

@@ -511,8 +511,8 @@ func refuse(t *testing.T, dir string, later int) {
 	}
 }
 
-// TestRefusedSnapshot: the machine refuses snapshots with an index above that of good
-// ones. The replica goes on from the latest good one, and from its peers where it has none.
+// TestRefusedSnapshot: the machine refuses the latest snapshots. The replica continues from the
+// latest one that it accepts, or, if there is none, from its peers.
 func TestRefusedSnapshot(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T, n int) (*group, string, <-chan error) {

@@ -39,8 +39,8 @@ func (s *strict) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.Re
 	return s.below.RequestVote(id, to, q, p)
 }
 
-// TestRaftsMessagesStayAsTheyAre: what else replicas tell one another is in none of Raft's fields,
-// while a leader is elected, serves, and is replaced after it was lost.
+// TestRaftsMessagesStayAsTheyAre: no field of Raft's messages has what replicas tell each other
+// otherwise, while a leader is elected, serves, and is replaced after a failure.
 func TestRaftsMessagesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	var votes atomic.Uint64
@@ -62,7 +62,7 @@ func TestRaftsMessagesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// beating is a transport of which only heartbeats matter.
+// beating is a transport that handles heartbeats only.
 type beating struct {
 	below
 	beat  func(raft.RPC)

@@ -143,8 +143,8 @@ func TestFollowerRefuses(t *testing.T) {
 	}
 }
 
-// TestNothingAcknowledgedIsLost closes one leader after another while callers
-// propose, and starts them again. The model is the set of what was answered.
+// TestNothingAcknowledgedIsLost closes one leader after another while callers propose, and
+// starts them again. It compares with the set of answered commands.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

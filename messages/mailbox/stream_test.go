@@ -171,8 +171,8 @@ type addressed struct {
 func (c *addressed) RemoteAddr() net.Addr { return idAddr(c.from + ":7") }
 func (c *addressed) Close() error         { c.closed = true; return nil }
 
-// TestEachAddressMakesRoomForItself: many connections from one address push out
-// that address's own, and those of many addresses the oldest of all.
+// TestEachAddressMakesRoomForItself: too many connections from one address close the oldest of
+// that address; too many from many addresses close the oldest of all.
 func TestEachAddressMakesRoomForItself(t *testing.T) {
 	g := new(handshakes)
 	replica := &addressed{from: "10.0.0.2"}

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// TestSignatureIsThatOfTheLibrary: for any key and text the bytes are those of
+// TestSignatureIsThatOfTheLibrary: for any key and text, Signature returns the bytes of
 // crypto/ed25519. The first case is the third of RFC 8032, section 7.1.
 func TestSignatureIsThatOfTheLibrary(t *testing.T) {
 	seeds := [][]byte{{

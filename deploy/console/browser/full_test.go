@@ -116,7 +116,7 @@ func (s *site) job(account messages.Name, id messages.JobID) messages.JobDetail 
 	return ask[messages.JobDetail](s, account, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id})
 }
 
-// cycleSoon is a period from one to two minutes, of which one begins in some seconds.
+// cycleSoon returns a period of one to two minutes that next begins in a few seconds.
 func cycleSoon(now time.Time) messages.Duration {
 	const ready = 12 // seconds until the bids are there
 	best, wait := int64(60), int64(60)
@@ -128,8 +128,8 @@ func cycleSoon(now time.Time) messages.Duration {
 	return messages.Duration(best) * messages.Duration(time.Second)
 }
 
-// pages are those that have data on a full site, by who sees it, and a sign that the data is
-// there.
+// pages lists, by user, the pages that have data on a full site, each with a text that shows
+// this.
 func (f *full) pages() map[messages.Name]map[string]string {
 	shows := func(text string) string { return fmt.Sprintf("document.body.innerText.includes(%s)", quoted(text)) }
 	return map[messages.Name]map[string]string{

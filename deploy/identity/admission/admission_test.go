@@ -26,7 +26,7 @@ import (
 
 const patience = await.Patience
 
-// memory keeps tokens as the auctioneer does, of which these tests need no more.
+// memory keeps tokens as the auctioneer does, as far as these tests need it.
 type memory struct {
 	mu     sync.Mutex
 	tokens map[string]messages.TokenState

@@ -26,8 +26,8 @@ func as(c *tls.Config, name string) *tls.Config {
 	return c
 }
 
-// TestHostsWithTheSameKeysKnowOneAnother: each makes the authority for itself, and
-// they are one; those of other keys, or of another site, are others.
+// TestHostsWithTheSameKeysKnowOneAnother: hosts with the same keys derive the same authority;
+// other keys, or another site, lead to another one.
 func TestHostsWithTheSameKeysKnowOneAnother(t *testing.T) {
 	one, two := internalOf(t, "west", 1), internalOf(t, "west", 1)
 	server := one.Replica("bank", "rack1")

@@ -14,8 +14,8 @@ func open(server string, id uint64, by holder) connection {
 	return connection{place: place{server, id}, by: by}
 }
 
-// TestCensus: connections count from when they are opened, or listed, until they are
-// closed, are listed no more, or their server is gone.
+// TestCensus: a connection counts from when it is opened or listed, until it is closed or no
+// longer listed, or its server is gone.
 func TestCensus(t *testing.T) {
 	c, at := newCensus(), time.Unix(1000, 0)
 	counts := func(what string, a, b int) {
