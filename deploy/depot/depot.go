@@ -152,8 +152,8 @@ func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects,
 // share one bucket, so that a site gets no more room by inventing names.
 func VisitorsOf(home messages.Name) messages.Name { return "@" + home }
 
-// bucketName returns a unique name for an account of a site. It has the length of one name, so
-// no two pairs have the same. A bucket of visitors has the length 0.
+// bucketName returns the name of an account's bucket, such as "FILES_WEST_5_alice". The length of
+// the account's name makes it unique: site and account are joined by "_". Visitors have length 0.
 func bucketName(site, account messages.Name) string {
 	if home, visits := strings.CutPrefix(account, "@"); visits {
 		return fmt.Sprintf("FILES_%s_0_%s", strings.ToUpper(site), home)

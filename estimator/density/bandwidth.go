@@ -72,7 +72,7 @@ const (
 	leastPivot = 1e-10
 	// leastWidth: a bandwidth below this part of its scale counts as 0.
 	leastWidth = 1e-9
-	// floorWidth is the width in its place, as a part of the scale.
+	// floorWidth replaces a bandwidth that counts as 0, as a part of the scale.
 	floorWidth = 1e-3
 	// shrink is the part by which the correlations of a singular matrix are reduced.
 	shrink = 0.01
