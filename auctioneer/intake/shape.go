@@ -1,15 +1,13 @@
 package intake
 
 import (
-	"slices"
-
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
-
-// widening are the mechanisms that take tasks of several slots.
-var widening = []messages.Name{messages.Proportional, messages.FIFO, messages.FairShare, messages.Backfill}
 
 // shape works out how many slots a task of a stage takes. A whole node has the width of the node,
 // which [placeable] knows.
@@ -40,8 +38,9 @@ func whole(s *messages.Stage) bool { return s.Exclusive || s.Memory == messages.
 // widens refuses tasks of several slots where they cannot be started together.
 func widens(m *messages.Market, i int, s *messages.Stage) error {
 	switch {
-	case !slices.Contains(widening, m.Mechanism):
-		return messages.Errorf(messages.Invalid, "stages[%d]: a task would take %d slots of class %s, and market %s (%s) sells single slots; ask for less, or use a market of proportional, fifo, fairshare or backfill", i, s.Width, s.Class, m.Name, m.Mechanism)
+	case !registry.Of(m).Wide:
+		return messages.Errorf(messages.Invalid, "stages[%d]: a task would take %d slots of class %s, and market %s (%s) sells single slots; ask for less, or use a market of %s", i, s.Width, s.Class, m.Name, m.Mechanism,
+			spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Wide })))
 	case s.Gang:
 		return messages.Errorf(messages.Invalid, "stages[%d].gang: each task would take %d slots of class %s, and the tasks of a gang have one each; ask for less, or leave gang out", i, s.Width, s.Class)
 	}

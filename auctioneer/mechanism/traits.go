@@ -88,6 +88,8 @@ type Manner struct {
 	Commits bool
 	// Gangs: the mechanism keeps the tasks of a gang together.
 	Gangs bool
+	// Wide: a task may take several slots of a node.
+	Wide bool
 	// Spans: a job has its slots for its declared length and no longer.
 	Spans bool
 	// Stays: what others owe depends on a job from when it bids until it ends, so that it

@@ -26,7 +26,7 @@ func Describe(*messages.Market) mechanism.Traits {
 	t.Solve = SolveDocument
 	t.Modes = []string{string(EASY), string(Conservative)}
 	t.Bid = append(t.Bid, "length")
-	t.Directs, t.Gangs = true, true
+	t.Directs, t.Gangs, t.Wide = true, true, true
 	return t
 }
 

@@ -44,7 +44,7 @@ func (u *account) part(job *mechanism.Job, j int) float64 {
 func Describe(*messages.Market) mechanism.Traits {
 	t := posted.Traits(messages.FairShare, "the account that used least, by its weight; past use fades", "half_life", "weights")
 	t.Make = mechanism.Maker(func(m messages.Market) (*Mechanism, error) { return New(m), nil })
-	t.Solve = SolveDocument
+	t.Solve, t.Wide = SolveDocument, true
 	return t
 }
 

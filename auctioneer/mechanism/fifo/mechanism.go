@@ -13,7 +13,7 @@ type Mechanism struct{ *posted.Desk }
 func Describe(*messages.Market) mechanism.Traits {
 	t := posted.Traits(messages.FIFO, "first come, first served")
 	t.Make = mechanism.Maker(func(m messages.Market) (*Mechanism, error) { return New(m), nil })
-	t.Solve = SolveDocument
+	t.Solve, t.Wide = SolveDocument, true
 	return t
 }
 

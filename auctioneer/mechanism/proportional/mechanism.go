@@ -79,7 +79,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 		Who:        "each job has slots in proportion to its bid for a class",
 		Cost:       "the budget, for the part of its slot time in which other accounts competed for the slots, and less if it had less than its share; nothing on an idle site",
 		Parameters: []string{"alpha", "settle"}, Bid: []string{"budget", "utility"},
-		Manner: mechanism.Manner{Shares: true, Raises: mechanism.Terms{Budget: true}}, Tells: mechanism.Prices, Decides: messages.TermBudget,
+		Manner: mechanism.Manner{Shares: true, Wide: true, Raises: mechanism.Terms{Budget: true}}, Tells: mechanism.Prices, Decides: messages.TermBudget,
 		Rule: "the price is at most the budget, and depends on the competition for its slots",
 	}
 	if m.Settle == messages.SettleOnCompletion {
