@@ -63,9 +63,10 @@ func (r *Resources) amounts() [4]struct {
 }
 
 // Width is the least number of units that together contain a shape, at least 1. It is not ok
-// where no number does: the unit has nothing of a resource that is asked for, or other GPUs.
+// where no number does: the unit has nothing of a resource that is asked for, or other GPUs. A unit that names no
+// type of GPU may stand for any: the nodes say which they have.
 func (unit Resources) Width(shape Resources) (slots int, ok bool) {
-	if shape.GPUs > 0 && shape.GPUType != "" && shape.GPUType != unit.GPUType {
+	if shape.GPUs > 0 && shape.GPUType != "" && unit.GPUType != "" && shape.GPUType != unit.GPUType {
 		return 0, false
 	}
 	slots = 1

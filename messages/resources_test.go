@@ -26,6 +26,7 @@ func TestWidthIsTheLeastNumberOfUnitsThatContainsTheShape(t *testing.T) {
 		{gpu, messages.Resources{CPUs: 9, GPUs: 1}, 2},
 		{gpu, messages.Resources{GPUs: 3, GPUType: "a100"}, 3},
 		{gpu, messages.Resources{GPUs: 1, GPUType: "v100"}, 0},
+		{messages.Resources{GPUs: 1}, messages.Resources{GPUs: 2, GPUType: "v100"}, 2},     // the nodes say which
 		{messages.Resources{Memory: 1}, messages.Resources{Memory: messages.MaxMemory}, 0}, // more than can be counted
 	} {
 		if width, ok := c.unit.Width(c.shape); width != c.width || ok != (c.width > 0) {

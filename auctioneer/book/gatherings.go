@@ -53,6 +53,8 @@ func (n *Node) Suits(s *messages.Stage) bool {
 	switch {
 	case len(s.Nodes) > 0 && !slices.Contains(s.Nodes, n.Name), slices.Contains(s.Exclude, n.Name):
 		return false
+	case s.GPUType != "" && n.Resources != nil && n.Resources.GPUType != s.GPUType:
+		return false
 	case s.Constraint == "":
 		return true
 	}

@@ -53,7 +53,7 @@ func widens(m *messages.Market, i int, s *messages.Stage) error {
 func placeable(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 	for i := range spec.Stages {
 		s, unit := &spec.Stages[i], m.UnitOf(spec.Stages[i].Class)
-		if s.Slots() == 1 && !whole(s) && s.Constraint == "" && len(s.Nodes)+len(s.Exclude) == 0 {
+		if s.Slots() == 1 && !whole(s) && s.Constraint == "" && s.GPUType == "" && len(s.Nodes)+len(s.Exclude) == 0 {
 			fill(s, unit)
 			continue
 		}
@@ -98,7 +98,7 @@ func required(s *messages.Stage) string {
 	case len(s.Exclude) > 0:
 		return "exclude"
 	}
-	return "the stage"
+	return "gpus of type " + s.GPUType
 }
 
 // fill gives a stage what it leaves out of what its slots are together.

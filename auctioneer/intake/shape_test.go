@@ -36,11 +36,13 @@ func shaped(t *testing.T, mechanism messages.Name) (*intake.Rules, *book.Book) {
 	t.Helper()
 	r := rules()
 	r.Configs = []messages.Market{{Name: "share", Mechanism: mechanism, Classes: []messages.Name{"cpu", "gpu"}, Units: []messages.ClassUnit{
-		{Class: "cpu", Unit: messages.Resources{CPUs: 1, Memory: 4 << 30}}}}}
+		{Class: "cpu", Unit: messages.Resources{CPUs: 1, Memory: 4 << 30}}, {Class: "gpu", Unit: messages.Resources{GPUs: 1}}}}}
 	b := book.New()
 	for i, n := range []messages.ClassSlots{{Class: "cpu", Slots: 4}, {Class: "cpu", Slots: 16}} {
 		b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: "n" + string(rune('1'+i)), Session: 1, Slots: []messages.ClassSlots{n}, Labels: []messages.Name{"ib"}}})
 	}
+	b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: "g1", Session: 1, Slots: []messages.ClassSlots{{Class: "gpu", Slots: 4}},
+		Resources: &messages.Resources{CPUs: 8, GPUs: 4, GPUType: "v100"}}})
 	return r, b
 }
 
@@ -56,6 +58,7 @@ func TestAShapeHasAWidth(t *testing.T) {
 		{"memory", func(s *messages.Stage) { s.Memory = 9 << 30 }, 3, messages.Resources{CPUs: 3, Memory: 9 << 30}},
 		{"a node", func(s *messages.Stage) { s.Exclusive = true }, 16, messages.Resources{CPUs: 16, Memory: 64 << 30}},
 		{"all memory", func(s *messages.Stage) { s.CPUs, s.Memory = 2, messages.AllMemory }, 16, messages.Resources{CPUs: 2, Memory: 64 << 30}},
+		{"GPUs of a type", func(s *messages.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 2, "v100" }, 2, messages.Resources{GPUs: 2, GPUType: "v100"}},
 		{"a label", func(s *messages.Stage) { s.Constraint = "v100|ib" }, 1, messages.Resources{CPUs: 1, Memory: 4 << 30}},
 	} {
 		r, b := shaped(t, messages.FIFO)
@@ -81,6 +84,7 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 		"no node of class cpu has 17 cpus: the largest, n2, has 16 cpus, 64G of memory; ask for less": func(s *messages.Stage) { s.CPUs = 17 },
 		"asks for 1 gpu, and no number of slots of class cpu has that":                                func(s *messages.Stage) { s.GPUs = 1 },
 		"no node of market share with slots of class cpu satisfies constraint v100":                   func(s *messages.Stage) { s.Constraint = "v100" },
+		"no node of market share with slots of class gpu satisfies gpus of type a100":                 func(s *messages.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 1, "a100" },
 		"satisfies nodes":                   func(s *messages.Stage) { s.Nodes = []messages.Name{"n9"} },
 		"the largest, n1, has 4 cpus":       func(s *messages.Stage) { s.CPUs, s.Exclude = 5, []messages.Name{"n2"} },
 		"the tasks of a gang have one each": func(s *messages.Stage) { s.CPUs, s.Gang, s.Tasks = 2, true, 2 },
