@@ -93,7 +93,7 @@ func (r *Rules) checkNotify(list []messages.Notify) error {
 // Complete fills in what the spec leaves to the site, and checks it against
 // the market.
 func (r *Rules) Complete(spec *messages.JobSpec) error {
-	spec.Market = cmp.Or(spec.Market, r.Configs[0].Name)
+	spec.Market = cmp.Or(spec.Market, r.holds(spec))
 	m := r.Find(spec.Market)
 	if m == nil {
 		return r.Missing("market: ", spec.Market)
@@ -103,7 +103,7 @@ func (r *Rules) Complete(spec *messages.JobSpec) error {
 	}
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
-		s.Class = cmp.Or(s.Class, m.Classes[0])
+		s.Class = cmp.Or(s.Class, smallest(m, s), m.Classes[0])
 		if s.OnFailure == "" && spec.Independent(i) {
 			s.OnFailure = messages.GoOn
 		}

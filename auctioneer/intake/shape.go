@@ -1,6 +1,9 @@
 package intake
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -30,6 +33,36 @@ func (r *Rules) shape(m *messages.Market, i int, s *messages.Stage) error {
 		}
 	}
 	return nil
+}
+
+// smallest is the class of a market whose slots contain a stage's shape with the least beyond it: the fewest GPUs, then
+// processors, then memory, and the first of equals; "" where none does, or the stage asks for nothing.
+func smallest(m *messages.Market, s *messages.Stage) (class messages.Name) {
+	var least messages.Resources
+	for _, c := range m.Classes {
+		unit := m.UnitOf(c)
+		width, ok := unit.Width(s.Needs())
+		if !ok || unit == (messages.Resources{}) || !s.Shaped() || width > 1 && !registry.Of(m).Wide {
+			continue
+		}
+		all := unit.Times(width)
+		if class == "" || cmp.Or(cmp.Compare(all.GPUs, least.GPUs), cmp.Compare(all.CPUs, least.CPUs), cmp.Compare(all.Memory, least.Memory)) < 0 {
+			class, least = c, all
+		}
+	}
+	return class
+}
+
+// holds is the market of a job that names none: the first in which a class contains each shape that the job asks
+// for, or the site's first.
+func (r *Rules) holds(spec *messages.JobSpec) messages.Name {
+	for i := range r.Configs {
+		m := &r.Configs[i]
+		if !slices.ContainsFunc(spec.Stages, func(s messages.Stage) bool { return s.Class == "" && s.Shaped() && smallest(m, &s) == "" }) {
+			return m.Name
+		}
+	}
+	return r.Configs[0].Name
 }
 
 // whole reports whether a task of the stage takes all slots of a node.

@@ -12,7 +12,7 @@ import (
 func TestAShapeIsRefusedWhereAClassHasNoUnit(t *testing.T) {
 	for said, change := range map[string]func(*messages.Stage){
 		"cpus":                     func(s *messages.Stage) { s.CPUs = 1 },
-		"gpus":                     func(s *messages.Stage) { s.GPUs = 1 },
+		"gpus":                     func(s *messages.Stage) { s.Class, s.GPUs = "cpu", 1 },
 		"disk":                     func(s *messages.Stage) { s.Disk = 1 },
 		"a whole node (exclusive)": func(s *messages.Stage) { s.Exclusive = true },
 		"all memory of a node":     func(s *messages.Stage) { s.Memory = messages.AllMemory },
@@ -82,7 +82,7 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 	for said, change := range map[string]func(*messages.Stage){
 		"no node of class cpu has 1P of memory: the largest, n2, has 16 cpus, 64G of memory":          func(s *messages.Stage) { s.Memory = 1 << 50 },
 		"no node of class cpu has 17 cpus: the largest, n2, has 16 cpus, 64G of memory; ask for less": func(s *messages.Stage) { s.CPUs = 17 },
-		"asks for 1 gpu, and no number of slots of class cpu has that":                                func(s *messages.Stage) { s.GPUs = 1 },
+		"asks for 1 gpu, and no number of slots of class cpu has that":                                func(s *messages.Stage) { s.Class, s.GPUs = "cpu", 1 },
 		"no node of market share with slots of class cpu satisfies constraint v100":                   func(s *messages.Stage) { s.Constraint = "v100" },
 		"no node of market share with slots of class gpu satisfies gpus of type a100":                 func(s *messages.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 1, "a100" },
 		"satisfies nodes":                   func(s *messages.Stage) { s.Nodes = []messages.Name{"n9"} },
@@ -105,5 +105,30 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 	q.Spec.Stages[0].CPUs, q.Spec.Rate = 2, messages.Credit
 	if _, err := r.Prepare("alice", q); err == nil || !strings.Contains(err.Error(), "market share (highest-bid) sells single slots") {
 		t.Errorf("a market of single slots: %v", err)
+	}
+}
+
+// TestTheSmallestClassIsChosen: a job that names no market and no class goes where its shape fits, with
+// the fewest GPUs.
+func TestTheSmallestClassIsChosen(t *testing.T) {
+	r := rules()
+	r.Configs = []messages.Market{
+		{Name: "plain", Mechanism: messages.Proportional, Classes: []messages.Name{"slot"}},
+		{Name: "cpu", Mechanism: messages.Proportional, Classes: []messages.Name{"node", "cpu"}, Units: []messages.ClassUnit{
+			{Class: "node", Unit: messages.Resources{CPUs: 16, Memory: 64 << 30}}, {Class: "cpu", Unit: messages.Resources{CPUs: 1, Memory: 4 << 30}}}},
+		{Name: "gpu", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"}, Units: []messages.ClassUnit{{Class: "gpu", Unit: messages.Resources{CPUs: 8, Memory: 60 << 30, GPUs: 1}}}},
+	}
+	for want, change := range map[string]func(*messages.JobSpec, *messages.Stage){
+		"plain slot": func(*messages.JobSpec, *messages.Stage) {},
+		"cpu cpu":    func(_ *messages.JobSpec, s *messages.Stage) { s.CPUs = 4 },
+		"cpu node":   func(_ *messages.JobSpec, s *messages.Stage) { s.CPUs, s.Memory = 16, 64<<30 },
+		"gpu gpu":    func(_ *messages.JobSpec, s *messages.Stage) { s.CPUs, s.GPUs = 4, 1 },
+	} {
+		spec := &request("k").Spec
+		spec.Market, spec.Stages[0].Class = "", ""
+		change(spec, &spec.Stages[0])
+		if err := r.Complete(spec); err != nil || spec.Market+" "+spec.Stages[0].Class != want {
+			t.Errorf("%s %s, %v; want %s", spec.Market, spec.Stages[0].Class, err, want)
+		}
 	}
 }

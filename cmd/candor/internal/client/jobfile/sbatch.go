@@ -65,12 +65,20 @@ func (o *Options) SayWords(words []string) (rest []string, err error) {
 			o.Noted[opt.name] = opt.value
 			continue
 		}
+		if opt.name == TestOnly && !opt.given {
+			o.Noted[TestOnly] = ""
+			continue
+		}
 		if _, err := o.saySbatch(opt); err != nil {
 			return nil, messages.Errorf(messages.Invalid, "%s", Reword(err))
 		}
 	}
 	return words, cmp.Or(o.contradiction(), o.sayMail(new([]string)))
 }
+
+// TestOnly is the option with which sbatch asks whether a job would be taken, and submits nothing. It counts on the
+// command line alone.
+const TestOnly = "test-only"
 
 // saySbatch says one option. noted: it changes nothing about the job as such.
 func (o *Options) saySbatch(opt sbatchOption) (noted bool, err error) {

@@ -99,7 +99,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"reservation":        {text: "only reservation markets reserve slots: use --market"},
 	"clusters":           {short: 'M', text: "use --site in a #CANDOR line"},
 	"cluster-constraint": {text: "use --site in a #CANDOR line"},
-	"test-only":          {text: "use candor submit --dry-run", alone: true},
+	TestOnly:             {text: "give the option on the command line", alone: true},
 	"exclusive":          {manner: mapped, text: "exclusive", alone: true},
 	"input":              {short: 'i', text: "a task reads nothing on standard input: write \"< FILE\" in the script"},
 	"wrap":               {text: "write the command in the script"},

@@ -52,12 +52,16 @@ func sbatch(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	redirect(job)
-	s, reply, err := submit.Send(ctx, c.App, job, "", false)
+	_, tests := job.Options.Noted[jobfile.TestOnly]
+	s, reply, err := submit.Send(ctx, c.App, job, "", tests)
 	if err != nil {
 		return err
 	}
 	defer s.Bus.Close()
-	c.warn(reply.Warnings)
+	if c.warn(reply.Warnings); tests {
+		c.warn([]string{"the site would take this job"})
+		return nil
+	}
 	if _, parsable := job.Options.Noted["parsable"]; parsable {
 		_, err = fmt.Fprintln(c.Out, reply.Job)
 	} else if _, quiet := job.Options.Noted["quiet"]; !quiet {
