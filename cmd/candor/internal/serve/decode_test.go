@@ -20,6 +20,19 @@ func check(t *testing.T, text string) (embedded.Config, error) {
 	return (&settings{file: file}).load()
 }
 
+// TestExamplesAreSites: nothing is wrong with the examples of a site's configuration.
+func TestExamplesAreSites(t *testing.T) {
+	for _, name := range []string{"site.yaml", "university.yaml"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "deploy", "examples", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := check(t, string(text)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Each mistake is reported at its line and column, with its path and what to do.
 func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 	cases := map[string]struct {
@@ -31,7 +44,7 @@ func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 			[]string{
 				`1:1: sitee: there is no such key; did you mean "site"?`,
 				`4:5: markets[0].mechansim: there is no such key; did you mean "mechanism"?`,
-				`5:5: markets[0].zzz: there is no such key; it can have name, mechanism, classes, time_limit, alpha`,
+				`5:5: markets[0].zzz: there is no such key; it can have name, mechanism, classes, time_limit, units, alpha`,
 			}},
 		"unknown keys, and values that cannot be": {
 			"colour: red\nreplicas: 2\nlimits: {submissions_per_second: -1, pending_jobs: -4}\nmarkets:\n" +

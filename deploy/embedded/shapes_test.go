@@ -1,0 +1,74 @@
+package embedded
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// TestTasksHaveShapes: on a site whose nodes declare more than this machine has, tasks are told what they have, run
+// where it is, and pay for each slot; what no node has is refused.
+func TestTasksHaveShapes(t *testing.T) {
+	t.Parallel()
+	const gib = 1 << 30
+	c := small(t.TempDir())
+	c.Replicas = 1
+	c.Markets = []messages.Market{
+		{Name: "cpu", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"},
+			Units: []messages.ClassUnit{{Class: "cpu", Unit: messages.Resources{CPUs: 1, Memory: 4 * gib}}}},
+		{Name: "gpu", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"},
+			Units: []messages.ClassUnit{{Class: "gpu", Unit: messages.Resources{GPUs: 1, CPUs: 4, Memory: 16 * gib}}}},
+	}
+	node := func(name, class messages.Name, slots int, r messages.Resources) Node {
+		return Node{Name: name, Slots: Slots{{Class: class, Slots: slots}}, Resources: &r, Declared: true, Labels: []messages.Name{"of-" + name}}
+	}
+	c.Nodes = []Node{
+		node("c1", "cpu", 64, messages.Resources{CPUs: 64, Memory: 256 * gib}),
+		node("g1", "gpu", 4, messages.Resources{CPUs: 16, Memory: 64 * gib, GPUs: 4, GPUType: "a100"}),
+		node("g2", "gpu", 2, messages.Resources{CPUs: 8, Memory: 32 * gib, GPUs: 2, GPUType: "v100"}),
+	}
+	s, err := Start(within(t), c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, dir := connect(t, s, "alice"), t.TempDir()
+	spec := func(file string, change func(*messages.Stage)) messages.JobSpec {
+		stage := messages.Stage{Name: "main", Script: "echo $CANDOR_NODE $CANDOR_CPUS $OMP_NUM_THREADS $CUDA_VISIBLE_DEVICES > '" + filepath.Join(dir, file) + "'\n"}
+		change(&stage)
+		return messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{stage}}
+	}
+	for file, of := range map[string]struct {
+		change func(*messages.Stage)
+		want   string
+	}{
+		"processors": {func(s *messages.Stage) { s.CPUs = 4 }, "c1 4 4\n"},
+		"memory":     {func(s *messages.Stage) { s.CPUs, s.Memory = 1, 32*gib }, "c1 1 1\n"},
+		"a node":     {func(s *messages.Stage) { s.CPUs, s.Exclusive = 64, true }, "c1 64 64\n"},
+		"any GPU":    {func(s *messages.Stage) { s.CPUs, s.GPUs, s.Constraint = 2, 1, "of-g2" }, "g2 2 2 0\n"},
+		"two V100":   {func(s *messages.Stage) { s.GPUs, s.GPUType = 2, "v100" }, "g2 8 8 0,1\n"},
+	} {
+		id := u.submit(file, spec(file, of.change))
+		if job := u.final(id); job.State != messages.Completed {
+			t.Errorf("%s: %v, %s", file, job.State, job.Reason)
+		}
+		if got, _ := os.ReadFile(filepath.Join(dir, file)); string(got) != of.want {
+			t.Errorf("%s: the task has %q, want %q", file, got, of.want)
+		}
+	}
+	for what, change := range map[string]func(*messages.Stage){
+		"too much memory": func(s *messages.Stage) { s.Memory = 1000 << 40 },
+		"too many GPUs":   func(s *messages.Stage) { s.GPUs = 5 },
+		"no such GPU":     func(s *messages.Stage) { s.GPUs, s.GPUType = 1, "h100" },
+		"no such label":   func(s *messages.Stage) { s.Constraint = "of-c2" },
+	} {
+		_, err := bus.Call[messages.SubmitReply](within(t), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name),
+			messages.SubmitRequest{Key: what, Spec: spec("none", change)})
+		if kind := messages.KindOf(err); kind != messages.TooLarge && kind != messages.Invalid {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	closeSite(t, s)
+}
