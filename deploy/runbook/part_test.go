@@ -23,7 +23,7 @@ func rotatePeer(o *operator) {
 	o.do("--state east/state --account operator remit alice@west 8", "Set aside 8 credits for alice at west")
 	o.until("--state west/state --account operator account alice", "Balance 10 credits")
 	o.do("--state west/state peer key east "+next+" --now", "Site east is a peer")
-	o.until("--state west/state peer add east --limit 4000 --key "+old+" --key "+next, "was retired and is never trusted again")
+	o.until("--state west/state peer add east --limit 4000 --key "+old+" --key "+next, "was retired and can never be trusted again")
 	o.do("--state west/state peer limit east 4001", "may owe up to 4001 credits")
 	o.until("--state west/state peer reconcile east", "the books agree")
 }
