@@ -437,7 +437,7 @@ func (k *Client) Adopt(done func(messages.Finished)) (all []runner.Adopted) {
 	for a, f := range k.found {
 		t := &remote{client: k, attempt: a, done: done, suspended: f.Suspended}
 		k.tasks[a] = t
-		all = append(all, runner.Adopted{Attempt: a, Class: f.Name, Suspended: f.Suspended, Process: t})
+		all = append(all, runner.Adopted{Attempt: a, Class: f.Name, Width: int(f.Number), Suspended: f.Suspended, Process: t})
 		if f.Finished != nil {
 			over = append(over, f.Finished)
 		}

@@ -47,14 +47,14 @@ func came(t *testing.T, over chan error) {
 func TestEndsOutliveTheExecutor(t *testing.T) {
 	dir := t.TempDir()
 	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
-	_, over := alone(t, dir, time.Millisecond, map[messages.Attempt]*task{a: {class: "cpu", finished: &messages.Finished{Attempt: a, ExitCode: 5}}})
+	_, over := alone(t, dir, time.Millisecond, map[messages.Attempt]*task{a: {class: "cpu", width: 2, finished: &messages.Finished{Attempt: a, ExitCode: 5}}})
 	came(t, over)
 
 	file := filepath.Join(dir, endsFile)
 	for range 2 { // an agent that has not confirmed the end comes again
 		k := openHere(t, dir)
 		done := make(chan messages.Finished, 1)
-		if all := k.Adopt(func(f messages.Finished) { done <- f }); len(all) != 1 || all[0].Class != "cpu" {
+		if all := k.Adopt(func(f messages.Finished) { done <- f }); len(all) != 1 || all[0].Class != "cpu" || all[0].Width != 2 {
 			t.Fatalf("adopted %+v", all)
 		}
 		if f := <-done; f.Attempt != a || f.ExitCode != 5 {

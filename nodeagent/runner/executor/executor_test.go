@@ -67,7 +67,7 @@ func attempt(i int) messages.Attempt {
 // begin starts task i, which runs a script.
 func begin(k *executor.Client, i int, script string) (runner.Process, chan messages.Finished) {
 	done := make(chan messages.Finished, 4)
-	p := &messages.Program{Job: 7, Stage: uint32(i), Account: "ann", Class: "cpu", Script: script}
+	p := &messages.Program{Job: 7, Stage: uint32(i), Account: "ann", Class: "cpu", Width: i, Script: script}
 	return k.Start(runner.Task{Grant: messages.Grant{Attempt: attempt(i)}, Program: p}, func(f messages.Finished) { done <- f }), done
 }
 
@@ -167,7 +167,7 @@ func TestAgentRestarts(t *testing.T) {
 	for _, a := range k.Adopt(func(f messages.Finished) { done <- f }) {
 		adopted[a.Attempt] = a
 	}
-	if len(adopted) != 2 || adopted[attempt(3)].Class != "cpu" {
+	if len(adopted) != 2 || adopted[attempt(3)].Class != "cpu" || adopted[attempt(3)].Width != 3 {
 		t.Fatalf("adopted %v", adopted)
 	}
 	if f := wait(t, done); f.Attempt != attempt(1) || f.ExitCode != 5 {

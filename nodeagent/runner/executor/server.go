@@ -44,6 +44,7 @@ type server struct {
 type task struct {
 	runner.Process
 	class     messages.Name
+	width     int                // slots that it has; 0: 1
 	files     bool               // the agent is not done with it when it has ended
 	finished  *messages.Finished // nil while it runs
 	forget    bool               // the agent has confirmed its end
@@ -89,7 +90,7 @@ func (s *server) begin() {
 	}
 	for _, f := range all {
 		s.run.Hold(f.Attempt)
-		s.tasks[f.Attempt] = &task{class: f.Name, finished: f.Finished, suspended: f.Suspended, kept: true}
+		s.tasks[f.Attempt] = &task{class: f.Name, width: int(f.Number), finished: f.Finished, suspended: f.Suspended, kept: true}
 	}
 	s.kept = len(all)
 	s.rest()
@@ -160,7 +161,7 @@ func (s *server) welcome(agent *conn) {
 
 // has is what an agent is told of a task in hand.
 func (t *task) has(a messages.Attempt) *frame {
-	return &frame{Kind: has, Attempt: a, Name: t.class, Suspended: t.suspended, Finished: t.finished}
+	return &frame{Kind: has, Attempt: a, Name: t.class, Number: uint64(t.width), Suspended: t.suspended, Finished: t.finished}
 }
 
 // rest counts down to the end of the executor while there is no agent and no task runs.
@@ -326,7 +327,7 @@ func (s *server) enter(agent *conn, a messages.Attempt, p *messages.Program) *ta
 
 // take takes a task in hand. s.mu is held.
 func (s *server) take(a messages.Attempt, p *messages.Program) *task {
-	t := &task{class: p.Class, files: len(p.Inputs)+len(p.Outputs) > 0}
+	t := &task{class: p.Class, width: p.Width, files: len(p.Inputs)+len(p.Outputs) > 0}
 	s.tasks[a] = t
 	s.rest()
 	return t

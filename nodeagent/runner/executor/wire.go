@@ -18,7 +18,7 @@ type kind uint8
 
 const (
 	hello     kind = iota // Names: what is in force, and abilities; first of all from the executor
-	has                   // Attempt, Name: class, Suspended, Finished if it has ended: one of what it has in hand
+	has                   // Attempt, Name: class, Number: slots, Suspended, Finished if it has ended: one of what it has in hand
 	ready                 // that was all; Number: 1 if tasks can follow others
 	program               // Number, Program: what starts refer to
 	start                 // Attempt, Array, Number
