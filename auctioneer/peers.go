@@ -140,7 +140,7 @@ func (p *peers) check(ctx context.Context, site messages.Name) error {
 	case standing != messages.PeerOpen:
 		return messages.Errorf(messages.PermissionDenied, "site: %q and %s have parted, or are about to; submit the job elsewhere", site, p.site)
 	case !slices.Contains(list, site):
-		return messages.Errorf(messages.NotFound, "site: %q is no peer of %s: there are %s", site, p.site, spelling.List(list))
+		return messages.Errorf(messages.NotFound, "site: %q is not a peer of %s; its peers: %s", site, p.site, spelling.List(list))
 	}
 	return nil
 }

@@ -112,11 +112,7 @@ func (e Ending) String() string {
 	if e.Node != "" {
 		where = " on " + e.Node
 	}
-	switch e.Reason {
-	case EndExitCode:
-	case EndCannotStart:
-		return e.cause() + where
-	default: // "ended by its disk limit of 20 MiB on node1: its directory holds more"
+	if e.Reason != EndExitCode { // "ended by its disk limit of 20 MiB on node1: its directory holds more"
 		cause := e.cause()
 		at := strings.IndexAny(cause, ":;")
 		if at < 0 {

@@ -18,7 +18,7 @@ func TestEndings(t *testing.T) {
 		"ended after 3s by its time limit of 3s on n1":                      {Reason: messages.EndTimeLimit, ExitCode: 143, Detail: "ended after 3s by its time limit of 3s", Node: "n1"},
 		"ended by its memory limit on n1":                                   {Reason: messages.EndMemoryLimit, Node: "n1"},
 		"ended by its disk limit of 20 MiB on n1: its directory holds more": {Reason: messages.EndDiskLimit, Detail: "ended by its disk limit of 20 MiB: its directory holds more", Node: "n1"},
-		"could not be started: directory /x does not exist on n1":           {Reason: messages.EndCannotStart, Detail: "directory /x does not exist", Node: "n1"},
+		"could not be started on n1: directory /x does not exist":           {Reason: messages.EndCannotStart, Detail: "directory /x does not exist", Node: "n1"},
 		"was lost with n1, which fell silent":                               {Reason: messages.EndNodeLost, Node: "n1"},
 		"was ended because n1 drains, and the notice was over":              {Reason: messages.EndEvicted, Node: "n1"},
 	} {

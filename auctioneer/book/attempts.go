@@ -213,12 +213,12 @@ func (j *Job) why(f *messages.Finished, h NodeClaim, broken bool) messages.EndRe
 func (x *exchanges) failing(j *Job, r messages.TaskRef, f *messages.Finished, node messages.Name) string {
 	e := messages.Ending{Reason: f.Reason(), ExitCode: f.ExitCode, Detail: f.Detail, Node: node}
 	text := fmt.Sprintf("task %s.%d %v", j.Spec.Stages[r.Stage].Name, r.Index, e)
-	tries := int(j.Stages[r.Stage].Tasks[r.Index].Tries)
-	if tries > 1 {
-		text += fmt.Sprintf("; it failed %d times", tries)
+	tried, counted := int(f.Attempt.Number), int(j.Stages[r.Stage].Tasks[r.Index].Tries)
+	if tried > 1 {
+		text += fmt.Sprintf("; tried %d times", tried)
 	}
-	if n := int(f.Attempt.Number) - tries; n > 0 {
-		text += "; " + spelling.Number(n, "other attempt did", "other attempts did") + " not count"
+	if counted < tried {
+		text += " (" + spelling.Number(counted, "counts as a failure", "count as failures") + ")"
 	}
 	return text
 }

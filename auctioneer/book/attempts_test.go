@@ -71,7 +71,7 @@ func TestEarlierAttemptsAreKept(t *testing.T) {
 		if want := "[1 n1 ExitCode 3 2 n2 NodeLost 0 3 n1 TimeLimit 143]"; fmt.Sprint(got) != want || j.Omitted != 0 {
 			t.Errorf("kept %v, want %s", got, want)
 		}
-		if want := "task main.0 ended after 1s by its time limit of 1s on n1; it failed 2 times; 1 other attempt did not count"; j.Cause != want {
+		if want := "task main.0 ended after 1s by its time limit of 1s on n1; tried 3 times (2 count as failures)"; j.Cause != want {
 			t.Errorf("ended by %q, want %q", j.Cause, want)
 		}
 	}

@@ -191,7 +191,7 @@ func (ps *peers) find(name messages.Name) (*peer, *Rejected) {
 	if p := ps.byName[name]; p != nil {
 		return p, nil
 	}
-	return nil, ordinary(messages.Errorf(messages.NotFound, "site %q is no peer of %q: there are %s", clip(name), ps.site, spelling.List(ps.order)))
+	return nil, ordinary(messages.Errorf(messages.NotFound, "site %q is not a peer of %q; its peers: %s", clip(name), ps.site, spelling.List(ps.order)))
 }
 
 // add inserts a peer.

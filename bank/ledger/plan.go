@@ -181,7 +181,7 @@ func (s *step) covered(amount messages.Credits) *messages.Error {
 		return nil
 	}
 	if room, ok := sum(a.available(), a.credit); ok && room < amount {
-		return messages.Errorf(messages.Insufficient, "account %q has %s available (balance %v, reserved %v, credit %v), and %v are needed: ask an operator for a grant, or for less",
+		return messages.Errorf(messages.Insufficient, "account %q has %s available (balance %v, held %v, credit line %v), but %v are needed: ask for less, or ask an operator for a grant",
 			a.name, room.Words(), a.balance, a.reserved, a.credit, amount)
 	}
 	return nil

@@ -160,7 +160,7 @@ func (l *Ledger) Books() messages.BooksReply {
 	r := messages.BooksReply{
 		Issued: t.Issued, Balances: l.accounts.balances, Held: t.Held, Holds: t.Holds,
 		Accounts: t.Accounts - 1, Transfers: t.Transfers, Balanced: l.accounts.balances == t.Issued,
-		Message: fmt.Sprintf("running totals over %d records; an operator can have them recomputed from the first", t.Records),
+		Message: fmt.Sprintf("the running totals of %d records agree; an operator can compute them again from the first record", t.Records),
 	}
 	if !r.Balanced {
 		r.Message = fmt.Sprintf("the balances sum to %v, and %v were issued", r.Balances, r.Issued)

@@ -41,7 +41,7 @@ var endings = []ending{
 	{name: "memory limit", submit: "-p main --memory 32M", do: "tail -c 300M /dev/zero | tail", reason: "MemoryLimit", task: "MemoryLimit", said: "ended by its memory limit of 32 MiB on NODE"},
 	{name: "disk limit", submit: "-p main -D -", do: "dd if=/dev/zero of=big bs=1M count=64; sleep 60", reason: "DiskLimit", task: "DiskLimit", said: "ended by its disk limit of 16 MiB on NODE"},
 	{name: "cannot start", submit: "-p main --attempts 1 -D /nonexistent", do: "exit 0", reason: "CannotStart", task: "CannotStart",
-		said: "could not be started: directory /nonexistent does not exist on NODE"},
+		said: "could not be started on NODE: directory /nonexistent does not exist"},
 	{name: "cancelled", submit: "-p main", do: "exec sleep 600", then: func(s *endsSite, job string) { s.candor("cancel", job) },
 		reason: "CancelledByUser", task: "JobCancelled", said: "cancelled by alice, its owner", tells: "was ended on NODE because its job was cancelled"},
 	{name: "requeued", submit: "-p main", do: onceMore, then: func(s *endsSite, job string) { s.candor("requeue", job) },

@@ -14,6 +14,7 @@ import (
 // mechanism.Incremental.
 type Mechanism struct {
 	rule    Rule
+	market  messages.Name
 	reserve messages.Credits  // for a slot-second
 	horizon messages.Duration // of Pivot
 	roster  *roster           // nil: nothing was decided yet
@@ -22,7 +23,7 @@ type Mechanism struct {
 // New makes the mechanism of a market that is valid. Without an algorithm jobs go
 // by HB, without a price they pay the k-th.
 func New(m messages.Market) (*Mechanism, error) {
-	c := &Mechanism{reserve: m.ReservePrice(),
+	c := &Mechanism{market: m.Name, reserve: m.ReservePrice(),
 		rule: Rule{Algorithm: cmp.Or(Algorithm(m.Algorithm), HB), Price: cmp.Or(Price(m.Price), Kth), Capped: m.Capped}}
 	if c.reserve > MostRate {
 		return nil, messages.Errorf(messages.Invalid, "reserve: must be from 0 to %v credits, is %v", MostRate, c.reserve)
@@ -39,8 +40,12 @@ var (
 // reserve: it would be charged more than it bids.
 func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	switch {
-	case bid.Rate < c.reserve || bid.Rate > MostRate:
-		return messages.Errorf(messages.Invalid, "rate: must be at least the reserve of %s for a slot-second, and at most %v credits, is %v", c.reserve.Words(), MostRate, bid.Rate)
+	case bid.Rate == 0 && c.reserve > 0:
+		return messages.Errorf(messages.Invalid, "rate: market %s needs a bid per second: add --rate %v or more", c.market, c.reserve)
+	case bid.Rate < c.reserve:
+		return messages.Errorf(messages.Invalid, "rate: %v is too low: the reserve of market %s is %s for a second on a slot", bid.Rate, c.market, c.reserve.Words())
+	case bid.Rate > MostRate:
+		return messages.Errorf(messages.Invalid, "rate: %v is too high: the most is %v credits for a second on a slot", bid.Rate, MostRate)
 	case bid.Budget <= 0 || bid.Budget > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "budget: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Budget)
 	case bid.Width > 1:

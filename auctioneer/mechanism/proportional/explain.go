@@ -28,9 +28,9 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		part := 100 * min(1, float64(contended(job.Accrued))/float64(job.Received))
 		had := Had{Time: job.Received, Lacked: job.Lacked, Began: job.Done + mechanism.Sum(job.Running)}
 		if part == 0 {
-			e.Message += "; no other account waited for its slots, so that the job owes nothing until now"
+			e.Message += "; it owes nothing so far, because no other account waited for its slots"
 		} else {
-			e.Message += fmt.Sprintf("; other accounts waited during %.2g%% of the time of its slots, and it had %.2g%% of what its share is of, so that the job owes %.2g%% of its budget until now", part, 100*had.got(), part*had.got())
+			e.Message += fmt.Sprintf("; it owes %.2g%% of its budget so far, because other accounts waited during %.2g%% of the time that it had slots, and it had %.2g%% of the slot time of its share", part*had.got(), part, 100*had.got())
 		}
 	}
 	return e
@@ -81,7 +81,7 @@ func rivals(n int, bid float64) string {
 		return ", which no other job wants"
 	}
 	amount, _ := messages.RoundCredits(bid) // a part of a budget
-	return fmt.Sprintf(", for a bid of %s beside %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job", "other jobs"))
+	return fmt.Sprintf(", for a bid of %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job", "other jobs"))
 }
 
 // doubling says, class by class, about how much more budget would double the

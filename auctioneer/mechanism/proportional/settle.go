@@ -27,13 +27,13 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	case p.Amount == 0:
 		p.Reason = "no other account waited for slots while the job had some"
 	default:
-		p.Reason = fmt.Sprintf("%s: %d of its %d tasks had slots, for %v, with a contention of %.0f %%",
+		p.Reason = fmt.Sprintf("%s: %d of its %d tasks had slots, for %v in all, and other accounts waited during %.0f%% of that time",
 			strings.ToLower(end.State.String()), end.Began, end.Tasks, had.Time.Std().Round(time.Millisecond), 100*float64(had.Contended)/float64(had.Time))
 		if had.Time < WholeAfter {
-			p.Reason += fmt.Sprintf("; for less than %v of slots a job owes only that part of its budget", WholeAfter)
+			p.Reason += fmt.Sprintf("; a job with slots for less than %v pays only that part of its budget", WholeAfter)
 		}
 		if had.Lacked > 0 {
-			p.Reason += fmt.Sprintf("; it had %.0f %% of the slot time of its share, and owes that part", 100*had.got())
+			p.Reason += fmt.Sprintf("; it had %.0f%% of the slot time of its share, and pays that part", 100*had.got())
 		}
 	}
 	return []mechanism.Payment{p}

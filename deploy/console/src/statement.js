@@ -6,18 +6,18 @@ export function inWords(e) {
 }
 
 function happened(e) {
-  if (e.kind === "hold") return `${credits(e.hold)} held${e.member ? ` for ${e.member}` : ""}`;
+  if (e.kind === "hold") return `set aside${e.member ? ` for ${e.member}` : ""}`;
   if (e.kind === "post") return ofHold(e);
-  if (e.kind === "void") return e.by ? `nothing was charged, all ${credits(-e.hold)} held came back` : `all ${credits(-e.hold)} held came back`;
+  if (e.kind === "void") return e.by ? `nothing charged, ${credits(-e.hold)} came back` : `${credits(-e.hold)} came back`;
   return moved(e);
 }
 
 function ofHold(e) {
   if (e.change >= 0 && e.hold === 0) return "received";
   const back = Math.round((-e.hold + e.change) * 1e6) / 1e6;
-  if (back === 0) return `all ${credits(-e.change)} held were charged`;
-  if (e.change === 0) return `nothing was charged, all ${credits(back)} held came back`;
-  return `${credits(-e.change)} of ${credits(-e.hold)} held were charged, ${credits(back)} came back`;
+  if (back === 0) return `all ${credits(-e.change)} charged`;
+  if (e.change === 0) return `nothing charged, ${credits(back)} came back`;
+  return `${credits(-e.change)} of ${credits(-e.hold)} charged, ${credits(back)} came back`;
 }
 
 function moved(e) {

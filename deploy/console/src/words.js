@@ -2,7 +2,7 @@
 // for one state.
 import { count, credits, inCredits, percent, plural, price } from "./format.js";
 
-export const classColumns = ["Class", "Price", "Slots", "Used", "Tasks waiting", "Bidders"];
+export const classColumns = ["Class", "Price (credits)", "Slots", "Used", "Tasks waiting", "Bidders"];
 
 export function headline({ nodes, account }) {
   const up = nodes.filter((n) => n.state === "Up").length;
@@ -10,7 +10,7 @@ export function headline({ nodes, account }) {
     + (account ? ` · ${account.account}: ${inCredits(account.available)} available, ${credits(account.reserved)} held` : "");
 }
 
-export const marketTitle = (m) => `${count(m.waiting)} waiting, ${count(m.running)} running`;
+export const marketTitle = (m) => `jobs: ${count(m.waiting)} waiting, ${count(m.running)} running`;
 
 /** classRow is a class of a market as candor top shows it: its texts, and how full it is. */
 export function classRow(c) {
@@ -25,15 +25,15 @@ export function classRow(c) {
 export function remarks(m) {
   const lines = [];
   for (const t of m.tariffs ?? []) {
-    if (t.contention === undefined || t.contention === null) lines.push(`a second on a slot of ${t.class} costs ${tariff(t)}`);
-    else if (t.contention > 0) lines.push(`${t.class} is contended: jobs with slots owe ${Math.round(100 * t.contention)}% of their budgets for this time`);
+    if (t.sealed) lines.push(`the price of ${t.class} is sealed while only one other account bids: it would show the bid of that account`);
+    else if (t.contention === undefined || t.contention === null) lines.push(`a second on a slot of ${t.class} costs ${tariff(t)}`);
+    else if (t.contention > 0) lines.push(`others wait for ${t.class}: a job that keeps its slots until it ends pays up to ${Math.round(100 * t.contention)}% of its budget for this time`);
   }
   for (const n of m.next ?? []) lines.push(`next for ${n.class}: job ${n.job} of ${n.account}${n.rate ? `, which bids ${credits(n.rate)}` : ""}`);
   return lines;
 }
 
 export function tariff(t) {
-  if (t.sealed) return "a sealed bid, while only one other account bids";
   if (t.own_bid) return "the job's own bid";
   if (t.length && t.length !== "0s") return `${inCredits(t.price)} for a job of ${t.length}, in proportion to the length of the job`;
   return inCredits(t.price);

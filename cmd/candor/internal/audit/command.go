@@ -79,9 +79,9 @@ Gains are parts of the job's value. The kinds ends and cancel run every message
 of every actor, and take long.
 
 Each lie needs a run of the market: study a few days of a log (--from, --to).
-After an interrupt (Ctrl-C), the report comes when the searches under way are
-done, and has what was done by then; a second interrupt ends the program at
-once. With --row the exit code is then not 0.
+After an interrupt (Ctrl-C), the command finishes the searches under way and
+reports what was done by then; a second interrupt ends the program at once. With
+--row the exit code is then not 0.
 
 With --verbs the search is about what the owner of a job does, and not about
 what it declares: see VERBS below.
@@ -90,8 +90,8 @@ With --keep, the page Honesty of a site's console shows the report, with its
 date and settings: name the state directory of the site. The last report of
 each market is kept.
 
-The first table has expectations: of each kind, the lie with the surest mean
-gain, if all sampled jobs tell it, with bids drawn --seeds times. The second
+The first table shows for each kind the lie with the surest mean gain, if all
+sampled jobs tell it; the bids are drawn --seeds times. The second
 table has the best lie of each job, chosen after the fact. CONTROL says whether
 the sample can show a gain.
 

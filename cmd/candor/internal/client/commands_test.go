@@ -227,8 +227,8 @@ func TestWrongUsageIsExplained(t *testing.T) {
 	for line, want := range map[string]string{
 		"jbos":                  `candor: unknown command "jbos": did you mean job or jobs?`,
 		"jobs 6":                "candor jobs: it lists jobs; candor job 6 shows this job",
-		"jobs six":              `takes no argument, and "six" is one`,
-		"simulate nofile":       `candor simulate: takes no argument, and "nofile" is one` + "\nUsage: candor simulate --trace",
+		"jobs six":              `takes no arguments: leave out "six"`,
+		"simulate nofile":       `candor simulate: takes no arguments: leave out "nofile"` + "\nUsage: candor simulate --trace",
 		"market show":           `candor market: unknown command "show"` + "\nSee: candor market --help",
 		"config nope":           `candor config: unknown command "nope"`,
 		"jobs --actve":          "candor jobs: unknown flag: --actve: did you mean --active?\nSee: candor jobs --help",

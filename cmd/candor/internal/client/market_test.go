@@ -163,7 +163,7 @@ func TestMarketsShowPriceAndNext(t *testing.T) {
 	s := newSite(t)
 	gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{m}})(s)
 	got := s.run("markets")
-	for _, words := range []string{"of cpu costs 2 credits", "of gpu costs the job's own bid", "of fpga costs a sealed bid", "sealed  ", "1 credit for a job of 1m0s", "next for cpu: job 12 of alice, which bids 1.5"} {
+	for _, words := range []string{"of cpu costs 2 credits", "of gpu costs the job's own bid", "the price of fpga is sealed", "sealed  ", "1 credit for a job of 1m0s", "next for cpu: job 12 of alice, which bids 1.5"} {
 		if !strings.Contains(got.out, words) {
 			t.Errorf("no %q in:\n%s", words, got.out)
 		}

@@ -49,7 +49,7 @@ func TestHoldsAreGivenTheirJobs(t *testing.T) {
 	if rows[2][job] != "103" || rows[4][job] != "103" || rows[3][job] != "" {
 		t.Errorf("%q", rows)
 	}
-	if want := `2 of 5 held were charged, 3 came back: a name that is far too long for a table on main (proportional): said, "so"`; rows[4][reason] != want {
+	if want := `2 of 5 charged, 3 came back: a name that is far too long for a table on main (proportional): said, "so"`; rows[4][reason] != want {
 		t.Errorf("%q, want %q", rows[4][reason], want)
 	}
 }
@@ -79,7 +79,7 @@ func TestCostByLabel(t *testing.T) {
 func TestStatementOfOnesOwnPart(t *testing.T) {
 	s := ledgerSite(t)
 	got := s.run("statement", "--project", "climate")
-	got.expect(t, cli.CodeOK, "5 held for alice", "")
+	got.expect(t, cli.CodeOK, "set aside for alice", "")
 	got.expect(t, cli.CodeOK, "Together 2 credits charged, 0 more held than before", "")
 	if strings.Contains(got.out, "bob") || strings.Contains(got.out, "granted") {
 		t.Errorf("it shows what was not on alice's word: %s", got.out)
@@ -98,5 +98,5 @@ func TestStatementWithoutTheAuctioneer(t *testing.T) {
 		r.More = false
 		return r, nil
 	})
-	s.run("statement").expect(t, cli.CodeOK, "8 of 12.5 held were charged, 4.5 came back: job 103 failed", "")
+	s.run("statement").expect(t, cli.CodeOK, "8 of 12.5 charged, 4.5 came back: job 103 failed", "")
 }

@@ -40,7 +40,7 @@ func someJobs() messages.JobsReply {
 func someJob() messages.JobDetail {
 	return messages.JobDetail{
 		JobSummary: messages.JobSummary{Job: 103, Name: "flights", Account: "alice", Payer: "climate", Market: "main", State: messages.Failed, Reason: "TaskFailed",
-			Message:  "task total.2 ended with exit code 3 on n2; it failed 3 times",
+			Message:  "task total.2 ended with exit code 3 on n2; tried 3 times",
 			ExitCode: 3, Budget: 12_500_000, Charged: 8 * credit, Tasks: 20, Done: 17, Submitted: at(0), Started: at(2), Ended: at(185)},
 		Spec: messages.JobSpec{Dir: "/data", Utility: &messages.Utility{Form: messages.Log, Minimum: 0.5, Weights: messages.Weights{{Class: "map", Weight: 3}, {Class: "reduce", Weight: 2}}},
 			Stages: []messages.Stage{{Name: "count"}, {Name: "total", After: []messages.Name{"count"}}}},

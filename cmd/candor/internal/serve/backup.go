@@ -51,9 +51,9 @@ when it is whole. Then start the site with this state directory and the site's
 configuration.
 
 All changes after the backup are lost. Tasks that ran at that time run again.
-Job numbers go on more than a million higher. What was agreed with other sites
-is adopted from them: see candor peer reconcile. The time of keeping the files
-of jobs begins again. Estimates are learned again.
+Job numbers go on more than a million higher. The site takes
+over from other sites what was agreed with them: see candor peer reconcile. The
+files of jobs are kept for their full time again. Estimates are learned again.
 
 If the site has several hosts, restore all hosts from the same backup, each with
 its --host, before you start one of them. No host may keep its old state.`,

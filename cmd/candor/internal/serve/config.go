@@ -51,8 +51,8 @@ environment would run. The file wins over the defaults, the environment over the
 file, and the flags over the environment.
 
 With --running the command prints the configuration of the running site of the
-state directory: as the site was started, but with the markets of now, which
-candor market apply may have replaced.`,
+state directory: as the site was started, but with its present markets, which
+candor market apply may have changed.`,
 		Example: `  candor config show > site.yaml
   candor config show --config site.yaml --nodes 8
   candor config show --running --state /var/lib/candor`,

@@ -12,10 +12,11 @@ func secretCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secret NAME",
 		Short: "print the secret of an account's webhooks",
-		Long: `Prints the secret under which the webhooks of an account's jobs are signed. The
-secret follows from the site's, which is in the file notify.secret_file of the
-configuration, and from the name. Give the secret to the holder of the account:
-whoever has it can forge webhooks about jobs of that account, and of no other.`,
+		Long: `Prints the secret that signs the webhooks of an account's jobs. The site
+computes it from the name and from its own secret, which is in the file of
+notify.secret_file in the configuration. Give the secret to the holder of the
+account: whoever has it can forge webhooks about jobs of that account, and of no
+other.`,
 		Example: `  candor user secret dave --config site.yaml`,
 		RunE: prepared(func(cmd *cobra.Command, args []string) error {
 			c, err := s.load()

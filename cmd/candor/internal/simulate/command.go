@@ -116,17 +116,19 @@ const compareHelp = `With --compare, several markets get the same jobs with the 
 the model of the first. Welfare has one measure for all of them, by default run:
 the value of each job that is run, less what its waiting costs. Starved jobs are
 not completed, or respond after more than 100 times their run time. Jain's index
-and the Gini coefficient are of the users' mean speeds: run time by response, 0
-for jobs that are not completed. Utilisation is from the first submission to the
-last. Differences from the first market are paired: job by job, draw by draw.
+and the Gini coefficient compare the mean speeds of the users: run time divided
+by response time, 0 for jobs that are not completed. Utilisation is from the
+first submission to the last. Differences from the first market are paired: job
+by job, draw by draw.
 
 With --strategic, every user of a market, or of each market of --compare, may
 tell a lie about the value, the deadline, the length or the arrival of all its
-jobs, or split them. One after another, users compare what they could tell and
-draw by regret, until nobody would gain more than 0.1% of its value. The tables
+jobs, or split them. One after another, users compare the lies that they could
+tell and choose at random, those of more regret more often, until nobody would
+gain more than 0.1% of its value. The tables
 have welfare and revenue at rest, who lies, and who gained. Each pass runs the
-market some 25 times for each user: study a few days of a log. What users want
-is --worth.
+market some 25 times for each user: study a few days of a log. --worth names
+what users want.
 `
 
 // parameters lists what each mechanism's market can say.

@@ -94,7 +94,11 @@ func bounds(entries []messages.Entry) (low, high messages.JobID) {
 // inWords says why an entry is there; its job's number is in the column next to it. A payment to another
 // site that was given no reason ends in the colon before the reason.
 func inWords(e messages.Entry, facts map[messages.JobID]jobFacts) string {
-	parts := []string{happened(e), facts[e.Job].words(), strings.TrimRight(e.Reason, ": ")}
+	job := facts[e.Job].words()
+	if e.Kind == messages.Hold && e.Reason != "" {
+		job = "" // the reason names the job and its market
+	}
+	parts := []string{happened(e), job, strings.TrimRight(e.Reason, ": ")}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
@@ -119,15 +123,15 @@ func happened(e messages.Entry) string {
 		return ofHold(e)
 	case messages.Void:
 		if e.By == "" {
-			return fmt.Sprintf("all %v held came back", -e.Hold)
+			return fmt.Sprintf("%v came back", -e.Hold)
 		}
-		return fmt.Sprintf("nothing was charged, all %v held came back", -e.Hold)
+		return fmt.Sprintf("nothing charged, %v came back", -e.Hold)
 	}
 	return moved(e)
 }
 
 func held(e messages.Entry) string {
-	text := fmt.Sprintf("%v held", e.Hold)
+	text := "set aside"
 	if e.Member != "" {
 		text += " for " + e.Member
 	}
@@ -142,11 +146,11 @@ func ofHold(e messages.Entry) string {
 	back := -e.Hold + e.Change
 	switch {
 	case back == 0:
-		return fmt.Sprintf("all %v held were charged", -e.Change)
+		return fmt.Sprintf("all %v charged", -e.Change)
 	case e.Change == 0:
-		return fmt.Sprintf("nothing was charged, all %v held came back", back)
+		return fmt.Sprintf("nothing charged, %v came back", back)
 	}
-	return fmt.Sprintf("%v of %v held were charged, %v came back", -e.Change, -e.Hold, back)
+	return fmt.Sprintf("%v of %v charged, %v came back", -e.Change, -e.Hold, back)
 }
 
 // moved is about credits that moved at once; the beginning of the transfer's

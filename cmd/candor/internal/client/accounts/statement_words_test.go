@@ -25,15 +25,15 @@ var entriesOfEveryKind = []struct {
 	{messages.Entry{Transfer: "$pay/bob/1", By: "bob", Change: 5}, "received from bob"},
 	{messages.Entry{Transfer: "$pay/bob/1", By: "bob", Change: -5}, "transferred by bob"},
 	{messages.Entry{Transfer: "grant/ops/1", Change: 5, Reason: "externality of job 9"}, "externality of job 9"},
-	{messages.Entry{Kind: messages.Hold, Hold: 2 * credit, Member: "bob", Job: 103}, "2 held for bob: flights on main (proportional)"},
-	{messages.Entry{Kind: messages.Hold, Hold: 2 * credit, Job: 7, Reason: "budget"}, "2 held: budget"},
-	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -2 * credit, Job: 103, Reason: "late"}, "2 of 3 held were charged, 1 came back: flights on main (proportional): late"},
-	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -3 * credit}, "all 3 held were charged"},
-	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -3 * credit, Reason: "pay confirmed by site east: "}, "all 3 held were charged: pay confirmed by site east"},
-	{messages.Entry{Kind: messages.Post, Hold: -3 * credit}, "nothing was charged, all 3 held came back"},
+	{messages.Entry{Kind: messages.Hold, Hold: 2 * credit, Member: "bob", Job: 103}, "set aside for bob: flights on main (proportional)"},
+	{messages.Entry{Kind: messages.Hold, Hold: 2 * credit, Job: 103, Reason: "budget of flights on market main"}, "set aside: budget of flights on market main"},
+	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -2 * credit, Job: 103, Reason: "late"}, "2 of 3 charged, 1 came back: flights on main (proportional): late"},
+	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -3 * credit}, "all 3 charged"},
+	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -3 * credit, Reason: "pay confirmed by site east: "}, "all 3 charged: pay confirmed by site east"},
+	{messages.Entry{Kind: messages.Post, Hold: -3 * credit}, "nothing charged, 3 came back"},
 	{messages.Entry{Kind: messages.Post, Change: 2 * credit}, "received"},
-	{messages.Entry{Kind: messages.Void, Hold: -3 * credit, By: "$auctioneer", Reason: "cancelled"}, "nothing was charged, all 3 held came back: cancelled"},
-	{messages.Entry{Kind: messages.Void, Hold: -3 * credit, Reason: "the hold expired"}, "all 3 held came back: the hold expired"},
+	{messages.Entry{Kind: messages.Void, Hold: -3 * credit, By: "$auctioneer", Reason: "cancelled"}, "nothing charged, 3 came back: cancelled"},
+	{messages.Entry{Kind: messages.Void, Hold: -3 * credit, Reason: "the hold expired"}, "3 came back: the hold expired"},
 }
 
 func TestEveryMovementHasAReason(t *testing.T) {

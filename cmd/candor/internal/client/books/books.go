@@ -21,11 +21,11 @@ func Command(a *cli.App) *cobra.Command {
 	var full bool
 	cmd := &cobra.Command{
 		Use:   "books",
-		Short: "have the bank check its books",
-		Long: `Have the bank check that its books balance: the sum of all accounts must be the
-sum of all grants. With --full, for operators, the bank computes every balance
-and every hold again from the first record. The exit code is 1 if the books do
-not balance.`,
+		Short: "check that the books of the bank balance",
+		Long: `Ask the bank to check that its books balance: the sum of all accounts must be
+the sum of all grants. With --full, for operators, the bank computes every
+balance and every hold again from the first record. The exit code is 1 if the
+books do not balance.`,
 		Example: "  candor books\n  candor books --full\n  candor books --json | jq .balanced",
 		RunE: a.OnlineAs(func() bool { return full }, func(ctx context.Context, s *cli.Session, _ []string) error {
 			reply, err := cli.Call[messages.BooksReply](ctx, s, messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: full})

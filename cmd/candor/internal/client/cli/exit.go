@@ -194,7 +194,7 @@ func rewordCount(err error) string {
 	m := countError().FindStringSubmatch(err.Error())
 	if m == nil {
 		if extra := extraArgument().FindStringSubmatch(err.Error()); extra != nil {
-			return "takes no argument, and " + extra[1] + " is one"
+			return "takes no arguments: leave out " + extra[1]
 		}
 		return err.Error()
 	}

@@ -42,17 +42,17 @@ func (a *App) Form(text string) error {
 	return nil
 }
 
-// Tariff says what a second on a slot of a class costs now; "": nothing, as nobody else
-// wants one.
+// Tariff says what a second on a slot of a class costs now; "": nothing, because nobody
+// else wants a slot.
 func Tariff(t messages.SlotTariff) string {
 	costs := "a second on a slot of " + t.Class + " costs "
 	switch {
 	case t.Contention != nil && *t.Contention > 0:
-		return fmt.Sprintf("%s is contended: jobs with slots owe %.0f%% of their budgets for this time", t.Class, 100**t.Contention)
+		return fmt.Sprintf("others wait for %s: a job that keeps its slots until it ends pays up to %.0f%% of its budget for this time", t.Class, 100**t.Contention)
 	case t.Contention != nil:
 		return ""
 	case t.Sealed:
-		return costs + "a sealed bid, while only one other account bids"
+		return "the price of " + t.Class + " is sealed while only one other account bids: it would show the bid of that account"
 	case t.OwnBid:
 		return costs + "the job's own bid"
 	case t.Length > 0:

@@ -28,15 +28,16 @@ func aliveCommand() *cobra.Command {
 		Use:   "alive",
 		Short: "ask whether this attempt is the current one",
 		Long: `Tells an attempt whether it is still the current attempt of its task. The exit
-code is 0 if the attempt is current. Otherwise a line gives the reason. With the
-exit code 1 the node has lost its lease, so that the task may run on another
-node, or the attempt was told to stop. With the exit code 6 nobody knows.
+code is 0 if the attempt is current. Otherwise a line gives the reason. The
+exit code is 1 if the attempt was told to stop, or if the node has lost its
+lease and the task may run on another node. The exit code is 6 if the answer is
+not known.
 
 Ask before a step that must not happen twice, with --for as long as the step
-takes. A frozen agent cannot end tasks, but the answer becomes no by itself. If
-the whole machine is frozen between the answer and the step, only the receiver
-of the step can notice: send CANDOR_ATTEMPT along, and let the receiver refuse a
-lower number than the highest so far.`,
+takes. A frozen agent cannot end tasks, but the answer is no when its lease
+ends. If the whole machine is frozen between the answer and the step, only the
+receiver of the step can notice: send CANDOR_ATTEMPT along, and let the receiver
+refuse a lower number than the highest so far.`,
 		Example: `  candor task alive --for 10s && mv result.tmp result
   candor task alive || exit 1`,
 		Args: cobra.NoArgs,

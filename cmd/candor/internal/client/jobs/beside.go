@@ -92,10 +92,10 @@ func execCommand(a *cli.App) *cobra.Command {
 	var onTerminal bool
 	cmd := &cobra.Command{
 		Use:   "exec NUMBER -- COMMAND...",
-		Short: "run a command beside a running task",
-		Long: `Run a command beside a running task: on its node, as its user, in its directory,
-with its variables and within its limits. The command ends with the task. The
-exit code is that of the command.`,
+		Short: "run a command on the node of a running task",
+		Long: `Run a command on the node of a running task, as the user of the task, in its
+directory, with its variables and within its limits. The command ends when the
+task ends. The exit code is the exit code of the command.`,
 		Example: "  candor exec 17 -- ps aux\n  candor exec 17 --task 3 -t -- bash",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: a.Online(q.ofJob(func(ctx context.Context, s *cli.Session, args []string) error {
@@ -173,9 +173,10 @@ func portCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "port NUMBER [LOCAL:]PORT",
 		Short: "forward a port of this machine to a running task",
-		Long: `Forward connections to a port of this machine to a port of a running task, such
-as that of a notebook. The port here is the same one, unless LOCAL names another
-one; 0 is any free port. Only this machine can connect. Stop with Ctrl-C.
+		Long: `Forward a port of this machine to a port of a running task, for example of a
+notebook. Both ports have the same number, unless LOCAL names another one; with
+LOCAL 0 the command takes any free port. Only this machine can connect. Stop
+with Ctrl-C.
 
 If this machine is the node of the task, as with candor up, the port here cannot
 be the port of the task: without LOCAL it is any free port.`,

@@ -51,9 +51,9 @@ func logsCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs NUMBER",
 		Short: "print what the tasks of a job wrote",
-		Long: `Print the output of a job's tasks: of each task the latest attempt, or the
-attempt of --attempt. The node that ran a task keeps the output of every
-attempt.
+		Long: `Print the output of a job's tasks: the output of the latest attempt of each
+task, or of the attempt of --attempt. The node that ran a task keeps the output
+of every attempt.
 
 Standard output and standard error are both printed, or only one of the two with
 --stdout or --stderr. A node keeps the two in two files. So the output of a task
@@ -68,7 +68,7 @@ In a market of mechanism deadline, output can be read when the job is settled:
 at its deadline at the latest, if it has ended by then. An operator can change
 that with hand_over: end.
 
-Of a long output the site keeps the beginning and the end, together 64 MiB or
+The site keeps the beginning and the end of a long output: 64 MiB together, or
 the size that the operator has set (tasks.output_mib). A line between the two
 parts says how many bytes are missing.`,
 		Example: `  candor logs 17

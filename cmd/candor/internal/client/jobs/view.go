@@ -423,7 +423,7 @@ func writeWhatIf(p *cli.Page, r messages.WhatIfReply) {
 	}
 	p.Printf("%s with a %s of %s; now it is %v\n", p.Bold("Job "+r.Job.String()), r.Term, cli.Credits(r.Then.Bid), r.Now.Bid)
 	p.Printf("  %s: %s\n", p.Bold(p.Said(r.Then.Reason)), p.Said(r.Then.Message))
-	t := terminal.NewTable("~CLASS|>SHARE|>SHARE NOW|>SLOTS|>SLOTS NOW|>PRICE|>PRICE NOW")
+	t := terminal.NewTable("~CLASS|>SHARE|>SHARE NOW|>SLOTS|>SLOTS NOW|>PRICE (CREDITS)|>PRICE NOW")
 	for i, c := range r.Then.Classes {
 		now := r.Now.Classes[i]
 		t.Row(c.Class, terminal.Percent(c.Share), terminal.Percent(now.Share), cli.Price(c.Slots), cli.Price(now.Slots), cli.Price(c.Price), cli.Price(now.Price))

@@ -32,11 +32,10 @@ func marketApplyCommand(a *cli.App) *cobra.Command {
 		Use:   "apply FILE",
 		Short: "replace the markets of the site by the markets of a file",
 		Long: `Replace the markets of the running site by the markets of a file. The file is a
-configuration, of which only the markets are read, or only a list of
-markets. Jobs stay in their markets. A market with active jobs cannot be
-removed, and cannot change its mechanism or its classes. The new markets stay in
-force after a restart, even if the configuration file differs; candor markets
-shows them.
+list of markets, or a configuration: then only its markets are read. Jobs stay
+in their markets. A market with active jobs cannot be removed, and cannot change
+its mechanism or its classes. The new markets stay in force after a restart,
+even if the configuration file differs; candor markets shows them.
 
 Each change gives the markets a new version, which this command prints. With
 --if-version nothing changes if somebody else has changed the markets since. A

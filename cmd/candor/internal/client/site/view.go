@@ -137,7 +137,7 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 	if m.Market.Closed {
 		closed = ", closed"
 	}
-	p.Printf("%s  %s  %d waiting, %d running%s\n", p.Bold(m.Market.Name), m.Market.Mechanism, m.Waiting, m.Running, closed)
+	p.Printf("%s  %s  jobs: %d waiting, %d running%s\n", p.Bold(m.Market.Name), m.Market.Mechanism, m.Waiting, m.Running, closed)
 	if len(m.Bid) > 0 {
 		p.Printf("  a bid has %s\n", strings.Join(m.Bid, ", "))
 	}

@@ -30,10 +30,10 @@ func runCommand(a *cli.App) *cobra.Command {
 		Use:   "run [flags] -- COMMAND...",
 		Short: "run a command on the site, with its input and output here",
 		Long: `Run a command as a job of one task, with the standard input, output and signals
-of this process. The exit code is that of the command, or 127 if the command
+of this process. The exit code is the code of the command, or 127 if the command
 cannot be started. With -t the command has a terminal. The job waits for a slot
-as any other; Ctrl-C gives up waiting. With --site a peer of your site runs the
-command.
+like any other job; Ctrl-C gives up waiting. With --site a peer of your site
+runs the command.
 
 The most that the job may cost, the present price of a slot and the time of
 --idle are shown before the command starts, and the charge at its end. The
@@ -41,9 +41,10 @@ output goes here alone, and candor logs does not keep it. A command
 whose reader is slow waits for the reader.
 
 After a lost connection the command and this client go on where they were. If
-the client is lost, the command has --linger to be taken over by candor attach,
-and then it is ended. With --idle it is ended too after a time without input or
-output. A command whose slot or node is lost is not run again.`,
+the client is lost, candor attach can take the command over during the time of
+--linger; then the site ends the command. With --idle the site also ends it
+after that time without input or output. A command whose slot or node is lost is
+not run again.`,
 		Example: `  candor run -b 1 -- hostname
   candor run -b 5 -t -- python3
   tar c data | candor run -b 2 -- tar tv`,
@@ -67,9 +68,9 @@ func shellCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shell [flags]",
 		Short: "open a login shell in a slot of the site",
-		Long: `Open a login shell in a slot of the site: candor run -t with a shell of the user
-as whom your tasks run. The slot costs what it costs other jobs, also while the
-shell waits for you.`,
+		Long: `Open a login shell in a slot of the site: as candor run -t does with the login
+shell of the user that runs your tasks. The slot costs as much as for another
+job, also while the shell waits for you.`,
 		Example: "  candor shell -b 5\n  candor shell -b 5 --idle 30m --class gpu",
 	}
 	cmd, run.submission = describing(a, cmd)

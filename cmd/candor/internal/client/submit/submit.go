@@ -58,8 +58,8 @@ a dash. Words after a first -- are a command, and --wrap runs a line of shell.
 The budget is the most that the job may cost. The bank holds the budget until
 the job ends, and then gives the rest back. Without --budget the job has the
 budget of CANDOR_BUDGET, or else the default of its market, where there is one.
-A second submission with the same --key has the answer of the first submission,
-and makes no second job.
+A second submission with the same --key gets the answer of the first
+submission, and makes no second job.
 
 Options on the command line win over #CANDOR lines, and #CANDOR lines win over
 #SBATCH lines.
