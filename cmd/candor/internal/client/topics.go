@@ -31,8 +31,8 @@ const exitCodesTopic = `Exit codes of candor:
 the exit code of the first task that failed for good, 1 if the market discarded
 the job, 130 if the job was cancelled. The exit code of a task that a signal
 ended is 128 + the signal. The exit code of a task that could not be started is
-1. With several files (--each), the exit code is the code of the first file whose
-job was refused or did not complete.
+1. With several files (--each), the exit code is the code of the first file
+whose job was refused or did not complete.
 
 "candor peer reconcile --adopt" exits with 7 if the books agree after it.
 
