@@ -237,7 +237,7 @@ func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 		kind messages.Kind
 		text string
 	}{
-		{"no peer", "north", roamingSpec(1), messages.NotFound, "no peer of west"},
+		{"no peer", "north", roamingSpec(1), messages.NotFound, "not a peer of west"},
 		{"no name", "North!", roamingSpec(1), messages.Invalid, "site"},
 		{"funds", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 101 * messages.Credit }), messages.Insufficient, ""},
 		{"peer's limit", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 51 * messages.Credit }), messages.Insufficient, "would owe more than it may"},
