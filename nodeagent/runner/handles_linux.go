@@ -110,11 +110,21 @@ func endOrphans(session int, marks []string) {
 
 // marked reports whether a process has all marks in its environment.
 func marked(pid int, marks []string) bool {
+	env, _ := variablesOf(pid)
+	return bears(env, marks)
+}
+
+// variablesOf returns the variables of a process; none while it executes a program.
+func variablesOf(pid int) ([]string, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return false
+	if len(b) == 0 {
+		return nil, err
 	}
-	env := strings.Split(string(b), "\x00")
+	return strings.Split(string(b), "\x00"), nil
+}
+
+// bears reports whether all marks are among the variables.
+func bears(env, marks []string) bool {
 	return !slices.ContainsFunc(marks, func(m string) bool { return !slices.Contains(env, m) })
 }
 

@@ -25,6 +25,7 @@ type launch struct {
 	errno uintptr // why a step failed
 
 	pidfd atomic.Int32 // written by the kernel when it makes the child
+	pid   atomic.Int32 // of the child that executed the program; 0: none
 	mu    sync.Mutex
 	ended bool // the child has executed the program, or failed
 	late  bool // it is to be killed
@@ -158,6 +159,7 @@ func (l *launch) outcome(pid int) (child, error) {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	default:
 		l.ended = true
+		l.pid.Store(int32(pid))
 		return c, nil
 	}
 	_, _ = c.reap()

@@ -1,10 +1,12 @@
 package runner
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,56 +27,124 @@ func (p *Processes) endOrphansOf(t *process) {
 	}
 	marks := append([]string{"CANDOR_SITE=" + p.config.Site, "CANDOR_NODE=" + p.config.Node, "CANDOR_JOB=" + t.task.Attempt.Task.Job.String(),
 		"CANDOR_STAGE=" + t.task.Program.StageName}, taskEnv(nil, false, &t.task, "", "")[:2]...)
-	isOwn := func(pid int) bool { return marked(pid, marks) }
+	list := p.adopted
 	if t.room != nil {
-		endEach(func() []int { return childrenOf(t.room.holder) }, isOwn)
+		list = func() []int { return childrenOf(t.room.holder) }
+	} else if !p.adopts {
 		return
 	}
-	if p.adopts && p.lockForks() {
-		defer p.forking.Unlock()
-		endEach(p.adopted, isOwn)
-	}
+	endMarked(list, marks)
 }
 
-// lockForks keeps tasks from being forked, and reports whether it could: a start that takes long delays
-// no other, and what was left then ends with a later task.
-func (p *Processes) lockForks() bool {
-	const pause, within = time.Millisecond, time.Second
-	for began := time.Now(); !p.forking.TryLock(); time.Sleep(pause) {
-		if time.Since(began) > within {
-			return false
+// endMarked ends the processes that list finds and whose environment has a task's marks. A process that executes a
+// program has no environment for a moment, and is looked at again; so is one that hides it, in vain.
+func endMarked(list func() []int, marks []string) {
+	const looks, pause = 10, time.Millisecond
+	for range looks {
+		bare := false
+		endEach(list, func(pid int) bool {
+			env, err := variablesOf(pid)
+			bare = bare || err == nil && len(env) == 0
+			return bears(env, marks)
+		})
+		if !bare {
+			return
 		}
+		time.Sleep(pause)
 	}
-	return true
 }
 
 // endHidden ends all that this process was handed, where no task runs.
 func (p *Processes) endHidden() {
-	if !p.adopts || !p.lockForks() {
+	if !p.adopts {
 		return
 	}
-	defer p.forking.Unlock()
-	if len(p.tasksNow()) == 0 {
-		endEach(p.adopted, func(int) bool { return true })
+	left := func() []int {
+		found := p.adopted()
+		if len(p.tasksNow()) > 0 { // whose own they may be
+			return nil
+		}
+		return found
 	}
+	endEach(left, func(int) bool { return true })
 }
 
-// adopted are the children of this process that it was handed, and has to reap. Nothing
-// may be forked meanwhile.
+// adopted are the children of this process that it was handed, and has to reap.
 func (p *Processes) adopted() []int {
-	own := map[int]bool{}
-	for _, t := range p.tasksNow() {
-		t.mu.Lock()
-		own[t.child.pid] = !t.over
-		t.mu.Unlock()
+	children := childrenOf(os.Getpid()) // before what is forked: a child that is listed here is known there
+	forked, known := p.forks.pids()
+	if !known {
+		return nil // a later end finds them
 	}
-	return slices.DeleteFunc(childrenOf(os.Getpid()), func(pid int) bool {
-		if own[pid] {
+	_, session := sessionOf(strconv.Itoa(os.Getpid()))
+	return slices.DeleteFunc(children, func(pid int) bool {
+		if _, of := sessionOf(strconv.Itoa(pid)); forked[pid] || of == session { // a helper of this process's
 			return true
 		}
 		reaped, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		return err != nil || reaped == pid // it has ended by itself
 	})
+}
+
+// forks are the children that this process makes for tasks, from before the kernel makes them until they are
+// reaped. All other children were handed to it. Nobody waits for a start here: one account's may take long.
+type forks struct {
+	mu  sync.Mutex
+	all map[*launch]bool
+}
+
+func (f *forks) add(l *launch) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = map[*launch]bool{}
+	}
+	f.all[l] = true
+}
+
+func (f *forks) remove(l *launch) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.all, l)
+}
+
+// pids returns the children's numbers; not known where the kernel does not tell one of them.
+func (f *forks) pids() (all map[int]bool, known bool) {
+	f.mu.Lock()
+	launches := slices.Collect(maps.Keys(f.all))
+	f.mu.Unlock()
+	all = make(map[int]bool, len(launches))
+	for _, l := range launches {
+		pid, known := l.number()
+		if !known {
+			return nil, false
+		}
+		all[pid] = true
+	}
+	return all, true
+}
+
+// number returns the number of the child, from when the kernel has made it; 0 where there is none. The kernel
+// writes the descriptor before it lists the child, and opens it a moment later.
+func (l *launch) number() (pid int, known bool) {
+	const tries, pause = 100, time.Millisecond
+	for range tries {
+		if pid := l.pid.Load(); pid != 0 {
+			return int(pid), true
+		}
+		fd := l.pidfd.Load()
+		if fd < 0 {
+			return 0, true
+		}
+		text, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(int(fd)))
+		if _, after, found := strings.Cut(string(text), "\nPid:"); found {
+			line, _, _ := strings.Cut(after, "\n")
+			pid, err := strconv.Atoi(strings.TrimSpace(line))
+			return max(pid, 0), err == nil // -1: it was reaped
+		}
+		time.Sleep(pause)
+	}
+	return 0, false
 }
 
 // endEach ends some of the processes that list finds, until it finds none of them. What

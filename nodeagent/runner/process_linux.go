@@ -116,9 +116,7 @@ func (t *process) prepare(p *program) (why string) {
 		_ = closeAll(theirs)
 		return messages.Detail(err)
 	}
-	if t.runner.adopts {
-		t.runner.forking.RLock()
-	}
+	t.runner.forks.add(t.launch)
 	t.from = coarse()
 	t.runner.forge.begin(t.cell, t.room, p.isRoot(), func(err error) {
 		var c child
@@ -129,10 +127,8 @@ func (t *process) prepare(p *program) (why string) {
 		if err == nil {
 			t.begun(p, dir, c)
 		}
-		if t.runner.adopts {
-			t.runner.forking.RUnlock()
-		}
 		if err != nil {
+			t.runner.forks.remove(t.launch)
 			go t.fail(p, dir, err)
 		}
 	})
@@ -451,6 +447,7 @@ func (t *process) reap() {
 	}
 	t.runner.notes.forget(t.note) // while the number is still its own
 	status, usage := t.child.reap()
+	t.runner.forks.remove(t.launch)
 	if status.Signal() == unix.SIGKILL { // by whom is not known: the task may have killed its own group
 		t.cell.Retire()
 	}

@@ -37,10 +37,8 @@ type Processes struct {
 	rooms  *rooms // nil: tasks share this process's namespaces
 	loose  bool   // no control groups hold the tasks
 	lacks  error  // why there are no rooms though Config.Apart wants them
-	// forking is held while a task is forked, until it is noted, and by who looks for
-	// orphans; only where this process adopts them.
-	forking sync.RWMutex
-	adopts  bool
+	adopts bool   // this process is handed the orphans of its descendants
+	forks  forks  // its own children
 	// freeze is [cell.Cell.Freeze], or what a test has in its place.
 	freeze func(c *cell.Cell, frozen bool) (bool, error)
 

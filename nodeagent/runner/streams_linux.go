@@ -288,6 +288,7 @@ func (w beside) exec(b *messages.StreamBegin) error {
 		unix.Kill(-c.pid, unix.SIGKILL)
 		close(over)
 		status, _ := c.reap()
+		t.runner.forks.remove(l)
 		code := status.ExitStatus()
 		if status.Signaled() {
 			code = 128 + int(status.Signal())
@@ -344,10 +345,7 @@ func (w beside) fork(l *launch, b *messages.StreamBegin, files []*os.File) (c ch
 	for i, f := range files {
 		fds[i] = f.Fd()
 	}
-	if t.runner.adopts {
-		t.runner.forking.RLock()
-		defer t.runner.forking.RUnlock()
-	}
+	t.runner.forks.add(l)
 	defer time.AfterFunc(startWithin, l.kill).Stop()
 	err = t.runner.forge.run(t.cell, t.room, t.program.isRoot(), func() (err error) {
 		sys := &syscall.SysProcAttr{Setsid: true, Credential: t.program.as, Setctty: w.s.what.Terminal}
@@ -356,6 +354,7 @@ func (w beside) fork(l *launch, b *messages.StreamBegin, files []*os.File) (c ch
 		return err
 	})
 	if err != nil {
+		t.runner.forks.remove(l)
 		return c, messages.Errorf(messages.Invalid, "%s: %s", b.Command[0], reasonOf(err))
 	}
 	return c, nil

@@ -243,3 +243,53 @@ func TestTasksIgnoreNoSignal(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodysEndWaitsForAStart: without control groups and rooms this process ends the orphans of tasks itself,
+// which it tells from the children that it starts. Another account's start that waits delays no end, and
+// saves no orphan.
+func TestNobodysEndWaitsForAStart(t *testing.T) {
+	const mark = "CANDOR_TEST_ADOPTS"
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	if os.Getenv(mark) == "" { // as the process would adopt the orphans of other tests
+		again := exec.Command(os.Args[0], "-test.run", "^TestNobodysEndWaitsForAStart$")
+		again.Env = append(os.Environ(), mark+"=yes")
+		if said, err := again.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, said)
+		}
+		return
+	}
+	state, err := os.MkdirTemp("/var/tmp", "candor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(state) })
+	if err := errors.Join(os.Chmod(state, 0o777), os.Rename(filepath.Join(openDir(t), "attack"), filepath.Join(state, "attack"))); err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, func(c *runner.Config) {
+		c.User, c.NoCells, c.Alone, c.Dir = "100000-165535", true, true, filepath.Join(state, "node")
+	})
+	hold := of("mallory", 66, sh(fmt.Sprintf("cp /bin/true leased; exec %s/attack delay lease %s/leased", state, state)))
+	hold.Dir = state
+	if said := b.read(b.start(hold), false); !strings.HasPrefix(said, "begun <nil>") {
+		t.Fatalf("%q", said)
+	}
+	b.start(of("mallory", 66, messages.Program{Dir: state, Command: []string{state + "/leased"}}))
+	ends := of("alice", 7, sh("setsid sleep 1000 & echo $!"))
+	soonest := time.Hour
+	for range 5 {
+		began := time.Now()
+		s := b.start(ends)
+		if f := s.wait(); f.ExitCode != 0 {
+			t.Errorf("%+v", f)
+		}
+		soonest = min(soonest, time.Since(began))
+		orphan := strings.TrimSpace(b.read(s, false))
+		await.Until(t, "what its task left is ended", func() bool { return unix.Access("/proc/"+orphan, unix.F_OK) != nil })
+	}
+	if soonest > time.Second {
+		t.Errorf("another account's task takes %v while a start waits", soonest)
+	}
+}
