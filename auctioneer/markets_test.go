@@ -588,7 +588,7 @@ type afterApply struct {
 
 func (m *afterApply) Propose(ctx context.Context, data []byte) (any, error) {
 	result, err := m.Mailbox.Propose(ctx, data)
-	if c, bad := book.Decode(data); bad == nil && c.Apply != nil {
+	if c, bad := book.Decode(data); bad == nil && c.ApplyMarkets != nil {
 		m.do()
 	}
 	return result, err
@@ -631,7 +631,7 @@ type unheard struct{ mailbox.Mailbox }
 
 func (m *unheard) Propose(ctx context.Context, data []byte) (any, error) {
 	result, err := m.Mailbox.Propose(ctx, data)
-	if c, bad := book.Decode(data); bad == nil && c.Apply != nil {
+	if c, bad := book.Decode(data); bad == nil && c.ApplyMarkets != nil {
 		return nil, mailbox.ErrUnknown
 	}
 	return result, err

@@ -144,7 +144,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 	if r.Version != 0 && r.Version != reply.Version {
 		return reply, messages.Errorf(messages.Conflict, "version: the markets have version %d, not %d; candor markets shows them; check your change, then repeat the command with the new version", reply.Version, r.Version)
 	}
-	change := &book.Apply{Markets: r.Markets, MarketsVersion: l.Version + 1, Applied: applied}
+	change := &book.ApplyMarkets{Markets: r.Markets, MarketsVersion: l.Version + 1, Applied: applied}
 	if change.Idle, err = l.spare(&reply, r.Markets); err != nil {
 		return reply, err
 	}
@@ -156,7 +156,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 		change.Markets = nil
 	}
 	applied.Reply = reply
-	done, err := propose[book.Applied](ctx, l.Auctioneer, &book.Command{Apply: change})
+	done, err := propose[book.Applied](ctx, l.Auctioneer, &book.Command{ApplyMarkets: change})
 	if err != nil || done.Reply.Version <= l.Version+1 {
 		return done.Reply, err
 	}

@@ -184,8 +184,8 @@ func (b *Book) carryOut(c *Command) any {
 		return outcome(b.exchanges.drain(c.Drain))
 	case c.Quote != nil:
 		return outcome(b.quotes.quote(c.Quote, b.clock.now))
-	case c.Apply != nil:
-		return outcome(b.applyMarkets(c.Apply))
+	case c.ApplyMarkets != nil:
+		return outcome(b.applyMarkets(c.ApplyMarkets))
 	case c.Admit != nil:
 		return outcome(b.tokens.admit(c.Admit, b.clock.now))
 	case c.EnterRemote != nil:
@@ -362,7 +362,7 @@ func (b *Book) start(s *Starting) {
 }
 
 // applyMarkets makes other markets the site's. Tariffs and notes of a market go with it.
-func (b *Book) applyMarkets(c *Apply) (Applied, error) {
+func (b *Book) applyMarkets(c *ApplyMarkets) (Applied, error) {
 	if c.Applied != nil {
 		if a, done, err := b.AppliedBy(c.Applied.Key, c.Applied.Content); done {
 			return a, err

@@ -5,28 +5,28 @@ import "github.com/candor-grid/candor/messages"
 // Command is one change of the book. At is the proposer's time; exactly one of
 // the others is set.
 type Command struct {
-	At          messages.Time
-	Submit      *Submit
-	Cancel      *Cancel
-	Register    *Register
-	Exchange    *Exchange
-	Lost        *Lost
-	Settle      *Settle
-	Confirm     *Confirm
-	Decide      *Decide
-	Disband     *Disband
-	Drain       *Drain
-	Quote       *Quote
-	Apply       *Apply
-	Admit       *Admit
-	EnterRemote *EnterRemote
-	Advance     *Advance
-	Park        *Park
-	Requeue     *Requeue
-	Change      *Change
-	CancelJobs  *CancelJobs
-	Notified    *Notified
-	Begin       *Begin
+	At           messages.Time
+	Submit       *Submit
+	Cancel       *Cancel
+	Register     *Register
+	Exchange     *Exchange
+	Lost         *Lost
+	Settle       *Settle
+	Confirm      *Confirm
+	Decide       *Decide
+	Disband      *Disband
+	Drain        *Drain
+	Quote        *Quote
+	ApplyMarkets *ApplyMarkets
+	Admit        *Admit
+	EnterRemote  *EnterRemote
+	Advance      *Advance
+	Park         *Park
+	Requeue      *Requeue
+	Change       *Change
+	CancelJobs   *CancelJobs
+	Notified     *Notified
+	Begin        *Begin
 
 	CancelTasks *CancelTasks
 
@@ -73,9 +73,9 @@ type Submit struct {
 	Seen uint64
 }
 
-// Apply makes these the markets of the site, instead of those of its
+// ApplyMarkets makes these the markets of the site, instead of those of its
 // configuration. Result: Applied.
-type Apply struct {
+type ApplyMarkets struct {
 	Markets []messages.Market
 	Idle    []messages.Name // markets that must have no job, or nothing changes
 	// MarketsVersion is 1 + how many times markets had been applied when this was checked:

@@ -237,7 +237,7 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 		return &Command{Quote: &Quote{Account: fmt.Sprint("user", i), Market: "main", Expires: 1e15}}
 	},
 	"apply markets": func(w *crowd, i int) *Command {
-		return &Command{Apply: &Apply{Markets: []messages.Market{{Name: "main"}}}}
+		return &Command{ApplyMarkets: &ApplyMarkets{Markets: []messages.Market{{Name: "main"}}}}
 	},
 	"issue a token": func(w *crowd, i int) *Command {
 		return &Command{Admit: &Admit{Issue: &messages.TokenState{ID: fmt.Sprint("another", i), Expires: math.MaxInt64}}}

@@ -42,7 +42,7 @@ func TestNotesAreKeptForTheNextLeader(t *testing.T) {
 
 	keep("due", true, Note{8, []int64{6}})
 	expect("due", Note{8, []int64{6}})
-	b.Apply(&Command{Apply: &Apply{Markets: []messages.Market{{Name: "due"}}}})
+	b.Apply(&Command{ApplyMarkets: &ApplyMarkets{Markets: []messages.Market{{Name: "due"}}}})
 	expect("due", Note{8, []int64{6}})
 	expect("other")
 }
@@ -50,7 +50,7 @@ func TestNotesAreKeptForTheNextLeader(t *testing.T) {
 // TestMarketsKeepAllTheirFieldsInAnImage: also those that came after images did.
 func TestMarketsKeepAllTheirFieldsInAnImage(t *testing.T) {
 	b, want := New(), []messages.Market{{Name: "fair", Mechanism: messages.FairShare, Classes: []messages.Name{"cpu"}, Weights: messages.Weights{{Class: "alice", Weight: 2}}}}
-	b.Apply(&Command{Apply: &Apply{Markets: want}})
+	b.Apply(&Command{ApplyMarkets: &ApplyMarkets{Markets: want}})
 	var image bytes.Buffer
 	if _, err := b.Capture().WriteTo(&image); err != nil {
 		t.Fatal(err)

@@ -347,7 +347,7 @@ func (w *twins) command() Command {
 	case n < 65:
 		return Command{Quote: &Quote{Account: w.account(), Market: w.market(), Contracts: make([]messages.Contract, 1), Expires: w.at + messages.Time(w.rng.IntN(30))}}
 	case n < 66:
-		return Command{Apply: &Apply{Markets: []messages.Market{{Name: w.market(), Classes: []messages.Name{"map"}}}, MarketsVersion: pick(w.rng, 0, w.one.markets.version+1, 99)}}
+		return Command{ApplyMarkets: &ApplyMarkets{Markets: []messages.Market{{Name: w.market(), Classes: []messages.Name{"map"}}}, MarketsVersion: pick(w.rng, 0, w.one.markets.version+1, 99)}}
 	case n < 68:
 		return Command{Admit: &Admit{Issue: &messages.TokenState{ID: fmt.Sprint(w.rng.IntN(3)), Expires: w.at + 9}}}
 	case n < 69:

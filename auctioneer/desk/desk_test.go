@@ -321,7 +321,7 @@ func TestVectorsOfAMarketThatComesBackAreTaken(t *testing.T) {
 	last := s.desk.Published("main")
 	all := s.desk.Markets.Configs
 	for _, markets := range [][]messages.Market{{{Name: "other", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"}}}, all} {
-		s.must(&book.Command{Apply: &book.Apply{Markets: markets}})
+		s.must(&book.Command{ApplyMarkets: &book.ApplyMarkets{Markets: markets}})
 		s.desk, _ = s.desk.Successor(s.now)
 		s.Watch(true)
 		s.pass(second)

@@ -180,7 +180,7 @@ func (s *site) reform() {
 		config.Draws = 8
 	}
 	s.order(func(l *leader) *book.Command {
-		return &book.Command{Apply: &book.Apply{Markets: []messages.Market{config}, MarketsVersion: l.desk.Version + 1}}
+		return &book.Command{ApplyMarkets: &book.ApplyMarkets{Markets: []messages.Market{config}, MarketsVersion: l.desk.Version + 1}}
 	}, func(any) {})
 }
 
