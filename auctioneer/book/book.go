@@ -6,19 +6,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits of a book. They are the same on every replica, as they decide what a
-// command does.
-const (
-	MaxActive      = 2_000_000 // jobs that have not ended
-	RetainEnded    = 20_000    // ended jobs that are remembered, with their keys
-	RetainWhole    = 1_000     // ended jobs of this site whose records stay in the book
-	MaxNodes       = 100_000
-	DefaultAttempt = 3 // attempts of a task, where its stage does not say
-)
-
-// retainEnded is RetainEnded, and retainWhole RetainWhole, but for tests.
-var retainEnded, retainWhole = RetainEnded, RetainWhole
-
 // Book is the replicated state. It is not safe for concurrent use.
 //
 // The book is the sum of its parts: each has its own state and is told with its
@@ -37,6 +24,7 @@ type Book struct {
 	meters
 	claims
 	effects
+	changes
 	notices
 	endings
 	health
@@ -44,12 +32,6 @@ type Book struct {
 	remote
 	archive
 }
-
-// clock is the latest time of all commands.
-type clock struct{ now messages.Time }
-
-// Now is the latest time of any command.
-func (c *clock) Now() messages.Time { return c.now }
 
 // New returns an empty book.
 func New() *Book {
@@ -60,11 +42,11 @@ func New() *Book {
 
 // clear empties the book. A book must not be copied: its parts know one another.
 func (b *Book) clear() {
-	archive, changed := b.archive, unread{}
+	archive, behind := b.archive, unread{}
 	*b = Book{
 		archive:  archive,
 		index:    index{keys: map[string]messages.JobID{}, pending: map[messages.Name]int{}, listed: map[messages.Name]*Numbers{}},
-		jobs:     jobs{byID: table{chunks: map[messages.JobID]*chunk{}}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]bool{}, alive: map[messages.Name]int{}, behind: changed},
+		jobs:     jobs{byID: table{chunks: map[messages.JobID]*chunk{}}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]bool{}, alive: map[messages.Name]int{}, behind: behind},
 		visitors: visitors{byVisit: map[messages.Visit]messages.JobID{}, guests: map[messages.Name]VisitingCount{}},
 		nodes:    nodes{names: map[messages.Name]uint32{}, taking: map[messages.Name]int{}},
 		quotes:   newQuotes(),
@@ -72,13 +54,14 @@ func (b *Book) clear() {
 		markets:  markets{notes: map[messages.Name]map[messages.JobID][]int64{}},
 		remote:   remote{remoteJobs: map[messages.JobID]*RemoteJob{}, departed: map[messages.Name]int{}, past: map[messages.JobID]*Past{}, archive: &b.archive, index: &b.index, watch: &b.watch, clock: &b.clock},
 		meters: meters{tariffs: map[messages.Name][]Tariff{}, spells: map[messages.Name][]spell{}, metered: map[messages.Name]map[messages.JobID]bool{},
-			changes: 1, unread: changed, jobs: &b.jobs, clock: &b.clock},
+			changes: 1, unread: behind, jobs: &b.jobs, clock: &b.clock},
 		dependencies: dependencies{waiters: map[messages.JobID]*Numbers{}, delayed: sorted[delayed]{compare: delayed.compare}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		claims:       claims{notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
 		effects:      effects{waiting: sorted[Effect]{compare: Effect.compare}, spoken: map[messages.JobID]int{}, frees: map[string]bool{}, jobs: &b.jobs, watch: &b.watch},
+		changes:      changes{jobs: &b.jobs, effects: &b.effects, watch: &b.watch},
 		notices:      notices{queue: sorted[Notice]{compare: Notice.compare}, waitFor: map[string]int{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		endings: endings{archive: &b.archive, notices: &b.notices, jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
-			meters: &b.meters, effects: &b.effects, markets: &b.markets, watch: &b.watch, clock: &b.clock},
+			meters: &b.meters, effects: &b.effects, changes: &b.changes, markets: &b.markets, watch: &b.watch, clock: &b.clock},
 		health: health{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
 		exchanges: exchanges{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
 			health: &b.health, watch: &b.watch, clock: &b.clock},
@@ -140,7 +123,7 @@ func (b *Book) Watch(on bool) {
 		b.watch.touchNode(uint32(i))
 	}
 	b.watch.touchEffects()
-	b.watch.changes.Notices = true
+	b.watch.changed.Notices = true
 }
 
 // Apply carries out a command and returns its result, or a *messages.Error
@@ -150,7 +133,7 @@ func (b *Book) Apply(c *Command) any {
 	before := b.clock.now
 	b.clock.now = max(b.clock.now, c.At)
 	if by := min(c.Leap, b.clock.now.Sub(before)); by > 0 {
-		b.leap(by)
+		b.claims.leap(by)
 	}
 	b.dependencies.beginDue()
 	result := b.carryOut(c)
@@ -193,9 +176,9 @@ func (b *Book) carryOut(c *Command) any {
 	case c.Advance != nil:
 		return b.remote.advance(c.Advance)
 	case c.Park != nil:
-		return outcome(b.park(c.Park))
+		return outcome(b.claims.park(c.Park))
 	case c.Change != nil:
-		return outcome(b.change(c.Change))
+		return outcome(b.changes.change(c.Change))
 	case c.Requeue != nil:
 		return outcome(b.claims.requeueAll(c.Requeue))
 	case c.Notified != nil:
@@ -292,7 +275,7 @@ func (b *Book) enterJob(c *Submit) (Receipt, error) {
 	if err := b.refusal(c); err != nil {
 		return Receipt{}, err
 	}
-	q, err := b.quotes.accepted(c, b.clock.now)
+	q, err := b.quotes.accepted(c.Account, c.Quote, b.clock.now)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -383,3 +366,40 @@ func (b *Book) applyMarkets(c *ApplyMarkets) (Applied, error) {
 	b.meters.keep(b.markets.configures)
 	return b.markets.answer(c.Applied), nil
 }
+
+// Past returns what is known of a job whose record has left the book, nil if there is no
+// such job. It must not be changed.
+func (b *Book) Past(id messages.JobID) *Past {
+	if p := b.jobs.past[id]; p != nil {
+		return p
+	}
+	return b.remote.past[id]
+}
+
+// EachPast calls yield for each job whose record has left the book, in no particular order.
+func (b *Book) EachPast(yield func(*Past) bool) {
+	for _, all := range []map[messages.JobID]*Past{b.jobs.past, b.remote.past} {
+		for _, p := range all {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// Entered is what the book knows of the job that an account submitted under a key,
+// wherever its record is; nil if there is no such job.
+func (b *Book) Entered(account messages.Name, key string) *Past {
+	id := b.index.find(account, key)
+	if j := b.Job(id); j != nil {
+		return j.brief()
+	}
+	if r := b.Remote(id); r != nil {
+		return r.brief()
+	}
+	return b.Past(id)
+}
+
+// Archive has f called with each record that leaves the book, in the same order on every
+// replica; after a restart again with those that left since the image. The record must not be changed.
+func (b *Book) Archive(f func(Ended)) { b.archive.take = f }

@@ -6,41 +6,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Change has a job that has not ended be described otherwise. Whether its market allows a
-// bid to change the leader has checked. Result: Changed.
-type Change struct {
-	Job messages.JobID
-	Key string // a repeat of the last change with its key changes nothing
-	// To is the new description, but for the budget; nil: as before. Only its name, its
-	// rate, and the time limits and bounds of its stages may differ.
-	To *messages.JobSpec
-	// Budget is the new budget: the bank is asked for what it is more, and until the bank
-	// has set it aside the old one is in force. 0: as before.
-	Budget messages.Credits
-	// Unstarted: refused once a task has been started.
-	Unstarted bool
-	Version   int // Job.Changes of the job that To was made of
+// changes describe jobs otherwise.
+type changes struct {
+	jobs    *jobs
+	effects *effects
+	watch   *watch
 }
-
-// Changed is what came of a Change.
-type Changed struct {
-	State  messages.State
-	Effect uint64 // that raises the budget; 0: nothing is raised
-}
-
-// Raise is a budget that the bank is asked to set more aside for.
-type Raise struct {
-	Effect  uint64
-	Amount  messages.Credits
-	Refused string // why the bank did not; the last raise is over then
-}
-
-// Pending says whether the bank has not answered yet.
-func (r *Raise) Pending() bool { return r.Amount > 0 }
 
 // change has a job be described otherwise.
-func (b *Book) change(c *Change) (out Changed, err error) {
-	j := b.jobs.own(c.Job)
+func (s *changes) change(c *Change) (out Changed, err error) {
+	j := s.jobs.own(c.Job)
 	switch {
 	case j == nil:
 		return out, messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
@@ -61,11 +36,11 @@ func (b *Book) change(c *Change) (out Changed, err error) {
 		j.describe(c.To)
 	}
 	if more := c.Budget - j.Spec.Budget; c.Budget != 0 && more > 0 {
-		b.effects.effect(RaiseBudget, j.ID)
-		j.Raise = Raise{Effect: b.effects.last, Amount: more}
+		s.effects.effect(RaiseBudget, j.ID)
+		j.Raise = Raise{Effect: s.effects.last, Amount: more}
 		out.Effect = j.Raise.Effect
 	}
-	b.watch.touch(j.ID)
+	s.watch.touch(j.ID)
 	return out, nil
 }
 
@@ -100,7 +75,7 @@ func (j *Job) describe(to *messages.JobSpec) {
 }
 
 // raised notes the bank's answer to a raise: the budget is higher, or stays.
-func (s *endings) raised(e *Effect, o *Confirmation) {
+func (s *changes) raised(e *Effect, o *Confirmation) {
 	j := s.jobs.own(e.Job)
 	if j == nil || j.Raise.Effect != e.ID {
 		return

@@ -173,25 +173,6 @@ type Settle struct {
 	Promise Promise
 }
 
-// Promise is what became of the completion time of a contract.
-type Promise uint8
-
-// What can become of it.
-const (
-	NoPromise Promise = iota // none was made, or its owner ended the job before
-	KeptPromise
-	BrokenPromise
-)
-
-// Share is a share of a class averaged over the time in which the job had work
-// pending there, in millionths.
-type Share struct {
-	Class     messages.Name
-	Allocated int64
-	Received  int64
-	Over      messages.Duration
-}
-
 // Confirm says how effects turned out. Result: nil.
 type Confirm struct {
 	Effects []Confirmation
@@ -280,17 +261,6 @@ type Discarding struct {
 	Legs    []Leg
 }
 
-// Leg is a payment from the account of one job to the account of another job. Job 0
-// stands for the site.
-type Leg struct {
-	From, To messages.JobID
-	Amount   messages.Credits
-	Reason   string
-	// Later: the site keeps the payment until To has been considered, and gives it back
-	// if To ends before.
-	Later bool
-}
-
 // Stamp makes the command one of now. Since the command before, the clock was set ahead by
 // leap.
 func (c *Command) Stamp(now messages.Time, leap messages.Duration) {
@@ -312,3 +282,81 @@ func Decode(data []byte) (*Command, error) {
 
 // Encode writes a command.
 func (c *Command) Encode() ([]byte, error) { return messages.Marshal(c, messages.Msgpack) }
+
+// Change has a job that has not ended be described otherwise. Whether its market allows a
+// bid to change the leader has checked. Result: Changed.
+type Change struct {
+	Job messages.JobID
+	Key string // a repeat of the last change with its key changes nothing
+	// To is the new description, but for the budget; nil: as before. Only its name, its
+	// rate, and the time limits and bounds of its stages may differ.
+	To *messages.JobSpec
+	// Budget is the new budget: the bank is asked for what it is more, and until the bank
+	// has set it aside the old one is in force. 0: as before.
+	Budget messages.Credits
+	// Unstarted: refused once a task has been started.
+	Unstarted bool
+	Version   int // Job.Changes of the job that To was made of
+}
+
+// Changed is what came of a Change.
+type Changed struct {
+	State  messages.State
+	Effect uint64 // that raises the budget; 0: nothing is raised
+}
+
+// Notified says what became of notices. Result: nil.
+type Notified struct{ Outcomes []NoticeOutcome }
+
+// NoticeOutcome is the outcome of a notice: it was sent, or refused for good.
+type NoticeOutcome struct {
+	Notice  uint64
+	Refused string
+}
+
+// EnterRemote enters a job that another site is to run. Result: RemoteReceipt, of the
+// earlier job if the account has used the key before.
+type EnterRemote struct {
+	Account messages.Name
+	Key     string
+	Digest  []byte
+	Payer   messages.Name
+	Spec    *messages.JobSpec
+	Peer    messages.Name
+	Chosen  string
+}
+
+// RemoteReceipt is what a submission to another site is answered with.
+type RemoteReceipt struct {
+	Job    messages.JobID
+	Payer  messages.Name
+	Held   messages.Credits
+	Tasks  int
+	Peer   messages.Name
+	Chosen string
+}
+
+// Advance takes remote jobs from phase to phase. A step that does not fit the phase of
+// its job is an old word, and is let pass. Result: nil; of a step that cancels,
+// the messages.State before, or why it cannot.
+type Advance struct {
+	Steps []Step
+}
+
+// Step is one thing that became known about a job. Exactly one field beside Job
+// and Conclude is set.
+type Step struct {
+	Job        messages.JobID
+	Authorised *messages.SignedAuthorisation // the bank set its budget aside
+	Arrived    *messages.JobSummary          // the other site took it, and said this
+	Status     *messages.JobSummary          // the other site said this later
+	Refused    *messages.Error               // it will not run there
+	Cancel     messages.Name                 // who wants it ended
+	Told       bool                          // the other site was told to end it
+	Released   bool                          // nothing is set aside for it any more
+	Forgotten  *messages.JobSummary          // the other site knows nothing of it any more
+	Concluded  bool                          // the bank knows that it is over by the other site's word
+
+	// Conclude, with Arrived or Status, has the bank told where the job is over by that.
+	Conclude bool
+}

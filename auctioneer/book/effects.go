@@ -62,9 +62,6 @@ func (s *effects) Names(e *Effect) bool {
 	return s.jobs.Job(e.Job) != nil
 }
 
-// stands reports whether a leg may name a job: the job is in the book, or 0 for the site.
-func (j *jobs) stands(id messages.JobID) bool { return id == 0 || j.byID.look(id) != nil }
-
 // release frees the hold of a submission that was refused, which no job has.
 func (s *effects) release(hold string) {
 	if hold == "" || s.releasing(hold) {
@@ -216,12 +213,6 @@ func (s *effects) dropPromises(j *Job) {
 // transfers, which together must be no more than the bank takes as one chain. The
 // holds cover all legs, so that they need not move as one.
 const mostLegs = messages.MaxLegs / 3
-
-// visits reports whether a job is another site's.
-func (j *jobs) visits(id messages.JobID) bool {
-	live := j.byID.look(id).live() // one that is packed visits nobody
-	return live != nil && live.Visit != nil
-}
 
 // payable reports whether the hold of each payer covers the payment. Visiting jobs pay the
 // site alone, and nobody pays them.

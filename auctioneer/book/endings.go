@@ -17,6 +17,7 @@ type endings struct {
 	claims       *claims
 	meters       *meters
 	effects      *effects
+	changes      *changes
 	markets      *markets
 	watch        *watch
 	clock        *clock
@@ -52,14 +53,6 @@ func (s *endings) cancelJobs(c *CancelJobs) []CancelledJob {
 		}
 	}
 	return out
-}
-
-// by says who cancelled.
-func by(who, owner messages.Name) string {
-	if who == owner {
-		return "User"
-	}
-	return "Operator"
 }
 
 // discard ends a job that its market will not run.
@@ -159,7 +152,7 @@ func (s *endings) confirm(c *Confirm) {
 		case e.Kind == Charge && s.jobs.own(e.Job) != nil:
 			s.charged(s.jobs.own(e.Job), o)
 		case e.Kind == RaiseBudget:
-			s.raised(e, o)
+			s.changes.raised(e, o)
 		case e.Kind == Round:
 			s.effects.rounded(e, o)
 		case e.Kind == Refund && o.Refused != "" && s.jobs.own(e.Job) != nil:
@@ -212,5 +205,29 @@ func (s *endings) forget() {
 		s.jobs.byID.remove(id)
 		s.index.remove(j.Account, j.Key, id)
 		s.watch.touch(id)
+	}
+}
+
+// archiveOldest hands over the records of ended jobs, but for the latest. The first job of which
+// an effect speaks, or of which a node still has a task, stays, with all that ended after it;
+// jobs of other sites stay, as these ask for them. What is handed over follows from the rest of the state
+// alone, so that an image of a book that kept all records leads to the same state.
+func (s *endings) archiveOldest() {
+	most := len(s.jobs.ended) - s.archive.whole
+	for ; s.jobs.handed < most; s.jobs.handed++ {
+		j := s.jobs.Job(s.jobs.ended[s.jobs.handed])
+		if j == nil || j.Visit != nil {
+			continue
+		}
+		if s.effects.speaks(j.ID) || j.claimed() {
+			return
+		}
+		s.archive.add(Ended{Job: j})
+		s.jobs.past[j.ID] = j.brief()
+		s.jobs.byID.remove(j.ID)
+		s.index.drop(j.Account, j.Key) // that may be a part of the job as it was packed
+		s.index.recall(j.Account, j.Key, j.ID)
+		s.index.unlist(j.Account, j.ID)
+		s.watch.touch(j.ID)
 	}
 }

@@ -2,23 +2,13 @@ package book
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
-
-// exchanges carry out what agents say: they register, end tasks and claim others.
-type exchanges struct {
-	jobs    *jobs
-	nodes   *nodes
-	meters  *meters
-	claims  *claims
-	endings *endings
-	health  *health
-	watch   *watch
-	clock   *clock
-}
 
 // exchange carries out what a node's agent says at a time.
 func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
@@ -185,9 +175,6 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 	}
 }
 
-// maxCPU bounds what an agent can say of one attempt, so that no sum overflows.
-const maxCPU = messages.Duration(1e15)
-
 // maxLost bounds what an agent can say of the output of one attempt.
 const maxLost = 1 << 40
 
@@ -316,53 +303,6 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 	return grants
 }
 
-// grant claims a task for the node: the one at a position of those that are to be
-// claimed again, or with −1 one that was never claimed.
-func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.Grant {
-	s, class := &j.Stages[stage], j.Spec.Stages[stage].Class
-	ahead := n.Idle(class) == 0
-	x.meters.meter(j, stage)
-	var index uint32
-	switch {
-	case at >= 0: // those before it move, which are few
-		index = s.Again[at]
-		copy(s.Again[1:], s.Again[:at])
-		s.Again = s.Again[1:]
-	default:
-		index = uint32(len(s.Tasks))
-		s.Tasks = append(s.Tasks, Task{})
-		s.pass(x.clock.now)
-	}
-	t := &s.Tasks[index]
-	if t.Attempt > 0 && t.Claimed != 0 && j.Kept.past(uint32(stage), index, t.Attempt) == nil {
-		j.Omitted++
-	}
-	*t = Task{Attempt: t.Attempt + 1, Tries: t.Tries, Ender: t.Ender, Phase: Claimed, Node: node}
-	s.Running++
-	ref := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: index}
-	h := NodeClaim{Attempt: t.Attempt, Class: class, Width: j.Spec.Stages[stage].Width}
-	if ahead {
-		h.Halt, h.Since = Ahead, x.clock.now
-		n.wait(class, 1)
-		s.tally(h, 1)
-	} else {
-		n.use(class, h.slots())
-		x.claims.started(j, ref, x.clock.now)
-	}
-	n.set(ref, h)
-	if j.Spec.Stages[stage].Gang {
-		x.claims.gather(j, stage, ref)
-	}
-	x.watch.touch(j.ID)
-	x.watch.touchNode(node)
-	of := &j.Spec.Stages[stage]
-	g := messages.Grant{Attempt: messages.Attempt{Task: ref, Number: t.Attempt}, Array: of.Array.At(int64(index)), Ahead: ahead}
-	if of.Repeats != nil {
-		g.Position = 1 + uint32(of.Repeats.Positions.At(int64(index)))
-	}
-	return g
-}
-
 // register begins a session of a node, or notes what the node of a session can do now, and returns the attempts that
 // its agent is to stop.
 func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
@@ -488,4 +428,56 @@ func (x *exchanges) drain(c *Drain) (int, error) {
 		x.claims.requeue(messages.Attempt{Task: r, Number: n.Claims[r].Attempt}, ofSite, messages.EndEvicted)
 	}
 	return len(n.Claims), nil
+}
+
+// failing says which attempt of a task ended a job, and how.
+func (x *exchanges) failing(j *Job, r messages.TaskRef, f *messages.Finished, node messages.Name) string {
+	e := messages.Ending{Reason: f.Reason(), ExitCode: f.ExitCode, Detail: f.Detail, Node: node}
+	text := fmt.Sprintf("task %s.%d %v", j.Spec.Stages[r.Stage].Name, r.Index, e)
+	tried, counted := int(f.Attempt.Number), int(j.Stages[r.Stage].Tasks[r.Index].Tries)
+	if tried > 1 {
+		text += fmt.Sprintf("; tried %d times", tried)
+	}
+	if counted < tried {
+		text += " (" + spelling.Number(counted, "counts as a failure", "count as failures") + ")"
+	}
+	return text
+}
+
+// giveBack ends an attempt that its node lost. A task that was cancelled does not run again.
+func (x *exchanges) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReason) {
+	j := x.jobs.own(r.Job)
+	if h.Why != messages.EndTaskCancelled || j == nil || !j.Active() {
+		x.claims.giveBack(r, h, why)
+		return
+	}
+	s := &j.Stages[r.Stage]
+	s.Running--
+	x.claims.attemptEnded(r, h, h.Why, nil)
+	s.cancelled(&s.Tasks[r.Index], x.clock.now)
+	x.watch.touch(j.ID)
+	x.conclude(j, int(r.Stage))
+}
+
+// putBack undoes a claim that was made ahead and has not begun: it is none of the
+// attempts that came to nothing. Its number is not used again.
+func (x *exchanges) putBack(n *Node, r messages.TaskRef, h NodeClaim) {
+	x.claims.uncount(r, h)
+	n.drop(r)
+	n.wait(h.Class, -1)
+	j := x.jobs.own(r.Job)
+	if j == nil {
+		return
+	}
+	s := &j.Stages[r.Stage]
+	t := &s.Tasks[r.Index]
+	x.watch.touch(j.ID)
+	s.Running--
+	if h.Why == messages.EndTaskCancelled && j.Active() {
+		s.cancelled(t, x.clock.now)
+		x.conclude(j, int(r.Stage))
+		return
+	}
+	t.Phase = Pending
+	s.Again = append(s.Again, r.Index)
 }

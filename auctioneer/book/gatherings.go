@@ -20,23 +20,6 @@ const (
 	GatherRest = messages.Duration(10 * time.Minute)
 )
 
-// Gathering is a task for which a node gathers slots.
-type Gathering struct {
-	Class messages.Name
-	Job   messages.JobID
-	Stage uint32
-	Width int
-	Since messages.Time
-	// Micros are the slot-microseconds that were idle for it, up to At.
-	Micros uint64
-	At     messages.Time
-}
-
-// gathers reports whether the node gathers slots of a class.
-func (n *Node) gathers(class messages.Name) bool {
-	return slices.ContainsFunc(n.Gatherings, func(g Gathering) bool { return g.Class == class })
-}
-
 // holdOn counts the slots that are idle for gatherings. It must be called before slots become free.
 func (n *Node) holdOn(now messages.Time) {
 	for i := range n.Gatherings {

@@ -7,105 +7,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A node that fails whatever it is given ends tasks faster than any healthy node,
-// and so would draw all of the work. What the book holds against a node is
-// evidence that no user can make up alone:
-//
-//   - the node fails a probe, a task of the site's own that does nothing. A probe is
-//     granted when a task has failed at once;
-//   - or tasks of several accounts and payers failed at once on the node and then
-//     ended well on others, while nothing of their class ended well on the node
-//     since, nor a while before: among the tasks of others, those of a few accounts
-//     that conspire are not enough.
-//
-// A node in quarantine takes no work. It is probed until a probe ends well, ever
-// more rarely, and then takes work again.
-const (
-	// QuickEnd is how soon after its start a task fails at once.
-	QuickEnd = messages.Duration(5e9)
-	// leastBetween and mostBetween bound the time between probes of a node that is not
-	// in quarantine; it doubles with each probe that ends well, until a task does.
-	leastBetween = messages.Duration(1e9)
-	mostBetween  = messages.Duration(60e9)
-	// ProbeWithin is how soon a probe has to end.
-	ProbeWithin = messages.Duration(30e9)
-	// firstRetry and lastRetry bound the time from a quarantine, or from a failed
-	// probe, to the next probe; it doubles each time.
-	firstRetry = messages.Duration(15e9)
-	lastRetry  = messages.Duration(600e9)
-	// calmAfter is how long a node has to take work until its next quarantine is as
-	// short as its first one.
-	calmAfter = messages.Duration(3600e9)
-	// wellFor is for how long a task that ended well speaks for its node.
-	wellFor = messages.Duration(60e9)
-	// mostFailures bounds the remembered failures of a node.
-	mostFailures = 8
-	// avoidFor is how long a task that failed at once waits for another node.
-	avoidFor = messages.Duration(60e9)
-	// mostSpared is how many attempts of a task may fail without being counted.
-	mostSpared = 2
-)
-
-// Health is what the book holds against a node.
-type Health struct {
-	Failures []Failure // the latest tasks that failed at once, since one of their class ended well
-	Well     []WellEnd // when a task last ended well, by class
-	Probes   uint32    // made so far
-	Probe    Probe     // the one under way
-	Probed   messages.Time
-	Cleared  messages.Time // when a probe last ended well
-	Passed   int           // probes that ended well, since a task did
-	// Quarantined is since when the node takes no work; 0: it takes work. Reason says
-	// why, and of a node that should be in quarantine, why it is not.
-	Quarantined messages.Time
-	Reason      string
-	Retry       messages.Time // when the node in quarantine is to be probed
-	Level       int           // quarantines and failed probes in a row
-	Back        messages.Time // when the last quarantine ended
-}
-
-// Failure is a task that failed at once on a node.
-type Failure struct {
-	Task      messages.TaskRef
-	Account   messages.Name
-	Payer     messages.Name
-	Class     messages.Name
-	At        messages.Time
-	Elsewhere bool // it ended well on another node since
-	// Had is the slot time that its job is to pay for it, unless it turns out to be the
-	// node's fault.
-	Had messages.Duration
-}
-
-// WellEnd is when a task of a class last ended well on a node.
-type WellEnd struct {
-	Class messages.Name
-	At    messages.Time
-}
-
-// well notes that a task of a class ended well now.
-func (h *Health) well(class messages.Name, now messages.Time) {
-	h.Well = slices.DeleteFunc(slices.Clone(h.Well), func(w WellEnd) bool { return w.Class == class || now.Sub(w.At) >= wellFor })
-	h.Well = append(h.Well, WellEnd{class, now})
-}
-
-// endsWell reports whether tasks of a class ended well lately.
-func (h *Health) endsWell(class messages.Name, now messages.Time) bool {
-	return slices.ContainsFunc(h.Well, func(w WellEnd) bool { return w.Class == class && now.Sub(w.At) < wellFor })
-}
-
-// Probe is a probe that has been granted. Number is 0 where there is none.
-type Probe struct {
-	Number uint32
-	Since  messages.Time
-}
-
-// Doubt remembers a task that failed at once, until its job ends.
-type Doubt struct {
-	Nodes  []uint32 // where it did, each once, ascending
-	Spared int      // attempts that were not counted
-}
-
 // probeAttempt names an attempt of the site's own that does nothing: no job has
 // number 0.
 func probeAttempt(number uint32) messages.Attempt { return messages.Attempt{Number: number} }
@@ -116,42 +17,6 @@ func ProbeProgram(class messages.Name) messages.Program {
 	return messages.Program{StageName: "probe", JobName: "probe", Account: messages.SiteAccount, Class: class, Tasks: 1, Script: ":\n",
 		TimeLimit: ProbeWithin}
 }
-
-// Examines reports whether a probe of the node is due, so that its next exchange has
-// to be committed even if that exchange carries nothing.
-func (n *Node) Examines(now messages.Time) bool {
-	h := &n.Health
-	switch {
-	case !n.Up:
-		return false
-	case h.Probe.Number != 0:
-		return now.Sub(h.Probe.Since) >= ProbeWithin
-	case h.Quarantined != 0:
-		return now >= h.Retry
-	}
-	return h.doubted() && now.Sub(h.Probed) >= min(leastBetween<<min(h.Passed, 10), mostBetween)
-}
-
-// ProbeClass is the class whose tasks failed last on the node: a probe is as one of
-// them.
-func (n *Node) ProbeClass() messages.Name {
-	if k := len(n.Health.Failures); k > 0 && n.class(n.Health.Failures[k-1].Class) >= 0 {
-		return n.Health.Failures[k-1].Class
-	}
-	if len(n.Slots) == 0 {
-		return ""
-	}
-	return n.Slots[0].Class
-}
-
-// doubted reports whether a task has failed at once since a probe last ended well.
-func (h *Health) doubted() bool {
-	k := len(h.Failures)
-	return k > 0 && h.Failures[k-1].At > h.Cleared
-}
-
-// barred reports whether the node takes no new work because of its health.
-func (n *Node) barred() bool { return n.Health.Quarantined != 0 || n.Health.Probe.Number != 0 }
 
 // health judges nodes by how tasks end on them.
 type health struct {
@@ -221,13 +86,6 @@ func ending(f *messages.Finished) string {
 	return text + ": " + f.Detail
 }
 
-// lift ends a quarantine.
-func (n *Node) lift(now messages.Time) {
-	h := &n.Health
-	h.Quarantined, h.Retry, h.Reason, h.Failures, h.Back = 0, 0, "", nil, now
-	h.Probed, h.Passed = 0, 0
-}
-
 // quarantine gives a node no more work. The attempts that failed there at once no
 // longer count against their tasks.
 func (s *health) quarantine(i uint32, reason string) {
@@ -290,9 +148,6 @@ func (s *health) refund(j *Job, f *Failure) {
 	s.effects.effect(Refund, j.ID, Leg{To: j.ID, Amount: before - after, Reason: "back from the site: the node of an attempt was at fault"})
 	s.watch.touch(j.ID)
 }
-
-// place is a task within its job.
-func place(r messages.TaskRef) [2]uint32 { return [2]uint32{r.Stage, r.Index} }
 
 // quick reports whether an attempt failed at once.
 func quick(f *messages.Finished) bool {
@@ -423,14 +278,4 @@ func (s *health) next(j *Job, stage int, node uint32) (int, bool) {
 		return s.next(j, stage, node)
 	}
 	return -1, len(of.Tasks) < of.Total
-}
-
-// resetHealth has a node probed at once whose agent has registered anew, as it may
-// have been mended. The probe that was under way is void.
-func (n *Node) resetHealth(now messages.Time) {
-	h := &n.Health
-	h.Probe, h.Probed = Probe{}, 0
-	if h.Quarantined != 0 {
-		h.Retry = now
-	}
 }

@@ -2,6 +2,7 @@ package book
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -145,23 +147,6 @@ func (b *Book) Capture() *Image {
 		im.Past = append(im.Past, *p)
 	}
 	return im
-}
-
-// copy returns a job that can change while an image has the first.
-func (j *Job) copy() *Job {
-	c := *j
-	c.Stages = slices.Clone(j.Stages)
-	for i := range c.Stages {
-		c.Stages[i].Tasks = slices.Clone(c.Stages[i].Tasks)
-		c.Stages[i].Again = slices.Clone(c.Stages[i].Again)
-		c.Stages[i].Skipped = slices.Clone(c.Stages[i].Skipped)
-	}
-	c.Doubts = maps.Clone(j.Doubts)
-	for at, d := range c.Doubts {
-		c.Doubts[at] = &Doubt{slices.Clone(d.Nodes), d.Spared}
-	}
-	c.Promised = slices.Clone(j.Promised)
-	return &c
 }
 
 func (n *Node) image() nodeImage {
@@ -501,3 +486,14 @@ func (b *Book) loadPast(p *Past) {
 		b.jobs.past[p.ID] = p
 	}
 }
+
+// around is what a record of an image has before and after the only job in it.
+var around = sync.OnceValue(func() (out [2][]byte) {
+	record, err := messages.Marshal(&Image{Jobs: []*Job{{}}}, messages.Msgpack)
+	job, failed := messages.Marshal(&Job{}, messages.Msgpack)
+	if err != nil || failed != nil {
+		panic("an image has no encoding")
+	}
+	out[0], out[1], _ = bytes.Cut(record, job)
+	return out
+})

@@ -2,6 +2,7 @@ package book
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -94,89 +95,6 @@ type Fixed struct {
 	Reason string
 }
 
-// Stage is how far a stage has come.
-type Stage struct {
-	Total    int
-	Unmet    int      // stages it waits for
-	Tasks    []Task   // those claimed at least once: a prefix of the stage's tasks
-	Again    []uint32 // tasks to be claimed again, in the order they came back, and gone ones
-	Running  int
-	Done     int
-	Retried  int
-	Started  messages.Time
-	Ended    messages.Time
-	SlotTime messages.Duration // of accepted attempts, from claim to finish
-	CPU      messages.Duration // processor time of accepted attempts
-	MaxRSS   int64             // largest memory of a process of theirs, in bytes
-
-	// Of the claims that Running counts:
-	Suspended int // have given up their slot until they are resumed
-	Gathering int // have their slot, and wait for the rest of their gang
-	Leaving   int // are to end, to be claimed again; no part of the two above
-
-	Gathered messages.Time // when the first of a gang that gathers was claimed
-	Broken   bool          // the gang has lost a member: all of it starts anew
-	Meter    Meter
-
-	// Failed is how many tasks failed for good before the job ended.
-	Failed int
-	// Requeued is how many attempts were ended to be run again at the wish of the owner or
-	// an operator; they count as retried too.
-	Requeued int
-	Lost     int64 // bytes of the output of ended attempts that were not kept
-	Cut      int   // of how many attempts
-	// Complete is how many tasks are complete for prices, and CompleteAt when the last of
-	// them was. Delivered is their slot time, of each until then.
-	Complete   int
-	CompleteAt messages.Time
-	Delivered  messages.Duration
-	// Cancelled is how many tasks were cancelled while the job went on. Skipped are the
-	// positions of such tasks beyond Tasks.
-	Cancelled int
-	Skipped   messages.Array
-	// Ahead is how many of the claims that Running counts wait for a slot, also of those
-	// that are to end.
-	Ahead int
-
-	// Nodes is how many nodes gather slots for a task of the stage; none of these tasks is claimed.
-	Nodes int
-
-	gone int // tasks of Again that were cancelled: at most half of them
-}
-
-// Phase is where a task is.
-type Phase uint8
-
-// The phases of a task that has been claimed at least once.
-const (
-	Claimed Phase = iota
-	Done
-	Failed
-	Pending // came back, to be claimed again
-)
-
-var phaseNames = [...]string{"Claimed", "Done", "Failed", "Pending"}
-
-// String returns the phase's name.
-func (p Phase) String() string { return phaseNames[p] }
-
-// Task is the latest attempt of a task: 48 bytes, as there may be millions.
-type Task struct {
-	Attempt uint32
-	Tries   uint8 // attempts that failed by the task's own doing
-	Phase   Phase
-	Ender   Ender  // whether the task is complete for prices, and by whom
-	Node    uint32 // position in Book.Nodes
-	Exit    int32
-	Claimed messages.Time // since when it has its slot; 0: it waits for one
-	Ended   messages.Time
-	// Once the attempt has ended:
-	CPU    uint32             // in hundredths of a second
-	Memory uint32             // peak, in kibibytes
-	Paused uint32             // in hundredths of a second
-	Reason messages.EndReason // why it came to nothing
-}
-
 // Active says whether tasks of the job may be claimed.
 func (j *Job) Active() bool { return j.State <= messages.Running }
 
@@ -201,12 +119,6 @@ func (j *Job) Count() (total, running, done int) {
 	}
 	return total, running, done
 }
-
-// over says whether no task of the stage is to run any more.
-func (s *Stage) over() bool { return s.Done+s.Failed+s.Cancelled == s.Total }
-
-// short says whether a task of the stage never ends well.
-func (s *Stage) short() bool { return s.Failed+s.Cancelled > 0 }
 
 // Failures is how many tasks of the job failed for good before it ended.
 func (j *Job) Failures() (n int) {
@@ -299,9 +211,6 @@ func (j *Job) Cost() messages.Credits { return j.Charged + j.Paid - j.Gained }
 // Left is the rest of a job's budget: the rest of its hold without the deposit.
 func (j *Job) Left() messages.Credits { return j.Held - j.Deposit.Amount - j.Paid }
 
-// OnSlots is the number of a stage's claims that have a slot and keep it.
-func (s *Stage) OnSlots() int { return s.Running - s.Suspended - s.Leaving - s.Ahead }
-
 // SlotsOf is how many slots of a class the claims of a job have, and keep.
 func (j *Job) SlotsOf(class messages.Name) int {
 	n := 0
@@ -313,99 +222,97 @@ func (j *Job) SlotsOf(class messages.Name) int {
 	return n
 }
 
-// jobs are the jobs that nodes of this site run.
-type jobs struct {
-	byID    table
-	past    map[messages.JobID]*Past // that have ended, and whose records are in the archive
-	ended   []messages.JobID         // those that are remembered, in the order in which they ended
-	handed  int                      // how many of the first of them were handed to the archive, if they are of this site
-	ordered map[messages.JobID]bool  // those whose start was ordered for good, and that have not ended
-	alive   map[messages.Name]int    // by market: those that are not final
-	behind  unread                   // of meters: what jobs may not be metered for
+// Doubt remembers a task that failed at once, until its job ends.
+type Doubt struct {
+	Nodes  []uint32 // where it did, each once, ascending
+	Spared int      // attempts that were not counted
 }
 
-// newJob is the job of a submission.
-func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
-	j := &Job{
-		ID: id, Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
-		Assumed: c.Assumed, Hold: c.Hold, Held: c.Held, Submitted: now, Stages: make([]Stage, len(c.Spec.Stages)),
-		Contract: c.Contract, Visit: c.Visit, Deposit: Deposit{Amount: c.Deposit},
-	}
-	if c.Spec.Hold {
-		j.Parked = &Parked{By: c.Account}
-	}
-	for i := range c.Spec.Stages {
-		j.Stages[i] = Stage{Total: c.Spec.Stages[i].TaskCount(), Unmet: len(c.Spec.Stages[i].After)}
-	}
-	return j
+// place is a task within its job.
+func place(r messages.TaskRef) [2]uint32 { return [2]uint32{r.Stage, r.Index} }
+
+// Visit says of which job of which site a job is that this one runs, and what
+// pays for it. It never changes.
+type Visit struct {
+	messages.Visit
+	Authorisation string        // its identifier at the home bank
+	Until         messages.Time // when it can no longer be charged
 }
 
-// Job returns a job, nil if there is none. It must not be changed.
-func (s *jobs) Job(id messages.JobID) *Job { return s.byID.get(id) }
-
-// Packed reports whether a job is kept as bytes: it is Waiting, and [jobs.Job] takes some
-// microseconds.
-func (s *jobs) Packed(id messages.JobID) bool {
-	at := s.byID.look(id)
-	return at != nil && at.job == nil
+// Parked says that a job gets no tasks, by whose word. Users say that the job is on
+// hold; a hold in the book is of credits.
+type Parked struct {
+	By       messages.Name
+	Operator bool // who is not the owner: only an operator releases the job
 }
 
-// Glance is Job for a reader that looks at one job after another: the job, its texts and what
-// it points to are valid until the next glance with the same spare memory.
-func (s *jobs) Glance(id messages.JobID, spare *Spare) *Job { return s.byID.glance(id, spare) }
-
-// own returns a job that a command is to change, nil if there is none.
-func (s *jobs) own(id messages.JobID) *Job {
-	j := s.byID.own(id)
-	if j != nil {
-		s.behind.catchUp(j)
-	}
-	return j
+// Raise is a budget that the bank is asked to set more aside for.
+type Raise struct {
+	Effect  uint64
+	Amount  messages.Credits
+	Refused string // why the bank did not; the last raise is over then
 }
 
-// Active is the number of jobs that have not ended.
-func (s *jobs) Active() int { return s.byID.count + len(s.past) - len(s.ended) }
+// Pending says whether the bank has not answered yet.
+func (r *Raise) Pending() bool { return r.Amount > 0 }
 
-// Jobs calls yield for each job, in no particular order.
-func (s *jobs) Jobs(yield func(*Job) bool) { s.byID.all(true, yield) }
-
-// Ordered calls yield for each job that has not ended and whose start was ordered
-// for good, in no particular order.
-func (s *jobs) Ordered(yield func(*Job) bool) {
-	for id := range s.ordered {
-		if !yield(s.Job(id)) {
-			return
-		}
-	}
+// Leg is a payment from the account of one job to the account of another job. Job 0
+// stands for the site.
+type Leg struct {
+	From, To messages.JobID
+	Amount   messages.Credits
+	Reason   string
+	// Later: the site keeps the payment until To has been considered, and gives it back
+	// if To ends before.
+	Later bool
 }
 
-// Live is the number of jobs of a market that are not final.
-func (s *jobs) Live(market messages.Name) int { return s.alive[market] }
-
-// live adds to the number of jobs of a market that are not final.
-func (s *jobs) live(market messages.Name, change int) {
-	if s.alive[market] += change; s.alive[market] == 0 {
-		delete(s.alive, market)
-	}
+// Share is a share of a class averaged over the time in which the job had work
+// pending there, in millionths.
+type Share struct {
+	Class     messages.Name
+	Allocated int64
+	Received  int64
+	Over      messages.Duration
 }
 
-// PastShares are the shares that the job was settled on; nil before.
-func (j *Job) PastShares() []messages.ClassShare {
-	var out []messages.ClassShare
-	for _, s := range j.Shares {
-		out = append(out, messages.ClassShare{Class: s.Class, Allocated: float64(s.Allocated) / 1e6, Received: float64(s.Received) / 1e6, Over: s.Over})
+// copy returns a job that can change while an image has the first.
+func (j *Job) copy() *Job {
+	c := *j
+	c.Stages = slices.Clone(j.Stages)
+	for i := range c.Stages {
+		c.Stages[i].Tasks = slices.Clone(c.Stages[i].Tasks)
+		c.Stages[i].Again = slices.Clone(c.Stages[i].Again)
+		c.Stages[i].Skipped = slices.Clone(c.Stages[i].Skipped)
 	}
-	return out
+	c.Doubts = maps.Clone(j.Doubts)
+	for at, d := range c.Doubts {
+		c.Doubts[at] = &Doubt{slices.Clone(d.Nodes), d.Spared}
+	}
+	c.Promised = slices.Clone(j.Promised)
+	return &c
 }
 
-// StageStatuses are the job's stages as its owner sees them.
-func (j *Job) StageStatuses() []messages.StageStatus {
-	out := make([]messages.StageStatus, len(j.Stages))
-	for i := range j.Stages {
-		s, spec := &j.Stages[i], &j.Spec.Stages[i]
-		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i) + s.Ahead + s.Nodes, Running: s.Running - s.Ahead,
-			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS,
-			Failed: s.Failed, Requeued: s.Requeued, Lost: s.Lost, Cut: s.Cut, Cancelled: s.Cancelled}
+// Arrived is since when the job wants slots: a job that was on hold, or waited for its
+// time to begin or for other jobs to end, keeps no place in a queue by that.
+func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released, j.Spec.Begin) }
+
+// Away says whether the job takes no part in its market: it is on hold, and no task of
+// it has been started.
+func (j *Job) Away() bool { return j.Parked != nil && j.Started == 0 }
+
+// by says who cancelled.
+func by(who, owner messages.Name) string {
+	if who == owner {
+		return "User"
 	}
-	return out
+	return "Operator"
+}
+
+// cancellers describes who may cancel.
+var cancellers = map[string]string{"User": "its owner", "Operator": "an operator"}
+
+// claimed says whether a node still has a task of the job.
+func (j *Job) claimed() bool {
+	return slices.ContainsFunc(j.Stages, func(s Stage) bool { return s.Running > 0 })
 }

@@ -8,9 +8,9 @@ import (
 
 // leap moves all that slot time is counted from: the clock was set ahead by a time, in which
 // nothing ran. So nobody pays for it, and no task seems to have taken as long.
-func (b *Book) leap(by messages.Duration) {
+func (c *claims) leap(by messages.Duration) {
 	running := map[*Job]bool{}
-	for _, n := range b.Nodes() {
+	for _, n := range c.nodes.inOrder {
 		n.Exchanged = n.Exchanged.Add(by)
 		for r, h := range n.Claims {
 			if h.Halt == Ahead {
@@ -20,7 +20,7 @@ func (b *Book) leap(by messages.Duration) {
 				h.Since = h.Since.Add(by)
 				n.Claims[r] = h
 			}
-			j := b.jobs.own(r.Job)
+			j := c.jobs.own(r.Job)
 			if j == nil {
 				continue
 			}
@@ -36,13 +36,13 @@ func (b *Book) leap(by messages.Duration) {
 				s.Meter.Since = s.Meter.Since.Add(by)
 			}
 		}
-		b.watch.touch(j.ID)
+		c.watch.touch(j.ID)
 	}
-	for market, spells := range b.meters.spells {
+	for market, spells := range c.meters.spells {
 		moved := slices.Clone(spells)
 		for i := range moved {
 			moved[i].Until = moved[i].Until.Add(by)
 		}
-		b.meters.spells[market] = moved
+		c.meters.spells[market] = moved
 	}
 }

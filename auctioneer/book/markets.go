@@ -149,3 +149,13 @@ func (m *markets) Notes(market messages.Name) []Note {
 	slices.SortFunc(out, func(x, y Note) int { return cmp.Compare(x.Job, y.Job) })
 	return out
 }
+
+// Promise is what became of the completion time of a contract.
+type Promise uint8
+
+// What can become of it.
+const (
+	NoPromise Promise = iota // none was made, or its owner ended the job before
+	KeptPromise
+	BrokenPromise
+)

@@ -352,3 +352,67 @@ func (s *nodes) elsewhere(class messages.Name, but []uint32) bool {
 	}
 	return others > 0
 }
+
+// Gathering is a task for which a node gathers slots.
+type Gathering struct {
+	Class messages.Name
+	Job   messages.JobID
+	Stage uint32
+	Width int
+	Since messages.Time
+	// Micros are the slot-microseconds that were idle for it, up to At.
+	Micros uint64
+	At     messages.Time
+}
+
+// gathers reports whether the node gathers slots of a class.
+func (n *Node) gathers(class messages.Name) bool {
+	return slices.ContainsFunc(n.Gatherings, func(g Gathering) bool { return g.Class == class })
+}
+
+// Examines reports whether a probe of the node is due, so that its next exchange has
+// to be committed even if that exchange carries nothing.
+func (n *Node) Examines(now messages.Time) bool {
+	h := &n.Health
+	switch {
+	case !n.Up:
+		return false
+	case h.Probe.Number != 0:
+		return now.Sub(h.Probe.Since) >= ProbeWithin
+	case h.Quarantined != 0:
+		return now >= h.Retry
+	}
+	return h.doubted() && now.Sub(h.Probed) >= min(leastBetween<<min(h.Passed, 10), mostBetween)
+}
+
+// ProbeClass is the class whose tasks failed last on the node: a probe is as one of
+// them.
+func (n *Node) ProbeClass() messages.Name {
+	if k := len(n.Health.Failures); k > 0 && n.class(n.Health.Failures[k-1].Class) >= 0 {
+		return n.Health.Failures[k-1].Class
+	}
+	if len(n.Slots) == 0 {
+		return ""
+	}
+	return n.Slots[0].Class
+}
+
+// barred reports whether the node takes no new work because of its health.
+func (n *Node) barred() bool { return n.Health.Quarantined != 0 || n.Health.Probe.Number != 0 }
+
+// lift ends a quarantine.
+func (n *Node) lift(now messages.Time) {
+	h := &n.Health
+	h.Quarantined, h.Retry, h.Reason, h.Failures, h.Back = 0, 0, "", nil, now
+	h.Probed, h.Passed = 0, 0
+}
+
+// resetHealth has a node probed at once whose agent has registered anew, as it may
+// have been mended. The probe that was under way is void.
+func (n *Node) resetHealth(now messages.Time) {
+	h := &n.Health
+	h.Probe, h.Probed = Probe{}, 0
+	if h.Quarantined != 0 {
+		h.Retry = now
+	}
+}

@@ -27,15 +27,6 @@ type Notice struct {
 
 func (n Notice) compare(o Notice) int { return cmp.Compare(n.ID, o.ID) }
 
-// Notified says what became of notices. Result: nil.
-type Notified struct{ Outcomes []NoticeOutcome }
-
-// NoticeOutcome is the outcome of a notice: it was sent, or refused for good.
-type NoticeOutcome struct {
-	Notice  uint64
-	Refused string
-}
-
 // notices are the waiting notices, oldest first.
 type notices struct {
 	queue    sorted[Notice] // by ID
@@ -82,7 +73,7 @@ func (s *notices) event(j *Job, events ...string) {
 func (s *notices) enter(n Notice) {
 	s.queue.add(n)
 	s.waitFor[n.To]++
-	s.watch.changes.Notices = true
+	s.watch.changed.Notices = true
 }
 
 // notified removes notices of which it is known what became.
@@ -97,7 +88,7 @@ func (s *notices) notified(c *Notified) {
 		}
 		s.tell(&n, o.Refused)
 	}
-	s.watch.changes.Notices = true
+	s.watch.changed.Notices = true
 }
 
 // tell notes with the job what became of a notice.
@@ -117,33 +108,4 @@ func (s *notices) tell(n *Notice, refused string) {
 	}
 	j.Notices = list
 	s.watch.touch(j.ID)
-}
-
-// exitCode is the exit code of a job that completed or failed; a task that could not start
-// had no process.
-func (j *Job) exitCode() messages.Exit {
-	if j.Outcome == messages.Completed || j.Failures() > 0 && j.ExitCode > 0 {
-		return messages.Exit(j.ExitCode)
-	}
-	return messages.NoExit
-}
-
-// Summary is a job in one line, as the book knows it.
-func (j *Job) Summary() messages.JobSummary {
-	total, running, done := j.Count()
-	s := messages.JobSummary{
-		Job: j.ID, Name: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, State: j.State, Reason: j.Reason,
-		Budget: j.Spec.Budget, Charged: j.Cost(), Tasks: total, Running: running, Done: done,
-		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.exitCode(), Failed: j.Failures(), Labels: j.Spec.Labels,
-	}
-	for i := range j.Stages {
-		s.Suspended += j.Stages[i].Suspended
-	}
-	if len(j.Spec.Stages) == 1 {
-		s.Array = j.Spec.Stages[0].Array
-	}
-	if j.Visit != nil {
-		s.Visit = &j.Visit.Visit
-	}
-	return s
 }

@@ -2,39 +2,24 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// Parked says that a job gets no tasks, by whose word. Users say that the job is on
-// hold; a hold in the book is of credits.
-type Parked struct {
-	By       messages.Name
-	Operator bool // who is not the owner: only an operator releases the job
-}
-
-// Arrived is since when the job wants slots: a job that was on hold, or waited for its
-// time to begin or for other jobs to end, keeps no place in a queue by that.
-func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released, j.Spec.Begin) }
-
-// Away says whether the job takes no part in its market: it is on hold, and no task of
-// it has been started.
-func (j *Job) Away() bool { return j.Parked != nil && j.Started == 0 }
-
 // park has a job get no tasks, or releases it.
-func (b *Book) park(c *Park) (p Parking, err error) {
-	j := b.jobs.own(c.Job)
+func (c *claims) park(p *Park) (out Parking, err error) {
+	j := c.jobs.own(p.Job)
 	switch {
 	case j == nil:
-		return p, messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
+		return out, messages.Errorf(messages.NotFound, "there is no job %d", p.Job)
 	case !j.Active():
-		return p, messages.Errorf(messages.Ended, "job %d is %v already", j.ID, j.Outcome)
-	case c.Release && j.Parked != nil && j.Parked.Operator && !c.Operator:
-		return p, messages.Errorf(messages.PermissionDenied, "an operator put job %d on hold: only an operator releases it", j.ID)
-	case !c.Release && j.Order != nil:
-		return p, messages.Errorf(messages.Conflict, "job %d cannot be put on hold: slots are reserved for it from %v on; cancel the job to give the slots up", j.ID, j.Order.At)
-	case !c.Release && j.Contract != nil:
-		return p, messages.Errorf(messages.Conflict, "job %d cannot be put on hold: it has a contract about its completion", j.ID)
+		return out, messages.Errorf(messages.Ended, "job %d is %v already", j.ID, j.Outcome)
+	case p.Release && j.Parked != nil && j.Parked.Operator && !p.Operator:
+		return out, messages.Errorf(messages.PermissionDenied, "an operator put job %d on hold: only an operator releases it", j.ID)
+	case !p.Release && j.Order != nil:
+		return out, messages.Errorf(messages.Conflict, "job %d cannot be put on hold: slots are reserved for it from %v on; cancel the job to give the slots up", j.ID, j.Order.At)
+	case !p.Release && j.Contract != nil:
+		return out, messages.Errorf(messages.Conflict, "job %d cannot be put on hold: it has a contract about its completion", j.ID)
 	}
 	_, running, _ := j.Count()
-	b.watch.touch(j.ID)
-	return Parking{State: j.State, Running: running, Changed: j.park(c, b.clock.now)}, nil
+	c.watch.touch(j.ID)
+	return Parking{State: j.State, Running: running, Changed: j.park(p, c.clock.now)}, nil
 }
 
 // park parks or releases the job, and says whether that changed anything. What the owner

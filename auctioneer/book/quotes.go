@@ -110,13 +110,13 @@ func (s *quotes) find(id uint64, now messages.Time) *Quote {
 
 // accepted returns the quote of the contract that a submission names, if no other job
 // has accepted a contract of this quote; nil: the submission names no contract.
-func (s *quotes) accepted(c *Submit, now messages.Time) (*Quote, error) {
-	if c.Quote == 0 {
+func (s *quotes) accepted(account messages.Name, id uint64, now messages.Time) (*Quote, error) {
+	if id == 0 {
 		return nil, nil
 	}
-	q := s.find(c.Quote, now)
+	q := s.find(id, now)
 	switch {
-	case q == nil || q.Account != c.Account:
+	case q == nil || q.Account != account:
 		return nil, messages.Errorf(messages.Expired, "contract: its quote has expired; ask for another quote")
 	case q.Job != 0:
 		return nil, messages.Errorf(messages.Conflict, "contract: job %d has accepted a contract of this quote; ask for another quote", q.Job)

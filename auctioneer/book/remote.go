@@ -7,110 +7,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Bounds on jobs that cross between sites.
-const (
-	MaxRemoteJobs = 100_000 // that other sites run and that have not ended
-	MaxVisits     = 250_000 // of other sites that are remembered: the rest is for this site's own
-)
-
-// RemoteJob is a job of this site's user that another site runs. It has a number among
-// the jobs of this site. Its state is the last state that the other site reported.
-type RemoteJob struct {
-	ID        messages.JobID
-	Account   messages.Name
-	Key       string
-	Digest    []byte
-	Payer     messages.Name
-	Spec      *messages.JobSpec // as the other site gets it
-	Peer      messages.Name
-	Chosen    string // why it is there, where that was left to the auctioneer
-	Submitted messages.Time
-
-	Phase         RemotePhase
-	Authorisation *messages.SignedAuthorisation // of its bank's, from Sending on
-	Cancelled     bool                          // whether it is to end
-	By            messages.Name                 // who said so
-	Told          bool                          // and the other site knows
-	Refused       *messages.Error               // why it is not run
-	Status        messages.JobSummary
-	Known         messages.Time // when the other site spoke last; 0: never
-	Concluding    bool          // it is over by the other site's word, of which the bank does not know
-}
-
-// RemotePhase is how far a job has come that goes to another site.
-type RemotePhase uint8
-
-// Each phase is left for the next by an answer: the bank's, the other site's, and
-// the other site's word that the job has ended. Releasing is that of a job which
-// is not run there after all, until its authorisation is given back.
-const (
-	Authorising RemotePhase = iota
-	Sending
-	There
-	Releasing
-	Over
-)
-
-var remotePhaseNames = [...]string{"Authorising", "Sending", "There", "Releasing", "Ended"}
-
-// String returns the phase's name.
-func (p RemotePhase) String() string { return remotePhaseNames[p] }
-
-// Visit says of which job of which site a job is that this one runs, and what
-// pays for it. It never changes.
-type Visit struct {
-	messages.Visit
-	Authorisation string        // its identifier at the home bank
-	Until         messages.Time // when it can no longer be charged
-}
-
-// EnterRemote enters a job that another site is to run. Result: RemoteReceipt, of the
-// earlier job if the account has used the key before.
-type EnterRemote struct {
-	Account messages.Name
-	Key     string
-	Digest  []byte
-	Payer   messages.Name
-	Spec    *messages.JobSpec
-	Peer    messages.Name
-	Chosen  string
-}
-
-// RemoteReceipt is what a submission to another site is answered with.
-type RemoteReceipt struct {
-	Job    messages.JobID
-	Payer  messages.Name
-	Held   messages.Credits
-	Tasks  int
-	Peer   messages.Name
-	Chosen string
-}
-
-// Advance takes remote jobs from phase to phase. A step that does not fit the phase of
-// its job is an old word, and is let pass. Result: nil; of a step that cancels,
-// the messages.State before, or why it cannot.
-type Advance struct {
-	Steps []Step
-}
-
-// Step is one thing that became known about a job. Exactly one field beside Job
-// and Conclude is set.
-type Step struct {
-	Job        messages.JobID
-	Authorised *messages.SignedAuthorisation // the bank set its budget aside
-	Arrived    *messages.JobSummary          // the other site took it, and said this
-	Status     *messages.JobSummary          // the other site said this later
-	Refused    *messages.Error               // it will not run there
-	Cancel     messages.Name                 // who wants it ended
-	Told       bool                          // the other site was told to end it
-	Released   bool                          // nothing is set aside for it any more
-	Forgotten  *messages.JobSummary          // the other site knows nothing of it any more
-	Concluded  bool                          // the bank knows that it is over by the other site's word
-
-	// Conclude, with Arrived or Status, has the bank told where the job is over by that.
-	Conclude bool
-}
-
 // remote are the jobs of this site that others run.
 type remote struct {
 	remoteJobs map[messages.JobID]*RemoteJob
@@ -130,14 +26,6 @@ func (b *remote) Remote(id messages.JobID) *RemoteJob { return b.remoteJobs[id] 
 
 // Departed counts the jobs at a peer that are not over.
 func (b *remote) Departed(peer messages.Name) int { return b.departed[peer] }
-
-// Receipt returns the answer to the job's submission.
-func (r *RemoteJob) Receipt() RemoteReceipt {
-	return RemoteReceipt{Job: r.ID, Payer: r.Payer, Held: r.Spec.Budget, Tasks: r.Spec.TaskCount(), Peer: r.Peer, Chosen: r.Chosen}
-}
-
-// Active says whether the job may still run.
-func (r *RemoteJob) Active() bool { return r.Phase <= There && !r.Status.State.Final() }
 
 // enter enters a job under a key that was not used.
 func (b *remote) enter(c *EnterRemote) (RemoteReceipt, error) {
@@ -313,22 +201,17 @@ func (b *remote) over(r *RemoteJob) {
 	}
 }
 
-// Summary is the job as its owner sees it.
-func (r *RemoteJob) Summary() messages.JobSummary {
-	s := r.Status
-	s.Job, s.Name, s.Account, s.Payer, s.Budget = r.ID, r.Spec.Name, r.Account, r.Payer, r.Spec.Budget
-	s.Market, s.Visit = cmp.Or(s.Market, r.Spec.Market), nil
-	s.Submitted, s.Labels = r.Submitted, r.Spec.Labels
-	if len(r.Spec.Stages) == 1 {
-		s.Array = r.Spec.Stages[0].Array
+// archiveOldest hands over the records of remote jobs that are over, but for the latest.
+func (b *remote) archiveOldest() {
+	for ; b.handed < len(b.returned)-b.archive.whole; b.handed++ {
+		r := b.remoteJobs[b.returned[b.handed]]
+		if r == nil {
+			continue
+		}
+		b.archive.add(Ended{Remote: r})
+		b.past[r.ID] = r.brief()
+		delete(b.remoteJobs, r.ID)
+		b.index.unlist(r.Account, r.ID)
+		b.watch.touch(r.ID)
 	}
-	phase := r.Phase
-	if phase == There && s.State.Final() {
-		phase = Over
-	}
-	s.Away = &messages.Away{Site: r.Peer, Phase: phase.String(), Known: r.Known, Chosen: r.Chosen}
-	if r.Cancelled && r.Active() {
-		s.Reason = "Cancelling"
-	}
-	return s
 }

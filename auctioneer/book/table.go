@@ -284,9 +284,6 @@ func shortText(record string) (text, rest string) {
 	return record[from : from+n], record[from+n:]
 }
 
-// begun says whether a task of the stage was claimed or cancelled.
-func (s Stage) begun() bool { return len(s.Tasks)+len(s.Again)+len(s.Skipped)+s.Running > 0 }
-
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 func unpack(packed string) *Job {
@@ -298,17 +295,6 @@ func unpack(packed string) *Job {
 	scratch.Put(buffer)
 	return j
 }
-
-// around is what a record of an image has before and after the only job in it.
-var around = sync.OnceValue(func() (out [2][]byte) {
-	record, err := messages.Marshal(&Image{Jobs: []*Job{{}}}, messages.Msgpack)
-	job, failed := messages.Marshal(&Job{}, messages.Msgpack)
-	if err != nil || failed != nil {
-		panic("an image has no encoding")
-	}
-	out[0], out[1], _ = bytes.Cut(record, job)
-	return out
-})
 
 // keyOf is the account and key of a job, as the index has them: a part of the packed job, so that
 // they are in memory once.

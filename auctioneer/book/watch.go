@@ -17,13 +17,13 @@ type Changes struct {
 // watch collects changes for the local observer. It is no part of the state.
 type watch struct {
 	watched bool
-	changes Changes
+	changed Changes
 }
 
 // TakeChanges returns the changes since the last call.
 func (w *watch) TakeChanges() Changes {
-	c := w.changes
-	w.changes = Changes{}
+	c := w.changed
+	w.changed = Changes{}
 	slices.Sort(c.Jobs)
 	slices.Sort(c.Nodes)
 	c.Jobs, c.Nodes = slices.Compact(c.Jobs), slices.Compact(c.Nodes)
@@ -31,18 +31,18 @@ func (w *watch) TakeChanges() Changes {
 }
 
 // Touched reports whether jobs or nodes have changed since the last call of TakeChanges.
-func (w *watch) Touched() bool { return len(w.changes.Jobs)+len(w.changes.Nodes) > 0 }
+func (w *watch) Touched() bool { return len(w.changed.Jobs)+len(w.changed.Nodes) > 0 }
 
 func (w *watch) touch(job messages.JobID) {
-	if n := len(w.changes.Jobs); w.watched && (n == 0 || w.changes.Jobs[n-1] != job) {
-		w.changes.Jobs = append(w.changes.Jobs, job)
+	if n := len(w.changed.Jobs); w.watched && (n == 0 || w.changed.Jobs[n-1] != job) {
+		w.changed.Jobs = append(w.changed.Jobs, job)
 	}
 }
 
 func (w *watch) touchNode(i uint32) {
-	if n := len(w.changes.Nodes); w.watched && (n == 0 || w.changes.Nodes[n-1] != i) {
-		w.changes.Nodes = append(w.changes.Nodes, i)
+	if n := len(w.changed.Nodes); w.watched && (n == 0 || w.changed.Nodes[n-1] != i) {
+		w.changed.Nodes = append(w.changed.Nodes, i)
 	}
 }
 
-func (w *watch) touchEffects() { w.changes.Effects = true }
+func (w *watch) touchEffects() { w.changed.Effects = true }

@@ -1,0 +1,142 @@
+package book
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
+)
+
+// Summary is a job in one line, as the book knows it.
+func (j *Job) Summary() messages.JobSummary {
+	total, running, done := j.Count()
+	s := messages.JobSummary{
+		Job: j.ID, Name: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, State: j.State, Reason: j.Reason,
+		Budget: j.Spec.Budget, Charged: j.Cost(), Tasks: total, Running: running, Done: done,
+		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.exitCode(), Failed: j.Failures(), Labels: j.Spec.Labels,
+	}
+	for i := range j.Stages {
+		s.Suspended += j.Stages[i].Suspended
+	}
+	if len(j.Spec.Stages) == 1 {
+		s.Array = j.Spec.Stages[0].Array
+	}
+	if j.Visit != nil {
+		s.Visit = &j.Visit.Visit
+	}
+	return s
+}
+
+// exitCode is the exit code of a job that completed or failed; a task that could not start
+// had no process.
+func (j *Job) exitCode() messages.Exit {
+	if j.Outcome == messages.Completed || j.Failures() > 0 && j.ExitCode > 0 {
+		return messages.Exit(j.ExitCode)
+	}
+	return messages.NoExit
+}
+
+// StageStatuses are the job's stages as its owner sees them.
+func (j *Job) StageStatuses() []messages.StageStatus {
+	out := make([]messages.StageStatus, len(j.Stages))
+	for i := range j.Stages {
+		s, spec := &j.Stages[i], &j.Spec.Stages[i]
+		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i) + s.Ahead + s.Nodes, Running: s.Running - s.Ahead,
+			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS,
+			Failed: s.Failed, Requeued: s.Requeued, Lost: s.Lost, Cut: s.Cut, Cancelled: s.Cancelled}
+	}
+	return out
+}
+
+// PastShares are the shares that the job was settled on; nil before.
+func (j *Job) PastShares() []messages.ClassShare {
+	var out []messages.ClassShare
+	for _, s := range j.Shares {
+		out = append(out, messages.ClassShare{Class: s.Class, Allocated: float64(s.Allocated) / 1e6, Received: float64(s.Received) / 1e6, Over: s.Over})
+	}
+	return out
+}
+
+// Setbacks says which attempt came to nothing before an instant and was, or is, followed by
+// another, and how many there were; "": none. name names a node by its position.
+func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Name) string {
+	var last *Kept
+	n := 0
+	for i := range j.Kept {
+		k := &j.Kept[i]
+		t := &j.Stages[k.Stage].Tasks[k.Index]
+		if k.Ended >= before || k.Attempt == t.Attempt && t.Phase != Pending || j.Cause != "" && OfTask(k.Reason) { // the end of the task, or told by the cause
+			continue
+		}
+		n, last = n+1, k
+	}
+	if last == nil {
+		return ""
+	}
+	e := messages.Ending{Reason: last.Reason, ExitCode: int(last.Exit), Detail: last.Detail, Node: name(last.Node)}
+	text := fmt.Sprintf("attempt %d of task %s.%d %v", last.Attempt, j.Spec.Stages[last.Stage].Name, last.Index, e)
+	if n += j.Omitted; n > 1 {
+		return spelling.Number(n, "", "attempts came to nothing") + ": " + text
+	}
+	return text
+}
+
+// MemoryKilled says which task ended well though its memory limit had ended a process of it, and
+// how many more are known; "": none.
+func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
+	text, n := "", 0
+	for i := range j.Kept {
+		k := &j.Kept[i]
+		if k.Reason != messages.EndMemoryKilled {
+			continue
+		}
+		if n++; n == 1 {
+			e := messages.Ending{Reason: k.Reason, ExitCode: int(k.Exit), Detail: k.Detail, Node: name(k.Node)}
+			text = fmt.Sprintf("task %s.%d %v", j.Spec.Stages[k.Stage].Name, k.Index, e)
+		}
+	}
+	if n > 1 {
+		text += "; so did " + spelling.Number(n-1, "other task", "other tasks")
+	}
+	return text
+}
+
+// Limit is the limit that ended a job whose reason is that its task exceeded a limit.
+func (j *Job) Limit() string {
+	for i := range j.Kept {
+		if r := j.Kept[i].Reason; r == messages.EndMemoryLimit || r == messages.EndDiskLimit {
+			return r.String()
+		}
+	}
+	return j.Reason
+}
+
+// OfTask reports whether a reason is the doing of the task.
+func OfTask(r messages.EndReason) bool {
+	return r >= messages.EndExitCode && r <= messages.EndCannotStart
+}
+
+// stopping is why an attempt ends that its node was told to end.
+func (j *Job) stopping(h NodeClaim) messages.EndReason {
+	switch {
+	case h.Why != messages.NoReason:
+		return h.Why
+	case j.Active():
+		return messages.EndAgentStops
+	case j.Outcome == messages.Cancelled:
+		return messages.EndCancelled
+	}
+	return messages.EndJobOver
+}
+
+// why is why an attempt ended as its node reports it.
+func (j *Job) why(f *messages.Finished, h NodeClaim, broken bool) messages.EndReason {
+	switch {
+	case broken && j.Active():
+		return cmp.Or(h.Why, messages.EndGang)
+	case f.Outcome == messages.Stopped:
+		return j.stopping(h)
+	}
+	return f.Reason()
+}

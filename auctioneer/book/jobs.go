@@ -1,0 +1,121 @@
+package book
+
+import (
+	"sort"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// jobs are the jobs that nodes of this site run.
+type jobs struct {
+	byID    table
+	past    map[messages.JobID]*Past // that have ended, and whose records are in the archive
+	ended   []messages.JobID         // those that are remembered, in the order in which they ended
+	handed  int                      // how many of the first of them were handed to the archive, if they are of this site
+	ordered map[messages.JobID]bool  // those whose start was ordered for good, and that have not ended
+	alive   map[messages.Name]int    // by market: those that are not final
+	behind  unread                   // of meters: what jobs may not be metered for
+}
+
+// newJob is the job of a submission.
+func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
+	j := &Job{
+		ID: id, Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
+		Assumed: c.Assumed, Hold: c.Hold, Held: c.Held, Submitted: now, Stages: make([]Stage, len(c.Spec.Stages)),
+		Contract: c.Contract, Visit: c.Visit, Deposit: Deposit{Amount: c.Deposit},
+	}
+	if c.Spec.Hold {
+		j.Parked = &Parked{By: c.Account}
+	}
+	for i := range c.Spec.Stages {
+		j.Stages[i] = Stage{Total: c.Spec.Stages[i].TaskCount(), Unmet: len(c.Spec.Stages[i].After)}
+	}
+	return j
+}
+
+// Job returns a job, nil if there is none. It must not be changed.
+func (s *jobs) Job(id messages.JobID) *Job { return s.byID.get(id) }
+
+// Packed reports whether a job is kept as bytes: it is Waiting, and [jobs.Job] takes some
+// microseconds.
+func (s *jobs) Packed(id messages.JobID) bool {
+	at := s.byID.look(id)
+	return at != nil && at.job == nil
+}
+
+// Glance is Job for a reader that looks at one job after another: the job, its texts and what
+// it points to are valid until the next glance with the same spare memory.
+func (s *jobs) Glance(id messages.JobID, spare *Spare) *Job { return s.byID.glance(id, spare) }
+
+// own returns a job that a command is to change, nil if there is none.
+func (s *jobs) own(id messages.JobID) *Job {
+	j := s.byID.own(id)
+	if j != nil {
+		s.behind.catchUp(j)
+	}
+	return j
+}
+
+// Active is the number of jobs that have not ended.
+func (s *jobs) Active() int { return s.byID.count + len(s.past) - len(s.ended) }
+
+// Jobs calls yield for each job, in no particular order.
+func (s *jobs) Jobs(yield func(*Job) bool) { s.byID.all(true, yield) }
+
+// Ordered calls yield for each job that has not ended and whose start was ordered
+// for good, in no particular order.
+func (s *jobs) Ordered(yield func(*Job) bool) {
+	for id := range s.ordered {
+		if !yield(s.Job(id)) {
+			return
+		}
+	}
+}
+
+// Live is the number of jobs of a market that are not final.
+func (s *jobs) Live(market messages.Name) int { return s.alive[market] }
+
+// live adds to the number of jobs of a market that are not final.
+func (s *jobs) live(market messages.Name, change int) {
+	if s.alive[market] += change; s.alive[market] == 0 {
+		delete(s.alive, market)
+	}
+}
+
+// stands reports whether a leg may name a job: the job is in the book, or 0 for the site.
+func (j *jobs) stands(id messages.JobID) bool { return id == 0 || j.byID.look(id) != nil }
+
+// visits reports whether a job is another site's.
+func (j *jobs) visits(id messages.JobID) bool {
+	live := j.byID.look(id).live() // one that is packed visits nobody
+	return live != nil && live.Visit != nil
+}
+
+// catchUp meters a job for the changes of tariffs that it is behind. It must be called before
+// anything of the job changes.
+func (u unread) catchUp(j *Job) {
+	if j.metered == 0 {
+		return
+	}
+	behind := u.of(j)
+	if len(behind) == 0 {
+		return
+	}
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		s.Meter.through(behind, j.going(i), j.Spec, i)
+	}
+	j.metered = behind[len(behind)-1].number
+}
+
+// of is the changes that a job is behind.
+func (u unread) of(j *Job) []change {
+	all := u[j.Spec.Market]
+	return all[sort.Search(len(all), func(i int) bool { return all[i].number > j.metered }):]
+}
+
+// going is how many slots the claims of a stage that run have.
+func (j *Job) going(stage int) int {
+	s := &j.Stages[stage]
+	return (s.OnSlots() - s.Gathering) * j.Spec.Stages[stage].Slots()
+}

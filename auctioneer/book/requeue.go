@@ -1,0 +1,167 @@
+package book
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// requeue ends a claim of a job that has not ended: its task, with all of its gang,
+// is to be claimed again. The blame says whether the job is to pay for the time it
+// had. To requeue a claim twice changes nothing.
+func (c *claims) requeue(a messages.Attempt, by blame, why messages.EndReason) {
+	node, h, ok := c.claimOf(a)
+	if !ok || h.Leaving || !c.jobs.own(a.Task.Job).Active() {
+		return
+	}
+	if by == ofJob {
+		c.complete(a.Task, h, ByOwner)
+	}
+	h.Leaving, h.Why = true, why
+	c.turn(node, a.Task, h)
+	c.stop(a)
+	c.excuse(a.Task, h, by)
+	c.breakGang(c.jobs.own(a.Task.Job), int(a.Task.Stage), by)
+}
+
+// requeueAll ends tasks of a job, as its owner or an operator wants.
+func (c *claims) requeueAll(r *Requeue) (n int, err error) {
+	j := c.jobs.own(r.Job)
+	switch {
+	case j == nil:
+		return 0, messages.Errorf(messages.NotFound, "there is no job %d", r.Job)
+	case !j.Active():
+		return 0, messages.Errorf(messages.Ended, "job %d is %v already; `candor rerun %d` runs its failed tasks in a new job", j.ID, j.Outcome, j.ID)
+	case j.Order != nil || j.Contract != nil:
+		return 0, messages.Errorf(messages.Conflict, "job %d has reserved slots, and its tasks cannot begin again; cancel the job and submit it again", j.ID)
+	}
+	for _, ref := range r.Tasks {
+		if ref.Job != j.ID || int(ref.Stage) >= len(j.Stages) || int(ref.Index) >= j.Stages[ref.Stage].Total {
+			return 0, messages.Errorf(messages.NotFound, "there is no task %d of stage %d of job %d", ref.Index, ref.Stage, j.ID)
+		}
+		if !c.runs(j, ref) {
+			return 0, messages.Errorf(messages.Conflict, "task %d of stage %s of job %d does not run", ref.Index, j.Spec.Stages[ref.Stage].Name, j.ID)
+		}
+	}
+	all := j.runs()
+	if all == 0 {
+		return 0, messages.Errorf(messages.Conflict, "no task of job %d runs", j.ID)
+	}
+	tasks := r.Tasks
+	if len(tasks) == 0 {
+		tasks = slices.DeleteFunc(c.running(j), func(ref messages.TaskRef) bool { return r.Stage != nil && int(ref.Stage) != *r.Stage })
+	}
+	if len(tasks) == 0 {
+		return 0, messages.Errorf(messages.Conflict, "no task of that stage of job %d runs", j.ID)
+	}
+	for _, ref := range tasks {
+		if c.runs(j, ref) { // and was not requeued with its gang before
+			j.Stages[ref.Stage].Requeued++
+			c.requeue(messages.Attempt{Task: ref, Number: j.Stages[ref.Stage].Tasks[ref.Index].Attempt}, ofJob, messages.EndRequeued)
+		}
+	}
+	return all - j.runs(), nil
+}
+
+// breakGang starts a gang again that has lost a member. All its tasks run again, also
+// tasks that had ended well, when all its running tasks have ended.
+func (c *claims) breakGang(j *Job, stage int, by blame) {
+	s := &j.Stages[stage]
+	if !j.Spec.Stages[stage].Gang || !j.Active() || s.Broken {
+		return
+	}
+	s.Broken, s.Gathered = s.Running > 0, 0
+	for k := range s.Tasks {
+		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
+		switch t := &s.Tasks[k]; t.Phase {
+		case Claimed:
+			c.requeue(messages.Attempt{Task: r, Number: t.Attempt}, by, messages.EndGang)
+		case Done:
+			s.Done--
+			s.Running++ // which again takes off
+			if by == ofSite {
+				s.reopen(t, (t.Ended.Sub(t.Claimed)-t.PausedTime())*messages.Duration(j.Spec.Stages[stage].Slots()))
+			}
+			c.attemptEnded(r, NodeClaim{Paused: t.PausedTime()}, messages.EndGang, nil)
+			c.again(j, s, r.Index)
+		}
+	}
+}
+
+// gather has a claim of a gang wait for the gang's other claims. The last one starts
+// them all.
+func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
+	s := &j.Stages[stage]
+	if s.Gathering == 0 {
+		s.Gathered = c.clock.now
+	}
+	c.halt(j, r, Gathers)
+	if s.Gathering < s.Total {
+		return
+	}
+	s.Gathered = 0
+	for k := range s.Tasks {
+		c.halt(j, messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}, Goes)
+	}
+}
+
+// halt has a claim run or not.
+func (c *claims) halt(j *Job, r messages.TaskRef, halt Halt) {
+	node := j.Stages[r.Stage].Tasks[r.Index].Node
+	h := c.nodes.inOrder[node].Claims[r]
+	h.Halt = halt
+	c.turn(node, r, h)
+}
+
+// disband gives back the tasks of a gang that gathers as it did at a time.
+func (c *claims) disband(d *Disband) error {
+	j := c.jobs.own(d.Job)
+	if j == nil || int(d.Stage) >= len(j.Stages) {
+		return messages.Errorf(messages.NotFound, "there is no stage %d of job %d", d.Stage, d.Job)
+	}
+	if s := &j.Stages[d.Stage]; d.Since != 0 && s.Gathered == d.Since && s.Gathering > 0 {
+		c.breakGang(j, int(d.Stage), ofSite)
+	}
+	return nil
+}
+
+// giveBack makes a task pending again whose node lost the attempt, without counting it.
+func (c *claims) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReason) {
+	j := c.jobs.own(r.Job)
+	if j == nil {
+		return
+	}
+	s := &j.Stages[r.Stage]
+	if t := &s.Tasks[r.Index]; t.Phase == Claimed && t.Attempt == h.Attempt {
+		c.attemptEnded(r, h, why, nil)
+		c.lose(r, h, ofSite)
+	}
+}
+
+// lose makes a task pending whose attempt came to nothing, with all of its gang.
+func (c *claims) lose(r messages.TaskRef, h NodeClaim, by blame) {
+	j := c.jobs.own(r.Job)
+	if !h.Leaving {
+		c.excuse(r, h, by)
+	}
+	c.again(j, &j.Stages[r.Stage], r.Index)
+	c.breakGang(j, int(r.Stage), by)
+}
+
+// suspend takes a claim's slot away until resume gives one back.
+func (c *claims) suspend(a messages.Attempt) {
+	if node, h, ok := c.claimOf(a); ok && h.Halt == Goes && !h.Leaving && c.jobs.own(a.Task.Job).Active() {
+		h.Halt = Suspended
+		c.turn(node, a.Task, h)
+	}
+}
+
+// resume lets a suspended claim go on, if its node has a slot.
+func (c *claims) resume(a messages.Attempt) {
+	node, h, ok := c.claimOf(a)
+	if !ok || h.Halt != Suspended || h.Leaving || !c.jobs.own(a.Task.Job).Active() || c.nodes.inOrder[node].room(h.Class) < h.slots() {
+		return
+	}
+	h.Halt = Goes
+	c.turn(node, a.Task, h)
+}

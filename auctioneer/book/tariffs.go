@@ -1,0 +1,219 @@
+package book
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Tariff is what a second on a slot costs each job of a market's class from now
+// on. It is whole microcredits a second for each job.
+type Tariff struct {
+	Class messages.Name
+	// Price is what everybody pays, but where OwnBid says that each pays the own
+	// bid, or Length that the price is of a job of that length and each pays in
+	// proportion to the own, rounded half to even.
+	Price  messages.Credits
+	OwnBid bool
+	Length messages.Duration
+	Capped bool // nobody pays above the own bid
+	// Contention: Price is no price, but the part of a slot-second that is contended,
+	// in millionths.
+	Contention bool
+}
+
+// of is the price of a slot-second to a job.
+func (t *Tariff) of(spec *messages.JobSpec) messages.Credits {
+	price := t.Price
+	switch {
+	case t.OwnBid:
+		price = spec.Rate
+	case t.Length > 0:
+		price = scaled(price, spec.Length, t.Length)
+	}
+	if t.Capped {
+		price = min(price, spec.Rate)
+	}
+	return min(max(price, 0), mostPrice)
+}
+
+// scaled is price·own/length, rounded half to even, at most mostPrice.
+func scaled(price messages.Credits, own, length messages.Duration) messages.Credits {
+	hi, lo := bits.Mul64(uint64(max(price, 0)), uint64(max(own, 0)))
+	if hi >= uint64(length) {
+		return mostPrice
+	}
+	quotient, rest := bits.Div64(hi, lo, uint64(length))
+	if left := uint64(length) - rest; rest > left || rest == left && quotient%2 == 1 {
+		quotient++
+	}
+	return messages.Credits(min(quotient, mostPrice))
+}
+
+// price is what a slot-second costs a stage at some tariffs.
+func price(tariffs []Tariff, spec *messages.JobSpec, stage int) messages.Credits {
+	for i := range tariffs {
+		if t := &tariffs[i]; t.Class == spec.Stages[stage].Class {
+			return t.of(spec)
+		}
+	}
+	return 0
+}
+
+// mostPrice bounds a price, so that slots times price stays within 64 bits.
+const mostPrice = 1 << 43
+
+// spell is a time in which other tariffs of a market held.
+type spell struct {
+	Until   messages.Time
+	Tariffs []Tariff
+}
+
+// change is the end of a spell.
+type change struct {
+	spell
+	number uint64 // as of meters.changes
+	// What a slot of each class had in the unread spells up to this one, but for the first. Spells
+	// whose price depends on more of a job than its bid are not in the sums.
+	sums   []sum
+	uneven int // spells that are not in the sums
+}
+
+// follow adds a spell to the sums of the change before.
+func (c *change) follow(before *change) {
+	c.sums, c.uneven = slices.Clone(before.sums), before.uneven
+	if slices.ContainsFunc(c.Tariffs, func(t Tariff) bool { return t.Capped || t.Length > 0 && !t.OwnBid }) {
+		c.uneven++
+		return
+	}
+	micros := uint64(max(0, c.Until-before.Until))
+	for i, t := range c.Tariffs {
+		if slices.ContainsFunc(c.Tariffs[:i], func(o Tariff) bool { return o.Class == t.Class }) {
+			continue // the first one holds
+		}
+		at := slices.IndexFunc(c.sums, func(s sum) bool { return s.class == t.Class })
+		if at < 0 {
+			at, c.sums = len(c.sums), append(c.sums, sum{class: t.Class})
+		}
+		if t.OwnBid {
+			c.sums[at].own += micros
+		} else {
+			c.sums[at].cost.add(micros, t.of(nil))
+		}
+	}
+}
+
+// sum is the sum of a class.
+func (c *change) sum(class messages.Name) (s sum) {
+	for i := range c.sums {
+		if c.sums[i].class == class {
+			return c.sums[i]
+		}
+	}
+	return s
+}
+
+// sum is the price of a slot in some spells.
+type sum struct {
+	class messages.Name
+	cost  Meter  // what is the same for all jobs
+	own   uint64 // microseconds at the own bid
+}
+
+// unread is, by market, the last changes of tariffs, for which jobs may not be metered yet.
+type unread map[messages.Name][]change
+
+// Meter counts the slot time of a stage and its cost.
+type Meter struct {
+	Since  messages.Time
+	Micros uint64 // slot-microseconds up to Since
+	// Cost is Hi·2⁶⁴ + Lo, in 10⁻¹² credits: prices are microcredits a second, times
+	// are microseconds.
+	Hi, Lo uint64
+}
+
+// upTo adds the time from Since to an instant, at some tariffs.
+func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *messages.JobSpec, stage int) {
+	if micros := now - m.Since; going > 0 && micros > 0 {
+		m.add(uint64(going)*uint64(micros), price(tariffs, spec, stage))
+	}
+	m.Since = now
+}
+
+// through adds the time from Since to the last of some changes of tariffs. All but the first
+// spell are added at once where their sums have them: integers come to the same.
+func (m *Meter) through(all []change, going int, spec *messages.JobSpec, stage int) {
+	if len(all) == 0 {
+		return
+	}
+	first, last := &all[0], &all[len(all)-1]
+	m.upTo(first.Until, going, first.Tariffs, spec, stage)
+	if going > 0 && last.uneven > first.uneven {
+		for i := range all[1:] {
+			m.upTo(all[i+1].Until, going, all[i+1].Tariffs, spec, stage)
+		}
+		return
+	}
+	if slots, micros := uint64(max(going, 0)), uint64(max(0, last.Until-first.Until)); slots > 0 && micros > 0 {
+		from, to := first.sum(spec.Stages[stage].Class), last.sum(spec.Stages[stage].Class)
+		own := to.own - from.own
+		to.cost.minus(&from.cost)
+		hi, lo := bits.Mul64(to.cost.Lo, slots)
+		m.plus(&Meter{Micros: slots * (micros - own), Hi: hi + to.cost.Hi*slots, Lo: lo})
+		m.add(slots*own, (&Tariff{OwnBid: true}).of(spec))
+	}
+	m.Since = last.Until
+}
+
+// add counts slot-microseconds at a price.
+func (m *Meter) add(micros uint64, price messages.Credits) {
+	hi, lo := bits.Mul64(uint64(price), micros)
+	m.plus(&Meter{Micros: micros, Hi: hi, Lo: lo})
+}
+
+func (m *Meter) plus(o *Meter) {
+	var carry uint64
+	m.Lo, carry = bits.Add64(m.Lo, o.Lo, 0)
+	m.Hi += o.Hi + carry
+	m.Micros += o.Micros
+}
+
+// minus takes off what was counted before. The cost can be less than that of the time
+// taken off, where an attempt was forgiven: it becomes 0 then.
+func (m *Meter) minus(o *Meter) {
+	var less uint64
+	m.Micros -= min(o.Micros, m.Micros)
+	m.Lo, less = bits.Sub64(m.Lo, o.Lo, 0)
+	if m.Hi, less = bits.Sub64(m.Hi, o.Hi, less); less > 0 {
+		m.Hi, m.Lo = 0, 0
+	}
+}
+
+func (sum *Meter) forgive(had messages.Duration) {
+	micros := min(uint64(max(had, 0))/1000, sum.Micros)
+	if micros == 0 {
+		return
+	}
+	left := sum.Micros - micros
+	cost := new(big.Int).SetUint64(sum.Hi)
+	cost.Lsh(cost, 64).Add(cost, new(big.Int).SetUint64(sum.Lo))
+	cost.Mul(cost, new(big.Int).SetUint64(left)).Div(cost, new(big.Int).SetUint64(sum.Micros))
+	sum.Micros, sum.Lo = left, new(big.Int).And(cost, new(big.Int).SetUint64(math.MaxUint64)).Uint64()
+	sum.Hi = cost.Rsh(cost, 64).Uint64()
+}
+
+// credits is the cost, rounded half to even, at most MaxCredits.
+func (m *Meter) credits() messages.Credits {
+	const unit = 1_000_000
+	if m.Hi >= unit {
+		return messages.MaxCredits
+	}
+	quotient, rest := bits.Div64(m.Hi, m.Lo, unit)
+	if rest > unit/2 || rest == unit/2 && quotient%2 == 1 {
+		quotient++
+	}
+	return messages.Credits(min(quotient, uint64(messages.MaxCredits)))
+}
