@@ -16,30 +16,10 @@ type dependencies struct {
 	clock   *clock
 }
 
-// Dependable refuses a job that waits for one that does not exist, or that has
-// ended as it must not.
-func (d *dependencies) Dependable(spec *messages.JobSpec) error {
-	for _, id := range slices.Concat(spec.AfterJobs, spec.AfterOK) {
-		if d.jobs.Job(id) == nil && d.jobs.past[id] == nil {
-			return messages.Errorf(messages.NotFound, "after_jobs: there is no job %d, or it ended long ago", id)
-		}
-	}
-	for _, id := range spec.AfterOK {
-		p := d.jobs.past[id]
-		if j := d.jobs.Job(id); j != nil && !j.Active() {
-			p = j.brief()
-		}
-		if p != nil && p.Outcome != messages.Completed {
-			return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, p.Outcome)
-		}
-	}
-	return nil
-}
-
-// Awaited are the jobs that a job still waits for.
-func (d *dependencies) Awaited(j *Job) (out []messages.JobID) {
+// awaited are the jobs that a job still waits for.
+func (d *dependencies) awaited(j *Job) (out []messages.JobID) {
 	for _, id := range slices.Concat(j.Spec.AfterJobs, j.Spec.AfterOK) {
-		if o := d.jobs.Job(id); o != nil && o.Active() && !slices.Contains(out, id) {
+		if o := d.jobs.get(id); o != nil && o.Active() && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
 	}
@@ -48,7 +28,7 @@ func (d *dependencies) Awaited(j *Job) (out []messages.JobID) {
 
 // await counts the jobs that a job waits for, and its time to begin as one more.
 func (d *dependencies) await(j *Job) {
-	awaited := d.Awaited(j)
+	awaited := d.awaited(j)
 	for _, id := range awaited {
 		if d.waiters[id] == nil {
 			d.waiters[id] = newNumbers()
@@ -114,7 +94,7 @@ func (d *dependencies) delay(j *Job) {
 
 // beginDue lets jobs begin whose time has come.
 func (d *dependencies) beginDue() {
-	for at := d.NextBegin(); at != 0 && at <= d.clock.now; at = d.NextBegin() {
+	for at := d.nextBegin(); at != 0 && at <= d.clock.now; at = d.nextBegin() {
 		next, _ := d.delayed.first()
 		d.jobs.own(next.job).Blocked--
 		d.watch.touch(next.job)
@@ -122,8 +102,8 @@ func (d *dependencies) beginDue() {
 	}
 }
 
-// NextBegin is when the next job is to begin that waits for its time; 0: none does.
-func (d *dependencies) NextBegin() messages.Time {
+// nextBegin is when the next job is to begin that waits for its time; 0: none does.
+func (d *dependencies) nextBegin() messages.Time {
 	next, _ := d.delayed.first()
 	return next.at
 }

@@ -219,7 +219,7 @@ func TestAbsurdTimesMoveNoMoreThanTheSlotHad(t *testing.T) {
 func (w *turns) sums() (got, want [2]uint64) {
 	for _, id := range w.jobs {
 		m := w.Job(id).Stages[0].Meter
-		w.read(w.Job(id), 0, w.at, &m)
+		w.meters.read(w.Job(id), 0, w.at, &m)
 		got[0], got[1] = got[0]+m.Micros, got[1]+m.Lo
 		want[0], want[1] = want[0]+uint64(w.had[id]), want[1]+uint64(w.owes[id])
 	}

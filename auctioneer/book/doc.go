@@ -45,6 +45,11 @@
 // effects and endings, for money; markets and quotes; remote and visiting jobs; join
 // tokens; the index of all jobs by key and account; and what a local observer watches.
 //
+// Files use only files below them, which a test holds. From the bottom up: lists and the table
+// of jobs; records (stage.go, job.go, node.go, tariffs.go); commands (command.go); one file for each
+// part; the book with what readers ask of it (read.go) and how it carries out commands (apply.go);
+// its image.
+//
 // # Ended jobs
 //
 // Of 20,000 ended jobs the book remembers that they were: a repeated submission gets the

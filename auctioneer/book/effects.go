@@ -45,23 +45,6 @@ type effects struct {
 	watch   *watch
 }
 
-// EachEffect calls yield for each effect that waits, oldest first.
-func (s *effects) EachEffect(yield func(Effect) bool) { s.waiting.all(yield) }
-
-// Names reports whether every job that an effect names is still in the book. If not,
-// the effect has nothing left to do.
-func (s *effects) Names(e *Effect) bool {
-	if e.Kind == Release {
-		return true
-	}
-	for _, l := range e.Legs {
-		if !s.jobs.stands(l.From) || !s.jobs.stands(l.To) {
-			return false
-		}
-	}
-	return s.jobs.Job(e.Job) != nil
-}
-
 // release frees the hold of a submission that was refused, which no job has.
 func (s *effects) release(hold string) {
 	if hold == "" || s.releasing(hold) {
@@ -82,9 +65,6 @@ func (s *effects) crossed(c *Submit) error {
 	}
 	return nil
 }
-
-// LastEffect is the number of the latest effect.
-func (s *effects) LastEffect() uint64 { return s.last }
 
 // effect adds one.
 func (s *effects) effect(kind EffectKind, job messages.JobID, legs ...Leg) {

@@ -215,7 +215,7 @@ func (s *endings) forget() {
 func (s *endings) archiveOldest() {
 	most := len(s.jobs.ended) - s.archive.whole
 	for ; s.jobs.handed < most; s.jobs.handed++ {
-		j := s.jobs.Job(s.jobs.ended[s.jobs.handed])
+		j := s.jobs.get(s.jobs.ended[s.jobs.handed])
 		if j == nil || j.Visit != nil {
 			continue
 		}

@@ -136,9 +136,9 @@ func (s *health) forgive(f *Failure) {
 // was charged for it. A charge that did not go by the time of slots stays: of a decision, of a contract,
 // or of shares of the budget.
 func (s *health) refund(j *Job, f *Failure) {
-	before, _ := s.meters.Used(j, 0)
+	before, _ := s.meters.used(j, 0)
 	j.Stages[f.Task.Stage].Meter.forgive(f.Had)
-	after, _ := s.meters.Used(j, 0)
+	after, _ := s.meters.used(j, 0)
 	before, after = min(before, j.Left()), min(after, j.Left())
 	contended := slices.ContainsFunc(s.meters.tariffs[j.Spec.Market], func(t Tariff) bool { return t.Contention })
 	if before == after || !j.State.Final() || j.Charged-j.Back != before || contended || j.Visit != nil || j.Order != nil || j.Contract != nil {

@@ -11,25 +11,12 @@ type index struct {
 	listed  map[messages.Name]*Numbers // of the jobs of an account, and with "" of all; none is empty
 }
 
-// LastJob is the highest job number given out.
-func (x *index) LastJob() messages.JobID { return x.lastJob }
-
-// Backup is when the latest backup began that was restored, 0 if none was.
-func (x *index) Backup() messages.Time { return x.backup }
-
 // renumber leaves out the numbers of jobs that may have been lost, once after each restoration.
 func (x *index) renumber(c *Restored) {
 	if c.Backup > x.backup {
 		x.backup, x.lastJob = c.Backup, max(x.lastJob, c.Last)
 	}
 }
-
-// Listed are the numbers of an account's jobs, wherever they run; with "" of all. They change
-// with the book.
-func (x *index) Listed(account messages.Name) *Numbers { return x.listed[account] }
-
-// Pending is how many jobs of an account have not ended.
-func (x *index) Pending(account messages.Name) int { return x.pending[account] }
 
 // find returns the number of the job that an account submitted under a key, or 0.
 func (x *index) find(account messages.Name, key string) messages.JobID {

@@ -33,19 +33,8 @@ func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 	return j
 }
 
-// Job returns a job, nil if there is none. It must not be changed.
-func (s *jobs) Job(id messages.JobID) *Job { return s.byID.get(id) }
-
-// Packed reports whether a job is kept as bytes: it is Waiting, and [jobs.Job] takes some
-// microseconds.
-func (s *jobs) Packed(id messages.JobID) bool {
-	at := s.byID.look(id)
-	return at != nil && at.job == nil
-}
-
-// Glance is Job for a reader that looks at one job after another: the job, its texts and what
-// it points to are valid until the next glance with the same spare memory.
-func (s *jobs) Glance(id messages.JobID, spare *Spare) *Job { return s.byID.glance(id, spare) }
+// get returns a job, nil if there is none. It must not be changed.
+func (s *jobs) get(id messages.JobID) *Job { return s.byID.get(id) }
 
 // own returns a job that a command is to change, nil if there is none.
 func (s *jobs) own(id messages.JobID) *Job {
@@ -55,25 +44,6 @@ func (s *jobs) own(id messages.JobID) *Job {
 	}
 	return j
 }
-
-// Active is the number of jobs that have not ended.
-func (s *jobs) Active() int { return s.byID.count + len(s.past) - len(s.ended) }
-
-// Jobs calls yield for each job, in no particular order.
-func (s *jobs) Jobs(yield func(*Job) bool) { s.byID.all(true, yield) }
-
-// Ordered calls yield for each job that has not ended and whose start was ordered
-// for good, in no particular order.
-func (s *jobs) Ordered(yield func(*Job) bool) {
-	for id := range s.ordered {
-		if !yield(s.Job(id)) {
-			return
-		}
-	}
-}
-
-// Live is the number of jobs of a market that are not final.
-func (s *jobs) Live(market messages.Name) int { return s.alive[market] }
 
 // live adds to the number of jobs of a market that are not final.
 func (s *jobs) live(market messages.Name, change int) {

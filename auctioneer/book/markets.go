@@ -1,7 +1,6 @@
 package book
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"maps"
 	"slices"
@@ -40,9 +39,6 @@ type Promises struct {
 	Kept, Broken uint64
 }
 
-// Promises are what became of the contracts of all markets that had some.
-func (m *markets) Promises() []Promises { return m.promises }
-
 // promised counts what became of a contract.
 func (m *markets) promised(market messages.Name, p Promise) {
 	if p != KeptPromise && p != BrokenPromise {
@@ -59,12 +55,6 @@ func (m *markets) promised(market messages.Name, p Promise) {
 	}
 }
 
-// MarketsVersion is how many times markets were applied.
-func (m *markets) MarketsVersion() uint64 { return m.version }
-
-// Markets are the markets that were applied; nil: none were.
-func (m *markets) Markets() []messages.Market { return m.applied }
-
 // Applied is the answer to a request to apply markets.
 type Applied struct {
 	Key     string
@@ -74,18 +64,6 @@ type Applied struct {
 
 // mostApplied is how many requests with a key can be repeated.
 const mostApplied = 64
-
-// AppliedBy is the answer to the request with a key, if it was carried out.
-func (m *markets) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done bool, err error) {
-	i := slices.IndexFunc(m.answers, func(a Applied) bool { return a.Key == key })
-	if key == "" || i < 0 {
-		return a, false, nil
-	}
-	if m.answers[i].Content != content {
-		return a, true, messages.Errorf(messages.Conflict, "key: other markets were applied with the key %q; use another", key)
-	}
-	return m.answers[i], true, nil
-}
 
 // answer remembers the answer to a request with a key.
 func (m *markets) answer(a *Applied) Applied {
@@ -97,15 +75,6 @@ func (m *markets) answer(a *Applied) Applied {
 		m.answers = append(m.answers[max(0, len(m.answers)+1-mostApplied):], *a)
 	}
 	return *a
-}
-
-// Unchanged refuses what was checked against older markets: since is 1 + their version then, or
-// 0 for any.
-func (m *markets) Unchanged(since uint64) error {
-	if since != 0 && since != m.version+1 {
-		return messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
-	}
-	return nil
 }
 
 // replace makes other markets the site's, and drops what is known of those that are gone.
@@ -136,18 +105,6 @@ func (m *markets) note(market messages.Name, notes []Note, forget bool) {
 	if len(known) == 0 {
 		delete(m.notes, market)
 	}
-}
-
-// Notes are the notes of a market, by ascending job. The caller must not change their
-// numbers.
-func (m *markets) Notes(market messages.Name) []Note {
-	known := m.notes[market]
-	out := make([]Note, 0, len(known))
-	for job, numbers := range known {
-		out = append(out, Note{job, numbers})
-	}
-	slices.SortFunc(out, func(x, y Note) int { return cmp.Compare(x.Job, y.Job) })
-	return out
 }
 
 // Promise is what became of the completion time of a contract.

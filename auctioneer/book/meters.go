@@ -83,9 +83,6 @@ func (m *meters) known(market messages.Name) messages.Time {
 	return 0
 }
 
-// Tariffs are the present tariffs of a market. The caller must not change them.
-func (m *meters) Tariffs(market messages.Name) []Tariff { return m.tariffs[market] }
-
 // forgive takes the slot time of an attempt that the site broke off the meter of its
 // stage, with the part of the cost that it is of the time. The meter is up to date.
 func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
@@ -136,9 +133,9 @@ func (m *meters) catchUpAll(market messages.Name) {
 	delete(m.unread, market)
 }
 
-// Used returns what the slots a job has had come to by now, at the tariffs that
+// used returns what the slots a job has had come to by now, at the tariffs that
 // held, rounded half to even to the microcredit, and their time in all.
-func (m *meters) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
+func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
 	for i := range j.Stages {
 		stage := j.Stages[i].Meter

@@ -262,22 +262,6 @@ type nodes struct {
 	taking  map[messages.Name]int // by class: nodes that accept work of it
 }
 
-// Nodes returns the nodes in the order of their first registration. They must
-// not be changed.
-func (s *nodes) Nodes() []*Node { return s.inOrder }
-
-// Node returns a node by name, nil if there is none.
-func (s *nodes) Node(name messages.Name) *Node {
-	_, n := s.find(name)
-	return n
-}
-
-// Position is where a node is among [Book.Nodes]; false if there is none of the name.
-func (s *nodes) Position(name messages.Name) (uint32, bool) {
-	i, ok := s.names[name]
-	return i, ok
-}
-
 // find returns a node and its position; nil if there is none of the name.
 func (s *nodes) find(name messages.Name) (uint32, *Node) {
 	if i, ok := s.names[name]; ok {

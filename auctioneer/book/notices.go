@@ -37,17 +37,6 @@ type notices struct {
 	clock    *clock
 }
 
-// EachNotice calls yield for each notice that waits, oldest first. It must not be changed.
-func (s *notices) EachNotice(yield func(*Notice) bool) {
-	for _, b := range s.queue.blocks {
-		for i := range b {
-			if !yield(&b[i]) {
-				return
-			}
-		}
-	}
-}
-
 // event enters the notices that a job asks for about an event.
 func (s *notices) event(j *Job, events ...string) {
 	for i := range j.Spec.Notify {

@@ -67,7 +67,7 @@ func TestParkRefuses(t *testing.T) {
 	ended, ordered, contracted := s.submit("a", mapStage(1)), s.submit("b", mapStage(1)), s.submit("c", mapStage(1))
 	s.apply(Command{Cancel: &Cancel{Job: ended, By: "alice"}})
 	s.apply(Command{Decide: &Decide{Market: "main", Start: []Starting{{Job: ordered, Order: Order{Class: "map", Slots: 1, At: 99}}}}})
-	s.own(contracted).Contract = new(messages.Contract)
+	s.jobs.own(contracted).Contract = new(messages.Contract)
 	for id, kind := range map[messages.JobID]messages.Kind{ended: messages.Ended, 77: messages.NotFound, ordered: messages.Conflict, contracted: messages.Conflict} {
 		if _, err := s.park(Park{Job: id, By: "alice"}); messages.KindOf(err) != kind {
 			t.Errorf("job %d: %v is not %v", id, err, kind)

@@ -2,7 +2,6 @@ package book
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -88,16 +87,6 @@ func (s *quotes) countOpen(q *Quote, change int) {
 func (s *quotes) take(q *Quote, job messages.JobID) {
 	s.countOpen(q, -1)
 	q.Job = job
-}
-
-// QuotesOf counts the quotes of another site's users that hold still.
-func (s *quotes) QuotesOf(home messages.Name, now messages.Time) (n int) {
-	for _, q := range s.quoted {
-		if _, of, visits := strings.Cut(q.Account, "@"); visits && of == home && q.Expires >= now {
-			n++
-		}
-	}
-	return n
 }
 
 // find returns a quote, nil if there is none that holds.

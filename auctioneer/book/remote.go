@@ -1,11 +1,6 @@
 package book
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/candor-grid/candor/messages"
-)
+import "github.com/candor-grid/candor/messages"
 
 // remote are the jobs of this site that others run.
 type remote struct {
@@ -19,13 +14,6 @@ type remote struct {
 	watch      *watch
 	clock      *clock
 }
-
-// Remote returns a job that another site runs, nil if there is none. It must not
-// be changed.
-func (b *remote) Remote(id messages.JobID) *RemoteJob { return b.remoteJobs[id] }
-
-// Departed counts the jobs at a peer that are not over.
-func (b *remote) Departed(peer messages.Name) int { return b.departed[peer] }
 
 // enter enters a job under a key that was not used.
 func (b *remote) enter(c *EnterRemote) (RemoteReceipt, error) {
@@ -113,40 +101,6 @@ func (b *remote) heard(r *RemoteJob, s *messages.JobSummary, conclude bool) {
 		r.Concluding = conclude && r.Authorisation != nil
 		b.over(r)
 	}
-}
-
-// Unheard are steps that end the jobs of which another site can say nothing any more
-// that would count: what was authorised for them has been freed by now, so that they
-// are over there, and can be charged no more. A site that is gone for good would
-// otherwise keep them for ever. So would one that was lost, because this site parted
-// from it: what was authorised for jobs there is given back.
-func (b *remote) Unheard(now messages.Time, lost map[messages.Name]bool) (out []Step) {
-	for id, r := range b.remoteJobs {
-		parted := lost[r.Peer]
-		if r.Phase < Sending || r.Phase == Over || r.Authorisation == nil || !parted && r.Authorisation.Authorisation.Frees() >= now {
-			continue
-		}
-		if r.Phase == Releasing {
-			out = append(out, Step{Job: id, Released: true})
-			continue
-		}
-		if r.Phase == Sending && !parted {
-			out = append(out, Step{Job: id, Refused: messages.Errorf(messages.Expired, "site %s did not take it before what was authorised for it ended", r.Peer)})
-			continue
-		}
-		last := r.Status
-		last.State, last.Reason = messages.Failed, "SiteGone"
-		if parted {
-			last.Running, last.Ended = 0, now
-			last.Reason, last.Message = "PeerLost", "this site has parted from site "+r.Peer+"; the budget is given back"
-		}
-		if r.Cancelled {
-			last.State, last.Reason = messages.Cancelled, "CancelledBy"+by(r.By, r.Account)
-		}
-		out = append(out, Step{Job: id, Status: &last})
-	}
-	slices.SortFunc(out, func(x, y Step) int { return cmp.Compare(x.Job, y.Job) })
-	return out[:min(len(out), mostUnheard)]
 }
 
 // mostUnheard bounds the steps of one command.

@@ -23,9 +23,6 @@ type tokens struct {
 	places map[string]int        // in issued, by identifier
 }
 
-// Tokens are the join tokens in the order in which they were made.
-func (s *tokens) Tokens() []messages.TokenState { return slices.Clone(s.issued) }
-
 // admit changes a join token.
 func (s *tokens) admit(c *Admit, now messages.Time) (messages.TokenState, error) {
 	switch {

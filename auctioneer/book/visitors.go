@@ -13,9 +13,6 @@ type visitors struct {
 // invent users.
 type VisitingCount struct{ Pending, Remembered int }
 
-// Visiting counts the jobs of another site.
-func (v *visitors) Visiting(home messages.Name) VisitingCount { return v.guests[home] }
-
 // check refuses a visiting job that is here already, or one too many.
 func (v *visitors) check(visit *Visit) error {
 	switch {

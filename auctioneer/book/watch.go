@@ -1,10 +1,6 @@
 package book
 
-import (
-	"slices"
-
-	"github.com/candor-grid/candor/messages"
-)
+import "github.com/candor-grid/candor/messages"
 
 // Changes is what commands touched since the changes before were taken.
 type Changes struct {
@@ -19,19 +15,6 @@ type watch struct {
 	watched bool
 	changed Changes
 }
-
-// TakeChanges returns the changes since the last call.
-func (w *watch) TakeChanges() Changes {
-	c := w.changed
-	w.changed = Changes{}
-	slices.Sort(c.Jobs)
-	slices.Sort(c.Nodes)
-	c.Jobs, c.Nodes = slices.Compact(c.Jobs), slices.Compact(c.Nodes)
-	return c
-}
-
-// Touched reports whether jobs or nodes have changed since the last call of TakeChanges.
-func (w *watch) Touched() bool { return len(w.changed.Jobs)+len(w.changed.Nodes) > 0 }
 
 func (w *watch) touch(job messages.JobID) {
 	if n := len(w.changed.Jobs); w.watched && (n == 0 || w.changed.Jobs[n-1] != job) {

@@ -130,8 +130,8 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 				}
 			}
 			wanted := out.Claims
-			out.Claims = market.Fit(b, node, wanted)
-			d.Unreserve(unfitted(wanted, out.Claims))
+			out.Claims = market.CutToReply(b, node, wanted)
+			d.Unreserve(cutOff(wanted, out.Claims))
 		})
 	}
 	return &book.Command{Exchange: out}
@@ -139,33 +139,33 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 
 // resolve gives a claim of an exchange that tells of ends its jobs.
 func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended []messages.Finished, c *messages.Claim) book.Claim {
-	claim := m.Resolve(b, c, d.rng)
+	claim := m.ReserveClaim(b, c, d.rng)
 	if len(claim.Jobs) > 0 || len(ended) == 0 || m.Stale(d.now.Wall) {
 		return claim
 	}
 	if i, ok := b.Position(node); ok {
-		if next, ok := m.Succeed(b, i, ended, c); ok {
+		if next, ok := m.ReserveFreed(b, i, ended, c); ok {
 			return next
 		}
 	}
 	return claim
 }
 
-// unfitted are the jobs of claims for which the answer has no room: as a rule there are none.
-func unfitted(wanted, fitted []book.Claim) (ids []messages.JobID) {
+// cutOff are the jobs of claims for which the answer has no room: as a rule there are none.
+func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	jobs := 0
 	for i := range wanted {
 		jobs += len(wanted[i].Jobs)
 	}
-	for i := range fitted {
-		jobs -= len(fitted[i].Jobs)
+	for i := range carried {
+		jobs -= len(carried[i].Jobs)
 	}
 	if jobs == 0 {
 		return nil
 	}
 	kept := map[messages.JobID]bool{}
-	for i := range fitted {
-		for _, id := range fitted[i].Jobs {
+	for i := range carried {
+		for _, id := range carried[i].Jobs {
 			kept[id] = true
 		}
 	}

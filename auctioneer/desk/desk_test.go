@@ -967,11 +967,11 @@ func TestUngranted(t *testing.T) {
 		t.Errorf("missed %v, where nothing was granted", got)
 	}
 	fitted := []book.Claim{{Jobs: []messages.JobID{1}}, {Jobs: []messages.JobID{2, 3}}}
-	if got := unfitted(x.Claims, fitted); !slices.Equal(got, []messages.JobID{4, 5}) {
-		t.Errorf("unfitted %v, want jobs 4 and 5", got)
+	if got := cutOff(x.Claims, fitted); !slices.Equal(got, []messages.JobID{4, 5}) {
+		t.Errorf("cutOff %v, want jobs 4 and 5", got)
 	}
-	if got := unfitted(x.Claims[:1], fitted); got != nil {
-		t.Errorf("unfitted %v, where all fit", got)
+	if got := cutOff(x.Claims[:1], fitted); got != nil {
+		t.Errorf("cutOff %v, where all fit", got)
 	}
 }
 

@@ -122,7 +122,7 @@ func TestUnchanged(t *testing.T) {
 	if err := r.Unchanged(b); err != nil {
 		t.Errorf("in the same markets: %v", err)
 	}
-	b.Apply(&book.Command{At: epoch, Apply: &book.ApplyMarkets{Markets: r.Configs[:1]}})
+	b.Apply(&book.Command{At: epoch, ApplyMarkets: &book.ApplyMarkets{Markets: r.Configs[:1]}})
 	if err := r.Unchanged(b); messages.KindOf(err) != messages.NotLeader {
 		t.Errorf("in others: %v", err)
 	}

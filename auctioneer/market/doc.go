@@ -16,8 +16,8 @@
 // together: it opens the market ([Open]), puts in how far jobs have come
 // ([Market.ProgressOf]) and what nodes offer ([Slots]), has it decide into what
 // is to be committed ([Market.Decide]) and says when it is ([Market.Committed]),
-// publishes when a vector is due ([Publisher.Due]), resolves agents' claims ([Market.Resolve], and for slots that
-// tasks leave [Market.Succeed]), settles what has ended ([Market.Settlement], [Dues]) and asks the bank for what that comes to
+// publishes when a vector is due ([Publisher.Due]), resolves agents' claims ([Market.ReserveClaim], and for slots that
+// tasks leave [Market.ReserveFreed]), settles what has ended ([Market.Settlement], [Dues]) and asks the bank for what that comes to
 // ([Charge], [Round]).
 //
 // A [Market] has three parts: the roster of its jobs and slots with the shares in

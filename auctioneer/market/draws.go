@@ -75,11 +75,11 @@ func (d *draws) Unreserve(id messages.JobID) {
 	}
 }
 
-// Resolve gives a claim of a class its jobs in order of preference: first the job that
+// ReserveClaim gives a claim of a class its jobs in order of preference: first the job that
 // the agent drew, then, if this job has too little work, other jobs drawn by their
 // shares. Where the market directs, a job whose tasks are all reserved is left to the claims that
 // they are reserved for: else one of these would come to nothing, though there is a task for each.
-func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.Claim {
+func (m *Market) ReserveClaim(b *book.Book, c *messages.Claim, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
 	var jobs []messages.JobID

@@ -26,9 +26,9 @@ const (
 	perFile      = 64  // bytes of a file beside its name and digest
 )
 
-// Fit cuts claims down to what the answer to one exchange can carry. The node claims
+// CutToReply cuts claims down to what the answer to one exchange can carry. The node claims
 // the rest again with the next vector.
-func Fit(b *book.Book, node messages.Name, claims []book.Claim) []book.Claim {
+func CutToReply(b *book.Book, node messages.Name, claims []book.Claim) []book.Claim {
 	n := b.Node(node)
 	if n == nil {
 		return nil
@@ -147,7 +147,7 @@ func sharesEnv(n *book.Node) bool { return slices.Contains(n.Abilities, messages
 
 // Programs are what granted tasks run, one for each stage. Those that do not fit
 // are left out, which an agent reports as stopped before they began: of what
-// [Fit] let pass all do.
+// [CutToReply] let pass all do.
 func Programs(b *book.Book, node messages.Name, grants []messages.Grant) (out []messages.Program) {
 	left := mostPrograms
 	n := b.Node(node)

@@ -59,7 +59,7 @@ func TestWhatFitsCanBeAnswered(t *testing.T) {
 				}
 				claims = append(claims, c)
 			}
-			grants := b.Apply(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: seq + 1, Claims: Fit(b, "n1", claims)}}).([]messages.Grant)
+			grants := b.Apply(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: seq + 1, Claims: CutToReply(b, "n1", claims)}}).([]messages.Grant)
 			if seq == 0 && len(grants) == 0 {
 				t.Fatalf("seed %d: nothing was granted", seed)
 			}
@@ -84,7 +84,7 @@ func TestClaimsStayInTheirMarket(t *testing.T) {
 	b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Spec: &messages.JobSpec{Market: "other", Budget: 1,
 		Stages: []messages.Stage{{Name: "s", Class: "cpu", Script: "true"}}}}})
 	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
-	c := m.Resolve(b, &messages.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rand.New(rand.NewPCG(1, 1)))
+	c := m.ReserveClaim(b, &messages.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rand.New(rand.NewPCG(1, 1)))
 	if len(c.Jobs) != 0 {
 		t.Errorf("claims %v", c.Jobs)
 	}

@@ -6,12 +6,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Succeed gives the slots of tasks that have ended to the best of those who wait, in the same
+// ReserveFreed gives the slots of tasks that have ended to the best of those who wait, in the same
 // entry of the log in which their ends are: as the next decision would, before which nobody
 // else is to have them. A claim of one exchange with those ends asks for the slots. It reports
 // false where only a decision can tell who is next: after ends that give others a chance, or
 // where a suspended task of the node goes first.
-func (m *Market) Succeed(b *book.Book, node uint32, ended []messages.Finished, c *messages.Claim) (claim book.Claim, ok bool) {
+func (m *Market) ReserveFreed(b *book.Book, node uint32, ended []messages.Finished, c *messages.Claim) (claim book.Claim, ok bool) {
 	line, lined := m.mech.(mechanism.Lining)
 	k := m.Class(c.Class)
 	if !lined || m.manner.Order == nil || k < 0 || !plain(b, ended) {

@@ -1,0 +1,350 @@
+package book
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// This file is what readers may ask a book for.
+
+// Now is the latest time of any command.
+func (b *Book) Now() messages.Time { return b.clock.now }
+
+// TakeChanges returns the changes since the last call.
+func (b *Book) TakeChanges() Changes {
+	c := b.watch.changed
+	b.watch.changed = Changes{}
+	slices.Sort(c.Jobs)
+	slices.Sort(c.Nodes)
+	c.Jobs, c.Nodes = slices.Compact(c.Jobs), slices.Compact(c.Nodes)
+	return c
+}
+
+// Touched reports whether jobs or nodes have changed since the last call of TakeChanges.
+func (b *Book) Touched() bool { return len(b.watch.changed.Jobs)+len(b.watch.changed.Nodes) > 0 }
+
+// LastJob is the highest job number given out.
+func (b *Book) LastJob() messages.JobID { return b.index.lastJob }
+
+// Backup is when the latest backup began that was restored, 0 if none was.
+func (b *Book) Backup() messages.Time { return b.index.backup }
+
+// Listed are the numbers of an account's jobs, wherever they run; with "" of all. They change
+// with the book.
+func (b *Book) Listed(account messages.Name) *Numbers { return b.index.listed[account] }
+
+// Pending is how many jobs of an account have not ended.
+func (b *Book) Pending(account messages.Name) int { return b.index.pending[account] }
+
+// Job returns a job, nil if there is none. It must not be changed.
+func (b *Book) Job(id messages.JobID) *Job { return b.jobs.get(id) }
+
+// Packed reports whether a job is kept as bytes: it is Waiting, and [Book.Job] takes some
+// microseconds.
+func (b *Book) Packed(id messages.JobID) bool {
+	at := b.jobs.byID.look(id)
+	return at != nil && at.job == nil
+}
+
+// Glance is Job for a reader that looks at one job after another: the job, its texts and what
+// it points to are valid until the next glance with the same spare memory.
+func (b *Book) Glance(id messages.JobID, spare *Spare) *Job { return b.jobs.byID.glance(id, spare) }
+
+// Active is the number of jobs that have not ended.
+func (b *Book) Active() int { return b.jobs.byID.count + len(b.jobs.past) - len(b.jobs.ended) }
+
+// Jobs calls yield for each job, in no particular order.
+func (b *Book) Jobs(yield func(*Job) bool) { b.jobs.byID.all(true, yield) }
+
+// Ordered calls yield for each job that has not ended and whose start was ordered
+// for good, in no particular order.
+func (b *Book) Ordered(yield func(*Job) bool) {
+	for id := range b.jobs.ordered {
+		if !yield(b.jobs.get(id)) {
+			return
+		}
+	}
+}
+
+// Live is the number of jobs of a market that are not final.
+func (b *Book) Live(market messages.Name) int { return b.jobs.alive[market] }
+
+// Visiting counts the jobs of another site.
+func (b *Book) Visiting(home messages.Name) VisitingCount { return b.visitors.guests[home] }
+
+// Dependable refuses a job that waits for one that does not exist, or that has
+// ended as it must not.
+func (b *Book) Dependable(spec *messages.JobSpec) error {
+	for _, id := range slices.Concat(spec.AfterJobs, spec.AfterOK) {
+		if b.jobs.get(id) == nil && b.jobs.past[id] == nil {
+			return messages.Errorf(messages.NotFound, "after_jobs: there is no job %d, or it ended long ago", id)
+		}
+	}
+	for _, id := range spec.AfterOK {
+		p := b.jobs.past[id]
+		if j := b.jobs.get(id); j != nil && !j.Active() {
+			p = j.brief()
+		}
+		if p != nil && p.Outcome != messages.Completed {
+			return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, p.Outcome)
+		}
+	}
+	return nil
+}
+
+// Awaited are the jobs that a job still waits for.
+func (b *Book) Awaited(j *Job) (out []messages.JobID) { return b.dependencies.awaited(j) }
+
+// NextBegin is when the next job is to begin that waits for its time; 0: none does.
+func (b *Book) NextBegin() messages.Time { return b.dependencies.nextBegin() }
+
+// Nodes returns the nodes in the order of their first registration. They must
+// not be changed.
+func (b *Book) Nodes() []*Node { return b.nodes.inOrder }
+
+// Node returns a node by name, nil if there is none.
+func (b *Book) Node(name messages.Name) *Node {
+	_, n := b.nodes.find(name)
+	return n
+}
+
+// Position is where a node is among [Book.Nodes]; false if there is none of the name.
+func (b *Book) Position(name messages.Name) (uint32, bool) {
+	i, ok := b.nodes.names[name]
+	return i, ok
+}
+
+// Promises are what became of the contracts of all markets that had some.
+func (b *Book) Promises() []Promises { return b.markets.promises }
+
+// MarketsVersion is how many times markets were applied.
+func (b *Book) MarketsVersion() uint64 { return b.markets.version }
+
+// Markets are the markets that were applied; nil: none were.
+func (b *Book) Markets() []messages.Market { return b.markets.applied }
+
+// AppliedBy is the answer to the request with a key, if it was carried out.
+func (b *Book) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done bool, err error) {
+	i := slices.IndexFunc(b.markets.answers, func(a Applied) bool { return a.Key == key })
+	if key == "" || i < 0 {
+		return a, false, nil
+	}
+	if b.markets.answers[i].Content != content {
+		return a, true, messages.Errorf(messages.Conflict, "key: other markets were applied with the key %q; use another", key)
+	}
+	return b.markets.answers[i], true, nil
+}
+
+// Unchanged refuses what was checked against older markets: since is 1 + their version then, or
+// 0 for any.
+func (b *Book) Unchanged(since uint64) error {
+	if since != 0 && since != b.markets.version+1 {
+		return messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
+	}
+	return nil
+}
+
+// Notes are the notes of a market, by ascending job. The caller must not change their
+// numbers.
+func (b *Book) Notes(market messages.Name) []Note {
+	known := b.markets.notes[market]
+	out := make([]Note, 0, len(known))
+	for job, numbers := range known {
+		out = append(out, Note{job, numbers})
+	}
+	slices.SortFunc(out, func(x, y Note) int { return cmp.Compare(x.Job, y.Job) })
+	return out
+}
+
+// QuotesOf counts the quotes of another site's users that hold still.
+func (b *Book) QuotesOf(home messages.Name, now messages.Time) (n int) {
+	for _, q := range b.quotes.quoted {
+		if _, of, visits := strings.Cut(q.Account, "@"); visits && of == home && q.Expires >= now {
+			n++
+		}
+	}
+	return n
+}
+
+// Tokens are the join tokens in the order in which they were made.
+func (b *Book) Tokens() []messages.TokenState { return slices.Clone(b.tokens.issued) }
+
+// Tariffs are the present tariffs of a market. The caller must not change them.
+func (b *Book) Tariffs(market messages.Name) []Tariff { return b.meters.tariffs[market] }
+
+// Used returns what the slots a job has had come to by now, at the tariffs that
+// held, rounded half to even to the microcredit, and their time in all.
+func (b *Book) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
+	return b.meters.used(j, now)
+}
+
+// EachEffect calls yield for each effect that waits, oldest first.
+func (b *Book) EachEffect(yield func(Effect) bool) { b.effects.waiting.all(yield) }
+
+// Names reports whether every job that an effect names is still in the book. If not,
+// the effect has nothing left to do.
+func (b *Book) Names(e *Effect) bool {
+	if e.Kind == Release {
+		return true
+	}
+	for _, l := range e.Legs {
+		if !b.jobs.stands(l.From) || !b.jobs.stands(l.To) {
+			return false
+		}
+	}
+	return b.jobs.get(e.Job) != nil
+}
+
+// LastEffect is the number of the latest effect.
+func (b *Book) LastEffect() uint64 { return b.effects.last }
+
+// EachNotice calls yield for each notice that waits, oldest first. It must not be changed.
+func (b *Book) EachNotice(yield func(*Notice) bool) {
+	for _, block := range b.notices.queue.blocks {
+		for i := range block {
+			if !yield(&block[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Remote returns a job that another site runs, nil if there is none. It must not
+// be changed.
+func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs[id] }
+
+// Departed counts the jobs at a peer that are not over.
+func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer] }
+
+// Unheard are steps that end the jobs of which another site can say nothing any more
+// that would count: what was authorised for them has been freed by now, so that they
+// are over there, and can be charged no more. A site that is gone for good would
+// otherwise keep them for ever. So would one that was lost, because this site parted
+// from it: what was authorised for jobs there is given back.
+func (b *Book) Unheard(now messages.Time, lost map[messages.Name]bool) (out []Step) {
+	for id, r := range b.remote.remoteJobs {
+		parted := lost[r.Peer]
+		if r.Phase < Sending || r.Phase == Over || r.Authorisation == nil || !parted && r.Authorisation.Authorisation.Frees() >= now {
+			continue
+		}
+		if r.Phase == Releasing {
+			out = append(out, Step{Job: id, Released: true})
+			continue
+		}
+		if r.Phase == Sending && !parted {
+			out = append(out, Step{Job: id, Refused: messages.Errorf(messages.Expired, "site %s did not take it before what was authorised for it ended", r.Peer)})
+			continue
+		}
+		last := r.Status
+		last.State, last.Reason = messages.Failed, "SiteGone"
+		if parted {
+			last.Running, last.Ended = 0, now
+			last.Reason, last.Message = "PeerLost", "this site has parted from site "+r.Peer+"; the budget is given back"
+		}
+		if r.Cancelled {
+			last.State, last.Reason = messages.Cancelled, "CancelledBy"+by(r.By, r.Account)
+		}
+		out = append(out, Step{Job: id, Status: &last})
+	}
+	slices.SortFunc(out, func(x, y Step) int { return cmp.Compare(x.Job, y.Job) })
+	return out[:min(len(out), mostUnheard)]
+}
+
+// ByKey returns the job that an account submitted under a key, or nil.
+func (b *Book) ByKey(account messages.Name, key string) *Job {
+	return b.Job(b.index.find(account, key))
+}
+
+// RemoteByKey returns the job that an account submitted under a key for another site
+// to run, or nil.
+func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
+	return b.Remote(b.index.find(account, key))
+}
+
+// Forgotten says whether there were jobs of which the book knows nothing any more.
+func (b *Book) Forgotten() bool { return int(b.index.lastJob) > len(b.index.keys) }
+
+// OldestEnd is when the first of the jobs ended that the book remembers as ended; 0: none has.
+func (b *Book) OldestEnd() (at messages.Time) {
+	b.jobs.byID.all(false, func(j *Job) bool {
+		at = messages.Earlier(at, j.Ended)
+		return true
+	})
+	for p := range b.EachPast {
+		at = messages.Earlier(at, p.Ended)
+	}
+	return at
+}
+
+// Visitor returns the job here of a job of another site, nil if there is none.
+func (b *Book) Visitor(v messages.Visit) *Job { return b.Job(b.visitors.byVisit[v]) }
+
+// VisitingJob returns a job here of another site, nil if the job is none or is gone. It must not
+// be changed.
+func (b *Book) VisitingJob(id messages.JobID) *Job {
+	if b.jobs.visits(id) {
+		return b.Job(id)
+	}
+	return nil
+}
+
+// Quote returns a quote, nil if there is none that holds. It must not be changed.
+func (b *Book) Quote(id uint64) *Quote { return b.quotes.find(id, b.clock.now) }
+
+// Past returns what is known of a job whose record has left the book, nil if there is no
+// such job. It must not be changed.
+func (b *Book) Past(id messages.JobID) *Past {
+	if p := b.jobs.past[id]; p != nil {
+		return p
+	}
+	return b.remote.past[id]
+}
+
+// EachPast calls yield for each job whose record has left the book, in no particular order.
+func (b *Book) EachPast(yield func(*Past) bool) {
+	for _, all := range []map[messages.JobID]*Past{b.jobs.past, b.remote.past} {
+		for _, p := range all {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// Entered is what the book knows of the job that an account submitted under a key,
+// wherever its record is; nil if there is no such job.
+func (b *Book) Entered(account messages.Name, key string) *Past {
+	id := b.index.find(account, key)
+	if j := b.Job(id); j != nil {
+		return j.brief()
+	}
+	if r := b.Remote(id); r != nil {
+		return r.brief()
+	}
+	return b.Past(id)
+}
+
+// Watch starts to collect changes, with everything there is as the first, or
+// stops it. Nobody who does not take them should let them pile up.
+func (b *Book) Watch(on bool) {
+	b.watch = watch{watched: on}
+	if !on {
+		return
+	}
+	for id := range b.Listed("").All() {
+		b.watch.touch(id)
+	}
+	for i := range b.Nodes() {
+		b.watch.touchNode(uint32(i))
+	}
+	b.watch.touchEffects()
+	b.watch.changed.Notices = true
+}
+
+// Archive has f called with each record that leaves the book, in the same order on every
+// replica; after a restart again with those that left since the image. The record must not be changed.
+func (b *Book) Archive(f func(Ended)) { b.archive.take = f }
