@@ -66,5 +66,6 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 			d.lessons.newcomers = true
 		}
 		m.Put(d.now.Wall, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(j))
+		m.Completed(j.ID, func() (messages.Credits, messages.Duration) { return b.Used(j, d.now.Wall) })
 	}
 }

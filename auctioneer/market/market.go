@@ -110,10 +110,19 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 	m.count(e)
 }
 
+// Completed notes what a job has had that is complete for prices and goes on, the first time that it is
+// said.
+func (m *Market) Completed(id messages.JobID, used func() (messages.Credits, messages.Duration)) {
+	if e := m.number.get(id); e != nil && e.job.Complete && e.job.Whole == nil {
+		accrued, received := used()
+		e.job.Whole = &mechanism.Used{Accrued: accrued, Received: received, Lacked: e.job.Lacked}
+	}
+}
+
 // reenter takes a job in anew whose bid has changed, with the shares it has had.
 func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Progress) {
 	m.remove(now, was)
-	m.add(now, mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received, Lacked: was.job.Lacked}, p, m.manner)
+	m.add(now, mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received, Lacked: was.job.Lacked, Whole: was.job.Whole}, p, m.manner)
 	e := m.number.get(bid.Job)
 	for k, a := range was.ledger {
 		a.counted, a.share = e.ledger[k].counted, 0

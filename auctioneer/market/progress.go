@@ -114,7 +114,9 @@ func (e *entry) become(p Progress) {
 		r.Pending, r.Running, r.known = nil, nil, false
 	}
 	e.job.Pending, e.job.Running, e.job.Suspended = p.Pending, p.Running, p.Suspended
-	e.job.Started, e.job.Done, e.job.Complete = p.Started, p.Done, p.Complete
+	if e.job.Started, e.job.Done, e.job.Complete = p.Started, p.Done, p.Complete; !p.Complete {
+		e.job.Whole = nil
+	}
 	e.countStuck()
 	if p.Budget != nil {
 		e.job.Budget = *p.Budget

@@ -79,8 +79,16 @@ type Job struct {
 	// Done is how many tasks are over, for mechanisms that plan with what is left; 0
 	// where the auctioneer does not say.
 	Done int
-	// Complete: for prices every task is complete, and what runs does so once more.
+	// Complete: for prices every task is complete, and what runs does so once more. Whole is what the
+	// job had by then; nil: that is not known, or it is not complete.
 	Complete bool
+	Whole    *Used
+}
+
+// Used are Accrued, Received and Lacked of a job at an instant.
+type Used struct {
+	Accrued          messages.Credits
+	Received, Lacked messages.Duration
 }
 
 // Sum is how many tasks there are in all classes together.

@@ -118,7 +118,9 @@
 // No way out: a, r and c depend on when the job had slots, and who else had tasks
 // then. They do not depend on how the job or a task ended. Let one run of a job print
 // its results and then fail, be cancelled, or be completed at the same moment: it owes
-// the same in each. An attempt that the site broke (a lost node, a drain, an executor
+// the same in each. What runs again when each task of the job has ended once takes nothing off, since it is
+// compared with what the job owed by then: a retry in a quiet hour once halved c. A new leader
+// compares with what it finds. An attempt that the site broke (a lost node, a drain, an executor
 // that failed, a node in doubt) is taken off the slot time. The number of tasks does not
 // count: a job of many tasks that do nothing, and one that works, would pay next to
 // nothing if each task had its part of the budget. So a job that ends early owes as one

@@ -11,12 +11,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Settle charges a job for what it had of its slots, however it ended.
+// Settle charges a job for what it had of its slots, however it ended. What it had once it was complete for
+// prices takes nothing off: else a retry in a quiet hour would make the price of a busy one less.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	if c.contention == nil {
 		return onCompletion(job, end)
 	}
 	had := Had{Time: job.Received, Contended: contended(job.Accrued), Lacked: job.Lacked, Began: end.Began}
+	again := ""
+	if w := job.Whole; w != nil {
+		whole := Had{Time: w.Received, Contended: contended(w.Accrued), Lacked: w.Lacked, Began: end.Began}
+		if whole.Owed(job.Budget) > had.Owed(job.Budget) {
+			had, again = whole, "; what ran after each task had ended once takes nothing off"
+		}
+	}
 	if end.Began == 0 {
 		had = Had{} // a gang that the site broke keeps the time of members that had ended well
 	}
@@ -35,6 +43,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 		if had.Lacked > 0 {
 			p.Reason += fmt.Sprintf("; it had %.0f%% of the slot time of its share, and pays that part", 100*had.got())
 		}
+		p.Reason += again
 	}
 	return []mechanism.Payment{p}
 }

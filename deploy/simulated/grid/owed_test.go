@@ -55,3 +55,29 @@ func TestAJobOwesForNoSlotTimeThatItLacked(t *testing.T) {
 		t.Errorf("the job of short tasks owes %.2f, want %.2f at most", owed, most)
 	}
 }
+
+// TestARetryInAQuietHourTakesNothingOff: a job has its result while another account waits for the slot, and
+// exits with 1, so that it runs again when nobody waits. It once owed half as much then, and a third after two retries.
+func TestARetryInAQuietHourTakesNothingOff(t *testing.T) {
+	owes := func(exits, attempts int) float64 {
+		p := &core.Problem{Market: byDefault(rules.Proportional), Seed: 1, Work: &workload.Workload{Nodes: 1, Users: []int64{1, 2}, Groups: []int64{1}, Jobs: []workload.Job{
+			{Number: 1, Line: 1, Runtime: 100, Width: 1}, {Number: 2, Line: 2, Submit: 1, Runtime: 50, Width: 1, User: 1}}}}
+		for range p.Work.Jobs {
+			p.Bids = append(p.Bids, bids.Bid{Length: 100, Budget: 100, Deadline: math.Inf(1)})
+		}
+		o, _, err := Run(p, Config{Network: network.Config{Delay: ms / 10}, Owners: map[int]*Owner{0: {Exits: exits, Attempts: attempts}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.Jobs[0].Paid.Float()
+	}
+	well := owes(0, 0)
+	if well < 10 {
+		t.Fatalf("the job that ends well owes %v, so that this test has no power", well)
+	}
+	for _, c := range [][2]int{{1, 1}, {1, 3}, {2, 3}, {3, 3}} {
+		if paid := owes(c[0], c[1]); math.Abs(paid-well) > 0.001*well {
+			t.Errorf("exits with 1 in %d of %d attempts: owes %v, and %v if it ends well", c[0], c[1], paid, well)
+		}
+	}
+}
