@@ -171,8 +171,14 @@ if there is neither); --wrap and --parsable work; the job gets the variables of
 your environment, except variables that have the names of secrets; and a job
 without a budget has the budget of CANDOR_BUDGET, or else the default budget of
 its market. Tasks have SLURM_JOB_ID, SLURM_ARRAY_TASK_ID and the other variables
-of Slurm. srun runs a command within a job. scancel cancels a job. With
+of Slurm. scancel cancels a job. With
 --signal, scancel sends a signal; only the signal KILL cancels.
+
+A script with --ntasks, --nodes or --ntasks-per-node runs once, in one task that
+has the processors and the memory of all ranks, on one node. srun starts the
+ranks, and so do mpirun of Open MPI and mpiexec of MPICH. Steps that run at once
+divide what the job has: with --exact a step takes the processors of its ranks,
+with --overlap none, otherwise all; it waits while others have them.
 
 The lines "#SBATCH option..." before the first command of a script are read. No
 option that changes when, whether or where a job runs is ignored. An option that
@@ -182,10 +188,9 @@ are ignored, because the bid decides here which job goes first.
 These options are options of "candor submit":
 
 ` + ours + `
---dependency accepts afterok:NUMBER and afterany:NUMBER. A task is on one node:
-what --gres, --gpus, --gpus-per-node and --gpus-per-task ask for is the GPUs of
-the task, as in gpu:a100:2, and --mem=0 is all memory of a node. --nodelist
-names one node.
+--dependency accepts afterok:NUMBER and afterany:NUMBER. A job is on one node:
+what --gres, --gpus and --gpus-per-node ask for is the GPUs of the job, as in
+gpu:a100:2, and --mem=0 is all memory of a node. --nodelist names one node.
 
 These options are ignored and reported, because nothing is lost:
 

@@ -120,7 +120,8 @@ type Job struct {
 	// Options are those of the directives, not yet applied to Spec.
 	Options *Options
 
-	relative relative
+	relative   relative
+	allocation allocation
 
 	source []byte // the document; nil for a script
 }

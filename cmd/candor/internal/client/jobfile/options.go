@@ -83,6 +83,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("utility", "u", "the worth of a share of each class: `map=3,reduce=2` (default: estimated)", setUtility)
 	o.bidOptions()
 	o.shapeOptions()
+	o.allocationOptions()
 	o.option("input", "", "send a `FILE` with the job into the directory of each task, or as FILE=NAME; may be repeated", setInput)
 	o.option("output", "", "keep the files that match a `pattern` when a task has ended well, for candor fetch; may be repeated", setOutput)
 	o.option("stdout", "", "write the standard output of the tasks to a `file`, not to the log;\n%j is the job, %a the index, %x the name, %u the user, %N the node",

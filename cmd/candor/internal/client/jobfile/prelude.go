@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -14,7 +15,8 @@ import (
 // output to files, where the job asks for either. user submits the job, and partition is
 // the market that the user named.
 func (j *Job) AddPrelude(user string) error {
-	if !j.Slurm && j.Stdout == "" && j.Stderr == "" {
+	slurm := j.Slurm || j.Ranks() > 1 // whose ranks srun and mpirun start
+	if !slurm && j.Stdout == "" && j.Stderr == "" {
 		return nil
 	}
 	stage := &j.Spec.Stages[0]
@@ -32,7 +34,7 @@ func (j *Job) AddPrelude(user string) error {
 		stage.Script, stage.Command = "#!/bin/sh\nexec "+strings.Join(words, " ")+"\n", nil
 	}
 	var lines []string
-	if j.Slurm {
+	if slurm {
 		lines = append(lines, j.slurmVariables(user))
 	}
 	if redirect, err := j.redirection(user); err != nil {
@@ -52,10 +54,9 @@ func (j *Job) slurmVariables(user string) string {
 		{"SLURM_JOB_ID", `"$CANDOR_JOB"`}, {"SLURM_JOBID", `"$CANDOR_JOB"`}, {"SLURM_JOB_NAME", `"$CANDOR_JOB_NAME"`},
 		{"SLURM_SUBMIT_DIR", quote(j.Spec.Dir)}, {"SLURM_JOB_USER", quote(user)}, {"SLURM_CLUSTER_NAME", `"$CANDOR_SITE"`},
 		{"SLURM_JOB_NODELIST", `"$CANDOR_NODE"`}, {"SLURM_NODELIST", `"$CANDOR_NODE"`}, {"SLURMD_NODENAME", `"$CANDOR_NODE"`},
-		{"SLURM_JOB_NUM_NODES", "1"}, {"SLURM_NNODES", "1"}, {"SLURM_NTASKS", "1"}, {"SLURM_NPROCS", "1"}, {"SLURM_CPUS_ON_NODE", `"${CANDOR_CPUS:-1}"`},
-		{"SLURM_JOB_CPUS_PER_NODE", `"${CANDOR_CPUS:-1}"`}, {"SLURM_TASKS_PER_NODE", "1"},
-		{"SLURM_NODEID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_RESTART_COUNT", "$((CANDOR_ATTEMPT - 1))"},
+		{"SLURM_RESTART_COUNT", "$((CANDOR_ATTEMPT - 1))"},
 	}
+	values = append(values, j.allocationVariables()...)
 	if j.Spec.Market != "" {
 		values = append(values, [2]string{"SLURM_JOB_PARTITION", quote(j.Spec.Market)})
 	}
@@ -90,7 +91,7 @@ func (j *Job) shapeVariables() (values [][2]string) {
 		}
 	}
 	mebibytes := func(bytes int64) string { return strconv.FormatInt((bytes+1<<20-1)>>20, 10) }
-	given("cpus-per-task", "SLURM_CPUS_PER_TASK", strconv.Itoa(stage.CPUs))
+	given("cpus-per-task", "SLURM_CPUS_PER_TASK", strconv.Itoa(cmp.Or(j.allocation.cpusPerRank, stage.CPUs)))
 	given("mem-per-cpu", "SLURM_MEM_PER_CPU", mebibytes(j.relative.perCPU))
 	given("mem-per-gpu", "SLURM_MEM_PER_GPU", mebibytes(j.relative.perGPU))
 	if stage.Memory == messages.AllMemory {

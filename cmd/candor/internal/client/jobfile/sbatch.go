@@ -143,6 +143,9 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 		o.mailUser = opt.value
 		return nil
 	}
+	if rankFlags[opt.name] != "" {
+		return o.Flags.Set(rankFlags[opt.name], opt.value)
+	}
 	if flag, is := shapeFlags[opt.name]; is {
 		return o.sayShape(flag, opt)
 	}

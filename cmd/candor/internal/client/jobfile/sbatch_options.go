@@ -31,8 +31,7 @@ type sbatchRule struct {
 
 // Reasons that several options have.
 const (
-	oneNode   = "a task is on one node: use --gang and --tasks for tasks that start together"
-	oneRank   = "a script runs in one task, and srun or mpirun cannot start more there: use --array for tasks that do not talk to one another"
+	oneNode   = "where tasks run within a node is not chosen here: use --ntasks or --ntasks-per-node"
 	slotsAre  = "a task asks for processors, memory and GPUs: use --cpus-per-task, --mem and --gres=gpu"
 	nodesAre  = "nodes are chosen by their labels and names: use --constraint, --nodelist and --exclude"
 	bidsOrder = "the bid of a job decides when the job runs: use --budget, --rate or --value"
@@ -82,10 +81,10 @@ var sbatchOptions = map[string]sbatchRule{
 	"wckey":               {manner: harmless, text: "a remark"},
 	"kill-on-invalid-dep": {text: "a job whose --after-ok cannot be met always ends", but: []string{"yes"}},
 
-	"nodes":              {short: 'N', text: oneNode, but: []string{"1", "1-1"}},
-	"ntasks":             {short: 'n', text: oneRank, but: []string{"1"}},
-	"ntasks-per-node":    {text: oneNode, but: []string{"1"}},
-	"tasks-per-node":     {text: oneNode, but: []string{"1"}},
+	"nodes":              {short: 'N', manner: mapped, text: "nodes"},
+	"ntasks":             {short: 'n', manner: mapped, text: "ntasks"},
+	"ntasks-per-node":    {manner: mapped, text: "ntasks-per-node"},
+	"tasks-per-node":     {manner: mapped, text: "ntasks-per-node"},
 	"ntasks-per-socket":  {text: oneNode, but: []string{"1"}},
 	"ntasks-per-core":    {text: oneNode, but: []string{"1"}},
 	"ntasks-per-gpu":     {text: slotsAre},
@@ -141,7 +140,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"gpus":             {short: 'G', manner: mapped, text: "gpus"},
 	"gpus-per-node":    {manner: mapped, text: "gpus"},
 	"gpus-per-socket":  {text: slotsAre},
-	"gpus-per-task":    {manner: mapped, text: "gpus"},
+	"gpus-per-task":    {manner: mapped, text: "gpus, times --ntasks"},
 	"gpu-bind":         {manner: harmless, text: "a task sees its own GPUs alone"},
 	"gpu-freq":         {text: slotsAre},
 	"cpus-per-gpu":     {manner: mapped, text: "cpus, times --gpus"},

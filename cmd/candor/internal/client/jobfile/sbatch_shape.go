@@ -12,7 +12,7 @@ import (
 // shapeFlags are our flags for the options of sbatch that say what a task asks for.
 var shapeFlags = map[string]string{
 	"cpus-per-task": "cpus", "mincpus": "mincpus", "mem": "memory", "mem-per-cpu": "mem-per-cpu", "mem-per-gpu": "mem-per-gpu", "tmp": "disk",
-	"gres": "gpus", "gpus": "gpus", "gpus-per-node": "gpus", "gpus-per-task": "gpus", "cpus-per-gpu": "cpus-per-gpu",
+	"gres": "gpus", "gpus": "gpus", "gpus-per-node": "gpus", "gpus-per-task": "gpus-per-task", "cpus-per-gpu": "cpus-per-gpu",
 	"exclusive": "exclusive", "constraint": "constraint", "nodelist": "nodelist", "exclude": "exclude",
 }
 

@@ -26,7 +26,8 @@ func TestNoOptionOfSbatchIsDropped(t *testing.T) {
 	ignored := strings.Fields(`acctg-freq delay-boot distribution error extra get-user-env gpu-bind ignore-pbs mail-type mail-user nice no-kill open-mode output oversubscribe
 parsable profile qos quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)
 	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "time": "5", "signal": "B:USR2@30", "begin": "now+1hour", "mail-type": "END",
-		"constraint": "a100", "nodelist": "node1", "exclude": "node1", "gres": "gpu", "cpus-per-gpu": "2", "cpus-per-task": "2", "mincpus": "2", "mem-per-gpu": "1G", "tmp": "1G"}
+		"constraint": "a100", "nodelist": "node1", "exclude": "node1", "gres": "gpu", "cpus-per-gpu": "2", "cpus-per-task": "2", "mincpus": "2", "mem-per-gpu": "1G", "tmp": "1G",
+		"ntasks": "2", "ntasks-per-node": "2", "tasks-per-node": "2", "nodes": "1-2", "gpus-per-task": "1"}
 	needs := map[string]string{"cpus-per-gpu": " --gpus=1", "mem-per-gpu": " --gpus=1"}
 	shorts := map[byte]string{}
 	for _, name := range strings.Fields(optionsOfSbatch) {
@@ -80,10 +81,8 @@ func TestSbatchDependencies(t *testing.T) {
 		"--dependency=afterok":             `"" is not the number of a job`,
 		"--depend=afterok:x":               `"x" is not the number of a job`,
 		"--dependency":                     "--dependency needs a value",
-		"-n 4":                             "-n is not possible here: a script runs in one task",
-		"-a 0-1 --ntasks=4":                "use --array for tasks that do not talk to one another",
-		"--ntasks":                         "--ntasks is not possible here",
-		"--nodes=2 -n 4":                   "--nodes is not possible here: a task is on one node",
+		"-n x":                             "must be a whole number from 1",
+		"--ntasks":                         "--ntasks needs a value",
 		"--nonsense":                       "--nonsense is no option of sbatch that candor knows",
 		"stray":                            "stray is no option of sbatch",
 		"--exclusive=user -b now+1hour":    "--exclusive=user is not possible here",

@@ -83,8 +83,11 @@ func perEach(field func(*relative) *int64) rule {
 // finishShape works out what was said by each processor or GPU.
 func (job *Job) finishShape() error {
 	r := job.relative
-	if r == (relative{}) || len(job.Spec.Stages) != 1 {
+	if r == (relative{}) && job.allocation == (allocation{}) || len(job.Spec.Stages) != 1 {
 		return nil
+	}
+	if err := job.finishAllocation(); err != nil {
+		return err
 	}
 	s := &job.Spec.Stages[0]
 	if (r.cpusPerGPU > 0 || r.perGPU > 0) && s.GPUs == 0 {

@@ -6,21 +6,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"strconv"
-	"strings"
-	"syscall"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 )
 
-// srunValues are options of srun with a value that is not used within a job, where the
-// command has the slot of the task.
-var srunValues = []string{"cpu-bind", "mpi", "mem", "mem-per-cpu", "cpus-per-task/c", "job-name/J", "time/t", "partition/p", "account/A",
-	"jobid", "kill-on-bad-exit/K", "export", "distribution/m", "mem-bind", "hint", "open-mode", "cpus-per-gpu", "gres", "gpus/G", "gpus-per-node", "gpus-per-task", "mem-per-gpu",
-	"gpu-bind", "constraint/C", "exclude/x", "nodelist/w", "input/i", "wait/W", "chdir/D"}
+// srunNoted are options of srun that change nothing about ranks within a job: they have what the job has.
+var srunNoted = []string{"cpu-bind", "mem", "mem-per-cpu", "mem-per-gpu", "job-name/J", "distribution/m", "mem-bind", "hint", "cpus-per-gpu",
+	"gpu-bind", "constraint/C", "comment", "accel-bind", "threads-per-core", "slurmd-debug", "acctg-freq", "propagate", "network"}
+
+// srunAlone are such options without a value.
+var srunAlone = []string{"unbuffered/u", "verbose/v", "quiet/Q", "no-kill/k", "disable-status/X"}
+
+// srunOutside are options with a value that are for a job of its own.
+var srunOutside = []string{"partition/p", "account/A"}
 
 // srunSays are options of srun that say something about a job of its own.
 var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "gpus", "gpus-per-node", "gpus-per-task",
@@ -31,29 +30,22 @@ var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time
 func srun(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	f.SetInterspersed(false)
-	ntasks := f.StringP("ntasks", "n", "1", "")
-	nodes := f.StringP("nodes", "N", "1", "")
-	out := f.StringP("output", "o", "", "")
-	errs := f.StringP("error", "e", "", "")
-	perNode := f.String("ntasks-per-node", "1", "")
-	f.StringVar(perNode, "tasks-per-node", "1", "")
-	label := f.BoolP("label", "l", false, "")
-	c.ignore(srunValues, []string{"unbuffered/u", "exclusive", "exact", "overlap", "verbose/v", "quiet/Q", "no-kill/k", "pty", "disable-status/X"})
-	f.Lookup("kill-on-bad-exit").NoOptDefVal = "1"
+	w := stepFlags(f)
+	c.ignore(append(srunOutside, srunNoted...), append([]string{"pty"}, srunAlone...))
 	words, done, err := c.parse(args)
 	if done || err != nil {
 		return err
 	}
-	switch {
-	case len(words) == 0:
+	if len(words) == 0 {
 		return errors.New("No command given to execute.")
-	case *ntasks != "1" || *perNode != "1" || *nodes != "1" && *nodes != "1-1":
-		return fmt.Errorf("More processors requested than permitted: a task is on one node; use an array, or candor submit --gang --tasks %s", *ntasks)
 	}
 	if c.Getenv("CANDOR_JOB") != "" {
-		return c.step(ctx, words, *out, *errs, *label)
+		return c.step(ctx, w, words)
 	}
-	if *out != "" || *errs != "" || *label {
+	switch {
+	case w.ranks > 1 || w.perNode > 1 || w.nodes != "" && w.nodes != "1" && w.nodes != "1-1":
+		return fmt.Errorf("More processors requested than permitted: srun outside of a job runs one task; use sbatch --ntasks=%d, and srun in its script", max(w.ranks, w.perNode, 2))
+	case w.out != "" || w.errs != "" || w.label:
 		return errors.New("--output, --error and --label are for srun within a job: redirect the output of this command")
 	}
 	return c.alone(ctx, words)
@@ -84,88 +76,4 @@ func (c *call) alone(ctx context.Context, words []string) error {
 		job.Warnings = append(job.Warnings, job.AddSafeEnvironment(c.Environ())...)
 	}
 	return submit.Interact(ctx, c.App, job, given("pty"), given("quiet"))
-}
-
-// step runs a command in the place of this process, unless its output is to be labelled.
-func (c *call) step(ctx context.Context, words []string, out, errs string, label bool) error {
-	path, err := exec.LookPath(words[0])
-	if err != nil {
-		fmt.Fprintf(c.Err, "slurmstepd: error: execve(): %s: No such file or directory\n", words[0])
-		return status(2)
-	}
-	if label {
-		return c.labelled(ctx, path, words)
-	}
-	for number, pattern := range []string{out, errs} {
-		if pattern == "" {
-			continue
-		}
-		file, err := os.Create(c.fill(pattern))
-		if err != nil {
-			return err
-		}
-		if err := syscall.Dup3(int(file.Fd()), number+1, 0); err != nil {
-			return err
-		}
-		if number == 0 && errs == "" {
-			if err := syscall.Dup3(int(file.Fd()), 2, 0); err != nil {
-				return err
-			}
-		}
-	}
-	return syscall.Exec(path, words, append(c.Environ(), "SLURM_PROCID=0", "SLURM_LOCALID=0", "SLURM_STEP_ID=0", "SLURM_STEPID=0"))
-}
-
-// fill writes a pattern of a file with what is known in a task.
-func (c *call) fill(pattern string) string {
-	index := c.Getenv("CANDOR_ARRAY_INDEX")
-	r := strings.NewReplacer("%%", "%", "%j", c.Getenv("CANDOR_JOB"), "%J", c.Getenv("CANDOR_JOB")+".0", "%A", c.Getenv("CANDOR_JOB"), "%a", index,
-		"%t", "0", "%n", "0", "%s", "0", "%N", c.Getenv("CANDOR_NODE"), "%x", c.Getenv("CANDOR_JOB_NAME"), "%u", localUser())
-	return r.Replace(pattern)
-}
-
-// labelled runs a command and writes the number of its task before each line.
-func (c *call) labelled(ctx context.Context, path string, words []string) error {
-	cmd := exec.CommandContext(ctx, path, words[1:]...)
-	cmd.Stdin, cmd.Env = c.In, c.Environ()
-	out, errs := &labels{to: c.Out}, &labels{to: c.Err}
-	cmd.Stdout, cmd.Stderr = out, errs
-	err := cmd.Run()
-	out.end()
-	errs.end()
-	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
-		code := ended.ExitCode()
-		if ws, ok := ended.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-			code = 128 + int(ws.Signal())
-		}
-		return status(code)
-	}
-	return err
-}
-
-// labels writes "0: " before each line.
-type labels struct {
-	to   interface{ Write([]byte) (int, error) }
-	rest []byte
-}
-
-func (l *labels) Write(b []byte) (int, error) {
-	l.rest = append(l.rest, b...)
-	for {
-		i := strings.IndexByte(string(l.rest), '\n')
-		if i < 0 {
-			return len(b), nil
-		}
-		if _, err := l.to.Write(append([]byte(strconv.Itoa(0)+": "), l.rest[:i+1]...)); err != nil {
-			return 0, err
-		}
-		l.rest = l.rest[i+1:]
-	}
-}
-
-// end writes what is left without an end of line.
-func (l *labels) end() {
-	if len(l.rest) > 0 {
-		_, _ = l.Write([]byte("\n"))
-	}
 }

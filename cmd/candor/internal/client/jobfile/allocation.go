@@ -1,0 +1,103 @@
+package jobfile
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// allocation is what a script asks for that starts several ranks by srun or mpirun. The script runs once, in one
+// task, which has what all ranks ask for.
+type allocation struct {
+	nodes, ranks, perNode int // 0: not said
+	gpusPerRank           int
+	cpusPerRank           int // known when all options are said; 0: not said
+}
+
+// allocationOptions declares the options of sbatch about ranks.
+func (o *Options) allocationOptions() {
+	o.hidden("ntasks", func(job *Job, text string) (err error) {
+		job.allocation.ranks, err = count1(text)
+		return err
+	})
+	o.hidden("ntasks-per-node", func(job *Job, text string) (err error) {
+		job.allocation.perNode, err = count1(text)
+		return err
+	})
+	o.hidden("nodes", func(job *Job, text string) (err error) {
+		least, _, _ := strings.Cut(text, "-") // of a range the least number is enough
+		job.allocation.nodes, err = count1(least)
+		return err
+	})
+	o.hidden("gpus-per-task", func(job *Job, text string) error {
+		n, kind, err := parseGPUs(text)
+		job.allocation.gpusPerRank, job.Spec.Stages[0].GPUType = n, cmp.Or(kind, job.Spec.Stages[0].GPUType)
+		return err
+	})
+}
+
+// count is how many ranks a step has unless it says, and on how many nodes.
+func (a *allocation) count() (ranks, nodes int) {
+	ranks, nodes = a.ranks, max(a.nodes, 1)
+	switch {
+	case ranks == 0:
+		ranks = nodes * max(a.perNode, 1)
+	case a.perNode > 0:
+		nodes = max(nodes, (ranks-1)/a.perNode+1)
+	}
+	return ranks, nodes
+}
+
+// Ranks is how many ranks a step of the job's script has unless it says.
+func (job *Job) Ranks() int {
+	ranks, _ := job.allocation.count()
+	return ranks
+}
+
+// finishAllocation gives the one task what all ranks ask for.
+func (job *Job) finishAllocation() error {
+	s, a := &job.Spec.Stages[0], &job.allocation
+	ranks, nodes := a.count()
+	a.cpusPerRank = s.CPUs
+	switch {
+	case nodes > 1:
+		return messages.Errorf(messages.Invalid, "--nodes=%d: a job is on one node here; ask for at most as many tasks as a node has room for", nodes)
+	case ranks > messages.MaxCPUs/max(s.CPUs, 1):
+		return messages.Errorf(messages.TooLarge, "--ntasks: %d tasks of %d processors are more than any node has", ranks, max(s.CPUs, 1))
+	case a.gpusPerRank > 0 && s.GPUs > 0 && s.GPUs != a.gpusPerRank*ranks:
+		return messages.Errorf(messages.Invalid, "--gpus-per-task: %d tasks of %d GPUs are not the %d that another option asks for", ranks, a.gpusPerRank, s.GPUs)
+	case a.gpusPerRank > 0:
+		s.GPUs = a.gpusPerRank * ranks
+	}
+	if ranks > 1 && job.relative.cpusPerGPU == 0 {
+		s.CPUs = max(s.CPUs, 1) * ranks
+	}
+	return nil
+}
+
+// allocationVariables tell a script, and the programs that start ranks, what it has.
+func (job *Job) allocationVariables() [][2]string {
+	ranks := strconv.Itoa(job.Ranks())
+	values := [][2]string{
+		{"SLURM_JOB_NUM_NODES", "1"}, {"SLURM_NNODES", "1"}, {"SLURM_NTASKS", ranks}, {"SLURM_NPROCS", ranks}, {"SLURM_TASKS_PER_NODE", ranks},
+		{"SLURM_CPUS_ON_NODE", `"${CANDOR_CPUS:-1}"`}, {"SLURM_JOB_CPUS_PER_NODE", `"${CANDOR_CPUS:-1}"`},
+		{"SLURM_NODEID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_GTIDS", "0"},
+	}
+	if job.Ranks() > 1 { // the site would set them to the processors of all ranks
+		for _, name := range []string{"OMP_NUM_THREADS", "GOMAXPROCS"} {
+			if !slices.ContainsFunc(job.Spec.Env, func(v messages.Variable) bool { return v.Name == name }) {
+				values = append(values, [2]string{name, strconv.Itoa(max(job.allocation.cpusPerRank, 1))})
+			}
+		}
+	}
+	if n := job.allocation.perNode; n > 0 {
+		values = append(values, [2]string{"SLURM_NTASKS_PER_NODE", strconv.Itoa(n)})
+	}
+	return values
+}
+
+// rankFlags are our flags for the options of sbatch about ranks.
+var rankFlags = map[string]string{"ntasks": "ntasks", "ntasks-per-node": "ntasks-per-node", "tasks-per-node": "ntasks-per-node", "nodes": "nodes"}

@@ -1,0 +1,313 @@
+package slurm
+
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+)
+
+// step is what srun is asked for within a job: ranks of one command, on what the job has.
+type step struct {
+	ranks, perNode, cpus int // 0: not said
+	nodes                string
+	exact, overlap       bool // takes as many processors as its ranks have, or none; else all that the job has
+	over                 bool // has more ranks than processors
+	label, kill          bool
+	out, errs, in, mode  string
+	export, chdir, mpi   string
+	on, off, job         string // nodes that it must have or must not have, and the job that it is of
+	limit, wait          string
+	gpus, gpusPerRank    string
+
+	number int // of the step in its job
+	gpuIDs []string
+}
+
+// stepFlags declares the options of srun that say something about a step.
+func stepFlags(f *pflag.FlagSet) *step {
+	w := &step{}
+	f.IntVarP(&w.ranks, "ntasks", "n", 0, "")
+	f.IntVar(&w.perNode, "ntasks-per-node", 0, "")
+	f.IntVar(&w.perNode, "tasks-per-node", 0, "")
+	f.IntVarP(&w.cpus, "cpus-per-task", "c", 0, "")
+	f.StringVarP(&w.nodes, "nodes", "N", "", "")
+	f.BoolVar(&w.exact, "exact", false, "")
+	f.BoolVar(&w.exact, "exclusive", false, "")
+	f.Lookup("exclusive").NoOptDefVal = "true"
+	f.BoolVar(&w.overlap, "overlap", false, "")
+	f.BoolVar(&w.overlap, "external-launcher", false, "")
+	f.BoolVarP(&w.over, "overcommit", "O", false, "")
+	f.BoolVarP(&w.label, "label", "l", false, "")
+	f.BoolVarP(&w.kill, "kill-on-bad-exit", "K", false, "")
+	f.StringVarP(&w.out, "output", "o", "", "")
+	f.StringVarP(&w.errs, "error", "e", "", "")
+	f.StringVarP(&w.in, "input", "i", "", "")
+	f.StringVar(&w.mode, "open-mode", "", "")
+	f.StringVar(&w.export, "export", "", "")
+	f.StringVarP(&w.chdir, "chdir", "D", "", "")
+	f.StringVar(&w.mpi, "mpi", "", "")
+	f.StringVarP(&w.on, "nodelist", "w", "", "")
+	f.StringVarP(&w.off, "exclude", "x", "", "")
+	f.StringVar(&w.job, "jobid", "", "")
+	f.StringVarP(&w.limit, "time", "t", "", "")
+	f.StringVarP(&w.wait, "wait", "W", "", "")
+	f.StringVarP(&w.gpus, "gpus", "G", "", "")
+	f.StringVar(&w.gpus, "gres", "", "")
+	f.StringVar(&w.gpus, "gpus-per-node", "", "")
+	f.StringVar(&w.gpusPerRank, "gpus-per-task", "", "")
+	return w
+}
+
+// tooMany is what Slurm says where a job has less than a step asks for.
+func (c *call) tooMany() error {
+	return fmt.Errorf("Unable to create step for job %s: More processors requested than permitted", c.Getenv("CANDOR_JOB"))
+}
+
+// number of a variable, 0 if it is not set or none.
+func (c *call) number(name string) int {
+	n, err := strconv.Atoi(c.Getenv(name))
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
+
+// plan completes what a step asks for by what the job has, and refuses what that has not.
+func (c *call) plan(w *step) (processors int, err error) {
+	here := c.Getenv("CANDOR_NODE")
+	least, _, _ := strings.Cut(w.nodes, "-")
+	nodes, err := strconv.Atoi(cmp.Or(least, "1"))
+	switch {
+	case err != nil || nodes < 1 || w.ranks < 0 || w.cpus < 0 || w.perNode < 0:
+		return 0, errors.New("invalid number of nodes, tasks or processors")
+	case nodes > 1:
+		return 0, fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available", c.Getenv("CANDOR_JOB"))
+	case w.job != "" && w.job != c.Getenv("SLURM_JOB_ID") && w.job != c.Getenv("CANDOR_JOB"):
+		return 0, fmt.Errorf("--jobid: use candor exec %s -- COMMAND outside of a job", w.job)
+	case w.on != "" && w.on != here:
+		return 0, fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available: the job has %s", c.Getenv("CANDOR_JOB"), here)
+	case slices.Contains(strings.Split(w.off, ","), here):
+		return 0, fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available: the job has %s alone", c.Getenv("CANDOR_JOB"), here)
+	case w.mpi != "" && !slices.Contains(stepMPI, w.mpi):
+		return 0, fmt.Errorf("--mpi=%s is not possible here: use %s, or mpirun without srun", w.mpi, strings.Join(stepMPI, " or "))
+	}
+	job := max(c.number("SLURM_NTASKS"), 1)
+	processors = c.number("CANDOR_CPUS") // 0: slots have no shape
+	if w.ranks == 0 {
+		w.ranks = job
+		if w.perNode > 0 {
+			w.ranks = nodes * w.perNode
+		}
+	}
+	w.cpus = cmp.Or(w.cpus, c.number("SRUN_CPUS_PER_TASK"))
+	switch each := max(w.cpus, 1); {
+	case w.over:
+	case processors > 0 && (w.ranks > processors || each > processors/w.ranks), processors == 0 && w.ranks > job:
+		return 0, c.tooMany()
+	}
+	return processors, nil
+}
+
+// stepMPI are the ways in which ranks learn of one another; the first is the default.
+var stepMPI = []string{"pmi1", "none"}
+
+// step runs the ranks of a command, and ends as the one with the highest exit code.
+func (c *call) step(ctx context.Context, w *step, words []string) error {
+	if slices.Contains([]string{"list", "help"}, w.mpi) {
+		fmt.Fprintf(c.Out, "MPI plugin types are...\n\t%s\n", strings.Join(stepMPI, "\n\t"))
+		return nil
+	}
+	processors, err := c.plan(w)
+	if err != nil {
+		return err
+	}
+	limit, err := stepLimit(w.limit)
+	if err != nil {
+		return err
+	}
+	path, err := lookPath(words[0], w.chdir)
+	if err != nil {
+		fmt.Fprintf(c.Err, "slurmstepd: error: execve(): %s: No such file or directory\n", words[0])
+		return status(2)
+	}
+	devices := deviceList(c.Getenv("CUDA_VISIBLE_DEVICES"), c.Getenv("ROCR_VISIBLE_DEVICES"))
+	gpus, err := w.devices(len(devices))
+	if err != nil {
+		return err
+	}
+	room, err := c.take(ctx, w, processors, gpus)
+	if err != nil {
+		return err
+	}
+	defer room.Close()
+	for _, i := range room.gpus {
+		w.gpuIDs = append(w.gpuIDs, devices[i])
+	}
+	w.number = room.number
+	return c.launch(ctx, w, room, path, words, limit)
+}
+
+// lookPath finds a program as the shell does, from the directory in which it is to run.
+func lookPath(word, dir string) (string, error) {
+	if dir != "" && strings.Contains(word, "/") && !strings.HasPrefix(word, "/") {
+		word = dir + "/" + word
+	}
+	path, err := exec.LookPath(word)
+	if errors.Is(err, exec.ErrDot) {
+		err = nil
+	}
+	return path, err
+}
+
+// stepLimit reads how long a step may take; 0: as long as the job.
+func stepLimit(text string) (time.Duration, error) {
+	if text == "" || text == "0" {
+		return 0, nil
+	}
+	limit, err := jobfile.ParseTime(text)
+	return limit.Std(), err
+}
+
+// deviceList are the GPUs that the job has.
+func deviceList(lists ...string) []string {
+	for _, list := range lists {
+		if list != "" {
+			return strings.Split(list, ",")
+		}
+	}
+	return nil
+}
+
+// devices is how many GPUs a step takes of those that its job has; −1: it sees all, and takes none.
+func (w *step) devices(has int) (int, error) {
+	text := w.gpus
+	if rest, is := strings.CutPrefix(text, "gpu"); is {
+		text = cmp.Or(strings.TrimPrefix(rest, ":"), "1")
+	}
+	if w.gpusPerRank != "" {
+		text = w.gpusPerRank
+	}
+	if text == "" || text == "none" {
+		return -1, nil
+	}
+	text = text[strings.LastIndexByte(text, ':')+1:]
+	n, err := strconv.Atoi(text)
+	if err != nil { // a type alone
+		n, err = 1, nil
+	}
+	if w.gpusPerRank != "" {
+		n *= w.ranks
+	}
+	if n < 0 || n > has {
+		return 0, fmt.Errorf("Invalid generic resource (gres) specification: the job has %d GPUs, and the step asks for %d", has, n)
+	}
+	return n, err
+}
+
+// stepEnvironment is the environment of a step, without what is each rank's own.
+func (c *call) stepEnvironment(w *step) []string {
+	env := exported(c.Environ(), w.export)
+	ranks, node, number := strconv.Itoa(w.ranks), c.Getenv("CANDOR_NODE"), strconv.Itoa(w.number)
+	env = append(env, "SLURM_STEP_ID="+number, "SLURM_STEPID="+number, "SLURM_STEP_NODELIST="+node, "SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS="+ranks,
+		"SLURM_STEP_TASKS_PER_NODE="+ranks, "SLURM_NTASKS="+ranks, "SLURM_NPROCS="+ranks, "SLURM_TASKS_PER_NODE="+ranks, "SLURM_NNODES=1",
+		"SLURM_NODEID=0", "SLURM_DISTRIBUTION=block", "SLURM_LAUNCH_NODE_IPADDR=127.0.0.1")
+	if w.cpus > 0 {
+		env = append(env, "SLURM_CPUS_PER_TASK="+strconv.Itoa(w.cpus))
+	}
+	return env
+}
+
+// exported is what --export passes on of an environment.
+func exported(env []string, list string) (out []string) {
+	if list == "" || list == "ALL" {
+		return slices.Clone(env)
+	}
+	words := strings.Split(list, ",")
+	all := slices.Contains(words, "ALL")
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		if all || slices.Contains(words, name) || strings.HasPrefix(name, "SLURM_") || strings.HasPrefix(name, "CANDOR_") {
+			out = append(out, v)
+		}
+	}
+	for _, word := range words {
+		if strings.Contains(word, "=") {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// fill writes a pattern of a file with what is known of a rank.
+func (c *call) fill(pattern string, w *step, rank int) string {
+	job := cmp.Or(c.Getenv("SLURM_JOB_ID"), c.Getenv("CANDOR_JOB"))
+	r := strings.NewReplacer("%%", "%", "%j", job, "%J", job+"."+strconv.Itoa(w.number), "%A", c.Getenv("CANDOR_JOB"), "%a", c.Getenv("CANDOR_ARRAY_INDEX"),
+		"%t", strconv.Itoa(rank), "%n", "0", "%s", strconv.Itoa(w.number), "%N", c.Getenv("CANDOR_NODE"), "%x", c.Getenv("CANDOR_JOB_NAME"), "%u", localUser())
+	return r.Replace(pattern)
+}
+
+// open opens the file of a rank's output; nil: it goes where srun's does.
+func (c *call) open(pattern string, w *step, rank int) (*os.File, error) {
+	switch only, err := strconv.Atoi(pattern); {
+	case pattern == "" || pattern == "all" || err == nil && only == rank:
+		return nil, nil
+	case pattern == "none" || err == nil:
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND // ranks may share the file
+	name := c.fill(pattern, w, rank)
+	if !strings.HasPrefix(w.mode, "a") && (rank == 0 || name != c.fill(pattern, w, 0)) {
+		flags |= os.O_TRUNC
+	}
+	if dir := w.chdir; dir != "" && !strings.HasPrefix(name, "/") {
+		name = dir + "/" + name
+	}
+	return os.OpenFile(name, flags, 0o666)
+}
+
+// alone reports whether a step is one process that can take the place of srun.
+func (w *step) alone() bool {
+	return w.ranks == 1 && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
+}
+
+// become has a rank that is alone take the place of srun: whoever signals one signals the other.
+func (c *call) become(w *step, path string, words, env []string) error {
+	if w.chdir != "" {
+		if err := os.Chdir(w.chdir); err != nil {
+			return err
+		}
+	}
+	out, err := c.open(w.out, w, 0)
+	if err != nil {
+		return err
+	}
+	errs, err := c.open(w.errs, w, 0)
+	if err != nil {
+		return err
+	}
+	if errs == nil && w.errs == "" {
+		errs = out
+	}
+	for number, file := range []*os.File{1: out, 2: errs} {
+		if file != nil {
+			if err := syscall.Dup3(int(file.Fd()), number, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return syscall.Exec(path, words, env)
+}

@@ -1,0 +1,335 @@
+package slurm
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// asSrun makes this test binary srun, which tests run as a process of its own: what a step has of its job is its process's.
+const asSrun = "CANDOR_TEST_AS_SRUN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asSrun) != "" {
+		code, _ := Main(append([]string{"srun"}, os.Args[1:]...))
+		os.Exit(code)
+	}
+	if os.Getenv("CANDOR_TEST_RING") != "" {
+		os.Exit(ring())
+	}
+	os.Exit(m.Run())
+}
+
+// srunIn is srun with some words in a job of so many ranks, each with a processor.
+func srunIn(t *testing.T, dir string, ranks int, words ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], words...)
+	n := strconv.Itoa(ranks)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), asSrun+"=yes", "CANDOR_JOB=7", "CANDOR_JOB_NAME=name", "CANDOR_NODE=node1", "CANDOR_STAGE=main", "CANDOR_TASK=0", "CANDOR_ATTEMPT=1", "CANDOR_CPUS="+n,
+		"SLURM_NTASKS="+n, "SLURM_JOB_ID=7", "TMPDIR="+dir, "CUDA_VISIBLE_DEVICES=0,1,2,3", "MINE=1")
+	return cmd
+}
+
+func linesOf(text string) []string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	slices.Sort(lines)
+	return lines
+}
+
+// TestStep: a step has the ranks that its job has, or that it asks for, and each learns which it is. The lines of all are whole.
+func TestStep(t *testing.T) {
+	for _, one := range []struct {
+		words []string
+		in    string
+		want  []string
+	}{
+		{[]string{"sh", "-c", "echo $SLURM_PROCID $SLURM_LOCALID $SLURM_NTASKS $SLURM_NPROCS $SLURM_STEP_ID $SLURM_NODEID $SLURM_STEP_NUM_TASKS"}, "",
+			[]string{"0 0 3 3 0 0 3", "1 1 3 3 0 0 3", "2 2 3 3 0 0 3"}},
+		{[]string{"-n2", "-l", "sh", "-c", "echo $MINE; echo $SLURM_TASKS_PER_NODE >&2"}, "", []string{"0: 1", "0: 2", "1: 1", "1: 2"}},
+		{[]string{"-N1", "-n1", "-c2", "--exact", "sh", "-c", "echo $SLURM_PROCID $SLURM_CPUS_PER_TASK"}, "", []string{"0 2"}},
+		{[]string{"--ntasks-per-node=2", "--export=MINE,B=2", "/bin/sh", "-c", "echo $MINE $B ${TMPDIR:-none} $SLURM_JOB_ID"}, "", []string{"1 2 none 7", "1 2 none 7"}},
+		{[]string{"-n", "2", "cat"}, "said to all\n", []string{"said to all", "said to all"}},
+		{[]string{"-n", "2", "--input=1", "cat"}, "said to one\n", []string{"said to one"}},
+		{[]string{"-n", "2", "--input=none", "cat"}, "said to none\n", []string{""}},
+		{[]string{"-n", "2", "--chdir=/", "pwd"}, "", []string{"/", "/"}},
+		{[]string{"-n", "2", "--gpus-per-task=1", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES"}, "", []string{"0", "1"}},
+		{[]string{"-n", "1", "--gres=gpu:2", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES"}, "", []string{"0,1"}},
+		{[]string{"-n", "2", "printf", "%s|", "a b", `"c;d"`, "", "$x"}, "", []string{`a b|"c;d"||$x|a b|"c;d"||$x|`}},
+		{[]string{"--mpi=none", "-n", "2", "sh", "-c", "echo ${PMI_FD:-none}"}, "", []string{"none", "none"}},
+	} {
+		cmd := srunIn(t, t.TempDir(), 3, one.words...)
+		cmd.Stdin = strings.NewReader(one.in)
+		out, err := cmd.CombinedOutput()
+		if err != nil || !slices.Equal(linesOf(string(out)), one.want) {
+			t.Errorf("%q: %v: %q, want %q", one.words, err, linesOf(string(out)), one.want)
+		}
+	}
+}
+
+// TestStepFiles: each rank has a file, or all have one.
+func TestStepFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, words := range [][]string{
+		{"-n2", "-o", "own.%j.%s.%t.%N", "-e", "errors", "sh", "-c", "echo $SLURM_PROCID; echo bad >&2"},
+		{"-n2", "-o", "all.%J", "sh", "-c", "echo $SLURM_PROCID; echo bad >&2"},
+		{"-n1", "-o", "single.%x", "sh", "-c", "echo $SLURM_PROCID; echo bad >&2"},
+	} {
+		if out, err := srunIn(t, dir, 2, words...).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%q: %v: %s", words, err, out)
+		}
+	}
+	for name, want := range map[string][]string{
+		"own.7.0.0.node1": {"0"}, "own.7.0.1.node1": {"1"}, "errors": {"bad", "bad"}, "all.7.1": {"0", "1", "bad", "bad"}, "single.name": {"0", "bad"},
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !slices.Equal(linesOf(string(text)), want) {
+			t.Errorf("%s: %v: %q, want %q", name, err, text, want)
+		}
+	}
+}
+
+// TestStepExitCodes: a step ends as the rank with the highest exit code; what was not started never ends with 0.
+func TestStepExitCodes(t *testing.T) {
+	rank1 := func(what string) []string { return []string{"sh", "-c", "[ $SLURM_PROCID = 1 ] || exit 0; " + what} }
+	for _, one := range []struct {
+		words []string
+		code  int
+		want  string
+	}{
+		{rank1("exit 7"), 7, "srun: error: node1: task 1: Exited with exit code 7"},
+		{[]string{"sh", "-c", "exit $((SLURM_PROCID + 4))"}, 6, "task 2: Exited with exit code 6"},
+		{rank1("kill -KILL $$"), 137, "node1: task 1: killed"},
+		{[]string{"-K", "sh", "-c", "[ $SLURM_PROCID = 1 ] && exit 7; exec sleep 600"}, 143, "task 0: terminated"},
+		{[]string{"--wait=1", "sh", "-c", "[ $SLURM_PROCID = 1 ] && exit 0; exec sleep 600"}, 143, "ending the others"},
+		{[]string{"--time=0:01", "-n2", "sleep", "600"}, 143, "CANCELLED DUE TO TIME LIMIT"},
+		{[]string{"./missing"}, 2, "execve(): ./missing: No such file or directory"},
+		{[]string{"-n4", "true"}, 1, "More processors requested than permitted"},
+		{[]string{"-n2", "-c2", "true"}, 1, "More processors requested than permitted"},
+		{[]string{"-n4", "-O", "true"}, 0, ""},
+		{[]string{"-N2", "true"}, 1, "Requested node configuration is not available"},
+		{[]string{"-w", "node2", "true"}, 1, "Requested node configuration is not available"},
+		{[]string{"-w", "node1", "true"}, 0, ""},
+		{[]string{"-n1", "--gres=gpu:5", "true"}, 1, "Invalid generic resource"},
+		{[]string{"--mpi=nonsense", "true"}, 1, "--mpi=nonsense is not possible here"},
+		{[]string{"--nonsense", "true"}, 1, "unknown flag: --nonsense"},
+		{[]string{"--jobid=8", "true"}, 1, "candor exec 8"},
+		{nil, 1, "No command given to execute."},
+	} {
+		out, err := srunIn(t, t.TempDir(), 3, one.words...).CombinedOutput()
+		code := 0
+		if ended, is := err.(*exec.ExitError); is {
+			code = ended.ExitCode()
+		}
+		if code != one.code || !strings.Contains(string(out), one.want) {
+			t.Errorf("%q: exit code %d, want %d: %s, want %q", one.words, code, one.code, out, one.want)
+		}
+	}
+}
+
+// TestStepsDivideTheJob: steps that ask for their own processors run at once as far as there are some; others one after another.
+func TestStepsDivideTheJob(t *testing.T) {
+	dir := t.TempDir()
+	start := func(words ...string) *exec.Cmd {
+		cmd := srunIn(t, dir, 2, words...)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	here := func(name string) bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
+	touch := func(name string) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds := func(name string) []string {
+		return []string{"sh", "-c", "touch began." + name + "; until [ -e end." + name + " ]; do sleep 0.01; done"}
+	}
+	a := start(append([]string{"-n1", "--exact"}, holds("a")...)...)
+	b := start(append([]string{"-n1", "-c1", "--exact"}, holds("b")...)...)
+	await.Until(t, "both steps run", func() bool { return here("began.a") && here("began.b") })
+	overlaps := start("-n2", "--overlap", "sh", "-c", "touch over.$SLURM_PROCID")
+	await.Until(t, "a step runs beside them", func() bool { return here("over.0") && here("over.1") })
+	waits := srunIn(t, dir, 2, "-n2", "sh", "-c", "[ -e end.a ] && [ -e end.b ] && touch last")
+	said, err := waits.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := waits.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(said)
+	if line, err := lines.ReadString('\n'); !strings.Contains(line, "Job 7 step creation temporarily disabled, retrying") {
+		t.Errorf("%q, %v", line, err)
+	}
+	touch("end.a")
+	touch("end.b")
+	for _, cmd := range []*exec.Cmd{a, b, overlaps} {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	if rest, err := io.ReadAll(lines); err != nil || string(rest) != "srun: Step created for job 7\n" {
+		t.Errorf("%q, %v", rest, err)
+	}
+	if err := waits.Wait(); err != nil || !here("last") {
+		t.Errorf("the step that waited: %v", err)
+	}
+}
+
+// TestStepIsEnded: a signal to srun ends all ranks, also those that do not heed it, and with srun itself killed none stays.
+func TestStepIsEnded(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		dir := t.TempDir()
+		cmd := srunIn(t, dir, 2, "sh", "-c", "trap '' TERM; echo $$ > pid.$SLURM_PROCID.new; mv pid.$SLURM_PROCID.new pid.$SLURM_PROCID; while true; do sleep 0.05; done")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		pids := make([]int, 2)
+		await.Until(t, "both ranks run", func() bool {
+			for i := range pids {
+				text, err := os.ReadFile(fmt.Sprintf("%s/pid.%d", dir, i))
+				if pids[i], _ = strconv.Atoi(strings.TrimSpace(string(text))); err != nil {
+					return false
+				}
+			}
+			return true
+		})
+		_ = cmd.Process.Signal(sig)
+		_ = cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); sig == syscall.SIGTERM && code != 137 {
+			t.Errorf("exit code %d", code)
+		}
+		await.Until(t, "no rank is left", func() bool {
+			return syscall.Kill(pids[0], 0) == syscall.ESRCH && syscall.Kill(pids[1], 0) == syscall.ESRCH
+		})
+	}
+}
+
+// TestStepsPassSignalsOn: what srun hears its ranks hear.
+func TestStepsPassSignalsOn(t *testing.T) {
+	dir := t.TempDir()
+	cmd := srunIn(t, dir, 2, "sh", "-c", "trap 'touch heard.$SLURM_PROCID; exit 0' USR1; touch ready.$SLURM_PROCID; while true; do sleep 0.05; done")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	both := func(name string) func() bool {
+		return func() bool {
+			found, _ := filepath.Glob(filepath.Join(dir, name+".*"))
+			return len(found) == 2
+		}
+	}
+	await.Until(t, "both ranks are ready", both("ready"))
+	_ = cmd.Process.Signal(syscall.SIGUSR1)
+	if err := cmd.Wait(); err != nil || !both("heard")() {
+		t.Errorf("%v", err)
+	}
+}
+
+// ring is a rank that speaks PMI-1 as MPICH does: it puts its name, and gets that of the next rank.
+func ring() int {
+	fd, _ := strconv.Atoi(os.Getenv("PMI_FD"))
+	rank, _ := strconv.Atoi(os.Getenv("PMI_RANK"))
+	size, _ := strconv.Atoi(os.Getenv("PMI_SIZE"))
+	f := os.NewFile(uintptr(fd), "pmi")
+	lines := bufio.NewReader(f)
+	ask := func(format string, args ...any) string {
+		fmt.Fprintf(f, format+"\n", args...)
+		line, _ := lines.ReadString('\n')
+		return strings.TrimSpace(line)
+	}
+	if got := ask("cmd=init pmi_version=1 pmi_subversion=1"); got != "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0" {
+		return 50
+	}
+	_, kvs, _ := strings.Cut(ask("cmd=get_my_kvsname"), "kvsname=")
+	_, mapping, _ := strings.Cut(ask("cmd=get kvsname=%s key=PMI_process_mapping", kvs), "value=")
+	ask("cmd=put kvsname=%s key=card-%d value=a=%d b", kvs, rank, rank)
+	if got := ask("cmd=barrier_in"); got != "cmd=barrier_out rc=0" {
+		return 51
+	}
+	next := ask("cmd=get kvsname=%s key=card-%d", kvs, (rank+1)%size)
+	fmt.Println(rank, mapping, next)
+	switch os.Getenv("CANDOR_TEST_RING") {
+	case "abort":
+		if rank == 1 {
+			ask("cmd=abort exitcode=9")
+		}
+		time.Sleep(time.Hour)
+	case "die":
+		if rank == 1 {
+			return 7
+		}
+		time.Sleep(time.Hour)
+	}
+	ask("cmd=finalize")
+	return 0
+}
+
+// TestPMI: ranks learn of one another. One that gives up, or ends before the others know, ends all.
+func TestPMI(t *testing.T) {
+	for how, code := range map[string]int{"fine": 0, "abort": 9, "die": 7} {
+		cmd := srunIn(t, t.TempDir(), 3, os.Args[0])
+		cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, asSrun) })
+		cmd.Args = []string{os.Args[0], "-n3", "--export=ALL,CANDOR_TEST_RING=" + how + "," + asSrun + "=", os.Args[0]}
+		cmd.Env = append(cmd.Env, asSrun+"=yes")
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		_ = cmd.Run()
+		want := []string{"0 (vector,(0,1,3)) cmd=get_result rc=0 msg=success value=a=1 b", "1 (vector,(0,1,3)) cmd=get_result rc=0 msg=success value=a=2 b",
+			"2 (vector,(0,1,3)) cmd=get_result rc=0 msg=success value=a=0 b"}
+		if got := cmd.ProcessState.ExitCode(); got != code || how == "fine" && !slices.Equal(linesOf(out.String()), want) {
+			t.Errorf("%s: exit code %d, want %d: %s", how, got, code, out.String())
+		}
+	}
+}
+
+// TestMPI runs programs of two implementations unmodified, by srun and by their own commands.
+func TestMPI(t *testing.T) {
+	for compiler, launchers := range map[string][]string{"mpicc.mpich": {"srun", "mpiexec.hydra"}, "mpicc.openmpi": {"mpirun.openmpi"}} {
+		t.Run(compiler, func(t *testing.T) {
+			if _, err := exec.LookPath(compiler); err != nil {
+				t.Skipf("%s is not here: install openmpi-bin, libopenmpi-dev, mpich and libmpich-dev", compiler)
+			}
+			dir := t.TempDir()
+			if out, err := exec.Command(compiler, "-o", dir+"/ring", "testdata/ring.c").CombinedOutput(); err != nil {
+				t.Skipf("%s compiles nothing: %v: %s", compiler, err, out)
+			}
+			if err := os.Symlink(os.Args[0], dir+"/srun"); err != nil {
+				t.Fatal(err)
+			}
+			for _, launcher := range launchers {
+				for how, code := range map[string]int{"": 0, "7": 7} {
+					cmd := srunIn(t, dir, 3)
+					cmd.Path, _ = exec.LookPath(launcher)
+					if launcher == "srun" {
+						cmd.Path = dir + "/srun"
+					}
+					cmd.Args = []string{launcher, dir + "/ring", how}
+					cmd.Env = append(cmd.Env, "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_JOBID=7", "SLURM_NODELIST=node1", "SLURM_JOB_NODELIST=node1", "SLURM_NNODES=1", "SLURM_TASKS_PER_NODE=3",
+						"SLURMD_NODENAME=node1", "SLURM_NODEID=0", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", asSrun+"=yes")
+					var out, errs bytes.Buffer
+					cmd.Stdout, cmd.Stderr = &out, &errs
+					_ = cmd.Run()
+					want := []string{"rank 0 of 3 has 3", "rank 1 of 3 has 3", "rank 2 of 3 has 3"}
+					if got := cmd.ProcessState.ExitCode(); got != code || !slices.Equal(linesOf(out.String()), want) {
+						t.Errorf("%s %s: exit code %d: %s%s", launcher, how, got, out.String(), errs.String())
+					}
+				}
+			}
+		})
+	}
+}
