@@ -22,7 +22,7 @@ import (
 func past(t *testing.T, m mailbox.Machine, jobs int) {
 	t.Helper()
 	apply := func(c *book.Command) any {
-		c.Stamp(messages.TimeOf(time.Now()), 0)
+		c.Stamp(messages.TimeOf(time.Now()), 0, false)
 		data, err := c.Encode()
 		if err != nil {
 			t.Fatal(err)

@@ -147,9 +147,9 @@ func proposeInOrder[Result any](ctx context.Context, a *Auctioneer, commands []*
 	out, errs := make([]Result, len(commands)), make([]error, len(commands))
 	var data [][]byte
 	var places []int
-	now, leap := a.replica.time.Stamp()
+	now, leap, carried := a.replica.time.Stamp()
 	for k, c := range commands {
-		c.Stamp(now, leap)
+		c.Stamp(now, leap, carried)
 		d, err := c.Encode()
 		if errs[k] = err; err == nil {
 			data, places = append(data, d), append(places, k)

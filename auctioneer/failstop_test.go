@@ -39,7 +39,7 @@ func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 	t.Parallel()
 	good := book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}}}
-	good.Stamp(7, 0)
+	good.Stamp(7, 0, false)
 	whole, err := good.Encode()
 	if err != nil {
 		t.Fatal(err)

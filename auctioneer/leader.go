@@ -96,7 +96,7 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 
 // instant is now. Silence is measured from when this replica was started.
 func (a *Auctioneer) instant() desk.Instant {
-	wall, leap := a.replica.time.Stamp()
+	wall, leap, _ := a.replica.time.Stamp()
 	return desk.Instant{Wall: wall, Leap: leap, Mono: messages.Duration(time.Since(a.began))}
 }
 

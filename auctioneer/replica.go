@@ -59,13 +59,13 @@ func (r *replica) Apply(_ uint64, commands [][]byte) ([]any, error) {
 		}
 	}
 	results := make([]any, len(commands))
-	leapt := false
+	leapt, carried := false, false
 	r.mu.Lock()
 	for i, c := range decoded {
 		results[i] = r.book.Apply(c)
-		leapt = leapt || c.Leap > 0
+		leapt, carried = leapt || c.Leap > 0, c.Carried
 	}
-	r.time.Reached(r.book.Now(), leapt)
+	r.time.Reached(r.book.Now(), leapt, carried)
 	r.mu.Unlock()
 	r.wake()
 	return results, nil
@@ -109,7 +109,7 @@ func (r *replica) Restore(from io.Reader) error {
 	defer r.mu.Unlock()
 	defer r.wake()
 	err := r.book.Restore(from)
-	r.time.Reached(r.book.Now(), false)
+	r.time.Reached(r.book.Now(), false, false)
 	if r.archive == nil {
 		return err
 	}

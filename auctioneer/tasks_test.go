@@ -15,7 +15,7 @@ func TestTaskSearch(t *testing.T) {
 	b, seq := book.New(), map[messages.Name]uint64{}
 	do := func(at messages.Time, c book.Command) any {
 		t.Helper()
-		c.Stamp(at, 0)
+		c.Stamp(at, 0, false)
 		result := b.Apply(&c)
 		if err, failed := result.(error); failed {
 			t.Fatal(err)

@@ -64,7 +64,7 @@ func (m *machine) Apply(_ uint64, commands [][]byte) ([]any, error) {
 			return nil, err
 		}
 	}
-	m.time.Reached(m.ledger.Now(), false)
+	m.time.Reached(m.ledger.Now(), false, false)
 	if err := m.ledger.Err(); err != nil {
 		m.broken(err)
 	}
@@ -158,7 +158,7 @@ func (m *machine) Restore(r io.Reader) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ledger, m.clearing = freshLedger, freshClearing
-	m.time.Reached(m.ledger.Now(), false)
+	m.time.Reached(m.ledger.Now(), false, false)
 	return nil
 }
 

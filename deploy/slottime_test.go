@@ -36,7 +36,7 @@ func (r *rack) after(d time.Duration, do func()) {
 func (r *rack) trip() time.Duration { return time.Duration(500+r.rng.IntN(1000)) * time.Microsecond }
 
 func (r *rack) apply(c book.Command) any {
-	c.Stamp(r.now, 0)
+	c.Stamp(r.now, 0, false)
 	return r.book.Apply(&c)
 }
 

@@ -18,7 +18,7 @@ func attemptsBook(t *testing.T, tasks int) (*Book, func(at messages.Time, c Comm
 	b := New()
 	do := func(at messages.Time, c Command) any {
 		t.Helper()
-		c.Stamp(at, 0)
+		c.Stamp(at, 0, false)
 		result := b.Apply(&c)
 		if err, failed := result.(error); failed {
 			t.Fatal(err)

@@ -34,6 +34,8 @@ type Command struct {
 	// Leap is the part of the time between the command before and At by which the clock was
 	// set ahead: see [Book.leap].
 	Leap messages.Duration
+	// Carried: the proposer did not know the time, and At only continues that of the command before.
+	Carried bool
 }
 
 // Restored says that a backup was restored which began at a time: jobs get numbers after
@@ -262,9 +264,9 @@ type Discarding struct {
 }
 
 // Stamp makes the command one of now. Since the command before, the clock was set ahead by
-// leap.
-func (c *Command) Stamp(now messages.Time, leap messages.Duration) {
-	c.At, c.Leap = now, leap
+// leap. carried: see Carried.
+func (c *Command) Stamp(now messages.Time, leap messages.Duration, carried bool) {
+	c.At, c.Leap, c.Carried = now, leap, carried
 }
 
 // Decode reads a command as Encode wrote it. The error is for bytes that are none, and for a

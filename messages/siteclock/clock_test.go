@@ -147,7 +147,7 @@ func TestUncomparedClockLeadsNoState(t *testing.T) {
 	b.set[0] = hour
 	h := b.hosts[0]
 	s := NewSteady(h.Now, h.Known, func() messages.Duration { return b.mono })
-	s.Reached(b.now(), false)
+	s.Reached(b.now(), false, false)
 	b.pass(4*second, 0)
 	if off := s.Now().Sub(b.now()); off > 0 || off < -second {
 		t.Errorf("cut off after its start: off by %v", off)
@@ -185,16 +185,16 @@ func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 		b.mono += minute // the site was down
 		h := b.hosts[0]
 		s := NewSteady(h.Now, h.Known, func() messages.Duration { return b.mono })
-		s.Reached(epoch, false) // the last entry of the log
+		s.Reached(epoch, false, false) // the last entry of the log
 		if off := s.Now().Sub(b.now()); off != 0 {
 			t.Errorf("%d hosts: off by %v after the start", hosts, off)
 		}
-		s.Reached(s.Now(), false)
+		s.Reached(s.Now(), false, false)
 		b.pass(wait + 2*second)
 		if off := b.off(0); off != hour {
 			t.Errorf("%d hosts: off by %v once the clocks are believed", hosts, off)
 		}
-		if _, leap := s.Stamp(); leap != hour {
+		if _, leap, _ := s.Stamp(); leap != hour {
 			t.Errorf("%d hosts: the leap is %v", hosts, leap)
 		}
 	}
@@ -206,10 +206,10 @@ func TestTimeOfAStateIsSteady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mono, set := second, messages.Duration(0)
 		s := NewSteady(func() messages.Time { return epoch.Add(mono + set) }, nil, func() messages.Duration { return mono })
-		s.Reached(s.Now(), false)
+		s.Reached(s.Now(), false, false)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			before := s.Now()
-			s.Reached(before, false)
+			s.Reached(before, false, false)
 			passed := messages.Duration(rapid.Int64Range(0, int64(minute)).Draw(t, "passed")).Std().Truncate(1000)
 			mono += messages.Duration(passed)
 			if rapid.IntRange(0, 3).Draw(t, "sets") == 0 {
@@ -227,13 +227,13 @@ func TestTimeOfAStateIsSteady(t *testing.T) {
 func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 	mono := second
 	s := NewSteady(func() messages.Time { return epoch.Add(mono) }, nil, func() messages.Duration { return mono })
-	s.Reached(epoch.Add(mono+10*minute), false)
+	s.Reached(epoch.Add(mono+10*minute), false, false)
 	for range 161 {
 		if s.Ahead() == 0 {
 			t.Fatalf("after %v it is not ahead any more", mono)
 		}
 		mono += minute - second // the last of them reach further
-		s.Reached(s.Now(), false)
+		s.Reached(s.Now(), false, false)
 	}
 	mono += 5 * minute
 	if ahead := s.Ahead(); ahead != 0 {
@@ -248,13 +248,13 @@ func TestALeapIsSaid(t *testing.T) {
 	clock := func() messages.Time { return epoch.Add(mono + set) }
 	leader, other := NewSteady(clock, nil, func() messages.Duration { return mono }), NewSteady(clock, nil, func() messages.Duration { return mono })
 	leap := func(s *Steady) messages.Duration {
-		_, leap := s.Stamp()
+		_, leap, _ := s.Stamp()
 		return leap
 	}
 	commit := func(at messages.Time, leapt bool, late messages.Duration) {
 		mono += late
 		for _, s := range []*Steady{leader, other} {
-			s.Reached(at, leapt)
+			s.Reached(at, leapt, false)
 		}
 	}
 	set = hour
@@ -288,5 +288,60 @@ func TestALeapIsSaid(t *testing.T) {
 	set += hour
 	if leap(leader) != 0 {
 		t.Error("a clock that was set back and right is a leap")
+	}
+}
+
+// TestALeapAfterAStartIsSaid: a site goes on after an outage, led by a host that does not know the time.
+// What others claim then is not to pay for the outage, be it that the host learns the time, or that
+// another takes over that knows it. A log that is read anew, and one that grows on a slow disk or that
+// a host was cut off from, make no leap.
+func TestALeapAfterAStartIsSaid(t *testing.T) {
+	const outage = 10 * minute
+	mono, known := minute, false
+	clock, passed := func() messages.Time { return epoch.Add(outage + mono) }, func() messages.Duration { return mono }
+	leader, other, idle := NewSteady(clock, func() bool { return known }, passed), NewSteady(clock, nil, passed), NewSteady(clock, nil, passed)
+	commit := func(at messages.Time, leapt, blind bool) {
+		leader.Reached(at, leapt, blind)
+		other.Reached(at, leapt, blind)
+	}
+	for i := range 100 { // of the log that is read anew; its first half was led without the time
+		mono += second / 50
+		commit(epoch.Add(messages.Duration(i)*second), false, i < 50)
+		idle.Reached(epoch.Add(messages.Duration(i)*second), false, i < 50)
+	}
+	behind := clock().Sub(epoch.Add(99 * second))
+	if _, leap, _ := idle.Stamp(); leap != 0 {
+		t.Errorf("the outage is a leap of %v", leap)
+	}
+	for range 20 {
+		at, leap, carried := leader.Stamp()
+		if leap != 0 || !carried {
+			t.Errorf("a leap of %v, carried %v, though the time is not known", leap, carried)
+		}
+		mono += second
+		commit(at, false, true)
+	}
+	known = true
+	for name, s := range map[string]*Steady{"who led": leader, "another": other} {
+		now, leap, _ := s.Stamp()
+		if off := now.Sub(epoch) - mono - outage; off != 0 || leap < behind || leap > behind+3*second {
+			t.Errorf("%s is off by %v, and its leap is %v", name, off, leap)
+		}
+	}
+	at, _, _ := leader.Stamp()
+	if commit(at, true, false); leader.Now() != clock() {
+		t.Error("the leap is not over")
+	}
+	for range 20 {
+		mono += second
+		commit(clock().Add(-leastLeap), false, false) // on a slow disk
+	}
+	mono += minute
+	commit(clock().Add(-minute/2), false, false) // one was cut off, and what was committed meanwhile follows at once
+	commit(clock().Add(-second), false, false)
+	for name, s := range map[string]*Steady{"who leads": leader, "another": other} {
+		if _, leap, _ := s.Stamp(); leap != 0 {
+			t.Errorf("%s has a leap of %v though no clock was set", name, leap)
+		}
 	}
 }

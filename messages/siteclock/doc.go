@@ -15,8 +15,9 @@
 //     committed, and it never stands still. Where a log holds times that are ahead, time
 //     goes on from there, a sixteenth more slowly until the clocks have caught up. So
 //     nothing of the site waits for the clocks. Time goes on from there also while the
-//     host of the leader does not know the time. Where it goes ahead in one step, a command
-//     says by how much, so that nobody pays for a time that did not pass.
+//     host of the leader does not know the time; its commands say so. Where time goes ahead in
+//     one step, a command says by how much, so that nobody pays for a time that did not
+//     pass. The next leader may make that step, if it knows what the last one did not.
 //
 // Both are pure except for the clocks that they are given, so simulations use the same rules.
 package siteclock

@@ -23,8 +23,9 @@ type Steady struct {
 	reached messages.Time     // latest committed time
 	at      messages.Duration // when it was committed, by the monotonic clock
 	// even is the time of a commit at evenAt; 0: there was no commit since the clock is known.
-	even   messages.Time
-	evenAt messages.Duration
+	even    messages.Time
+	evenAt  messages.Duration
+	carried bool // even is of a leader that carried the time on
 }
 
 // NewSteady returns the time of a state. clock may go back; known reports whether it is known
@@ -43,24 +44,28 @@ func NewSteady(clock func() messages.Time, known func() bool, mono func() messag
 // Now returns the time of a command that is proposed now. While the clock is not known to be
 // right, the time continues from the latest commit instead.
 func (s *Steady) Now() messages.Time {
-	now, _ := s.Stamp()
+	now, _, _ := s.Stamp()
 	return now
 }
 
 // Stamp returns Now, and the part of the time since the latest commit that is a leap: the clock
 // was set ahead by that much, and the time did not really pass. The leap is 0 or more than
-// [leastLeap].
-func (s *Steady) Stamp() (now messages.Time, leap messages.Duration) {
+// [leastLeap]. carried reports that now only continues the time of the latest commit, because the
+// clock is not known to be right or is behind by more than [leastLeap].
+func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mono := s.mono()
-	now, _ = s.now(mono)
-	return now, s.leap(now, mono)
+	now, known := s.now(mono)
+	if carried = s.reached != 0 && (!known || now.Sub(s.clock()) > leastLeap); !carried {
+		leap = s.leap(now, mono)
+	}
+	return now, leap, carried
 }
 
-// Reached takes the latest time in the applied commands, and whether one of them reports a
-// leap.
-func (s *Steady) Reached(t messages.Time, leapt bool) {
+// Reached takes the latest time in the applied commands, whether one of them reports a leap, and
+// whether the last one carries the time on.
+func (s *Steady) Reached(t messages.Time, leapt, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mono := s.mono()
@@ -68,10 +73,17 @@ func (s *Steady) Reached(t messages.Time, leapt bool) {
 		s.reached, s.at = t, mono
 	}
 	now, known := s.now(mono)
-	if leap := s.leap(now, mono); !known || leap > 0 && !leapt && t < s.even.Add(mono-s.evenAt+leap/2) { // the leader does not know of the leap yet
-		return
+	leap := s.leap(now, mono)
+	switch {
+	case carried: // a leader that knows the time goes ahead from here
+		s.even, s.evenAt, s.carried = t, mono, true
+	case !known && s.carried: // of an earlier leader
+		s.even, s.carried = 0, false
+	case !known:
+	case leap > 0 && !leapt && !s.carried && t < s.even.Add(mono-s.evenAt+leap/2): // the leader does not know of the leap yet
+	default:
+		s.even, s.evenAt, s.carried = now, mono, false
 	}
-	s.even, s.evenAt = now, mono
 }
 
 func (s *Steady) now(mono messages.Duration) (now messages.Time, known bool) {

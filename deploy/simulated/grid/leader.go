@@ -105,7 +105,7 @@ func (l *leader) propose(c *book.Command) any {
 	if l.during(l.config.Full) {
 		return messages.Errorf(messages.Exhausted, "the disk is full")
 	}
-	c.Stamp(l.now, 0)
+	c.Stamp(l.now, 0, false)
 	data, err := c.Encode()
 	if err == nil {
 		c, err = book.Decode(data)

@@ -109,7 +109,7 @@ func (w *waitingRoom) Changes(f func(*book.Book, book.Changes)) { f(w.book, w.bo
 
 // apply has the book apply a command as it comes from a log.
 func (w *waitingRoom) apply(c *book.Command) (any, error) {
-	c.Stamp(messages.Time(w.jobs+1), 0)
+	c.Stamp(messages.Time(w.jobs+1), 0, false)
 	data, err := c.Encode()
 	if err != nil {
 		return nil, err

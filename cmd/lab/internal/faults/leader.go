@@ -78,7 +78,7 @@ func (s *site) openMarket(config messages.Market) (*market.Market, error) {
 
 // instant is now, by the machine's clocks. Only the wall clock is ever set.
 func (l *leader) instant() desk.Instant {
-	wall, leap := l.r.stamp()
+	wall, leap, _ := l.r.stamp()
 	if l.Bug == WallLease {
 		return desk.Instant{Wall: wall, Leap: leap, Mono: l.r.host.wall().Sub(epoch)}
 	}

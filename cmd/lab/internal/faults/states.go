@@ -18,7 +18,7 @@ type automaton interface {
 	capture() []byte
 	restore([]byte) error
 	hash() [32]byte
-	at() (now messages.Time, leapt bool) // the latest time of its commands, and whether the last one leapt
+	at() (now messages.Time, leapt, carried bool) // the latest time of its commands, and what the last one says of it
 }
 
 // bookState is a replica's book.
@@ -26,7 +26,8 @@ type bookState struct {
 	*site
 	on *machine // nil: of the reference
 	*book.Book
-	leapt bool
+	leapt   bool
+	carried bool
 }
 
 func newBookState(s *site, m *machine) *bookState {
@@ -41,7 +42,7 @@ func (b *bookState) apply(data []byte) any {
 	if err != nil {
 		return err
 	}
-	b.leapt = c.Leap > 0
+	b.leapt, b.carried = c.Leap > 0, c.Carried
 	if b.Bug == LocalClock && b.on != nil {
 		c.At = c.At.Add(b.on.offset)
 	}
@@ -184,6 +185,6 @@ func (s sealer) Sign(data []byte) ([]byte, error) {
 	return h[:8], nil
 }
 
-func (b *bookState) at() (messages.Time, bool) { return b.Book.Now(), b.leapt }
+func (b *bookState) at() (messages.Time, bool, bool) { return b.Book.Now(), b.leapt, b.carried }
 
-func (b *bankState) at() (messages.Time, bool) { return b.ledger.Now(), false }
+func (b *bankState) at() (messages.Time, bool, bool) { return b.ledger.Now(), false, false }

@@ -48,17 +48,17 @@ func (m *machine) tellTime() {
 
 // clock is the time by which the replica's commands are made.
 func (r *replica) clock() messages.Time {
-	now, _ := r.stamp()
+	now, _, _ := r.stamp()
 	return now
 }
 
-// stamp is clock, and what of it is a leap.
-func (r *replica) stamp() (now messages.Time, leap messages.Duration) {
+// stamp returns clock, what of it is a leap, and whether it is carried on.
+func (r *replica) stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	switch r.Bug {
 	case BareClock:
-		return r.host.wall(), 0
+		return r.host.wall(), 0, false
 	case LeapPaid:
-		return r.steady.Now(), 0
+		return r.steady.Now(), 0, false
 	}
 	return r.steady.Stamp()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/siteclock"
 )
 
 // witness remembers what a site's book has said and may never say otherwise.
@@ -155,6 +156,9 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	return nil
 }
 
+// unsaid is how far the time may go ahead in one step that no command calls a leap.
+const unsaid = 2 * siteclock.Bound
+
 // runs holds the time for which a task that runs is to pay by now to the time since it was claimed.
 func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error {
 	began, j := s.began[messages.Attempt{Task: r, Number: h.Attempt}], b.Job(r.Job)
@@ -162,7 +166,7 @@ func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error
 		return nil
 	}
 	had, claimed := b.Now().Sub(j.Stages[0].Tasks[r.Index].Claimed)-h.PausedBy(b.Now()), s.now.Sub(began)
-	if had > claimed+grace {
+	if had > claimed+unsaid+grace {
 		return fmt.Errorf("invariant 1: attempt %d of task %v is to pay for %v, and was claimed %v ago", h.Attempt, r, had, claimed)
 	}
 	return nil
@@ -230,7 +234,7 @@ func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 		return fmt.Errorf("invariant 2: attempt %d of task %v is accepted, and never ended well", t.Attempt, r)
 	}
 	if began := s.began[a]; !was && began > s.booted { // what starts anew goes by its clock
-		if had, claimed := t.Ended.Sub(t.Claimed)-t.PausedTime(), s.now.Sub(began); had > claimed+grace {
+		if had, claimed := t.Ended.Sub(t.Claimed)-t.PausedTime(), s.now.Sub(began); had > claimed+unsaid+grace {
 			return fmt.Errorf("invariant 1: attempt %d of task %v pays for %v, and was claimed %v ago", t.Attempt, r, had, claimed)
 		}
 	}
