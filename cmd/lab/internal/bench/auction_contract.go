@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// matchings times optimal matchings with all prices, beside scipy's matchings
+// matchings times optimal matchings with all prices, next to scipy's matchings
 // without prices of the same weights where scipy is installed; and then the
 // scheduler that completion times come from.
 func matchings(r *auctionResult, _ string) error {

@@ -22,7 +22,7 @@ import (
 )
 
 // ledgerResult is transfers a second, and the processor time of each, of its client and of three
-// replicas together. Ratio is that of 64 clients to
+// replicas together. Ratio is the rate of 64 clients to
 // PostgreSQL's, whose clients are as many and also send one at a time.
 type ledgerResult struct {
 	Batched    float64  `json:"batched_per_second"`
@@ -182,7 +182,7 @@ func ask[Reply any](ctx context.Context, b *bankBed, verb string, request any) (
 	return bus.Call[Reply](ctx, b.client, messages.Subject(bankSite, messages.Bank, verb, operator), request)
 }
 
-// measure returns the transfers a second of some clients, each of which sends one
+// measure returns the transfers a second of some clients. Each of them sends one
 // request at a time, and the microseconds of processor time of each transfer.
 func (b *bankBed) measure(ctx context.Context, name string, clients, batch int, span time.Duration) (rate, micros float64, err error) {
 	var done atomic.Int64

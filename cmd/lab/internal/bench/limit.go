@@ -12,7 +12,7 @@ import (
 
 // limit runs processes with the least that a task cannot do without: a session and a
 // control group, a file for its output, and a record of its end. It has no site, no users
-// and no namespaces. The fork is that of the executor: the child borrows the memory of its
+// and no namespaces. It forks as the executor does: the child borrows the memory of its
 // parent until it executes the program (CLONE_VFORK), and is born in its group.
 type limit struct {
 	dir   string

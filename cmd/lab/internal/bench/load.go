@@ -49,7 +49,7 @@ type releasing struct {
 // outcome is what came of an order.
 type outcome struct {
 	Seconds float64 `json:"seconds"`
-	Ended   int     `json:"ended"`   // tasks of which the leader knows the end
+	Ended   int     `json:"ended"`   // tasks whose end the leader knows
 	Longest float64 `json:"longest"` // seconds that an exchange of a node took meanwhile, at most
 	Start   float64 `json:"start"`   // 99th percentile of the seconds from a claim to its task
 	CPU     float64 `json:"cpu"`     // seconds of processor time of this process

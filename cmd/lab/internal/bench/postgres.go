@@ -75,7 +75,7 @@ func postgres(ctx context.Context, span time.Duration) (*float64, error) {
 	return &rate, errors.Join(err, stopped)
 }
 
-// program finds a program of PostgreSQL, "" if it is not installed. Debian keeps those of
+// program finds a program of PostgreSQL, "" if it is not installed. Debian keeps the programs of
 // the server outside of PATH.
 func program(name string) string {
 	if path, err := exec.LookPath(name); err == nil {

@@ -402,7 +402,7 @@ func (h *hall) await(tasks int) <-chan struct{} {
 	return h.full
 }
 
-// release ends all tasks in hand, also those that are suspended. With last those that start then last again.
+// release ends all tasks in hand, also suspended ones. With last, tasks that start then last again.
 func (h *hall) release(last bool) {
 	h.mu.Lock()
 	h.holds = last
@@ -422,7 +422,7 @@ func (h *hall) release(last bool) {
 }
 
 // count is how many ended tasks the leader knows, and since the last count the longest
-// exchange and the 99th percentile of those that started a task, in seconds.
+// exchange and the 99th percentile of the exchanges that started a task, in seconds.
 func (h *hall) count() (ended int, longest, start float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

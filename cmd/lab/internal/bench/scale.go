@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// scaleResult has the processor time of the site, and apart from it that of agents and clients,
+// scaleResult has the processor time of the site, and apart from it the processor time of agents and clients,
 // which are another process. The site has three replicas of each actor.
 type scaleResult struct {
 	Agents            int     `json:"agents"`
@@ -257,7 +257,7 @@ func (s *crowdedSite) spend(o order) (spent, error) {
 	return spent{r.Seconds, processorTime() - before, r.CPU, r.Ended, r.Longest, r.Start}, err
 }
 
-// processorTime is that of this process so far.
+// processorTime is the processor time of this process so far.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

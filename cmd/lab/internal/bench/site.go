@@ -53,7 +53,7 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 }
 
 // openMarket starts a site with a market, and some nodes of the same slots. Tasks are run by the
-// runners of run; nil: by executors, as those of "candor up" are. The site has the account of
+// runners of run; nil: by executors, as "candor up" does. The site has the account of
 // the benchmarks, and others.
 func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
@@ -110,7 +110,7 @@ func benchJob(mechanism messages.Name, key string, tasks int, command ...string)
 	}
 	spec := messages.JobSpec{Name: "bench", Market: benchMarket, Budget: messages.Credit, Stages: []messages.Stage{
 		{Name: "work", Class: class, Tasks: tasks, Command: command}}}
-	if mechanism == messages.HighestBid { // a bid that is the key's own, above it those of many tasks, and a budget that lasts
+	if mechanism == messages.HighestBid { // a bid of the key's own, higher bids of many tasks, and a budget that lasts
 		spec.Rate, spec.Budget = messages.Credit+messages.Credits(crc32.ChecksumIEEE([]byte(key))%1e6), messages.Credits(tasks)*10_000*messages.Credit
 		if tasks > 1 {
 			spec.Rate += messages.Credit
@@ -149,7 +149,7 @@ func (g *grid) entries() uint64 {
 	return most
 }
 
-// metrics are those of a name, of all replicas.
+// metrics are the metrics with a name, of all replicas.
 func (g *grid) metrics(name string) ([]*dto.Metric, error) {
 	families, err := g.Gatherer().Gather()
 	for _, f := range families {

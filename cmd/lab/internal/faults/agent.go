@@ -38,7 +38,7 @@ type task struct {
 	since    messages.Time     // when it last began to run; 0: it is suspended
 	round    int               // of its timer; earlier ones are void
 	fails    bool
-	unheeded int           // answers in a row of which it is not as they say
+	unheeded int           // answers in a row that were not true
 	defies   messages.Time // when the first of these answers came
 }
 
@@ -202,7 +202,7 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 	}
 }
 
-// attempts are those of its tasks, in order.
+// attempts are the attempts of its tasks, in order.
 func (a *agent) attempts() []messages.Attempt {
 	return slices.SortedFunc(maps.Keys(a.tasks), messages.Attempt.Compare)
 }

@@ -19,7 +19,7 @@ type between struct {
 	charges   map[string]messages.Credits       // of other sites' authorisations, by site and identifier
 }
 
-// number is that of an instruction to a peer.
+// number is the number of an instruction to a peer.
 type number struct {
 	peer messages.Name
 	n    uint64

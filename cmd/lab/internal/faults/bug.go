@@ -36,10 +36,10 @@ const (
 	EvictionForgotten   // 9: what is left on a node when its time to drain is over stays there
 	SettledAnew         // 9: a settlement is worked out and proposed once more
 	DecidesTwice        // 9: a market decides while its last decision is being committed
-	VectorBack          // 9: the vectors of a new leader are numbered below those of the last one
+	VectorBack          // 9: the vectors of a new leader have lower numbers than the vectors of the last one
 	RaiseShort          // 1: the hold of a raised budget is below the budget
 	WithdrawnBegins     // 2: an executor begins a task that it has given back
-	RerunMoved          // 2: the tasks of a rerun do the first tasks of the earlier job, not those that failed
+	RerunMoved          // 2: the tasks of a rerun do the first tasks of the earlier job, not the failed ones
 	SpentForgotten      // 9: a job whose budget is spent is not discarded
 	DamageStays         // 4: a replica does not fetch what its history lacks
 	LeapPaid            // 1: tasks pay for the time by which a clock was set ahead

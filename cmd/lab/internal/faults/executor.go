@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// executor begins tasks on the slots of others, as that of a node does. It is told at once what
+// executor begins tasks on the slots of others, as the executor of a node does. It is told at once what
 // to do; the agent hears a moment later, in order, what it did.
 type executor struct {
 	waits []state.Start // to follow others, the next first

@@ -16,7 +16,7 @@ import (
 // run fills some files.
 const segmentBytes = 3000
 
-// files are those of the history of a replica of the bank, which package history keeps there.
+// files are the files in which package history keeps the history of a replica of the bank.
 type files struct{ now, synced, durable map[string][]byte }
 
 func newFiles() *files {
@@ -139,7 +139,7 @@ func (m *machine) cutOff() bool {
 	return slices.ContainsFunc(m.site.active, func(e Event) bool { return e.Kind == Partition && e.Target == m.name })
 }
 
-// examine reads all files of the bank's history after a start, and fetches those that are
+// examine reads all files of the bank's history after a start, and fetches the files that are
 // damaged, until none is. A leader
 // that finds damage gives up its lead, as package mailbox has it do, and so can ask the next one.
 func (r *replica) examine() {

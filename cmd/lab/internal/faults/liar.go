@@ -46,7 +46,7 @@ func (s *site) meet() {
 	}
 }
 
-// southKey is that of what users ask of their bank for south.
+// southKey is the key of what users ask of their bank for south.
 const southKey = "south"
 
 // lie has south send a site's bank one thing after another, until a time.

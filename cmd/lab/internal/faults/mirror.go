@@ -22,7 +22,7 @@ func peerIn(c *clearing.State, name messages.Name) (messages.PeerReply, bool) {
 	return messages.PeerReply{}, false
 }
 
-// mirrored compares a site's books with those of each other site, both ways.
+// mirrored compares a site's books with the books of each other site, both ways.
 func (s *site) mirrored() error {
 	if fault := s.clearing().Fault(); fault != "" {
 		return fmt.Errorf("invariant 1: the ledger refused a step of the clearing: %s", fault)

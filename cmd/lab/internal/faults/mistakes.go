@@ -55,7 +55,7 @@ func (s *site) vouched(a messages.Authorisation, now messages.Time, length messa
 	return arrival.Timely(now, &s.market, &messages.JobSpec{Length: length})
 }
 
-// anotherJob submits other jobs under the numbers of those that visit a site.
+// anotherJob submits other jobs under the numbers of the jobs that visit a site.
 func anotherJob(b *book.Book) error {
 	for _, j := range jobs(b) {
 		if j.Visit == nil {

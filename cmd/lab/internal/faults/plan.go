@@ -26,7 +26,7 @@ const (
 	Partition = "partition"  // the target is cut off from all others
 	Isolate   = "isolate"    // the target, a site, is cut off from the other sites
 	Crash     = "crash"      // the target is off for a while; what its disk had not synced is gone
-	Power     = "power"      // all machines of the target, a site, crash at once; without one, those of all sites
+	Power     = "power"      // all machines of the target, a site, crash at once; without a target, all machines of all sites
 	SlowDisk  = "slow-disk"  // syncs of the target take two seconds
 	LostDisk  = "lost-disk"  // the target is off for a while, and comes back with an empty disk
 	Damage    = "damage"     // the target is off for a while, and a file of its bank's history is damaged or gone
@@ -169,7 +169,7 @@ func (p *Plan) targets(kind string) (out []string) {
 	return out
 }
 
-// draw makes the faults of a seed; those that are listed are themselves.
+// draw makes the faults of a seed; faults that the plan lists are taken as they are.
 func (p *Plan) draw(seed uint64) []Event {
 	if p.Events != nil {
 		return p.Events

@@ -28,7 +28,7 @@ type host struct {
 	life   int // rises with each restart: what an earlier life had planned is void
 }
 
-// shell is what a leader does and knows beside the replicated state. It is
+// shell is what a leader does and knows in addition to the replicated state. It is
 // made when the leader has applied the first entry of its own, with which it has
 // applied all that was acknowledged before.
 type shell interface {
@@ -263,7 +263,7 @@ func (r *replica) compare(i uint64) {
 	}
 }
 
-// same holds the state that the checkers look at to that of the replicas, at the end.
+// same compares the state that the checkers look at with the state of the replicas, at the end.
 func (g *group) same() {
 	hash := g.reference.hash()
 	for _, r := range g.replicas {

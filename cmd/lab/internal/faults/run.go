@@ -16,7 +16,7 @@ type Outcome struct {
 	Applied   int               // entries committed, each checked
 	Jobs      int               // that were entered, at all sites
 	Visits    int               // of them, jobs of other sites' users
-	Alone     int               // of them, those that ended and were charged while their site was cut off
+	Alone     int               // of them, the jobs that ended and were charged while their site was cut off
 	Moved     uint64            // instructions between banks that were answered
 	Steered   [6]int            // jobs that were released, raised, requeued, cancelled in part, done again, and ended by their budgets
 	Violation error             // nil: none
@@ -70,7 +70,7 @@ func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 	return out
 }
 
-// patience is that of the site with the worst clocks.
+// patience is the patience of the site with the worst clocks.
 func (w *World) patience() messages.Duration {
 	most := messages.Duration(0)
 	for _, s := range w.sites {

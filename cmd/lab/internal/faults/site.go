@@ -27,7 +27,7 @@ const (
 
 var siteNames = []string{"east", "north", "west"}
 
-// markets are those of the sites, each with another mechanism.
+// markets are the markets of the sites, each with another mechanism.
 func markets() []messages.Market {
 	price := messages.Credit / 20
 	return []messages.Market{

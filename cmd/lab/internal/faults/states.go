@@ -87,7 +87,7 @@ type bankState struct {
 	clearing *clearing.State
 }
 
-// newBankState is that of a machine, or of the reference, whose files nothing befalls.
+// newBankState returns the state of a machine, or of the reference, whose files have no faults.
 func newBankState(s *site, m *machine) *bankState {
 	b := &bankState{site: s, store: history.New(newFiles(), segmentBytes, nil)}
 	if m != nil {

@@ -21,7 +21,7 @@ type tally struct {
 	holds             map[string]messages.Transfer
 	resolved          map[string]bool
 	charged           map[messages.JobID]messages.Credits // to the site, by jobs that have ended
-	revenue           messages.Credits                    // that of the site's account from its own jobs
+	revenue           messages.Credits                    // of the site's account from its own jobs
 	rounds            map[uint64]messages.Credits         // what the site is to keep of each round of payments
 	kept              messages.Credits                    // of the rounds that were committed
 	between           between
@@ -140,7 +140,7 @@ func (t *tally) count(x messages.Transfer, amount messages.Credits) error {
 	return nil
 }
 
-// roundOf is the effect of which a transfer is a part, if the transfer is a payment
+// roundOf is the effect that a transfer is a part of, if the transfer is a payment
 // between jobs.
 func roundOf(transfer string) (effect uint64, of bool) {
 	_, number, of := strings.Cut(transfer, "/pays/")

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// wrongest is the machine of a site of which the clock is off by up to an hour, while
-// those of the others are by up to half a minute.
+// wrongest is the machine of a site whose clock is off by up to an hour, while
+// the other clocks are off by up to half a minute.
 const wrongest = ".m0"
 
 // mono is a clock that nobody sets.

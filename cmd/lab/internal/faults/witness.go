@@ -117,7 +117,7 @@ func jobs(b *book.Book) (list []*book.Job) {
 	return list
 }
 
-// claimsOf holds every task to at most one claim, that of its latest attempt,
+// claimsOf holds every task to at most one claim, the claim of its latest attempt,
 // and every claim that has gone to a word about that very attempt.
 func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	now := map[messages.TaskRef]claimed{}

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// configure writes the configuration of the racks, and that of the agents, which is
+// configure writes the configuration of the racks, and the configuration of the agents, which is
 // the same without hosts.
 func (s *Site) configure() error {
 	c := s.configuration()

@@ -25,7 +25,7 @@ const (
 
 // JoinByGateways makes two sites, before they are started, peers of one another: the
 // servers of each connect to a NATS server at the site's border, and these two are clusters
-// of one owner that are joined by gateways, over a link of which each direction takes oneWay.
+// of one owner that are joined by gateways, over a link that takes oneWay in each direction.
 func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error {
 	if len(l.Sites) != 2 {
 		return messages.Errorf(messages.Invalid, "gateways join two sites here, and the lab has %d", len(l.Sites))

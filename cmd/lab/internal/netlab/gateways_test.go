@@ -17,7 +17,7 @@ import (
 )
 
 // TestGatewaysCarryRequestsBetweenSites: what sites may ask one another passes from the
-// server of one site to that of the other by way of two clusters that gateways join, not
+// server of one site to the server of the other by way of two clusters that gateways join, not
 // while these are cut, and again after that.
 func TestGatewaysCarryRequestsBetweenSites(t *testing.T) {
 	network, err := Loopback()

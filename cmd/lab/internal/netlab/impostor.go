@@ -69,7 +69,7 @@ func (i *Impostor) linked(context.Context) error {
 	return messages.Errorf(messages.Unavailable, "the server of the impostor of %s is not linked to %s", i.Name, i.To)
 }
 
-// Subject is that of a request of the site to the peer, or of the peer to the site.
+// Subject is the subject of a request from the site to the peer, or from the peer to the site.
 func (i *Impostor) Subject(actor, verb string) string {
 	return messages.PeerVerb{Actor: actor, Verb: verb}.Subject(i.Name, i.To)
 }

@@ -59,7 +59,7 @@ func (l *Lab) Start(ctx context.Context) error {
 }
 
 // Join makes the sites, before they are started, peers of one another: each site's
-// servers connect to those of the sites before it, over links of which each direction
+// servers connect to the servers of the sites before it, over links in which each direction
 // takes oneWay. Each may owe each other up to a limit.
 func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	for _, from := range l.Sites {

@@ -134,7 +134,7 @@ func (s *Site) urlOf(h *Host) string {
 	return fmt.Sprintf("%s://%s:%d", s.scheme(), h.Address, natsPort)
 }
 
-// Markets are those that the site begins with.
+// Markets are the markets that the site begins with.
 func (s *Site) Markets() []messages.Market { return s.configuration().Markets }
 
 // Start starts every host and returns when all of them serve and every node is up.

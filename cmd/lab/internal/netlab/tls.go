@@ -16,7 +16,7 @@ func (s *Site) tls() string { return filepath.Join(s.dir, "tls") }
 // ca is the certificate of the site's authority.
 func (s *Site) ca() string { return filepath.Join(s.tls(), certificate.CAFile) }
 
-// scheme is that of the addresses of the site's servers.
+// scheme is the scheme of the addresses of the site's servers.
 func (s *Site) scheme() string {
 	if s.plan.TLS {
 		return "tls"
@@ -25,7 +25,7 @@ func (s *Site) scheme() string {
 }
 
 // certify issues certificates for the racks of a site that speaks TLS: for their addresses,
-// and for those of the links to them at the borders of all sites.
+// and for the servers of the links to them at the borders of all sites.
 func (s *Site) certify() error {
 	if !s.plan.TLS {
 		return nil

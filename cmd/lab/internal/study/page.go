@@ -49,7 +49,7 @@ func Cells(format string, numbers ...float64) []string {
 	return Each(numbers, func(x *float64) string { return fmt.Sprintf(format, *x) })
 }
 
-// Claim sets a sentence of the paper beside what ours shows of it.
+// Claim shows a sentence of the paper next to what our run shows of it.
 func (p *Page) Claim(holds bool, paper, ours string, args ...any) {
 	verdict := "Same"
 	if !holds {

@@ -23,14 +23,14 @@ const (
 	faultsOfRound      = 8 // at least
 	faultsOfRoundShort = 2
 	servedBetween      = 20 // acknowledgements between two faults
-	toldOfRound        = 20 // broken promises, of those that a round has broken
+	toldOfRound        = 20 // how many of the promises that a round broke are shown
 	chaosEvery         = 20 * time.Millisecond
 	healWithin         = 10 * time.Minute // until a site that was struck serves, and has everything
 	chaosPatience      = healWithin       // of a request
 	chaosGroups        = 16
 	chaosWorkers       = 6
 	chaosSlots         = 8
-	chaosDisk          = 6 << 30 // what a million acknowledgements take, and a log twice beside it
+	chaosDisk          = 6 << 30 // what a million acknowledgements take, and twice a log in addition
 	chaosStartWith     = 100 * messages.Credit
 )
 
@@ -40,7 +40,7 @@ func chaosPlan(name messages.Name) netlab.Plan {
 		Grant: chaosStartWith, Lease: 10 * time.Second, Disk: chaosDisk}
 }
 
-// chaosAccounts are those that pay one another.
+// chaosAccounts are the accounts that pay one another.
 func chaosAccounts() (groups [][]messages.Name) {
 	for g := range chaosGroups {
 		var group []messages.Name
@@ -52,7 +52,7 @@ func chaosAccounts() (groups [][]messages.Name) {
 	return groups
 }
 
-// chaosUsers are those that submit jobs.
+// chaosUsers are the users that submit jobs.
 func chaosUsers() (users []messages.Name) {
 	for i := range chaosWorkers {
 		users = append(users, fmt.Sprintf("worker%d", i+1))
@@ -241,7 +241,7 @@ func (s *storm) faults() (n int) {
 // upTo draws a time.
 func (s *storm) upTo(d time.Duration) time.Duration { return time.Duration(s.rng.Int64N(int64(d) + 1)) }
 
-// mostlyShort draws a time of which half are below a quarter of the longest.
+// mostlyShort draws a time; half of the times are below a quarter of the longest.
 func (s *storm) mostlyShort(d time.Duration) time.Duration {
 	u := s.rng.Float64()
 	return time.Duration(u * u * float64(d))
@@ -267,7 +267,7 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
-// draw draws a fault: of those that must be alone three in four are drawn again, as each of
+// draw draws a fault: of the faults that must be alone three in four are drawn again, since each of
 // them takes as long as several others.
 func (s *storm) draw(possible []fault) fault {
 	f := possible[s.rng.IntN(len(possible))]
@@ -307,7 +307,7 @@ func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible [
 	return f.mend(ctx, s, h)
 }
 
-// another has another fault join those that are, at a host that none befalls. One
+// another adds a fault to the present ones, at a host that has none. One
 // rack is left alone: a host that starts serves only with a majority.
 func (s *storm) another(ctx context.Context, first *fault, possible []fault) error {
 	if first.alone {

@@ -35,7 +35,7 @@ type fault struct {
 	mend   func(context.Context, *storm, *netlab.Host) error
 }
 
-// faults are drawn from, those that must be alone less often.
+// faults are drawn from; faults that must be alone are drawn less often.
 var faults = []fault{
 	{name: "kill -9", agents: true, most: 2 * time.Second, strike: killed, mend: revived},
 	{name: "stands still (SIGSTOP)", agents: true, most: 6 * time.Second, strike: plain((*netlab.Host).Pause), mend: plainly((*netlab.Host).Resume)},

@@ -9,7 +9,7 @@ import (
 )
 
 // phases is how long the trial of a cut measures before it, and how long the cut is:
-// whole turns of three submissions, of which one is for another site.
+// whole turns of three submissions; one of the three is for another site.
 type phases struct{ before, cut time.Duration }
 
 const (

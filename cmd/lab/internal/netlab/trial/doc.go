@@ -15,7 +15,7 @@
 //	            catches up afterwards
 //	liar        a peer that has no hosts attacks a site with its own credentials, while the
 //	            site's users and an honest peer want to be served
-//	quotes      offers of three sites, and of three of which one does not answer
+//	quotes      offers of three sites, and of three sites while one of them does not answer
 //	chaos       faults drawn by a seed befall three hosts, while clients with a record of
 //	            their own (package witness) pay, submit, cancel and change markets
 //	storms      the same faults, without that record, befall two sites that lose sight of one

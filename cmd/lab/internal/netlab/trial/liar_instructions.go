@@ -59,7 +59,7 @@ func pays(amount messages.Credits) messages.Instruction {
 }
 
 // overcharges charges a user's authorisation above its amount, then for its amount twice,
-// and that of a job which is not its own.
+// and the instruction of a job which is not its own.
 func (l *liar) overcharges(ctx context.Context) error {
 	l.mu.Lock()
 	id := ""
@@ -176,7 +176,7 @@ func (l *liar) repeats(ctx context.Context) error {
 }
 
 // forges uses numbers that are far ahead, or that were used, and running totals that are
-// not those of the books. From the first that is signed and wrong, there is a dispute.
+// not the instructions in the books. From the first that is signed and wrong, there is a dispute.
 func (l *liar) forges(ctx context.Context) error {
 	ahead := l.in
 	ahead.Number += 7

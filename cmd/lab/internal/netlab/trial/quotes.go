@@ -19,7 +19,7 @@ const (
 	quotesShort = 20
 )
 
-// quotes asks three sites for offers, and then three of which one does not answer.
+// quotes asks three sites for offers, and then three sites while one of them does not answer.
 func quotes(ctx context.Context, t *trial, all []*member) error {
 	home := all[0]
 	alice, err := home.Connect("alice")
@@ -120,7 +120,7 @@ func offering(reply *messages.OffersReply) (sites []messages.Name) {
 	return slices.Compact(sites)
 }
 
-// named are the sites of which a reply says that they made none.
+// named are the sites that made no offer according to a reply.
 func named(reply *messages.OffersReply) (sites []messages.Name) {
 	for _, s := range reply.Silent {
 		sites = append(sites, s.Site)

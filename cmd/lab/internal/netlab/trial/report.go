@@ -66,7 +66,7 @@ func (r *Report) breaks(format string, arguments ...any) {
 	r.Broken = append(r.Broken, fmt.Sprintf(format, arguments...))
 }
 
-// breaksEach notes several of a kind, of which the first say enough.
+// breaksEach notes several of a kind; it shows only the first ones.
 func (r *Report) breaksEach(sentences []string) {
 	const most = 10
 	for i, sentence := range sentences {

@@ -15,7 +15,7 @@ import (
 // it.
 const acksOfPhase = 30
 
-// duoPlan is a site of a federation of two, of which one loses something.
+// duoPlan is a site of a federation of two. One of the two loses something.
 func duoPlan(name messages.Name) netlab.Plan {
 	p := plan(name, true)
 	p.Agents = 2
@@ -134,7 +134,7 @@ func (t *trial) putBackup(ctx context.Context, m *member, backup string) error {
 	})
 }
 
-// books compares the books of this site with those of a peer: by whose instructions.
+// books compares the books of this site with the books of a peer: by whose instructions.
 func (m *member) books(ctx context.Context, peer *member) (map[messages.Name]messages.ReconciledBook, error) {
 	reply, err := ask[messages.ReconcileReply](ctx, m, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: peer.Name})
 	books := map[messages.Name]messages.ReconciledBook{}

@@ -179,10 +179,10 @@ func describe(plans []netlab.Plan) string {
 	return fmt.Sprintf("%s × (%d replicas + %d agents)", strings.Join(names, ", "), p.Racks, p.Agents)
 }
 
-// siteNames are the sites of a federation; the first is that of trials of one site.
+// siteNames are the sites of a federation; trials of one site use the first.
 var siteNames = []messages.Name{"west", "east", "north"}
 
-// users of every site, and federated those of the sites of a federation.
+// users of every site, and federated the users of the sites of a federation.
 var (
 	users     = []messages.Name{"alice", "bob", "carol"}
 	federated = append(slices.Clone(users), "dave", "erin")

@@ -136,7 +136,7 @@ func (m *member) startLong(ctx context.Context, dir string) (*longJob, error) {
 }
 
 // openDir makes a working directory that the users of all tasks may enter. It is not
-// beside the sites' state, to which nobody else has a way.
+// next to the sites' state, to which nobody else has access.
 func openDir() (string, error) {
 	dir, err := os.MkdirTemp("", "netlab-job-")
 	if err != nil {

@@ -66,7 +66,7 @@ type stale struct {
 }
 
 // plantStale is the balance that a client is to have read: where a stale one is to be
-// planted, that of before its last payment.
+// planted, the answer from before its last payment.
 func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Credits {
 	before := *old
 	*old = stale{balance: balance}
@@ -198,7 +198,7 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 	w.givenUp("a question for a job", err, o)
 }
 
-// applyMarkets applies markets of which the last has a new time limit, half of the time only
+// applyMarkets applies markets, the last with a new time limit; half of the time only
 // to the version that it has just read, or reads them.
 func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
 	seen, err := w.readMarket(ctx, client) // what came of it is in the record

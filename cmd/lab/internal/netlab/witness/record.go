@@ -24,14 +24,14 @@ type Counts struct {
 	Lost    int              // acknowledged, and not there
 	Doubled int              // done twice
 	Wrong   messages.Credits // microcredits by which balances and charges are off
-	// Disordered are histories of which the answers fit no order, Undecided those of which
+	// Disordered are histories whose answers fit no order, Undecided are histories for which
 	// porcupine could not tell in its time.
 	Disordered, Undecided int
 
 	// Verbs are the answers by what was asked, such as "pay".
 	Verbs    map[string]Verb
 	Jobs     int           // acknowledged submissions
-	RanTwice int           // jobs whose task ran more than once, of which one run counts
+	RanTwice int           // jobs whose task ran more than once; one run counts
 	Silence  time.Duration // the longest time without an acknowledgement
 	Longest  time.Duration // that a request waited for its answer
 }

@@ -22,7 +22,7 @@ type Config struct {
 	Operator messages.Name
 	Groups   [][]messages.Name // accounts that pay one another, groupSize each
 	Workers  []messages.Name   // accounts that submit jobs
-	// Markets are those of the site; the time limit of the last is applied and read. None:
+	// Markets are the markets of the site; the time limit of the last is applied and read. None:
 	// the clients leave the markets alone.
 	Markets []messages.Market
 	// Dir is where tasks write that they ran: all users may enter it.
@@ -38,7 +38,7 @@ type Config struct {
 // What a witness can be told to plant.
 const (
 	PlantLost    = "lost"    // the record says that a payment was acknowledged which was never sent
-	PlantDoubled = "doubled" // a payment is sent once more under another key, of which the record does not know
+	PlantDoubled = "doubled" // a payment is sent once more under another key, which the record does not know
 	PlantStale   = "stale"   // a balance is read as it was before the reader's last payment
 )
 

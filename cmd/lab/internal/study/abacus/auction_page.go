@@ -57,7 +57,7 @@ func (n auctionNumbers) rows(axis string) (out [][]string) {
 	return out
 }
 
-// verdict sets what the paper says of its figures beside the numbers. Its text
+// verdict shows what the paper says of its figures next to the numbers. Its text
 // gives few of its own.
 func (n auctionNumbers) verdict(p *study.Page) {
 	users, resources, alpha := n["users"], n["resources"], n["alpha"]

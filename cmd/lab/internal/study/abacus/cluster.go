@@ -233,7 +233,7 @@ func (r *course) begin(j *mapReduce, class int) {
 	byEnd.Push(&r.ends, e)
 }
 
-// pick is the job to start a task of a class, of those that are fit for it if given.
+// pick is the job to start a task of a class; with fit given, one of the jobs that fit.
 func (r *course) pick(class int, fit func(*mapReduce) bool) *mapReduce {
 	var best *mapReduce
 	least := math.Inf(1)

@@ -58,7 +58,7 @@ func (j *mapReduce) near(node int) int {
 	return -1
 }
 
-// nodes are those of the map slots, all of them free.
+// nodes are the nodes of the map slots, all of them free.
 func (c *cluster) nodes() []int {
 	var idle []int
 	for slot := range c.slots[mapClass] {

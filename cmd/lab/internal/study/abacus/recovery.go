@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// repeatedJob is an experiment like that of figure 11 of Ding et al.: a user repeats
+// repeatedJob is an experiment like figure 11 of Ding et al.: a user repeats
 // a job that is worth so much on two resources, gets shares that differ from run
 // to run, and the weights are estimated from the utilities that the runs had.
 type repeatedJob struct {

@@ -23,7 +23,7 @@ var SLO = study.Study{
 var rates = []float64{0.5, 1, 1.5, 2, 2.5, 3}
 
 // The repetitions of each setting, the machines of the paper, and the range of
-// budgets, which are those of its figures 6 to 8.
+// budgets, which are the budgets of its figures 6 to 8.
 const (
 	sloRepeats      = 30
 	quickSLORepeats = 2
@@ -50,7 +50,7 @@ var settings = []deadlines{
 // schedulers are those compared, in the order of profits.
 var schedulers = []string{"Abacus", "ARIA, spare slots used", "ARIA, spare slots idle"}
 
-// profits are those of a setting and rate, over the budgets of all jobs, by
+// profits are the profits of a setting and rate, over the budgets of all jobs, by
 // scheduler.
 type profits struct {
 	Rate  float64          `json:"rate"`

@@ -31,7 +31,7 @@ const (
 	points    = 20
 )
 
-// jobCounts are those that the variance is shown against; the paper's text does
+// jobCounts are the numbers of jobs that the variance is shown against; the paper's text does
 // not name its own.
 var jobCounts = []int{5, 10, 15, 20, 30, 50}
 

@@ -36,7 +36,7 @@ var variations = []variation{
 // fewer of the repeats do for variations: one in so many.
 const fewer = 2
 
-// axes are those of the paper's claims, on the clusters so changed.
+// axes are the axes of the paper's claims, on the changed clusters.
 func (v *variation) axes() []axis {
 	var out []axis
 	for _, a := range timeAxes {

@@ -30,7 +30,7 @@ func private(number int) *cluster {
 }
 
 // public is the cluster of figures 12 and 13: virtual machines of two map and two
-// reduce slots, and users with jobs of ten kinds, of which the sixth and the ninth
+// reduce slots, and users with jobs of ten kinds: the sixth and the ninth
 // are the reduces' and all others the maps'. The paper's table of them is not in
 // its text, but for that the third's ratio is nearest to 4.
 func public(number, machines int) *cluster {

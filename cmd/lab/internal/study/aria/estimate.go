@@ -27,7 +27,7 @@ func Estimate(phases []Phase, slots []int) float64 {
 
 // Fewest returns for each phase how many slots are needed for all of them to be
 // done within the time left, by the estimate, and whether they can be; if they
-// cannot, it is as many as they can use. Slots are those of each class. The
+// cannot, it is as many as they can use. Slots are the slots of each class. The
 // result is written to out, which is grown as needed.
 func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) {
 	out = out[:0]

@@ -41,7 +41,7 @@ func convergence(truth *density.Density, r density.Rule, samples []int, repetiti
 	return points, nil
 }
 
-// stream is that of the random numbers from which samples are drawn.
+// stream is the stream of random numbers from which samples are drawn.
 const stream = 0x64656e73697479
 
 func converge(truth *density.Density, r density.Rule, n, repetitions, draws int, seed uint64) (point, error) {

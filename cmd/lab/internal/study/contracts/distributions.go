@@ -38,7 +38,7 @@ var (
 // levels are the parts of jobs at which the distribution is tabulated.
 var levels = []float64{0.05, 0.1, 0.25, 0.5, 0.75, 0.9}
 
-// distribution is that of the utilities of all repetitions.
+// distribution is the distribution of the utilities of all repetitions.
 type distribution struct {
 	Training  string         `json:"training"`
 	Mean      study.Estimate `json:"mean"`

@@ -101,7 +101,7 @@ func (n divergenceNumbers) at(samples int) point {
 	return point{Samples: samples, Mean: math.NaN(), Variance: math.NaN()}
 }
 
-// verdict counts the variance as nearly zero where it is a hundredth of that of
+// verdict counts the variance as nearly zero where it is a hundredth of the variance of
 // the fewest samples, the height of the figure, and the mean as converged where
 // four times as many samples lower it by less than a tenth of a nat.
 func (n divergenceNumbers) verdict(p *study.Page) {

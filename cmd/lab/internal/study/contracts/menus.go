@@ -44,7 +44,7 @@ type menu struct {
 	Free      int       `json:"earliest_free"`
 }
 
-// competition is the menus of the four jobs beside so many others.
+// competition is the menus of the four jobs among so many others.
 type competition struct {
 	Others int    `json:"others"`
 	Menus  []menu `json:"menus"`
@@ -63,7 +63,7 @@ func menus(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: numbers, Page: menusPage(numbers), Figures: figures}, nil
 }
 
-// compete draws the four jobs, which are the same beside any others, and others.
+// compete draws the four jobs, which are the same with any number of others, and the others.
 func compete(others int, seed uint64) (*competition, error) {
 	r := rand.New(rand.NewPCG(seed, 4))
 	class, err := trainings[0].train(r)

@@ -177,7 +177,7 @@ func (c *crowd) offline(slots int) (value float64, number int) {
 	return value, number
 }
 
-// bound is more value than any schedule has of the counted tasks: that of the densest of
+// bound is more value than any schedule has of the counted tasks: the value of the densest of
 // them that fit into all slots from their first arrival to their last deadline, of the
 // last one a part.
 func (c *crowd) bound(slots int) (value float64) {

@@ -89,7 +89,7 @@ func (n *figureNumbers) lambdaRows() (out [][]string) {
 }
 
 // verdict sets what the paper's text says of its figures, which print no
-// numbers, beside ours.
+// numbers, next to ours.
 func (n *figureNumbers) verdict(p *study.Page) {
 	first, mean, last := &n.ByCapacity[0], &n.ByCapacity[3], &n.ByCapacity[len(n.ByCapacity)-1]
 	grows, falls, groups := true, true, true

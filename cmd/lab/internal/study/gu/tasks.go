@@ -18,7 +18,7 @@ var (
 	quick = window{11, 60, 120}
 )
 
-// crowd is the tasks that compete, those of counted records marked.
+// crowd is the tasks that compete; tasks of counted records are marked.
 type crowd struct {
 	tasks   []deadline.Task
 	counted []bool

@@ -143,7 +143,7 @@ func (f *failure) timeQueue(c *crowd, thesis, ours *series, at float64, both boo
 	f.time(ours, at, func() error { _, err := batchqueue.Pay(q, e); return err })
 }
 
-// imbalances are those of figures 4.5 and 6.7.
+// imbalances are the imbalances of figures 4.5 and 6.7.
 func (f *failure) imbalances(c *crowd, size *queueSize, seed uint64) (out []unbalanced) {
 	for _, k := range size.draws {
 		var thesis, ours balance

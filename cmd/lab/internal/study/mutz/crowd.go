@@ -47,7 +47,7 @@ func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batch
 }
 
 // sample maps uniform numbers to jobs: in mode Priority so that it is monotone;
-// in mode Full the number seeds a generator, of which a whole job is drawn.
+// in mode Full the number seeds a generator, which draws a whole job.
 func (c *crowd) sample(mode batchqueue.Mode, i int) func(u float64) batchqueue.Job {
 	switch {
 	case mode == batchqueue.Full:
@@ -70,7 +70,7 @@ type participant struct {
 // effort is how precisely payoffs are worked out.
 type effort struct {
 	dots   int // of each declaration
-	groups int // of competitors, of which a dot is the mean
+	groups int // of competitors; a dot is their mean
 	draws  int // of each expectation
 }
 

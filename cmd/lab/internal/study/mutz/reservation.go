@@ -56,7 +56,7 @@ func pool(r *rand.Rand, bids, nodes, horizon, longest int) *reservation.Problem 
 }
 
 // reservationNumbers are the results. Series are the thesis' and ours; ours of
-// schedules are those of payments too, for it finds both together.
+// schedules are also the schedules of payments, since it finds both together.
 type reservationNumbers struct {
 	Payoffs         []*sweep   `json:"payoffs"`           // figures 5.5 to 5.7
 	One             []*sweep   `json:"payoffs_of_a_pool"` // the same with the same competitors in each dot
@@ -122,7 +122,7 @@ func (n *reservationNumbers) payoffs(seed uint64) {
 	}
 }
 
-// payoff is that of the participant, the last bid.
+// payoff is the payoff of the participant, the last bid.
 func (n *reservationNumbers) payoff(p *reservation.Problem) (float64, error) {
 	o, err := reservation.Solve(p)
 	if err != nil {

@@ -39,7 +39,7 @@ func (n *searchNumbers) timeOrders(by []*series, p *reservation.Problem, seed ui
 	}
 }
 
-// small is figure 7.7: all orders of few bids, one by one, beside the searches.
+// small is figure 7.7: all orders of few bids, one by one, next to the searches.
 func (n *searchNumbers) small(seed uint64) {
 	n.Small = append([]*series{{Name: "all orders"}}, n.depthSeries()...)
 	for _, bids := range n.size.brute {

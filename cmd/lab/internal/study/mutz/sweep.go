@@ -82,7 +82,7 @@ func (s *sweep) at(x float64) *point {
 	return best
 }
 
-// gains are what dots gain over the truth, those of every second index from one on.
+// gains are what dots gain over the truth; only every second index from one on.
 func (s *sweep) gains(p *point, from int) (out []float64) {
 	for k := from; k < len(p.Dots); k += 2 {
 		out = append(out, p.Dots[k]-s.honest().Dots[k])

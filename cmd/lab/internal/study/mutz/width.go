@@ -33,7 +33,7 @@ var widthCrowd = crowd{jobs: 16, nodes: 16, scale: scale{value: 100, delay: 1}, 
 
 // The participants of figures 6.3 to 6.6. Value, length and nodes are the
 // thesis'; which of its participants has which it does not say, nor the cost of
-// delay of that of figure 6.6. Ours is the middle one of the queue.
+// delay of the one of figure 6.6. Ours is the middle one of the queue.
 var (
 	wideFront  = batchqueue.Job{Value: 42.5, Length: 7.18, Width: 8}
 	wideQueued = batchqueue.Job{Delay: 0.6, Length: 7.18, Width: 8}

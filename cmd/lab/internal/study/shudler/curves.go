@@ -80,7 +80,7 @@ type run struct {
 	shades    bool
 }
 
-// runs are those of the figures. In a run in which users shade, the aggressive
+// runs are the runs of the figures. In a run in which users shade, the aggressive
 // are counted, else all, as the paper does.
 var runs = []run{honestFirst, honestKth, shadeFirst, shadeKth, shadeNPHB, shadeWSPT, shadeWSEPT}
 

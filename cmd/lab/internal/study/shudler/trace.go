@@ -83,7 +83,7 @@ func draw(w *workload.Workload, seed uint64) *population {
 	return p
 }
 
-// serial is how many jobs those of a log become.
+// serial is how many jobs the jobs of a log become.
 func serial(w *workload.Workload) (n int) {
 	for i := range w.Jobs {
 		n += max(w.Jobs[i].Width, 1)
