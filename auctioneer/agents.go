@@ -61,7 +61,7 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exc
 		return reply, err
 	}
 	a.inputs.add(desk.Heard{Node: node, At: heard.Mono})
-	if a.Informs() && slots != nil {
+	if a.inForce().Informs() && slots != nil {
 		a.with(func(d *desk.Desk) { d.Inform(node, slots, &reply) })
 	}
 	return reply, nil

@@ -12,7 +12,6 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/beat"
 	"github.com/candor-grid/candor/messages/mailbox"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
@@ -24,7 +23,6 @@ type Auctioneer struct {
 	box       mailbox.Mailbox
 	metrics   *metrics
 	gate      *gate
-	applied   chan chan struct{} // the markets are others now; what comes is closed once they are in force
 	began     time.Time
 	histories histories
 	pastFile  pastFile
@@ -41,7 +39,7 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 		return nil, err
 	}
 	c.defaults()
-	a := &Auctioneer{Config: c, replica: newReplica(c.Archive, c.Log), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1), began: time.Now(), questions: questions{one: make(chan struct{}, 1)}}
+	a := &Auctioneer{Config: c, replica: newReplica(c.Archive, c.Log), metrics: newMetrics(c.Metrics), began: time.Now(), questions: questions{one: make(chan struct{}, 1)}}
 	a.replica.time = siteclock.NewSteady(c.Clock, c.ClockKnown, c.Mono)
 	a.Clock = a.replica.time.Now
 	a.gate = &gate{rules: c.Limits, metrics: a.metrics}
@@ -81,41 +79,20 @@ func (a *Auctioneer) Hash() (hash [sha256.Size]byte) {
 	return hash
 }
 
-// behindEvery is how often a leader looks whether other markets were committed than it has.
-const behindEvery = time.Second
-
 // follow leads in each term in which this replica is elected.
 func (a *Auctioneer) follow(ctx context.Context) {
-	var held *term
-	stop := func() {
-		if held != nil {
-			held.close()
-			held = nil
-		}
-	}
-	defer stop()
-	tick := time.NewTicker(beat.Until(behindEvery))
-	defer tick.Stop()
+	stop := func() {}
+	defer func() { stop() }()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
-			tick.Reset(beat.Until(behindEvery))
-			if held != nil && held.behind() {
-				held.succeed()
-			}
-		case inForce := <-a.applied:
-			if held != nil {
-				held.succeed()
-				close(inForce)
-			}
 		case l := <-a.box.Leadership():
 			a.replica.leads.Store(l.Leads)
 			stop()
-			if l.Leads {
+			if stop = func() {}; l.Leads {
 				a.Log.Info("leading", zap.String("replica", a.Replica), zap.Uint64("term", l.Term))
-				held = a.open(ctx, l.Term)
+				stop = a.lead(ctx, l.Term)
 			}
 		}
 	}

@@ -102,7 +102,7 @@ func (l *queries) await(ctx context.Context, caller messages.Name, r messages.Jo
 	}
 	sees, over := l.remote.find(caller, r.Job) != nil, false
 	l.replica.read(func(b *book.Book) {
-		_, err := l.submissions.rules.Visible(b, caller, r.Job)
+		_, err := l.submissions.rules().Visible(b, caller, r.Job)
 		sees, over = sees || err == nil, !lasts(b, r.Job)
 	})
 	if !sees || over {
@@ -113,7 +113,7 @@ func (l *queries) await(ctx context.Context, caller messages.Name, r messages.Jo
 	select {
 	case <-ended:
 	case <-enough.C:
-	case <-l.over:
+	case <-l.life.Done():
 		return messages.Errorf(messages.NotLeader, "another leader takes over; ask again")
 	case <-ctx.Done():
 	}

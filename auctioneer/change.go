@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -26,13 +26,11 @@ func (l steering) change(ctx context.Context, caller messages.Name, r messages.C
 	if err != nil {
 		return reply, err
 	}
-	c, err := l.submissions.rules.Change(&j, &r, func(spec *messages.JobSpec) (err error) {
+	c, err := l.submissions.rules().Change(&j, &r, func(spec *messages.JobSpec) error {
 		now := l.Clock()
-		l.with(func(d *desk.Desk) {
-			m := d.Market(spec.Market)
-			err = m.Admit(now, m.Bid(j.ID, j.Account, now, spec, j.Contract))
+		return l.withMarket(spec.Market, func(m *market.Market) error {
+			return m.Admit(now, m.Bid(j.ID, j.Account, now, spec, j.Contract))
 		})
-		return err
 	})
 	if err != nil {
 		return reply, err

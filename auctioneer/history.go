@@ -214,8 +214,8 @@ func (l *queries) history(ctx context.Context, caller messages.Name, r messages.
 	if r.Over == 0 {
 		r.Over = 3600 * aSecond
 	}
-	if r.Market != "" && l.Find(r.Market) == nil {
-		return reply, l.Missing("market: ", r.Market)
+	if m := l.inForce(); r.Market != "" && m.Find(r.Market) == nil {
+		return reply, m.Missing("market: ", r.Market)
 	}
 	if err := l.verify(ctx); err != nil {
 		return reply, err

@@ -4,24 +4,26 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// leader is the shell of a desk: it gives the desk the time and the answers, and
-// carries out the actions of the desk.
+// leader is the shell of a desk for a term: it gives the desk the time and the answers, carries
+// out the actions of the desk, and answers requests.
 type leader struct {
 	*Auctioneer
-	*desk.Markets // of desk
-	term          uint64
-	over          <-chan struct{} // closed at the end of the term
-	inputs        inbox
-	quarantines   quarantines
-	submissions   *submissions
+	term        uint64
+	life        context.Context // the term
+	markets     atomic.Pointer[desk.Markets]
+	inputs      inbox
+	quarantines quarantines
+	submissions *submissions
 
 	federated *federated
 	remote    *remote
@@ -29,9 +31,10 @@ type leader struct {
 	offers    *offers
 	queries   *queries
 
-	mu      sync.Mutex // guards what follows
-	desk    *desk.Desk
-	stepped chan struct{} // closed by the next step that may have decided about a claim
+	mu           sync.Mutex // guards what follows
+	desk         *desk.Desk
+	stepped      chan struct{} // closed by the next step that may have decided about a claim
+	reconfigured chan struct{} // closed when other markets are in force
 }
 
 // verify confirms that the group agreed on the present state of the book, and that this is
@@ -230,4 +233,17 @@ func (l *leader) with(f func(*desk.Desk)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f(l.desk)
+}
+
+// withMarket calls f with a market while no step is made. A request that was prepared before the
+// market was removed is to be asked again.
+func (l *leader) withMarket(name messages.Name, f func(*market.Market) error) (err error) {
+	l.with(func(d *desk.Desk) {
+		if m := d.Market(name); m != nil {
+			err = f(m)
+		} else {
+			err = messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
+		}
+	})
+	return err
 }

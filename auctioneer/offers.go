@@ -117,13 +117,15 @@ func (o *offers) of(ctx context.Context, site, account messages.Name, spec *mess
 
 // own are this site's offers, to an account of its own or to a visitor.
 func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.JobSpec) ([]messages.Offer, error) {
-	if err := o.intake.rules.Complete(spec); err != nil {
+	rules := o.intake.rules()
+	if err := rules.Complete(spec); err != nil {
 		return nil, err
 	}
-	if m := o.intake.Find(spec.Market); registry.Of(m).Plans {
-		return o.contracts(ctx, owner, m.Mechanism, spec)
+	m := rules.Find(spec.Market)
+	if registry.Of(m).Plans {
+		return o.contracts(ctx, owner, m, spec)
 	}
-	outlook, err := o.intake.outlook(owner, spec)
+	outlook, err := o.intake.outlook(owner, m, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -132,10 +134,10 @@ func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.Jo
 }
 
 // contracts are the menu of a market that sells completion times.
-func (o *offers) contracts(ctx context.Context, owner, mechanism messages.Name, spec *messages.JobSpec) (out []messages.Offer, err error) {
-	menu, err := o.intake.quoteTo(ctx, owner, spec)
+func (o *offers) contracts(ctx context.Context, owner messages.Name, m *messages.Market, spec *messages.JobSpec) (out []messages.Offer, err error) {
+	menu, err := o.intake.quoteTo(ctx, owner, m, spec)
 	for _, c := range menu.Contracts {
-		out = append(out, messages.Offer{Site: o.peers.site, Market: menu.Market, Mechanism: mechanism, Completion: c.Completion,
+		out = append(out, messages.Offer{Site: o.peers.site, Market: menu.Market, Mechanism: m.Mechanism, Completion: c.Completion,
 			Price: c.Price, Budget: c.Budget, Contract: c.ID, Basis: "a contract, which holds until " + menu.Expires.String()})
 	}
 	return out, err

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
@@ -110,8 +111,7 @@ func (l *operations) joinTokens(ctx context.Context, caller messages.Name, r mes
 	return messages.TokensReply{Tokens: []messages.TokenState{token}}, nil
 }
 
-// apply makes others the markets of the site. The leader begins anew with them,
-// as a new leader would; jobs are in the book, and stay.
+// apply makes others the markets of the site; jobs are in the book, and stay.
 func (l *operations) apply(ctx context.Context, caller messages.Name, r messages.ApplyRequest) (reply messages.ApplyReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -134,18 +134,16 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 		return reply, err
 	}
 	if applied.Reply.Version > 0 {
-		if applied.Reply.Version > l.Version+1 {
-			return applied.Reply, l.awaitApplied(ctx)
-		}
-		return applied.Reply, nil
+		return applied.Reply, l.awaitApplied(ctx, applied.Reply.Version)
 	}
-	reply = compare(l.Configs, r.Markets)
-	reply.Version = l.Version + 1
+	was := l.inForce()
+	reply = compare(was.Configs, r.Markets)
+	reply.Version = was.Version + 1
 	if r.Version != 0 && r.Version != reply.Version {
 		return reply, messages.Errorf(messages.Conflict, "version: the markets have version %d, not %d; candor markets shows them; check your change, then repeat the command with the new version", reply.Version, r.Version)
 	}
-	change := &book.ApplyMarkets{Markets: r.Markets, MarketsVersion: l.Version + 1, Applied: applied}
-	if change.Idle, err = l.spare(&reply, r.Markets); err != nil {
+	change := &book.ApplyMarkets{Markets: r.Markets, MarketsVersion: reply.Version, Applied: applied}
+	if change.Idle, err = l.spare(&reply, was, r.Markets); err != nil {
 		return reply, err
 	}
 	same := len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0
@@ -157,13 +155,13 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 	}
 	applied.Reply = reply
 	done, err := propose[book.Applied](ctx, l.Auctioneer, &book.Command{ApplyMarkets: change})
-	if err != nil || done.Reply.Version <= l.Version+1 {
+	if err != nil || done.Reply.Version <= was.Version+1 {
 		return done.Reply, err
 	}
 	reply = done.Reply
 	l.Log.Info("markets applied", zap.String("by", caller), zap.Strings("added", reply.Added),
 		zap.Strings("changed", reply.Changed), zap.Strings("removed", reply.Removed))
-	return reply, l.awaitApplied(ctx)
+	return reply, l.awaitApplied(ctx, reply.Version)
 }
 
 // contentOf is a digest of what a request is for: the same in each repetition.
@@ -174,19 +172,18 @@ func contentOf(r *messages.ApplyRequest) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// awaitApplied has the markets that were committed come into force, and waits for that. If
-// the term or ctx ends before, the error says to ask again: a leader that stops in order still
-// answers questions by the markets of before.
-func (l *operations) awaitApplied(ctx context.Context) error {
-	send, inForce := l.applied, make(chan struct{})
+// awaitApplied waits until the markets of a version are in force. If the term or ctx ends before, the error
+// says to ask again: a leader that stops in order still answers questions by the markets of before.
+func (l *operations) awaitApplied(ctx context.Context, version uint64) error {
 	for {
-		select {
-		case send <- inForce:
-			send = nil
-			continue
-		case <-inForce:
+		next := l.nextMarkets()
+		if l.inForce().Version+1 >= version {
 			return nil
-		case <-l.over:
+		}
+		select {
+		case <-next:
+			continue
+		case <-l.life.Done():
 		case <-ctx.Done():
 		}
 		return messages.Errorf(messages.Unavailable, "the markets were applied, and are not in force yet; ask again")
@@ -215,12 +212,12 @@ func compare(was, is []messages.Market) (r messages.ApplyReply) {
 
 // spare refuses changes that would lose jobs, and says which markets must have
 // none for that.
-func (l *operations) spare(r *messages.ApplyReply, markets []messages.Market) (idle []messages.Name, err error) {
+func (l *operations) spare(r *messages.ApplyReply, present *desk.Markets, markets []messages.Market) (idle []messages.Name, err error) {
 	l.replica.read(func(b *book.Book) {
 		for _, name := range slices.Concat(r.Removed, r.Changed) {
 			n := b.Live(name)
 			i := slices.IndexFunc(markets, func(m messages.Market) bool { return m.Name == name })
-			was := l.Find(name)
+			was := present.Find(name)
 			if i >= 0 && markets[i].Mechanism == was.Mechanism && slices.Equal(markets[i].Classes, was.Classes) {
 				continue
 			}

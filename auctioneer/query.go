@@ -144,7 +144,7 @@ type finding struct {
 
 func (l *queries) seenBy(caller messages.Name, id messages.JobID) finding {
 	return finding{
-		in:  func(b *book.Book) (*book.Job, error) { return l.submissions.rules.Visible(b, caller, id) },
+		in:  func(b *book.Book) (*book.Job, error) { return l.submissions.rules().Visible(b, caller, id) },
 		old: func(missing error) (book.Ended, error) { return l.find(caller, id, missing) },
 	}
 }
@@ -185,7 +185,7 @@ func (l *queries) detail(ctx context.Context, find finding) (reply messages.JobD
 
 // keeps says whether the market of a job keeps its outputs and logs still.
 func (l *leader) keeps(j *book.Job) bool {
-	m := l.Find(j.Spec.Market)
+	m := l.inForce().Find(j.Spec.Market)
 	return m != nil && registry.Of(m).Keeps && !j.State.Final()
 }
 
@@ -316,8 +316,8 @@ func (l *queries) status(context.Context, messages.Name, messages.Empty) (messag
 
 // reservations lists the timetable: the jobs whose start was ordered for good.
 func (l *queries) reservations(ctx context.Context, caller messages.Name, r messages.ReservationsRequest) (reply messages.ReservationsReply, err error) {
-	if r.Market != "" && l.Find(r.Market) == nil {
-		return reply, l.Missing("market: ", r.Market)
+	if m := l.inForce(); r.Market != "" && m.Find(r.Market) == nil {
+		return reply, m.Missing("market: ", r.Market)
 	}
 	err = l.look(ctx, func(b *book.Book) error {
 		for j := range b.Ordered {

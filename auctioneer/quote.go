@@ -29,23 +29,24 @@ func (l *submissions) quote(ctx context.Context, account messages.Name, r messag
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
-	if err := l.rules.Complete(&r.Spec); err != nil {
+	rules := l.rules()
+	if err := rules.Complete(&r.Spec); err != nil {
 		return reply, err
 	}
-	if m := l.Find(r.Spec.Market); registry.Of(m).Plans {
-		if err := intake.Heeds(&r.Spec, m, l.Markets); err != nil {
+	m := rules.Find(r.Spec.Market)
+	if registry.Of(m).Plans {
+		if err := intake.Heeds(&r.Spec, m, rules.Markets); err != nil {
 			return reply, err
 		}
 	}
-	return l.quoteTo(ctx, account, &r.Spec)
+	return l.quoteTo(ctx, account, m, &r.Spec)
 }
 
 // quoteTo quotes for a job whose defaults are filled in.
-func (l *submissions) quoteTo(ctx context.Context, account messages.Name, spec *messages.JobSpec) (reply messages.QuoteReply, err error) {
+func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *messages.Market, spec *messages.JobSpec) (reply messages.QuoteReply, err error) {
 	if err := l.quotable(account); err != nil {
 		return reply, err
 	}
-	m := l.Find(spec.Market)
 	q, err := l.menu(ctx, m, account, spec)
 	if err != nil {
 		return reply, err
@@ -95,11 +96,11 @@ func (l *submissions) menu(ctx context.Context, m *messages.Market, account mess
 	seed := l.menus.Seed(m, spec, now)
 	class := l.types(ctx, m, spec, seed)
 	<-asked
-	l.with(func(d *desk.Desk) {
-		live := d.Market(m.Name)
+	err = l.withMarket(m.Name, func(live *market.Market) (err error) {
 		bid := live.Bid(0, account, now, spec, nil)
 		bid.Runtimes = seen
 		q, err = live.Quote(now, bid, class, seed)
+		return err
 	})
 	return q, err
 }
@@ -119,20 +120,20 @@ func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec 
 }
 
 // outlook is what the market of a job makes of it now.
-func (l *submissions) outlook(owner messages.Name, spec *messages.JobSpec) (*federation.Outlook, error) {
-	m := l.Find(spec.Market)
+func (l *submissions) outlook(owner messages.Name, m *messages.Market, spec *messages.JobSpec) (*federation.Outlook, error) {
 	if err := l.admit(&submission{Submission: &intake.Submission{Account: owner, Spec: spec, Market: m}}); err != nil {
 		return nil, err
 	}
 	outlook, charged := &federation.Outlook{Market: m}, false
-	l.with(func(d *desk.Desk) {
-		live := d.Market(m.Name).SeenBy(owner, l.operates(owner))
-		outlook.Prices, charged = live.Prices(), len(live.Orders().Tariffs) > 0
+	err := l.withMarket(m.Name, func(live *market.Market) error {
+		seen := live.SeenBy(owner, l.operates(owner))
+		outlook.Prices, charged = seen.Prices(), len(seen.Orders().Tariffs) > 0
+		return nil
 	})
 	if charged {
 		l.replica.read(func(b *book.Book) { outlook.Tariffs = market.SealTariffs(tariffs(b, m.Name), outlook.Prices) })
 	}
-	return outlook, nil
+	return outlook, err
 }
 
 // types returns likely types of such jobs. The estimator draws the types from the

@@ -53,6 +53,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 	case known != nil:
 		return r.answer(ctx, known, full == nil)
 	}
+	rules := r.intake.rules()
 	if reply, err = r.enter(ctx, c, q, full == nil); err == nil || q.DryRun || messages.Waits(err) {
 		return reply, err
 	}
@@ -66,7 +67,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 	if known, _ := r.known(c); known != nil {
 		return r.answer(ctx, known, full == nil)
 	}
-	r.site.replica.read(func(b *book.Book) { err = r.intake.here(b, err) })
+	r.site.replica.read(func(b *book.Book) { err = rules.Judged(b, err) })
 	return reply, err
 }
 
@@ -120,7 +121,7 @@ func (r *remote) enter(ctx context.Context, c *book.EnterRemote, q *messages.Sub
 func (r *remote) stay(ctx context.Context, c *book.EnterRemote, q *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	here := *q
 	here.Spec.Contract = c.Spec.Contract
-	s, err := r.intake.rules.Prepare(c.Account, &here)
+	s, err := r.intake.rules().Prepare(c.Account, &here)
 	if err != nil {
 		return reply, err
 	}

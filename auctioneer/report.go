@@ -25,6 +25,8 @@ func (l *leader) report(events []any, took time.Duration) {
 			l.metrics.suspensions.Add(float64(len(e.Decision.Suspend) + len(e.Decision.Requeue)))
 			l.metrics.resumptions.Add(float64(len(e.Decision.Resume)))
 			l.metrics.discards.Add(float64(len(e.Decision.Discard)))
+		case desk.Reconfigured:
+			l.takeIntoForce(e.Markets, e.Faults)
 		case desk.Undecided:
 			l.Log.Warn("decision not committed, deciding again", zap.String("market", e.Market), zap.Error(e.Err))
 		case desk.Unsettled:

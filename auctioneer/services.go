@@ -8,7 +8,7 @@ import (
 // services are what a leader answers.
 func (l *leader) services() []bus.Service {
 	at := func(verb string, h bus.Handler) bus.Endpoint {
-		return bus.Endpoint{Name: verb, Subject: messages.Subject(l.Site, messages.Auctioneer, verb, "*"), Handle: h}
+		return bus.Endpoint{Name: verb, Subject: messages.Subject(l.Site, messages.Auctioneer, verb, "*"), Handle: l.answered(h)}
 	}
 	operators := &operations{l}
 	return append(siteServices(at, l.visiting, l.remote, l.offers), []bus.Service{

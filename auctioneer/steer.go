@@ -14,7 +14,7 @@ type steering struct{ *leader }
 // find returns what the caller may steer: an own job, or any as operator.
 func (l steering) find(caller messages.Name, id messages.JobID) (found book.Job, err error) {
 	l.replica.read(func(b *book.Book) {
-		j, failed := l.submissions.rules.Visible(b, caller, id)
+		j, failed := l.submissions.rules().Visible(b, caller, id)
 		if err = failed; err == nil {
 			found = *j
 		}
@@ -28,7 +28,7 @@ func (l steering) hold(ctx context.Context, caller messages.Name, r messages.Job
 	if err != nil {
 		return reply, err
 	}
-	if err := l.submissions.rules.MayHold(&j); err != nil {
+	if err := l.submissions.rules().MayHold(&j); err != nil {
 		return reply, err
 	}
 	return l.park(ctx, caller, r.Job, false)
@@ -82,7 +82,7 @@ func (l steering) cancelTasks(ctx context.Context, caller messages.Name, r messa
 	if r.Stage != nil {
 		c.Stage = *r.Stage
 	}
-	switch m := l.Find(j.Spec.Market); {
+	switch m := l.inForce().Find(j.Spec.Market); {
 	case r.Stage == nil && len(j.Stages) > 1:
 		return reply, messages.Errorf(messages.Invalid, "stage: job %d has %d stages; say which stage has the tasks", j.ID, len(j.Stages))
 	case m != nil && !registry.Of(m).Raises.Budget:

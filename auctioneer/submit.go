@@ -7,23 +7,27 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/intake"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 )
 
 // submissions takes jobs, and quotes for them.
 type submissions struct {
 	*leader
-	rules    intake.Rules
 	gathered gathered
 	menus    intake.MenuKey
 }
 
 func newSubmissions(l *leader) *submissions {
-	return &submissions{leader: l, menus: intake.NewMenuKey(), rules: intake.Rules{Markets: l.Markets, Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
-		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check}}
+	return &submissions{leader: l, menus: intake.NewMenuKey()}
+}
+
+// rules are those of the markets in force.
+func (l *submissions) rules() *intake.Rules {
+	return &intake.Rules{Markets: l.inForce(), Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
+		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check}
 }
 
 // submission is a request on its way into the book.
@@ -52,7 +56,7 @@ func (l *submissions) submit(ctx context.Context, account messages.Name, r messa
 }
 
 func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
-	s, err := l.rules.Prepare(account, r)
+	s, err := l.rules().Prepare(account, r)
 	if err == nil {
 		reply, err = l.enter(ctx, &submission{Submission: s, heeded: true}, r.DryRun)
 	}
@@ -130,7 +134,7 @@ func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave f
 		}
 	}
 	if s.heeded {
-		if err := intake.Heeds(s.Spec, s.Market, l.Markets); err != nil {
+		if err := intake.Heeds(s.Spec, s.Market, l.inForce()); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -171,19 +175,11 @@ func (l *submissions) refused(ctx context.Context, all []*intake.Submission, rep
 			if known, _ := b.Known(s.Account, s.Key, s.Digest); known != nil {
 				replies[i], errs[i] = answer(*known), nil
 			} else {
-				errs[i] = l.here(b, errs[i])
+				errs[i] = s.Judged(b, errs[i])
 			}
 		}
 	})
 	return nil
-}
-
-// here is a refusal by the markets of now. If others are in force, they may take the job.
-func (l *submissions) here(b *book.Book, why error) error {
-	if moved := l.rules.Unchanged(b); moved != nil {
-		return moved
-	}
-	return why
 }
 
 // tried is said in place of a refusal while another request under the key is under way.
@@ -197,7 +193,7 @@ func answer(r book.Receipt) messages.SubmitReply {
 
 // known answers a submission that was committed before.
 func (l *submissions) known(s *submission) (receipt *book.Receipt, err error) {
-	l.replica.read(func(b *book.Book) { receipt, err = l.rules.Known(b, s.Submission) })
+	l.replica.read(func(b *book.Book) { receipt, err = l.rules().Known(b, s.Submission) })
 	return receipt, err
 }
 
@@ -208,7 +204,7 @@ func (l *submissions) reruns(account messages.Name, spec *messages.JobSpec) (err
 	if id == 0 {
 		return nil
 	}
-	l.replica.read(func(b *book.Book) { _, err = l.rules.Visible(b, account, id) })
+	l.replica.read(func(b *book.Book) { _, err = l.rules().Visible(b, account, id) })
 	if messages.KindOf(err) == messages.NotFound {
 		_, err = l.find(account, id, err)
 	}
@@ -224,8 +220,7 @@ func (l *submissions) admit(s *submission) (err error) {
 	if l.replica.read(func(b *book.Book) { err = s.Agree(b, now) }); err != nil {
 		return err
 	}
-	l.with(func(d *desk.Desk) { err = s.Admit(now, d.Market(s.Spec.Market)) })
-	return err
+	return l.withMarket(s.Spec.Market, func(m *market.Market) error { return s.Admit(now, m) })
 }
 
 // holdAll has the bank hold the budgets of submissions, by one request, and returns what it
@@ -315,7 +310,7 @@ func (l *submissions) cancel(ctx context.Context, caller messages.Name, r messag
 	if r.Tasks != nil {
 		return steering{l.leader}.cancelTasks(ctx, caller, r)
 	}
-	l.replica.read(func(b *book.Book) { _, err = l.rules.Visible(b, caller, r.Job) })
+	l.replica.read(func(b *book.Book) { _, err = l.rules().Visible(b, caller, r.Job) })
 	if err != nil {
 		return reply, err
 	}
@@ -334,7 +329,7 @@ func (l *submissions) cancelJobs(ctx context.Context, caller messages.Name, ids 
 			out[i].Job = id
 			if r := b.Remote(id); r != nil && (r.Account == caller || l.operates(caller)) {
 				away = append(away, id)
-			} else if _, err := l.rules.Visible(b, caller, id); err != nil {
+			} else if _, err := l.rules().Visible(b, caller, id); err != nil {
 				out[i].Error = messages.AsError(messages.VerbCancel, err)
 			} else {
 				here.Jobs, places = append(here.Jobs, id), append(places, i)

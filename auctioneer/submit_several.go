@@ -61,7 +61,7 @@ func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r
 	var places []int // of those under way, among the jobs
 	for i := range r.Jobs {
 		one := &messages.SubmitRequest{Key: r.Jobs[i].Key, Spec: r.Jobs[i].Spec, DryRun: r.DryRun}
-		if said[i], errs[i] = l.rules.Prepare(account, one); errs[i] != nil {
+		if said[i], errs[i] = l.rules().Prepare(account, one); errs[i] != nil {
 			continue
 		}
 		s := &submission{Submission: said[i], heeded: true}

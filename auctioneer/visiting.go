@@ -81,7 +81,8 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.Pe
 	if known, err := v.known(home, &r, digest); known != nil || err != nil {
 		return messages.PeerSubmitReply{Job: *cmp.Or(known, &messages.JobSummary{})}, err
 	}
-	s, err := v.prepare(home, &r)
+	rules := v.intake.rules()
+	s, err := v.prepare(rules, home, &r)
 	if err == nil {
 		_, err = v.intake.enter(ctx, s, false)
 	}
@@ -94,7 +95,7 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.Pe
 		if known, err := v.known(home, &r, digest); known != nil || err != nil {
 			return messages.PeerSubmitReply{Job: *cmp.Or(known, &messages.JobSummary{})}, err
 		}
-		v.site.replica.read(func(b *book.Book) { err = v.intake.here(b, err) })
+		v.site.replica.read(func(b *book.Book) { err = rules.Judged(b, err) })
 	}
 	if err != nil {
 		if s != nil {
@@ -130,13 +131,13 @@ func (v *visiting) known(home messages.Name, r *messages.PeerSubmitRequest, dige
 	return known, err
 }
 
-func (v *visiting) prepare(home messages.Name, r *messages.PeerSubmitRequest) (*submission, error) {
+func (v *visiting) prepare(rules *intake.Rules, home messages.Name, r *messages.PeerSubmitRequest) (*submission, error) {
 	a, err := federation.Arrive(v.site.Site, home, r)
 	if err != nil {
 		return nil, err
 	}
 	r.Spec.Project = ""
-	s, err := v.intake.rules.Prepare(messages.VisitorName(r.Account, home), &messages.SubmitRequest{Key: r.Job.String(), Spec: r.Spec})
+	s, err := rules.Prepare(messages.VisitorName(r.Account, home), &messages.SubmitRequest{Key: r.Job.String(), Spec: r.Spec})
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +287,7 @@ func (v *visiting) quote(ctx context.Context, home messages.Name, r messages.Pee
 	if err := v.peers.check(ctx, home); err != nil {
 		return reply, messages.Errorf(messages.PermissionDenied, "%s", messages.Detail(err))
 	}
-	if err := v.intake.rules.Complete(&r.Spec); err != nil {
+	if err := v.intake.rules().Complete(&r.Spec); err != nil {
 		return reply, err
 	}
 	reply.Offers, err = v.offers.own(ctx, messages.VisitorName(r.Account, home), &r.Spec)

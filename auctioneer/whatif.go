@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
@@ -42,7 +41,7 @@ func (l *queries) whatIf(ctx context.Context, caller messages.Name, r messages.W
 
 // fork has copies of the market of a job decide at its present bid and at another.
 func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.Credits, spec *messages.JobSpec, reply *messages.WhatIfReply) error {
-	m := l.Find(spec.Market)
+	m := l.inForce().Find(spec.Market)
 	if m == nil {
 		reply.Message = "the market " + spec.Market + " does not exist any more"
 		return nil
@@ -64,11 +63,12 @@ func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.C
 	defer leave()
 	now := l.Clock()
 	var is *market.Fork
-	l.with(func(d *desk.Desk) {
-		is, reply.Message = d.Market(m.Name).SeenBy(caller, l.operates(caller)).Fork(now, reply.Job, 0)
+	err = l.withMarket(m.Name, func(m *market.Market) error {
+		is, reply.Message = m.SeenBy(caller, l.operates(caller)).Fork(now, reply.Job, 0)
+		return nil
 	})
 	if is == nil {
-		return nil
+		return err
 	}
 	other := is.With(now, bid-present)
 	outcomes := [2]messages.BidOutcome{}

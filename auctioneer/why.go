@@ -102,7 +102,7 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 // all reports whether there are no others.
 func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	const named = 3
-	wanted, m := map[messages.Name]bool{}, l.Find(j.Spec.Market)
+	wanted, m := map[messages.Name]bool{}, l.inForce().Find(j.Spec.Market)
 	for i := range j.Stages {
 		if j.Claimable(i) > 0 {
 			wanted[j.Spec.Stages[i].Class] = true
@@ -205,7 +205,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		if !j.Active() {
 			reply.Message = epilogue(b, j)
 			reply.Change = remedy(j)
-			if m := l.Find(market); !j.State.Final() && m != nil && registry.Of(m).AtDeadline && j.Spec.Deadline > b.Now() {
+			if m := l.inForce().Find(market); !j.State.Final() && m != nil && registry.Of(m).AtDeadline && j.Spec.Deadline > b.Now() {
 				notice = fmt.Sprintf("the price is known at the deadline, %v", j.Spec.Deadline)
 				if l.keeps(j) {
 					notice += "; outputs and logs can be read then"
@@ -232,7 +232,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		return nil
 	})
 	if err == nil && reply.Message == "" {
-		if m := l.Market(market); m != nil {
+		if m := l.inForce().Market(market); m != nil {
 			l.explain(now, &reply, m.SeenBy(owner, operator), cost, slotTime)
 		} else {
 			reply.Reason, reply.Message = "MarketClosed", "the market "+market+" does not exist any more"

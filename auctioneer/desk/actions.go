@@ -80,6 +80,11 @@ type (
 	Decided struct{ Market messages.Name }
 	// Committed says that a decision is in the book.
 	Committed struct{ Decision *book.Decide }
+	// Reconfigured says that other markets are in force, and which of them cannot be run: jobs there wait.
+	Reconfigured struct {
+		Markets *Markets
+		Faults  []error
+	}
 	// Undecided says that a decision was not committed; the market decides again.
 	Undecided struct {
 		Market messages.Name

@@ -1,6 +1,8 @@
 package desk
 
 import (
+	"slices"
+
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
@@ -17,6 +19,13 @@ func (d *Desk) follow() (effects, notices bool) {
 	d.book.Changes(func(b *book.Book, touched book.Changes) {
 		effects, notices = touched.Effects, touched.Notices
 		d.errands.federation.Changed(b, touched.Jobs)
+		if b.MarketsVersion() != d.Version {
+			d.reconfigure(b)
+			touched.Jobs, touched.Nodes = slices.Collect(b.Listed("").All()), nil
+			for i := range b.Nodes() {
+				touched.Nodes = append(touched.Nodes, uint32(i))
+			}
+		}
 		for _, i := range touched.Nodes {
 			d.trading.slots.Set(i, b.Nodes()[i])
 			d.nodes.changed(i, b.Nodes()[i])

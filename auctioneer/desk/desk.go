@@ -1,7 +1,6 @@
 package desk
 
 import (
-	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -75,7 +74,7 @@ type core struct {
 // there wait.
 func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	d = &Desk{core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
-	d.Markets, faults = openMarkets(&d.Config, b)
+	b.Read(func(b *book.Book) { d.Markets, faults = openMarkets(&d.Config, b) })
 	d.inform = d.Markets.applied
 	d.trading = newTrading(d.core, d.Markets)
 	d.settlements = settlements{core: d.core, pending: map[messages.JobID]bool{}}
@@ -90,18 +89,22 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	return d, faults
 }
 
-// Successor makes the desk that takes over in the same term, with the present markets
-// of the book. The new desk knows when each node was heard, and its vectors follow the
-// vectors of this desk. Answers to this desk are ignored by the new desk.
-func (d *Desk) Successor(now Instant) (next *Desk, faults []error) {
-	next, faults = New(d.Config, d.book, now)
-	next.last = d.last
-	next.nodes.heard, next.nodes.sessions = maps.Clone(d.nodes.heard), maps.Clone(d.nodes.sessions)
-	next.trading.follow(&d.trading)
-	return next, faults
+// reconfigure takes the markets of the book into force. Vectors follow the earlier ones, and each node is
+// told its markets anew. The new markets know nothing yet of jobs and nodes.
+func (d *Desk) reconfigure(b *book.Book) {
+	var faults []error
+	d.Markets, faults = openMarkets(&d.Config, b)
+	d.inform = d.Markets.applied
+	trading := newTrading(d.core, d.Markets)
+	trading.follow(&d.trading)
+	d.trading = trading
+	d.nodes.serve(d.Markets)
+	d.lessons.newcomers = true
+	d.tell(Reconfigured{d.Markets, faults})
 }
 
-// Step handles the inputs and returns the actions.
+// Step handles the inputs and returns the actions. If other markets were applied, they are in force after
+// the step, which says [Reconfigured].
 func (d *Desk) Step(now Instant, in ...Input) Actions {
 	d.now, d.out = now, Actions{Next: -1}
 	for _, i := range in {

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Markets are the markets of a site. They do not change during the life of a desk.
+// Markets are the markets of a site. They do not change: a desk has others once others were applied.
 type Markets struct {
 	// Configs are the markets; the first is the default of submissions.
 	Configs []messages.Market
@@ -26,14 +26,11 @@ type Markets struct {
 
 // openMarkets opens the applied markets, or else the markets of the configuration. A
 // market of another version of this program may fail to open, and is left out.
-func openMarkets(c *Config, b Book) (*Markets, []error) {
-	m, configs, faults := &Markets{}, c.Markets, []error(nil)
-	b.Read(func(b *book.Book) {
-		m.Version = b.MarketsVersion()
-		if applied := b.Markets(); len(applied) > 0 {
-			configs, m.applied = applied, true
-		}
-	})
+func openMarkets(c *Config, b *book.Book) (*Markets, []error) {
+	m, configs, faults := &Markets{Version: b.MarketsVersion()}, c.Markets, []error(nil)
+	if applied := b.Markets(); len(applied) > 0 {
+		configs, m.applied = applied, true
+	}
 	open := c.Open
 	if open == nil {
 		open = market.Open
@@ -44,7 +41,7 @@ func openMarkets(c *Config, b Book) (*Markets, []error) {
 			faults = append(faults, fmt.Errorf("market %s: %w", config.Name, err))
 			continue
 		}
-		b.Read(live.Recall)
+		live.Recall(b)
 		m.Configs, m.live = append(m.Configs, live.Config), append(m.live, live)
 	}
 	return m, faults

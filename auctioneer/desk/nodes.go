@@ -25,8 +25,8 @@ type nodes struct {
 }
 
 func newNodes(c *core, m *Markets) nodes {
-	n := nodes{core: c, markets: m, heard: map[messages.Name]messages.Duration{},
-		sessions: map[uint32]uint64{}, told: map[uint32]uint64{}, informed: map[messages.Name]uint64{}, evicted: map[messages.Name]messages.Time{}, lost: map[messages.Name]bool{}}
+	n := nodes{core: c, heard: map[messages.Name]messages.Duration{}, sessions: map[uint32]uint64{}, evicted: map[messages.Name]messages.Time{}, lost: map[messages.Name]bool{}}
+	n.serve(m)
 	c.book.Read(func(b *book.Book) { // whoever is up counts as heard when the desk began, be the first step late
 		for i, node := range b.Nodes() {
 			if node.Up {
@@ -36,6 +36,11 @@ func newNodes(c *core, m *Markets) nodes {
 		}
 	})
 	return n
+}
+
+// serve has nodes told that they are to serve other markets.
+func (n *nodes) serve(m *Markets) {
+	n.markets, n.told, n.informed = m, map[uint32]uint64{}, map[messages.Name]uint64{}
 }
 
 // hear renews a node's lease.

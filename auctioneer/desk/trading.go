@@ -35,8 +35,8 @@ func newTrading(c *core, m *Markets) trading {
 	return t
 }
 
-// follow has vectors follow those of the desk before in the same term, also of a market that was
-// elsewhere meanwhile: agents take no vector with a smaller number.
+// follow continues the markets that were in force before in the same term. Agents take no vector with a
+// smaller number, also of a market that was gone meanwhile.
 func (t *trading) follow(before *trading) {
 	t.gone = maps.Clone(before.gone)
 	if t.gone == nil {
@@ -51,6 +51,8 @@ func (t *trading) follow(before *trading) {
 		if seq := t.gone[m.Config.Name]; seq > 0 {
 			m.publisher.Continue(seq)
 		}
+		earlier := before.market(m.Config.Name)
+		m.deciding = earlier != nil && earlier.deciding
 	}
 }
 
@@ -105,6 +107,9 @@ func (t *trading) decide(m *traded) {
 	m.deciding = true
 	t.propose(&book.Command{Decide: decision}, func(_ any, err error) {
 		m.deciding = false
+		if now := t.market(m.Config.Name); now != nil { // which may have taken the place of m
+			now.deciding = false
+		}
 		if err != nil {
 			m.Stalled()
 			m.fails++

@@ -114,16 +114,17 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestUnchanged: a submission is refused by the markets that it was prepared for. After others its
+// TestJudged: a submission is refused by the markets that it was prepared for. After others its
 // job may be elsewhere, and the refusal says nothing.
-func TestUnchanged(t *testing.T) {
+func TestJudged(t *testing.T) {
 	b, r := book.New(), rules()
 	r.Version = b.MarketsVersion()
-	if err := r.Unchanged(b); err != nil {
+	why := messages.Errorf(messages.NotFound, "no such market")
+	if err := r.Judged(b, why); err != why {
 		t.Errorf("in the same markets: %v", err)
 	}
 	b.Apply(&book.Command{At: epoch, ApplyMarkets: &book.ApplyMarkets{Markets: r.Configs[:1]}})
-	if err := r.Unchanged(b); messages.KindOf(err) != messages.NotLeader {
+	if err := r.Judged(b, why); messages.KindOf(err) != messages.NotLeader {
 		t.Errorf("in others: %v", err)
 	}
 }

@@ -209,8 +209,10 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Unchanged refuses what was decided by other markets than those of the book.
-func (r *Rules) Unchanged(b *book.Book) error { return b.Unchanged(r.Version + 1) }
+// Judged is a refusal by these rules. If other markets have been applied since, they may take the job.
+func (r *Rules) Judged(b *book.Book, why error) error {
+	return cmp.Or(b.Unchanged(r.Version+1), why)
+}
 
 // Visible returns a job that the caller may see and cancel. The error for a job of which only the
 // archive has the record is of kind Ended. Whoever may not see a job is

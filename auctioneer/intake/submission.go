@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"slices"
 	"strconv"
@@ -42,6 +43,11 @@ func DigestOf(r *messages.SubmitRequest) ([]byte, error) {
 	}
 	digest := sha256.Sum256(append(encoded, r.Site...))
 	return digest[:], nil
+}
+
+// Judged is [Rules.Judged] by the rules that the submission was prepared by.
+func (s *Submission) Judged(b *book.Book, why error) error {
+	return cmp.Or(b.Unchanged(s.version+1), why)
 }
 
 // Visiting makes the submission that of another site's job, which is paid for by what

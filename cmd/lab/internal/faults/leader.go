@@ -22,7 +22,6 @@ type leader struct {
 	came    []desk.Input  // since the last step
 	late    []func()      // exchanges that wait for the next step
 	planned messages.Time // the next step, by the world's clock; 0: none
-	open    int           // proposals of the desk that are being committed
 	duties  *duties
 	visits  *visits
 	told    map[messages.Name]bool // of a planted bug: nodes that were sent a directive
@@ -51,17 +50,11 @@ func newLeader(s *site, r *replica) *leader {
 	case VectorBack:
 		c.Term = 1
 	}
-	l.lead(desk.New(c, l, l.instant()))
-	return l
-}
-
-// lead has a desk lead from now on.
-func (l *leader) lead(d *desk.Desk, faults []error) {
-	for _, err := range faults {
-		l.violate("%v", err)
-	}
-	l.desk = d
+	var failed []error
+	l.desk, failed = desk.New(c, l, l.instant())
+	l.expect(failed)
 	l.plan(gathering)
+	return l
 }
 
 // openMarket opens a market whose mechanism is held to what is claimed of it. The market
@@ -85,6 +78,13 @@ func (l *leader) instant() desk.Instant {
 	return desk.Instant{Wall: wall, Leap: leap, Mono: l.now.Sub(epoch)}
 }
 
+// expect holds the site to markets that can all be run.
+func (l *leader) expect(failed []error) {
+	for _, err := range failed {
+		l.violate("%v", err)
+	}
+}
+
 // gone says whether somebody else leads.
 func (l *leader) gone() bool { return l.r.shell != l || l.r.host.down }
 
@@ -101,19 +101,8 @@ func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 	f(b, c)
 }
 
-// applied has the desk make a step soon; what comes until then goes with it. When other
-// markets were applied, another desk takes over, once the proposals of this one are
-// committed.
-func (l *leader) applied() {
-	if l.outdated() && l.open == 0 {
-		l.book().Watch(true)
-		l.lead(l.desk.Successor(l.instant()))
-	}
-	l.plan(gathering)
-}
-
-// outdated says whether the desk has other markets than the book.
-func (l *leader) outdated() bool { return l.desk.Version != l.book().MarketsVersion() }
+// applied has the desk make a step soon; what comes until then goes with it.
+func (l *leader) applied() { l.plan(gathering) }
 
 // tell gives the desk something in its next step, which is soon.
 func (l *leader) tell(in desk.Input) {
@@ -139,9 +128,6 @@ func (l *leader) plan(wait messages.Duration) {
 }
 
 func (l *leader) step() {
-	if l.outdated() {
-		return
-	}
 	came := l.came
 	l.came = nil
 	l.do(l.desk.Step(l.instant(), came...))
@@ -153,6 +139,11 @@ func (l *leader) step() {
 }
 
 func (l *leader) do(a desk.Actions) {
+	for _, e := range a.Events {
+		if e, is := e.(desk.Reconfigured); is {
+			l.expect(e.Faults)
+		}
+	}
 	for _, p := range l.meddle(a.Propose) {
 		l.commit(p)
 	}
@@ -179,9 +170,7 @@ func (l *leader) do(a desk.Actions) {
 
 // commit has a command of the desk committed, unless the log is full.
 func (l *leader) commit(p desk.Proposal) {
-	l.open++
 	done := func(result any) {
-		l.open--
 		err, _ := result.(error)
 		if l.Bug == SettlementForgotten && p.Command.Settle != nil {
 			err = nil
