@@ -42,6 +42,8 @@ type Config struct {
 	// MostMemory is the most memory that a task of a class may be asked for, in bytes;
 	// of a class that it does not have there is no bound.
 	MostMemory map[messages.Name]int64
+	// Slurm says what names of Slurm mean at the site; nil: nothing else than here.
+	Slurm *messages.SlurmNames
 	// Notify sends words about jobs, which the zero value of NotifyRules allows none of.
 	Notify      *notify.Sender
 	NotifyRules notify.Rules

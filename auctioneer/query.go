@@ -259,6 +259,7 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 	if err := l.verify(ctx); err != nil {
 		return reply, err
 	}
+	reply.Slurm = l.Slurm
 	charged := map[messages.Name]bool{} // by time
 	l.with(func(d *desk.Desk) {
 		reply.Version = d.Version + 1

@@ -39,6 +39,12 @@ func (l *Labels) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
+// UnmarshalYAML reads a mapping.
+func (l *Labels) UnmarshalYAML(decode func(any) error) (err error) {
+	*l, err = labelsForm.readYAML(decode)
+	return err
+}
+
 // MarshalYAML writes a mapping.
 func (l Labels) MarshalYAML() (any, error) { return labelsForm.mapping(l), nil }
 

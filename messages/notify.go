@@ -63,15 +63,15 @@ func validateNotify(list []Notify) error {
 			if u, err := url.Parse(n.To); err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
 				return Errorf(Invalid, "notify: %q is not a URL like https://host/path, without a user or a fragment", clip(n.To))
 			}
-		} else if !mailAddress(n.To) {
+		} else if !MailAddress(n.To) {
 			return Errorf(Invalid, "notify: %q is neither an e-mail address like ada@example.org nor a URL", clip(n.To))
 		}
 	}
 	return nil
 }
 
-// mailAddress accepts the plain form of an e-mail address.
-func mailAddress(s string) bool {
+// MailAddress accepts the plain form of an e-mail address.
+func MailAddress(s string) bool {
 	local, domain, found := strings.Cut(s, "@")
 	if !found || local == "" || len(local) > 64 || domain == "" || len(domain) > 253 {
 		return false

@@ -480,6 +480,8 @@ type NodeStatus struct {
 type MarketsReply struct {
 	Markets []MarketStatus `json:"markets"`
 	Version uint64         `json:"version"` // of the site's markets; see ApplyRequest
+	// Slurm says what names of Slurm mean at this site; nil: nothing else than here.
+	Slurm *SlurmNames `json:"slurm,omitempty"`
 }
 
 // MarketStatus is a market at this moment, as whoever asks may see it: an operator

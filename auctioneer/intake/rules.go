@@ -55,7 +55,7 @@ func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Subm
 
 // assumeBid gives a job that names no budget or rate those of its market, and says so.
 func (r *Rules) assumeBid(spec *messages.JobSpec) (said []string, err error) {
-	m := r.Find(cmp.Or(spec.Market, r.Configs[0].Name))
+	m := r.Find(cmp.Or(spec.Market, r.holds(spec)))
 	if m == nil && spec.Budget == 0 { // which is said before the budget that the market may have
 		return nil, r.Missing("market: ", spec.Market)
 	}

@@ -132,3 +132,19 @@ func TestTheSmallestClassIsChosen(t *testing.T) {
 		}
 	}
 }
+
+// TestTheDefaultBudgetIsThatOfTheMarket to which a job goes that names no market: the first whose slots hold its shape.
+func TestTheDefaultBudgetIsThatOfTheMarket(t *testing.T) {
+	r, _ := shaped(t, messages.Proportional)
+	gpu := r.Configs[0]
+	gpu.Name, gpu.Classes, gpu.Units, gpu.DefaultBudget = "gpu", gpu.Classes[1:], gpu.Units[1:], 50*messages.Credit
+	r.Configs[0].Classes, r.Configs[0].Units, r.Configs[0].DefaultBudget = r.Configs[0].Classes[:1], r.Configs[0].Units[:1], 10*messages.Credit
+	r.Configs = append(r.Configs, gpu)
+	for gpus, want := range map[int]messages.Credits{0: 10 * messages.Credit, 1: 50 * messages.Credit} {
+		q := request("k")
+		q.Spec.Market, q.Spec.Budget, q.Spec.Stages[0].Class, q.Spec.Stages[0].GPUs = "", 0, "", gpus
+		if s, err := r.Prepare("alice", q); err != nil || s.Spec.Budget != want || gpus > 0 && s.Spec.Market != "gpu" {
+			t.Errorf("%d GPUs: %v, %v", gpus, q.Spec, err)
+		}
+	}
+}

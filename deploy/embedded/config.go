@@ -67,6 +67,10 @@ type Config struct {
 	// Markets are the markets of the site. A job that names no market goes to the first
 	// one.
 	Markets []messages.Market `json:"markets"`
+	// Slurm says what names of partitions, accounts and others mean in scripts that were
+	// written for Slurm; without it a partition is a market of the same name, and an
+	// account a project.
+	Slurm *messages.SlurmNames `json:"slurm,omitempty"`
 	// Profiles are the job profile classes, whose types the estimator learns.
 	Profiles []messages.Profile `json:"profiles,omitempty"`
 	// Nodes are the nodes whose agents run here; each node counts as a machine of its

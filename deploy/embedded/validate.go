@@ -55,6 +55,9 @@ func (c *Config) Validate() error {
 	ps.field("notify", c.Notify.Validate())
 	c.checkAccounts(&ps)
 	c.checkMarkets(&ps)
+	if c.Slurm != nil {
+		ps.field("slurm", c.Slurm.Validate(c.Markets))
+	}
 	c.checkProfiles(&ps)
 	c.checkNodes(&ps)
 	c.checkTasks(&ps)

@@ -182,8 +182,15 @@ with --overlap none, otherwise all; it waits while others have them.
 
 The lines "#SBATCH option..." before the first command of a script are read. No
 option that changes when, whether or where a job runs is ignored. An option that
-Candor cannot do is refused, with the option to use instead. --qos and --nice
-are ignored, because the bid decides here which job goes first.
+Candor cannot do is refused, with the option to use instead. --nice is ignored,
+because the bid decides here which job goes first.
+
+What names of partitions, accounts, --qos, reservations and clusters mean, the
+site's configuration says under "slurm". A name that it does not list is that of
+a market, a project or this site; a name of --qos then asks for nothing, and is
+reported. Of a list of partitions the job goes to the first that takes it and
+has a node with room for it now, or else to the first that takes it. A script
+that names none goes to the first market with a node that can hold it.
 
 These options are options of "candor submit":
 

@@ -108,11 +108,14 @@ type Job struct {
 	Inputs []Input
 	// Here says that the job runs where it is submitted, as it names no directory.
 	Here bool
-	// Stdout and Stderr are patterns of files for the output of the tasks; "": the log.
-	Stdout, Stderr string
-	Append         bool // the files are not emptied first
+	// Stdout and Stderr are patterns of files for the output of the tasks; "": the log. Stdin is one of a file that
+	// they read; "": they read nothing.
+	Stdin, Stdout, Stderr string
+	Append                bool // the files are not emptied first
 	// Slurm asks for the variables that tasks have under Slurm.
 	Slurm bool
+	// Names are what the job asks for by names of Slurm, for Translate.
+	Names Names
 	// Typed is the command that the user typed; "": candor submit.
 	Typed string
 	// Warnings are sentences about what was ignored.

@@ -61,13 +61,13 @@ func NewOptions(lookup Lookup) *Options {
 	o := &Options{Noted: map[string]string{}, Flags: pflag.NewFlagSet("options", pflag.ContinueOnError), rules: map[string]rule{}, lookup: lookup}
 	o.Flags.SortFlags = false
 	o.option("array", "a", "one task for each of the `indices`: 0-15, 0-99:2,200, 0-999%4 (at most 4 at once)", setArray)
-	o.option("project", "A", "the `account` of the project that pays (default: your own)",
-		textOf(func(j *Job) *string { return &j.Spec.Project }))
+	o.option("project", "A", "the `account` of the project that pays (default: your own)", ours(func(j *Job) *string { return &j.Spec.Project }, func(n *Names) *string { return &n.Account }))
 	o.option("budget", "b", "the most that the job may cost, in `credits`; held until the job ends", setBudget)
 	o.option("time", "t", "`limit` of one attempt of a task: 1h30m, 90s, 2:00:00, 1-12; a bare number is minutes (default: the market's)", setTime)
-	o.option("market", "p", "the `market` to bid in (default: the site's first)", textOf(func(j *Job) *string { return &j.Spec.Market }))
+	o.option("market", "p", "the `market` to bid in (default: the site's first)", ours(func(j *Job) *string { return &j.Spec.Market }, func(n *Names) *string { return &n.Partition }))
 	o.option("site", "", "the `site` that runs the job: a peer of your site, or auto for the best (default: your own)",
-		textOf(func(j *Job) *string { return &j.Site }))
+		ours(func(j *Job) *string { return &j.Site }, func(n *Names) *string { return &n.Cluster }))
+	o.nameOptions()
 	o.option("class", "c", "the `class` of slot each task takes (default: the market's first)",
 		textOf(func(j *Job) *string { return &j.Spec.Stages[0].Class }))
 	o.option("tasks", "n", "`number` of tasks (default: one for each index of --array, or 1)",
@@ -90,6 +90,7 @@ func NewOptions(lookup Lookup) *Options {
 		textOf(func(j *Job) *string { return &j.Stdout }))
 	o.option("stderr", "", "the same for standard error (default: with --stdout, the same `file`)",
 		textOf(func(j *Job) *string { return &j.Stderr }))
+	o.hidden("stdin", textOf(func(j *Job) *string { return &j.Stdin }))
 	o.option("attempts", "", "how many attempts a task has, a `number` (default: 3)",
 		positive(func(s *messages.Stage) *int { return &s.Attempts }))
 	o.option("signal", "", "send a `signal` before the time limit, as USR2@30 (seconds; default: 60);\nB:USR2@30 to the script alone, C:USR2@30 to its children alone", setSignal)
@@ -179,7 +180,7 @@ func (o *Options) ofStage() string {
 	for _, s := range o.said {
 		switch s.flag {
 		case "array", "time", "class", "tasks", "attempts", "gang", "cpus", "memory", "gpus", "disk", "exclusive", "constraint", "nodelist", "exclude",
-			"cpus-per-gpu", "mem-per-cpu", "mem-per-gpu", "mincpus", "input", "output", "stdout", "stderr", "on-failure", "oom", "signal":
+			"cpus-per-gpu", "mem-per-cpu", "mem-per-gpu", "mincpus", "input", "output", "stdin", "stdout", "stderr", "on-failure", "oom", "signal":
 			return s.flag
 		}
 	}

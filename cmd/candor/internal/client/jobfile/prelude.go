@@ -16,13 +16,13 @@ import (
 // the market that the user named.
 func (j *Job) AddPrelude(user string) error {
 	slurm := j.Slurm || j.Ranks() > 1 // whose ranks srun and mpirun start
-	if !slurm && j.Stdout == "" && j.Stderr == "" {
+	if !slurm && j.Stdin+j.Stdout+j.Stderr == "" {
 		return nil
 	}
 	stage := &j.Spec.Stages[0]
 	switch {
 	case len(j.Spec.Stages) == 1 && stage.Script != "":
-	case j.Stdout+j.Stderr == "":
+	case j.Stdin+j.Stdout+j.Stderr == "":
 		return nil
 	case len(j.Spec.Stages) != 1:
 		return messages.Errorf(messages.Invalid, "--stdout and --stderr are for jobs of one stage: redirect the output within the commands")
@@ -57,11 +57,11 @@ func (j *Job) slurmVariables(user string) string {
 		{"SLURM_RESTART_COUNT", "$((CANDOR_ATTEMPT - 1))"},
 	}
 	values = append(values, j.allocationVariables()...)
-	if j.Spec.Market != "" {
-		values = append(values, [2]string{"SLURM_JOB_PARTITION", quote(j.Spec.Market)})
+	if partition := cmp.Or(j.Names.Partition, j.Spec.Market); partition != "" {
+		values = append(values, [2]string{"SLURM_JOB_PARTITION", quote(partition)})
 	}
-	if j.Spec.Project != "" {
-		values = append(values, [2]string{"SLURM_JOB_ACCOUNT", quote(j.Spec.Project)})
+	if account := cmp.Or(j.Names.Account, j.Spec.Project); account != "" {
+		values = append(values, [2]string{"SLURM_JOB_ACCOUNT", quote(account)})
 	}
 	if a := stage.Array; a != nil {
 		last := a.At(a.Count() - 1)
@@ -99,7 +99,9 @@ func (j *Job) shapeVariables() (values [][2]string) {
 	} else {
 		given("mem", "SLURM_MEM_PER_NODE", mebibytes(stage.Memory))
 	}
-	given("qos", "SLURM_JOB_QOS", quote(noted["qos"]))
+	if j.Names.QOS != "" {
+		add("SLURM_JOB_QOS", quote(j.Names.QOS))
+	}
 	if stage.GPUs == 0 {
 		return values
 	}
@@ -115,26 +117,37 @@ func (j *Job) shapeVariables() (values [][2]string) {
 // has it. Bash would go on otherwise.
 const cannotCreate = " || exit 73"
 
-// redirection is a command that sends the output to files; "": there are none.
+// redirection is a command that sends the output to files, and reads the input from one; "": there are none.
 func (j *Job) redirection(user string) (string, error) {
+	in, err := j.file("--input", j.Stdin, user)
+	if err != nil {
+		return "", err
+	}
 	out, err := j.file("--stdout", j.Stdout, user)
 	if err != nil {
 		return "", err
 	}
 	errs, err := j.file("--stderr", j.Stderr, user)
-	to := ">"
+	if err != nil || in+out+errs == "" {
+		return "", err
+	}
+	to, command := ">", "exec"
 	if j.Append {
 		to = ">>"
 	}
-	switch {
-	case err != nil || out == "" && errs == "":
-		return "", err
-	case errs == "" || errs == out:
-		return "exec " + to + out + " 2>&1" + cannotCreate, nil
-	case out == "":
-		return "exec 2" + to + errs + cannotCreate, nil
+	if in != "" {
+		command += " <" + in
 	}
-	return "exec " + to + out + " 2" + to + errs + cannotCreate, nil
+	if out != "" {
+		command += " " + to + out
+	}
+	switch {
+	case out != "" && (errs == "" || errs == out):
+		command += " 2>&1"
+	case errs != "":
+		command += " 2" + to + errs
+	}
+	return command + cannotCreate, nil
 }
 
 // file is a shell's word for a pattern of sbatch, such as "logs/%A_%4a.out".

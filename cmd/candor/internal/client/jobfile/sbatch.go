@@ -14,7 +14,7 @@ import (
 func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 	var ignored, bad []string
 	for _, d := range lines {
-		words, err := splitWords(d.text)
+		words, err := splitWords(d.text, true)
 		if err != nil {
 			bad = append(bad, fmt.Sprintf("line %d: #SBATCH%s: %v", d.line, d.text, err))
 		}
@@ -127,8 +127,12 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 	switch {
 	case !opt.given && !sbatchOptions[opt.name].alone:
 		return fmt.Errorf("%s needs a value", opt.written)
+	case opt.given && opt.value == "" && slices.Contains(mayBeEmpty, opt.name):
+		return nil
 	case opt.name == "no-requeue":
 		return o.Flags.Set("attempts", "1")
+	case opt.name == "input":
+		return o.Flags.Set("stdin", opt.value)
 	case opt.name == "wait", opt.name == "hold":
 		return o.Flags.Set(opt.name, "true")
 	case opt.name == "signal" && !strings.Contains(opt.value[:strings.LastIndex(opt.value, ":")+1], "B"): // the shell of the script does not hear it
@@ -146,11 +150,17 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 	if rankFlags[opt.name] != "" {
 		return o.Flags.Set(rankFlags[opt.name], opt.value)
 	}
+	if flag, is := nameFlags[opt.name]; is {
+		return o.Flags.Set(flag, opt.value)
+	}
 	if flag, is := shapeFlags[opt.name]; is {
 		return o.sayShape(flag, opt)
 	}
 	return o.Flags.Set(sbatchOptions[opt.name].text, opt.value)
 }
+
+// mayBeEmpty are options that ask for nothing where their value is empty, as a template leaves it.
+var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "exclude", "gres", "mail-user", "nodelist", "qos", "reservation"}
 
 // sayDependency maps the dependencies of sbatch that Candor has, such as
 // "afterok:7:8,afterany:9".
@@ -186,9 +196,8 @@ var mailTypes = map[string][]string{
 // noMail are the other events for which sbatch sends e-mail: nobody here does, and the job is the same.
 var noMail = []string{"TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "REQUEUE", "INVALID_DEPEND", "STAGE_OUT", "ARRAY_TASKS"}
 
-// sayMailType reads a list such as "BEGIN,END".
+// sayMailType reads a list such as "BEGIN,END". Several options count together, as with sbatch.
 func (o *Options) sayMailType(text string) error {
-	o.mailOn = nil
 	for name := range strings.SplitSeq(text, ",") {
 		events, known := mailTypes[strings.ToUpper(name)]
 		if !known && slices.Contains(noMail, strings.ToUpper(name)) {
@@ -210,6 +219,8 @@ func (o *Options) sayMailType(text string) error {
 // e-mail is sent without a type; without an address, the site knows none.
 func (o *Options) sayMail(ignored *[]string) error {
 	switch {
+	case len(o.mailOn) > 0 && o.mailUser != "" && !messages.MailAddress(o.mailUser): // sbatch takes any text
+		*ignored = append(*ignored, fmt.Sprintf("--mail-type (--mail-user %q is no e-mail address)", o.mailUser))
 	case len(o.mailOn) > 0 && o.mailUser != "":
 		o.Mail = true
 		return o.Flags.Set("notify", strings.Join(o.mailOn, ",")+":"+o.mailUser)

@@ -75,7 +75,7 @@ func gpusOfGres(list string) (string, error) {
 	for part := range strings.SplitSeq(list, ",") {
 		name, rest, typed := strings.Cut(strings.TrimPrefix(part, "gres/"), ":")
 		switch {
-		case strings.EqualFold(part, "none") || part == "NULL":
+		case strings.EqualFold(part, "none") || part == "NULL" || strings.HasSuffix(part, ":0"):
 			continue
 		case name != "gpu":
 			return "", fmt.Errorf("--gres %q is not possible here: of generic resources there are GPUs alone, as in gpu:2 or gpu:a100:2", list)

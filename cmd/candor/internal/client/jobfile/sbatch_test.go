@@ -10,7 +10,7 @@ import (
 )
 
 // optionsOfSbatch are those of its manual, as of Slurm 25.05, with the older names of two.
-const optionsOfSbatch = `account acctg-freq array batch bb bbf begin chdir cluster-constraint clusters comment consolidate-segments
+const optionsOfSbatch = `account acctg-freq array batch bb bbf begin chdir cluster cluster-constraint clusters comment consolidate-segments
 constraint container container-id contiguous core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot
 dependency distribution error exclude exclusive export export-file extra extra-node-info get-user-env gid gpu-bind gpu-freq gpus
 gpus-per-node gpus-per-socket gpus-per-task gres gres-flags help hint hold ignore-pbs input job-name kill-on-invalid-dep licenses
@@ -24,7 +24,7 @@ verbose version wait wait-all-nodes wckey workdir wrap`
 // no others than these are ignored.
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
 	ignored := strings.Fields(`acctg-freq delay-boot distribution error extra get-user-env gpu-bind ignore-pbs mail-type mail-user nice no-kill open-mode output oversubscribe
-parsable profile qos quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)
+parsable profile quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)
 	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "time": "5", "signal": "B:USR2@30", "begin": "now+1hour", "mail-type": "END",
 		"constraint": "a100", "nodelist": "node1", "exclude": "node1", "gres": "gpu", "cpus-per-gpu": "2", "cpus-per-task": "2", "mincpus": "2", "mem-per-gpu": "1G", "tmp": "1G",
 		"ntasks": "2", "ntasks-per-node": "2", "tasks-per-node": "2", "nodes": "1-2", "gpus-per-task": "1"}

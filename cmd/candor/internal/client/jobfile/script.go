@@ -49,13 +49,24 @@ func checkText(source []byte) error {
 		return messages.Errorf(messages.Invalid,
 			"this is a binary file, not a script or a job file: to run a program, submit a script that calls it")
 	}
+	if bytes.HasPrefix(source, []byte(byteOrderMark)) {
+		return messages.Errorf(messages.Invalid,
+			"line 1: begins with a byte-order mark, so that its interpreter would not be found: convert the script with dos2unix, or save it as UTF-8 without a mark")
+	}
 	first, _, _ := bytes.Cut(source, []byte("\n"))
 	if bytes.HasPrefix(first, []byte("#!")) && bytes.HasSuffix(first, []byte("\r")) {
 		return messages.Errorf(messages.Invalid,
 			"line 1: ends as on Windows, so that its interpreter would not be found: convert the script with dos2unix")
 	}
+	if before, _, dos := bytes.Cut(source, []byte("\r\n")); dos && shells[interpreterOf(string(first))] {
+		return messages.Errorf(messages.Invalid,
+			"line %d: ends as on Windows, which a shell takes for a part of its last word: convert the script with dos2unix", bytes.Count(before, []byte("\n"))+1)
+	}
 	return nil
 }
+
+// byteOrderMark begins some texts of Windows. No kernel finds the interpreter of a script behind it.
+const byteOrderMark = "\ufeff"
 
 // directive is the text after #CANDOR or #SBATCH.
 type directive struct {
@@ -117,7 +128,7 @@ func cutMarker(line, marker string) (rest string, ok bool) {
 
 // readDirective says the options of one #CANDOR line.
 func (o *Options) readDirective(d directive) error {
-	words, err := splitWords(d.text)
+	words, err := splitWords(d.text, false)
 	if err != nil {
 		return messages.Errorf(messages.Invalid, "line %d: #CANDOR%s: %v", d.line, d.text, err)
 	}
@@ -157,8 +168,8 @@ func Reword(err error) string {
 }
 
 // splitWords splits a directive as a shell would: at spaces, with quotes and
-// backslashes, up to a comment.
-func splitWords(s string) (words []string, err error) {
+// backslashes, up to a comment. anywhere: a comment may begin within a word, as sbatch reads its lines.
+func splitWords(s string, anywhere bool) (words []string, err error) {
 	var word strings.Builder
 	inWord, quote := false, byte(0)
 	for i := 0; i < len(s); i++ {
@@ -180,7 +191,10 @@ func splitWords(s string) (words []string, err error) {
 			}
 			word.Reset()
 			inWord = false
-		case c == '#' && !inWord:
+		case c == '#' && (anywhere || !inWord):
+			if inWord {
+				words = append(words, word.String())
+			}
 			return words, nil
 		default:
 			word.WriteByte(c)

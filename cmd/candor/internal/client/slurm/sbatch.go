@@ -148,6 +148,12 @@ func scriptOf(c *call, words []string, wrap string, wrapped bool) (source []byte
 	if len(source) > jobfile.MaxDocument {
 		return nil, "", nil, errors.New("Job script exceeds size limits")
 	}
+	if strings.HasPrefix(string(source), "\ufeff#!") {
+		return nil, "", nil, errors.New("This does not look like a batch script: it begins with a byte-order mark.\nConvert the script with dos2unix, or save it as UTF-8 without a mark.")
+	}
+	if strings.Contains(string(source), "\r\n") {
+		return nil, "", nil, errors.New("Batch script contains DOS line breaks (\\r\\n)\ninstead of expected UNIX line breaks (\\n): convert the script with dos2unix.")
+	}
 	if !strings.HasPrefix(string(source), "#!") {
 		return nil, "", nil, errors.New("This does not look like a batch script.  The first\nline must start with #! followed by the path to an interpreter.\nFor instance: #!/bin/sh")
 	}

@@ -28,6 +28,9 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 	if len(words) == 0 {
 		return errors.New("too few arguments for keyword: use show, hold, release or requeue")
 	}
+	if is, err := c.showHosts(words); is {
+		return err
+	}
 	s, err := c.dial()
 	if err != nil {
 		return err
@@ -126,11 +129,8 @@ func (c *call) show(ctx context.Context, s *cli.Session, words []string, line bo
 		return c.showJobs(ctx, s, name, line)
 	case strings.HasPrefix("nodes", kind):
 		return c.showNodes(ctx, s, name, line)
-	case strings.HasPrefix("hostnames", kind):
-		fmt.Fprintln(c.Out, strings.Join(strings.Split(name, ","), "\n"))
-		return nil
 	}
-	return fmt.Errorf("invalid entity: %s: Candor has config, jobs, nodes and partitions", kind)
+	return fmt.Errorf("invalid entity: %s: Candor has config, hostlist, hostnames, jobs, nodes and partitions", kind)
 }
 
 // showConfig shows what programs look for in Slurm's configuration. MinJobAge is for how

@@ -53,7 +53,7 @@ func submitEach(ctx context.Context, a *cli.App, sub *submission, args []string)
 	var part []*member
 	size := 0
 	for _, path := range paths {
-		m := b.read(path)
+		m := b.read(ctx, path)
 		n, err := sizeOf(m.request)
 		if err != nil {
 			m.request, m.err = nil, err
@@ -106,14 +106,22 @@ func pathsOf(a *cli.App, sub *submission, args []string) (paths []string, err er
 }
 
 // read makes the job of a file, and its request.
-func (b *batch) read(path string) *member {
+func (b *batch) read(ctx context.Context, path string) *member {
 	m := &member{path: path}
 	if m.job, m.err = readFile(b.App, b.sub, path, nil); m.err != nil {
 		m.err = unnamed(path, m.err)
 		return m
 	}
 	m.job.Typed = "candor submit: " + terminal.Safe(path)
-	if m.err = AssumeBudget(b.App, m.job); m.err == nil {
+	if m.job.Names != (jobfile.Names{}) {
+		if m.err = b.connect(m.job); m.err == nil {
+			m.err = translate(ctx, b.session, m.job)
+		}
+	}
+	if m.err == nil {
+		m.err = AssumeBudget(b.App, m.job)
+	}
+	if m.err == nil {
 		m.request, m.err = prepare(b.App, m.job, b.keyOf(path), b.sub.dryRun)
 	}
 	return m

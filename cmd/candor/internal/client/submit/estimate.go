@@ -37,15 +37,15 @@ func estimate(ctx context.Context, a *cli.App, sub *submission, args []string) e
 	if err != nil {
 		return err
 	}
-	a.Warn("estimate", job.Warnings)
-	if err := job.Spec.Validate(); err != nil {
-		return refused(err, job, "")
-	}
-	s, err := a.Dial(false)
+	s, err := dialFor(ctx, a, job)
 	if err != nil {
 		return err
 	}
 	defer s.Bus.Close()
+	a.Warn("estimate", job.Warnings)
+	if err := job.Spec.Validate(); err != nil {
+		return refused(err, job, "")
+	}
 	return cli.Ask(ctx, a, s, messages.Estimator, messages.VerbEstimate, messages.EstimateRequest{Spec: job.Spec}, func(p *cli.Page, reply messages.EstimateReply) {
 		writeEstimate(p, &job.Spec, reply)
 	})

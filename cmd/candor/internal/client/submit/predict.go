@@ -56,15 +56,15 @@ func predict(ctx context.Context, a *cli.App, sub *submission, args []string) er
 	if err != nil {
 		return err
 	}
-	request := messages.SubmitRequest{Key: rand.Text(), Spec: job.Spec, DryRun: true}
-	if err := request.Validate(); err != nil {
-		return refused(err, job, request.Key)
-	}
-	s, err := a.Dial(false)
+	s, err := dialFor(ctx, a, job)
 	if err != nil {
 		return err
 	}
 	defer s.Bus.Close()
+	request := messages.SubmitRequest{Key: rand.Text(), Spec: job.Spec, DryRun: true}
+	if err := request.Validate(); err != nil {
+		return refused(err, job, request.Key)
+	}
 	checked, err := cli.Call[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 	if err != nil {
 		return refused(err, job, request.Key)

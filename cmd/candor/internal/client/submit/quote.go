@@ -43,17 +43,16 @@ func quote(ctx context.Context, a *cli.App, sub *submission, from *offersQuery, 
 	if err != nil {
 		return err
 	}
+	s, err := dialFor(ctx, a, job)
+	if err != nil {
+		return err
+	}
+	defer s.Bus.Close()
 	a.Warn("quote", job.Warnings)
 	request := messages.QuoteRequest{Spec: job.Spec}
 	if err := request.Validate(); err != nil {
 		return refused(err, job, "")
 	}
-	a.Flags.Destination = job.Site
-	s, err := a.Dial(false)
-	if err != nil {
-		return err
-	}
-	defer s.Bus.Close()
 	if len(from.sites) == 0 && job.Site != "" {
 		from.sites = []string{job.Site}
 	}

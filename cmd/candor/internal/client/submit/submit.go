@@ -176,16 +176,26 @@ func Unsaid(reply messages.SubmitReply, err error) error {
 func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun bool) (s *cli.Session, reply messages.SubmitReply, err error) {
 	// The key is chosen before the first send, so that a repeated send cannot
 	// become a second job.
-	request, err := prepare(a, job, cmp.Or(key, rand.Text()), dryRun)
+	key = cmp.Or(key, rand.Text())
+	if job.Names != (jobfile.Names{}) { // what is refused in any case is refused without a connection
+		if s, err = dialFor(ctx, a, job); err != nil {
+			return nil, reply, err
+		}
+	}
+	request, err := prepare(a, job, key, dryRun)
 	if err != nil {
+		if s != nil {
+			s.Bus.Close()
+		}
 		return nil, reply, err
 	}
-	a.Flags.Destination = job.Site
-	if s, err = a.Dial(false); err != nil {
-		return nil, reply, err
+	if s == nil {
+		if s, err = dialFor(ctx, a, job); err != nil {
+			return nil, reply, err
+		}
 	}
 	if err = sendInputs(ctx, s, job, request, map[string]bool{}); err == nil {
-		if reply, err = send(ctx, a, s, job, request); err == nil {
+		if reply, err = sendSomewhere(ctx, a, s, job, request); err == nil {
 			return s, reply, nil
 		}
 		err = refused(err, job, request.Key)

@@ -1,0 +1,195 @@
+package jobfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
+)
+
+// Names are what a script asks for by names that a site of Slurm has: what they mean here, the site's tables say.
+type Names struct {
+	Partition   string // or a list of them
+	Account     string
+	QOS         string
+	Reservation string
+	Cluster     string // or a list of them
+}
+
+// nameFlags are the hidden options for those of sbatch that have names of Slurm.
+var nameFlags = map[string]string{"partition": "slurm-partition", "account": "slurm-account", "qos": "slurm-qos", "reservation": "slurm-reservation",
+	"clusters": "slurm-cluster", "cluster": "slurm-cluster"}
+
+// nameOptions declares the options of sbatch whose values are names of Slurm.
+func (o *Options) nameOptions() {
+	name := func(flag string, fields func(*Job) []*string) {
+		o.hidden(flag, func(job *Job, text string) error {
+			for _, field := range fields(job) {
+				*field = text
+			}
+			return nil
+		})
+	}
+	// Until Translate is asked, a partition is a market and an account a project of the same name.
+	name("slurm-partition", func(j *Job) []*string { return []*string{&j.Names.Partition, &j.Spec.Market} })
+	name("slurm-account", func(j *Job) []*string { return []*string{&j.Names.Account, &j.Spec.Project} })
+	name("slurm-qos", func(j *Job) []*string { return []*string{&j.Names.QOS} })
+	name("slurm-reservation", func(j *Job) []*string { return []*string{&j.Names.Reservation} })
+	name("slurm-cluster", func(j *Job) []*string { return []*string{&j.Names.Cluster} })
+}
+
+// ours sets a field by a name of Candor's, in place of a name of Slurm's that was said before.
+func ours(field func(*Job) *string, said func(*Names) *string) rule {
+	set := textOf(field)
+	return func(job *Job, text string) error {
+		*said(&job.Names) = ""
+		return set(job, text)
+	}
+}
+
+// Market is what a job would go to for one of the partitions that it names.
+type Market struct {
+	Partition string        // as the job names it
+	Market    messages.Name // "": the first whose slots hold the job
+}
+
+// Translate gives a job what its names of Slurm mean at a site, and returns the markets of its partitions, none where
+// it names no partition. payers are the accounts that the user may charge, asked for only if the job names one.
+func (j *Job) Translate(site messages.Name, reply *messages.MarketsReply, payers func() ([]messages.Name, error)) ([]Market, error) {
+	table := reply.Slurm
+	if table == nil {
+		table = &messages.SlurmNames{}
+	}
+	if err := j.toSite(site, table.Clusters); err != nil {
+		return nil, err
+	}
+	if err := j.toProject(table.Accounts, payers); err != nil {
+		return nil, err
+	}
+	markets, err := j.toMarkets(table.Partitions, reply)
+	if err != nil {
+		return nil, err
+	}
+	if markets, err = j.within("qos", j.Names.QOS, table.QOS, markets, reply); err != nil {
+		return nil, err
+	}
+	return j.within("reservation", j.Names.Reservation, table.Reservations, markets, reply)
+}
+
+// sells reports whether a site has a market.
+func sells(reply *messages.MarketsReply, name messages.Name) bool {
+	return slices.ContainsFunc(reply.Markets, func(m messages.MarketStatus) bool { return m.Market.Name == name })
+}
+
+// toSite says what a list of clusters means: as with sbatch, any of them will do.
+func (j *Job) toSite(site messages.Name, table messages.Labels) error {
+	names := j.Names.Cluster
+	if names == "" || names == "all" {
+		return nil
+	}
+	var sites []messages.Name
+	for name := range strings.SplitSeq(names, ",") {
+		value, _, ok := table.Lookup(name)
+		switch {
+		case name == site || ok && value == "":
+			return nil
+		case !ok:
+			return messages.Errorf(messages.Invalid, "--clusters %q: this is site %s, and its tables do not say what cluster %s is: leave the option out, or name a site by --site in a #CANDOR line", names, site, name)
+		}
+		sites = append(sites, value)
+	}
+	j.Site = sites[0]
+	return nil
+}
+
+// toProject says who pays.
+func (j *Job) toProject(table messages.Labels, payers func() ([]messages.Name, error)) error {
+	name := j.Names.Account
+	if name == "" {
+		return nil
+	}
+	value, listed, ok := table.Lookup(name)
+	if !listed {
+		known, err := payers()
+		switch {
+		case err != nil:
+			return err
+		case slices.Contains(known, name):
+			value = name
+		case !ok:
+			return messages.Errorf(messages.NotFound, "--account %q: you can charge no account of this name, but %s: name one of these, or leave the option out", name, spelling.List(known))
+		default:
+			j.Warnings = append(j.Warnings, fmt.Sprintf("account %s is none of your projects here: your own account pays", name))
+		}
+	}
+	j.Spec.Project = value
+	return nil
+}
+
+// toMarkets says what a list of partitions means, each market once.
+func (j *Job) toMarkets(table messages.Labels, reply *messages.MarketsReply) (markets []Market, err error) {
+	if j.Names.Partition == "" {
+		return nil, nil
+	}
+	for name := range strings.SplitSeq(j.Names.Partition, ",") {
+		value, listed, ok := table.Lookup(name)
+		switch {
+		case listed:
+		case sells(reply, name):
+			value = name
+		case !ok:
+			var all []messages.Name
+			for _, m := range reply.Markets {
+				all = append(all, m.Market.Name)
+			}
+			return nil, messages.Errorf(messages.NotFound, "--partition %q: there is no market %q; the site has %s, and its tables do not say what partition %s is", j.Names.Partition, name, spelling.List(all), name)
+		}
+		if !slices.ContainsFunc(markets, func(m Market) bool { return m.Market == value }) {
+			markets = append(markets, Market{Partition: name, Market: value})
+		}
+	}
+	return markets, nil
+}
+
+// within says what a quality of service or a reservation means: a market, a time that bounds the time limit, or nothing.
+func (j *Job) within(option, name string, table messages.Labels, markets []Market, reply *messages.MarketsReply) ([]Market, error) {
+	if name == "" {
+		return markets, nil
+	}
+	value, _, ok := table.Lookup(name)
+	limit, err := messages.ParseDuration(value)
+	switch {
+	case !ok && option == "reservation":
+		return nil, messages.Errorf(messages.Invalid, "--reservation %q: the site's tables do not say what this reservation is; leave the option out, or name a market that reserves slots", name)
+	case !ok:
+		j.Warnings = append(j.Warnings, fmt.Sprintf("--%s %s asks for nothing at this site: the budget decides, and the market has the limits", option, name))
+		return markets, nil
+	case value == "":
+		return markets, nil
+	case err == nil && !sells(reply, value):
+		return markets, j.bound(option, name, limit)
+	}
+	if len(markets) == 0 {
+		return []Market{{Market: value}}, nil
+	}
+	if i := slices.IndexFunc(markets, func(m Market) bool { return m.Market == value || m.Market == "" }); i >= 0 {
+		return []Market{{Partition: markets[i].Partition, Market: value}}, nil
+	}
+	return nil, messages.Errorf(messages.Invalid, "--%s %s is market %s here, and --partition %s is %s: leave one of them out", option, name, value, j.Names.Partition, markets[0].Market)
+}
+
+// bound gives the stages a time limit that have none, and refuses a longer one.
+func (j *Job) bound(option, name string, limit messages.Duration) error {
+	for i := range j.Spec.Stages {
+		s := &j.Spec.Stages[i]
+		if s.TimeLimit > limit {
+			return messages.Errorf(messages.Invalid, "--time: %v is above the limit of %v that --%s %s has here", s.TimeLimit, limit, option, name)
+		}
+		if s.TimeLimit == 0 {
+			s.TimeLimit = limit
+		}
+	}
+	return nil
+}

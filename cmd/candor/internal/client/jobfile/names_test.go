@@ -1,0 +1,99 @@
+package jobfile
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// campus is what a site says of its markets and of names of Slurm.
+var campus = &messages.MarketsReply{
+	Markets: []messages.MarketStatus{{Market: messages.Market{Name: "cpu"}}, {Market: messages.Market{Name: "gpu"}}, {Market: messages.Market{Name: "7"}}},
+	Slurm: &messages.SlurmNames{
+		Partitions: messages.Labels{{Name: "*"}, {Name: "long", Value: "cpu"}, {Name: "short", Value: "cpu"}},
+		Accounts:   messages.Labels{{Name: "*"}, {Name: "Proj1", Value: "Physics"}},
+		QOS:        messages.Labels{{Name: "big", Value: "gpu"}, {Name: "debug", Value: "30m"}, {Name: "normal"}, {Name: "seven", Value: "7"}},
+		Clusters:   messages.Labels{{Name: "c1"}, {Name: "far", Value: "east"}},
+	},
+}
+
+// TestNamesOfSlurmAreTranslated: what the tables of a site say of a name counts, then what has this name here, then what
+// the tables say of all others; and what nothing is known of is refused in a sentence.
+func TestNamesOfSlurmAreTranslated(t *testing.T) {
+	for _, c := range []struct {
+		line    string
+		markets []Market
+		project string
+		site    string
+		says    string // a warning
+		limit   messages.Duration
+	}{
+		{line: "-p short,long,gpu", markets: []Market{{"short", "cpu"}, {"gpu", "gpu"}}},
+		{line: "-p CPUQ -A Proj1 --qos=normal -M c1", markets: []Market{{"CPUQ", ""}}, project: "Physics"},
+		{line: "-A climate --cluster=far", project: "climate", site: "east"},
+		{line: "-A other --cluster far,west", says: "account other is none of your projects here"},
+		{line: "--qos=big", markets: []Market{{"", "gpu"}}},
+		{line: "--qos=big -p any,cpu", markets: []Market{{"any", "gpu"}}},
+		{line: "--qos=debug -p cpu", markets: []Market{{"cpu", "cpu"}}, limit: messages.Duration(1800e9)},
+		{line: "--qos=seven", markets: []Market{{"", "7"}}},
+		{line: "--qos=odd", says: "--qos odd asks for nothing at this site"},
+		{line: "-A= --qos= --reservation="},
+	} {
+		job := parse(t, "#!/bin/sh\n#SBATCH "+c.line+"\ntrue\n")
+		if err := job.Options.Apply(job); err != nil {
+			t.Fatal(err)
+		}
+		markets, err := job.Translate("west", campus, func() ([]messages.Name, error) { return []messages.Name{"alice", "climate"}, nil })
+		said := strings.Join(job.Warnings, "; ")
+		if err != nil || !reflect.DeepEqual(markets, c.markets) || job.Spec.Project != c.project || job.Site != c.site || !strings.Contains(said, c.says) || (c.says == "") != (said == "") || job.Spec.Stages[0].TimeLimit != c.limit {
+			t.Errorf("%s: markets %v, project %q, site %q, limit %v, warnings %q, %v", c.line, markets, job.Spec.Project, job.Site, job.Spec.Stages[0].TimeLimit, said, err)
+		}
+	}
+}
+
+func TestUnknownNamesOfSlurmAreRefused(t *testing.T) {
+	bare := &messages.MarketsReply{Markets: campus.Markets}
+	for line, want := range map[string]string{
+		"-p cpu,x":               `there is no market "x"; the site has cpu, gpu, 7, and its tables do not say what partition x is`,
+		"-p ''":                  "", // the default
+		"-A other":               `--account "other": you can charge no account of this name, but alice, climate`,
+		"-M c1":                  "this is site west, and its tables do not say what cluster c1 is",
+		"--reservation=r":        `--reservation "r": the site's tables do not say`,
+		"--qos=big -p cpu":       "--qos big is market gpu here, and --partition cpu is cpu",
+		"--qos=debug -t 1:00:00": "is above the limit of 30m0s that --qos debug has here",
+	} {
+		job, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+line+"\ntrue\n"), nil, lookup)
+		if err == nil {
+			err = job.Options.Apply(job)
+		}
+		site := bare
+		if strings.Contains(line, "qos") {
+			site = campus
+		}
+		if err == nil {
+			_, err = job.Translate("west", site, func() ([]messages.Name, error) { return []messages.Name{"alice", "climate"}, nil })
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(messages.Detail(err), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+	job := parse(t, "#!/bin/sh\n#SBATCH -A x\ntrue\n")
+	if err := job.Options.Apply(job); err != nil {
+		t.Fatal(err)
+	}
+	silent := errors.New("the bank is silent")
+	if _, err := job.Translate("west", campus, func() ([]messages.Name, error) { return nil, silent }); !errors.Is(err, silent) {
+		t.Error(err)
+	}
+}
+
+// TestOwnNamesWin: what is said in words of Candor takes the place of what was said in those of Slurm.
+func TestOwnNamesWin(t *testing.T) {
+	job := parse(t, "#!/bin/sh\n#SBATCH -p batch -A grp -M c1\n#CANDOR --market gpu --project climate --site east\ntrue\n")
+	if err := job.Options.Apply(job); err != nil || job.Names != (Names{}) || job.Spec.Market != "gpu" || job.Spec.Project != "climate" || job.Site != "east" {
+		t.Errorf("%+v, %+v, %v", job.Names, job.Spec, err)
+	}
+}

@@ -1,0 +1,188 @@
+package slurm
+
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxHosts bounds what a list of hosts may expand to.
+const maxHosts = 64 << 10
+
+// expandHosts writes out a list such as "n[1-3,08],login", in its order. Several brackets in a word are all their
+// combinations, the last bracket first.
+func expandHosts(list string) (hosts []string, err error) {
+	for _, word := range fields(list) {
+		some, err := expandWord(word)
+		if err != nil {
+			return nil, err
+		}
+		if hosts = append(hosts, some...); len(hosts) > maxHosts {
+			return nil, fmt.Errorf("Invalid hostlist: %s: more than %d hosts", clip(list), maxHosts)
+		}
+	}
+	if len(hosts) == 0 {
+		return nil, fmt.Errorf("Invalid hostlist: %q", clip(list))
+	}
+	return hosts, nil
+}
+
+func expandWord(word string) (hosts []string, err error) {
+	before, rest, listed := strings.Cut(word, "[")
+	if !listed {
+		if strings.Contains(word, "]") {
+			return nil, fmt.Errorf("Invalid hostlist: %s", clip(word))
+		}
+		return []string{word}, nil
+	}
+	inside, after, closed := strings.Cut(rest, "]")
+	tails := []string{""}
+	if after != "" {
+		if tails, err = expandWord(after); err != nil {
+			return nil, err
+		}
+	}
+	numbers, ok := expandNumbers(inside)
+	if !closed || !ok || len(numbers)*len(tails) > maxHosts {
+		return nil, fmt.Errorf("Invalid hostlist: %s", clip(word))
+	}
+	for _, number := range numbers {
+		for _, tail := range tails {
+			hosts = append(hosts, before+number+tail)
+		}
+	}
+	return hosts, nil
+}
+
+// expandNumbers writes out what stands in brackets: "1-3,08". Numbers are as wide as the first of their range.
+func expandNumbers(list string) (numbers []string, ok bool) {
+	for part := range strings.SplitSeq(list, ",") {
+		from, to, span := strings.Cut(part, "-")
+		if !span {
+			to = from
+		}
+		low, err := strconv.ParseUint(from, 10, 32)
+		high, errHigh := strconv.ParseUint(to, 10, 32)
+		if err != nil || errHigh != nil || high < low || high-low >= uint64(maxHosts-len(numbers)) {
+			return nil, false
+		}
+		for n := low; n <= high; n++ {
+			numbers = append(numbers, fmt.Sprintf("%0*d", len(from), n))
+		}
+	}
+	return numbers, true
+}
+
+// joinHosts writes hosts in short: numbers that follow one another in the list become a range, and words that differ
+// in their last number alone share brackets.
+func joinHosts(hosts []string) string {
+	var words []string
+	for i := 0; i < len(hosts); {
+		stem, _, numbered := splitHost(hosts[i])
+		if !numbered {
+			words = append(words, hosts[i])
+			i++
+			continue
+		}
+		var ranges []string
+		count := 0
+		for i < len(hosts) {
+			s, first, ok := splitHost(hosts[i])
+			if !ok || s != stem {
+				break
+			}
+			last, k := first, i+1
+			for ; k < len(hosts); k++ {
+				if s, next, ok := splitHost(hosts[k]); !ok || s != stem || !follows(last, next) {
+					break
+				} else {
+					last = next
+				}
+			}
+			count += k - i
+			if i = k; last == first {
+				ranges = append(ranges, first)
+			} else {
+				ranges = append(ranges, first+"-"+last)
+			}
+		}
+		if count == 1 {
+			words = append(words, stem+ranges[0])
+		} else {
+			words = append(words, stem+"["+strings.Join(ranges, ",")+"]")
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// splitHost parts a name before the number that ends it.
+func splitHost(host string) (stem, number string, ok bool) {
+	stem = strings.TrimRight(host, "0123456789")
+	number = host[len(stem):]
+	return stem, number, number != "" && len(number) <= 9
+}
+
+// follows reports whether a number is the next after another, in the same width.
+func follows(last, next string) bool {
+	n, _ := strconv.ParseUint(last, 10, 32)
+	return fmt.Sprintf("%0*d", len(last), n+1) == next && (len(last) == len(next) || last[0] != '0')
+}
+
+// clip keeps an error short.
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}
+
+// showHosts answers what asks about the text of a list of hosts alone, without a site. is: the words ask for that.
+func (c *call) showHosts(words []string) (is bool, err error) {
+	if len(words) < 2 || words[0] != "show" {
+		return false, nil
+	}
+	kind, list := strings.ToLower(words[1]), ""
+	names := strings.HasPrefix("hostnames", kind) && len(kind) > 4
+	if !names && kind != "hostlist" && kind != "hostlistsorted" {
+		return false, nil
+	}
+	switch {
+	case len(words) > 3:
+		return true, fmt.Errorf("too many arguments for keyword: show %s", kind)
+	case len(words) == 3:
+		list = words[2]
+	case names: // as under Slurm
+		list = c.Getenv("SLURM_NODELIST")
+	}
+	if list == "" {
+		return true, fmt.Errorf("host list is empty")
+	}
+	hosts, err := expandHosts(list)
+	if err != nil {
+		return true, err
+	}
+	if names {
+		_, err = fmt.Fprintln(c.Out, strings.Join(hosts, "\n"))
+		return true, err
+	}
+	if kind == "hostlistsorted" {
+		hosts = sortHosts(hosts)
+	}
+	_, err = fmt.Fprintln(c.Out, joinHosts(hosts))
+	return true, err
+}
+
+// sortHosts puts hosts in the order of their stems and numbers, each once.
+func sortHosts(hosts []string) []string {
+	hosts = slices.Clone(hosts)
+	slices.SortFunc(hosts, func(a, b string) int {
+		stemA, a, _ := splitHost(a)
+		stemB, b, _ := splitHost(b)
+		return cmp.Or(cmp.Compare(stemA, stemB), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	})
+	return slices.Compact(hosts)
+}

@@ -1,0 +1,108 @@
+package client
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// namesSite is a site with a table of names of Slurm, a full market and a free one.
+func namesSite(t *testing.T) (s *fakeSite, submitted *[]messages.SubmitRequest) {
+	s = newSite(t)
+	s.env["CANDOR_BUDGET"] = "2"
+	market := func(name messages.Name) messages.MarketStatus {
+		return messages.MarketStatus{Market: messages.Market{Name: name, Classes: []messages.Name{name},
+			Units: []messages.ClassUnit{{Class: name, Unit: messages.Resources{CPUs: 1}}}}}
+	}
+	reply(s, messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{market("day"), market("night"), market("fat")},
+		Slurm: &messages.SlurmNames{Partitions: messages.Labels{{Name: "*"}, {Name: "long", Value: "night"}, {Name: "short", Value: "day"}}, Accounts: messages.Labels{{Name: "Proj1", Value: "climate"}}}})
+	reply(s, messages.Auctioneer, messages.VerbNodes, messages.NodesReply{Nodes: []messages.NodeStatus{
+		{Node: "a", State: "Up", Slots: []messages.ClassSlots{{Class: "day", Slots: 4}}, Used: []messages.ClassSlots{{Class: "day", Slots: 4}}},
+		{Node: "b", State: "Up", Slots: []messages.ClassSlots{{Class: "night", Slots: 4}}, Used: []messages.ClassSlots{{Class: "night", Slots: 1}}},
+		{Node: "c", State: "Lost", Slots: []messages.ClassSlots{{Class: "fat", Slots: 64}}}}})
+	answer(s, messages.Bank, messages.VerbAccounts, func(messages.AccountsRequest) (messages.AccountsReply, error) {
+		return messages.AccountsReply{Accounts: []messages.AccountReply{{Account: "alice"}, {Account: "bio"}}}, nil
+	})
+	submitted = new([]messages.SubmitRequest)
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+		*submitted = append(*submitted, r)
+		if r.Spec.Market == "" {
+			r.Spec.Market = "day"
+		}
+		if cpus := r.Spec.Stages[0].CPUs; r.Spec.Market != "fat" && cpus > 4 || cpus > 64 {
+			return messages.SubmitReply{}, messages.Errorf(messages.TooLarge, "stages[0]: no node of class %s has %d cpus", r.Spec.Market, cpus)
+		}
+		return messages.SubmitReply{Job: 5, Market: r.Spec.Market}, nil
+	})
+	return s, submitted
+}
+
+func TestPartitionListsGoWhereTheJobStartsFirst(t *testing.T) {
+	for line, want := range map[string]string{
+		"-p short":                 "day",
+		"-p short,long":            "night", // day has no room now
+		"-p short,long -c 4":       "day",   // neither has: the first that takes the job
+		"-p fat,short -c 2":        "fat",   // both take it, and neither has room
+		"-p long,fat -c 8":         "fat",   // night does not take it
+		"-p GPU_Q":                 "",      // the site chooses
+		"-p GPU_Q -c 9":            "fat",   // no node of the market that the site chose can hold it
+		"-c 9":                     "fat",
+		"-p night -A Proj1 -J x":   "night",
+		"--partition=short -A bio": "day",
+	} {
+		s, submitted := namesSite(t)
+		s.write("a.sh", "#!/bin/sh\n#SBATCH "+line+"\ntrue\n")
+		got := s.slurmCall("sbatch", s.path("a.sh"))
+		if got.code != 0 || len(*submitted) == 0 {
+			t.Errorf("%s: %+v", line, got)
+			continue
+		}
+		last := (*submitted)[len(*submitted)-1]
+		if last.Spec.Market != want || last.DryRun {
+			t.Errorf("%s: market %q, want %q", line, last.Spec.Market, want)
+		}
+		if strings.Contains(line, "Proj1") && (last.Spec.Project != "climate" || !strings.Contains(last.Spec.Stages[0].Script, "SLURM_JOB_ACCOUNT='Proj1'")) ||
+			strings.Contains(line, "-A bio") && last.Spec.Project != "bio" {
+			t.Errorf("%s: project %q, %s", line, last.Spec.Project, last.Spec.Stages[0].Script)
+		}
+	}
+}
+
+func TestNamesThatNothingIsKnownOf(t *testing.T) {
+	for line, want := range map[string]string{
+		"-A nobody":         `--account "nobody": you can charge no account of this name, but alice`,
+		"--reservation=r":   `--reservation "r": the site's tables do not say`,
+		"-M elsewhere":      "its tables do not say what cluster elsewhere is",
+		"-c 99":             "no node of class day has 99 cpus",
+		"-p long,fat -c 99": "no node of class night has 99 cpus",
+	} {
+		s, _ := namesSite(t)
+		s.write("a.sh", "#!/bin/sh\n#SBATCH "+line+"\ntrue\n")
+		for _, got := range []result{s.slurmCall("sbatch", s.path("a.sh")), s.run("submit", s.path("a.sh"))} {
+			if got.code == 0 || !strings.Contains(got.err, want) {
+				t.Errorf("%s: %+v", line, got)
+			}
+		}
+	}
+}
+
+// TestScriptsOfWindowsAreRefused as by sbatch, before a shell takes their line ends for letters.
+func TestScriptsOfWindowsAreRefused(t *testing.T) {
+	s, submitted := namesSite(t)
+	for text, want := range map[string]string{
+		"\ufeff#!/bin/bash\ntrue\n":               "begins with a byte-order mark",
+		"#!/bin/bash\n#SBATCH -t 5\r\ntrue\r\n":   "dos2unix",
+		"#!/bin/bash\r\n#SBATCH -t 5\r\ntrue\r\n": "dos2unix",
+	} {
+		s.write("a.sh", text)
+		for _, got := range []result{s.slurmCall("sbatch", s.path("a.sh")), s.run("submit", s.path("a.sh"))} {
+			if got.code == 0 || !strings.Contains(got.err, want) {
+				t.Errorf("%q: %+v", text, got)
+			}
+		}
+	}
+	if len(*submitted) > 0 {
+		t.Errorf("submitted %+v", *submitted)
+	}
+}

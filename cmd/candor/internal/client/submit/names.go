@@ -1,0 +1,152 @@
+package submit
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/messages"
+)
+
+// dialFor connects to the site, and gives a job what its names of Slurm mean there.
+func dialFor(ctx context.Context, a *cli.App, job *jobfile.Job) (*cli.Session, error) {
+	a.Flags.Destination = job.Site
+	s, err := a.Dial(false)
+	if err != nil || job.Names == (jobfile.Names{}) {
+		return s, err
+	}
+	if err := translate(ctx, s, job); err != nil {
+		s.Bus.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// translate gives a job what its names of Slurm mean at the site. Of several partitions it takes the first that
+// takes the job and has room for it now, or else the first that takes it.
+func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
+	reply, err := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+	if err != nil {
+		return err
+	}
+	markets, err := job.Translate(s.Site, &reply, func() (names []messages.Name, err error) {
+		all, err := cli.Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.AccountsRequest{})
+		for _, a := range all.Accounts {
+			names = append(names, a.Account)
+		}
+		return names, err
+	})
+	if err != nil || len(markets) == 0 {
+		return err
+	}
+	chosen := markets[0]
+	if len(markets) > 1 {
+		if chosen, err = earliest(ctx, s, job, markets, &reply); err != nil {
+			return err
+		}
+	}
+	job.Names.Partition, job.Spec.Market = chosen.Partition, chosen.Market
+	return nil
+}
+
+// earliest is the market of several in which a job starts first, as far as the slots that are free now tell.
+func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []jobfile.Market, reply *messages.MarketsReply) (first jobfile.Market, err error) {
+	nodes, err := cli.Call[messages.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+	if err != nil {
+		return first, err
+	}
+	var refused error
+	found := false
+	for _, m := range markets {
+		request := messages.SubmitRequest{Key: rand.Text(), Spec: job.Spec, DryRun: true}
+		request.Spec.Market = m.Market
+		taken, err := cli.Call[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+		switch {
+		case messages.KindOf(err).Retriable():
+			return first, err
+		case err != nil && refused == nil:
+			refused = err
+		}
+		if err != nil {
+			continue
+		}
+		if roomy(job, taken.Market, reply, nodes.Nodes) {
+			return m, nil
+		}
+		if !found {
+			first, found = m, true
+		}
+	}
+	if !found {
+		return first, refused
+	}
+	return first, nil
+}
+
+// sendSomewhere submits a job. A script of sbatch that names no partition goes to the next market that takes its
+// shape where no node of the market that the site would choose does.
+func sendSomewhere(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest) (messages.SubmitReply, error) {
+	reply, err := send(ctx, a, s, job, request)
+	if kind := messages.KindOf(err); !job.Slurm || request.Spec.Market != "" || request.Site != "" || kind != messages.Invalid && kind != messages.TooLarge || !strings.HasPrefix(messages.Detail(err), "stages[") {
+		return reply, err
+	}
+	markets, failed := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+	if failed != nil || len(markets.Markets) < 2 {
+		return reply, err
+	}
+	for _, m := range markets.Markets {
+		again := *request
+		again.Spec.Market = m.Market.Name
+		if reply, failed := send(ctx, a, s, job, &again); failed == nil || messages.KindOf(failed).Retriable() {
+			return reply, failed
+		}
+	}
+	return reply, err
+}
+
+// roomy reports whether one node has free slots for a task of each stage of a job.
+func roomy(job *jobfile.Job, market messages.Name, reply *messages.MarketsReply, nodes []messages.NodeStatus) bool {
+	for i := range reply.Markets {
+		if m := &reply.Markets[i].Market; m.Name == market {
+			for k := range job.Spec.Stages {
+				if !fitsNow(m, &job.Spec.Stages[k], nodes) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+func fitsNow(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus) bool {
+	for _, class := range m.Classes {
+		width := 1
+		if unit := m.UnitOf(class); unit != (messages.Resources{}) {
+			var ok bool
+			if width, ok = unit.Width(s.Needs()); !ok {
+				continue
+			}
+		}
+		if s.Class != "" && s.Class != class {
+			continue
+		}
+		for i := range nodes {
+			if n := &nodes[i]; n.State == "Up" && slotsOf(n.Slots, class)-slotsOf(n.Used, class) >= width {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func slotsOf(all []messages.ClassSlots, class messages.Name) int {
+	for _, s := range all {
+		if s.Class == class {
+			return s.Slots
+		}
+	}
+	return 0
+}
