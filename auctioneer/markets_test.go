@@ -348,7 +348,7 @@ func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 	g.until(id)
 	_, err := call[messages.DrainReply](g.fixture, "alice", messages.VerbDrain, messages.DrainRequest{Node: "n1"})
 	wantKind(t, err, messages.PermissionDenied)
-	r := must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1", Notice: 20 * second})
+	r := must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1", Notice: new(20 * second)})
 	if r.Tasks != 1 || r.Until != epoch.Add(20*second) {
 		t.Fatalf("%+v", r)
 	}
@@ -369,6 +369,31 @@ func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1", Undo: true})
 	third := g.enter("bob", "c", 1, rate(1))
 	g.until(third)
+}
+
+// TestTasksOfADrainedNodeRunToTheirEnd where the operator gives no notice: nothing else is claimed there.
+func TestTasksOfADrainedNodeRunToTheirEnd(t *testing.T) {
+	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	id := g.enter("alice", "a", 1, rate(2))
+	g.until(id)
+	if r := must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1"}); !r.Draining || r.Tasks != 1 || r.Until != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if w := g.why(id); strings.Contains(w.Message, "drain") {
+		t.Errorf("the owner is told that the job is moved: %+v", w)
+	}
+	next := g.enter("bob", "b", 1, rate(1))
+	g.pass(3600 * second)
+	g.look(g.node)
+	if len(g.node.running) != 1 || g.node.going()[0] != id {
+		t.Fatalf("after an hour %v runs", g.node.going())
+	}
+	g.report(g.node, messages.Finished{Attempt: g.node.running[0]})
+	if g.look(g.node); len(g.node.running) != 0 {
+		t.Errorf("%v runs on a node that drains", g.node.going())
+	}
+	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1", Undo: true})
+	g.until(next)
 }
 
 // TestANodeSaysWhyItTakesNoTasks: everybody who looks at the nodes reads it, also while the node has a task, which it keeps.
@@ -432,7 +457,7 @@ func TestANodeSaysGoodbye(t *testing.T) {
 	remove := messages.DrainRequest{Node: "n1", Remove: true}
 	_, err := call[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, remove)
 	wantKind(t, err, messages.Conflict)
-	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1", Notice: second, Reason: "new disk"})
+	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1", Notice: new(second), Reason: "new disk"})
 	if n := must[messages.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.Reason != "new disk" || n.State != "Draining" {
 		t.Errorf("%+v", n)
 	}

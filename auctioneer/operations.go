@@ -32,7 +32,7 @@ func forOperators[Request, Reply any](l *operations, verb, to string, f query[Re
 	})
 }
 
-// drain has a node take no more work.
+// drain gives a node no more work.
 func (l *operations) drain(ctx context.Context, caller messages.Name, r messages.DrainRequest) (reply messages.DrainReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -45,10 +45,16 @@ func (l *operations) drain(ctx context.Context, caller messages.Name, r messages
 		}
 		return reply, err
 	}
-	if !r.Undo {
-		reply.Until = l.Clock().Add(r.Notice)
+	until := messages.Time(0)
+	switch reply.Draining = !r.Undo; {
+	case r.Undo:
+	case r.Notice == nil:
+		until = book.ToTheirEnd
+	default:
+		reply.Until = l.Clock().Add(*r.Notice)
+		until = reply.Until
 	}
-	if reply.Tasks, err = propose[int](ctx, l.Auctioneer, &book.Command{Drain: &book.Drain{Node: r.Node, Until: reply.Until, Reason: r.Reason}}); err != nil {
+	if reply.Tasks, err = propose[int](ctx, l.Auctioneer, &book.Command{Drain: &book.Drain{Node: r.Node, Until: until, Reason: r.Reason}}); err != nil {
 		return reply, err
 	}
 	if r.Undo {
@@ -59,7 +65,7 @@ func (l *operations) drain(ctx context.Context, caller messages.Name, r messages
 	return reply, nil
 }
 
-// draining says which of a job's tasks are on nodes that drain, and until when.
+// draining returns how many of a job's tasks the site is going to end because their nodes drain, and when.
 func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
 	for i := range j.Stages {
 		if j.Stages[i].Running == 0 {
@@ -67,7 +73,7 @@ func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
 		}
 		for k := range j.Stages[i].Tasks {
 			t := &j.Stages[i].Tasks[k]
-			if n := b.Nodes()[t.Node]; t.Phase == book.Claimed && n.Drain != 0 {
+			if n := b.Nodes()[t.Node]; t.Phase == book.Claimed && n.Drain != 0 && n.Drain != book.ToTheirEnd {
 				tasks++
 				until = messages.Earlier(until, n.Drain)
 			}

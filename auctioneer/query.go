@@ -220,7 +220,10 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 				Suspended: n.Suspended(), MostSuspended: n.SuspendedLimit()}
 			switch {
 			case n.Up && n.Drain != 0:
-				s.State, s.DrainBy = "Draining", n.Drain
+				s.State = "Draining"
+				if n.Drain != book.ToTheirEnd {
+					s.DrainBy = n.Drain
+				}
 			case n.Up && n.Health.Quarantined != 0:
 				s.State, s.Since, s.ProbeAt = "Quarantined", n.Health.Quarantined, n.Health.Retry
 			case n.Up:

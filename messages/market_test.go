@@ -107,7 +107,7 @@ func TestTradeRequests(t *testing.T) {
 		"markets: is empty":     &ApplyRequest{},
 		"markets: 1001 are":     &ApplyRequest{Markets: make([]Market, 1001)},
 		"node: \"\" is no name": &DrainRequest{},
-		"notice: -1ns must not": &DrainRequest{Node: "n1", Notice: -1},
+		"notice: -1ns must not": &DrainRequest{Node: "n1", Notice: new(Duration(-1))},
 	} {
 		if got := fmt.Sprint(r.Validate()); !strings.HasPrefix(got, want) {
 			t.Errorf("want %s…; got %s", want, got)

@@ -116,15 +116,15 @@ type ApplyReply struct {
 	Version uint64 `json:"version"` // of the markets since then
 }
 
-// DrainRequest has a node take no more work. What still runs there after Notice
-// is moved by the rule of its market. Undo has it take work again. Remove takes a node
-// that is down off the list.
+// DrainRequest gives a node no more work. Its tasks run to their end, or for Notice at most:
+// after that the site ends them, and runs them on other nodes. Undo gives the node work again.
+// Remove takes a node that is down off the list.
 type DrainRequest struct {
-	Node   Name     `json:"node"`
-	Notice Duration `json:"notice"`
-	Undo   bool     `json:"undo,omitempty"`
-	Reason string   `json:"reason,omitempty"` // for operators and users to read
-	Remove bool     `json:"remove,omitempty"`
+	Node   Name      `json:"node"`
+	Notice *Duration `json:"notice,omitempty"`
+	Undo   bool      `json:"undo,omitempty"`
+	Reason string    `json:"reason,omitempty"` // for operators and users to read
+	Remove bool      `json:"remove,omitempty"`
 }
 
 // MaxDrainReason bounds the reason for a drain, in bytes.
@@ -135,8 +135,8 @@ func (r *DrainRequest) Validate() error {
 	if !ValidName(r.Node) {
 		return badName("node", r.Node)
 	}
-	if r.Notice < 0 {
-		return Errorf(Invalid, "notice: %v must not be negative", r.Notice)
+	if r.Notice != nil && *r.Notice < 0 {
+		return Errorf(Invalid, "notice: %v must not be negative", *r.Notice)
 	}
 	if len(r.Reason) > MaxDrainReason || !utf8.ValidString(r.Reason) {
 		return Errorf(Invalid, "reason: must be at most %d bytes of text", MaxDrainReason)
@@ -147,9 +147,10 @@ func (r *DrainRequest) Validate() error {
 	return nil
 }
 
-// DrainReply says by when the node's tasks are gone, and how many it has now.
+// DrainReply says how many tasks a node has now, and until when they may run.
 type DrainReply struct {
-	Node  Name `json:"node"`
-	Until Time `json:"until"`
-	Tasks int  `json:"tasks"`
+	Node     Name `json:"node"`
+	Draining bool `json:"draining"`        // false: it takes work, or was removed
+	Until    Time `json:"until,omitempty"` // 0 while it drains: they run to their end
+	Tasks    int  `json:"tasks"`
 }

@@ -463,7 +463,7 @@ type NodeStatus struct {
 	Used     []ClassSlots `json:"used"`
 	Since    Time         `json:"since"`
 	Finished uint64       `json:"finished"` // attempts that ended there, well or badly
-	// DrainBy is by when the tasks of a node that drains are gone.
+	// DrainBy is the time at which the site ends the tasks of a node that drains; 0: they run to their end.
 	DrainBy Time `json:"drain_by,omitempty"`
 	// Abilities says what the node can do to a task; the names are in ability.go.
 	Abilities []Name `json:"abilities,omitempty"`

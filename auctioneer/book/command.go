@@ -220,8 +220,9 @@ type Parking struct {
 	Changed bool // false: the job was as it is asked to be
 }
 
-// Drain gives a node no more work, and ends its remaining tasks at Until. With Until 0
-// the node gets work again, also from quarantine. Result: int, the number of its tasks.
+// Drain gives a node no more work, and ends its remaining tasks at Until, never with Until
+// [ToTheirEnd]. With Until 0 the node gets work again, also from quarantine. Result: int, the number
+// of its tasks.
 type Drain struct {
 	Node  messages.Name
 	Until messages.Time

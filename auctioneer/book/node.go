@@ -1,10 +1,14 @@
 package book
 
 import (
+	"math"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
+
+// ToTheirEnd is [Node.Drain] of a node that drains and whose tasks run to their end.
+const ToTheirEnd = messages.Time(math.MaxInt64)
 
 // Node is a node in the book.
 type Node struct {
@@ -20,7 +24,7 @@ type Node struct {
 	Grants   []messages.Grant               // its answer
 	Finished uint64
 	Version  uint64        // rises when what is held back changes
-	Drain    messages.Time // by when its tasks are to be gone; 0: it takes work
+	Drain    messages.Time // when the site ends its tasks, or [ToTheirEnd]; 0: it takes work
 
 	Abilities []messages.Name
 	// MostSuspended is how many suspended tasks it is to keep at once; 0: as many as

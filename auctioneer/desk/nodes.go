@@ -127,7 +127,7 @@ func (n *nodes) lose(node *book.Node) {
 
 // awaitDrain waits for the end of a node's time to drain.
 func (n *nodes) awaitDrain(node *book.Node) {
-	if node.Drain != 0 && n.evicted[node.Name] != node.Drain && (n.drains == 0 || node.Drain < n.drains) {
+	if node.Drain != 0 && node.Drain != book.ToTheirEnd && n.evicted[node.Name] != node.Drain && (n.drains == 0 || node.Drain < n.drains) {
 		n.drains = node.Drain
 	}
 }

@@ -560,7 +560,7 @@ func TestMarketsAreAppliedAndNodesDrained(t *testing.T) {
 	alice.running(second)
 	tasks := request[messages.TasksReply](alice, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: second})
 	node := tasks.Tasks[0].Node
-	request[messages.DrainReply](operator, messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: node})
+	request[messages.DrainReply](operator, messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: node, Notice: new(messages.Duration(0))})
 	alice.await("it runs on the other node", func() bool {
 		r := request[messages.TasksReply](alice, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: second})
 		return len(r.Tasks) == 1 && r.Tasks[0].State == "Running" && r.Tasks[0].Node != node && r.Tasks[0].Attempt == 2

@@ -129,7 +129,7 @@ func addAndDrain(t *testing.T, binary string) {
 	o.begin("registered", "nodeagent", "--config", filepath.Join(o.dir, "agents.yaml"), "--node", "node3", "--server", o.server(),
 		"--creds", filepath.Join(o.dir, "node3-creds", "creds", "nodes", filepath.Base(creds)), "--state", filepath.Join(o.dir, "node3"))
 	o.do("nodes", "node3  Up", "node4  Up")
-	o.do("node drain node2 --notice 10m", "Node node2 takes no more work; 0 tasks may go on there until ")
+	o.do("node drain node2 --notice 10m", "Node node2 takes no more work; 0 tasks may run there until ")
 	o.do("nodes", "node1  Up", "node2  Draining")
 	o.do("node drain node2 --undo", "Node node2 takes work again")
 	o.do("nodes", "node2  Up")

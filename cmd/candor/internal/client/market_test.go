@@ -46,7 +46,11 @@ func marketSite(t *testing.T) (s *fakeSite, asked map[string]any) {
 		if r.Undo {
 			return messages.DrainReply{Node: r.Node}, nil
 		}
-		return messages.DrainReply{Node: r.Node, Until: at(r.Notice.Seconds()), Tasks: 3}, nil
+		reply := messages.DrainReply{Node: r.Node, Draining: true, Tasks: 3}
+		if r.Notice != nil {
+			reply.Until = at(r.Notice.Seconds())
+		}
+		return reply, nil
 	})
 	return s, asked
 }
@@ -113,12 +117,12 @@ func TestMarketApplyReadsAConfigurationOrAList(t *testing.T) {
 
 func TestNodeDrain(t *testing.T) {
 	s, asked := marketSite(t)
-	s.run("node", "drain", "n3", "--notice", "5m").expect(t, cli.CodeOK, "Node n3 takes no more work; 3 tasks may go on there until", "")
-	if r := asked["drain"].(messages.DrainRequest); r.Notice != messages.Duration(5*time.Minute) {
+	s.run("node", "drain", "n3", "--notice", "5m").expect(t, cli.CodeOK, "Node n3 takes no more work; 3 tasks may run there until", "")
+	if r := asked["drain"].(messages.DrainRequest); r.Notice == nil || *r.Notice != messages.Duration(5*time.Minute) {
 		t.Errorf("asked %+v", r)
 	}
-	s.run("node", "drain", "n3", "--reason", "new disk").expect(t, cli.CodeOK, "", "")
-	if r := asked["drain"].(messages.DrainRequest); r.Reason != "new disk" {
+	s.run("node", "drain", "n3", "--reason", "new disk").expect(t, cli.CodeOK, "Node n3 takes no more work; 3 tasks may run there to the end\n", "")
+	if r := asked["drain"].(messages.DrainRequest); r.Reason != "new disk" || r.Notice != nil {
 		t.Errorf("asked %+v", r)
 	}
 	s.run("node", "remove", "n3").expect(t, cli.CodeOK, "Node n3 is removed\n", "")

@@ -45,6 +45,7 @@ function one(n, past) {
 function remark(n) {
   const parts = [];
   if (n.reason) parts.push(sentence(n.reason));
+  if (n.state === "Draining" && !n.drain_by) parts.push("Drains: its tasks run to their end.");
   if (n.drain_by) parts.push(`Drains: tasks that run there at ${time(n.drain_by)} run again on other nodes.`);
   if (n.probe_at) parts.push(`Next probe ${time(n.probe_at)}.`);
   return parts.join(" ");
@@ -54,12 +55,12 @@ function drain(n, { site, again }) {
   const undo = n.state === "Draining" || n.state === "Quarantined";
   if (!undo && n.state !== "Up") return "";
   return h("button", { type: "button", class: "quiet", onclick: async (event) => {
-    const reason = undo ? "" : prompt(`Give ${n.node} no more work. Its tasks may go on for 10 minutes. The reason, for users to read:`, "maintenance");
+    const reason = undo ? "" : prompt(`Give ${n.node} no more work. Its tasks run to their end. The reason, for users to read:`, "maintenance");
     if (reason === null) return;
     event.target.disabled = true;
     const said = document.getElementById("drained");
     try {
-      await site.ask("auctioneer", "drain", { node: n.node, notice: undo ? "0s" : "10m", undo, reason });
+      await site.ask("auctioneer", "drain", { node: n.node, undo, reason });
       show(said, h("p", { class: "good-news" }, undo ? `${n.node} takes work again.` : `${n.node} gets no more work.`));
     } catch (err) {
       show(said, failure(err));

@@ -151,21 +151,24 @@ func nodeDrainCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
 		Short: "stop giving work to a node",
-		Long: `Give a node no more work. Its tasks go on during the notice. After the notice
-the site ends the remaining tasks and runs them on other nodes; their attempts
-do not count as failed. candor why tells the owners. --undo gives the node work
-again, as candor node resume does.`,
-		Example: "  candor node drain node3 --notice 10m --reason 'new disk'\n  candor node drain node3 --undo",
+		Long: `Give a node no more work. Its tasks run to their end. With --notice they run for
+that time at most: then the site ends the remaining tasks and runs them on other
+nodes; their attempts do not count as failed. candor why tells the owners.
+--undo gives the node work again, as candor node resume does.`,
+		Example: "  candor node drain node3 --reason 'new disk'\n  candor node drain node3 --notice 10m\n  candor node drain node3 --undo",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			r := messages.DrainRequest{Node: args[0], Undo: undo, Reason: reason}
-			var err error
-			if r.Notice, err = messages.ParseDuration(notice); err != nil {
-				return cli.Usagef("--notice: %v", err)
+			if notice != "" {
+				d, err := messages.ParseDuration(notice)
+				if err != nil {
+					return cli.Usagef("--notice: %v", err)
+				}
+				r.Notice = &d
 			}
 			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, r, writeDrained)
 		}),
 	}
-	cmd.Flags().StringVar(&notice, "notice", "10m", "`time` that the tasks of the node may go on")
+	cmd.Flags().StringVar(&notice, "notice", "", "`time` after which the site ends the tasks of the node (default: they run to their end)")
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, a `text`; candor nodes shows it")
 	cmd.Flags().BoolVar(&undo, "undo", false, "give the node work again")
 	return cmd
@@ -206,9 +209,12 @@ credentials with candor user revoke NODE --node.`,
 }
 
 func writeDrained(p *cli.Page, r messages.DrainReply) {
-	if r.Until == 0 {
+	switch {
+	case !r.Draining:
 		p.Printf("Node %s takes work again\n", r.Node)
-		return
+	case r.Until == 0:
+		p.Printf("Node %s takes no more work; %s may run there to the end\n", r.Node, terminal.Plural(r.Tasks, "task"))
+	default:
+		p.Printf("Node %s takes no more work; %s may run there until %s\n", r.Node, terminal.Plural(r.Tasks, "task"), p.At(r.Until))
 	}
-	p.Printf("Node %s takes no more work; %s may go on there until %s\n", r.Node, terminal.Plural(r.Tasks, "task"), p.At(r.Until))
 }

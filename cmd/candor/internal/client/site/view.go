@@ -35,7 +35,10 @@ func remark(p *cli.Page, n messages.NodeStatus) string {
 	if n.Reason != "" {
 		parts = append(parts, p.Said(n.Reason))
 	}
-	if n.DrainBy != 0 {
+	switch {
+	case n.State == "Draining" && n.DrainBy == 0:
+		parts = append(parts, "drains: its tasks run to their end")
+	case n.DrainBy != 0:
 		parts = append(parts, "drains: tasks that run there at "+p.At(n.DrainBy)+" run again on other nodes")
 	}
 	if n.ProbeAt != 0 {
