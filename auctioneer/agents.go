@@ -11,11 +11,15 @@ import (
 )
 
 // agents answers node agents.
-type agents struct{ *leader }
+type agents struct {
+	*term
+	inputs      *inbox
+	quarantines *quarantines
+}
 
 func (a agents) register(ctx context.Context, node messages.Name, r messages.RegisterRequest) (reply messages.RegisterReply, err error) {
 	if r.Leaving {
-		_, err = propose[int](ctx, a.Auctioneer, &book.Command{Lost: &book.Lost{Node: node, Session: r.Session, Stopped: true}})
+		_, err = propose[int](ctx, a.site, &book.Command{Lost: &book.Lost{Node: node, Session: r.Session, Stopped: true}})
 		return reply, err
 	}
 	var command *book.Command
@@ -23,7 +27,7 @@ func (a agents) register(ctx context.Context, node messages.Name, r messages.Reg
 	if err != nil {
 		return reply, err
 	}
-	end, err := propose[[]messages.Attempt](ctx, a.Auctioneer, command)
+	end, err := propose[[]messages.Attempt](ctx, a.site, command)
 	if err != nil {
 		return reply, err
 	}
@@ -54,7 +58,7 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exc
 		}
 		if n := b.Node(node); n != nil && n.Session == x.Session {
 			slots = n.Slots
-			a.quarantines.note(a.Auctioneer, n)
+			a.quarantines.note(a.site, n)
 		}
 	})
 	if err != nil {
@@ -108,7 +112,7 @@ func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exch
 	if vain {
 		ctx = mailbox.Patiently(ctx, vainWithin)
 	}
-	grants, err := propose[[]messages.Grant](ctx, a.Auctioneer, command)
+	grants, err := propose[[]messages.Grant](ctx, a.site, command)
 	if ungranted := desk.Ungranted(command.Exchange, grants); len(ungranted) > 0 {
 		a.with(func(d *desk.Desk) { d.Unreserve(ungranted) })
 	}

@@ -7,50 +7,14 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/candor-grid/candor/auctioneer/archive"
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/auctioneer/listing"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// keep hands a record that leaves the book to the archive.
-func (r *replica) keep(e book.Ended) {
-	s := messages.JobSummary{}
-	if e.Job != nil {
-		s = summary(e.Job)
-	} else {
-		s = e.Remote.Summary()
-	}
-	if r.archive.Has(s.Job) {
-		return
-	}
-	body, err := e.Encode()
-	if err != nil { // every field can be encoded; the job counts as one that could not be written
-		r.archive.Begins(s.Ended)
-		return
-	}
-	switch written := r.archive.Add(&archive.Record{Summary: s, Body: body}); {
-	case !written:
-		r.unwritten = true
-		r.lose()
-	case r.unwritten: // there is room again for what others have
-		r.unwritten = false
-		r.lack()
-	}
-}
-
-// synced is an image before which the archive is made durable: the log then may lose the
-// commands by which records left the book. An archive that cannot be made durable does not keep
-// the log from being cut: records that a loss of power takes are copied from another replica.
-type synced struct {
-	*book.Image
-	replica *replica
-}
-
 // find finds the record of a job in the archive, if the caller may see the job. Else the
 // answer is what is told of a job that does not exist.
-func (a *Auctioneer) find(caller messages.Name, id messages.JobID, missing error) (e book.Ended, err error) {
+func (a *site) find(caller messages.Name, id messages.JobID, missing error) (e book.Ended, err error) {
 	kind := messages.KindOf(missing)
 	switch {
 	case kind != messages.NotFound && (kind != messages.Ended || a.Archive == nil):
@@ -75,7 +39,7 @@ func (a *Auctioneer) find(caller messages.Name, id messages.JobID, missing error
 
 // unknown adds to the error for a job that does not exist what may have become of it: it was
 // lost as the site was restored, or ended before the time from when on all are kept.
-func (a *Auctioneer) unknown(id messages.JobID, missing error) error {
+func (a *site) unknown(id messages.JobID, missing error) error {
 	since, restored, last := messages.Time(0), messages.Time(0), messages.JobID(0)
 	if a.Archive != nil {
 		since = a.Archive.About().Complete
@@ -92,48 +56,6 @@ func (a *Auctioneer) unknown(id messages.JobID, missing error) error {
 	return messages.Errorf(messages.NotFound, "there is no job %d, or it ended by %v and its record is not kept; what it cost is in the statement", id, since)
 }
 
-// remoteJob finds a job that another site runs or ran, nil if there is none that the caller may see.
-func (l *queries) remoteJob(caller messages.Name, id messages.JobID) *book.RemoteJob {
-	if away := l.remote.find(caller, id); away != nil {
-		return away
-	}
-	away := false
-	l.replica.read(func(b *book.Book) { away = b.Job(id) == nil })
-	if !away || l.Archive == nil || !l.Archive.Has(id) {
-		return nil
-	}
-	e, err := l.find(caller, id, messages.Errorf(messages.NotFound, "there is no job %d", id))
-	if err != nil {
-		return nil // the search for a job of this site says why
-	}
-	return e.Remote
-}
-
-// older shows the page jobs of the archive, and returns how many records could not be read.
-func (l *queries) older(ctx context.Context, page *listing.Page, account messages.Name) (unreadable int, err error) {
-	wanted := func(e archive.Extent) bool { return page.Wants(e.Oldest, e.Newest, e.Submitted, e.Ended) }
-	return l.Archive.Scan(account, wanted, page.Names, func(j *messages.JobSummary) error {
-		page.AddArchived(j)
-		return ctx.Err()
-	})
-}
-
-// copyAtOnce is how many bytes of an archive one answer has.
-const copyAtOnce = 512 << 10
-
-// archived gives another replica of the auctioneer a part of this one's archive.
-func (l *queries) archived(_ context.Context, caller messages.Name, r messages.ArchiveRequest) (reply messages.ArchiveReply, err error) {
-	if caller != messages.ServiceIdentity(messages.Auctioneer) {
-		return reply, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the archive of jobs; list jobs instead")
-	}
-	if l.Archive == nil {
-		return reply, nil
-	}
-	reply.Complete = l.Archive.About().Complete
-	reply.Segment, reply.Size, reply.Data, err = l.Archive.Part(r.Segment, r.Offset, copyAtOnce)
-	return reply, err
-}
-
 // How often a replica tries to get records that it lacks.
 const (
 	lackFirst = time.Second
@@ -142,7 +64,7 @@ const (
 
 // complete gets the records that this replica lacks from the one that leads: after it
 // was brought up to date by a snapshot, after records could not be written, and after damage.
-func (a *Auctioneer) complete(ctx context.Context) {
+func (a *site) complete(ctx context.Context) {
 	if a.Archive == nil {
 		return
 	}
@@ -190,13 +112,13 @@ const (
 
 // examine reads the archive again and again, so that damage is found before somebody asks for a
 // record.
-func (a *Auctioneer) examine(ctx context.Context) {
+func (a *site) examine(ctx context.Context) {
 	for rest := examineFirst; a.Archive != nil && sleep(ctx, rest); rest = examineRest {
 		a.examineOnce(func() bool { return sleep(ctx, examinePause) })
 	}
 }
 
-func (a *Auctioneer) examineOnce(pause func() bool) {
+func (a *site) examineOnce(pause func() bool) {
 	if a.Archive.Examine(pause) {
 		a.replica.lose()
 	}
@@ -205,25 +127,13 @@ func (a *Auctioneer) examineOnce(pause func() bool) {
 // lacking says whether records are missing here of jobs that the book remembers, or may be of
 // earlier ones, and when the last of them ended. Records whose retention is over, or that the leader
 // has not either, are not missed.
-func (a *Auctioneer) lacking() (lacks bool, ended messages.Time) {
+func (a *site) lacking() (lacks bool, ended messages.Time) {
 	a.replica.read(func(b *book.Book) { lacks, ended = a.replica.lacking(b) })
 	return lacks || a.replica.damaged.Load(), ended
 }
 
-func (r *replica) lacking(b *book.Book) (lacks bool, ended messages.Time) {
-	for p := range b.EachPast {
-		if !r.archive.Has(p.ID) && !r.archive.Ends(p.Ended) && p.Ended > messages.Time(r.nowhere.Load()) {
-			lacks, ended = true, max(ended, p.Ended)
-		}
-	}
-	if r.behind.Load() {
-		lacks, ended = true, max(ended, b.OldestEnd())
-	}
-	return lacks, ended
-}
-
 // copyArchive copies what the leader's archive has and this replica's has not.
-func (a *Auctioneer) copyArchive(ctx context.Context) error {
+func (a *site) copyArchive(ctx context.Context) error {
 	subject := messages.Subject(a.Site, messages.Auctioneer, messages.VerbArchive, messages.ServiceIdentity(messages.Auctioneer))
 	before := a.Archive.About().Records
 	var file []byte

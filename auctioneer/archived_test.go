@@ -301,7 +301,7 @@ func TestRerunIsOfAJobOfOnesOwn(t *testing.T) {
 
 // TestAJobThatARestorationLost: whoever asks for it is told that the site was restored, and to when.
 func TestAJobThatARestorationLost(t *testing.T) {
-	a := &Auctioneer{replica: newReplica(nil, zap.NewNop())}
+	a := &site{replica: newReplica(nil, zap.NewNop())}
 	restored := messages.Time(1_900_000_000_000_000)
 	ask := func(id messages.JobID) error {
 		_, err := a.find("ada", id, messages.Errorf(messages.NotFound, "there is no job %d", id))

@@ -14,7 +14,7 @@ import (
 )
 
 // ask asks another actor for the desk, until ctx ends or the request's time is over.
-func (l *leader) ask(ctx context.Context, r *desk.Request) (any, error) {
+func (l *term) ask(ctx context.Context, r *desk.Request) (any, error) {
 	if r.Within > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.Within.Std())
@@ -33,7 +33,7 @@ func (l *leader) ask(ctx context.Context, r *desk.Request) (any, error) {
 }
 
 // observe leaves observations in the estimator's stream, and returns how many.
-func (l *leader) observe(ctx context.Context, list []messages.Observation) (int, error) {
+func (l *term) observe(ctx context.Context, list []messages.Observation) (int, error) {
 	stream, err := l.Bus.Stream(ctx, messages.ObservationStream(l.Site), []string{messages.ObservationSubject(l.Site)})
 	if err != nil {
 		return 0, err
@@ -62,7 +62,7 @@ func (l *leader) observe(ctx context.Context, list []messages.Observation) (int,
 const observedAtOnce = 32
 
 // publish sends something to whoever listens.
-func (l *leader) publish(subject string, what any) {
+func (l *term) publish(subject string, what any) {
 	data, err := messages.Marshal(what, messages.Msgpack)
 	if err == nil {
 		err = l.Bus.Publish(subject, data)

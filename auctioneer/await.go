@@ -1,9 +1,7 @@
 package auctioneer
 
 import (
-	"context"
 	"sync"
-	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
@@ -84,38 +82,4 @@ func lasts(b *book.Book, id messages.JobID) bool {
 	}
 	r := b.Remote(id)
 	return r != nil && !r.Summary().State.Final()
-}
-
-// await waits for as long as a request says, at most until its job has ended. Nobody
-// waits for a job that the caller may not see.
-func (l *queries) await(ctx context.Context, caller messages.Name, r messages.JobRequest) error {
-	if r.Wait < 0 {
-		return messages.Errorf(messages.Invalid, "wait: must not be negative")
-	}
-	if r.Wait == 0 {
-		return nil
-	}
-	ended, leave := l.endings.enter(caller, r.Job)
-	defer leave()
-	if ended == nil {
-		return nil
-	}
-	sees, over := l.remote.find(caller, r.Job) != nil, false
-	l.replica.read(func(b *book.Book) {
-		_, err := l.submissions.rules().Visible(b, caller, r.Job)
-		sees, over = sees || err == nil, !lasts(b, r.Job)
-	})
-	if !sees || over {
-		return nil
-	}
-	enough := time.NewTimer(min(r.Wait, messages.MostWait).Std())
-	defer enough.Stop()
-	select {
-	case <-ended:
-	case <-enough.C:
-	case <-l.life.Done():
-		return messages.Errorf(messages.NotLeader, "another leader takes over; ask again")
-	case <-ctx.Done():
-	}
-	return nil
 }

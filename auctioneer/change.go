@@ -26,7 +26,7 @@ func (l steering) change(ctx context.Context, caller messages.Name, r messages.C
 	if err != nil {
 		return reply, err
 	}
-	c, err := l.submissions.rules().Change(&j, &r, func(spec *messages.JobSpec) error {
+	c, err := l.rules().Change(&j, &r, func(spec *messages.JobSpec) error {
 		now := l.Clock()
 		return l.withMarket(spec.Market, func(m *market.Market) error {
 			return m.Admit(now, m.Bid(j.ID, j.Account, now, spec, j.Contract))
@@ -35,7 +35,7 @@ func (l steering) change(ctx context.Context, caller messages.Name, r messages.C
 	if err != nil {
 		return reply, err
 	}
-	changed, err := propose[book.Changed](ctx, l.Auctioneer, &book.Command{Change: c})
+	changed, err := propose[book.Changed](ctx, l.site, &book.Command{Change: c})
 	if err != nil {
 		return reply, err
 	}

@@ -11,9 +11,12 @@
 //   - desk: the leader as a state machine: everything that a leader does by itself.
 //   - intake: the way of a submission into the book.
 //   - federation: jobs between sites.
-//   - this package: the shell around them. A term is the time in which this replica
-//     leads; in it a leader drives a desk, and submissions, queries, operations, remote
-//     and visiting answer users, operators and peers.
+//   - this package: the shell around them. While this replica leads, a leader drives a desk, and
+//     submissions, queries, operations, remote and visiting answer users, operators and peers.
+//     They may touch what a term has: the book, the log, the other actors and the desk.
+//
+// Files use only files below them, which a test holds. From the bottom up: replica.go, site.go (the
+// book, the log), term.go (the desk, the markets in force), the handlers, leader.go, auctioneer.go.
 //
 // # Duties
 //
@@ -39,10 +42,8 @@
 //
 // # Markets that change
 //
-// When markets are applied, another leader takes over in the same term, with the
-// new ones. The services stay open: who asks meanwhile is answered by the leader
-// before or the one after, and a submission that was checked against markets that
-// have changed since is checked again.
+// When markets are applied, the desk takes them into force in its next step. Requests are answered
+// meanwhile; a submission that was checked against markets that have changed since is checked again.
 //
 // # Markets that direct
 //

@@ -21,7 +21,7 @@ const changesTogether = 25 * time.Millisecond
 // federated is what the shell knows of jobs between sites, and who waits to hear of them.
 // It lasts for a term.
 type federated struct {
-	site  *Auctioneer // whose book has the jobs
+	site  *site // whose book has the jobs
 	peers *peers
 	over  <-chan struct{} // closed with the term: nobody is to wait longer
 
@@ -31,7 +31,7 @@ type federated struct {
 	news     chan struct{}            // closed and replaced when something changed
 }
 
-func newFederated(a *Auctioneer, over <-chan struct{}) *federated {
+func newFederated(a *site, over <-chan struct{}) *federated {
 	return &federated{site: a, peers: &peers{site: a.Site, bus: a.Bus}, over: over, news: make(chan struct{}),
 		visits: federation.NewVisits(rand.Uint64() >> 1), troubles: map[messages.Name]string{}}
 }

@@ -4,56 +4,24 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
-	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/beat"
+	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
 // leader is the shell of a desk for a term: it gives the desk the time and the answers, carries
 // out the actions of the desk, and answers requests.
 type leader struct {
-	*Auctioneer
-	term        uint64
-	life        context.Context // the term
-	markets     atomic.Pointer[desk.Markets]
-	inputs      inbox
-	quarantines quarantines
-	submissions *submissions
-
-	federated *federated
-	remote    *remote
-	visiting  *visiting
-	offers    *offers
-	queries   *queries
-
-	mu           sync.Mutex // guards what follows
-	desk         *desk.Desk
-	stepped      chan struct{} // closed by the next step that may have decided about a claim
-	reconfigured chan struct{} // closed when other markets are in force
-}
-
-// verify confirms that the group agreed on the present state of the book, and that this is
-// the leader of the term. A replica that leads again may still answer as the leader that it
-// was before, whose desk does not know what another leader did between.
-func (l *leader) verify(ctx context.Context) error {
-	if err := l.Auctioneer.verify(ctx); err != nil {
-		return err
-	}
-	return l.inTerm(l.term)
-}
-
-// inTerm refuses what is done by the leader of a term that has ended, also if this replica leads
-// again: another leader may have answered the same request since.
-func (a *Auctioneer) inTerm(term uint64) error {
-	if a.box.Status().Term != term {
-		return messages.Errorf(messages.NotLeader, "another leader takes over; ask again")
-	}
-	return nil
+	*term
+	inputs   inbox
+	requests []bus.Service // that it answers
 }
 
 // inbox has what happened since the last step.
@@ -97,12 +65,6 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	})
 }
 
-// instant is now. Silence is measured from when this replica was started.
-func (a *Auctioneer) instant() desk.Instant {
-	wall, leap, _ := a.replica.time.Stamp()
-	return desk.Instant{Wall: wall, Leap: leap, Mono: messages.Duration(time.Since(a.began))}
-}
-
 // Steps are coalesced. The desk handles the first change at once. Each step earns a
 // rest of a few times its own duration, but at most mostRest: the first step of a leader
 // takes seconds where a million jobs wait. A step in which a market decided or published
@@ -140,17 +102,6 @@ func (l *leader) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		timer.Stop()
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 
@@ -217,7 +168,7 @@ func (l *leader) settle(ctx context.Context, all []desk.Proposal) {
 	for i := range all {
 		commands[i] = all[i].Command
 	}
-	results, errs := proposeInOrder[any](ctx, l.Auctioneer, commands)
+	results, errs := proposeInOrder[any](ctx, l.site, commands)
 	if ctx.Err() != nil {
 		return
 	}
@@ -228,22 +179,61 @@ func (l *leader) settle(ctx context.Context, all []desk.Proposal) {
 	l.replica.wake()
 }
 
-// with calls f with the desk while no step is made.
-func (l *leader) with(f func(*desk.Desk)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	f(l.desk)
+// keepServing serves until the term ends. It tries again while the bus is cut: a leader
+// that nobody can reach would block the site.
+func (l *leader) keepServing() {
+	const pause = 100 * time.Millisecond
+	for {
+		stop, err := func() {}, l.renumber()
+		if err == nil {
+			stop, err = l.serve()
+		}
+		if err == nil {
+			<-l.life.Done()
+			stop()
+			return
+		}
+		l.Log.Warn("cannot serve yet", zap.Error(err))
+		stop()
+		if !sleep(l.life, pause) {
+			return
+		}
+	}
 }
 
-// withMarket calls f with a market while no step is made. A request that was prepared before the
-// market was removed is to be asked again.
-func (l *leader) withMarket(name messages.Name, f func(*market.Market) error) (err error) {
-	l.with(func(d *desk.Desk) {
-		if m := d.Market(name); m != nil {
-			err = f(m)
-		} else {
-			err = messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
+// serve opens the leader's services. After an error, stop closes the services that are
+// open.
+func (l *leader) serve() (stop func(), err error) {
+	var open []bus.Subscription
+	stop = func() {
+		for _, s := range open {
+			_ = s.Stop()
 		}
-	})
-	return err
+	}
+	for _, s := range l.requests {
+		sub, err := l.Bus.Serve(s)
+		if err != nil {
+			return stop, err
+		}
+		open = append(open, sub)
+	}
+	return stop, nil
+}
+
+// watchHealth counts the nodes in quarantine, and the contracts that were kept, each second.
+func (l *site) watchHealth(ctx context.Context) {
+	defer l.metrics.quarantined.Set(0) // the next leader counts
+	defer l.metrics.unserved.Set(0)
+	defer l.metrics.setContracts(0, 0)
+	for sleep(ctx, beat.Until(time.Second)) {
+		l.replica.read(l.metrics.countQuarantined)
+		l.replica.read(l.metrics.countContracts)
+	}
+}
+
+// watchPast looks at the markets and nodes again and again.
+func (l *term) watchPast(ctx context.Context) {
+	for sleep(ctx, beat.Until(sampleEvery)) {
+		l.histories.sample(l.Clock(), l.with, l.replica.read)
+	}
 }

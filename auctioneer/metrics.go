@@ -3,6 +3,9 @@ package auctioneer
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
 )
 
 // metrics of one replica; all but leading move only while it leads.
@@ -80,4 +83,41 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 	m.setContracts(0, 0)
 	return m
+}
+
+// countContracts adds up those that were kept, and broken, of all markets.
+func (m *metrics) countContracts(b *book.Book) {
+	var kept, broken uint64
+	for _, p := range b.Promises() {
+		kept, broken = kept+p.Kept, broken+p.Broken
+	}
+	m.setContracts(kept, broken)
+}
+
+func (m *metrics) setContracts(kept, broken uint64) {
+	m.contracts.WithLabelValues("kept").Set(float64(kept))
+	m.contracts.WithLabelValues("broken").Set(float64(broken))
+}
+
+// countQuarantined counts the nodes in quarantine, and the classes of which no other
+// node is left.
+func (m *metrics) countQuarantined(b *book.Book) {
+	in, healthy := map[messages.Name]bool{}, map[messages.Name]bool{}
+	nodes, classes := 0, 0
+	for _, n := range b.Nodes() {
+		if n.Health.Quarantined != 0 && n.Up {
+			nodes++
+		}
+		for _, s := range n.Slots {
+			in[s.Class] = in[s.Class] || n.Up && n.Health.Quarantined != 0
+			healthy[s.Class] = healthy[s.Class] || n.Up && n.Health.Quarantined == 0
+		}
+	}
+	for class := range in {
+		if in[class] && !healthy[class] {
+			classes++
+		}
+	}
+	m.quarantined.Set(float64(nodes))
+	m.unserved.Set(float64(classes))
 }

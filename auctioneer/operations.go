@@ -17,7 +17,7 @@ import (
 )
 
 // operations does what operators, and the site's admission, ask for.
-type operations struct{ *leader }
+type operations struct{ *term }
 
 // query answers a request of a caller.
 type query[Request, Reply any] func(ctx context.Context, caller messages.Name, r Request) (Reply, error)
@@ -39,7 +39,7 @@ func (l *operations) drain(ctx context.Context, caller messages.Name, r messages
 	}
 	reply.Node = r.Node
 	if r.Remove {
-		_, err = propose[int](ctx, l.Auctioneer, &book.Command{Drain: &book.Drain{Node: r.Node, Remove: true}})
+		_, err = propose[int](ctx, l.site, &book.Command{Drain: &book.Drain{Node: r.Node, Remove: true}})
 		if err == nil {
 			l.Log.Info("node is removed", zap.String("node", r.Node), zap.String("by", caller))
 		}
@@ -54,7 +54,7 @@ func (l *operations) drain(ctx context.Context, caller messages.Name, r messages
 		reply.Until = l.Clock().Add(*r.Notice)
 		until = reply.Until
 	}
-	if reply.Tasks, err = propose[int](ctx, l.Auctioneer, &book.Command{Drain: &book.Drain{Node: r.Node, Until: until, Reason: r.Reason}}); err != nil {
+	if reply.Tasks, err = propose[int](ctx, l.site, &book.Command{Drain: &book.Drain{Node: r.Node, Until: until, Reason: r.Reason}}); err != nil {
 		return reply, err
 	}
 	if r.Undo {
@@ -63,23 +63,6 @@ func (l *operations) drain(ctx context.Context, caller messages.Name, r messages
 	}
 	l.Log.Info("node drains", zap.String("node", r.Node), zap.Stringer("until", reply.Until), zap.Int("tasks", reply.Tasks), zap.String("reason", r.Reason), zap.String("by", caller))
 	return reply, nil
-}
-
-// draining returns how many of a job's tasks the site is going to end because their nodes drain, and when.
-func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
-	for i := range j.Stages {
-		if j.Stages[i].Running == 0 {
-			continue
-		}
-		for k := range j.Stages[i].Tasks {
-			t := &j.Stages[i].Tasks[k]
-			if n := b.Nodes()[t.Node]; t.Phase == book.Claimed && n.Drain != 0 && n.Drain != book.ToTheirEnd {
-				tasks++
-				until = messages.Earlier(until, n.Drain)
-			}
-		}
-	}
-	return tasks, until
 }
 
 // regroup adds a replica of the auctioneer, or removes one.
@@ -110,7 +93,7 @@ func (l *operations) joinTokens(ctx context.Context, caller messages.Name, r mes
 		return reply, messages.Errorf(messages.Invalid, "issue: %q for node %q is no join token", t.ID, t.Node)
 	}
 	admit := &book.Admit{Issue: r.Issue, Use: r.Use, Revoke: r.Revoke}
-	token, err := propose[messages.TokenState](ctx, l.Auctioneer, &book.Command{Admit: admit})
+	token, err := propose[messages.TokenState](ctx, l.site, &book.Command{Admit: admit})
 	if err != nil {
 		return reply, err
 	}
@@ -160,7 +143,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 		change.Markets = nil
 	}
 	applied.Reply = reply
-	done, err := propose[book.Applied](ctx, l.Auctioneer, &book.Command{ApplyMarkets: change})
+	done, err := propose[book.Applied](ctx, l.site, &book.Command{ApplyMarkets: change})
 	if err != nil || done.Reply.Version <= was.Version+1 {
 		return done.Reply, err
 	}

@@ -1,14 +1,10 @@
 package auctioneer
 
 import (
-	"context"
 	"slices"
 	"strings"
 
-	"go.uber.org/zap"
-
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 )
 
 // The histories are in no log: a replica that does not lead copies what was added from the
@@ -116,45 +112,6 @@ func (p *histories) mergeOne(now messages.Time, one *messages.Past) {
 	for _, a := range one.Accounts {
 		if s := m.account(now, a.Account); s != nil {
 			s.Merge(a.Steps)
-		}
-	}
-}
-
-// past gives another replica of the auctioneer what was added to the histories.
-func (l *queries) past(_ context.Context, caller messages.Name, r messages.PastRequest) (messages.PastReply, error) {
-	if caller != messages.ServiceIdentity(messages.Auctioneer) {
-		return messages.PastReply{}, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the histories; ask for the history of a market instead")
-	}
-	return l.histories.part(r.From, r.After), nil
-}
-
-// copyPast copies what the leader adds to the histories, while another replica leads.
-func (a *Auctioneer) copyPast(ctx context.Context) {
-	for sleep(ctx, sampleEvery) {
-		if s := a.box.Status(); s.Leader == s.ID {
-			continue
-		}
-		if err := a.copyPastOnce(ctx); err != nil && ctx.Err() == nil {
-			a.Log.Debug("the histories are not copied", zap.Error(err)) // it is tried again
-		}
-	}
-}
-
-func (a *Auctioneer) copyPastOnce(ctx context.Context) error {
-	subject := messages.Subject(a.Site, messages.Auctioneer, messages.VerbPast, messages.ServiceIdentity(messages.Auctioneer))
-	a.histories.mu.Lock()
-	r := messages.PastRequest{From: a.histories.last}
-	a.histories.mu.Unlock()
-	for {
-		within, cancel := context.WithTimeout(ctx, 5*sampleEvery)
-		reply, err := bus.Call[messages.PastReply](within, a.Bus, subject, r)
-		cancel()
-		if err != nil {
-			return err
-		}
-		a.histories.merge(&reply)
-		if r.After = reply.Next; r.After == "" {
-			return nil
 		}
 	}
 }

@@ -2,16 +2,12 @@ package auctioneer
 
 import (
 	"bufio"
-	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/durable"
@@ -41,32 +37,6 @@ type pastFile struct {
 	failing  bool
 }
 
-// loadPast reads the file. One that is damaged is read up to there.
-func (a *Auctioneer) loadPast() {
-	f := &a.pastFile
-	f.path, f.rewrites = a.Past, true
-	if f.path == "" {
-		return
-	}
-	data, err := readPast(f.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return
-	}
-	rest, is := bytes.CutPrefix(data, []byte(pastMagic))
-	for err == nil && is && len(rest) > 0 {
-		var one messages.PastReply
-		if rest, err = nextPast(rest, &one); err == nil {
-			a.histories.merge(&one)
-			f.saved = one.Now
-		}
-	}
-	if err != nil || !is {
-		a.Log.Warn("the histories of markets are not whole: what cannot be read is left out", zap.String("file", f.path), zap.Error(err))
-		return
-	}
-	f.rewrites, f.whole = false, int64(len(data))
-}
-
 func readPast(path string) ([]byte, error) {
 	about, err := os.Stat(path)
 	if err != nil {
@@ -91,22 +61,6 @@ func nextPast(data []byte, one *messages.PastReply) (rest []byte, err error) {
 		return nil, errors.New("the checksum of a frame does not match")
 	}
 	return data[pastHeader+n:], messages.Unmarshal(body, messages.Msgpack, one)
-}
-
-// keepPast saves the histories again and again, and at the end.
-func (a *Auctioneer) keepPast(ctx context.Context) {
-	if a.pastFile.path == "" {
-		return
-	}
-	for on := true; on; {
-		on = sleep(ctx, saveEvery)
-		err := a.pastFile.save(&a.histories)
-		if failed := err != nil; failed != a.pastFile.failing {
-			if a.pastFile.failing = failed; failed {
-				a.Log.Warn("the histories of markets cannot be kept in the file; they are in memory alone", zap.String("file", a.pastFile.path), zap.Error(err))
-			}
-		}
-	}
 }
 
 // save adds what is new to the file, or writes the file anew.

@@ -103,7 +103,7 @@ func TestHistoriesAreBounded(t *testing.T) {
 func TestHistoriesAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "past")
 	open := func() *Auctioneer {
-		a := &Auctioneer{}
+		a := &Auctioneer{site: &site{}}
 		a.Past = path
 		a.Config.defaults()
 		a.loadPast()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
@@ -19,25 +20,6 @@ const (
 	mostLimit    = 1000
 	mostTop      = 20
 )
-
-// queries answers what users and operators ask of jobs, nodes and markets.
-type queries struct{ *leader }
-
-// look reads the book once this replica is known to lead still.
-func (l *Auctioneer) look(ctx context.Context, f func(*book.Book) error) (err error) {
-	if err := l.verify(ctx); err != nil {
-		return err
-	}
-	l.replica.read(func(b *book.Book) { err = f(b) })
-	return err
-}
-
-func limit(n int) (int, error) {
-	if n < 0 || n > mostLimit {
-		return 0, messages.Errorf(messages.TooLarge, "limit: must be between 1 and %d, or 0 for %d", mostLimit, defaultLimit)
-	}
-	return cmp.Or(n, defaultLimit), nil
-}
 
 // listJobs shows the page some jobs at a time, so that commands are applied meanwhile.
 func (l *queries) listJobs(ctx context.Context, caller messages.Name, r messages.JobsRequest) (reply messages.JobsReply, err error) {
@@ -115,16 +97,6 @@ func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSumm
 	return s, false
 }
 
-func summary(j *book.Job) messages.JobSummary {
-	s := j.Summary()
-	s.Reason = reason(j)
-	s.Message = cmp.Or(j.Cause, j.Message) // what ended it
-	if !j.State.Final() {
-		s.Hold = j.HoldID()
-	}
-	return s
-}
-
 func (l *queries) job(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
 	if err := l.await(ctx, caller, r); err != nil {
 		return reply, err
@@ -144,7 +116,7 @@ type finding struct {
 
 func (l *queries) seenBy(caller messages.Name, id messages.JobID) finding {
 	return finding{
-		in:  func(b *book.Book) (*book.Job, error) { return l.submissions.rules().Visible(b, caller, id) },
+		in:  func(b *book.Book) (*book.Job, error) { return l.rules().Visible(b, caller, id) },
 		old: func(missing error) (book.Ended, error) { return l.find(caller, id, missing) },
 	}
 }
@@ -184,7 +156,7 @@ func (l *queries) detail(ctx context.Context, find finding) (reply messages.JobD
 }
 
 // keeps says whether the market of a job keeps its outputs and logs still.
-func (l *leader) keeps(j *book.Job) bool {
+func (l *queries) keeps(j *book.Job) bool {
 	m := l.inForce().Find(j.Spec.Market)
 	return m != nil && registry.Of(m).Keeps && !j.State.Final()
 }
@@ -253,11 +225,6 @@ func without(names []messages.Name, name messages.Name) []messages.Name {
 	return slices.DeleteFunc(slices.Clone(names), func(n messages.Name) bool { return n == name })
 }
 
-// operates says whether an account is an operator's, who may see everything.
-func (a *Auctioneer) operates(account messages.Name) bool {
-	return slices.Contains(a.Operators, account)
-}
-
 func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messages.Empty) (reply messages.MarketsReply, err error) {
 	if err := l.verify(ctx); err != nil {
 		return reply, err
@@ -269,7 +236,7 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 		for _, config := range d.Configs {
 			m := d.Market(config.Name).SeenBy(caller, l.operates(caller))
 			t := registry.Of(&config)
-			s := messages.MarketStatus{Market: config, Bid: t.Bid, Raises: t.Raises.Names(), Reserves: t.Reserves, Prices: m.Prices(), Term: l.term, Seq: d.Published(config.Name), Top: m.Top(l.Clock(), mostTop)}
+			s := messages.MarketStatus{Market: config, Bid: t.Bid, Raises: t.Raises.Names(), Reserves: t.Reserves, Prices: m.Prices(), Term: l.number, Seq: d.Published(config.Name), Top: m.Top(l.Clock(), mostTop)}
 			s.Running = m.Started()
 			s.Waiting = m.Jobs() - s.Running
 			s.Next = m.Next()
@@ -301,17 +268,6 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 	return reply, err
 }
 
-func tariffs(b *book.Book, market messages.Name) (out []messages.SlotTariff) {
-	for _, t := range b.Tariffs(market) {
-		if t.Contention {
-			out = append(out, messages.SlotTariff{Class: t.Class, Contention: new(t.Price.Float())})
-			continue
-		}
-		out = append(out, messages.SlotTariff{Class: t.Class, Price: t.Price, OwnBid: t.OwnBid, Length: t.Length})
-	}
-	return out
-}
-
 func (l *queries) status(context.Context, messages.Name, messages.Empty) (messages.StatusReply, error) {
 	s := l.box.Status()
 	return messages.StatusReply{Actor: messages.Auctioneer, Site: l.Site, Replica: l.Replica, Leader: s.Leader, Term: s.Term,
@@ -340,4 +296,45 @@ func (l *queries) reservations(ctx context.Context, caller messages.Name, r mess
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Job, b.Job))
 	})
 	return reply, err
+}
+
+// await waits for as long as a request says, at most until its job has ended. Nobody
+// waits for a job that the caller may not see.
+func (l *queries) await(ctx context.Context, caller messages.Name, r messages.JobRequest) error {
+	if r.Wait < 0 {
+		return messages.Errorf(messages.Invalid, "wait: must not be negative")
+	}
+	if r.Wait == 0 {
+		return nil
+	}
+	ended, leave := l.endings.enter(caller, r.Job)
+	defer leave()
+	if ended == nil {
+		return nil
+	}
+	sees, over := l.remote.find(caller, r.Job) != nil, false
+	l.replica.read(func(b *book.Book) {
+		_, err := l.rules().Visible(b, caller, r.Job)
+		sees, over = sees || err == nil, !lasts(b, r.Job)
+	})
+	if !sees || over {
+		return nil
+	}
+	enough := time.NewTimer(min(r.Wait, messages.MostWait).Std())
+	defer enough.Stop()
+	select {
+	case <-ended:
+	case <-enough.C:
+	case <-l.life.Done():
+		return messages.Errorf(messages.NotLeader, "another leader takes over; ask again")
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func limit(n int) (int, error) {
+	if n < 0 || n > mostLimit {
+		return 0, messages.Errorf(messages.TooLarge, "limit: must be between 1 and %d, or 0 for %d", mostLimit, defaultLimit)
+	}
+	return cmp.Or(n, defaultLimit), nil
 }

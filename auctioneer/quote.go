@@ -194,3 +194,14 @@ func likely(m *messages.Market, declared *messages.Valuation) (out []messages.Va
 	}
 	return out
 }
+
+func tariffs(b *book.Book, market messages.Name) (out []messages.SlotTariff) {
+	for _, t := range b.Tariffs(market) {
+		if t.Contention {
+			out = append(out, messages.SlotTariff{Class: t.Class, Contention: new(t.Price.Float())})
+			continue
+		}
+		out = append(out, messages.SlotTariff{Class: t.Class, Price: t.Price, OwnBid: t.OwnBid, Length: t.Length})
+	}
+	return out
+}

@@ -21,7 +21,7 @@ const answerWithin = 3 * time.Second / 2
 // the peer. Such questions wait for a bounded time and fall back on what the peer said
 // last.
 type remote struct {
-	site      *Auctioneer
+	site      *site
 	peers     *peers
 	federated *federated
 	intake    *submissions
@@ -105,7 +105,7 @@ func (r *remote) enter(ctx context.Context, c *book.EnterRemote, q *messages.Sub
 	if q.DryRun {
 		return r.rehearse(ctx, c)
 	}
-	if err := r.site.inTerm(r.intake.term); err != nil {
+	if err := r.site.inTerm(r.intake.number); err != nil {
 		return reply, err
 	}
 	r.federated.forgive(c.Peer)

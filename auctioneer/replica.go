@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/archive"
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/mailbox"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
@@ -155,4 +156,50 @@ func (r *replica) wake() {
 	case r.kick <- struct{}{}:
 	default:
 	}
+}
+
+// synced is an image before which the archive is made durable: the log then may lose the
+// commands by which records left the book. An archive that cannot be made durable does not keep
+// the log from being cut: records that a loss of power takes are copied from another replica.
+type synced struct {
+	*book.Image
+	replica *replica
+}
+
+// keep hands a record that leaves the book to the archive.
+func (r *replica) keep(e book.Ended) {
+	s := messages.JobSummary{}
+	if e.Job != nil {
+		s = summary(e.Job)
+	} else {
+		s = e.Remote.Summary()
+	}
+	if r.archive.Has(s.Job) {
+		return
+	}
+	body, err := e.Encode()
+	if err != nil { // every field can be encoded; the job counts as one that could not be written
+		r.archive.Begins(s.Ended)
+		return
+	}
+	switch written := r.archive.Add(&archive.Record{Summary: s, Body: body}); {
+	case !written:
+		r.unwritten = true
+		r.lose()
+	case r.unwritten: // there is room again for what others have
+		r.unwritten = false
+		r.lack()
+	}
+}
+
+func (r *replica) lacking(b *book.Book) (lacks bool, ended messages.Time) {
+	for p := range b.EachPast {
+		if !r.archive.Has(p.ID) && !r.archive.Ends(p.Ended) && p.Ended > messages.Time(r.nowhere.Load()) {
+			lacks, ended = true, max(ended, p.Ended)
+		}
+	}
+	if r.behind.Load() {
+		lacks, ended = true, max(ended, b.OldestEnd())
+	}
+	return lacks, ended
 }

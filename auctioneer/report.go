@@ -1,7 +1,6 @@
 package auctioneer
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -10,12 +9,11 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/beat"
 )
 
 // report tells operators, by the log and by metrics, what the desk did in a step that
 // took some time.
-func (l *leader) report(events []any, took time.Duration) {
+func (l *term) report(events []any, took time.Duration) {
 	for _, event := range events {
 		switch e := event.(type) {
 		case desk.Decided:
@@ -61,7 +59,7 @@ func (l *leader) report(events []any, took time.Duration) {
 
 // unsent says that a word about a job was not taken. To whom it is stays out of the log, as
 // whoever knows the URL of a webhook may be able to use it.
-func (l *leader) unsent(e *desk.Unsent) {
+func (l *term) unsent(e *desk.Unsent) {
 	outcome := "failed"
 	if e.Over {
 		outcome = "refused"
@@ -70,7 +68,7 @@ func (l *leader) unsent(e *desk.Unsent) {
 	l.Log.Info("a notice about a job was not accepted", zap.Stringer("job", e.Job), zap.Bool("for_good", e.Over))
 }
 
-func (l *leader) refused(e *desk.Refused) {
+func (l *term) refused(e *desk.Refused) {
 	l.metrics.refused.Inc()
 	if e.Site == "" {
 		l.Log.Error("charge refused", zap.String("transfer", e.Charge), zap.Error(e.Err))
@@ -87,7 +85,7 @@ type quarantines struct {
 
 // note says in the log and counts when a node goes into quarantine, and when the node
 // takes work again.
-func (h *quarantines) note(a *Auctioneer, n *book.Node) {
+func (h *quarantines) note(a *site, n *book.Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	was, is := h.since[n.Name], n.Health.Quarantined
@@ -105,52 +103,4 @@ func (h *quarantines) note(a *Auctioneer, n *book.Node) {
 	h.since[n.Name] = is
 	a.metrics.quarantines.Inc()
 	a.Log.Warn("node in quarantine", zap.String("node", n.Name), zap.String("reason", n.Health.Reason), zap.Stringer("probe", n.Health.Retry))
-}
-
-// watchHealth counts the nodes in quarantine, and the contracts that were kept, each second.
-func (l *leader) watchHealth(ctx context.Context) {
-	defer l.metrics.quarantined.Set(0) // the next leader counts
-	defer l.metrics.unserved.Set(0)
-	defer l.metrics.setContracts(0, 0)
-	for sleep(ctx, beat.Until(time.Second)) {
-		l.replica.read(l.metrics.countQuarantined)
-		l.replica.read(l.metrics.countContracts)
-	}
-}
-
-// countContracts adds up those that were kept, and broken, of all markets.
-func (m *metrics) countContracts(b *book.Book) {
-	var kept, broken uint64
-	for _, p := range b.Promises() {
-		kept, broken = kept+p.Kept, broken+p.Broken
-	}
-	m.setContracts(kept, broken)
-}
-
-func (m *metrics) setContracts(kept, broken uint64) {
-	m.contracts.WithLabelValues("kept").Set(float64(kept))
-	m.contracts.WithLabelValues("broken").Set(float64(broken))
-}
-
-// countQuarantined counts the nodes in quarantine, and the classes of which no other
-// node is left.
-func (m *metrics) countQuarantined(b *book.Book) {
-	in, healthy := map[messages.Name]bool{}, map[messages.Name]bool{}
-	nodes, classes := 0, 0
-	for _, n := range b.Nodes() {
-		if n.Health.Quarantined != 0 && n.Up {
-			nodes++
-		}
-		for _, s := range n.Slots {
-			in[s.Class] = in[s.Class] || n.Up && n.Health.Quarantined != 0
-			healthy[s.Class] = healthy[s.Class] || n.Up && n.Health.Quarantined == 0
-		}
-	}
-	for class := range in {
-		if in[class] && !healthy[class] {
-			classes++
-		}
-	}
-	m.quarantined.Set(float64(nodes))
-	m.unserved.Set(float64(classes))
 }

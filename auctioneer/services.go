@@ -5,48 +5,54 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// services are what a leader answers.
-func (l *leader) services() []bus.Service {
+// services are what is answered in a term. What agents say is told to the desk by its inputs.
+func services(l *term, inputs *inbox) []bus.Service {
 	at := func(verb string, h bus.Handler) bus.Endpoint {
 		return bus.Endpoint{Name: verb, Subject: messages.Subject(l.Site, messages.Auctioneer, verb, "*"), Handle: l.answered(h)}
 	}
-	operators := &operations{l}
-	return append(siteServices(at, l.visiting, l.remote, l.offers), []bus.Service{
+	c := l.federated
+	intake, operators, steers, nodes := newSubmissions(l), &operations{l}, steering{l}, agents{l, inputs, new(quarantines)}
+	offers := &offers{c.peers, l.Clock, intake}
+	remote := &remote{l.site, c.peers, c, intake, offers}
+	reader := &queries{l, remote}
+	commands := &commands{intake, remote, steers}
+	visiting := &visiting{l.site, c.peers, c, intake, reader, offers}
+	return append(siteServices(at, visiting, remote, offers), []bus.Service{
 		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
-			at(messages.VerbSubmit, bus.Handle("submit", l.submissions.submit)),
-			at(messages.VerbCancel, bus.Handle("cancel", l.submissions.cancel)),
-			at(messages.VerbHold, bus.Handle("hold", steering{l}.hold)),
-			at(messages.VerbRelease, bus.Handle("release", steering{l}.release)),
-			at(messages.VerbRequeue, bus.Handle("requeue", steering{l}.requeue)),
-			at(messages.VerbChange, bus.Handle("change", steering{l}.change)),
-			at(messages.VerbQuote, bus.Handle("quote", l.submissions.quote)),
+			at(messages.VerbSubmit, bus.Handle("submit", commands.submit)),
+			at(messages.VerbCancel, bus.Handle("cancel", commands.cancel)),
+			at(messages.VerbHold, bus.Handle("hold", steers.hold)),
+			at(messages.VerbRelease, bus.Handle("release", steers.release)),
+			at(messages.VerbRequeue, bus.Handle("requeue", steers.requeue)),
+			at(messages.VerbChange, bus.Handle("change", steers.change)),
+			at(messages.VerbQuote, bus.Handle("quote", intake.quote)),
 			at(messages.VerbDrain, forOperators(operators, "drain", "drain a node", operators.drain)),
 			at(messages.VerbApply, forOperators(operators, "apply", "change the markets", operators.apply)),
 			at(messages.VerbAdmit, bus.Handle("admit", operators.joinTokens)),
 			at(messages.VerbReplica, forOperators(operators, "replica", "change the replicas", operators.regroup)),
 		}},
 		{Name: "candor-auctioneer-agents", Version: "1.0.0", Concurrency: 512, Endpoints: []bus.Endpoint{
-			at(messages.VerbRegister, bus.Handle("register", agents{l}.register)),
-			at(messages.VerbExchange, bus.Handle("exchange", agents{l}.exchange)),
-			at(messages.VerbVector, bus.Handle("vector", agents{l}.vector)),
-			at(messages.VerbKept, bus.Handle("kept", l.queries.kept)),
-			at(messages.VerbArchive, bus.Handle("archive", l.queries.archived)),
-			at(messages.VerbPast, bus.Handle("past", l.queries.past)),
+			at(messages.VerbRegister, bus.Handle("register", nodes.register)),
+			at(messages.VerbExchange, bus.Handle("exchange", nodes.exchange)),
+			at(messages.VerbVector, bus.Handle("vector", nodes.vector)),
+			at(messages.VerbKept, bus.Handle("kept", reader.kept)),
+			at(messages.VerbArchive, bus.Handle("archive", reader.archived)),
+			at(messages.VerbPast, bus.Handle("past", reader.past)),
 		}},
 		{Name: "candor-auctioneer-job", Version: "1.0.0", Concurrency: 64 + mostWaits, Endpoints: []bus.Endpoint{
-			at(messages.VerbJob, bus.Handle("job", l.queries.job)),
+			at(messages.VerbJob, bus.Handle("job", reader.job)),
 		}},
 		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: true,
 			Description: "Jobs, nodes and markets of site " + l.Site, Endpoints: []bus.Endpoint{
-				at(messages.VerbJobs, bus.Handle("jobs", l.queries.listJobs)),
-				at(messages.VerbTasks, bus.Handle("tasks", l.queries.tasks)),
-				at(messages.VerbWhy, bus.Handle("why", l.queries.why)),
-				at(messages.VerbWhatIf, bus.Handle("whatif", l.queries.whatIf)),
-				at(messages.VerbNodes, bus.Handle("nodes", l.queries.nodes)),
-				at(messages.VerbMarkets, bus.Handle("markets", l.queries.listMarkets)),
-				at(messages.VerbHistory, bus.Handle("history", l.queries.history)),
-				at(messages.VerbReservations, bus.Handle("reservations", l.queries.reservations)),
-				at(messages.VerbStatus, bus.Handle("status", l.queries.status)),
+				at(messages.VerbJobs, bus.Handle("jobs", reader.listJobs)),
+				at(messages.VerbTasks, bus.Handle("tasks", reader.tasks)),
+				at(messages.VerbWhy, bus.Handle("why", reader.why)),
+				at(messages.VerbWhatIf, bus.Handle("whatif", reader.whatIf)),
+				at(messages.VerbNodes, bus.Handle("nodes", reader.nodes)),
+				at(messages.VerbMarkets, bus.Handle("markets", reader.listMarkets)),
+				at(messages.VerbHistory, bus.Handle("history", reader.history)),
+				at(messages.VerbReservations, bus.Handle("reservations", reader.reservations)),
+				at(messages.VerbStatus, bus.Handle("status", reader.status)),
 				at(messages.VerbReplicas, forOperators(operators, "replicas", "list the replicas", operators.replicas)),
 			}},
 	}...)

@@ -1,12 +1,8 @@
 package auctioneer
 
 import (
-	"context"
 	"errors"
 	"time"
-
-	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/beat"
 )
 
 // A leader that the bank does not answer takes no job and settles none. One broken link between
@@ -51,21 +47,4 @@ func (s bankSight) weak(now time.Time, leads bool) error {
 		return errBankAway
 	}
 	return nil
-}
-
-// watchBank asks the bank again and again, where other replicas could lead.
-func (a *Auctioneer) watchBank(ctx context.Context) {
-	subject := messages.Subject(a.Site, messages.Bank, messages.VerbStatus, messages.ServiceIdentity(messages.Auctioneer))
-	payload, err := messages.Marshal(messages.Empty{}, messages.Msgpack)
-	for err == nil && sleep(ctx, beat.Until(askBankEvery)) {
-		if len(a.box.Status().Replicas) < 2 {
-			continue
-		}
-		within, cancel := context.WithTimeout(ctx, askBankWithin)
-		sent := time.Now()
-		_, failed := a.Bus.Request(within, subject, payload)
-		cancel()
-		next := a.replica.bank.Load().after(sent, time.Now(), failed)
-		a.replica.bank.Store(&next)
-	}
 }

@@ -16,21 +16,21 @@ import (
 )
 
 // bookkeeper is a leader without a term: a book, and what picks its effects.
-func bookkeeper(t *testing.T) *leader {
+func bookkeeper(t *testing.T) *term {
 	t.Helper()
-	return &leader{Auctioneer: &Auctioneer{Config: Config{Site: "west", Clock: func() messages.Time { return epoch }}, replica: newReplica(nil, nil)}}
+	return &term{site: &site{Config: Config{Site: "west", Clock: func() messages.Time { return epoch }}, replica: newReplica(nil, nil)}}
 }
 
 // visits enters a job, of another site's user if there is a home.
-func (l *leader) visits(t *testing.T, home, account messages.Name) *book.Submit {
+func (l *term) visits(t *testing.T, home, account messages.Name) *book.Submit {
 	t.Helper()
 	spec := oneStage(1)
 	spec.Market, spec.Stages[0].Class = "m", "cpu"
 	s := &book.Submit{Account: account, Key: account, Payer: account, Spec: &spec, Hold: "job/" + account, Held: spec.Budget}
 	if home != "" {
 		s.Account, s.Hold = messages.VisitorName(account, home), ""
-		l.term++ // numbers the jobs there
-		s.Visit = &book.Visit{Visit: messages.Visit{Home: home, Job: messages.JobID(l.term)}, Authorisation: account + "/k", Until: epoch + 1}
+		l.number++ // numbers the jobs there
+		s.Visit = &book.Visit{Visit: messages.Visit{Home: home, Job: messages.JobID(l.number)}, Authorisation: account + "/k", Until: epoch + 1}
 	}
 	if err, refused := l.replica.book.Apply(&book.Command{Submit: s}).(error); refused {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	l.Limits = quota.Rules{PendingJobs: 3, PerSecond: 1, Burst: 5}
 	l.gate = &gate{rules: l.Limits, metrics: l.metrics}
 	from := func(home, account messages.Name) messages.Kind {
-		_, err := (&submissions{leader: l}).within(&submission{Submission: &intake.Submission{Account: messages.VisitorName(account, home)}, visit: &federation.Arrival{Visit: book.Visit{Visit: messages.Visit{Home: home}}}})
+		_, err := (&submissions{term: l}).within(&submission{Submission: &intake.Submission{Account: messages.VisitorName(account, home)}, visit: &federation.Arrival{Visit: book.Visit{Visit: messages.Visit{Home: home}}}})
 		return messages.KindOf(err)
 	}
 	for i := range 3 {
@@ -55,7 +55,7 @@ func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	if kind := from("north", "another"); kind != messages.Exhausted {
 		t.Errorf("a fourth job of a site comes to %v", kind)
 	}
-	if _, err := (&submissions{leader: l}).within(&submission{Submission: &intake.Submission{Account: "alice"}}); err != nil {
+	if _, err := (&submissions{term: l}).within(&submission{Submission: &intake.Submission{Account: "alice"}}); err != nil {
 		t.Errorf("an account of this site: %v", err)
 	}
 	for i := range 5 {
@@ -75,7 +75,7 @@ func TestASitesQuotesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &submissions{leader: l}
+	s := &submissions{term: l}
 	if err := s.quotable("new@east"); messages.KindOf(err) != messages.Exhausted {
 		t.Errorf("one more quote to a site: %v", err)
 	}
@@ -158,7 +158,7 @@ func TestASiteHasAPace(t *testing.T) {
 // TestJobsAtASilentSiteLeaveRoomForOthers: a site is sent no more jobs than its part.
 func TestJobsAtASilentSiteLeaveRoomForOthers(t *testing.T) {
 	l := bookkeeper(t)
-	r := &remote{site: l.Auctioneer}
+	r := &remote{site: l.site}
 	spec := oneStage(1)
 	for i := range departedPerSite {
 		if err, refused := l.replica.book.Apply(&book.Command{EnterRemote: &book.EnterRemote{Account: "ada", Key: fmt.Sprint(i), Payer: "ada", Spec: &spec, Peer: "north"}}).(error); refused {

@@ -9,12 +9,12 @@ import (
 )
 
 // steering has jobs that have not ended do otherwise, as their owners or operators ask.
-type steering struct{ *leader }
+type steering struct{ *term }
 
 // find returns what the caller may steer: an own job, or any as operator.
 func (l steering) find(caller messages.Name, id messages.JobID) (found book.Job, err error) {
 	l.replica.read(func(b *book.Book) {
-		j, failed := l.submissions.rules().Visible(b, caller, id)
+		j, failed := l.rules().Visible(b, caller, id)
 		if err = failed; err == nil {
 			found = *j
 		}
@@ -28,7 +28,7 @@ func (l steering) hold(ctx context.Context, caller messages.Name, r messages.Job
 	if err != nil {
 		return reply, err
 	}
-	if err := l.submissions.rules().MayHold(&j); err != nil {
+	if err := l.rules().MayHold(&j); err != nil {
 		return reply, err
 	}
 	return l.park(ctx, caller, r.Job, false)
@@ -43,7 +43,7 @@ func (l steering) release(ctx context.Context, caller messages.Name, r messages.
 }
 
 func (l steering) park(ctx context.Context, caller messages.Name, id messages.JobID, release bool) (reply messages.HoldReply, err error) {
-	p, err := propose[book.Parking](ctx, l.Auctioneer, &book.Command{Park: &book.Park{Job: id, By: caller, Operator: l.operates(caller), Release: release}})
+	p, err := propose[book.Parking](ctx, l.site, &book.Command{Park: &book.Park{Job: id, By: caller, Operator: l.operates(caller), Release: release}})
 	return messages.HoldReply{Job: id, State: p.State, Hold: !release, Changed: p.Changed, Running: p.Running}, err
 }
 
@@ -67,7 +67,7 @@ func (l steering) requeue(ctx context.Context, caller messages.Name, r messages.
 	case r.Stage != nil:
 		command.Stage = r.Stage
 	}
-	n, err := propose[int](ctx, l.Auctioneer, &book.Command{Requeue: command})
+	n, err := propose[int](ctx, l.site, &book.Command{Requeue: command})
 	return messages.RequeueReply{Job: r.Job, Tasks: n}, err
 }
 
@@ -88,6 +88,6 @@ func (l steering) cancelTasks(ctx context.Context, caller messages.Name, r messa
 	case m != nil && !registry.Of(m).Raises.Budget:
 		return reply, messages.Errorf(messages.Conflict, "tasks: bids in %s markets, such as %s, are for all tasks of a job; cancel the whole job", m.Mechanism, m.Name)
 	}
-	n, err := propose[int](ctx, l.Auctioneer, &book.Command{CancelTasks: c})
+	n, err := propose[int](ctx, l.site, &book.Command{CancelTasks: c})
 	return messages.CancelReply{Job: r.Job, State: j.State, Tasks: n}, err
 }

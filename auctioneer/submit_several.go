@@ -1,18 +1,11 @@
 package auctioneer
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"runtime/debug"
-	"sync"
-
-	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 )
 
 // submitSeveral takes jobs as if each came with a request of its own: the bank is asked
@@ -81,141 +74,4 @@ func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r
 	}
 	l.enterAll(ctx, under, func(k int, reply messages.SubmitReply, err error) { replies[places[k]], errs[places[k]] = reply, err })
 	return said, replies, errs
-}
-
-// Of submissions that come alone, mostTogether at most are paid for by one request to the bank, and
-// mostUnderWay such requests are under way: what comes meanwhile goes together with the next.
-const (
-	mostTogether = 256
-	mostUnderWay = 2
-)
-
-// gathered are submissions of any accounts that wait to go together.
-type gathered struct {
-	mu       sync.Mutex
-	underWay int
-	waiting  []*alone
-}
-
-// alone is a submission that came in a request of its own.
-type alone struct {
-	*submission
-	leave func()        // called when it is decided, whether or not anybody waits for that
-	done  chan struct{} // closed when the rest is set
-	reply messages.SubmitReply
-	err   error
-}
-
-// together has a submission paid for and committed with others that come at the time; where none
-// are under way, at once.
-func (l *submissions) together(ctx context.Context, s *submission, leave func()) (messages.SubmitReply, error) {
-	a, g := &alone{submission: s, leave: leave, done: make(chan struct{})}, &l.gathered
-	g.mu.Lock()
-	g.waiting = append(g.waiting, a)
-	goes := g.underWay < mostUnderWay
-	if goes {
-		g.underWay++
-	}
-	g.mu.Unlock()
-	if goes {
-		go l.enterGathered(context.WithoutCancel(ctx))
-	}
-	select {
-	case <-a.done:
-		return a.reply, a.err
-	case <-ctx.Done():
-		return messages.SubmitReply{}, messages.Errorf(messages.Unknown, "the submission is still under way; ask again with the same key")
-	}
-}
-
-// enterGathered enters the submissions that wait, until there are none.
-func (l *submissions) enterGathered(ctx context.Context) {
-	for {
-		g := &l.gathered
-		g.mu.Lock()
-		n := min(len(g.waiting), mostTogether)
-		batch := g.waiting[:n:n]
-		g.waiting = g.waiting[n:]
-		if n == 0 {
-			g.underWay--
-		}
-		g.mu.Unlock()
-		if n == 0 {
-			return
-		}
-		l.enterBatch(ctx, batch)
-	}
-}
-
-// enterBatch enters submissions together. After a panic they have an error, and the site goes on.
-func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
-	ctx, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
-	defer cancel()
-	answered := make([]bool, len(batch))
-	done := func(k int, reply messages.SubmitReply, err error) {
-		batch[k].reply, batch[k].err, answered[k] = reply, err, true
-		batch[k].leave()
-		close(batch[k].done)
-	}
-	defer func() {
-		if cause := recover(); cause != nil {
-			l.Log.Error("submissions panicked", zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
-			for k := range batch {
-				if !answered[k] {
-					done(k, messages.SubmitReply{}, messages.Errorf(messages.Internal, "the site could not answer because of a defect; see its log"))
-				}
-			}
-		}
-	}()
-	all := make([]*submission, len(batch))
-	for k, a := range batch {
-		all[k] = a.submission
-	}
-	l.enterAll(ctx, all, done)
-}
-
-// enterAll has submissions paid for together, and committed in their order, by entries of the
-// log that they share.
-func (l *submissions) enterAll(ctx context.Context, all []*submission, done func(k int, reply messages.SubmitReply, err error)) {
-	if len(all) == 0 {
-		return
-	}
-	utilities := l.askUtilities(ctx, all)
-	var commands []*book.Command
-	var places []int // of those that were paid for, among all
-	for k, err := range l.holdAll(ctx, all) {
-		if err = cmp.Or(err, l.inTerm(l.term)); err != nil {
-			done(k, messages.SubmitReply{}, err)
-			continue
-		}
-		all[k].Assume(utilities(k))
-		commands, places = append(commands, all[k].Command()), append(places, k)
-	}
-	receipts, errs := proposeInOrder[book.Receipt](ctx, l.Auctioneer, commands)
-	for i, k := range places {
-		if errs[i] == nil {
-			l.metrics.submissions.Inc()
-		}
-		done(k, answer(receipts[i]), errs[i])
-	}
-}
-
-// askUtilities is askUtility for several submissions: one question for all that ask the same.
-func (l *submissions) askUtilities(ctx context.Context, all []*submission) (answer func(k int) *messages.UtilityReply) {
-	asked := map[string]<-chan *messages.UtilityReply{}
-	answers, questions := map[string]*messages.UtilityReply{}, make([]string, len(all))
-	for k, s := range all {
-		q, asks := s.AsksUtility()
-		questions[k] = fmt.Sprint(asks, "\x00", q.Account, "\x00", q.Name, "\x00", q.Market, "\x00", q.Classes)
-		if asked[questions[k]] == nil {
-			asked[questions[k]] = l.askUtility(ctx, s)
-		}
-	}
-	return func(k int) *messages.UtilityReply {
-		q := questions[k]
-		if from := asked[q]; from != nil {
-			answers[q], asked[q] = <-from, nil
-		}
-		return answers[q]
-	}
 }

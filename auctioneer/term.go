@@ -4,49 +4,66 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/intake"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// lead leads in a term until stop, which waits for everything that was started.
-func (a *Auctioneer) lead(ctx context.Context, term uint64) (stop func()) {
-	l := &leader{Auctioneer: a, term: term, stepped: make(chan struct{}), reconfigured: make(chan struct{})}
-	var cancel context.CancelFunc
-	l.life, cancel = context.WithCancel(ctx)
-	l.federated = newFederated(a, l.life.Done())
-	d, faults := desk.New(desk.Config{Site: a.Site, Term: term, Markets: a.Markets, Lease: a.Lease, HoldFor: a.HoldFor, RemoteFor: a.RemoteFor, Idle: idle, Estimator: true,
-		Seed: uint64(a.Clock())}, replicated{a.replica, l.federated}, a.instant())
-	l.desk = d
-	l.takeIntoForce(d.Markets, faults)
-	l.submissions, l.queries = newSubmissions(l), &queries{l}
-	c := l.federated
-	l.offers = &offers{c.peers, a.Clock, l.submissions}
-	l.remote = &remote{a, c.peers, c, l.submissions, l.offers}
-	l.visiting = &visiting{a, c.peers, c, l.submissions, l.queries, l.offers}
-	a.replica.watch(true)
-	a.metrics.leading.Set(1)
-	var running, serving sync.WaitGroup
-	serving.Go(l.keepServing)
-	for _, f := range []func(context.Context){l.run, l.watchHealth, l.watchPast} {
-		running.Go(func() { f(l.life) })
+// term is what the handlers of requests may touch while this replica leads: the site, the desk, and who
+// waits to hear of jobs at other sites.
+type term struct {
+	*site
+	number    uint64
+	life      context.Context // the term
+	federated *federated
+	markets   atomic.Pointer[desk.Markets]
+
+	mu           sync.Mutex // guards what follows
+	desk         *desk.Desk
+	stepped      chan struct{} // closed by the next step that may have decided about a claim
+	reconfigured chan struct{} // closed when other markets are in force
+}
+
+// verify confirms that the group agreed on the present state of the book, and that this is
+// the leader of the term. A replica that leads again may still answer as the leader that it
+// was before, whose desk does not know what another leader did between.
+func (l *term) verify(ctx context.Context) error {
+	if err := l.site.verify(ctx); err != nil {
+		return err
 	}
-	return func() {
-		a.metrics.leading.Set(0)
-		cancel()
-		serving.Wait()
-		running.Wait()
-		a.replica.watch(false)
-	}
+	return l.inTerm(l.number)
+}
+
+// with calls f with the desk while no step is made.
+func (l *term) with(f func(*desk.Desk)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f(l.desk)
+}
+
+// withMarket calls f with a market while no step is made. A request that was prepared before the
+// market was removed is to be asked again.
+func (l *term) withMarket(name messages.Name, f func(*market.Market) error) (err error) {
+	l.with(func(d *desk.Desk) {
+		if m := d.Market(name); m != nil {
+			err = f(m)
+		} else {
+			err = messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
+		}
+	})
+	return err
 }
 
 // takeIntoForce has requests see other markets from now on.
-func (l *leader) takeIntoForce(m *desk.Markets, faults []error) {
+func (l *term) takeIntoForce(m *desk.Markets, faults []error) {
 	for _, err := range faults {
 		l.Log.Error("a market cannot run", zap.Error(err))
 	}
@@ -58,14 +75,14 @@ func (l *leader) takeIntoForce(m *desk.Markets, faults []error) {
 }
 
 // nextMarkets is closed when other markets are in force than at the call.
-func (l *leader) nextMarkets() <-chan struct{} {
+func (l *term) nextMarkets() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reconfigured
 }
 
 // inForce are the markets in force. A request reads them once: they may be others soon.
-func (l *leader) inForce() *desk.Markets { return l.markets.Load() }
+func (l *term) inForce() *desk.Markets { return l.markets.Load() }
 
 // inForceWithin is how long markets that were just applied take at most to be in force.
 const inForceWithin = time.Second
@@ -73,7 +90,7 @@ const inForceWithin = time.Second
 // answered has a request answered again if it was refused because other markets were
 // applied meanwhile. A request is refused for good only by who still leads: a leader that
 // another one has followed, and does not know it, lacks the latest jobs.
-func (l *leader) answered(handle bus.Handler) bus.Handler {
+func (l *term) answered(handle bus.Handler) bus.Handler {
 	return func(ctx context.Context, r bus.Request) ([]byte, error) {
 		for {
 			next := l.nextMarkets()
@@ -97,28 +114,6 @@ func (l *leader) answered(handle bus.Handler) bus.Handler {
 	}
 }
 
-// keepServing serves until the term ends. It tries again while the bus is cut: a leader
-// that nobody can reach would block the site.
-func (l *leader) keepServing() {
-	const pause = 100 * time.Millisecond
-	for {
-		stop, err := func() {}, l.renumber()
-		if err == nil {
-			stop, err = l.serve()
-		}
-		if err == nil {
-			<-l.life.Done()
-			stop()
-			return
-		}
-		l.Log.Warn("cannot serve yet", zap.Error(err))
-		stop()
-		if !sleep(l.life, pause) {
-			return
-		}
-	}
-}
-
 // Of the numbers that jobs had after a backup nothing is known. So many are left out:
 // a least number, and as many for each second since the backup as no site submits.
 const (
@@ -128,7 +123,7 @@ const (
 
 // renumber sees to it, before the first request after a restoration, that no job gets a number
 // that another had: peers know jobs by their numbers.
-func (l *leader) renumber() error {
+func (l *term) renumber() error {
 	var backup messages.Time
 	var last messages.JobID
 	l.replica.read(func(b *book.Book) { backup, last = b.Backup(), b.LastJob() })
@@ -141,21 +136,8 @@ func (l *leader) renumber() error {
 	return err
 }
 
-// serve opens the leader's services. After an error, stop closes the services that are
-// open.
-func (l *leader) serve() (stop func(), err error) {
-	var open []bus.Subscription
-	stop = func() {
-		for _, s := range open {
-			_ = s.Stop()
-		}
-	}
-	for _, s := range l.services() {
-		sub, err := l.Bus.Serve(s)
-		if err != nil {
-			return stop, err
-		}
-		open = append(open, sub)
-	}
-	return stop, nil
+// rules are those of the markets in force.
+func (l *term) rules() *intake.Rules {
+	return &intake.Rules{Markets: l.inForce(), Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
+		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check}
 }

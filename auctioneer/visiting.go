@@ -17,7 +17,7 @@ import (
 // visiting answers peers about visiting jobs. A visiting job is an ordinary job of an
 // owner that no user here can be.
 type visiting struct {
-	site      *Auctioneer
+	site      *site
 	peers     *peers
 	federated *federated
 	intake    *submissions

@@ -2,11 +2,9 @@ package auctioneer
 
 import (
 	"context"
-	"sync"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
-	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -80,30 +78,4 @@ func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.C
 	outcomes[0].Bid, outcomes[1].Bid = present, bid
 	reply.Now, reply.Then = &outcomes[0], &outcomes[1]
 	return nil
-}
-
-// questions bounds the work for what-ifs: how often each account asks, and one at a time.
-type questions struct {
-	mu      sync.Mutex
-	buckets quota.Buckets
-	one     chan struct{}
-}
-
-// askedRules bounds how often an account asks: a slider that is moved asks a few times.
-var askedRules = quota.Rules{PerSecond: 4, Burst: 16}
-
-// enter waits until no other question is worked on.
-func (q *questions) enter(ctx context.Context, now messages.Time, account messages.Name) (leave func(), err error) {
-	q.mu.Lock()
-	ok, again := q.buckets.Take(&askedRules, now, account)
-	q.mu.Unlock()
-	if !ok {
-		return nil, messages.Errorf(messages.Exhausted, "account %s asks what other bids would change more often than %v times a second; ask again at %v", account, askedRules.PerSecond, again)
-	}
-	select {
-	case q.one <- struct{}{}:
-		return func() { <-q.one }, nil
-	case <-ctx.Done():
-		return nil, messages.Errorf(messages.Unavailable, "others ask what other bids would change; ask again")
-	}
 }

@@ -2,7 +2,6 @@ package auctioneer
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"math"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/series"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/beat"
 )
 
 // A history is kept in these steps. Each replica has it: the leader looks, and the others
@@ -69,20 +67,12 @@ const (
 	classColumns
 )
 
-// watchPast looks at the markets and nodes again and again.
-func (l *leader) watchPast(ctx context.Context) {
-	for sleep(ctx, beat.Until(sampleEvery)) {
-		l.histories.sample(l)
-	}
-}
-
-func (p *histories) sample(l *leader) {
-	now := l.Clock()
+func (p *histories) sample(now messages.Time, with func(func(*desk.Desk)), read func(func(*book.Book))) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begin(now)
 	p.last = now
-	l.with(func(d *desk.Desk) {
+	with(func(d *desk.Desk) {
 		for i := range d.Configs {
 			c := &d.Configs[i]
 			p.market(c.Name, c.Classes).sample(now, d.Market(c.Name))
@@ -93,7 +83,7 @@ func (p *histories) sample(l *leader) {
 			}
 		}
 	})
-	l.replica.read(func(b *book.Book) { p.sampleNodes(now, b) })
+	read(func(b *book.Book) { p.sampleNodes(now, b) })
 }
 
 func (p *histories) begin(now messages.Time) {
@@ -204,32 +194,6 @@ func (p *histories) sampleNodes(now messages.Time, b *book.Book) {
 		}
 		at.all.Add(now, row)
 	}
-}
-
-// history tells how a market or a node was, to whoever may ask how it is.
-func (l *queries) history(ctx context.Context, caller messages.Name, r messages.HistoryRequest) (reply messages.HistoryReply, err error) {
-	if err := r.Validate(); err != nil {
-		return reply, err
-	}
-	if r.Over == 0 {
-		r.Over = 3600 * aSecond
-	}
-	if m := l.inForce(); r.Market != "" && m.Find(r.Market) == nil {
-		return reply, m.Missing("market: ", r.Market)
-	}
-	if err := l.verify(ctx); err != nil {
-		return reply, err
-	}
-	now := l.Clock()
-	l.histories.mu.Lock()
-	defer l.histories.mu.Unlock()
-	reply.Since = l.histories.since
-	if m := l.histories.markets[r.Market]; m != nil {
-		m.tell(&reply, now, r.Over, caller, l.operates(caller))
-	} else if n := l.histories.nodes[r.Node]; n != nil {
-		n.tell(&reply, now, r.Over)
-	}
-	return reply, nil
 }
 
 func (m *marketPast) tell(reply *messages.HistoryReply, now messages.Time, over messages.Duration, caller messages.Name, all bool) {

@@ -1,0 +1,87 @@
+package auctioneer
+
+import (
+	"context"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// commands take jobs and cancel them, wherever they run.
+type commands struct {
+	*submissions
+	remote   *remote
+	steering steering
+}
+
+// submit takes a job: checked, its budget held at the bank under an identifier
+// made from the client's key, and only then committed. Whatever fails on the
+// way, the same request can be sent again. A hold whose submission the book refuses is
+// freed by an effect; a hold whose submission never came to the book ends after HoldFor.
+func (l *commands) submit(ctx context.Context, account messages.Name, r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+	if !messages.ValidName(account) {
+		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
+	}
+	if r.Jobs != nil {
+		return l.submitSeveral(ctx, account, &r)
+	}
+	if r.Site != "" && r.Site != l.Site {
+		return l.remote.submit(ctx, account, &r)
+	}
+	return l.submitHere(ctx, account, &r)
+}
+
+func (l *commands) cancel(ctx context.Context, caller messages.Name, r messages.CancelRequest) (reply messages.CancelReply, err error) {
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	if r.Jobs != nil {
+		reply.Jobs, err = l.cancelJobs(ctx, caller, r.Jobs)
+		return reply, err
+	}
+	if away := l.remote.find(caller, r.Job); away != nil {
+		if r.Tasks != nil {
+			return reply, messages.Errorf(messages.Conflict, "job %d runs at another site, where tasks cannot be cancelled alone; cancel the whole job", r.Job)
+		}
+		return l.remote.cancel(ctx, caller, away)
+	}
+	if r.Tasks != nil {
+		return l.steering.cancelTasks(ctx, caller, r)
+	}
+	l.replica.read(func(b *book.Book) { _, err = l.rules().Visible(b, caller, r.Job) })
+	if err != nil {
+		return reply, err
+	}
+	was, err := propose[messages.State](ctx, l.site, &book.Command{Cancel: &book.Cancel{Job: r.Job, By: caller, Window: l.Limits.Window()}})
+	return messages.CancelReply{Job: r.Job, State: was}, err
+}
+
+// cancelJobs cancels several jobs, and the jobs of this site in one command. A job that
+// the caller may not see is reported as a job that does not exist.
+func (l *commands) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID) ([]messages.CancelOutcome, error) {
+	out := make([]messages.CancelOutcome, len(ids))
+	here, places := &book.CancelJobs{By: caller, Window: l.Limits.Window()}, []int{}
+	var away []messages.JobID
+	l.replica.read(func(b *book.Book) {
+		for i, id := range ids {
+			out[i].Job = id
+			if r := b.Remote(id); r != nil && (r.Account == caller || l.operates(caller)) {
+				away = append(away, id)
+			} else if _, err := l.rules().Visible(b, caller, id); err != nil {
+				out[i].Error = messages.AsError(messages.VerbCancel, err)
+			} else {
+				here.Jobs, places = append(here.Jobs, id), append(places, i)
+			}
+		}
+	})
+	if len(here.Jobs) > 0 {
+		done, err := propose[[]book.CancelledJob](ctx, l.site, &book.Command{CancelJobs: here})
+		if err != nil {
+			return nil, err
+		}
+		for k, i := range places {
+			out[i].State, out[i].Error = done[k].State, done[k].Err
+		}
+	}
+	return out, l.remote.cancelJobs(ctx, caller, away, out)
+}

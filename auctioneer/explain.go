@@ -1,0 +1,259 @@
+package auctioneer
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
+)
+
+// reason is what the book alone knows of why a job is where it is.
+func reason(j *book.Job) string {
+	_, running, _ := j.Count()
+	switch {
+	case j.Refused != "":
+		return "ChargeRefused"
+	case !j.Active() && j.Reason == "LimitExceeded":
+		return j.Limit()
+	case j.State == messages.Completed && j.MemoryKilled(nameless) != "":
+		return messages.EndMemoryKilled.String()
+	case !j.Active():
+		return j.Reason
+	case j.Parked != nil && running == 0:
+		return "OnHold"
+	case running > 0 && allSuspended(j):
+		return "Suspended"
+	case running > 0:
+		return "Running"
+	case j.Blocked == 1 && j.Spec.Begin != 0 && len(j.Spec.AfterJobs)+len(j.Spec.AfterOK) == 0:
+		return "BeginTime"
+	case j.Blocked > 0:
+		return "WaitingForJobs"
+	}
+	return "Waiting"
+}
+
+func nameless(uint32) messages.Name { return "" }
+
+// allSuspended says whether every claimed task of a job has had to leave its slot.
+func allSuspended(j *book.Job) bool {
+	for i := range j.Stages {
+		if s := &j.Stages[i]; s.Running-s.Ahead > s.Suspended {
+			return false
+		}
+	}
+	return true
+}
+
+// outbid says how many tasks of a job have had to leave their slots.
+func outbid(j *book.Job) string {
+	n := 0
+	for i := range j.Stages {
+		n += j.Stages[i].Suspended
+	}
+	if n == 0 {
+		return ""
+	}
+	return spelling.Number(n, "task is", "tasks are") + " suspended, and will go on when there is a slot"
+}
+
+// expected explains a live job whose fate does not lie with its market now.
+func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
+	_, running, _ := j.Count()
+	switch o := j.Order; {
+	case j.Parked != nil:
+		reply.Message, reply.Change = onHold(j, running)
+	case j.Blocked > 0 && j.Spec.Begin > b.Now():
+		reply.Reason, reply.Message = "BeginTime", fmt.Sprintf("the job begins at %v", j.Spec.Begin)
+		reply.Change = []string{"the time of the beginning"}
+		if jobs := b.Awaited(j); len(jobs) > 0 {
+			reply.Message += ", and waits for the end of " + named(jobs)
+			reply.Change = append(reply.Change, "the end of "+named(jobs))
+		}
+	case j.Blocked > 0:
+		jobs := b.Awaited(j)
+		reply.Message = "the job waits for the end of " + named(jobs)
+		reply.Change = []string{"the end of " + named(jobs)}
+	case running == 0 && gathering(b, j) != "":
+		reply.Reason, reply.Message, reply.Change = "Gathering", gathering(b, j), []string{"tasks that end on the node"}
+	case o == nil || running > 0:
+	case o.At > b.Now():
+		reply.Reason = "Reserved"
+		reply.Message = fmt.Sprintf("%s of %s reserved for the job from %v on", spelling.Number(o.Slots, "slot", "slots"), o.Class+terms(o.Slots, " is", " are"), o.At)
+		if j.Fixed != nil {
+			reply.Message += fmt.Sprintf(", for %s: %s", j.Fixed.Amount.Words(), j.Fixed.Reason)
+		}
+		reply.Change = []string{"the time of the reservation"}
+	default:
+		reply.Reason, reply.Message = "Starting", fmt.Sprintf("the job may start on %s of %s; nodes claim its tasks now", spelling.Number(o.Slots, "slot", "slots"), o.Class)
+	}
+}
+
+// gathering says which nodes gather slots for tasks of a job; "" if none does.
+func gathering(b *book.Book, j *book.Job) string {
+	if !slices.ContainsFunc(j.Stages, func(s book.Stage) bool { return s.Nodes > 0 }) {
+		return ""
+	}
+	var all []string
+	for _, n := range b.Nodes() {
+		for _, g := range n.Gatherings {
+			if g.Job == j.ID {
+				s := &j.Spec.Stages[g.Stage]
+				all = append(all, fmt.Sprintf("a task waits for %d slots of %s (%v) on one node; %s has %d free and gathers for it until %v", g.Width, g.Class, s.Needs(), n.Name, n.Free(g.Class), g.Since.Add(book.GatherFor)))
+			}
+		}
+	}
+	return strings.Join(all[:min(len(all), 3)], "; ")
+}
+
+// named lists jobs, but not a thousand of them.
+func named(jobs []messages.JobID) string {
+	const most = 10
+	words := make([]string, 0, most)
+	for _, job := range jobs[:min(len(jobs), most)] {
+		words = append(words, job.String())
+	}
+	text := terms(len(jobs), "job ", "jobs ") + strings.Join(words, ", ")
+	if more := len(jobs) - most; more > 0 {
+		text += " and " + spelling.Number(more, "other job", "other jobs")
+	}
+	return text
+}
+
+// onHold tells who put a job on hold, and what releases it.
+func onHold(j *book.Job, running int) (message string, change []string) {
+	message = "its owner put the job on hold: the job gets no more tasks"
+	change = []string{fmt.Sprintf("a release by its owner: `candor release %d`", j.ID)}
+	if j.Parked.Operator {
+		message = fmt.Sprintf("the operator %s put the job on hold: the job gets no more tasks", j.Parked.By)
+		change = []string{"a release by an operator"}
+	}
+	if running > 0 {
+		message += "; " + spelling.Number(running, "running task goes on", "running tasks go on")
+	}
+	return message, change
+}
+
+func terms(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// joined are sentences one after the other, but for those that are empty.
+func joined(sentences ...string) string {
+	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), "; ")
+}
+
+// setbacks says which attempts of the job's tasks came to nothing without its end, and which ended
+// well without all their processes.
+func setbacks(b *book.Book, j *book.Job) string {
+	name := func(node uint32) messages.Name { return b.Nodes()[node].Name }
+	return joined(j.Setbacks(math.MaxInt64, name), j.MemoryKilled(name))
+}
+
+// epilogue tells how a job that is over went.
+func epilogue(b *book.Book, j *book.Job) string {
+	total, _, done := j.Count()
+	s := fmt.Sprintf("%d of %s finished", done, spelling.Number(total, "task", "tasks"))
+	if n := j.Failures(); n > 0 && total > 1 {
+		s = spelling.Number(n, "of", "of") + " " + spelling.Number(total, "task", "tasks") + " failed, " + spelling.Number(done, "finished", "finished")
+	}
+	if n := j.CancelledTasks(); n > 0 {
+		s += ", " + spelling.Number(n, "cancelled", "cancelled")
+	}
+	switch {
+	case j.Message != "":
+		s = j.Message
+	case j.Cause != "":
+		s = j.Cause + "; " + s
+	}
+	s = joined(s, setbacks(b, j)) + cutOutput(j)
+	switch {
+	case !j.State.Final():
+		s += "; the charge is being settled"
+	case j.Refused != "":
+		s += "; the bank refused the charge: " + j.Refused
+	default:
+		s += fmt.Sprintf("; the charge is %s of %s held: %s", j.Charged, j.Held.Words(), j.Why)
+	}
+	if j.Paid != 0 || j.Gained != j.Back {
+		s += fmt.Sprintf("; by the decisions of its market the job paid %s and received %s", j.Paid.Words(), (j.Gained - j.Back).Words())
+	}
+	if j.Back != 0 {
+		s += fmt.Sprintf("; the site gave %s back, as the node of an attempt was at fault", j.Back.Words())
+	}
+	return s
+}
+
+// cutOutput says how much of the output of a job's tasks was not kept, if any.
+func cutOutput(j *book.Job) string {
+	cut, lost := 0, int64(0)
+	for i := range j.Stages {
+		cut, lost = cut+j.Stages[i].Cut, lost+j.Stages[i].Lost
+	}
+	if cut == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s of the output of %s are lost, because the site keeps less", spelling.Number(int(lost), "byte", "bytes"), spelling.Number(cut, "attempt", "attempts"))
+}
+
+// remedy says what would have changed the outcome.
+func remedy(j *book.Job) []string {
+	if len(j.Change) > 0 {
+		return j.Change
+	}
+	switch reason(j) {
+	case "TaskFailed":
+		return []string{fmt.Sprintf("`candor logs %d --stderr` shows the errors of the task, and `candor rerun %d` runs the failed tasks again", j.ID, j.ID)}
+	case "TimeLimit":
+		return []string{"a longer time limit for the stage, or smaller tasks"}
+	case "LimitExceeded", "MemoryLimit", "DiskLimit", messages.EndMemoryKilled.String():
+		return []string{"a larger limit for the stage, or tasks that need less"}
+	case "CannotStart":
+		return []string{"a command, an interpreter and a working directory that exist on every node, and that the user of the tasks may use"}
+	}
+	return nil
+}
+
+// classes counts the classes of slots that a job uses.
+func classes(s *messages.JobSpec) int {
+	seen := map[messages.Name]bool{}
+	for i := range s.Stages {
+		seen[s.Stages[i].Class] = true
+	}
+	return len(seen)
+}
+
+// draining returns how many of a job's tasks the site is going to end because their nodes drain, and when.
+func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
+	for i := range j.Stages {
+		if j.Stages[i].Running == 0 {
+			continue
+		}
+		for k := range j.Stages[i].Tasks {
+			t := &j.Stages[i].Tasks[k]
+			if n := b.Nodes()[t.Node]; t.Phase == book.Claimed && n.Drain != 0 && n.Drain != book.ToTheirEnd {
+				tasks++
+				until = messages.Earlier(until, n.Drain)
+			}
+		}
+	}
+	return tasks, until
+}
+
+func summary(j *book.Job) messages.JobSummary {
+	s := j.Summary()
+	s.Reason = reason(j)
+	s.Message = cmp.Or(j.Cause, j.Message) // what ended it
+	if !j.State.Final() {
+		s.Hold = j.HoldID()
+	}
+	return s
+}

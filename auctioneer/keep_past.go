@@ -1,0 +1,86 @@
+package auctioneer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// copyPast copies what the leader adds to the histories, while another replica leads.
+func (a *site) copyPast(ctx context.Context) {
+	for sleep(ctx, sampleEvery) {
+		if s := a.box.Status(); s.Leader == s.ID {
+			continue
+		}
+		if err := a.copyPastOnce(ctx); err != nil && ctx.Err() == nil {
+			a.Log.Debug("the histories are not copied", zap.Error(err)) // it is tried again
+		}
+	}
+}
+
+func (a *site) copyPastOnce(ctx context.Context) error {
+	subject := messages.Subject(a.Site, messages.Auctioneer, messages.VerbPast, messages.ServiceIdentity(messages.Auctioneer))
+	a.histories.mu.Lock()
+	r := messages.PastRequest{From: a.histories.last}
+	a.histories.mu.Unlock()
+	for {
+		within, cancel := context.WithTimeout(ctx, 5*sampleEvery)
+		reply, err := bus.Call[messages.PastReply](within, a.Bus, subject, r)
+		cancel()
+		if err != nil {
+			return err
+		}
+		a.histories.merge(&reply)
+		if r.After = reply.Next; r.After == "" {
+			return nil
+		}
+	}
+}
+
+// loadPast reads the file. One that is damaged is read up to there.
+func (a *site) loadPast() {
+	f := &a.pastFile
+	f.path, f.rewrites = a.Past, true
+	if f.path == "" {
+		return
+	}
+	data, err := readPast(f.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	rest, is := bytes.CutPrefix(data, []byte(pastMagic))
+	for err == nil && is && len(rest) > 0 {
+		var one messages.PastReply
+		if rest, err = nextPast(rest, &one); err == nil {
+			a.histories.merge(&one)
+			f.saved = one.Now
+		}
+	}
+	if err != nil || !is {
+		a.Log.Warn("the histories of markets are not whole: what cannot be read is left out", zap.String("file", f.path), zap.Error(err))
+		return
+	}
+	f.rewrites, f.whole = false, int64(len(data))
+}
+
+// keepPast saves the histories again and again, and at the end.
+func (a *site) keepPast(ctx context.Context) {
+	if a.pastFile.path == "" {
+		return
+	}
+	for on := true; on; {
+		on = sleep(ctx, saveEvery)
+		err := a.pastFile.save(&a.histories)
+		if failed := err != nil; failed != a.pastFile.failing {
+			if a.pastFile.failing = failed; failed {
+				a.Log.Warn("the histories of markets cannot be kept in the file; they are in memory alone", zap.String("file", a.pastFile.path), zap.Error(err))
+			}
+		}
+	}
+}

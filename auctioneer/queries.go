@@ -1,0 +1,58 @@
+package auctioneer
+
+import (
+	"context"
+
+	"github.com/candor-grid/candor/auctioneer/archive"
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/listing"
+	"github.com/candor-grid/candor/messages"
+)
+
+// remoteJob finds a job that another site runs or ran, nil if there is none that the caller may see.
+func (l *queries) remoteJob(caller messages.Name, id messages.JobID) *book.RemoteJob {
+	if away := l.remote.find(caller, id); away != nil {
+		return away
+	}
+	away := false
+	l.replica.read(func(b *book.Book) { away = b.Job(id) == nil })
+	if !away || l.Archive == nil || !l.Archive.Has(id) {
+		return nil
+	}
+	e, err := l.find(caller, id, messages.Errorf(messages.NotFound, "there is no job %d", id))
+	if err != nil {
+		return nil // the search for a job of this site says why
+	}
+	return e.Remote
+}
+
+// older shows the page jobs of the archive, and returns how many records could not be read.
+func (l *queries) older(ctx context.Context, page *listing.Page, account messages.Name) (unreadable int, err error) {
+	wanted := func(e archive.Extent) bool { return page.Wants(e.Oldest, e.Newest, e.Submitted, e.Ended) }
+	return l.Archive.Scan(account, wanted, page.Names, func(j *messages.JobSummary) error {
+		page.AddArchived(j)
+		return ctx.Err()
+	})
+}
+
+// copyAtOnce is how many bytes of an archive one answer has.
+const copyAtOnce = 512 << 10
+
+// archived gives another replica of the auctioneer a part of this one's archive.
+func (l *queries) archived(_ context.Context, caller messages.Name, r messages.ArchiveRequest) (reply messages.ArchiveReply, err error) {
+	if caller != messages.ServiceIdentity(messages.Auctioneer) {
+		return reply, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the archive of jobs; list jobs instead")
+	}
+	if l.Archive == nil {
+		return reply, nil
+	}
+	reply.Complete = l.Archive.About().Complete
+	reply.Segment, reply.Size, reply.Data, err = l.Archive.Part(r.Segment, r.Offset, copyAtOnce)
+	return reply, err
+}
+
+// queries answers what users and operators ask of jobs, nodes and markets.
+type queries struct {
+	*term
+	remote *remote
+}

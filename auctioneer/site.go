@@ -1,0 +1,137 @@
+package auctioneer
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// site is what the parts of a replica share: its configuration, the book, the log of commands, and what
+// outlasts a term.
+type site struct {
+	Config
+	replica   *replica
+	box       mailbox.Mailbox
+	metrics   *metrics
+	gate      *gate
+	began     time.Time
+	histories histories
+	pastFile  pastFile
+	questions questions
+	endings   endings
+}
+
+// propose commits a command and returns its result.
+func (a *site) propose(ctx context.Context, c *book.Command) (any, error) {
+	c.Stamp(a.replica.time.Stamp())
+	data, err := c.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return outcome(a.box.Propose(ctx, data))
+}
+
+// outcome is the result of a command, or why there is none.
+func outcome(result any, err error) (any, error) {
+	if err != nil {
+		return nil, mailbox.Wire(messages.Auctioneer, err)
+	}
+	if err, ok := result.(error); ok {
+		return nil, err
+	}
+	return result, nil
+}
+
+// proposeInOrder commits commands that are applied in their order, and returns the result of each.
+func proposeInOrder[Result any](ctx context.Context, a *site, commands []*book.Command) ([]Result, []error) {
+	out, errs := make([]Result, len(commands)), make([]error, len(commands))
+	var data [][]byte
+	var places []int
+	now, leap, carried := a.replica.time.Stamp()
+	for k, c := range commands {
+		c.Stamp(now, leap, carried)
+		d, err := c.Encode()
+		if errs[k] = err; err == nil {
+			data, places = append(data, d), append(places, k)
+		}
+	}
+	results, failed := a.box.ProposeInOrder(ctx, data)
+	for i, k := range places {
+		var came any
+		if came, errs[k] = outcome(results[i], failed[i]); errs[k] == nil {
+			out[k], _ = came.(Result) // some commands have none
+		}
+	}
+	return out, errs
+}
+
+// propose commits a command and returns its result.
+func propose[Result any](ctx context.Context, a *site, c *book.Command) (result Result, err error) {
+	came, err := a.propose(ctx, c)
+	if err != nil {
+		return result, err
+	}
+	return came.(Result), nil
+}
+
+// decided waits until all is decided that was proposed here before: also what nobody waits for
+// any more.
+func (a *site) decided(ctx context.Context) error {
+	if err := a.box.Decided(ctx); err != nil {
+		return mailbox.Wire(messages.Auctioneer, err)
+	}
+	return nil
+}
+
+// verify confirms that the group agreed on the present state of the book.
+func (a *site) verify(ctx context.Context) error {
+	if err := a.box.Verify(ctx); err != nil {
+		return mailbox.Wire(messages.Auctioneer, err)
+	}
+	return nil
+}
+
+// look reads the book once this replica is known to lead still.
+func (l *site) look(ctx context.Context, f func(*book.Book) error) (err error) {
+	if err := l.verify(ctx); err != nil {
+		return err
+	}
+	l.replica.read(func(b *book.Book) { err = f(b) })
+	return err
+}
+
+// operates says whether an account is an operator's, who may see everything.
+func (a *site) operates(account messages.Name) bool {
+	return slices.Contains(a.Operators, account)
+}
+
+// instant is now. Silence is measured from when this replica was started.
+func (a *site) instant() desk.Instant {
+	wall, leap, _ := a.replica.time.Stamp()
+	return desk.Instant{Wall: wall, Leap: leap, Mono: messages.Duration(time.Since(a.began))}
+}
+
+// inTerm refuses what is done by the leader of a term that has ended, also if this replica leads
+// again: another leader may have answered the same request since.
+func (a *site) inTerm(term uint64) error {
+	if a.box.Status().Term != term {
+		return messages.Errorf(messages.NotLeader, "another leader takes over; ask again")
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,173 @@
+package auctioneer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/federation"
+	"github.com/candor-grid/candor/auctioneer/intake"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+)
+
+// submissions takes jobs, and quotes for them.
+type submissions struct {
+	*term
+	gathered gathered
+	menus    intake.MenuKey
+}
+
+func newSubmissions(l *term) *submissions {
+	return &submissions{term: l, menus: intake.NewMenuKey()}
+}
+
+// submission is a request on its way into the book.
+type submission struct {
+	*intake.Submission
+	visit   *federation.Arrival // it comes from another site
+	counted bool                // by the limit on the rate
+	heeded  bool                // its market must read all that it bids with
+}
+
+// warnings are what of a job the site does not enforce, what the market gave the job, and what a chain costs there.
+func warnings(b *book.Book, s *intake.Submission) []string {
+	if s.Market == nil { // by the rules of now it would be refused
+		return s.Said
+	}
+	said := append(s.Said, intake.Unenforced(b, s)...)
+	if chain := intake.Chained(s); chain != "" {
+		said = append(said, chain)
+	}
+	return said
+}
+
+// tried is said in place of a refusal while another request under the key is under way.
+func tried(key string) error {
+	return messages.Errorf(messages.Unavailable, "another request with key %q is under way; ask again", key)
+}
+
+func answer(r book.Receipt) messages.SubmitReply {
+	return messages.SubmitReply{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks}
+}
+
+// known answers a submission that was committed before.
+func (l *submissions) known(s *submission) (receipt *book.Receipt, err error) {
+	l.replica.read(func(b *book.Book) { receipt, err = l.rules().Known(b, s.Submission) })
+	return receipt, err
+}
+
+// reruns refuses a job that is said to do another one again which its owner may not see, or which
+// never was.
+func (l *submissions) reruns(account messages.Name, spec *messages.JobSpec) (err error) {
+	id := spec.RerunOf
+	if id == 0 {
+		return nil
+	}
+	l.replica.read(func(b *book.Book) { _, err = l.rules().Visible(b, account, id) })
+	if messages.KindOf(err) == messages.NotFound {
+		_, err = l.find(account, id, err)
+	}
+	if messages.KindOf(err) == messages.NotFound {
+		return messages.Errorf(messages.NotFound, "rerun_of: %s; name the job that this one does again, or leave rerun_of out", messages.Detail(err))
+	}
+	return nil
+}
+
+// admit has the market take the job, under the contract that it names.
+func (l *submissions) admit(s *submission) (err error) {
+	now := l.Clock()
+	if l.replica.read(func(b *book.Book) { err = s.Agree(b, now) }); err != nil {
+		return err
+	}
+	return l.withMarket(s.Spec.Market, func(m *market.Market) error { return s.Admit(now, m) })
+}
+
+// holdAll has the bank hold the budgets of submissions, by one request, and returns what it
+// said of each.
+func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
+	var request messages.TransferRequest
+	ends := make([]int, len(all)) // of the transfers of each
+	l.replica.read(func(b *book.Book) {
+		for _, s := range all {
+			s.Seen = b.LastEffect() + 1
+		}
+	})
+	until := l.Clock().Add(l.HoldFor)
+	for i, s := range all {
+		request.Transfers = append(request.Transfers, s.Hold(until)...)
+		ends[i] = len(request.Transfers)
+	}
+	reply, err := askActor[messages.TransferReply](ctx, l.federated.peers, messages.Bank, messages.VerbTransfer, request)
+	errs, from := make([]error, len(all)), 0
+	if err != nil && len(all) > 1 && !messages.KindOf(err).Retriable() { // for what one of them asks, perhaps
+		for i := range all {
+			errs[i] = l.holdAll(ctx, all[i:i+1])[0]
+		}
+		return errs
+	}
+	for i, s := range all {
+		if errs[i] = err; err == nil {
+			errs[i] = s.Secured(reply.Results[min(from, len(reply.Results)):min(ends[i], len(reply.Results))])
+		}
+		from = ends[i]
+	}
+	return errs
+}
+
+// affordable checks for a dry run what a hold would.
+func (l *submissions) affordable(ctx context.Context, s *submission) error {
+	r := messages.AccountRequest{Account: s.Payer}
+	account, err := askActor[messages.AccountReply](ctx, l.federated.peers, messages.Bank, messages.VerbAccount, r)
+	if err != nil {
+		return err
+	}
+	return account.Affords(s.Account, s.Held())
+}
+
+// estimateWithin is how long the estimator may take to say what a job is worth. A
+// submission waits no longer for it than that, counted from when the hold was
+// asked for, which as a rule takes longer.
+const estimateWithin = 20 * time.Millisecond
+
+// askUtility asks the estimator what a job without a utility function is
+// worth, while the hold is being made. The answer comes within estimateWithin, or
+// the channel is closed without one.
+func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *messages.UtilityReply {
+	answer := make(chan *messages.UtilityReply, 1)
+	r, asks := s.AsksUtility()
+	if !asks {
+		close(answer)
+		return answer
+	}
+	go func() {
+		defer close(answer)
+		ctx, cancel := context.WithTimeout(ctx, estimateWithin)
+		defer cancel()
+		if u, err := askActor[messages.UtilityReply](ctx, l.federated.peers, messages.Estimator, messages.VerbUtility, r); err == nil {
+			answer <- &u
+		} else {
+			l.Log.Debug("no estimate", zap.Error(err))
+		}
+	}()
+	return answer
+}
+
+// gathered are submissions of any accounts that wait to go together.
+type gathered struct {
+	mu       sync.Mutex
+	underWay int
+	waiting  []*alone
+}
+
+// alone is a submission that came in a request of its own.
+type alone struct {
+	*submission
+	leave func()        // called when it is decided, whether or not anybody waits for that
+	done  chan struct{} // closed when the rest is set
+	reply messages.SubmitReply
+	err   error
+}

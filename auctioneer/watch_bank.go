@@ -1,0 +1,26 @@
+package auctioneer
+
+import (
+	"context"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/beat"
+)
+
+// watchBank asks the bank again and again, where other replicas could lead.
+func (a *site) watchBank(ctx context.Context) {
+	subject := messages.Subject(a.Site, messages.Bank, messages.VerbStatus, messages.ServiceIdentity(messages.Auctioneer))
+	payload, err := messages.Marshal(messages.Empty{}, messages.Msgpack)
+	for err == nil && sleep(ctx, beat.Until(askBankEvery)) {
+		if len(a.box.Status().Replicas) < 2 {
+			continue
+		}
+		within, cancel := context.WithTimeout(ctx, askBankWithin)
+		sent := time.Now()
+		_, failed := a.Bus.Request(within, subject, payload)
+		cancel()
+		next := a.replica.bank.Load().after(sent, time.Now(), failed)
+		a.replica.bank.Store(&next)
+	}
+}
