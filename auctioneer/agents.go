@@ -7,7 +7,6 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/mailbox"
 )
 
 // agents answers node agents.
@@ -71,14 +70,11 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exc
 	return reply, nil
 }
 
-// vainWithin is how long a claim that gets nothing waits for the next entry of the log: as a rule
-// that has the end of the task which another node got.
-const vainWithin = 10 * time.Millisecond
-
-// command makes the command of an exchange, and reports whether the exchange claims in vain. It
+// proposal makes the command of an exchange. A claim of which all tasks are reserved waits for the next
+// entry of the log: as a rule that has the end of the task which another node got. The proposal
 // waits while a market is about to decide who may have what the exchange claims: else the node
 // would know of the decision by the next vector, of which there are few where there are many nodes.
-func (a agents) command(ctx context.Context, node messages.Name, x *messages.Exchange) (c *book.Command, vain bool) {
+func (a agents) proposal(ctx context.Context, node messages.Name, x *messages.Exchange) (p desk.Proposal) {
 	var late <-chan time.Time
 	for over := false; ; {
 		var stepped <-chan struct{}
@@ -86,12 +82,14 @@ func (a agents) command(ctx context.Context, node messages.Name, x *messages.Exc
 			if !over && d.AwaitsDecision(x) {
 				stepped = a.stepped
 			} else {
-				vain = d.AllReserved(node, x)
-				c = d.Exchange(node, x)
+				if d.AllReserved(node, x) {
+					p.Patience = desk.SharedWithin
+				}
+				p.Command = d.Exchange(node, x)
 			}
 		})
-		if c != nil {
-			return c, vain
+		if p.Command != nil {
+			return p
 		}
 		if late == nil {
 			late = time.After(desk.DecidingWithin.Std())
@@ -108,12 +106,9 @@ func (a agents) command(ctx context.Context, node messages.Name, x *messages.Exc
 
 func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exchange) ([]messages.Grant, error) {
 	a.metrics.claims.Add(float64(len(x.Claims)))
-	command, vain := a.command(ctx, node, x)
-	if vain {
-		ctx = mailbox.Patiently(ctx, vainWithin)
-	}
-	grants, err := propose[[]messages.Grant](ctx, a.site, command)
-	if ungranted := desk.Ungranted(command.Exchange, grants); len(ungranted) > 0 {
+	p := a.proposal(ctx, node, x)
+	grants, err := propose[[]messages.Grant](patiently(ctx, p), a.site, p.Command)
+	if ungranted := desk.Ungranted(p.Command.Exchange, grants); len(ungranted) > 0 {
 		a.with(func(d *desk.Desk) { d.Unreserve(ungranted) })
 	}
 	if err != nil {

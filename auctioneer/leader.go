@@ -13,7 +13,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/beat"
 	"github.com/candor-grid/candor/messages/bus"
-	"github.com/candor-grid/candor/messages/mailbox"
 )
 
 // leader is the shell of a desk for a term: it gives the desk the time and the answers, carries
@@ -140,14 +139,6 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 		l.do(ctx, r.ID, func() (any, error) { return l.ask(ctx, &r) })
 	}
 	return out.Next.Std(), decided || len(out.Publish) > 0
-}
-
-// patiently has a proposal wait for others as long as it may.
-func patiently(ctx context.Context, p desk.Proposal) context.Context {
-	if p.Patience == 0 {
-		return ctx
-	}
-	return mailbox.Patiently(ctx, p.Patience.Std())
 }
 
 // do runs a slow action in the background and reports the outcome to the desk.

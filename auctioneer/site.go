@@ -135,3 +135,11 @@ func sleep(ctx context.Context, d time.Duration) bool {
 		return true
 	}
 }
+
+// patiently has a proposal wait for others as long as it may.
+func patiently(ctx context.Context, p desk.Proposal) context.Context {
+	if p.Patience == 0 {
+		return ctx
+	}
+	return mailbox.Patiently(ctx, p.Patience.Std())
+}

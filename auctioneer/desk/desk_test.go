@@ -497,9 +497,9 @@ func TestEndsInAStreamWaitForOthers(t *testing.T) {
 	s := newSite(t, usual)
 	for i, c := range []struct{ after, settle, pay messages.Duration }{
 		{second, 0, 0},
-		{sharedWithin + 1000, 0, 0},
-		{sharedWithin, sharedWithin, sharedWithin},
-		{sharedWithin / 2, sharedWithin, sharedWithin},
+		{SharedWithin + 1000, 0, 0},
+		{SharedWithin, SharedWithin, SharedWithin},
+		{SharedWithin / 2, SharedWithin, SharedWithin},
 		{second, 0, 0},
 	} {
 		one, other := s.submit(fmt.Sprint(i, "a"), 1), s.submit(fmt.Sprint(i, "b"), 1)

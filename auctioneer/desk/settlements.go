@@ -35,22 +35,22 @@ func (c *core) retryAt(fails int) messages.Duration {
 	return c.now.Mono + messages.Duration(retries.Wait(fails, c.rng.Float64()))
 }
 
-// Commands that follow the end of a job are waited for by its user. Where jobs end one soon
-// after another, they may wait so long for others to share an entry of the log with: each entry
-// costs each replica a write to its disk.
-const sharedWithin = messages.Duration(10e6)
+// SharedWithin is how long a command waits at most for others to share an entry of the log with: each
+// entry costs each replica a write to its disk. Commands that follow the end of a job wait where jobs end one
+// soon after another, since the job's user waits for them.
+const SharedWithin = messages.Duration(10e6)
 
 // ended notes that a job has ended, now.
 func (c *core) ended() {
 	if c.end != c.now.Mono { // else another ended in the same step
-		c.stream, c.end = c.end != 0 && c.now.Mono-c.end <= sharedWithin, c.now.Mono
+		c.stream, c.end = c.end != 0 && c.now.Mono-c.end <= SharedWithin, c.now.Mono
 	}
 }
 
 // patience is how long the command that follows the end of a job may wait for others.
 func (c *core) patience() messages.Duration {
 	if c.stream {
-		return sharedWithin
+		return SharedWithin
 	}
 	return 0
 }
