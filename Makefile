@@ -169,6 +169,7 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 	CANDOR_SEEDS=1000 CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -run 'TestReplay$$' -timeout 60m ./bank/ledger
 	CANDOR_SEEDS=10000 $(GO) test -run 'TestAlteredJournalsAreFound$$' -timeout 60m ./bank
 	CANDOR_SEEDS=10000 $(GO) test -run 'TestHonestPastsAreDerived$$' -timeout 3h ./bank
+	CANDOR_HOLES=all $(GO) test -v -run 'TestVerbsFindEachHole$$' -timeout 60m ./deploy/simulated/audit
 	CANDOR_SEEDS=10000 CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -run 'TestTwins$$' -timeout 60m ./auctioneer/book
 	CANDOR_REQUESTS=1000000 CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestFuzzedRequests$$' -timeout 2h ./deploy/attack
 	CANDOR_SEEDS=200 $(GO) test -run 'TestDamagedFiles$$' -timeout 60m ./messages/mailbox

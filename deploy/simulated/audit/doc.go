@@ -69,11 +69,16 @@
 // The search begins with each step, with each way to end together with each false declaration, and with random
 // sequences. Successive halving over more and more sampled jobs keeps the better ones, whose neighbours are tried
 // too. Other jobs, bids and lots choose one of the last five, and others again measure it, so that its gain is no luck
-// of the choice. The control is a search in a market with a hole: without the rule that an attempt which its
-// program or its owner ended is, for prices, the completion of its task.
+// of the choice. The controls are searches in a market with a hole: without one of its rules. In deadline and
+// contract markets, and where shares are paid for on completion, an attempt that failed is no completion; in a contract
+// market each ask draws a menu of its own; in a proportional market shares are of the tasks that start; elsewhere a job
+// that does not end well owes nothing. Each of them was a fault once. Luck with some jobs is not to look better than a small gain of all:
+// sequences are compared by their mean gain less its standard error, where no job counts for more than its value,
+// and a control has fired if that mean, or the mean itself, is surely above 0.
 //
 // A task is no faster in parts: what two halves gain that run at once is the kind split. Declarations are among the steps
-// where it is claimed that the truth is best. Accounts at a peer, and what other peers do, are not.
+// where it is claimed that the truth is best, and so is to raise them later. An account at another site is that of a
+// visitor in the book, for whom an account here pays; what the other site itself does is none of the steps.
 //
 // # Users who lie as it pays
 //

@@ -67,10 +67,10 @@ func (s plan) neighbour(rng *rand.Rand, of []step) plan {
 // stepsOf are what can be done in a market. What is declared is the truth in the markets of which
 // the other table says how much a false declaration gains.
 func stepsOf(m *rules.Market) []step {
-	out := slices.Concat(ends(), waits(m), shapes(), accounts()) // what is declared comes last
+	out := slices.Concat(outs(), ends(), waits(m), shapes(), accounts()) // what is declared comes last
 	switch m.Mechanism {
 	case rules.Contract:
-		out = append(out, owners("asks for 3 menus", func(o *grid.Owner) { o.Quotes = 3 }), owners("asks for 10 menus", func(o *grid.Owner) { o.Quotes = 10 }))
+		out = append(out, owners("asks for 3 menus", func(o *grid.Owner) { o.Quotes = 3 }), owners("asks for 10 menus", func(o *grid.Owner) { o.Quotes = 10 }), straddles())
 	case rules.Karma:
 		out = append(out, absent(m))
 	}
@@ -97,8 +97,8 @@ func acts(words string, of ...grid.Act) step {
 	return owners(words, func(o *grid.Owner) { o.Acts = append(o.Acts, of...) })
 }
 
-// ends are about how attempts and jobs end.
-func ends() []step {
+// outs are ways to end a job whose result is there.
+func outs() []step {
 	return []step{
 		owners("exits with 1, once, and the retry is over at once", func(o *grid.Owner) { o.Exits, o.Quick = 1, true }),
 		owners("exits with 1, once, and runs again in full", func(o *grid.Owner) { o.Exits = 1 }),
@@ -106,11 +106,17 @@ func ends() []step {
 		owners("exits with 1 in its only attempt", func(o *grid.Owner) { o.Exits, o.Attempts = 1, 1 }),
 		acts("cancels when the result is printed", grid.Act{Do: grid.Cancel, When: grid.Printed}),
 		acts("requeues when the result is printed", grid.Act{Do: grid.Requeue, When: grid.Printed}),
+	}
+}
+
+// ends are other ways in which attempts and jobs end.
+func ends() []step {
+	return []step{
+		owners("keeps its slot for 10 minutes more when the result is printed", func(o *grid.Owner) { o.Stays += 600 }),
+		owners("keeps its slot for an hour more when the result is printed", func(o *grid.Owner) { o.Stays += 3600 }),
 		acts("requeues a minute after the start", grid.Act{Do: grid.Requeue, When: grid.Started, After: 60}),
 		acts("cancels after 10 minutes", grid.Act{Do: grid.Cancel, After: 600}),
 		acts("cancels a minute after the start", grid.Act{Do: grid.Cancel, When: grid.Started, After: 60}),
-		acts("raises the budget to 4 times after a minute", grid.Act{Do: grid.RaiseBudget, After: 60, By: 4}),
-		acts("raises the rate to twice after a minute", grid.Act{Do: grid.RaiseRate, After: 60, By: 2}),
 		again600(false), again600(true), twice(false), twice(true),
 	}
 }
@@ -219,10 +225,32 @@ func shapes() (out []step) {
 			step{fmt.Sprintf("in %d jobs, from as many accounts", k), func(told []entry, _ *core.Problem) []entry { return divided(told, k, true) }},
 			owners(fmt.Sprintf("in %d stages", k), func(o *grid.Owner) { o.Stages = k }))
 	}
-	return append(out, every("packs all tasks into one", func(e *entry, _ *core.Problem) {
-		x := float64(e.job.Width)
-		e.job.Width, e.job.Runtime, e.bid.Length = 1, x*e.job.Runtime, x*e.bid.Length
-	}))
+	return append(out, array(4), packs("4 tasks", 4), packs("all tasks", messages.MaxTasks))
+}
+
+// array is the same work in an array of k times as many tasks, as many at once as before. Where each task is
+// a job of its own on a site, that cannot be said.
+func array(k int) step {
+	return step{fmt.Sprintf("in an array of %d times as many tasks", k), func(told []entry, p *core.Problem) []entry {
+		if grid.Gangs(p.Market.Mechanism) || p.Market.Mechanism == rules.Deadline || p.Market.Price == messages.PricePivot {
+			return nil
+		}
+		for at := range told {
+			e, x := &told[at], float64(k)
+			e.owner.Most = e.job.Width
+			e.job.Width, e.job.Runtime, e.bid.Length = k*e.job.Width, e.job.Runtime/x, max(1, math.Ceil(e.bid.Length/x))
+		}
+		return told
+	}}
+}
+
+// packs is the same work in a fraction of the tasks, each of them as much longer.
+func packs(words string, k int) step {
+	return every("packs "+words+" into one", func(e *entry, _ *core.Problem) {
+		few := max(1, e.job.Width/k)
+		x := float64(e.job.Width) / float64(few)
+		e.job.Width, e.job.Runtime, e.bid.Length = few, x*e.job.Runtime, x*e.bid.Length
+	})
 }
 
 // divided is each entry in k parts.
@@ -247,7 +275,8 @@ func divided(told []entry, k int, names bool) (out []entry) {
 }
 
 // accounts are about who submits.
-func accounts() (out []step) {
+func accounts() []step {
+	out := []step{owners("from an account at another site", func(o *grid.Owner) { o.Visits = true })}
 	for _, x := range []float64{0.01, 1} {
 		for _, other := range []bool{false, true} {
 			words := fmt.Sprintf("a second job that nobody needs, bidding %g times as much, cancelled after 10 minutes", x)
@@ -264,6 +293,15 @@ func accounts() (out []step) {
 		}
 	}
 	return out
+}
+
+// straddles asks for a menu just before, and once more just after menus are drawn anew.
+func straddles() step {
+	holds := grid.QuoteHolds.Seconds()
+	return every("asks for a menu before and after menus are drawn anew", func(e *entry, _ *core.Problem) {
+		e.job.Submit = math.Ceil((e.job.Submit+0.5)/holds)*holds - 0.5
+		e.owner.Quotes, e.owner.Pause = max(2, e.owner.Quotes), 1
+	})
 }
 
 // absent is on hold for a second around each tick of a karma market, for a hundred ticks.
@@ -290,6 +328,8 @@ func declarations(m *rules.Market) (out []step) {
 	}
 	unit := max(10, m.Slot.Seconds())
 	return append(out,
+		acts("raises the budget to 4 times after a minute", grid.Act{Do: grid.RaiseBudget, After: 60, By: 4}),
+		acts("raises the rate to twice after a minute", grid.Act{Do: grid.RaiseRate, After: 60, By: 2}),
 		every("declares a quarter more length", func(e *entry, _ *core.Problem) { e.bid.Length = math.Ceil(1.25 * e.bid.Length) }),
 		every("declares a unit more than is needed", func(e *entry, _ *core.Problem) { e.bid.Length += unit }),
 		every("declares a deadline without slack", func(e *entry, _ *core.Problem) {

@@ -18,16 +18,17 @@ import (
 type VerbOptions struct {
 	Jobs     int // in the sample that measures
 	Tries    int // random sequences at the beginning
-	Window   int // jobs of the log around each sampled one; 0: 40
+	Window   int // jobs of the log around each sampled one; 0: 24
+	Slots    int // of a node; 0: 8 where nodes share out slot time, else 1
 	Progress func(done, of int)
 	Until    <-chan struct{}
 
-	planted bool // the hole: a failed attempt is no completion for prices
-	shops   bool // another one: see grid.Config.Shopping
+	hole hole
 }
 
 // Verbed is what the best sequence gains that was found. The names of the keys are stable.
 type Verbed struct {
+	Hole     string     `json:"hole,omitempty"` // of the market; "": none
 	Sequence string     `json:"sequence"`
 	Tried    int        `json:"tried"` // sequences
 	Runs     int        `json:"runs"`
@@ -35,32 +36,68 @@ type Verbed struct {
 	Mean     float64    `json:"mean"` // gain, as a part of the job's value
 	CI       [2]float64 `json:"mean_95"`
 	Gainers  int        `json:"gainers"`
-	plan     plan
+	// Bounded is the mean if a job counts as gaining, or losing, its value at most. Where waiting costs
+	// a short job a thousand times its value, a small sample says little of the mean itself.
+	Bounded   float64    `json:"bounded"`
+	BoundedCI [2]float64 `json:"bounded_95"`
+	plan      plan
 }
 
-// Verbs is a search and its control.
+// Fired reports whether a sequence surely gains, be it that no job counted for more than its value.
+func (v *Verbed) Fired() bool { return v.CI[0] > Rounding || v.BoundedCI[0] > Rounding }
+
+// Verbs is a search and its controls.
 type Verbs struct {
 	Found Verbed `json:"found"`
-	// Control is what half as large a search finds if a failed attempt is, for prices, no
-	// completion.
-	Control Verbed `json:"control"`
+	// Controls are what searches find that begin with half as many random sequences, each in the market without one of its rules.
+	Controls []Verbed `json:"controls"`
 }
 
-// SearchVerbs searches for the sequence of commands that gains most, and searches again with a
+// hole is a rule that a market lacks.
+type hole string
+
+// The holes. Each was a fault of a version.
+const (
+	noHole   hole = ""
+	unpriced hole = "an attempt that failed is, for prices, no completion"
+	unowed   hole = "a job that does not end well owes nothing"
+	shopped  hole = "each ask draws a menu of its own"
+	byStarts hole = "shares are of the tasks that start"
+)
+
+// holesOf are those that a market can have.
+func holesOf(m *rules.Market) []hole {
+	switch {
+	case m.Mechanism == rules.Contract:
+		return []hole{unpriced, shopped}
+	case m.Mechanism == rules.Deadline || m.Settle == messages.SettleOnCompletion:
+		return []hole{unpriced}
+	case m.Mechanism == rules.Proportional:
+		return []hole{unowed, byStarts}
+	}
+	return []hole{unowed}
+}
+
+// SearchVerbs searches for the sequence of commands that gains most, and searches again with each
 // hole in the market.
 func SearchVerbs(p *core.Problem, o VerbOptions) (v *Verbs, err error) {
 	if o.Jobs < 1 || o.Tries < 1 {
 		return nil, messages.Errorf(messages.Invalid, "jobs and tries: must be at least 1, are %d and %d", o.Jobs, o.Tries)
 	}
 	v = new(Verbs)
-	for k, to := range []*Verbed{&v.Found, &v.Control} {
-		half := o
-		if k == 1 {
-			half.planted, half.Tries, half.Jobs = true, max(1, o.Tries/2), max(1, o.Jobs/2)
-		}
-		if *to, err = search(p, half); err != nil {
+	if o.Slots == 0 && p.Market.Mechanism == rules.Proportional { // what has one slot shares no slot time
+		o.Slots = 8
+	}
+	if v.Found, err = search(p, o); err != nil {
+		return nil, err
+	}
+	o.Tries = max(1, o.Tries/2)
+	for _, o.hole = range holesOf(p.Market) {
+		found, err := search(p, o)
+		if err != nil {
 			return nil, err
 		}
+		v.Controls = append(v.Controls, found)
 	}
 	return v, nil
 }
@@ -82,16 +119,26 @@ type candidate struct {
 	void  bool // it is refused
 }
 
-// score is the mean gain, of which the search cuts off what luck alone can look like.
+// score is the mean gain where no job counts for more than its value. Once there are enough jobs, its
+// standard error is taken off: luck with some is not to look better than a small gain of all.
 func (c *candidate) score() float64 {
 	if c.void || len(c.gains) == 0 {
 		return math.Inf(-1)
 	}
-	sum := 0.0
-	for _, g := range c.gains {
-		sum += max(-10, min(10, g))
+	m, ci := confidence(bounded(c.gains))
+	if len(c.gains) > first {
+		m -= (ci[1] - m) / 1.96
 	}
-	return sum / float64(len(c.gains))
+	return m
+}
+
+// bounded are gains of which none is more than the value of the job.
+func bounded(gains []float64) []float64 {
+	out := slices.Clone(gains)
+	for k, g := range out {
+		out[k] = max(-1, min(1, g))
+	}
+	return out
 }
 
 // hunt is a search on its way.
@@ -105,12 +152,12 @@ type hunt struct {
 }
 
 func newHunt(p *core.Problem, o VerbOptions) *hunt {
-	o.Window = cmp.Or(o.Window, 40)
+	o.Window = cmp.Or(o.Window, 24)
 	return &hunt{VerbOptions: o, problem: p, steps: stepsOf(p.Market), rng: rand.New(rand.NewPCG(p.Seed, 0x7665726273)), tried: map[string]bool{}}
 }
 
 // scenes that choose: so many in the first round, in the second and at last, at most.
-const first, second, last = 6, 16, 32
+const first, second, last = 4, 16, 32
 
 // search draws sequences, keeps the better ones by successive halving over more and more scenes,
 // and changes these step by step. Of the best five, half of the fresh scenes chooses one, which
@@ -121,7 +168,7 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	for k := range h.steps {
 		pool = h.add(pool, plan{k})
 	}
-	for k := range ends() { // each way to end, with each declaration
+	for k := range outs() { // each way to end with the result, with each declaration
 		for d := range declarations(p.Market) {
 			pool = h.add(pool, plan{k, len(h.steps) - 1 - d})
 		}
@@ -158,8 +205,9 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	if _, err = h.best(pool, fresh[len(fresh)-half:], 1); err != nil {
 		return v, err
 	}
-	v = Verbed{plan: pool[0].plan, Sequence: pool[0].words(h.steps), Tried: len(h.tried), Runs: h.runs, Jobs: len(pool[0].gains)}
+	v = Verbed{Hole: string(o.hole), plan: pool[0].plan, Sequence: pool[0].words(h.steps), Tried: len(h.tried), Runs: h.runs, Jobs: len(pool[0].gains)}
 	v.Mean, v.CI = confidence(pool[0].gains)
+	v.Bounded, v.BoundedCI = confidence(bounded(pool[0].gains))
 	for _, g := range pool[0].gains {
 		if g > Rounding {
 			v.Gainers++
@@ -281,8 +329,7 @@ func (h *hunt) scene(p *core.Problem, i int, seed uint64) *scene {
 // payoff is what the agent has from what it submits, less what it pays, with all actors.
 func (h *hunt) payoff(s *scene, told []entry) (float64, error) {
 	q, _, of := variant(s.Problem, []int{s.at}, told)
-	priced := h.planted && (q.Market.Settle == messages.SettleOnCompletion || slices.Contains([]string{rules.Deadline, rules.Contract}, q.Market.Mechanism))
-	o, _, err := grid.Run(&q, grid.Config{Owners: of, Forgetful: priced, Shopping: h.shops})
+	o, _, err := grid.Run(&q, grid.Config{Owners: of, Slots: h.Slots, Forgetful: h.hole == unpriced, Shopping: h.hole == shopped, ByStarts: h.hole == byStarts})
 	if err != nil {
 		return 0, err
 	}
@@ -293,7 +340,7 @@ func (h *hunt) payoff(s *scene, told []entry) (float64, error) {
 			continue
 		}
 		r, e := &o.Jobs[at], &told[slices.IndexFunc(told, func(e entry) bool { return e.owner == owner })]
-		if !h.planted || priced || r.Fate == core.Completed {
+		if h.hole != unowed || r.Fate == core.Completed {
 			paid += r.Paid.Float()
 		}
 		if e.ghost {

@@ -32,6 +32,19 @@ type Bid struct {
 // Worth is what the whole job is worth to its owner.
 func (b *Bid) Worth(j *workload.Job) float64 { return b.Value * j.Work() }
 
+// Left is the part of the worth that is left at a time: all of it until the length that was said is
+// over, falling to nothing at the deadline.
+func (b *Bid) Left(j *workload.Job, at float64) float64 {
+	whole := j.Submit + b.Length
+	switch {
+	case at <= whole || math.IsInf(b.Deadline, 1):
+		return 1
+	case at >= b.Deadline:
+		return 0
+	}
+	return (b.Deadline - at) / (b.Deadline - whole)
+}
+
 // Delay is what a second of delay costs its owner.
 func (b *Bid) Delay(j *workload.Job) float64 { return b.Value * float64(j.Width) }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/deploy/simulated/bids"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
 )
@@ -46,7 +47,7 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	j, b := &c.Work.Jobs[i], &c.Bids[i]
 	c.enter(i)
 	c.active = append(c.active, i)
-	draw, err := contract.NewDraw(Declared(j, b), c.class(j), c.Market.M, c.DrawSeed()+uint64(j.Number))
+	draw, err := contract.NewDraw(Declared(c.Market.Worth, j, b), c.class(j), c.Market.M, c.DrawSeed()+uint64(j.Number))
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	for k := range offers {
 		offers[k] = Offer{j.Submit + offer.Menu[k].Completion, offer.Menu[k].Price}
 	}
-	at := Choose(j, b, offers)
+	at := Choose(c.Market.Worth, j, b, offers)
 	if at < 0 {
 		c.active = c.active[:len(c.active)-1]
 		c.refuse(c.out, i, NoOffer)
@@ -88,13 +89,17 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 }
 
 // Declared is the valuation that a job's user declares: all of its bid up to
-// the deadline.
-func Declared(j *workload.Job, b *bids.Bid) messages.Valuation {
-	return hard(b.Rate*j.Work(), b.Deadline-j.Submit)
+// the deadline, or falling until then.
+func Declared(by string, j *workload.Job, b *bids.Bid) messages.Valuation {
+	return valued(by, b.Rate*j.Work(), b.Length, b.Deadline-j.Submit)
 }
 
-func hard(worth, within float64) messages.Valuation {
-	return messages.Valuation{Class: messages.Hard, Max: min(worth, messages.MaxCredits.Float()), Deadline: min(within, messages.MaxValuationTime)}
+func valued(by string, worth, length, within float64) messages.Valuation {
+	worth, within = min(worth, messages.MaxCredits.Float()), min(within, messages.MaxValuationTime)
+	if by == rules.ByDecay && within > length {
+		return messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: length, Delta: within - length}
+	}
+	return messages.Valuation{Class: messages.Hard, Max: worth, Deadline: within}
 }
 
 // class draws valuations of jobs like a given one: that of a random job of the
@@ -108,7 +113,7 @@ func (p *Problem) like(j *workload.Job, r *rand.Rand) messages.Valuation {
 	k := r.IntN(len(of.Bids))
 	other := &of.Work.Jobs[k]
 	within := (of.Bids[k].Deadline - other.Submit) / max(1, other.Runtime)
-	return hard(of.Bids[k].Rate*j.Work(), within*j.Runtime)
+	return valued(p.Market.Worth, of.Bids[k].Rate*j.Work(), j.Runtime, within*j.Runtime)
 }
 
 // Types draws n valuations of jobs like job i, as class draws them.
@@ -129,11 +134,13 @@ type Offer struct {
 
 // Choose is the offer that is worth most to a job's user less the price, the
 // sooner of those worth as much; -1: everything is a loss.
-func Choose(j *workload.Job, b *bids.Bid, offers []Offer) int {
+func Choose(by string, j *workload.Job, b *bids.Bid, offers []Offer) int {
 	best, most := -1, 0.0
 	for k, o := range offers {
 		gain := -o.Price
-		if o.Completion <= b.Deadline {
+		if by == rules.ByDecay {
+			gain += b.Worth(j) * b.Left(j, o.Completion)
+		} else if o.Completion <= b.Deadline {
 			gain += b.Worth(j)
 		}
 		if gain > most || gain == most && (best < 0 || o.Completion < offers[best].Completion) {

@@ -88,7 +88,7 @@ func (a *agent) start(s *state.Start) {
 	if job := s.Grant.Attempt.Task.Job; job != 0 { // a probe ends at once
 		takes := a.Work.Jobs[a.leader.of[job]].Runtime
 		if o := a.owner(job); o != nil {
-			if takes = o.takes(takes, s.Grant.Attempt.Task); !o.started {
+			if takes = a.takes(o, s.Grant.Attempt.Task); !o.started {
 				o.started = true
 				a.moment(o, Started)
 			}

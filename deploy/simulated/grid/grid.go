@@ -34,6 +34,8 @@ type Config struct {
 	Mute bool
 	// Shopping plants a third: each who asks for a menu has one drawn anew.
 	Shopping bool
+	// ByStarts plants a fourth: nodes draw jobs by their shares, whatever slot time these received.
+	ByStarts bool
 }
 
 // Span is a time in seconds of the log; the zero Span: never.
@@ -136,10 +138,10 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 }
 
 // epochOf is when the log of a study begins: a whole number of the market's units of
-// time or periods, which are counted from 0, and not 0, which means never.
+// time, periods or menus, which are counted from 0, and not 0, which means never.
 func epochOf(m *messages.Market) messages.Time {
 	const about = 1_000_000_000_000_000
-	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, 1000) / 1000)
+	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, m.Quote, 1000) / 1000)
 	return (about + unit - 1) / unit * unit
 }
 

@@ -3,6 +3,7 @@ package grid
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
@@ -221,6 +222,9 @@ func (l *leader) ask(r desk.Request) {
 
 // transfer asks the bank for transfers, as the auctioneer.
 func (l *leader) transfer(t []messages.Transfer, answered func([]messages.TransferResult)) {
+	for k := range t { // who visits has an account here for its money alone
+		t[k].Member, _, _ = strings.Cut(t[k].Member, "@")
+	}
 	l.call(auctioneerActor, bankActor, func() any {
 		l.traffic.Transfers++
 		c := &ledger.Command{Verb: ledger.Transfers, At: l.now, By: messages.ServiceIdentity(messages.Auctioneer), Rank: ledger.Service, Transfers: t}
@@ -340,5 +344,8 @@ func (l *leader) register(node messages.Name, r *messages.RegisterRequest) (*mes
 		return nil, messages.Errorf(messages.Internal, "the book refuses node %s", node)
 	}
 	reply := l.desk.Registered(l.instant(), node, &own, end)
+	for k := range reply.Markets {
+		reply.Markets[k].Ordered = reply.Markets[k].Ordered || l.config.ByStarts
+	}
 	return &reply, nil
 }

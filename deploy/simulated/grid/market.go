@@ -44,7 +44,7 @@ func live(p *core.Problem) (messages.Market, error) {
 		out.Mode = m.Mode
 		err = only(m, map[string]bool{"pricing": m.Pricing == "exact"})
 	case rules.Contract:
-		out.Replicas, out.LateOnly, out.Quote = m.M, m.LateOnly, quoteHolds
+		out.Replicas, out.LateOnly, out.Quote = m.M, m.LateOnly, QuoteHolds
 	case rules.FairShare:
 		out.Reserve, out.HalfLife = amount(m.Price.(float64)), *m.HalfLife
 		err = only(m, map[string]bool{"half_life": *m.HalfLife > 0})

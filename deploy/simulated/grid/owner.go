@@ -18,10 +18,14 @@ type Owner struct {
 	Exits    int
 	Quick    bool
 	Attempts int     // of a task, at most; 0: the site's default
+	Stays    float64 // seconds that its last task keeps its slot when it has printed its result
 	Hold     bool    // the job is submitted on hold
 	Begin    float64 // seconds after its submission until its first task may start
 	Stages   int     // one after the other, of equal parts of the run time; 0: 1
 	Quotes   int     // menus that it asks for before it takes a contract; 0: 1
+	Pause    float64 // seconds before it asks for the next one
+	Most     int     // tasks of a stage that run at once; 0: no bound
+	Visits   bool    // its account is at another site, a peer
 	After    *Owner  // whose job must have ended before; nil: none
 	Unless   *Owner  // whose result, if it is there, makes this job needless; nil: none
 	Acts     []Act
@@ -67,6 +71,7 @@ type owning struct {
 	started bool
 	tries   map[messages.TaskRef]int // attempts that came to their end
 	settled messages.Time            // when its last price was known
+	printed float64                  // when the last of its tasks so far had printed its result
 }
 
 func (g *Grid) own() {
@@ -107,7 +112,7 @@ func (g *Grid) position(of *Owner) int {
 // describe puts what the owner of a job wants of it into its description.
 func (l *leader) describe(o *owning, s *messages.JobSpec) error {
 	main := &s.Stages[0]
-	main.Attempts, s.Hold = o.Attempts, o.Hold
+	main.Attempts, main.MaxRunning, s.Hold = o.Attempts, o.Most, o.Hold
 	if o.Begin > 0 {
 		s.Begin = l.now.Add(messages.Duration(o.Begin * 1e9))
 	}
@@ -188,22 +193,31 @@ func (l *leader) commanded(j *book.Job, a Act) *book.Command {
 }
 
 // takes is how long an attempt of a job's task runs.
-func (o *owning) takes(runtime float64, task messages.TaskRef) float64 {
+func (g *Grid) takes(o *owning, task messages.TaskRef) float64 {
 	if o.Quick && o.tries[task] > 0 {
 		return 0
 	}
-	return runtime / float64(max(1, o.Stages))
+	return g.Work.Jobs[o.at].Runtime/float64(max(1, o.Stages)) + g.stays(o, task)
+}
+
+// stays is how long a task keeps its slot when it has printed its result.
+func (g *Grid) stays(o *owning, task messages.TaskRef) float64 {
+	if int(task.Stage) == max(1, o.Stages)-1 && int(task.Index) == g.leader.width(o.at)-1 {
+		return o.Stays
+	}
+	return 0
 }
 
 // ran notes that an attempt came to its end, and says with what code it exits.
 func (g *Grid) ran(o *owning, task messages.TaskRef) (code int) {
 	o.tries[task]++
+	o.printed = max(o.printed, g.seconds(g.now)-g.stays(o, task))
 	all := len(o.tries) == g.Work.Jobs[o.at].Width*max(1, o.Stages)
 	if all && o.tries[task] <= o.Exits {
 		code = 1
 	}
 	if _, before := g.out.Results[o.at]; all && !before {
-		g.out.Results[o.at] = g.seconds(g.now)
+		g.out.Results[o.at] = o.printed
 		g.moment(o, Printed)
 	}
 	return code

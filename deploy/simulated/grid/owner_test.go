@@ -28,6 +28,9 @@ func TestOwners(t *testing.T) {
 		"requeues":                       {Owner{Acts: []Act{{Do: Requeue, When: Started, After: 4}}}, 14, 14, core.Completed},
 		"begins later":                   {Owner{Begin: 30}, 40, 40, core.Completed},
 		"is on hold":                     {Owner{Hold: true, Acts: []Act{{Do: Release, After: 20}}}, 30, 30, core.Completed},
+		"keeps its slot":                 {Owner{Stays: 20}, 10, 30, core.Completed},
+		"comes from another site":        {Owner{Visits: true}, 10, 10, core.Completed},
+		"has one task at a time":         {Owner{Most: 1}, 10, 10, core.Completed},
 		"has two stages":                 {Owner{Stages: 2}, 10, 10, core.Completed},
 	} {
 		m := byDefault(rules.HighestBid)

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// quoteHolds is how long a menu holds: users answer at once.
-const quoteHolds = messages.Duration(60e9)
+// QuoteHolds is how long a menu holds, from one multiple of it to the next: users answer at once.
+const QuoteHolds = messages.Duration(60e9)
 
 // menu is what a user is quoted.
 type menu struct {
@@ -23,9 +23,9 @@ type menu struct {
 // several, and chooses the best contract. Where the site has too many quotes, the user asks
 // again once some have expired.
 func (g *Grid) askQuote(i int) {
-	menus, asks := []*menu{}, 1
+	menus, asks, pause := []*menu{}, 1, 0.0
 	if o := g.owners[i]; o != nil {
-		asks = max(asks, o.Quotes)
+		asks, pause = max(asks, o.Quotes), o.Pause
 	}
 	var ask func()
 	ask = func() {
@@ -33,11 +33,11 @@ func (g *Grid) askQuote(i int) {
 		g.call(userActor, auctioneerActor, func() any { return g.leader.quote(i) }, func(reply any) {
 			m := reply.(*menu)
 			if messages.KindOf(m.err) == messages.Exhausted {
-				g.queue.Push(g.now.Add(quoteHolds), ask)
+				g.queue.Push(g.now.Add(QuoteHolds), ask)
 				return
 			}
 			if menus = append(menus, m); len(menus) < asks {
-				ask()
+				g.queue.Push(g.now.Add(messages.Duration(pause*1e9)), ask)
 				return
 			}
 			g.take(i, menus)
@@ -65,7 +65,7 @@ func (g *Grid) take(i int, menus []*menu) {
 // estimator for, are drawn from the jobs of the workload.
 func (l *leader) quote(i int) *menu {
 	const types = 256
-	who := account(l.Work.Jobs[i].User)
+	who := l.submitter(i)
 	spec, err := l.spec(i)
 	if err != nil {
 		return &menu{err: err}
@@ -78,7 +78,7 @@ func (l *leader) quote(i int) *menu {
 	if err != nil {
 		return &menu{err: err}
 	}
-	result := l.propose(&book.Command{Quote: &book.Quote{Account: who, Market: spec.Market, Work: intake.WorkOf(spec), Contracts: q.Contracts, Expires: l.now.Add(quoteHolds)}})
+	result := l.propose(&book.Command{Quote: &book.Quote{Account: who, Market: spec.Market, Work: intake.WorkOf(spec), Contracts: q.Contracts, Expires: l.now.Add(QuoteHolds)}})
 	if err, refused := result.(error); refused {
 		return &menu{err: err}
 	}
@@ -99,7 +99,7 @@ func (g *Grid) choose(i int, menus []*menu) (contract string) {
 			}
 		}
 	}
-	best := core.Choose(&g.Work.Jobs[i], &g.Bids[i], offers)
+	best := core.Choose(g.Market.Worth, &g.Work.Jobs[i], &g.Bids[i], offers)
 	if best < 0 {
 		return ""
 	}

@@ -17,6 +17,7 @@ import (
 const (
 	class = "cpu"
 	stage = "main"
+	peer  = "peer"
 )
 
 // part is a job of the book: a job of the workload, or one task of it where the
@@ -109,7 +110,7 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 		s.Deadline = l.at(b.Deadline)
 	}
 	if l.Market.Mechanism == rules.Contract {
-		v := core.Declared(j, b)
+		v := core.Declared(l.Market.Worth, j, b)
 		s.Valuation = &v
 	}
 	if o := l.owners[i]; o != nil {
@@ -134,6 +135,15 @@ func (l *leader) submit(p part, contract string) {
 	})
 }
 
+// submitter is the account of which a job is.
+func (l *leader) submitter(i int) messages.Name {
+	name := account(l.Work.Jobs[i].User)
+	if o := l.owners[i]; o != nil && o.Visits {
+		return messages.VisitorName(name, peer)
+	}
+	return name
+}
+
 // admit has the market take a job, under a contract if it names one.
 func (l *leader) admit(p part, contract string) (*intake.Submission, error) {
 	spec, err := l.spec(p.job)
@@ -145,6 +155,7 @@ func (l *leader) admit(p part, contract string) (*intake.Submission, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Account = l.submitter(p.job)
 	if _, err = l.rules.Known(l.book, s); err != nil {
 		return nil, err
 	}

@@ -154,3 +154,17 @@ func byDefault(mechanism string) *rules.Market {
 	m.Bids = bids.Default()
 	return m
 }
+
+// TestWorthThatDecays: all of it by the length, half of it half way from there to the deadline, and nothing from then on.
+func TestWorthThatDecays(t *testing.T) {
+	j, b := &workload.Job{Submit: 100, Width: 2}, &bids.Bid{Value: 3, Length: 10, Deadline: 150}
+	j.Runtime = 10
+	for at, want := range map[float64]float64{105: 60, 110: 60, 130: 30, 150: 0, 400: 0} {
+		if got := Worth(rules.ByDecay, j, b, &core.Job{Finish: at, Fate: core.Completed}); math.Abs(got-want) > 1e-9 {
+			t.Errorf("at %v: worth %v, want %v", at, got, want)
+		}
+	}
+	if got := Worth(rules.ByDecay, j, b, &core.Job{Finish: 105, Fate: core.Expired}); got != 0 {
+		t.Errorf("not completed: %v", got)
+	}
+}

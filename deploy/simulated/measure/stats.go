@@ -130,6 +130,11 @@ func Worth(by string, j *workload.Job, b *bids.Bid, r *core.Job) float64 {
 	switch by {
 	case rules.ByDeadline:
 		return b.Worth(j) * r.InTime
+	case rules.ByDecay:
+		if r.Fate != core.Completed {
+			return 0
+		}
+		return b.Worth(j) * b.Left(j, r.Finish)
 	case rules.ByRun:
 		if r.Fate != core.Completed {
 			return -b.Delay(j) * (r.Finish - j.Submit)

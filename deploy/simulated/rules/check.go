@@ -15,7 +15,7 @@ func (m *Market) check() error {
 	if !messages.ValidFreeName(m.Name) {
 		return invalid("name", "%.64q is not a name: use letters, digits, . - and _", m.Name)
 	}
-	if err := choice("worth", m.Worth, ByDelay, ByDeadline, ByRun); err != nil {
+	if err := choice("worth", m.Worth, ByDelay, ByDeadline, ByDecay, ByRun); err != nil {
 		return err
 	}
 	if err := whole("nodes", m.Nodes, 0, workload.MostNodes); err != nil {

@@ -26,6 +26,7 @@ const (
 const (
 	ByDelay    = "delay"    // every second from submission to finish costs
 	ByDeadline = "deadline" // the whole value if complete by the deadline, else nothing
+	ByDecay    = "decay"    // the whole value if complete as soon as its length says, falling to nothing at the deadline
 	ByRun      = "run"      // the value if it is run, less what waiting costs
 )
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -70,26 +71,43 @@ func (o *options) searchVerbs(c *cobra.Command) error {
 }
 
 // gained is the mean gain with its interval.
-func gained(v *audit.Verbed) string {
-	return fmt.Sprintf("%s [%s, %s]", short(v.Mean), short(v.CI[0]), short(v.CI[1]))
+func gained(v *audit.Verbed) string { return interval(v.Mean, v.CI) }
+
+func interval(mean float64, ci [2]float64) string {
+	return fmt.Sprintf("%s [%s, %s]", short(mean), short(ci[0]), short(ci[1]))
+}
+
+// fired says what a control found.
+func fired(v *audit.Verbed) string {
+	if !v.Fired() {
+		return "not fired"
+	}
+	return "fired: " + interval(v.Bounded, v.BoundedCI)
 }
 
 func (o *options) presentVerbs(out io.Writer, d *verbsDocument) error {
 	if o.json {
 		return simulate.Print(out, d)
 	}
-	control := "not fired: this search has no power"
-	if d.Control.CI[0] > audit.Rounding {
-		control = "fired: " + gained(&d.Control)
-	}
 	f := &d.Found
 	if o.row {
-		_, err := fmt.Fprintf(out, "| %d | %s | %d | %s | %s |\n", f.Jobs, gained(f), f.Tried, f.Sequence, control)
+		var controls []string
+		for i := range d.Controls {
+			controls = append(controls, fired(&d.Controls[i]))
+		}
+		_, err := fmt.Fprintf(out, "| %d | %s | %s | %d | %s | %s |\n", f.Jobs, gained(f), interval(f.Bounded, f.BoundedCI), f.Tried, f.Sequence, strings.Join(controls, "; "))
 		return err
 	}
 	fmt.Fprintf(out, "%s, %s, %s tried, %s of the market, seed %d; gains are parts of a job's value\n\n", d.Trace,
 		terminal.Plural(f.Jobs, "sampled job"), terminal.Plural(f.Tried, "sequence"), terminal.Plural(f.Runs, "run"), d.Seed)
 	fmt.Fprintf(out, "best sequence:  %s\ngain:           %s, by %d of %s\n", f.Sequence, gained(f), f.Gainers, terminal.Plural(f.Jobs, "job"))
-	fmt.Fprintf(out, "control:        %s\n                %s\n", control, d.Control.Sequence)
+	fmt.Fprintf(out, "of a job at most its value: %s\n", interval(f.Bounded, f.BoundedCI))
+	for i := range d.Controls {
+		c, power := &d.Controls[i], ""
+		if !c.Fired() {
+			power = ", so that this search has no power"
+		}
+		fmt.Fprintf(out, "\ncontrol:        if %s: %s%s\n                %s\n", c.Hole, fired(c), power, c.Sequence)
+	}
 	return nil
 }

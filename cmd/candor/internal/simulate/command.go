@@ -63,7 +63,8 @@ A market is a file of YAML; only the mechanism is needed:
     users: {spread: 0, by: job}
     budget: 10               # times the cost at the bid; proportional: 1
 
-Other fields are name, worth (delay, deadline or run), and the parameters of the
+Other fields are name, worth (delay, deadline,
+decay or run), and the parameters of the
 mechanism:
 
 ` + parameters() + `
