@@ -9,6 +9,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// queries answers what users and operators ask of jobs, nodes and markets.
+type queries struct {
+	*term
+	remote *remote
+}
+
 // remoteJob finds a job that another site runs or ran, nil if there is none that the caller may see.
 func (l *queries) remoteJob(caller messages.Name, id messages.JobID) *book.RemoteJob {
 	if away := l.remote.find(caller, id); away != nil {
@@ -49,10 +55,4 @@ func (l *queries) archived(_ context.Context, caller messages.Name, r messages.A
 	reply.Complete = l.Archive.About().Complete
 	reply.Segment, reply.Size, reply.Data, err = l.Archive.Part(r.Segment, r.Offset, copyAtOnce)
 	return reply, err
-}
-
-// queries answers what users and operators ask of jobs, nodes and markets.
-type queries struct {
-	*term
-	remote *remote
 }

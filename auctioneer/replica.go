@@ -79,6 +79,14 @@ func (r *replica) Capture() mailbox.Image {
 	return &synced{r.book.Capture(), r}
 }
 
+// synced is an image before which the archive is made durable: the log then may lose the
+// commands by which records left the book. An archive that cannot be made durable does not keep
+// the log from being cut: records that a loss of power takes are copied from another replica.
+type synced struct {
+	*book.Image
+	replica *replica
+}
+
 // WriteTo implements mailbox.Image.
 func (i *synced) WriteTo(w io.Writer) (int64, error) {
 	if i.replica.archive != nil {
@@ -156,14 +164,6 @@ func (r *replica) wake() {
 	case r.kick <- struct{}{}:
 	default:
 	}
-}
-
-// synced is an image before which the archive is made durable: the log then may lose the
-// commands by which records left the book. An archive that cannot be made durable does not keep
-// the log from being cut: records that a loss of power takes are copied from another replica.
-type synced struct {
-	*book.Image
-	replica *replica
 }
 
 // keep hands a record that leaves the book to the archive.
