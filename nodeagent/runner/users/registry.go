@@ -114,15 +114,14 @@ func line(n uint32, account messages.Name) []byte {
 	return fmt.Appendf(nil, "%s #%08x\n", content, crc32.ChecksumIEEE([]byte(content)))
 }
 
-// parse reads a line. Those of older releases have no checksum.
+// parse reads a line.
 func parse(text string) (account messages.Name, n uint32, ok bool) {
 	fields := strings.Fields(text)
 	if len(fields) < 2 {
 		return "", 0, false
 	}
 	number, err := strconv.ParseUint(fields[0], 10, 32)
-	whole := len(fields) == 2 && !strings.Contains(text, "#") || text == string(line(uint32(number), fields[1]))
-	return fields[1], uint32(number), err == nil && whole
+	return fields[1], uint32(number), err == nil && text == string(line(uint32(number), fields[1]))
 }
 
 // free is the number for a new account.
