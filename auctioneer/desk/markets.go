@@ -1,11 +1,9 @@
 package desk
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
@@ -22,29 +20,6 @@ type Markets struct {
 
 	live    []*market.Market // of Configs, in the same order
 	applied bool             // they are not those of the configuration
-}
-
-// openMarkets opens the applied markets, or else the markets of the configuration. A
-// market of another version of this program may fail to open, and is left out.
-func openMarkets(c *Config, b *book.Book) (*Markets, []error) {
-	m, configs, faults := &Markets{Version: b.MarketsVersion()}, c.Markets, []error(nil)
-	if applied := b.Markets(); len(applied) > 0 {
-		configs, m.applied = applied, true
-	}
-	open := c.Open
-	if open == nil {
-		open = market.Open
-	}
-	for _, config := range configs {
-		live, err := open(config)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("market %s: %w", config.Name, err))
-			continue
-		}
-		live.Recall(b)
-		m.Configs, m.live = append(m.Configs, live.Config), append(m.live, live)
-	}
-	return m, faults
 }
 
 // Market returns the market of a name; nil: there is none. The caller must prevent a

@@ -6,7 +6,6 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/backoff"
 )
 
 // settlements work out what ended jobs owe, once, and propose it until the book has
@@ -25,34 +24,6 @@ type unsettled struct {
 	anew   bool // it is to be worked out anew: the book refused it
 	fails  int
 	at     messages.Duration
-}
-
-// retries of what the bank, the log or another actor did not do.
-var retries = backoff.Backoff{First: 50e6, Last: 5e9}
-
-// retryAt is when something is tried again that has failed so often.
-func (c *core) retryAt(fails int) messages.Duration {
-	return c.now.Mono + messages.Duration(retries.Wait(fails, c.rng.Float64()))
-}
-
-// SharedWithin is how long a command waits at most for others to share an entry of the log with: each
-// entry costs each replica a write to its disk. Commands that follow the end of a job wait where jobs end one
-// soon after another, since the job's user waits for them.
-const SharedWithin = messages.Duration(10e6)
-
-// ended notes that a job has ended, now.
-func (c *core) ended() {
-	if c.end != c.now.Mono { // else another ended in the same step
-		c.stream, c.end = c.end != 0 && c.now.Mono-c.end <= SharedWithin, c.now.Mono
-	}
-}
-
-// patience is how long the command that follows the end of a job may wait for others.
-func (c *core) patience() messages.Duration {
-	if c.stream {
-		return SharedWithin
-	}
-	return 0
 }
 
 // withAgain adds the jobs that are to be settled anew to jobs in ascending order.

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"fmt"
 	"maps"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -134,4 +135,27 @@ func (t *trading) disband() {
 		})
 	}
 	t.wakeAt(t.gangs.Next())
+}
+
+// openMarkets opens the applied markets, or else the markets of the configuration. A
+// market of another version of this program may fail to open, and is left out.
+func openMarkets(c *Config, b *book.Book) (*Markets, []error) {
+	m, configs, faults := &Markets{Version: b.MarketsVersion()}, c.Markets, []error(nil)
+	if applied := b.Markets(); len(applied) > 0 {
+		configs, m.applied = applied, true
+	}
+	open := c.Open
+	if open == nil {
+		open = market.Open
+	}
+	for _, config := range configs {
+		live, err := open(config)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("market %s: %w", config.Name, err))
+			continue
+		}
+		live.Recall(b)
+		m.Configs, m.live = append(m.Configs, live.Config), append(m.live, live)
+	}
+	return m, faults
 }

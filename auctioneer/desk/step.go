@@ -1,0 +1,47 @@
+package desk
+
+// Step handles the inputs and returns the actions. If other markets were applied, they are in force after
+// the step, which says [Reconfigured].
+func (d *Desk) Step(now Instant, in ...Input) Actions {
+	d.now, d.out = now, Actions{Next: -1}
+	for _, i := range in {
+		switch i := i.(type) {
+		case Heard:
+			d.nodes.hear(i.Node, i.At)
+		case Done:
+			if then := d.asked[i.ID]; then != nil {
+				delete(d.asked, i.ID)
+				then(i.Result, i.Err)
+			}
+		}
+	}
+	if now.Leap > 0 { // the time that jobs have had counts by the book, which does not know of the leap yet
+		d.delays.leap()
+		d.wakeIn(soon)
+		return d.take()
+	}
+	effects, notices := d.follow()
+	d.settlements.step()
+	d.trading.step()
+	d.nodes.step()
+	d.payments.step(effects)
+	d.observations.step(effects)
+	d.notices.step(notices)
+	d.holds.step()
+	d.errands.step()
+	d.delays.step()
+	if d.Estimator {
+		d.lessons.step()
+	}
+	if d.Idle > 0 {
+		d.wakeIn(d.Idle)
+	}
+	return d.take()
+}
+
+// take is the actions of a step.
+func (d *Desk) take() Actions {
+	out := d.out
+	d.out = Actions{}
+	return out
+}
