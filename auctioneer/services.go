@@ -17,6 +17,13 @@ func services(l *term, inputs *inbox) []bus.Service {
 	reader := &queries{l, remote}
 	commands := &commands{intake, remote, steers}
 	visiting := &visiting{l.site, c.peers, c, intake, reader, offers}
+	proxied := proxies{l.site, map[string]bus.Handler{
+		messages.VerbSubmit: bus.Handle("submit", commands.submit), messages.VerbCancel: bus.Handle("cancel", commands.cancel),
+		messages.VerbHold: bus.Handle("hold", steers.hold), messages.VerbRelease: bus.Handle("release", steers.release),
+		messages.VerbRequeue: bus.Handle("requeue", steers.requeue), messages.VerbJobs: bus.Handle("jobs", reader.listJobs),
+		messages.VerbJob: bus.Handle("job", reader.job), messages.VerbTasks: bus.Handle("tasks", reader.tasks),
+		messages.VerbWhy: bus.Handle("why", reader.why), messages.VerbNodes: bus.Handle("nodes", reader.nodes),
+		messages.VerbMarkets: bus.Handle("markets", reader.listMarkets)}}
 	return append(siteServices(at, visiting, remote, offers), []bus.Service{
 		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
 			at(messages.VerbSubmit, bus.Handle("submit", commands.submit)),
@@ -38,6 +45,7 @@ func services(l *term, inputs *inbox) []bus.Service {
 			at(messages.VerbKept, bus.Handle("kept", reader.kept)),
 			at(messages.VerbArchive, bus.Handle("archive", reader.archived)),
 			at(messages.VerbPast, bus.Handle("past", reader.past)),
+			at(messages.VerbProxy, bus.Handle("proxy", proxied.ask)),
 		}},
 		{Name: "candor-auctioneer-job", Version: "1.0.0", Concurrency: 64 + mostWaits, Endpoints: []bus.Endpoint{
 			at(messages.VerbJob, bus.Handle("job", reader.job)),

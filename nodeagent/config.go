@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/proxy"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
@@ -125,6 +126,11 @@ func (c *Config) openRunner() (owned bool, err error) {
 		return false, nil
 	}
 	c.Tasks.Site, c.Tasks.Node, c.Tasks.Dir, c.Tasks.Grace = c.Site, c.Node, c.Dir, c.Grace
+	if !c.Tasks.Private { // whose tasks are to reach nothing
+		if c.Tasks.Proxy, err = proxy.Open(c.Dir); err != nil {
+			return false, err
+		}
+	}
 	if len(c.Executor) == 0 {
 		c.Runner, err = runner.NewProcesses(c.Tasks)
 		return true, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/proxy"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -36,7 +37,38 @@ func (a *Agent) listen() error {
 		return err
 	}
 	a.subscriptions = append(a.subscriptions, service)
+	if a.c.Tasks.Proxy == nil {
+		return nil
+	}
+	proxies, err := proxy.Serve(a.c.Tasks.Proxy, a.proxy)
+	if err != nil { // its tasks then cannot ask, and run all the same
+		a.c.Log.Warn("tasks cannot ask the site", zap.Error(err))
+		return nil
+	}
+	a.subscriptions = append(a.subscriptions, proxies)
 	return nil
+}
+
+// proxy asks the site for a task that runs here.
+func (a *Agent) proxy(ctx context.Context, of messages.Attempt, verb string, request []byte) ([]byte, error) {
+	runs := make(chan bool, 1)
+	a.queue.post(func(messages.Time) {
+		_, here := a.running[of]
+		runs <- here
+	})
+	select {
+	case here := <-runs:
+		if !here {
+			return nil, messages.Errorf(messages.Fenced, "the attempt has ended: what a task can ask ends with it")
+		}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-a.ended:
+		return nil, messages.Errorf(messages.Unavailable, "the node's agent ends")
+	}
+	subject := messages.Subject(a.c.Site, messages.Auctioneer, messages.VerbProxy, a.c.Node)
+	reply, err := bus.Call[messages.ProxyReply](ctx, a.c.Bus, subject, messages.ProxyRequest{Attempt: of, Verb: verb, Request: request})
+	return reply.Reply, err
 }
 
 // receive decodes a published message and queues it.

@@ -73,6 +73,7 @@ var verbs = []Verb{
 	{messages.Auctioneer, messages.VerbRegister, "RegisterRequest", "RegisterReply", Nodes},
 	{messages.Auctioneer, messages.VerbExchange, "Exchange", "ExchangeReply", Nodes},
 	{messages.Auctioneer, messages.VerbVector, "VectorRequest", "Vector", Nodes},
+	{messages.Auctioneer, messages.VerbProxy, "ProxyRequest", "ProxyReply", Nodes},
 	{messages.Auctioneer, messages.VerbKept, "JobRequest", "KeptReply", Nodes},
 	{messages.Auctioneer, messages.VerbArchive, "ArchiveRequest", "ArchiveReply", Services},
 	{messages.Auctioneer, messages.VerbPast, "PastRequest", "PastReply", Services},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/proxy"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
@@ -87,6 +88,8 @@ type Config struct {
 	Alone bool
 	// Machine is what the tasks that have shapes divide among them.
 	Machine Machine
+	// Proxy makes the tokens by which tasks ask their site (package proxy); nil: they cannot.
+	Proxy proxy.Key
 	// NoCells does without control groups where there are some.
 	NoCells bool
 	// Clock is the time that is reported; nil: the wall clock. Limits and

@@ -20,6 +20,7 @@
 //	CANDOR_ATTEMPT      which attempt of the task this is, from 1
 //	CANDOR_ARRAY_INDEX  array index of the task
 //	CANDOR_LEASE        what candor task alive asks (package lease)
+//	CANDOR_PROXY        the token by which commands in the task ask the site (package proxy); not where tasks are private
 //	PWD                 the working directory
 //
 // Files are made without the permissions of the job's umask, by default 022.

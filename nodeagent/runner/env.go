@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/lease"
+	"github.com/candor-grid/candor/nodeagent/proxy"
 )
 
 // loginPath is where a login finds programs.
@@ -100,7 +101,7 @@ func (e *environment) setShape(p *messages.Program, all int64) {
 
 // perTask names the variables that differ between the tasks of a program; a program
 // cannot set them.
-var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", lease.Variable, "PWD"}
+var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", lease.Variable, proxy.Variable, "PWD"}
 
 // taskEnv adds what is the task's own to its program's environment. alive is its file of
 // package lease.
@@ -116,6 +117,14 @@ func taskEnv(shared []string, homeless bool, task *Task, alive, dir string) []st
 		"CANDOR_ARRAY_INDEX="+strconv.FormatInt(task.Array, 10),
 		lease.Variable+"="+lease.Value(alive, task.Attempt),
 		"PWD="+dir)
+}
+
+// proxyEnv adds the token by which the task asks its site.
+func proxyEnv(env []string, key proxy.Key, task *Task) []string {
+	if key == nil {
+		return env
+	}
+	return append(env, proxy.Variable+"="+key.Value(task.Program.Account, task.Attempt))
 }
 
 // environment is a list of "NAME=value" in which each name is once.

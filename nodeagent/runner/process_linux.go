@@ -280,6 +280,7 @@ func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 // env is the environment of the task's process.
 func (t *process) env(p *program, dir string) []string {
 	env := taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir)
+	env = proxyEnv(env, t.runner.config.Proxy, &t.task)
 	return append(env, t.has.variables(t.runner.cells.Holds(cell.Devices))...)
 }
 

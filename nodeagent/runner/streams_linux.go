@@ -333,7 +333,7 @@ func (t *process) joined() bool {
 // fork starts the command. The task's program, lane and cell stay while it is joined.
 func (w beside) fork(l *launch, b *messages.StreamBegin, files []*os.File) (c child, err error) {
 	t := w.t
-	env := taskEnv(t.program.env, t.program.homeless, &t.task, t.lane.base+aliveEnding, t.dir)
+	env := proxyEnv(taskEnv(t.program.env, t.program.homeless, &t.task, t.lane.base+aliveEnding, t.dir), t.runner.config.Proxy, &t.task)
 	if b.Term != "" {
 		env = append(env, "TERM="+b.Term)
 	}

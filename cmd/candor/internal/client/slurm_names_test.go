@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,5 +105,23 @@ func TestScriptsOfWindowsAreRefused(t *testing.T) {
 	}
 	if len(*submitted) > 0 {
 		t.Errorf("submitted %+v", *submitted)
+	}
+}
+
+// TestSingletonWaitsForItsNamesakes: for all jobs of the account that have the name now, and for no others.
+func TestSingletonWaitsForItsNamesakes(t *testing.T) {
+	s, submitted := namesSite(t)
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
+		if r.After == "" {
+			return messages.JobsReply{Jobs: []messages.JobSummary{{Job: 3, Name: "chain", Account: "alice"}, {Job: 4, Name: "chain", Account: "bob"}}, More: true, Next: "3"}, nil
+		}
+		return messages.JobsReply{Jobs: []messages.JobSummary{{Job: 2, Name: "chain", Account: "alice"}, {Job: 1, Name: "other", Account: "alice"}}}, nil
+	})
+	s.write("a.sh", "#!/bin/sh\n#SBATCH -J chain -d singleton,afterok:9\ntrue\n")
+	if got := s.slurmCall("sbatch", s.path("a.sh")); got.code != 0 || len(*submitted) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	if spec := (*submitted)[0].Spec; !slices.Equal(spec.AfterJobs, []messages.JobID{3, 2}) || !slices.Equal(spec.AfterOK, []messages.JobID{9}) {
+		t.Errorf("after %v, after ok %v", spec.AfterJobs, spec.AfterOK)
 	}
 }

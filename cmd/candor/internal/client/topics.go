@@ -195,9 +195,10 @@ that names none goes to the first market with a node that can hold it.
 These options are options of "candor submit":
 
 ` + ours + `
---dependency accepts afterok:NUMBER and afterany:NUMBER. A job is on one node:
-what --gres, --gpus and --gpus-per-node ask for is the GPUs of the job, as in
-gpu:a100:2, and --mem=0 is all memory of a node. --nodelist names one node.
+--dependency accepts afterok:NUMBER, afterany:NUMBER and singleton. A job is on
+one node: what --gres, --gpus and --gpus-per-node ask for is the GPUs of the
+job, as in gpu:a100:2, and --mem=0 is all memory of a node. --nodelist names one
+node.
 
 These options are ignored and reported, because nothing is lost:
 

@@ -206,6 +206,9 @@ type Session struct {
 
 // Dial connects to the site.
 func (a *App) Dial(asOperator bool) (*Session, error) {
+	if s, err := a.throughNode(); s != nil || err != nil {
+		return s, err
+	}
 	t, err := a.Resolve(asOperator)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 func (j *Job) AddEnvironment(environment []string) (left []string) {
 	for _, pair := range environment {
 		key, value, _ := strings.Cut(pair, "=")
-		if _, set := findVariable(j.Spec.Env, key); set || strings.HasPrefix(key, "CANDOR_") {
+		if _, set := findVariable(j.Spec.Env, key); set || ofTask(key) {
 			continue
 		}
 		if v := (messages.Variable{Name: key, Value: value}); v.Validate() != nil {
@@ -25,6 +25,11 @@ func (j *Job) AddEnvironment(environment []string) (left []string) {
 		j.Spec.Env = setVariable(j.Spec.Env, key, value)
 	}
 	return left
+}
+
+// ofTask reports whether a variable describes the task or the connection of the process that submits.
+func ofTask(name string) bool {
+	return strings.HasPrefix(name, "SLURM_") || strings.HasPrefix(name, "CANDOR_") && name != "CANDOR_BUDGET"
 }
 
 // setVariable sets one variable of a set in the order of names.

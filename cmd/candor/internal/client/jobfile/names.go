@@ -3,6 +3,7 @@ package jobfile
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
@@ -16,6 +17,8 @@ type Names struct {
 	QOS         string
 	Reservation string
 	Cluster     string // or a list of them
+	// Singleton asks to begin after the jobs of the same name that the account has submitted before.
+	Singleton bool
 }
 
 // nameFlags are the hidden options for those of sbatch that have names of Slurm.
@@ -37,6 +40,10 @@ func (o *Options) nameOptions() {
 	name("slurm-account", func(j *Job) []*string { return []*string{&j.Names.Account, &j.Spec.Project} })
 	name("slurm-qos", func(j *Job) []*string { return []*string{&j.Names.QOS} })
 	name("slurm-reservation", func(j *Job) []*string { return []*string{&j.Names.Reservation} })
+	o.hidden("slurm-singleton", func(job *Job, text string) (err error) {
+		job.Names.Singleton, err = strconv.ParseBool(text)
+		return err
+	})
 	name("slurm-cluster", func(j *Job) []*string { return []*string{&j.Names.Cluster} })
 }
 

@@ -170,10 +170,15 @@ func (o *Options) sayDependency(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		kind, list, _ := strings.Cut(part, ":")
 		switch {
+		case part == "singleton":
+			if err := o.Flags.Set("slurm-singleton", "true"); err != nil {
+				return err
+			}
+			continue
 		case strings.Contains(part, "?"):
 			return fmt.Errorf("--dependency %q: a job waits for all the jobs in the list, not for any: use commas", text)
 		case ours[kind] == "":
-			return fmt.Errorf("--dependency %q: a job can wait for jobs with afterok:NUMBER or afterany:NUMBER, not with %q", text, kind)
+			return fmt.Errorf("--dependency %q: a job can wait for jobs with afterok:NUMBER, afterany:NUMBER or singleton, not with %q", text, kind)
 		}
 		flag := ours[kind]
 		jobs[flag] = strings.TrimPrefix(jobs[flag]+","+strings.ReplaceAll(list, ":", ","), ",")

@@ -121,7 +121,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"reboot":             {text: "nodes are not booted for jobs", alone: true},
 	"power":              {text: "nodes' power is not managed"},
 	"resv-ports":         {text: "ports are not reserved", alone: true},
-	"network":            {text: "networks are not reserved"},
+	"network":            {manner: harmless, text: "networks are not reserved"},
 	"stepmgr":            {text: "a task has no steps", alone: true},
 	"oom-kill-step":      {text: "a task has no steps", alone: true},
 

@@ -23,7 +23,7 @@ verbose version wait wait-all-nodes wckey workdir wrap`
 // TestNoOptionOfSbatchIsDropped: each is mapped, harmless or refused in a sentence, and
 // no others than these are ignored.
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
-	ignored := strings.Fields(`acctg-freq delay-boot distribution error extra get-user-env gpu-bind ignore-pbs mail-type mail-user nice no-kill open-mode output oversubscribe
+	ignored := strings.Fields(`acctg-freq delay-boot distribution error extra get-user-env network gpu-bind ignore-pbs mail-type mail-user nice no-kill open-mode output oversubscribe
 parsable profile quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)
 	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "time": "5", "signal": "B:USR2@30", "begin": "now+1hour", "mail-type": "END",
 		"constraint": "a100", "nodelist": "node1", "exclude": "node1", "gres": "gpu", "cpus-per-gpu": "2", "cpus-per-task": "2", "mincpus": "2", "mem-per-gpu": "1G", "tmp": "1G",
@@ -73,10 +73,13 @@ func TestSbatchDependencies(t *testing.T) {
 	if !reflect.DeepEqual(job.Spec.AfterOK, []messages.JobID{7, 8, 10}) || !reflect.DeepEqual(job.Spec.AfterJobs, []messages.JobID{9}) {
 		t.Errorf("%+v", job.Spec)
 	}
+	if job := parse(t, "#!/bin/sh\n#SBATCH -d afterany:9,singleton\ntrue\n"); !job.Names.Singleton || !reflect.DeepEqual(job.Spec.AfterJobs, []messages.JobID{9}) {
+		t.Errorf("singleton: %+v, %v", job.Names, job.Spec.AfterJobs)
+	}
 	for text, want := range map[string]string{
 		"-d after:7":                       `not with "after"`,
 		"--dependency=afternotok:7":        `not with "afternotok"`,
-		"--dependency=singleton":           `not with "singleton"`,
+		"--dependency=singleton:7":         `not with "singleton"`,
 		"--dependency=afterok:7?afterok:8": "not for any",
 		"--dependency=afterok":             `"" is not the number of a job`,
 		"--depend=afterok:x":               `"x" is not the number of a job`,

@@ -115,7 +115,7 @@ func (b *batch) read(ctx context.Context, path string) *member {
 	m.job.Typed = "candor submit: " + terminal.Safe(path)
 	if m.job.Names != (jobfile.Names{}) {
 		if m.err = b.connect(m.job); m.err == nil {
-			m.err = translate(ctx, b.session, m.job)
+			m.err = cmp.Or(translate(ctx, b.session, m.job), alone(ctx, b.session, m.job))
 		}
 	}
 	if m.err == nil {

@@ -1,8 +1,10 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"slices"
 	"strings"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
@@ -17,11 +19,32 @@ func dialFor(ctx context.Context, a *cli.App, job *jobfile.Job) (*cli.Session, e
 	if err != nil || job.Names == (jobfile.Names{}) {
 		return s, err
 	}
-	if err := translate(ctx, s, job); err != nil {
+	if err := cmp.Or(translate(ctx, s, job), alone(ctx, s, job)); err != nil {
 		s.Bus.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// alone makes a job wait for those of the same name that the account has now, as --dependency=singleton asks.
+func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
+	if !job.Names.Singleton {
+		return nil
+	}
+	for r := (messages.JobsRequest{Active: true, Name: job.Spec.Name, Limit: cli.MaxPage}); ; {
+		reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+		if err != nil {
+			return err
+		}
+		for _, j := range reply.Jobs {
+			if j.Account == s.Account && j.Name == job.Spec.Name && !slices.Contains(job.Spec.AfterJobs, j.Job) {
+				job.Spec.AfterJobs = append(job.Spec.AfterJobs, j.Job)
+			}
+		}
+		if r.After = reply.Next; !reply.More || r.After == "" {
+			return nil
+		}
+	}
 }
 
 // translate gives a job what its names of Slurm mean at the site. Of several partitions it takes the first that
@@ -35,6 +58,9 @@ func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 		all, err := cli.Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.AccountsRequest{})
 		for _, a := range all.Accounts {
 			names = append(names, a.Account)
+		}
+		if messages.KindOf(err) == messages.PermissionDenied { // within a job, where the site alone can tell
+			return []messages.Name{job.Names.Account}, nil
 		}
 		return names, err
 	})

@@ -1,0 +1,58 @@
+package auctioneer
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// proxies carry out what tasks ask through their nodes (package nodeagent/proxy).
+type proxies struct {
+	*site
+	verbs map[string]bus.Handler // that a task may ask
+}
+
+func (p proxies) ask(ctx context.Context, node messages.Name, r messages.ProxyRequest) (reply messages.ProxyReply, err error) {
+	handle := p.verbs[r.Verb]
+	if handle == nil {
+		return reply, messages.Errorf(messages.PermissionDenied, "a task cannot ask for %q, only for %s", messages.Printable(r.Verb, 32), strings.Join(slices.Sorted(maps.Keys(p.verbs)), ", "))
+	}
+	err = p.look(ctx, func(b *book.Book) error {
+		reply.Account, err = proxyAccount(b, node, r.Attempt)
+		return err
+	})
+	switch {
+	case err != nil:
+		return messages.ProxyReply{}, err
+	case p.operates(reply.Account):
+		return messages.ProxyReply{}, messages.Errorf(messages.PermissionDenied, "account %s operates the site: its tasks cannot ask in its name", reply.Account)
+	}
+	reply.Reply, err = handle(ctx, bus.Request{Subject: messages.Subject(p.Site, messages.Auctioneer, r.Verb, reply.Account), Caller: reply.Account,
+		Payload: r.Request, Format: messages.Detect(r.Request, "")})
+	if err != nil {
+		return messages.ProxyReply{}, err
+	}
+	return reply, nil
+}
+
+// proxyAccount is the account of an attempt that runs on a node, for whom the node may ask.
+func proxyAccount(b *book.Book, node messages.Name, a messages.Attempt) (messages.Name, error) {
+	over := messages.Errorf(messages.Fenced, "attempt %d of a task of job %v does not run on node %s: what a task can ask ends with it", a.Number, a.Task.Job, node)
+	j := b.Job(a.Task.Job)
+	if j == nil || int64(a.Task.Stage) >= int64(len(j.Stages)) || int64(a.Task.Index) >= int64(len(j.Stages[a.Task.Stage].Tasks)) {
+		return "", over
+	}
+	t := &j.Stages[a.Task.Stage].Tasks[a.Task.Index]
+	if t.Phase != book.Claimed || t.Attempt != a.Number || b.Nodes()[t.Node].Name != node {
+		return "", over
+	}
+	if j.Visit != nil {
+		return "", messages.Errorf(messages.PermissionDenied, "job %v is of another site: its tasks have no account here", j.ID)
+	}
+	return j.Account, nil
+}

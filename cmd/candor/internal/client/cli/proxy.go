@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/proxy"
+)
+
+// throughNode is the session of a task, which asks its site through the agent of its node; nil: this process is in no
+// task that can, or the user names a site or an account.
+func (a *App) throughNode() (*Session, error) {
+	value := a.Getenv(proxy.Variable)
+	said := a.Flags.server + a.Flags.creds + a.Flags.account + a.Flags.at + a.Flags.state
+	for _, name := range []string{"CANDOR_SERVER", "CANDOR_CREDS", "CANDOR_ACCOUNT", "CANDOR_AT", "CANDOR_STATE"} {
+		said += a.Getenv(name)
+	}
+	if value == "" || said != "" {
+		return nil, nil
+	}
+	account, err := proxy.Account(value)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{Bus: taskBus{value: value}, Site: a.Getenv("CANDOR_SITE"), Account: account, Timeout: a.Flags.timeout, pause: a.Pause}, nil
+}
+
+// taskBus carries the requests of a task to the auctioneer. It can do nothing else.
+type taskBus struct{ value string }
+
+// errTask is what a task gets for what it cannot ask.
+var errTask = messages.Errorf(messages.PermissionDenied, "within a job only jobs, nodes and markets can be asked for: use another command outside of the job")
+
+func (b taskBus) Request(ctx context.Context, subject string, payload []byte) ([]byte, error) {
+	parts := strings.Split(subject, ".")
+	if len(parts) != 5 || parts[2] != messages.Auctioneer {
+		return nil, errTask
+	}
+	return proxy.Request(ctx, b.value, parts[3], payload)
+}
+
+func (taskBus) Publish(string, []byte) error { return errTask }
+
+func (taskBus) Subscribe(string, func(string, []byte)) (bus.Subscription, error) { return nil, errTask }
+
+func (taskBus) Serve(bus.Service) (bus.Subscription, error) { return nil, errTask }
+
+func (taskBus) Stream(context.Context, string, []string) (bus.Stream, error) { return nil, errTask }
+
+func (taskBus) Objects(context.Context, string, bus.BucketConfig) (bus.Objects, error) {
+	return nil, errTask
+}
+
+func (taskBus) Kept(context.Context, string) (bus.Objects, []string, error) { return nil, nil, errTask }
+
+func (taskBus) Close() error { return nil }

@@ -1,0 +1,113 @@
+package embedded
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/proxy"
+)
+
+// asTask asks the site with the token of a task.
+func asTask[Reply any](u user, value, verb string, what any) (reply Reply, err error) {
+	u.Helper()
+	payload, err := messages.Marshal(what, messages.Msgpack)
+	if err != nil {
+		u.Fatal(err)
+	}
+	data, err := proxy.Request(within(u.T), value, verb, payload)
+	if err == nil {
+		err = messages.Unmarshal(data, messages.Msgpack, &reply)
+	}
+	return reply, err
+}
+
+// TestATaskAsksItsSite: with the token of its attempt a task submits jobs in the name of its account, and sees and steers
+// those of the account alone. The token is worth nothing once the attempt has ended, however it did, and no other subject
+// of the site takes it; tasks of operators have no say at all.
+func TestATaskAsksItsSite(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	c.Replicas = 1
+	s, err := Start(within(t), c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	// task begins a job that tells its token and runs until it is told to end.
+	task := func(u user, name string) (id messages.JobID, value string) {
+		file := filepath.Join(dir, name)
+		id = u.submit(name, messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main",
+			Script: "umask 0; echo \"$CANDOR_PROXY\" > '" + file + ".new' && mv '" + file + ".new' '" + file + "'\nwhile [ ! -e '" + file + ".end' ]; do sleep 0.1; done\n"}}})
+		await.Until(t, "the task of "+name+" runs", func() bool {
+			text, _ := os.ReadFile(file)
+			value = strings.TrimSpace(string(text))
+			return value != ""
+		})
+		return id, value
+	}
+	alice, bob := connect(t, s, "alice"), connect(t, s, "bob")
+	id, value := task(alice, "a")
+	others, _ := task(bob, "b")
+
+	jobs, err := asTask[messages.JobsReply](alice, value, messages.VerbJobs, messages.JobsRequest{})
+	if err != nil || len(jobs.Jobs) != 1 || jobs.Jobs[0].Job != id {
+		t.Errorf("its jobs are %+v, %v", jobs.Jobs, err)
+	}
+	sub, err := asTask[messages.SubmitReply](alice, value, messages.VerbSubmit, messages.SubmitRequest{Key: "inner",
+		Spec: messages.JobSpec{Budget: messages.Credit, AfterOK: []messages.JobID{id}, Stages: []messages.Stage{{Name: "main", Command: []string{"true"}}}}})
+	if err != nil || sub.Payer != "alice" {
+		t.Fatalf("submitted %+v, %v", sub, err)
+	}
+	for verb, request := range map[string]any{
+		messages.VerbJob: messages.JobRequest{Job: others}, messages.VerbCancel: messages.CancelRequest{Job: others},
+		messages.VerbTasks: messages.TasksRequest{Job: others}, messages.VerbHold: messages.JobRequest{Job: others},
+	} {
+		if _, err := asTask[messages.Empty](alice, value, verb, request); messages.KindOf(err) != messages.NotFound {
+			t.Errorf("%s of another's job: %v", verb, err)
+		}
+	}
+	for _, verb := range []string{messages.VerbProxy, messages.VerbApply, messages.VerbDrain, messages.VerbExchange, messages.VerbRegister, messages.VerbChange, messages.VerbArchive, messages.VerbReplica, "", "jobs.alice", "*"} {
+		if _, err := asTask[messages.Empty](alice, value, verb, messages.Empty{}); messages.KindOf(err) != messages.PermissionDenied {
+			t.Errorf("a task may ask for %q: %v", verb, err)
+		}
+	}
+	// A user cannot ask in the place of a node.
+	_, err = bus.Call[messages.ProxyReply](within(t), bob.bus, messages.Subject(bob.site, messages.Auctioneer, messages.VerbProxy, "bob"),
+		messages.ProxyRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}, Verb: messages.VerbJobs})
+	if messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("a user asked as a node: %v", err)
+	}
+	// The end of the attempt ends the token, whether the job completes or is cancelled.
+	cancelled, copied := task(alice, "c")
+	if err := os.WriteFile(filepath.Join(dir, "a.end"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if job := alice.final(id); job.State != messages.Completed {
+		t.Fatalf("%v, %s", job.State, job.Reason)
+	}
+	if job := alice.final(sub.Job); job.State != messages.Completed {
+		t.Errorf("the job that the task submitted is %v, %s", job.State, job.Reason)
+	}
+	request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: cancelled})
+	alice.final(cancelled)
+	for what, of := range map[string]string{"that has completed": value, "that was cancelled": copied} {
+		if _, err := asTask[messages.JobsReply](alice, of, messages.VerbJobs, messages.JobsRequest{}); messages.KindOf(err) != messages.Fenced {
+			t.Errorf("the token of an attempt %s: %v", what, err)
+		}
+	}
+	operator := connect(t, s, c.Operators[0])
+	request[messages.AccountReply](operator, messages.Bank, messages.VerbGrant, messages.GrantRequest{Key: "own", Account: c.Operators[0], Amount: 10 * messages.Credit})
+	_, strong := task(operator, "o")
+	if _, err := asTask[messages.JobsReply](operator, strong, messages.VerbJobs, messages.JobsRequest{}); messages.KindOf(err) != messages.PermissionDenied || !strings.Contains(err.Error(), "operates the site") {
+		t.Errorf("a task of an operator: %v", err)
+	}
+	closeSite(t, s)
+}

@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Request asks the site for a task, by its value of [Variable].
+func Request(ctx context.Context, value, verb string, request []byte) ([]byte, error) {
+	parts, err := split(value)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", parts[0])
+	if err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "the node's agent does not answer its tasks here: %v", err)
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	if uid, err := userOf(conn.(*net.UnixConn)); err != nil || uid != parts[1] && uid != overflow {
+		return nil, messages.Errorf(messages.PermissionDenied, "another user's process answers in the place of the node's agent")
+	}
+	c := call{Attempt: parts[3], Token: parts[4], Verb: verb, Request: request}
+	var a answer
+	if err = json.NewEncoder(conn).Encode(&c); err == nil {
+		err = json.NewDecoder(io.LimitReader(conn, mostReplies)).Decode(&a)
+	}
+	switch {
+	case err != nil:
+		return nil, messages.Errorf(messages.Unknown, "the node's agent gave no answer: %v", err)
+	case a.Error != nil:
+		return nil, a.Error
+	}
+	return a.Reply, nil
+}
+
+// overflow is the user by which the kernel calls one that the task's user namespace does not have.
+const overflow = "65534"
+
+func userOf(conn *net.UnixConn) (uid string, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return "", err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		var c *unix.Ucred
+		if c, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); failed == nil {
+			uid = strconv.FormatUint(uint64(c.Uid), 10)
+		}
+	})
+	if err == nil {
+		err = failed
+	}
+	return uid, err
+}

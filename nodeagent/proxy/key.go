@@ -1,0 +1,94 @@
+package proxy
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Variable is the variable of a task's environment that has its token.
+const Variable = "CANDOR_PROXY"
+
+// Key makes the tokens of a node. It must not leave the agent and its executor.
+type Key []byte
+
+const keySize = 32
+
+// Open reads the key of a node from its directory, and makes one where there is none.
+func Open(dir string) (Key, error) {
+	path := filepath.Join(dir, "proxy.key")
+	key, err := os.ReadFile(path)
+	if err == nil && len(key) == keySize {
+		return key, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	key = make([]byte, keySize)
+	_, _ = rand.Read(key) // which does not fail
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return key, os.WriteFile(path, key, 0o600)
+}
+
+func (k Key) hash(text string) string {
+	h := hmac.New(sha256.New, k)
+	h.Write([]byte(text))
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+// socket is the name of the node's socket. Only its tasks know it.
+func (k Key) socket() string { return "@candor-" + k.hash("socket") }
+
+// Value is the value of [Variable] for an attempt of an account: the socket, the user of the agent, the account, the
+// attempt and its token.
+func (k Key) Value(account messages.Name, a messages.Attempt) string {
+	return fmt.Sprintf("%s:%d:%s:%s:%s", k.socket(), os.Getuid(), account, nameOf(a), k.hash(nameOf(a)))
+}
+
+// Account is the account that a value of [Variable] names. The site goes by its own books.
+func Account(value string) (messages.Name, error) {
+	parts, err := split(value)
+	if err != nil {
+		return "", err
+	}
+	return parts[2], nil
+}
+
+// split are the parts of a value: the socket, the user, the account, the attempt and the token.
+func split(value string) (parts [5]string, err error) {
+	if n := copy(parts[:], strings.SplitN(value, ":", 6)); n != 5 || !strings.HasPrefix(parts[0], "@") || strings.Count(value, ":") != 4 {
+		err = messages.Errorf(messages.Invalid, "%s is not what the node set: leave it alone", Variable)
+	}
+	return parts, err
+}
+
+func nameOf(a messages.Attempt) string {
+	return fmt.Sprintf("%d.%d.%d.%d", a.Task.Job, a.Task.Stage, a.Task.Index, a.Number)
+}
+
+// attempt is what a token is of; nil: no token of this node.
+func (k Key) attempt(name, token string) *messages.Attempt {
+	if !hmac.Equal([]byte(k.hash(name)), []byte(token)) {
+		return nil
+	}
+	var numbers [4]uint64
+	for i, part := range strings.SplitN(name, ".", 4) {
+		n, err := strconv.ParseUint(part, 10, 64)
+		if err != nil {
+			return nil
+		}
+		numbers[i] = n
+	}
+	return &messages.Attempt{Task: messages.TaskRef{Job: messages.JobID(numbers[0]), Stage: uint32(numbers[1]), Index: uint32(numbers[2])}, Number: uint32(numbers[3])}
+}

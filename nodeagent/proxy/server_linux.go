@@ -1,0 +1,117 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// call is what a task sends, and answer what it gets: a JSON object each, one on a connection.
+type call struct {
+	Attempt string `json:"attempt"`
+	Token   string `json:"token"`
+	Verb    string `json:"verb"`
+	Request []byte `json:"request"`
+}
+
+type answer struct {
+	Reply []byte          `json:"reply,omitempty"`
+	Error *messages.Error `json:"error,omitempty"`
+}
+
+// Limits of a server.
+const (
+	mostCalls   = 64 // at once
+	mostBytes   = 8 << 20
+	callWithin  = 30 * time.Second // to be sent
+	askWithin   = time.Minute
+	mostReplies = 64 << 20
+)
+
+// Ask carries out a request of an attempt.
+type Ask func(ctx context.Context, of messages.Attempt, verb string, request []byte) ([]byte, error)
+
+// Server answers the tasks of a node.
+type Server struct {
+	key  Key
+	ask  Ask
+	l    net.Listener
+	life context.Context
+	die  func()
+	busy chan struct{}
+	done sync.WaitGroup
+}
+
+// Serve answers at the node's socket until the server is stopped.
+func Serve(key Key, ask Ask) (*Server, error) {
+	l, err := net.Listen("unix", key.socket())
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{key: key, ask: ask, l: l, busy: make(chan struct{}, mostCalls)}
+	s.life, s.die = context.WithCancel(context.Background())
+	s.done.Go(s.accept)
+	return s, nil
+}
+
+// Stop ends the server and the calls under way.
+func (s *Server) Stop() error {
+	s.die()
+	err := s.l.Close()
+	s.done.Wait()
+	return err
+}
+
+func (s *Server) accept() {
+	for {
+		conn, err := s.l.Accept()
+		if err != nil {
+			if s.life.Err() != nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond) // no file is free
+			continue
+		}
+		select {
+		case s.busy <- struct{}{}:
+			s.done.Go(func() {
+				defer func() { <-s.busy }()
+				s.serve(conn)
+			})
+		default:
+			conn.Close()
+		}
+	}
+}
+
+func (s *Server) serve(conn net.Conn) {
+	ended := context.AfterFunc(s.life, func() { conn.Close() })
+	defer ended()
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(callWithin))
+	var c call
+	if err := json.NewDecoder(io.LimitReader(conn, mostBytes)).Decode(&c); err != nil {
+		return
+	}
+	_ = conn.SetDeadline(time.Time{})
+	ctx, cancel := context.WithTimeout(s.life, askWithin)
+	defer cancel()
+	var a answer
+	of := s.key.attempt(c.Attempt, c.Token)
+	var err error
+	if of == nil {
+		err = messages.Errorf(messages.PermissionDenied, "the token of %s is none of this node's", Variable)
+	} else {
+		a.Reply, err = s.ask(ctx, *of, c.Verb, c.Request)
+	}
+	if err != nil {
+		a = answer{Error: messages.AsError(c.Verb, err)}
+	}
+	_ = conn.SetDeadline(time.Now().Add(callWithin))
+	_ = json.NewEncoder(conn).Encode(&a)
+}
