@@ -87,6 +87,21 @@ func (unit Resources) Width(shape Resources) (slots int, ok bool) {
 	return slots, true
 }
 
+// Holds is the number of units that the resources contain.
+func (r Resources) Holds(unit Resources) int {
+	if unit.GPUType != "" && unit.GPUType != r.GPUType {
+		return 0
+	}
+	units := int64(math.MaxInt32)
+	has, wants := r.amounts(), unit.amounts()
+	for i := range wants {
+		if wants[i].value > 0 {
+			units = min(units, max(has[i].value, 0)/wants[i].value)
+		}
+	}
+	return int(units)
+}
+
 // Times is so many units together.
 func (unit Resources) Times(slots int) Resources {
 	return Resources{CPUs: unit.CPUs * slots, Memory: unit.Memory * int64(slots), GPUs: unit.GPUs * slots, GPUType: unit.GPUType, Disk: unit.Disk * int64(slots)}

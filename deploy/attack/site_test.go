@@ -113,6 +113,21 @@ func up(t *testing.T, arguments ...string) *site {
 	return upAs(t, nil, arguments...)
 }
 
+// plain is what the attacked sites sell, whatever this machine has.
+const plain = `markets: [{name: main, mechanism: proportional, classes: [map, reduce]}]
+nodes: [{name: node1, slots: {map: 4, reduce: 2}}, {name: node2, slots: {map: 4, reduce: 2}}]
+`
+
+// plainFile is a configuration that says so, and that each user can read.
+func plainFile(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(scratch, "plain.yaml")
+	if err := os.WriteFile(file, []byte(plain), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // upAs starts a site as another user; nil: as the user of this process.
 func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 	t.Helper()
@@ -123,6 +138,9 @@ func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 func upIn(t *testing.T, state string, user *syscall.Credential, arguments ...string) *site {
 	t.Helper()
 	s := &site{T: t, state: state, nodes: 2, user: user}
+	if !slices.Contains(arguments, "--config") {
+		arguments = append(slices.Clone(arguments), "--config", plainFile(t))
+	}
 	s.begin(user, append(arguments, "--listen", "127.0.0.1:0")...)
 	s.await()
 	return s

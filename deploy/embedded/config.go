@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -122,13 +123,16 @@ type Account struct {
 
 // Node is a node and what it offers.
 type Node struct {
-	Name  messages.Name `json:"name"`  // as candor nodes shows it
-	Slots Slots         `json:"slots"` // the number of slots of each class, like {map: 2, reduce: 1}
+	Name messages.Name `json:"name"` // as candor nodes shows it
+	// Slots is the number of slots of each class, like {map: 2, reduce: 1}. Left out: as many
+	// of each class that is sold there by a unit as the node's resources hold.
+	Slots Slots `json:"slots,omitempty"`
 	// Suspended bounds the suspended tasks of the node. Above it, the tasks that have
 	// run least begin again. 0: four for each slot.
 	Suspended int `json:"suspended,omitempty"`
 	// Resources are what the node has in all, like {cpus: 64, memory: 512G, gpus: 8, gpu_type: a100}.
-	// Tasks of classes with units divide it among them. It is at most what the machine has.
+	// Tasks of classes with units divide it among them. It is at most what the machine has. Left
+	// out, where slots are too: all that the machine has.
 	Resources *messages.Resources `json:"resources,omitempty"`
 	// Declared says that the node may have more resources than the machine, to try a large
 	// site on a small machine: tasks are then not held to processors and GPUs.
@@ -261,10 +265,14 @@ func Default() Config {
 }
 
 // NodesAlike returns nodes node1, node2, … with the same slots.
-func NodesAlike(n int, slots Slots) []Node {
-	nodes := make([]Node, n)
+func NodesAlike(n int, slots Slots) []Node { return Node{Slots: slots}.Times(n) }
+
+// Times returns nodes node1, node2, … that are like this one in all but their names.
+func (n Node) Times(count int) []Node {
+	nodes := make([]Node, count)
 	for i := range nodes {
-		nodes[i] = Node{Name: "node" + strconv.Itoa(i+1), Slots: append(Slots(nil), slots...)}
+		nodes[i] = n
+		nodes[i].Name, nodes[i].Slots = "node"+strconv.Itoa(i+1), slices.Clone(n.Slots)
 	}
 	return nodes
 }

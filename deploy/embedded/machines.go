@@ -1,39 +1,110 @@
 package embedded
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// machineOf is the part of this machine that a node's tasks divide: the nodes of a process have parts of their own, in
-// their order. A node that says nothing of its resources divides nothing. discover finds what the machine has.
-func machineOf(nodes []Node, name messages.Name, discover func() runner.Machine) (m runner.Machine, err error) {
-	var found runner.Machine
+// ThisMachine is a market that sells a machine, a processor and its part of the memory at a
+// time, and the node that is all of it.
+func ThisMachine(m runner.Machine) (messages.Market, Node) {
+	unit := messages.Resources{CPUs: 1, Memory: m.Memory / int64(max(len(m.CPUs), 1)) >> 20 << 20} // whole MiB
+	return messages.Market{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"cpu"}, Units: []messages.ClassUnit{{Class: "cpu", Unit: unit}}}, Node{Name: "node1"}
+}
+
+// divide gives each node of this process its part of the machine, in their order, and nodes that do not say them the
+// resources and slots that they then have. A node that says slots, and nothing of its resources, divides nothing; one that says
+// neither has all that is left. discover finds what the machine has.
+func divide(nodes []Node, markets []messages.Market, discover func() runner.Machine) (full []Node, machines map[messages.Name]runner.Machine, err error) {
+	full, machines = slices.Clone(nodes), map[messages.Name]runner.Machine{}
+	var left runner.Machine
 	asked := false
-	for i := range nodes {
-		n := &nodes[i]
-		r := n.Resources
+	for i := range full {
+		n := &full[i]
+		if n.Resources == nil && len(n.Slots) > 0 {
+			continue
+		}
+		if !asked && !n.Declared {
+			left, asked = discover(), true
+		}
+		var m runner.Machine
 		switch {
-		case r == nil:
-			m = runner.Machine{}
+		case n.Resources == nil:
+			m, left = left, runner.Machine{}
+			n.Resources = resourcesOf(&m)
 		case n.Declared:
-			m = runner.Machine{Memory: r.Memory}
-			for k := range r.GPUs {
-				m.GPUs = append(m.GPUs, runner.GPU{Index: k, Type: r.GPUType})
-			}
+			m = declared(n.Resources)
 		default:
-			if !asked {
-				found, asked = discover(), true
-			}
-			if m, err = cut(&found, n); err != nil {
-				return m, err
+			if m, err = cut(&left, n); err != nil {
+				return nil, nil, err
 			}
 		}
-		if n.Name == name {
-			return m, nil
+		machines[n.Name] = m
+		if len(n.Slots) > 0 {
+			continue
+		}
+		if n.Slots = n.sells(markets); len(n.Slots) == 0 {
+			return nil, nil, messages.Errorf(messages.Invalid, "node %s: slots: are not given, and %v hold no unit of a class that is sold there; write the slots, or other resources", n.Name, *n.Resources)
 		}
 	}
-	return runner.Machine{}, nil
+	return full, machines, nil
+}
+
+// declared stands for a machine that has what a node declares.
+func declared(r *messages.Resources) runner.Machine {
+	m := runner.Machine{Memory: r.Memory}
+	for k := range r.GPUs {
+		m.GPUs = append(m.GPUs, runner.GPU{Index: k, Type: r.GPUType})
+	}
+	return m
+}
+
+// resourcesOf is what a machine has. The type of its GPUs is left out where they differ.
+func resourcesOf(m *runner.Machine) *messages.Resources {
+	r := &messages.Resources{CPUs: len(m.CPUs), Memory: m.Memory, GPUs: len(m.GPUs)}
+	for i := range m.GPUs {
+		if r.GPUType = m.GPUs[i].Type; r.GPUType != m.GPUs[0].Type {
+			r.GPUType = ""
+			break
+		}
+	}
+	return r
+}
+
+// offers are the slots that the node says, or that its resources hold; of a node that says neither, those of each class that is
+// sold by a unit, in unknown numbers.
+func (n *Node) offers(markets []messages.Market) Slots {
+	switch {
+	case len(n.Slots) > 0:
+		return n.Slots
+	case n.Resources != nil:
+		return n.sells(markets)
+	}
+	return n.sold(markets, func(messages.Resources) int { return 1 })
+}
+
+// sells are the slots that the node's resources hold, of each class that a market sells there by a unit.
+func (n *Node) sells(markets []messages.Market) Slots { return n.sold(markets, n.Resources.Holds) }
+
+// sold are slots of each class that a market sells on the node by a unit, as many as are held of the unit.
+func (n *Node) sold(markets []messages.Market, holds func(unit messages.Resources) int) (slots Slots) {
+	for i := range markets {
+		m := &markets[i]
+		if len(m.Nodes) > 0 && !slices.Contains(m.Nodes, n.Name) {
+			continue
+		}
+		for _, u := range m.Units {
+			count := min(holds(u.Unit), maxSlots)
+			if count > 0 && !slices.ContainsFunc(slots, func(s messages.ClassSlots) bool { return s.Class == u.Class }) {
+				slots = append(slots, messages.ClassSlots{Class: u.Class, Slots: count})
+			}
+		}
+	}
+	slices.SortFunc(slots, func(a, b messages.ClassSlots) int { return cmp.Compare(a.Class, b.Class) })
+	return slots
 }
 
 // cut takes what a node has out of what is left of the machine.

@@ -15,21 +15,21 @@ func TestNodesDivideTheMachine(t *testing.T) {
 	discover := func() runner.Machine {
 		return runner.Machine{CPUs: []int{0, 2, 1, 3}, Memory: 8 << 30, GPUs: []runner.GPU{{Index: 0, Type: "v100"}, {Index: 1, Type: "a100"}}}
 	}
+	slots, unit := Slots{{Class: "cpu", Slots: 1}}, messages.Resources{CPUs: 2, Memory: 1 << 30}
+	markets := []messages.Market{{Classes: []messages.Name{"cpu"}, Units: []messages.ClassUnit{{Class: "cpu", Unit: unit}}}}
 	nodes := []Node{
-		{Name: "a", Resources: &messages.Resources{CPUs: 3, Memory: 4 << 30, GPUs: 1, GPUType: "a100"}},
-		{Name: "plain"},
+		{Name: "a", Slots: slots, Resources: &messages.Resources{CPUs: 2, Memory: 4 << 30, GPUs: 1, GPUType: "a100"}},
+		{Name: "plain", Slots: slots},
 		{Name: "large", Declared: true, Resources: &messages.Resources{CPUs: 64, Memory: 512 << 30, GPUs: 8, GPUType: "a100"}},
-		{Name: "b", Resources: &messages.Resources{CPUs: 1, GPUs: 1}},
-		{Name: "c", Resources: &messages.Resources{CPUs: 1}},
+		{Name: "b"},
+		{Name: "c", Slots: slots, Resources: &messages.Resources{CPUs: 1}},
 	}
-	of := func(name messages.Name) runner.Machine {
-		m, err := machineOf(nodes, name, discover)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
+	full, machines, err := divide(nodes[:4], markets, discover)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if m := of("a"); !slices.Equal(m.CPUs, []int{0, 2, 1}) || m.Memory != 4<<30 || len(m.GPUs) != 1 || m.GPUs[0].Index != 1 {
+	of := func(name messages.Name) runner.Machine { return machines[name] }
+	if m := of("a"); !slices.Equal(m.CPUs, []int{0, 2}) || m.Memory != 4<<30 || len(m.GPUs) != 1 || m.GPUs[0].Index != 1 {
 		t.Errorf("a has %+v", m)
 	}
 	if m := of("plain"); m.CPUs != nil || m.GPUs != nil || m.Memory != 0 {
@@ -38,10 +38,22 @@ func TestNodesDivideTheMachine(t *testing.T) {
 	if m := of("large"); m.CPUs != nil || len(m.GPUs) != 8 || m.GPUs[7].Index != 7 {
 		t.Errorf("a declared node has %+v", m)
 	}
-	if m := of("b"); !slices.Equal(m.CPUs, []int{3}) || len(m.GPUs) != 1 || m.GPUs[0].Index != 0 {
+	if m := of("b"); !slices.Equal(m.CPUs, []int{1, 3}) || m.Memory != 4<<30 || len(m.GPUs) != 1 || m.GPUs[0].Index != 0 {
 		t.Errorf("b has %+v", m)
 	}
-	if _, err := machineOf(nodes, "c", discover); err == nil || !strings.Contains(err.Error(), "node c: resources.cpus: 1, and this machine has 0 left") {
+	if want := (messages.Resources{CPUs: 2, Memory: 4 << 30, GPUs: 1, GPUType: "v100"}); *full[3].Resources != want || nodes[3].Resources != nil {
+		t.Errorf("what is left: %v, want %v", full[3].Resources, want)
+	}
+	for i, want := range []int{1, 1, 32, 1} {
+		if s := full[i].Slots; len(s) != 1 || s[0].Class != "cpu" || s[0].Slots != want {
+			t.Errorf("node %s has slots %v, want %d", full[i].Name, s, want)
+		}
+	}
+	if _, _, err := divide(nodes, markets, discover); err == nil || !strings.Contains(err.Error(), "node c: resources.cpus: 1, and this machine has 0 left") {
 		t.Errorf("more than there is: %v", err)
+	}
+	nodes[4] = Node{Name: "c"}
+	if _, _, err := divide(nodes, markets, discover); err == nil || !strings.Contains(err.Error(), "node c: slots: are not given") {
+		t.Errorf("a node of nothing: %v", err)
 	}
 }

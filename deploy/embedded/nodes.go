@@ -21,8 +21,9 @@ const startAtOnce = 16
 
 // nodes is the agents that belong in this process.
 type nodes struct {
-	site *share
-	here []Node
+	site     *share
+	here     []Node
+	machines map[messages.Name]runner.Machine
 
 	mu      sync.Mutex
 	running map[messages.Name]*agent
@@ -34,7 +35,7 @@ type agent struct {
 	bus bus.Bus
 }
 
-func newNodes(s *share) *nodes {
+func newNodes(s *share) (*nodes, error) {
 	n := &nodes{site: s, here: s.config.Nodes, running: map[messages.Name]*agent{}}
 	if s.host != nil {
 		n.here = nil
@@ -47,7 +48,9 @@ func newNodes(s *share) *nodes {
 	if only := s.options.Only; only != nil && only.Node != "" {
 		n.here = slices.DeleteFunc(slices.Clone(n.here), func(node Node) bool { return node.Name != only.Node })
 	}
-	return n
+	var err error
+	n.here, n.machines, err = divide(n.here, s.config.Markets, runner.Discover)
+	return n, err
 }
 
 func (n *nodes) startAll() error {
@@ -107,9 +110,7 @@ func (n *nodes) startAgent(node Node) (*agent, error) {
 		return nil, err
 	}
 	tasks := s.tasks
-	if tasks.Machine, err = machineOf(n.here, node.Name, runner.Discover); err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
+	tasks.Machine = n.machines[node.Name]
 	// The agents of a process count together: there may be thousands.
 	started, err := nodeagent.Start(s.ctx, nodeagent.Config{
 		Site: s.config.Site, Node: node.Name, Slots: node.Slots, MostSuspended: node.Suspended, Bus: b, Runner: run,

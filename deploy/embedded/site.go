@@ -316,7 +316,11 @@ func here(server string) string {
 func (s *Site) startActors(ctx context.Context) error {
 	started := context.AfterFunc(ctx, s.giveUp)
 	defer started()
-	s.auctioneers, s.banks, s.nodes = newGroup(s.share, auctioneerKind), newGroup(s.share, bankKind), newNodes(s.share)
+	var err error
+	s.auctioneers, s.banks = newGroup(s.share, auctioneerKind), newGroup(s.share, bankKind)
+	if s.nodes, err = newNodes(s.share); err != nil {
+		return err
+	}
 	if s.options.Only != nil {
 		return s.startOnly()
 	}
@@ -488,6 +492,17 @@ func (s *Site) stop() error {
 
 // Config is the configuration the site runs with.
 func (s *share) Config() Config { return s.config }
+
+// Nodes are the configured nodes, those of this process with the resources and slots that they were found to have.
+func (s *Site) Nodes() []Node {
+	all := slices.Clone(s.config.Nodes)
+	for i := range all {
+		if at := slices.IndexFunc(s.nodes.here, func(n Node) bool { return n.Name == all[i].Name }); at >= 0 {
+			all[i] = s.nodes.here[at]
+		}
+	}
+	return all
+}
 
 // URL is where the site's NATS server takes clients.
 func (s *share) URL() string { return s.info.Server }

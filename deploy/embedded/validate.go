@@ -203,7 +203,7 @@ func checkClasses(ps *Problems, path string, classes []messages.Name, offered ma
 func (c *Config) offered() map[messages.Name]bool {
 	offered := map[messages.Name]bool{}
 	for _, n := range c.Nodes {
-		for _, s := range n.Slots {
+		for _, s := range n.offers(c.Markets) {
 			offered[s.Class] = true
 		}
 	}
@@ -223,8 +223,8 @@ func (c *Config) checkNodes(ps *Problems) {
 		path := at("nodes", i)
 		ps.name(path+".name", n.Name)
 		ps.unique(path+".name", n.Name, names)
-		if len(n.Slots) == 0 {
-			ps.addf(path+".slots", "is empty; write how many slots of which class the node has, like {map: 2}")
+		if len(n.offers(c.Markets)) == 0 {
+			ps.addf(path+".slots", "is empty, and no market there sells a class by a unit that the node's resources hold; write how many slots of which class the node has, like {map: 2}")
 		}
 		if n.Suspended < 0 || n.Suspended > messages.MaxSuspended {
 			ps.addf(path+".suspended", "%d is out of range; use 1 to %d suspended tasks, or leave it out for four to a slot", n.Suspended, messages.MaxSuspended)

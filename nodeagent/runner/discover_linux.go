@@ -19,15 +19,15 @@ import (
 // Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs that
 // nvidia-smi tells of, where there is one.
 func Discover() Machine {
-	m := Machine{CPUs: Processors(), Memory: memoryHere()}
+	m := Machine{CPUs: Processors(), Memory: Memory()}
 	if path, err := exec.LookPath("nvidia-smi"); err == nil {
 		m.GPUs = nvidiaGPUs(path)
 	}
 	return m
 }
 
-// memoryHere is the memory of the machine, or what a control group leaves of it, in bytes.
-func memoryHere() int64 {
+// Memory is the memory of the machine, or what a control group leaves of it, in bytes.
+func Memory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
 		return 0

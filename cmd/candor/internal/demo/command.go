@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/examples"
+	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
@@ -180,9 +181,16 @@ func introduction(w *Workload) string {
 		len(w.Accounts), terminal.Plural(len(w.Submissions), "job"), w.tasks(), last.Due())
 }
 
-// siteConfig is the default site, with the workload's accounts, on a free port.
+// class is what the site's slots are of: each is a processor and a part of the memory.
+const class = "cpu"
+
+// siteConfig is a site of two nodes of six processors, which this machine stands for whatever it has, with the
+// workload's accounts, on a free port.
 func siteConfig(state string, w *Workload) embedded.Config {
-	config := embedded.Default()
+	config, unit := embedded.Default(), messages.Resources{CPUs: 1, Memory: 256 << 20}
+	config.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{class}, Units: []messages.ClassUnit{{Class: class, Unit: unit}}}}
+	all := unit.Times(6)
+	config.Nodes = embedded.Node{Resources: &all, Declared: true}.Times(2)
 	config.State, config.Listen = state, "127.0.0.1:0"
 	config.Accounts = nil
 	for _, a := range w.Accounts {

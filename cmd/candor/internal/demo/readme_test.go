@@ -50,7 +50,7 @@ func TestREADMEJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	stage := script.Spec.Stages[0]
-	if script.Spec.Budget != 5*credit || stage.Class != "map" || stage.TimeLimit.Std() != 10*time.Minute || len(stage.Array) != 1 {
+	if script.Spec.Budget != 5*credit || stage.CPUs != 2 || stage.Memory != 4<<30 || stage.TimeLimit.Std() != 10*time.Minute || len(stage.Array) != 1 {
 		t.Errorf("the script is read as %+v", script.Spec)
 	}
 }

@@ -21,14 +21,14 @@ func (r *Report) write(w io.Writer, style terminal.Style) {
 
 func (r *Report) writeJobs(w io.Writer, style terminal.Style) {
 	fmt.Fprintf(w, "\n%s\n", style.Bold("Jobs")+"   (shares of the slots: received / allocated, on average while tasks waited for one)")
-	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|STATE|>TASKS|>WAIT|>RESPONSE|>MAP SHARE|>REDUCE SHARE|>BUDGET|>CHARGE|~RESULT").Spare("ACCOUNT|TASKS|WAIT|REDUCE SHARE|MAP SHARE")
+	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|STATE|>TASKS|>WAIT|>RESPONSE|>SHARE|>BUDGET|>CHARGE|~RESULT").Spare("ACCOUNT|TASKS|WAIT|SHARE")
 	for _, j := range r.Jobs {
 		result := style.Green("right")
 		if !j.Result.Right {
 			result = style.Red("wrong")
 		}
 		t.Row(j.Job.String(), j.Name, j.Account, paintState(j.State, style), fmt.Sprint(j.Tasks),
-			terminal.Span(j.Wait.Std()), terminal.Span(j.Response.Std()), shareOf(j.Shares, "map"), shareOf(j.Shares, "reduce"),
+			terminal.Span(j.Wait.Std()), terminal.Span(j.Response.Std()), shareOf(j.Shares, class),
 			j.Budget.String(), j.Charge.String(), result)
 	}
 	t.Write(w, style, "  ")

@@ -17,8 +17,7 @@ func goodReport() *Report {
 	detail := messages.JobDetail{
 		JobSummary: messages.JobSummary{Job: 1, Name: "users", Account: "alice", State: messages.Completed, Tasks: 22,
 			Budget: 12 * credit, Charged: 10 * credit, Submitted: at(0), Started: at(0.25), Ended: at(4.5)},
-		Shares: []messages.ClassShare{{Class: "map", Allocated: 0.5, Received: 0.625, Over: messages.Duration(time.Second)},
-			{Class: "reduce", Allocated: 1, Over: messages.Duration(time.Millisecond)}},
+		Shares: []messages.ClassShare{{Class: "cpu", Allocated: 0.5, Received: 0.625, Over: messages.Duration(time.Second)}},
 	}
 	return &Report{Site: "west", Nodes: 4, Tasks: 22, Took: messages.Duration(5 * time.Second),
 		Jobs:    []JobLine{newJobLine(&detail, Result{Right: true, Rows: 9})},
@@ -57,7 +56,7 @@ func TestReportSays(t *testing.T) {
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, words := range []string{
 		"1 job, 22 tasks, on 4 nodes of site west, in 5.0s",
-		"1 users alice Completed 22 250ms 4.5s 62% / 50% - 12 10 right",
+		"1 users alice Completed 22 250ms 4.5s 62% / 50% 12 10 right",
 		"alice 100 10 10 0 0 90", "bob 50 20 5 15 0 45", "$site 0 0 0 0 15 15",
 		"A finding.", "✓ 1 of 1 results", "✓ recomputed from 10 entries of all statements: 150 issued, 150 in accounts",
 		"the books balance.",

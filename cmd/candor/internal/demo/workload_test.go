@@ -19,16 +19,26 @@ func TestWorkloadIsWhatWasPromised(t *testing.T) {
 	if last := w.Submissions[len(w.Submissions)-1].Due(); last < 10*time.Second || last > 15*time.Second {
 		t.Errorf("the last submission is at %v", last)
 	}
-	ratio, spent := map[messages.Name]float64{}, map[messages.Credits]bool{}
+	narrow, wide, spent := map[messages.Name]int{}, map[messages.Name]int{}, map[messages.Credits]bool{}
 	for _, s := range w.Submissions {
-		ratio[s.Account] = s.spec.Utility.Weights.Of("map") / s.spec.Utility.Weights.Of("reduce")
+		for _, stage := range s.spec.Stages {
+			switch stage.CPUs {
+			case 1:
+				narrow[s.Account] += stage.TaskCount()
+			case 2:
+				wide[s.Account] += stage.TaskCount()
+			default:
+				t.Errorf("%s: a task of %d processors", s.Job, stage.CPUs)
+			}
+		}
 		spent[s.Budget] = true
 		if after := s.spec.Stages[1].After; len(after) != 1 || after[0] != "map" {
 			t.Errorf("%s: its second stage comes after %v", s.Job, after)
 		}
 	}
-	if ratio["alice"] == ratio["bob"] || ratio["bob"] == ratio["carol"] || ratio["alice"] == ratio["carol"] || len(spent) < 3 {
-		t.Errorf("map to reduce by account: %v; budgets: %v", ratio, spent)
+	ratio := func(account messages.Name) float64 { return float64(narrow[account]) / float64(wide[account]) }
+	if ratio("alice") <= ratio("bob") || ratio("bob") <= ratio("carol") || len(spent) < 3 {
+		t.Errorf("tasks of one processor: %v, of two: %v; budgets: %v", narrow, wide, spent)
 	}
 }
 

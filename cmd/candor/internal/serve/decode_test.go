@@ -139,24 +139,25 @@ lease: 1ms
 			[]string{`5:12: markets[0].price: "second" is none of [first kth pivot]`}},
 		"one machine": {"markets:\n  - name: due\n    mechanism: deadline\n    classes: [map, reduce]\n",
 			[]string{"4:14: markets[0].classes: must be exactly one, there are 2"}},
-		"slots promised twice": {"markets:\n  - {name: a, mechanism: fifo, classes: [map]}\n  - {name: b, mechanism: batch-queue, pricing: pivot, classes: [map]}\n",
+		"slots promised twice": {"markets:\n  - {name: a, mechanism: fifo, classes: [map]}\n  - {name: b, mechanism: batch-queue, pricing: pivot, classes: [map]}\nnodes: [{name: node1, slots: {map: 1}}]\n",
 			[]string{`3:65: markets[1].classes[0]: market a allocates slots of class "map" too`}},
 		"a node that is not there": {"markets:\n  - {name: a, mechanism: fifo, classes: [map], nodes: [node9]}\n",
 			[]string{`2:56: markets[0].nodes[0]: "node9" is not among nodes; did you mean "node1"?`}},
 		"hosts": {
-			`hosts:
+			`nodes: [{name: node1}, {name: node2}]
+hosts:
   - {name: a, listen: "127.0.0.1:1", cluster: "127.0.0.1:2", auctioneer: "127.0.0.1:3", bank: "127.0.0.1:3", nodes: [node1]}
   - {name: b, listen: "127.0.0.1:0", cluster: nowhere, auctioneer: "127.0.0.1:6", nodes: [node1, node9]}
 `,
 			[]string{
-				`1:1: nodes[1]: "node2" is on no host`,
-				"2:3: hosts: there are 2; a site has one replica on each host, so use an odd number up to 7",
-				`2:95: hosts[0].bank: "127.0.0.1:3" stands there twice`,
-				"3:5: hosts[1].bank: is missing; write an address",
-				`3:23: hosts[1].listen: "127.0.0.1:0" is not an address`,
-				`3:47: hosts[1].cluster: "nowhere" is not an address`,
-				`3:91: hosts[1].nodes[0]: "node1" stands there twice`,
-				`3:98: hosts[1].nodes[1]: "node9" is not among nodes; did you mean "node1"?`,
+				`1:24: nodes[1]: "node2" is on no host`,
+				"3:3: hosts: there are 2; a site has one replica on each host, so use an odd number up to 7",
+				`3:95: hosts[0].bank: "127.0.0.1:3" stands there twice`,
+				"4:5: hosts[1].bank: is missing; write an address",
+				`4:23: hosts[1].listen: "127.0.0.1:0" is not an address`,
+				`4:47: hosts[1].cluster: "nowhere" is not an address`,
+				`4:91: hosts[1].nodes[0]: "node1" stands there twice`,
+				`4:98: hosts[1].nodes[1]: "node9" is not among nodes; did you mean "node1"?`,
 			}},
 	}
 	for what, c := range cases {

@@ -15,6 +15,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/yamlfile"
+	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
 // settings is what the environment and the command line can say about a site;
@@ -53,7 +54,7 @@ func (s *settings) siteFlags(f *pflag.FlagSet) {
 	s.runFlags(f)
 	f.StringVar(&s.listen, "listen", "", "`address` for NATS clients; port 0 takes a free one (default 127.0.0.1:4222)")
 	f.StringVar(&s.console, "console", "", "`address` that serves the console, for browsers, such as 127.0.0.1:8470; pages connect at the next port (default none)")
-	f.Var((*howMany)(&s.nodes), "nodes", "`number` of nodes, all like the first (default 2)")
+	f.Var((*howMany)(&s.nodes), "nodes", "`number` of nodes, all like the first (default 1: this machine; of more, each stands for one like it)")
 	f.Var((*howMany)(&s.replicas), "replicas", "`number` of replicas of the auctioneer and of the bank (default 3)")
 }
 
@@ -143,6 +144,8 @@ func (s *settings) read() (c embedded.Config, d *document, err error) {
 func defaults() embedded.Config {
 	c := embedded.Default()
 	c.State = defaultState()
+	market, node := embedded.ThisMachine(runner.Machine{CPUs: runner.Processors(), Memory: runner.Memory()})
+	c.Markets, c.Nodes = []messages.Market{market}, []embedded.Node{node}
 	return c
 }
 
@@ -196,7 +199,11 @@ func (s *settings) override(c *embedded.Config) {
 	set(&c.Replicas, s.replicas)
 	set(&c.Profile, s.profile)
 	if s.nodes != 0 && len(c.Nodes) > 0 {
-		c.Nodes = embedded.NodesAlike(s.nodes, c.Nodes[0].Slots)
+		first := c.Nodes[0]
+		if s.nodes > 1 && first.Resources == nil && len(first.Slots) == 0 { // each stands for a machine like this one
+			first.Resources, first.Declared = &messages.Resources{CPUs: len(runner.Processors()), Memory: runner.Memory()}, true
+		}
+		c.Nodes = first.Times(s.nodes)
 	}
 	for i := range c.Hosts {
 		if h := &c.Hosts[i]; h.Name == s.host {

@@ -37,8 +37,8 @@ func upCommand() *cobra.Command {
 		Short:       "run a whole site in one process",
 		Long: `Runs a site until it is interrupted: a NATS server, three replicas each of the
 auctioneer and of the bank, an estimator, and the agents of its nodes. Without a
-configuration it is a site for trying, on loopback, with the accounts alice, bob
-and carol. The data of the site are in the state directory. A site that is
+configuration it sells this machine, on loopback: a slot is one processor and
+its part of the memory, and the accounts are alice, bob and carol. The data of the site are in the state directory. A site that is
 started again with its state directory goes on where it stopped.
 
 With --host the command runs the part of one host, if the configuration has
@@ -124,7 +124,7 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 		fact(w, "peers", peerList(c.Peers))
 	}
 	fmt.Fprintf(w, "\nIn another terminal, as %s:\n%s", info.DefaultAccount, exportState(&c))
-	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_NODE' | candor submit --budget 1 --wait\n  candor jobs\n")
+	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_NODE' | candor submit --budget 1 --cpus 1 --wait\n  candor jobs\n")
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
 }
 
@@ -133,7 +133,7 @@ func announceFacts(ctx context.Context, w io.Writer, site *embedded.Site) {
 	c := site.Config()
 	fact(w, "operators", strings.Join(c.Operators, ", "))
 	fact(w, "markets", marketList(c.Markets))
-	fact(w, "nodes", nodeList(c.Nodes))
+	fact(w, "nodes", nodeList(site.Nodes()))
 	fact(w, "tasks", reach(ctx, site))
 }
 

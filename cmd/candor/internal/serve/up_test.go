@@ -51,7 +51,7 @@ func TestUp(t *testing.T) {
 	out, interrupt := running(t, "up", "--state", state, "--listen", "127.0.0.1:0", "--nodes", "2", "--metrics", "127.0.0.1:0")
 
 	address := out.Match(t, `"serving metrics","address":"([^"]+)"`)[1]
-	out.Match(t, `(?s)site west is up.*alice 1000, bob 1000, carol 1000.*main \(proportional: map, reduce\).*node1, node2 \(slots: 8 map, 4 reduce\).*export CANDOR_STATE=.*candor jobs\nStop with`)
+	out.Match(t, `(?s)site west is up.*alice 1000, bob 1000, carol 1000.*main \(proportional: cpu\).*node1, node2 \(slots: \d*[02468] cpu\).*export CANDOR_STATE=.*candor jobs\nStop with`)
 	info, err := embedded.ReadInfo(state)
 	if err != nil || info.Site != "west" || !strings.HasPrefix(info.Server, "nats://127.0.0.1:") {
 		t.Errorf("site.json: %+v, %v", info, err)
