@@ -65,14 +65,25 @@ func (s *JobSpec) validateDependencies() error {
 	return nil
 }
 
-// Width is how many slots the job needs at the same time: the tasks of its
-// widest gang, 1 if it has none.
+// Width is how many slots the job needs at the same time: those of its widest task, or of all tasks of
+// its widest gang.
 func (s *JobSpec) Width() int {
 	width := 1
 	for i := range s.Stages {
+		tasks := 1
 		if s.Stages[i].Gang {
-			width = max(width, s.Stages[i].TaskCount())
+			tasks = s.Stages[i].TaskCount()
 		}
+		width = max(width, tasks*s.Stages[i].Slots())
 	}
 	return width
+}
+
+// Alone is the width of a job without gangs, whose tasks need nothing but their own slots; 0: it has a gang, or
+// its tasks have one slot each.
+func (s *JobSpec) Alone() int {
+	if width := s.Width(); width > 1 && !slices.ContainsFunc(s.Stages, func(s Stage) bool { return s.Gang }) {
+		return width
+	}
+	return 0
 }

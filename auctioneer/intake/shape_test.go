@@ -100,6 +100,18 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 			t.Errorf("%v; want %s", err, said)
 		}
 	}
+	for _, wide := range []messages.Name{messages.Karma, messages.BatchQueue, messages.Reservation} {
+		r, _ := shaped(t, wide)
+		r.Configs[0].Classes, r.Configs[0].Units = r.Configs[0].Classes[:1], r.Configs[0].Units[:1]
+		q := request("k")
+		q.Spec.Stages[0].CPUs, q.Spec.Value, q.Spec.Length = 3, q.Spec.Budget, messages.Duration(1e9)
+		if wide == messages.Karma {
+			q.Spec.Value, q.Spec.Length = 0, 0
+		}
+		if s, err := r.Prepare("alice", q); err != nil || s.Spec.Width() != 3 || s.Spec.Alone() != 3 {
+			t.Errorf("%s: %v", wide, err)
+		}
+	}
 	r, _ := shaped(t, messages.HighestBid)
 	q := request("k")
 	q.Spec.Stages[0].CPUs, q.Spec.Rate = 2, messages.Credit

@@ -41,7 +41,7 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 				wake = messages.Earlier(wake, e.OrderedAt)
 			}
 		}
-		if e.Ordered == nil && e.job.Width > 1 { // a gang that has begun to gather goes on
+		if e.Ordered == nil && e.job.Width > 1 && e.job.Alone == 0 { // one that has begun to gather goes on
 			for k, n := range e.running() {
 				if n > 0 {
 					e.most[k] = n + e.pending()[k]

@@ -48,6 +48,7 @@ type Bid struct {
 	Length   messages.Duration // run time, as declared
 	Deadline messages.Time
 	Width    int // slots that it needs at the same time
+	Alone    int // slots of its widest task, where Width is of that and of no gang; 0: Width is of a gang, or 1
 
 	// The fields below are for mechanisms that sell completion times.
 

@@ -72,3 +72,38 @@ func TestTasksHaveShapes(t *testing.T) {
 	}
 	closeSite(t, s)
 }
+
+// TestWideTasksRunInEveryMarketThatTakesThem: two tasks of 3 slots follow one another on a node of 4.
+func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	c.Replicas, c.Markets, c.Nodes = 1, nil, nil
+	mechanisms := []messages.Name{messages.Karma, messages.BatchQueue, messages.Backfill}
+	for _, mechanism := range mechanisms {
+		m := messages.Market{Name: mechanism, Mechanism: mechanism, Classes: []messages.Name{mechanism},
+			Units: []messages.ClassUnit{{Class: mechanism, Unit: messages.Resources{CPUs: 1, Memory: 1 << 30}}}}
+		if mechanism == messages.BatchQueue {
+			m.Pricing = "pivot"
+		}
+		c.Markets = append(c.Markets, m)
+		c.Nodes = append(c.Nodes, Node{Name: "n-" + mechanism, Resources: &messages.Resources{CPUs: 4, Memory: 4 << 30}, Declared: true})
+	}
+	for i := range c.Nodes {
+		c.Markets[i].Nodes = []messages.Name{c.Nodes[i].Name}
+	}
+	s, err := Start(within(t), c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := connect(t, s, "alice")
+	for _, mechanism := range mechanisms {
+		spec := messages.JobSpec{Market: mechanism, Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: 2, CPUs: 3, Script: "exit 0"}}}
+		if mechanism == messages.BatchQueue {
+			spec.Value, spec.Length = spec.Budget, messages.Duration(600e9)
+		}
+		if job := u.final(u.submit(mechanism, spec)); job.State != messages.Completed || job.Done != 2 {
+			t.Errorf("%s: %v, %s, %d of 2 tasks", mechanism, job.State, job.Reason, job.Done)
+		}
+	}
+	closeSite(t, s)
+}

@@ -139,14 +139,18 @@ func (b *Mechanism) reserve(w *want, n int, length float64) {
 	}
 }
 
-// demand is how many slots a job wants at once: its width, or of tasks that
-// start one by one as many as there is room for.
+// demand is how many slots a job wants at once: the width of its gang, or of tasks that
+// start one by one as many as there is room for, at least those of one.
 func demand(job *mechanism.Job, j, free int) int {
-	if job.Width > 1 {
+	if gang(job) {
 		return min(job.Width, job.Pending[j])
 	}
-	return min(job.Pending[j], free)
+	width := max(job.Alone, 1)
+	return min(job.Pending[j], max(width, free/width*width))
 }
+
+// gang says whether the job's width is of tasks that start together.
+func gang(job *mechanism.Job) bool { return job.Width > 1 && job.Alone == 0 }
 
 // span is the declared length in microseconds, +Inf if none was declared.
 func span(job *mechanism.Job) float64 {
@@ -206,7 +210,7 @@ func outlives(job *mechanism.Job, now float64) float64 {
 		return now + length + late
 	}
 	rounds := math.Floor(max(0, now-start-late)/length) + 1
-	if job.Width > 1 {
+	if gang(job) {
 		rounds = math.Exp2(math.Ceil(math.Log2(rounds)))
 	}
 	return start + rounds*length + late

@@ -74,6 +74,31 @@ func TestLiveMarket(t *testing.T) {
 	}
 }
 
+// wide is a job whose tasks take several slots each.
+func wide(id messages.JobID, width, length, pending int) *mechanism.Job {
+	j := job(id, width, length, pending, 0)
+	j.Alone = width
+	return j
+}
+
+// TestWideTasksStartWhole: of 3 idle slots a task of 2 gets its two, and one of 4 keeps its place until second 10, when the
+// slots of job 1 are expected to be free.
+func TestWideTasksStartWhole(t *testing.T) {
+	view := market(wide(2, 2, 5, 8), wide(3, 4, 5, 4), job(4, 1, 50, 1, 0))
+	view.Classes[0] = mechanism.Class{Name: "cpu", Slots: 6, Idle: 3}
+	for _, c := range []struct {
+		variant Variant
+		want    []mechanism.Directive
+	}{
+		{EASY, []mechanism.Directive{start(2, 2), start(4, 1)}}, // of the 6 slots then 4 are for job 3, and 2 are spare
+		{Conservative, []mechanism.Directive{start(2, 2), start(4, 1)}},
+	} {
+		if a := newMechanism(c.variant).Allocate(view); !slices.Equal(a.Directives, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.variant, a.Directives, c.want)
+		}
+	}
+}
+
 // TestSpareIsUsedUp: of 5 slots 2 are idle, and 1 is spare when the wide job
 // starts at second 10: one long job may start now, not two.
 func TestSpareIsUsedUp(t *testing.T) {

@@ -61,6 +61,11 @@
 // nothing, an empty queue decides nothing. Value and threshold are equal if they
 // are so to 1e-12 of the threshold: a tie of decimals is a tie.
 //
+// A task of k slots is a job of width k, as a gang of k tasks is, and the model is the same: a decision and its prices
+// count slots, whichever node has them. But such a task has to wait until one node has k free ones, while
+// a gang takes them anywhere. So where jobs of several widths share small nodes, the task starts later than the decision
+// has it, and so do those behind it; payments go by the decision.
+//
 // # Shapes and units
 //
 // Slices are by position in the queue, the front job first. Money and time are in

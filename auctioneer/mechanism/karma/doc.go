@@ -24,6 +24,11 @@
 // what they are given, and if nobody lacks anything, to those with most karma. The price in
 // credits is posted; see package posted.
 //
+// A task of k slots counts k times: its account asks for k, holds k, and pays k karma for a quantum beyond
+// what it is given. It is drawn as long as its account lacks any slot, also where the account is given fewer than k:
+// what it then holds beyond that, it owes. Slots that a node keeps idle for the task are held by nobody: they cost
+// credits, and no karma.
+//
 // # Shapes and units
 //
 // Karma is counted in millionths: one karma is a slot for a quantum. Quanta are a minute

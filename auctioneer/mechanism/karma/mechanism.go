@@ -19,7 +19,7 @@ type Mechanism struct {
 // Describe says what the mechanism is.
 func Describe(*messages.Market) mechanism.Traits {
 	t := posted.Traits(messages.Karma, "accounts by karma, earned by giving up slots and spent by using more than an equal share; nobody can buy it", "alpha", "slot")
-	t.Make, t.Solve = mechanism.Maker(New), SolveDocument
+	t.Make, t.Solve, t.Wide = mechanism.Maker(New), SolveDocument, true
 	return t
 }
 

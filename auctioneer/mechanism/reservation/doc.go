@@ -32,6 +32,11 @@
 // is of the candidate with the lowest number. Candidates are numbered from 0; a
 // search of more of them begins with the same ones.
 //
+// A task of k slots is a bid of width k, as a gang of k tasks is. The timetable counts slots, whichever node has them:
+// the task starts on time where one node has k free ones then, which is certain if a node of the class has
+// no other task, or all bids have the same width and it divides the slots of each node. Else it may start late, and is ended when its time is over;
+// its price stays. So the truth is best about widths only where the timetable can be kept.
+//
 // # Shapes and units
 //
 // Times are whole granules from the start of the period, up to 2^50, money any

@@ -41,7 +41,7 @@ func Describe(*messages.Market) mechanism.Traits {
 		Name: messages.Reservation, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
 		Who: "the best timetable of the sealed bids of a cycle; gangs start together", Cost: "Vickrey prices",
 		Parameters: []string{"mode", "cycle", "granule", "orders", "gang_timeout"}, Modes: []string{"search", messages.ModeFixed}, Bid: []string{"budget", "length", "value", "deadline"},
-		Manner: mechanism.Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Spans: true},
+		Manner: mechanism.Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Wide: true, Spans: true},
 		Owes:   mechanism.UpToValue, Rule: "the price is at most the bid, and is known when the cycle is sold", Reserves: true,
 	}
 }
