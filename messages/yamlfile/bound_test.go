@@ -34,7 +34,6 @@ func TestSmallTextsTakeLittleMemory(t *testing.T) {
 		for how, read := range map[string]func() error{
 			"Parse":  func() error { _, err := yamlfile.Parse("x", []byte(text)); return err },
 			"Strict": func() error { return yamlfile.Strict([]byte(text), new(any)) },
-			"JSON":   func() error { _, err := yamlfile.JSON([]byte(text)); return err },
 		} {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)

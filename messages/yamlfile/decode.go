@@ -65,7 +65,7 @@ func (r *Reader) Err() error {
 }
 
 // Decode puts what the file says into v, a pointer to a struct whose fields are named
-// by their json tags, and leaves what it does not mention. All that cannot be decoded
+// by their json tags, or to a list of such, and leaves what it does not mention. All that cannot be decoded
 // is noted, not just the first.
 func (r *Reader) Decode(v any) {
 	if r.Root != nil {

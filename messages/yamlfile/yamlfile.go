@@ -79,6 +79,27 @@ func (f *File) Find(path string) (ast.Node, bool) {
 	return n, n != nil
 }
 
+// Only is the file as if it had one key alone, with the anchors of the whole file. Without the key its root is nil.
+func (f *File) Only(key string) *File {
+	only := &File{Name: f.Name, Documents: f.Documents, anchors: f.anchors}
+	for _, pair := range Pairs(f.Root) {
+		if pair.Key.GetToken().Value == key {
+			only.Root = pair
+			ast.Walk(anchoring{f}, f.Root)
+		}
+	}
+	return only
+}
+
+// anchoring notes the anchors of the nodes that it visits.
+type anchoring struct{ *File }
+
+// Visit implements [ast.Visitor].
+func (a anchoring) Visit(n ast.Node) ast.Visitor {
+	a.Plain(n)
+	return a
+}
+
 func child(n ast.Node, step string) ast.Node {
 	if sequence, ok := n.(*ast.SequenceNode); ok {
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(sequence.Values) {
@@ -170,15 +191,6 @@ func (d *Decoder) Decode(v any) error {
 // Value decodes a node.
 func Value(n ast.Node, v any) error {
 	return guard(func() error { return yaml.NodeToValue(n, v) })
-}
-
-// JSON is a text of YAML as JSON.
-func JSON(text []byte) (out []byte, err error) {
-	if _, err := parse(text); err != nil {
-		return nil, err
-	}
-	err = guard(func() error { out, err = yaml.YAMLToJSON(text); return err })
-	return out, err
 }
 
 // ErrShape is the error for a document on which the YAML library panics.

@@ -103,6 +103,11 @@ func TestMarketApplyReadsAConfigurationOrAList(t *testing.T) {
 			t.Errorf("%s: applied %+v", file, r)
 		}
 	}
+	s.write("units.yaml", "unit: &unit {cpus: 1, memory: 4G}\nmarkets:\n- {name: cpu, mechanism: fifo, classes: [cpu], units: [{class: cpu, unit: *unit}]}\n")
+	s.run("market", "apply", s.path("units.yaml")).expect(t, cli.CodeOK, "Added spot", "")
+	if got := asked["apply"].(messages.ApplyRequest).Markets[0].UnitOf("cpu"); got != (messages.Resources{CPUs: 1, Memory: 4 << 30}) {
+		t.Errorf("a unit of %v", got)
+	}
 	s.run("market", "apply", "--dry-run", s.path("list.yaml")).expect(t, cli.CodeOK, "Would add spot\n", "")
 	for text, says := range map[string]string{
 		"site: west\n":                  "has no markets",

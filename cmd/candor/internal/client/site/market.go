@@ -1,15 +1,13 @@
 package site
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
@@ -65,28 +63,24 @@ func readMarkets(path string, r *messages.ApplyRequest) error {
 	if err != nil {
 		return cli.Usagef("%v", err)
 	}
-	asJSON, err := yamlfile.JSON(text)
+	file, err := yamlfile.Parse(path, text)
 	if err != nil {
-		return messages.Errorf(messages.Invalid, "%s: %s", path, yaml.FormatError(err, false, true))
+		return err
 	}
-	var site struct {
-		Markets json.RawMessage `json:"markets"`
+	reader := yamlfile.Reader{File: file}
+	if _, list := file.Root.(*ast.SequenceNode); list {
+		reader.Decode(&r.Markets)
+		return reader.Err()
 	}
-	if list := json.RawMessage(asJSON); bytes.HasPrefix(bytes.TrimSpace(list), []byte("[")) {
-		site.Markets = list
-	} else if err := json.Unmarshal(list, &site); err != nil || site.Markets == nil {
+	if reader.File = file.Only("markets"); reader.Root == nil {
 		return messages.Errorf(messages.Invalid, "%s has no markets: the file must be a site's configuration, or a list of markets", path)
 	}
-	asJSON, err = json.Marshal(site)
-	var read messages.ApplyRequest
-	if err == nil {
-		err = messages.Unmarshal(asJSON, messages.JSON, &read)
+	var site struct {
+		Markets []messages.Market `json:"markets"`
 	}
-	if err != nil {
-		return messages.Errorf(messages.Invalid, "%s: %s; candor config check says where", path, messages.Detail(err))
-	}
-	r.Markets = read.Markets
-	return nil
+	reader.Decode(&site)
+	r.Markets = site.Markets
+	return reader.Err()
 }
 
 func writeApplied(p *cli.Page, r messages.ApplyReply, dryRun bool) {
