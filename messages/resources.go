@@ -102,6 +102,29 @@ func (r Resources) Holds(unit Resources) int {
 	return int(units)
 }
 
+// Of leaves of a unit what some resources have any of.
+func (unit Resources) Of(has *Resources) Resources {
+	if has.CPUs == 0 {
+		unit.CPUs = 0
+	}
+	if has.Memory == 0 {
+		unit.Memory = 0
+	}
+	if has.GPUs == 0 {
+		unit.GPUs, unit.GPUType = 0, ""
+	}
+	if has.Disk == 0 {
+		unit.Disk = 0
+	}
+	return unit
+}
+
+// Less is what is left of the resources without some, below 0 where there were fewer.
+func (r Resources) Less(some Resources) Resources {
+	r.CPUs, r.Memory, r.GPUs, r.Disk = r.CPUs-some.CPUs, r.Memory-some.Memory, r.GPUs-some.GPUs, r.Disk-some.Disk
+	return r
+}
+
 // Times is so many units together.
 func (unit Resources) Times(slots int) Resources {
 	return Resources{CPUs: unit.CPUs * slots, Memory: unit.Memory * int64(slots), GPUs: unit.GPUs * slots, GPUType: unit.GPUType, Disk: unit.Disk * int64(slots)}

@@ -128,7 +128,9 @@ type Register struct {
 	// Abilities are what the node can do to a task.
 	Abilities []messages.Name
 	Resources *messages.Resources // in all; nil: not known
-	Labels    []messages.Name
+	// Units are what a slot is of the node's resources, by position in Slots; none: its classes have no shapes.
+	Units  []messages.Resources
+	Labels []messages.Name
 	// MostSuspended is how many suspended tasks it is to keep at once; 0: the default.
 	MostSuspended int
 }

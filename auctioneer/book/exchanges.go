@@ -346,7 +346,7 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 	}
 	x.giveUp(n)
 	n.Slots, n.Used, n.Abilities, n.MostSuspended = c.Slots, make([]int, len(c.Slots)), c.Abilities, c.MostSuspended
-	n.Resources, n.Labels = c.Resources, c.Labels
+	n.Resources, n.Units, n.Labels = c.Resources, c.Units, c.Labels
 	for _, r := range n.claimed() {
 		switch h := n.Claims[r]; {
 		case inHand[r] == h.Attempt:

@@ -119,7 +119,7 @@ func TestConstraintsBindClaims(t *testing.T) {
 // slots in use than it has.
 func TestNoNodeIsOversold(t *testing.T) {
 	first, end := seeds(t, 40)
-	started := 0
+	started, both := 0, 0
 	for seed := first; seed < end; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 49))
 		s := newSite(t)
@@ -128,6 +128,13 @@ func TestNoNodeIsOversold(t *testing.T) {
 			held         []messages.Attempt
 		}
 		names, nodes := []string{"n1", "n2", "n3"}, map[string]*node{}
+		// Two classes share the processors of each node.
+		classes, units := []messages.Name{"map", "reduce"}, []messages.Resources{{CPUs: 1, Memory: 2}, {CPUs: 3, GPUs: 1}}
+		has := messages.Resources{CPUs: 10, Memory: 12, GPUs: 2}
+		register := func(name string, session uint64, running ...messages.Attempt) {
+			slots := []messages.ClassSlots{{Class: classes[0], Slots: 8}, {Class: classes[1], Slots: 3}}
+			s.apply(Command{Register: &Register{Node: name, Session: session, Slots: slots, Running: running, Resources: &has, Units: units}})
+		}
 		var jobs []messages.JobID
 		for step := range 400 {
 			name := names[rng.IntN(len(names))]
@@ -135,9 +142,13 @@ func TestNoNodeIsOversold(t *testing.T) {
 			switch at := rng.IntN(20); {
 			case n == nil:
 				nodes[name] = &node{session: uint64(step + 1)}
-				s.register(name, uint64(step+1), 8)
+				register(name, uint64(step+1))
 			case at < 2:
-				jobs = append(jobs, s.submit(string(rune('a'+len(jobs))), wideStage(1+rng.IntN(5), 1+rng.IntN(6))))
+				stage := wideStage(1+rng.IntN(5), 1+rng.IntN(6))
+				if rng.IntN(3) == 0 {
+					stage.Class, stage.Width = "reduce", 1+rng.IntN(2)
+				}
+				jobs = append(jobs, s.submit(string(rune('a'+len(jobs))), stage))
 			case at == 2 && len(jobs) > 0:
 				s.apply(Command{Cancel: &Cancel{Job: jobs[rng.IntN(len(jobs))], By: "alice"}})
 			case at == 3:
@@ -145,7 +156,7 @@ func TestNoNodeIsOversold(t *testing.T) {
 				delete(nodes, name)
 			case at == 4: // the agent comes back with what it still runs
 				n.session, n.seq = uint64(step+1), 0
-				s.register(name, n.session, 8, n.held...)
+				register(name, n.session, n.held...)
 			case at == 5:
 				s.apply(Command{Drain: &Drain{Node: name, Until: messages.Time(rng.IntN(2)) * (s.at + 100)}})
 			default:
@@ -160,7 +171,9 @@ func TestNoNodeIsOversold(t *testing.T) {
 				})
 				if len(jobs) > 0 {
 					id := jobs[rng.IntN(len(jobs))]
-					x.Claims = []Claim{{Class: "map", Slots: 1 + rng.IntN(8), Jobs: []messages.JobID{id, jobs[rng.IntN(len(jobs))]}, Ahead: rng.IntN(3)}}
+					for _, class := range classes {
+						x.Claims = append(x.Claims, Claim{Class: class, Slots: 1 + rng.IntN(8), Jobs: []messages.JobID{id, jobs[rng.IntN(len(jobs))]}, Ahead: rng.IntN(3)})
+					}
 				}
 				for _, g := range s.apply(Command{Exchange: x}).([]messages.Grant) {
 					n.held = append(n.held, g.Attempt)
@@ -170,8 +183,18 @@ func TestNoNodeIsOversold(t *testing.T) {
 				}
 			}
 			for _, n := range s.Nodes() {
-				if n.Up && n.Used[0] > n.Slots[0].Slots {
-					t.Fatalf("seed %d, step %d: node %s uses %d of %d slots", seed, step, n.Name, n.Used[0], n.Slots[0].Slots)
+				left := has
+				for k := range n.Used {
+					if n.Up && n.Used[k] > n.Slots[k].Slots {
+						t.Fatalf("seed %d, step %d: node %s uses %d of %d slots of %s", seed, step, n.Name, n.Used[k], n.Slots[k].Slots, classes[k])
+					}
+					left = left.Less(units[k].Times(n.Used[k]))
+				}
+				if left.CPUs < 0 || left.Memory < 0 || left.GPUs < 0 {
+					t.Fatalf("seed %d, step %d: of node %s, slots %v in use are more than %v", seed, step, n.Name, n.Used, has)
+				}
+				if len(n.Used) == 2 && n.Used[0] > 0 && n.Used[1] > 0 {
+					both++
 				}
 			}
 		}
@@ -179,4 +202,29 @@ func TestNoNodeIsOversold(t *testing.T) {
 	if started < 100 {
 		t.Errorf("only %d wide tasks started", started)
 	}
+	if both < 100 {
+		t.Errorf("only %d times a node had tasks of both classes", both)
+	}
+}
+
+// TestClassesShareANode: what one class has of the processors, and what is gathered there, another one cannot have.
+func TestClassesShareANode(t *testing.T) {
+	s := newSite(t)
+	s.apply(Command{Register: &Register{Node: "n1", Session: 7, Resources: &messages.Resources{CPUs: 8, GPUs: 2},
+		Slots: []messages.ClassSlots{{Class: "map", Slots: 8}, {Class: "reduce", Slots: 2}}, Units: []messages.Resources{{CPUs: 1, Memory: 4}, {CPUs: 3, GPUs: 1}}}})
+	n := s.Node("n1")
+	check := func(when string, idle, other, offers int) {
+		t.Helper()
+		if n.Idle("map") != idle || n.Idle("reduce") != other || n.Offers(1) != offers {
+			t.Fatalf("%s: %d slots of map and %d of reduce are idle, and %d of reduce can be had; want %d, %d and %d", when, n.Idle("map"), n.Idle("reduce"), n.Offers(1), idle, other, offers)
+		}
+	}
+	check("at first", 8, 2, 2)
+	narrow, wide := s.submit("a", mapStage(20)), s.submit("b", wideStage(4, 1))
+	s.claim("n1", 7, 1, 4, narrow)
+	check("with four tasks", 4, 1, 1)
+	s.claim("n1", 7, 2, 1, narrow)
+	check("with five tasks", 3, 1, 1)
+	s.claim("n1", 7, 3, 1, wide)
+	check("while a task gathers four of eight processors", 0, 0, 1)
 }

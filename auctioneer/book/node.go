@@ -46,7 +46,9 @@ type Node struct {
 	// Resources are what the node has in all; nil: not known. Labels are words by which stages
 	// choose nodes.
 	Resources *messages.Resources
-	Labels    []messages.Name
+	// Units are what a slot is of the resources, by position in Slots; none: slots have no shapes.
+	Units  []messages.Resources
+	Labels []messages.Name
 	// Gatherings are the tasks for which the node keeps the slots of a class that become free,
 	// at most one for each class; after one that came to nothing, none begins before Gathered.
 	Gatherings []Gathering
@@ -98,7 +100,7 @@ func (n *Node) Idle(class messages.Name) int {
 	if n.barred() || n.gathers(class) {
 		return 0
 	}
-	return n.room(class)
+	return n.roomBut(class, n.Gatherings)
 }
 
 // ahead is how many more claims of a class the node may have than slots are idle, where
@@ -127,14 +129,44 @@ func (n *Node) wait(class messages.Name, by int) {
 	}
 }
 
-// room is the number of slots of a class that have no task, where the node's
-// health does not matter: for a task that it has already.
-func (n *Node) room(class messages.Name) int {
+// room is the number of slots of a class that have no task, and of which the node has the
+// resources, where the node's health does not matter: for a task that it has already.
+func (n *Node) room(class messages.Name) int { return n.roomBut(class, nil) }
+
+// roomBut is the room of a class beside the resources that tasks gather in other classes.
+func (n *Node) roomBut(class messages.Name, gathered []Gathering) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
 		return 0
 	}
-	return max(0, n.Slots[i].Slots-n.Used[i])
+	return max(0, min(n.Slots[i].Slots-n.Used[i], n.rest(i, gathered)))
+}
+
+// rest is how many slots of the class at a position the resources hold that no task of any class has. What the node
+// does not say that it has bounds nothing.
+func (n *Node) rest(i int, gathered []Gathering) int {
+	if n.Resources == nil || i >= len(n.Units) {
+		return math.MaxInt32
+	}
+	left, unit := *n.Resources, n.Units[i].Of(n.Resources)
+	if unit == (messages.Resources{}) {
+		return math.MaxInt32
+	}
+	for k, used := range n.Used {
+		left = left.Less(n.Units[k].Times(used))
+	}
+	for _, g := range gathered {
+		if k := n.class(g.Class); k >= 0 {
+			left = left.Less(n.Units[k].Times(g.Width))
+		}
+	}
+	unit.GPUType = ""
+	return left.Holds(unit)
+}
+
+// Offers is the number of slots of the class at a position that have a task of it, or could have one.
+func (n *Node) Offers(i int) int {
+	return min(n.Slots[i].Slots, n.Used[i]+max(0, n.rest(i, nil)))
 }
 
 // Free is the number of slots of a class that have no task, also of slots that a task gathers.
@@ -293,7 +325,7 @@ func (s *nodes) remove(n *Node) error {
 		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain the node", n.Name)
 	}
 	n.Removed, n.Drain, n.DrainReason = true, 0, ""
-	n.Slots, n.Used, n.Abilities, n.Health.Failures, n.Health.Well = nil, nil, nil, nil, nil
+	n.Slots, n.Units, n.Used, n.Abilities, n.Health.Failures, n.Health.Well = nil, nil, nil, nil, nil, nil
 	s.present--
 	return nil
 }

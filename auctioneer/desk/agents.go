@@ -21,7 +21,7 @@ func (d *Desk) Register(node messages.Name, r *messages.RegisterRequest) (*book.
 		return nil, err
 	}
 	return &book.Command{Register: &book.Register{Node: node, Session: r.Session, Slots: r.Slots, Running: r.Running,
-		Abilities: r.Abilities, Resources: r.Resources, Labels: r.Labels, MostSuspended: r.MostSuspended}}, nil
+		Abilities: r.Abilities, Resources: r.Resources, Units: d.units(node, r.Slots), Labels: r.Labels, MostSuspended: r.MostSuspended}}, nil
 }
 
 // Registered answers a registration that is in the book, which wants some attempts

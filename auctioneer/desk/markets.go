@@ -73,6 +73,22 @@ func (m *Markets) serving(node messages.Name, slots []messages.ClassSlots) (out 
 	return out
 }
 
+// units are what the slots of a node are of its resources, as the first market has it that sells each class there;
+// nil: nothing.
+func (m *Markets) units(node messages.Name, slots []messages.ClassSlots) (units []messages.Resources) {
+	for i, s := range slots {
+		at := slices.IndexFunc(m.Configs, func(c messages.Market) bool { return Serves(&c, node) && slices.Contains(c.Classes, s.Class) })
+		if at < 0 || m.Configs[at].UnitOf(s.Class) == (messages.Resources{}) {
+			continue
+		}
+		if units == nil {
+			units = make([]messages.Resources, len(slots))
+		}
+		units[i] = m.Configs[at].UnitOf(s.Class)
+	}
+	return units
+}
+
 // Serves says whether a node's slots are a market's, as far as their classes are.
 func Serves(m *messages.Market, node messages.Name) bool {
 	return len(m.Nodes) == 0 || slices.Contains(m.Nodes, node)

@@ -22,11 +22,19 @@ func offerOf(node *book.Node) *offer {
 		return n
 	}
 	n.slots = node.Slots
-	if node.Drain != 0 || node.Health.Quarantined != 0 {
-		n.slots = slices.Clone(node.Slots)
-		for k := range n.slots {
-			n.slots[k].Slots = min(n.slots[k].Slots, node.Used[k])
+	leaves := node.Drain != 0 || node.Health.Quarantined != 0
+	for k := range n.slots {
+		offers := node.Offers(k)
+		if leaves {
+			offers = min(n.slots[k].Slots, node.Used[k])
 		}
+		if offers == n.slots[k].Slots {
+			continue
+		}
+		if &n.slots[0] == &node.Slots[0] {
+			n.slots = slices.Clone(node.Slots)
+		}
+		n.slots[k].Slots = offers
 	}
 	for _, s := range n.slots {
 		n.idle = append(n.idle, node.Idle(s.Class))
