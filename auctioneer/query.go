@@ -212,6 +212,10 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 			for i, c := range n.Slots {
 				s.Used = append(s.Used, messages.ClassSlots{Class: c.Class, Slots: n.Used[i]})
 			}
+			if s.Labels = n.Labels; n.Resources != nil {
+				sold := n.Sold()
+				s.Resources, s.Sold = n.Resources, &sold
+			}
 			reply.Nodes = append(reply.Nodes, s)
 		}
 		return nil

@@ -130,6 +130,28 @@ func (unit Resources) Times(slots int) Resources {
 	return Resources{CPUs: unit.CPUs * slots, Memory: unit.Memory * int64(slots), GPUs: unit.GPUs * slots, GPUType: unit.GPUType, Disk: unit.Disk * int64(slots)}
 }
 
+// Sold writes for people how much of the resources is sold: "3 of 4 cpus, 6G of 16G of memory".
+func (r Resources) Sold(sold Resources) string {
+	var parts []string
+	for _, a := range [...]struct {
+		sold, all int64
+		name      string
+		size      bool
+	}{{int64(sold.CPUs), int64(r.CPUs), "cpus", false}, {sold.Memory, r.Memory, "memory", true}, {int64(sold.GPUs), int64(r.GPUs), "gpus", false}, {sold.Disk, r.Disk, "disk", true}} {
+		switch {
+		case a.all == 0:
+		case a.size:
+			parts = append(parts, SizeText(max(a.sold, 0))+" of "+SizeText(a.all)+" of "+a.name)
+		default:
+			parts = append(parts, fmt.Sprintf("%d of %d %s", a.sold, a.all, a.name))
+		}
+		if a.name == "gpus" && a.all > 0 && r.GPUType != "" {
+			parts[len(parts)-1] += " (" + r.GPUType + ")"
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // String writes the resources for people: "4 cpus, 16G of memory, 1 gpu (a100)".
 func (r Resources) String() string {
 	var parts []string

@@ -457,12 +457,16 @@ type NodesReply struct {
 
 // NodeStatus is a node as the auctioneer sees it.
 type NodeStatus struct {
-	Node     Name         `json:"node"`
-	State    string       `json:"state"` // Up, Lost, Stopped, Draining, Quarantined
-	Slots    []ClassSlots `json:"slots"`
-	Used     []ClassSlots `json:"used"`
-	Since    Time         `json:"since"`
-	Finished uint64       `json:"finished"` // attempts that ended there, well or badly
+	Node  Name         `json:"node"`
+	State string       `json:"state"` // Up, Lost, Stopped, Draining, Quarantined
+	Slots []ClassSlots `json:"slots"`
+	Used  []ClassSlots `json:"used"`
+	// Resources are what the node has in all, and Sold what the slots that tasks have are of it; nil: its agent does not say.
+	Resources *Resources `json:"resources,omitempty"`
+	Sold      *Resources `json:"sold,omitempty"`
+	Labels    []Name     `json:"labels,omitempty"` // by which jobs choose it
+	Since     Time       `json:"since"`
+	Finished  uint64     `json:"finished"` // attempts that ended there, well or badly
 	// DrainBy is the time at which the site ends the tasks of a node that drains; 0: they run to their end.
 	DrainBy Time `json:"drain_by,omitempty"`
 	// Abilities says what the node can do to a task; the names are in ability.go.

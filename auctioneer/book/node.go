@@ -164,6 +164,14 @@ func (n *Node) rest(i int, gathered []Gathering) int {
 	return left.Holds(unit)
 }
 
+// Sold is what the slots that tasks have are of the node's resources.
+func (n *Node) Sold() (sold messages.Resources) {
+	for k := range n.Units {
+		sold = sold.Less(n.Units[k].Times(-n.Used[k]))
+	}
+	return sold
+}
+
 // Offers is the number of slots of the class at a position that have a task of it, or could have one.
 func (n *Node) Offers(i int) int {
 	return min(n.Slots[i].Slots, n.Used[i]+max(0, n.rest(i, nil)))

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 )
@@ -84,6 +85,16 @@ func someNodes() messages.NodesReply {
 		{Node: "n1", State: "Up", Slots: []messages.ClassSlots{{Class: "map", Slots: 4}, {Class: "reduce", Slots: 1}}, Used: []messages.ClassSlots{{Class: "map", Slots: 3}}, Since: at(0), Finished: 123456, Suspended: 3, MostSuspended: 20},
 		{Node: "n2", State: "Lost", Slots: []messages.ClassSlots{{Class: "map", Slots: 4}}, Since: at(3000)},
 	}}
+}
+
+// TestNodesShowWhatIsSold: what a node has, and its labels, stand below the nodes.
+func TestNodesShowWhatIsSold(t *testing.T) {
+	s, nodes := newSite(t), someNodes()
+	nodes.Nodes[0].Resources, nodes.Nodes[0].Labels = &messages.Resources{CPUs: 8, Memory: 16 << 30, GPUs: 2, GPUType: "a100"}, []messages.Name{"infiniband"}
+	nodes.Nodes[0].Sold = &messages.Resources{CPUs: 3, Memory: 6 << 30}
+	reply(s, messages.Auctioneer, messages.VerbNodes, nodes)
+	s.run("nodes").expect(t, cli.CodeOK, "3 of 8 cpus, 6G of 16G of memory, 0 of 2 gpus (a100)", "")
+	s.run("nodes").expect(t, cli.CodeOK, "infiniband", "")
 }
 
 func someMarkets() messages.MarketsReply {
