@@ -23,26 +23,6 @@ type leader struct {
 	requests []bus.Service // that it answers
 }
 
-// inbox has what happened since the last step.
-type inbox struct {
-	mu      sync.Mutex
-	waiting []desk.Input
-}
-
-func (i *inbox) add(in ...desk.Input) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.waiting = append(i.waiting, in...)
-}
-
-func (i *inbox) drain() []desk.Input {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	all := i.waiting
-	i.waiting = nil
-	return all
-}
-
 // replicated is the book as the desk reads it.
 type replicated struct {
 	*replica
@@ -226,5 +206,33 @@ func (l *site) watchHealth(ctx context.Context) {
 func (l *term) watchPast(ctx context.Context) {
 	for sleep(ctx, beat.Until(sampleEvery)) {
 		l.histories.sample(l.Clock(), l.with, l.replica.read)
+	}
+}
+
+// lead leads in a term until stop, which waits for everything that was started.
+func lead(ctx context.Context, a *site, number uint64) (stop func()) {
+	t := &term{site: a, number: number, stepped: make(chan struct{}), reconfigured: make(chan struct{})}
+	var cancel context.CancelFunc
+	t.life, cancel = context.WithCancel(ctx)
+	t.federated = newFederated(a, t.life.Done())
+	d, faults := desk.New(desk.Config{Site: a.Site, Term: number, Markets: a.Markets, Lease: a.Lease, HoldFor: a.HoldFor, RemoteFor: a.RemoteFor, Idle: idle, Estimator: true,
+		Seed: uint64(a.Clock())}, replicated{a.replica, t.federated}, a.instant())
+	t.desk = d
+	t.takeIntoForce(d.Markets, faults)
+	l := &leader{term: t}
+	l.requests = services(t, &l.inputs)
+	a.replica.watch(true)
+	a.metrics.leading.Set(1)
+	var running, serving sync.WaitGroup
+	serving.Go(l.keepServing)
+	for _, f := range []func(context.Context){l.run, a.watchHealth, t.watchPast} {
+		running.Go(func() { f(t.life) })
+	}
+	return func() {
+		a.metrics.leading.Set(0)
+		cancel()
+		serving.Wait()
+		running.Wait()
+		a.replica.watch(false)
 	}
 }

@@ -141,3 +141,23 @@ func (l *term) rules() *intake.Rules {
 	return &intake.Rules{Markets: l.inForce(), Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
 		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check}
 }
+
+// inbox has what happened since the last step.
+type inbox struct {
+	mu      sync.Mutex
+	waiting []desk.Input
+}
+
+func (i *inbox) add(in ...desk.Input) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.waiting = append(i.waiting, in...)
+}
+
+func (i *inbox) drain() []desk.Input {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	all := i.waiting
+	i.waiting = nil
+	return all
+}

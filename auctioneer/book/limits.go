@@ -1,5 +1,7 @@
 package book
 
+import "github.com/candor-grid/candor/messages"
+
 // Limits of a book. They are the same on every replica, as they decide what a
 // command does.
 const (
@@ -18,3 +20,6 @@ const (
 	MaxRemoteJobs = 100_000 // that other sites run and that have not ended
 	MaxVisits     = 250_000 // of other sites that are remembered: the rest is for this site's own
 )
+
+// clock is the latest time of all commands.
+type clock struct{ now messages.Time }
