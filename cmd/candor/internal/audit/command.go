@@ -113,7 +113,8 @@ program has printed it, whatever the exit code. The best sequence is measured
 with jobs, bids and lots that did not choose it. --jobs is how many measure,
 --tries how many random sequences the search begins with. The controls are the
 same search in a market without one of its rules, for each rule that such a
-market has: for instance, that a job which fails owes for what it had. Where a control has not fired, the search has no power.`,
+market has: for instance, that a job which fails owes for what it had. Where a
+control has not fired, the search has no power.`,
 		Example: `  candor audit --trace KTH-SP2.swf.gz --market deadline \
       --from 30d --to 37d --jobs 50
   candor audit --trace mine.swf --market m.yaml --seeds 3 --fail-above 0.02
