@@ -8,11 +8,12 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// ThisMachine is a market that sells a machine, a processor and its part of the memory at a
-// time, and the node that is all of it.
-func ThisMachine(m runner.Machine) (messages.Market, Node) {
+// SellMachine has the site sell a machine, a processor and its part of the memory at a time: its first market alone, on
+// one node that is all of the machine.
+func (c *Config) SellMachine(m runner.Machine) {
 	unit := messages.Resources{CPUs: 1, Memory: m.Memory / int64(max(len(m.CPUs), 1)) >> 20 << 20} // whole MiB
-	return messages.Market{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"cpu"}, Units: []messages.ClassUnit{{Class: "cpu", Unit: unit}}}, Node{Name: "node1"}
+	c.Markets, c.Nodes = c.Markets[:1:1], []Node{{Name: "node1"}}
+	c.Markets[0].Classes, c.Markets[0].Units = []messages.Name{"cpu"}, []messages.ClassUnit{{Class: "cpu", Unit: unit}}
 }
 
 // divide gives each node of this process its part of the machine, in their order, and nodes that do not say them the

@@ -188,7 +188,7 @@ const class = "cpu"
 // workload's accounts, on a free port.
 func siteConfig(state string, w *Workload) embedded.Config {
 	config, unit := embedded.Default(), messages.Resources{CPUs: 1, Memory: 256 << 20}
-	config.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{class}, Units: []messages.ClassUnit{{Class: class, Unit: unit}}}}
+	config.Markets[0].Classes, config.Markets[0].Units = []messages.Name{class}, []messages.ClassUnit{{Class: class, Unit: unit}}
 	all := unit.Times(6)
 	config.Nodes = embedded.Node{Resources: &all, Declared: true}.Times(2)
 	config.State, config.Listen = state, "127.0.0.1:0"

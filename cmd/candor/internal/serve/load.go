@@ -144,8 +144,7 @@ func (s *settings) read() (c embedded.Config, d *document, err error) {
 func defaults() embedded.Config {
 	c := embedded.Default()
 	c.State = defaultState()
-	market, node := embedded.ThisMachine(runner.Machine{CPUs: runner.Processors(), Memory: runner.Memory()})
-	c.Markets, c.Nodes = []messages.Market{market}, []embedded.Node{node}
+	c.SellMachine(runner.Machine{CPUs: runner.Processors(), Memory: runner.Memory()})
 	return c
 }
 
