@@ -471,14 +471,15 @@ func (p *past) starts() error {
 
 // TestHonestPastsAreDerived: whatever users, operators, services and a peer sign, the
 // journal is derived, and a replica starts; and whatever record of it is altered, nobody has
-// anything else without that it is found. CANDOR_SEEDS says how many.
+// anything else without that it is found. CANDOR_SEEDS says how many, CANDOR_SEED from which on.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {
 		pasts = n
 	}
+	first, _ := strconv.ParseUint(os.Getenv("CANDOR_SEED"), 10, 32)
 	done := map[string]int{}
-	for seed := range pasts {
+	for seed := first; seed < first+pasts; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			b, k := provenBed(t, func(c *Config) { c.ExpiryInterval = messages.Duration(3600_000_000_000) })
 			p := &past{Rand: rand.New(rand.NewPCG(seed, 46)), b: b, k: k, east: accountKey(t), issued: map[string]proof.Principal{}, done: done}
