@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // Variable is the variable of a task's environment that has its token.
@@ -38,7 +39,7 @@ func Open(dir string) (Key, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return key, os.WriteFile(path, key, 0o600)
+	return key, durable.WriteFile(path, key, 0o600)
 }
 
 func (k Key) hash(text string) string {
