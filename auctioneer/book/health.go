@@ -121,6 +121,7 @@ func (s *health) forgive(f *Failure) {
 		s.refund(j, f)
 		return
 	}
+	s.watch.touch(j.ID)
 	s.meters.meter(j, int(r.Stage))
 	s.meters.forgive(j, int(r.Stage), f.Had)
 	t, d := &j.Stages[r.Stage].Tasks[r.Index], j.Doubts[place(r)]

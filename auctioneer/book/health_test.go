@@ -173,6 +173,31 @@ func TestBrokenNodesTimeIsNotPaid(t *testing.T) {
 	}
 }
 
+// TestAForgivenJobIsFollowed: the leader is told that a job is no longer complete for prices once its node is
+// in quarantine.
+func TestAForgivenJobIsFollowed(t *testing.T) {
+	w := newWard(t, 1)
+	w.nodes[0].broken = true
+	id := w.enter("alice", 2, 8)
+	w.Watch(true)
+	complete, told := false, false
+	w.turns(10, "quarantine", func() bool {
+		if len(w.quarantined()) > 0 {
+			told = slices.Contains(w.TakeChanges().Jobs, id)
+			return true
+		}
+		complete = w.Job(id).Complete()
+		w.TakeChanges()
+		return false
+	})
+	if !complete || w.Job(id).Complete() {
+		t.Fatal("the quarantine made no difference to whether the job is complete: this test has no power")
+	}
+	if !told {
+		t.Error("the leader is not told of it")
+	}
+}
+
 // TestABrokenNodesTimeIsGivenBack: a job that has ended, and was charged, when its node is found out gets
 // the charge for that time back, and pays in the end what a job pays that goes on then.
 func TestABrokenNodesTimeIsGivenBack(t *testing.T) {

@@ -78,6 +78,28 @@ func TestContentionForgets(t *testing.T) {
 	})
 }
 
+// TestTimeThatTheSiteTookOffIsNotOwed: it is also taken off what a job had when each of its tasks had ended once.
+func TestTimeThatTheSiteTookOffIsNotOwed(t *testing.T) {
+	mech := live(t, 0.5)
+	const second = messages.Duration(1e9)
+	for _, c := range []struct {
+		received  messages.Duration
+		contended messages.Credits
+		want      messages.Credits
+	}{
+		{8 * second, 4e6, 1000}, // a retry while nobody waited
+		{0, 0, 0},
+		{second / 2, 5e5, 500},
+		{4 * second, 0, 0}, // a retry while nobody waited, and all before was taken off
+	} {
+		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 1, Budget: 1000}, Received: c.received, Accrued: c.contended, Complete: true,
+			Whole: &mechanism.Used{Received: 4 * second, Accrued: 4e6}}
+		if p := mech.Settle(view(), job, mechanism.End{State: messages.Cancelled, Tasks: 1, Began: 1}); p[0].Amount != c.want {
+			t.Errorf("with slots for %v, %d µs of it contended: owes %d, want %d: %s", c.received.Std(), c.contended, p[0].Amount, c.want, p[0].Reason)
+		}
+	}
+}
+
 // What a job owes is between 0 and its budget, is the same however it ends and of
 // however many tasks it is.
 func TestOwed(t *testing.T) {

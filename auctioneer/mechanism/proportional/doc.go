@@ -121,7 +121,7 @@
 // the same in each. What runs again when each task of the job has ended once takes nothing off, since it is
 // compared with what the job owed by then: a retry in a quiet hour once halved c. A new leader
 // compares with what it finds. An attempt that the site broke (a lost node, a drain, an executor
-// that failed, a node in doubt) is taken off the slot time. The number of tasks does not
+// that failed, a node in doubt) is taken off the slot time, also off that by then. The number of tasks does not
 // count: a job of many tasks that do nothing, and one that works, would pay next to
 // nothing if each task had its part of the budget. So a job that ends early owes as one
 // that was completed then.

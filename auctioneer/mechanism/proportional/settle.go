@@ -12,7 +12,8 @@ import (
 )
 
 // Settle charges a job for what it had of its slots, however it ended. What it had once it was complete for
-// prices takes nothing off: else a retry in a quiet hour would make the price of a busy one less.
+// prices takes nothing off: else a retry in a quiet hour would make the price of a busy one less. Time that
+// the site took off since is owed by neither.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	if c.contention == nil {
 		return onCompletion(job, end)
@@ -20,7 +21,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	had := Had{Time: job.Received, Contended: contended(job.Accrued), Lacked: job.Lacked, Began: end.Began}
 	again := ""
 	if w := job.Whole; w != nil {
-		whole := Had{Time: w.Received, Contended: contended(w.Accrued), Lacked: w.Lacked, Began: end.Began}
+		whole := Had{Time: min(w.Received, job.Received), Contended: contended(min(w.Accrued, job.Accrued)), Lacked: w.Lacked, Began: end.Began}
 		if whole.Owed(job.Budget) > had.Owed(job.Budget) {
 			had, again = whole, "; what ran after each task had ended once takes nothing off"
 		}
