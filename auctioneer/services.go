@@ -43,6 +43,7 @@ func services(l *term, inputs *inbox) []bus.Service {
 			at(messages.VerbExchange, bus.Handle("exchange", nodes.exchange)),
 			at(messages.VerbVector, bus.Handle("vector", nodes.vector)),
 			at(messages.VerbKept, bus.Handle("kept", reader.kept)),
+			at(messages.VerbStep, bus.Handle("step", reader.step)),
 			at(messages.VerbArchive, bus.Handle("archive", reader.archived)),
 			at(messages.VerbPast, bus.Handle("past", reader.past)),
 			at(messages.VerbProxy, bus.Handle("proxy", proxied.ask)),

@@ -102,6 +102,9 @@ type Stage struct {
 	MaxRunning int `json:"max_running,omitempty"`
 	// Gang: all tasks of the stage start together, on as many slots at once, or none does.
 	Gang bool `json:"gang,omitempty"`
+	// Allocation: the tasks start together, each on a node of its own. The first one runs the command, and starts
+	// others' processes as steps; the other tasks hold their slots until the first has ended.
+	Allocation bool `json:"allocation,omitempty"`
 	// Memory is each task's, in bytes: a bound, where its node can; -1: all memory of a node; 0: as
 	// the class's unit says, times the width of the task, or as the node says.
 	Memory int64 `json:"memory,omitempty"`

@@ -165,6 +165,10 @@ type Grant struct {
 	// Ahead: the attempt has no slot yet. It begins on the next that is free, or is given
 	// back as stopped.
 	Ahead bool `json:"ahead,omitempty"`
+	// Nodes are those of its allocation, in the order of the tasks, with commas between, and Steps is where and by
+	// which token it may start processes there. The agent adds both.
+	Nodes string `json:"nodes,omitempty"`
+	Steps string `json:"steps,omitempty"`
 }
 
 // Place is the position in its stage that the task goes by: of the task it repeats, if any.
@@ -196,6 +200,8 @@ type Program struct {
 	Width     int        `json:"width,omitempty"`
 	Shape     *Resources `json:"shape,omitempty"`
 	Exclusive bool       `json:"exclusive,omitempty"` // the task has the whole node
+	// As in [Stage].
+	Allocation bool `json:"allocation,omitempty"`
 	// As in [Stage].
 	Inputs  []File   `json:"inputs,omitempty"`
 	Outputs []string `json:"outputs,omitempty"`

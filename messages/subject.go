@@ -19,6 +19,7 @@ const (
 	VerbExchange = "exchange" // Exchange → ExchangeReply; the account is the node
 	VerbVector   = "vector"   // VectorRequest → Vector; the account is the node
 	VerbKept     = "kept"     // JobRequest → KeptReply; the account is the node
+	VerbStep     = "step"     // StepRequest → StepReply; the account is the node
 	VerbArchive  = "archive"  // ArchiveRequest → ArchiveReply; replicas of the auctioneer
 	VerbJobs     = "jobs"     // JobsRequest → JobsReply
 	VerbJob      = "job"      // JobRequest → JobDetail

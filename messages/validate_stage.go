@@ -26,6 +26,7 @@ func (s *Stage) validate(path string) error {
 		func() error { return s.validateProgram(path) },
 		func() error { return s.Env.validate(path + ".env") },
 		func() error { return s.validateLimits(path) },
+		func() error { return s.validateAllocation(path) },
 		func() error { return s.validateShape(path) },
 		func() error { return s.validateFiles(path) },
 		func() error { return s.validateStream(path) },

@@ -41,6 +41,7 @@ type Agent struct {
 
 	files    *files
 	readable readable
+	steps    *steps // nil: no task here can reach others
 
 	subscriptions []bus.Subscription // directives, logs
 	ready         chan struct{}
@@ -94,7 +95,11 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	a.files = &files{site: c.Site, node: c.Node, dir: c.Dir, bus: c.Bus, log: a.c.Log, inputs: openInputs(c.Dir),
 		manifests: &manifests{state: c.Dir, log: a.c.Log, life: a.life, users: map[string]int{}}}
 	a.adopt()
-	if err := a.listen(); err != nil {
+	err = a.openSteps()
+	if err == nil {
+		err = a.listen()
+	}
+	if err != nil {
 		a.die()
 		return nil, errors.Join(err, a.release())
 	}
@@ -176,6 +181,7 @@ func (a *Agent) leave() {
 }
 
 func (a *Agent) release() (err error) {
+	_ = a.steps.close() // its connections are short
 	for _, s := range slices.AppendSeq(a.subscriptions, maps.Values(a.markets)) {
 		err = errors.Join(err, s.Stop())
 	}
@@ -296,7 +302,11 @@ func (a *Agent) start(s state.Start) {
 	r := &running{granted: time.Now()}
 	a.running[s.Grant.Attempt] = r
 	a.metrics.starts.Inc()
-	if hasFiles(s.Program) {
+	switch {
+	case s.Program.Allocation:
+		r.process = a.startInAllocation(s)
+		return
+	case hasFiles(s.Program):
 		r.process = a.startWithFiles(s)
 		return
 	}
@@ -305,7 +315,7 @@ func (a *Agent) start(s state.Start) {
 
 // line has a task follow others; one with files, the agent begins itself.
 func (a *Agent) line(s state.Start) {
-	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program)
+	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program) && !s.Program.Allocation
 	var p runner.Follower
 	if ok {
 		p, ok = a.lasting.Follow(runner.Task{Grant: s.Grant, Program: s.Program}, a.report,

@@ -67,7 +67,8 @@ type fileTask struct {
 	files   *files
 	runner  runner.Runner
 	task    runner.Task
-	context context.Context // of the transfers: ended by Stop
+	context context.Context             // of the transfers: ended by Stop
+	prepare func(context.Context) error // comes first; nil: nothing does
 	cancel  context.CancelFunc
 
 	mu        sync.Mutex
@@ -88,21 +89,34 @@ func (a *Agent) startWithFiles(s state.Start) runner.Process {
 // agent adopts it.
 func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
 	defer t.cancel()
-	kept, err := t.files.fetch(t.context, t.task.Attempt, t.task.Program)
-	if err != nil {
-		report(t.unstarted("input " + messages.Detail(err)))
-		return
+	if t.prepare != nil {
+		if err := t.prepare(t.context); err != nil {
+			report(t.unstarted(messages.Detail(err)))
+			return
+		}
 	}
-	defer t.files.inputs.release(kept)
-	ended := make(chan messages.Finished, 1)
+	ended, files := make(chan messages.Finished, 1), hasFiles(t.task.Program)
+	if files {
+		kept, err := t.files.fetch(t.context, t.task.Attempt, t.task.Program)
+		if err != nil {
+			report(t.unstarted("input " + messages.Detail(err)))
+			return
+		}
+		defer t.files.inputs.release(kept)
+	}
 	if !t.start(ended) {
-		t.files.manifests.remove(t.task.Program.Job, t.task.Program.Stage)
+		if files {
+			t.files.manifests.remove(t.task.Program.Job, t.task.Program.Stage)
+		}
 		report(t.unstarted(""))
 		return
 	}
 	select {
 	case f := <-ended:
-		report(t.files.settle(t.context, f, manifestOf(t.task.Program)))
+		if files && t.task.Nodes == "" || files && t.task.Place() == 0 { // the other tasks of an allocation have no output
+			f = t.files.settle(t.context, f, manifestOf(t.task.Program))
+		}
+		report(f)
 	case <-gone:
 	}
 }

@@ -60,6 +60,6 @@ func (b *Book) clear() {
 			meters: &b.meters, effects: &b.effects, changes: &b.changes, markets: &b.markets, watch: &b.watch, clock: &b.clock},
 		health: health{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
 		exchanges: exchanges{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
-			health: &b.health, watch: &b.watch, clock: &b.clock},
+			health: &b.health, watch: &b.watch, clock: &b.clock, gathers: map[messages.Name]gatherer{}},
 	}
 }

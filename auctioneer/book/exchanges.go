@@ -150,6 +150,9 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 	stage, index := int(r.Stage), r.Index
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
+	if j.Spec.Stages[stage].Allocation && index > 0 && s.Tasks[0].Phase == Done && j.Active() { // it held its slots for the first
+		f = &messages.Finished{Attempt: f.Attempt, Started: f.Started, Ended: f.Ended, CPU: f.CPU, MaxRSS: f.MaxRSS}
+	}
 	t.Exit = int32(f.ExitCode)
 	if f.Lost > 0 {
 		s.Cut, s.Lost = s.Cut+1, s.Lost+min(f.Lost, maxLost)
@@ -188,6 +191,11 @@ func (x *exchanges) accept(j *Job, r messages.TaskRef, f *messages.Finished, h N
 	s.SlotTime += x.claims.had(r, h)
 	s.CPU += min(max(f.CPU, 0), maxCPU)
 	s.MaxRSS = max(s.MaxRSS, f.MaxRSS)
+	if j.Spec.Stages[r.Stage].Allocation && r.Index == 0 {
+		for k := 1; k < len(s.Tasks); k++ {
+			x.claims.stop(messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: r.Stage, Index: uint32(k)}, Number: s.Tasks[k].Attempt})
+		}
+	}
 	x.conclude(j, int(r.Stage))
 }
 
@@ -279,7 +287,7 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 			if of.Class != c.Class || !on.Suits(of) {
 				continue
 			}
-			if of.Slots() > 1 {
+			if of.Slots() > 1 || of.Allocation {
 				before := len(grants)
 				grants = x.claimWide(on, node, j, i, want, most, grants)
 				want -= (len(grants) - before) * of.Slots()

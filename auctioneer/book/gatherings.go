@@ -48,7 +48,14 @@ func (n *Node) Suits(s *messages.Stage) bool {
 // claimWide grants tasks of several slots each as far as the node has the slots, for as many
 // slots as are wanted or, with the last task, a few more. For a task that lacks slots it gathers.
 func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, grants []messages.Grant) []messages.Grant {
-	width, class := j.Spec.Stages[stage].Slots(), j.Spec.Stages[stage].Class
+	of := &j.Spec.Stages[stage]
+	width, class := of.Slots(), of.Class
+	if of.Allocation {
+		if !x.mayGather(on, node, j, stage) {
+			return grants
+		}
+		want, most = min(want, 1), max(most, width) // one on a node; shares are of slot time, and it starts as a whole
+	}
 	for ; want > 0 && most >= width && j.Claimable(stage) > 0; want, most = want-width, most-width {
 		if on.Idle(class) < width {
 			x.gatherSlots(on, node, j, stage)
@@ -63,11 +70,41 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 	return grants
 }
 
+// mayGather reports whether a node may claim a task of an allocation: each is on a node of its own. Of a class, one
+// allocation gathers at a time, lest each of two has nodes that the other waits for.
+func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
+	class := j.Spec.Stages[stage].Class
+	if by, taken := x.gathers[class]; taken && by != (gatherer{j.ID, stage}) {
+		if other := x.jobs.own(by.job); other != nil && other.Active() && other.Stages[by.stage].assembles() {
+			return false
+		}
+	}
+	for k := range j.Stages[stage].Tasks {
+		if t := &j.Stages[stage].Tasks[k]; t.Phase == Claimed && t.Node == node {
+			return false
+		}
+	}
+	if j.Claimable(stage) == 0 || slices.ContainsFunc(on.Gatherings, func(g Gathering) bool { return g.Job == j.ID && g.Stage == uint32(stage) }) {
+		return false
+	}
+	x.gathers[class] = gatherer{j.ID, stage}
+	return true
+}
+
+// recount finds the allocations that gather, in a book that was restored.
+func (x *exchanges) recount(j *Job) {
+	for i := range j.Stages {
+		if of := &j.Spec.Stages[i]; of.Allocation && j.Active() && j.Stages[i].assembles() {
+			x.gathers[of.Class] = gatherer{j.ID, i}
+		}
+	}
+}
+
 // gatherSlots has a node gather slots for a task, if it has enough of them in all.
 func (x *exchanges) gatherSlots(n *Node, node uint32, j *Job, stage int) {
 	of := &j.Spec.Stages[stage]
 	i := n.class(of.Class)
-	if i < 0 || n.Slots[i].Slots < of.Slots() || n.barred() || n.Drain != 0 || n.gathers(of.Class) || x.clock.now < n.Gathered || of.Gang {
+	if i < 0 || n.Slots[i].Slots < of.Slots() || n.barred() || n.Drain != 0 || n.gathers(of.Class) || x.clock.now < n.Gathered || of.Gang && !of.Allocation {
 		return
 	}
 	n.Gatherings = append(n.Gatherings, Gathering{Class: of.Class, Job: j.ID, Stage: uint32(stage), Width: of.Slots(), Since: x.clock.now, At: x.clock.now})

@@ -147,6 +147,8 @@ func TestNoNodeIsOversold(t *testing.T) {
 				stage := wideStage(1+rng.IntN(5), 1+rng.IntN(6))
 				if rng.IntN(3) == 0 {
 					stage.Class, stage.Width = "reduce", 1+rng.IntN(2)
+				} else if stage.Tasks > 1 && stage.Tasks <= len(names) {
+					stage.Gang, stage.Allocation = true, true
 				}
 				jobs = append(jobs, s.submit(string(rune('a'+len(jobs))), stage))
 			case at == 2 && len(jobs) > 0:

@@ -12,6 +12,8 @@ type exchanges struct {
 	health  *health
 	watch   *watch
 	clock   *clock
+
+	gathers map[messages.Name]gatherer // by class: the allocation that gathers its nodes, or was the last to
 }
 
 // grant claims a task for the node: the one at a position of those that are to be

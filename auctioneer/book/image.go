@@ -468,6 +468,7 @@ func (b *Book) loadJobs(jobs []*Job) {
 			b.dependencies.await(j)
 			b.index.shorten(j, b.jobs.byID.put(j))
 		}
+		b.exchanges.recount(j)
 		if j.Order != nil {
 			b.jobs.ordered[j.ID] = true
 		}

@@ -101,7 +101,12 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 	}
 	s.Gathered = 0
 	for k := range s.Tasks {
-		c.halt(j, messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}, Goes)
+		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
+		if of := &j.Spec.Stages[stage]; of.Allocation { // it pays for what it held
+			h := c.nodes.inOrder[s.Tasks[k].Node].Claims[r]
+			s.Meter.add(uint64(h.slots())*uint64(h.PausedBy(c.clock.now)), price(c.meters.tariffs[j.Spec.Market], j.Spec, stage))
+		}
+		c.halt(j, r, Goes)
 	}
 }
 

@@ -125,6 +125,15 @@ func (s *Stage) short() bool { return s.Failed+s.Cancelled > 0 }
 // OnSlots is the number of a stage's claims that have a slot and keep it.
 func (s *Stage) OnSlots() int { return s.Running - s.Suspended - s.Leaving - s.Ahead }
 
+// gatherer is a stage that is an allocation, and gathers its nodes.
+type gatherer struct {
+	job   messages.JobID
+	stage int
+}
+
+// assembles reports whether an allocation has some of its nodes, or gathers slots on some, and waits for others.
+func (s *Stage) assembles() bool { return s.Gathering > 0 || s.Nodes > 0 }
+
 // tally adds a claim to the counts of its stage, or with by −1 takes it off.
 func (s *Stage) tally(h NodeClaim, by int) {
 	switch {

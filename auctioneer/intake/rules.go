@@ -138,6 +138,13 @@ func checkLimits(spec *messages.JobSpec, m *messages.Market) error {
 		return messages.Errorf(messages.TooLarge, "stages: market %s takes jobs of at most %d tasks, not of %d", m.Name, m.MaxTasks, n)
 	}
 	for i := range spec.Stages {
+		if spec.Stages[i].Allocation {
+			if t := registry.Of(m); !t.Wide || t.Directs {
+				return messages.Errorf(messages.Invalid, "stages[%d].allocation: market %s cannot gather several nodes for a job; ask for one node, or use a market of %s", i, m.Name,
+					spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Wide && !t.Directs })))
+			}
+			continue
+		}
 		if spec.Stages[i].Gang && !registry.Of(m).Gangs {
 			return messages.Errorf(messages.Invalid, "stages[%d].gang: market %s starts tasks one by one and cannot keep a gang together; use a market of %s", i, m.Name,
 				spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Gangs })))

@@ -74,7 +74,7 @@ func widens(m *messages.Market, i int, s *messages.Stage) error {
 	case !registry.Of(m).Wide:
 		return messages.Errorf(messages.Invalid, "stages[%d]: a task would take %d slots of class %s, and market %s (%s) sells single slots; ask for less, or use a market of %s", i, s.Width, s.Class, m.Name, m.Mechanism,
 			spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Wide })))
-	case s.Gang:
+	case s.Gang && !s.Allocation:
 		return messages.Errorf(messages.Invalid, "stages[%d].gang: each task would take %d slots of class %s, and the tasks of a gang have one each; ask for less, or leave gang out", i, s.Width, s.Class)
 	}
 	return nil
@@ -86,11 +86,11 @@ func widens(m *messages.Market, i int, s *messages.Stage) error {
 func placeable(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 	for i := range spec.Stages {
 		s, unit := &spec.Stages[i], m.UnitOf(spec.Stages[i].Class)
-		if s.Slots() == 1 && !whole(s) && s.Constraint == "" && s.GPUType == "" && len(s.Nodes)+len(s.Exclude) == 0 {
+		if s.Slots() == 1 && !s.Allocation && !whole(s) && s.Constraint == "" && s.GPUType == "" && len(s.Nodes)+len(s.Exclude) == 0 {
 			fill(s, unit)
 			continue
 		}
-		largest, most, suits := messages.Name(""), 0, 0
+		largest, most, suits, large := messages.Name(""), 0, 0, 0
 		for _, n := range b.Nodes() {
 			if n.Removed || !desk.Serves(m, n.Name) {
 				continue
@@ -103,7 +103,10 @@ func placeable(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 					continue
 				}
 				if suits++; c.Slots > most {
-					largest, most = n.Name, c.Slots
+					largest, most, large = n.Name, c.Slots, 0
+				}
+				if c.Slots >= s.Slots() && (c.Slots == most || !whole(s)) {
+					large++
 				}
 			}
 		}
@@ -112,6 +115,8 @@ func placeable(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 			return messages.Errorf(messages.Invalid, "stages[%d]: no node of market %s with slots of class %s satisfies %s; `candor nodes` shows the nodes and their labels", i, m.Name, s.Class, required(s))
 		case s.Slots() > most:
 			return messages.Errorf(messages.TooLarge, "stages[%d]: no node of class %s has %v: the largest, %s, has %v; ask for less", i, s.Class, s.Needs(), largest, unit.Times(most))
+		case s.Allocation && s.Tasks > large:
+			return messages.Errorf(messages.TooLarge, "stages[%d]: the job wants %d nodes, and %d of class %s can have it; ask for fewer nodes", i, s.Tasks, large, s.Class)
 		case whole(s):
 			s.Width = most // the largest nodes alone have so many
 			s.Memory = max(s.Memory, 0)

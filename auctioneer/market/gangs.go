@@ -31,11 +31,15 @@ func (g *Gangs) Put(m *Market, j *book.Job) {
 	for i := range j.Stages {
 		k := gang{j.ID, uint32(i)}
 		delete(g.gather, k)
+		within := timeout
+		if j.Spec.Stages[i].Allocation {
+			within = book.GatherFor
+		}
 		if since := j.Stages[i].Gathered; since != 0 && j.Active() {
 			if g.gather == nil {
 				g.gather = map[gang]gathering{}
 			}
-			g.gather[k] = gathering{since, since.Add(timeout)}
+			g.gather[k] = gathering{since, since.Add(within)}
 		}
 	}
 }

@@ -189,7 +189,7 @@ func program(j *book.Job, at uint32, shared bool) messages.Program {
 	p := messages.Program{
 		Job: j.ID, Stage: at, StageName: s.Name, JobName: j.Spec.Name, Account: j.Account, Class: s.Class,
 		Tasks: s.TaskCount(), Command: s.Command, Script: s.Script, Env: j.Spec.Env, Dir: j.Spec.Dir, TimeLimit: s.TimeLimit, Memory: s.Memory,
-		Width: s.Width, Exclusive: s.Exclusive,
+		Width: s.Width, Exclusive: s.Exclusive, Allocation: s.Allocation,
 		Inputs: s.Inputs, Outputs: s.Outputs, Interactive: s.Interactive, Signal: s.Signal, Umask: j.Spec.Umask, OOM: s.OOM,
 	}
 	if s.Width > 0 { // which the classes with a unit have

@@ -57,7 +57,7 @@ var roots = []any{
 	messages.JobsRequest{}, messages.JobsReply{}, messages.JobDetail{}, messages.TasksRequest{}, messages.TasksReply{},
 	messages.WhyReply{}, messages.NodesReply{}, messages.MarketsReply{}, messages.StatusReply{},
 	messages.RegisterRequest{}, messages.RegisterReply{}, messages.Exchange{}, messages.ExchangeReply{},
-	messages.Directive{}, messages.Vector{}, messages.VectorRequest{}, messages.ArchiveRequest{}, messages.ArchiveReply{}, messages.KeptReply{}, messages.ProxyRequest{}, messages.ProxyReply{}, messages.LogsRequest{}, messages.LogsReply{}, messages.StreamRequest{}, messages.StreamReply{},
+	messages.Directive{}, messages.Vector{}, messages.VectorRequest{}, messages.ArchiveRequest{}, messages.ArchiveReply{}, messages.KeptReply{}, messages.StepRequest{}, messages.StepReply{}, messages.ProxyRequest{}, messages.ProxyReply{}, messages.LogsRequest{}, messages.LogsReply{}, messages.StreamRequest{}, messages.StreamReply{},
 	messages.LinksReply{}, messages.PutRequest{}, messages.PutReply{}, messages.GetRequest{}, messages.GetReply{},
 	messages.OutputsRequest{}, messages.OutputsReply{}, messages.DeliverRequest{},
 	messages.QuoteRequest{}, messages.QuoteReply{}, messages.ReservationsRequest{}, messages.ReservationsReply{}, messages.HistoryRequest{}, messages.PastRequest{}, messages.PastReply{}, messages.WhatIfRequest{}, messages.WhatIfReply{}, messages.HistoryReply{},

@@ -75,6 +75,7 @@ var verbs = []Verb{
 	{messages.Auctioneer, messages.VerbVector, "VectorRequest", "Vector", Nodes},
 	{messages.Auctioneer, messages.VerbProxy, "ProxyRequest", "ProxyReply", Nodes},
 	{messages.Auctioneer, messages.VerbKept, "JobRequest", "KeptReply", Nodes},
+	{messages.Auctioneer, messages.VerbStep, "StepRequest", "StepReply", Nodes},
 	{messages.Auctioneer, messages.VerbArchive, "ArchiveRequest", "ArchiveReply", Services},
 	{messages.Auctioneer, messages.VerbPast, "PastRequest", "PastReply", Services},
 	{messages.Auctioneer, messages.VerbJobs, "JobsRequest", "JobsReply", Users},

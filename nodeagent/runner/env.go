@@ -101,7 +101,7 @@ func (e *environment) setShape(p *messages.Program, all int64) {
 
 // perTask names the variables that differ between the tasks of a program; a program
 // cannot set them.
-var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", lease.Variable, proxy.Variable, "PWD"}
+var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", messages.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
 
 // taskEnv adds what is the task's own to its program's environment. alive is its file of
 // package lease.
@@ -110,6 +110,12 @@ func taskEnv(shared []string, homeless bool, task *Task, alive, dir string) []st
 	copy(env, shared)
 	if homeless {
 		env = append(env, "HOME="+dir)
+	}
+	if task.Nodes != "" {
+		env = append(env, "CANDOR_NODES="+task.Nodes)
+	}
+	if task.Steps != "" {
+		env = append(env, messages.StepsVariable+"="+task.Steps)
 	}
 	return append(env,
 		"CANDOR_TASK="+strconv.FormatUint(uint64(task.Place()), 10),

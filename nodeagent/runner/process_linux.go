@@ -274,7 +274,11 @@ func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	t.cell.Attributes(sys)
 	t.launch.affinity = t.has.affinity()
 	t.launch.noClone3 = t.runner.config.Namespaces && t.runner.forge.may.clones && !t.cell.Threaded()
-	return t.launch.spawn(p.path, p.argv, t.env(p, dir), dir, p.umask, files, sys)
+	path, argv := p.path, p.argv
+	if t.task.holds() {
+		path, argv = shell, holding
+	}
+	return t.launch.spawn(path, argv, t.env(p, dir), dir, p.umask, files, sys)
 }
 
 // env is the environment of the task's process.

@@ -14,6 +14,12 @@ type Task struct {
 	Program *messages.Program
 }
 
+// holds reports whether the task runs nothing, and holds its slots for the first task of its allocation.
+func (t *Task) holds() bool { return t.Nodes != "" && t.Place() > 0 }
+
+// holding is what such a task runs.
+var holding = []string{"/bin/sh", "-c", "exec sleep infinity"}
+
 // Runner runs tasks. It is safe for concurrent use.
 type Runner interface {
 	// Start begins a task and returns without waiting. done is called exactly

@@ -350,7 +350,7 @@ func (k *Client) Start(task runner.Task, done func(messages.Finished)) runner.Pr
 func (k *Client) begin(how kind, task runner.Task, t *remote) {
 	k.tasks[task.Attempt] = t
 	number := k.program(task.Program)
-	k.conn.sendSoon(&frame{Kind: how, Attempt: task.Attempt, Array: task.Array, Position: task.Position, Number: number}) // rarely the only one
+	k.conn.sendSoon(&frame{Kind: how, Attempt: task.Attempt, Array: task.Array, Position: task.Position, Nodes: task.Nodes, Steps: task.Steps, Number: number}) // rarely the only one
 }
 
 // Follow implements [runner.Lasting].

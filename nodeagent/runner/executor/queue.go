@@ -34,7 +34,7 @@ func (q *queue) remove(a messages.Attempt) {
 
 // task is what the frame wants to be started.
 func (f *frame) task(p *messages.Program) runner.Task {
-	return runner.Task{Grant: messages.Grant{Attempt: f.Attempt, Array: f.Array, Position: f.Position}, Program: p}
+	return runner.Task{Grant: messages.Grant{Attempt: f.Attempt, Array: f.Array, Position: f.Position, Nodes: f.Nodes, Steps: f.Steps}, Program: p}
 }
 
 // follow has a task begin when another of its class has ended.

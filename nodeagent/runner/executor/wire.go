@@ -53,6 +53,8 @@ type frame struct {
 	Reply     *messages.LogsReply
 	Error     *messages.Error
 	Position  uint32
+	Nodes     string
+	Steps     string
 	Stream    *messages.StreamRequest
 	Streamed  *messages.StreamReply
 }

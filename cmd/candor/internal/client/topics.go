@@ -174,11 +174,11 @@ its market. Tasks have SLURM_JOB_ID, SLURM_ARRAY_TASK_ID and the other variables
 of Slurm. scancel cancels a job. With
 --signal, scancel sends a signal; only the signal KILL cancels.
 
-A script with --ntasks, --nodes or --ntasks-per-node runs once, in one task that
-has the processors and the memory of all ranks, on one node. srun starts the
-ranks, and so do mpirun of Open MPI and mpiexec of MPICH. Steps that run at once
-divide what the job has: with --exact a step takes the processors of its ranks,
-with --overlap none, otherwise all; it waits while others have them.
+A script with --ntasks, --nodes or --ntasks-per-node runs once. srun starts the
+ranks, and so do mpirun of Open MPI and mpiexec of MPICH. Without --nodes all
+ranks are on one node. Steps that run at once divide what the job has: with
+--exact a step takes the processors of its ranks, with --overlap none, otherwise
+all; it waits while others have them.
 
 The lines "#SBATCH option..." before the first command of a script are read. No
 option that changes when, whether or where a job runs is ignored. An option that
@@ -195,10 +195,9 @@ that names none goes to the first market with a node that can hold it.
 These options are options of "candor submit":
 
 ` + ours + `
---dependency accepts afterok:NUMBER, afterany:NUMBER and singleton. A job is on
-one node: what --gres, --gpus and --gpus-per-node ask for is the GPUs of the
-job, as in gpu:a100:2, and --mem=0 is all memory of a node. --nodelist names one
-node.
+--dependency accepts afterok:NUMBER, afterany:NUMBER and singleton. What --gres,
+--gpus and --gpus-per-node ask for is the GPUs of the job on each node, as in
+gpu:a100:2, and --mem=0 is all memory of a node. --nodelist names one node.
 
 These options are ignored and reported, because nothing is lost:
 

@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,12 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// allocation is what a script asks for that starts several ranks by srun or mpirun. The script runs once, in one
-// task, which has what all ranks ask for.
+// allocation is what a script asks for that starts several ranks by srun or mpirun. The script runs once, in a task that has
+// what the ranks of its node ask for.
 type allocation struct {
 	nodes, ranks, perNode int // 0: not said
 	gpusPerRank           int
-	cpusPerRank           int // known when all options are said; 0: not said
+	gpusInAll             bool // the number of GPUs is that of all nodes
+	cpusPerRank           int  // known when all options are said; 0: not said
 }
 
 // allocationOptions declares the options of sbatch about ranks.
@@ -57,33 +59,64 @@ func (job *Job) Ranks() int {
 	return ranks
 }
 
-// finishAllocation gives the one task what all ranks ask for.
+// finishAllocation gives each task what the ranks of a node ask for: one task, or one on each of several nodes.
 func (job *Job) finishAllocation() error {
 	s, a := &job.Spec.Stages[0], &job.allocation
 	ranks, nodes := a.count()
 	a.cpusPerRank = s.CPUs
+	nodes = min(nodes, ranks) // as sbatch, which warns
+	here := (ranks-1)/nodes + 1
+	if a.gpusInAll && nodes > 1 {
+		if s.GPUs%nodes != 0 {
+			return messages.Errorf(messages.Invalid, "--gpus=%d: each of %d nodes has as many GPUs here: use --gpus-per-node", s.GPUs, nodes)
+		}
+		s.GPUs /= nodes
+	}
 	switch {
-	case nodes > 1:
-		return messages.Errorf(messages.Invalid, "--nodes=%d: a job is on one node here; ask for at most as many tasks as a node has room for", nodes)
-	case ranks > messages.MaxCPUs/max(s.CPUs, 1):
-		return messages.Errorf(messages.TooLarge, "--ntasks: %d tasks of %d processors are more than any node has", ranks, max(s.CPUs, 1))
-	case a.gpusPerRank > 0 && s.GPUs > 0 && s.GPUs != a.gpusPerRank*ranks:
-		return messages.Errorf(messages.Invalid, "--gpus-per-task: %d tasks of %d GPUs are not the %d that another option asks for", ranks, a.gpusPerRank, s.GPUs)
+	case here > messages.MaxCPUs/max(s.CPUs, 1):
+		return messages.Errorf(messages.TooLarge, "--ntasks: %d tasks of %d processors are more than any node has; use --nodes", here, max(s.CPUs, 1))
+	case a.gpusPerRank > 0 && s.GPUs > 0 && s.GPUs != a.gpusPerRank*here:
+		return messages.Errorf(messages.Invalid, "--gpus-per-task: %d tasks of %d GPUs are not the %d that another option asks for", here, a.gpusPerRank, s.GPUs)
 	case a.gpusPerRank > 0:
-		s.GPUs = a.gpusPerRank * ranks
+		s.GPUs = a.gpusPerRank * here
 	}
 	if ranks > 1 && job.relative.cpusPerGPU == 0 {
-		s.CPUs = max(s.CPUs, 1) * ranks
+		s.CPUs = max(s.CPUs, 1) * here
+	}
+	if nodes > 1 {
+		if s.Tasks > 1 || s.Array != nil {
+			return messages.Errorf(messages.Invalid, "--nodes=%d: an array of jobs on several nodes is not possible here: submit a job for each index, or ask for one node", nodes)
+		}
+		s.Tasks, s.Gang, s.Allocation, s.OnFailure = nodes, true, true, ""
 	}
 	return nil
 }
 
+// perNodeCounts are the ranks of each node.
+func (a *allocation) perNodeCounts() []int {
+	ranks, nodes := a.count()
+	nodes = min(nodes, ranks)
+	counts := make([]int, nodes)
+	for i := range counts {
+		if counts[i] = ranks / nodes; i < ranks%nodes {
+			counts[i]++
+		}
+	}
+	return counts
+}
+
 // allocationVariables tell a script, and the programs that start ranks, what it has.
 func (job *Job) allocationVariables() [][2]string {
-	ranks := strconv.Itoa(job.Ranks())
+	counts := job.allocation.perNodeCounts()
+	ranks, nodes, cpus, list := strconv.Itoa(job.Ranks()), strconv.Itoa(len(counts)), `"${CANDOR_CPUS:-1}"`, `"$CANDOR_NODE"`
+	per := ranks
+	if len(counts) > 1 {
+		cpus, list, per = fmt.Sprintf(`"${CANDOR_CPUS:-1}(x%d)"`, len(counts)), `"${CANDOR_NODES:-$CANDOR_NODE}"`, quote(PerNode(counts))
+	}
 	values := [][2]string{
-		{"SLURM_JOB_NUM_NODES", "1"}, {"SLURM_NNODES", "1"}, {"SLURM_NTASKS", ranks}, {"SLURM_NPROCS", ranks}, {"SLURM_TASKS_PER_NODE", ranks},
-		{"SLURM_CPUS_ON_NODE", `"${CANDOR_CPUS:-1}"`}, {"SLURM_JOB_CPUS_PER_NODE", `"${CANDOR_CPUS:-1}"`},
+		{"SLURM_JOB_NODELIST", list}, {"SLURM_NODELIST", list}, {"SLURM_JOB_NUM_NODES", nodes}, {"SLURM_NNODES", nodes},
+		{"SLURM_NTASKS", ranks}, {"SLURM_NPROCS", ranks}, {"SLURM_TASKS_PER_NODE", per},
+		{"SLURM_CPUS_ON_NODE", `"${CANDOR_CPUS:-1}"`}, {"SLURM_JOB_CPUS_PER_NODE", cpus},
 		{"SLURM_NODEID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_GTIDS", "0"},
 	}
 	if job.Ranks() > 1 { // the site would set them to the processors of all ranks

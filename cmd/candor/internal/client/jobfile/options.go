@@ -169,6 +169,7 @@ func (o *Options) Apply(job *Job) error {
 			return messages.Errorf(messages.Invalid, "--%s: %v", s.flag, err)
 		}
 	}
+	_, job.allocation.gpusInAll = o.Noted["gpus"]
 	return job.finishShape()
 }
 

@@ -53,7 +53,7 @@ func (j *Job) slurmVariables(user string) string {
 	values := [][2]string{
 		{"SLURM_JOB_ID", `"$CANDOR_JOB"`}, {"SLURM_JOBID", `"$CANDOR_JOB"`}, {"SLURM_JOB_NAME", `"$CANDOR_JOB_NAME"`},
 		{"SLURM_SUBMIT_DIR", quote(j.Spec.Dir)}, {"SLURM_JOB_USER", quote(user)}, {"SLURM_CLUSTER_NAME", `"$CANDOR_SITE"`},
-		{"SLURM_JOB_NODELIST", `"$CANDOR_NODE"`}, {"SLURM_NODELIST", `"$CANDOR_NODE"`}, {"SLURMD_NODENAME", `"$CANDOR_NODE"`},
+		{"SLURMD_NODENAME", `"$CANDOR_NODE"`},
 		{"SLURM_RESTART_COUNT", "$((CANDOR_ATTEMPT - 1))"},
 	}
 	values = append(values, j.allocationVariables()...)

@@ -201,6 +201,35 @@ func parseNodes(text string) (nodes []messages.Name, err error) {
 	return slices.Compact(nodes), nil
 }
 
+// NodeList are the nodes that a list of Slurm names; none where it names none, or cannot be read.
+func NodeList(text string) []string {
+	if text == "" {
+		return nil
+	}
+	nodes, err := parseNodes(text)
+	if err != nil {
+		return []string{text}
+	}
+	return nodes
+}
+
+// PerNode writes how many each node has as Slurm does: "4(x2),3".
+func PerNode(counts []int) string {
+	var parts []string
+	for i := 0; i < len(counts); {
+		same := 1
+		for i+same < len(counts) && counts[i+same] == counts[i] {
+			same++
+		}
+		part := strconv.Itoa(counts[i])
+		if same > 1 {
+			part += "(x" + strconv.Itoa(same) + ")"
+		}
+		parts, i = append(parts, part), i+same
+	}
+	return strings.Join(parts, ",")
+}
+
 // expandNodes writes out the nodes of one word with at most one list of numbers in brackets.
 func expandNodes(word string) (nodes []messages.Name, ok bool) {
 	before, rest, listed := strings.Cut(word, "[")

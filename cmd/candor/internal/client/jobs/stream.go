@@ -165,6 +165,9 @@ func (c *Stream) stay(ctx context.Context) {
 	}
 }
 
+// Close tells the node that the stream is needed no more.
+func (c *Stream) Close(ctx context.Context) { c.close(ctx) }
+
 // close tells the node that the stream is needed no more; it finds out by itself else.
 func (c *Stream) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, streamPoll)

@@ -37,9 +37,17 @@ const (
 	pmiKeys  = 1 << 20
 )
 
-func newPMI(n int, name string) *pmi {
-	return &pmi{name: name, aborted: make(chan int, n), ranks: make([]*pmiRank, n),
-		values: map[string]string{"PMI_process_mapping": fmt.Sprintf("(vector,(0,1,%d))", n)}}
+func newPMI(places []place, name string) *pmi {
+	n, mapping := 0, "(vector"
+	for i := 0; i < len(places); { // runs of nodes with as many ranks: (first node, nodes, ranks of each)
+		same := 1
+		for i+same < len(places) && places[i+same].count == places[i].count {
+			same++
+		}
+		mapping += fmt.Sprintf(",(%d,%d,%d)", i, same, places[i].count)
+		n, i = n+same*places[i].count, i+same
+	}
+	return &pmi{name: name, aborted: make(chan int, n), ranks: make([]*pmiRank, n), values: map[string]string{"PMI_process_mapping": mapping + ")"}}
 }
 
 // join makes the socket of a rank, and returns the rank's end.
@@ -51,10 +59,17 @@ func (p *pmi) join(rank int) (theirs *os.File, err error) {
 	if err := syscall.SetNonblock(fds[0], true); err != nil {
 		return nil, err
 	}
-	r := &pmiRank{ReadWriteCloser: os.NewFile(uintptr(fds[0]), "pmi")}
-	p.ranks[rank] = r
-	go p.serve(r)
+	p.attach(rank, os.NewFile(uintptr(fds[0]), "pmi"))
 	return os.NewFile(uintptr(fds[1]), "pmi"), nil
+}
+
+// attach has the server answer a rank.
+func (p *pmi) attach(rank int, conn io.ReadWriteCloser) {
+	r := &pmiRank{ReadWriteCloser: conn}
+	p.mu.Lock()
+	p.ranks[rank] = r
+	p.mu.Unlock()
+	go p.serve(r)
 }
 
 // left reports whether a rank that has ended began to speak with the others and did not finish.

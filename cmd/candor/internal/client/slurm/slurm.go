@@ -48,6 +48,9 @@ func Names() (all []string) {
 // Main runs the command by whose name the process was called, and returns its exit code.
 // known: the name is one of Slurm's.
 func Main(argv []string) (code int, known bool) {
+	if len(argv) == 2 && argv[1] == ranksOfStep {
+		return away(), true
+	}
 	name := filepath.Base(argv[0])
 	if commands[name] == nil {
 		return 0, false

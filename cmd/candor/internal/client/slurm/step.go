@@ -34,7 +34,15 @@ type step struct {
 	gpus, gpusPerRank    string
 
 	number int // of the step in its job
-	gpuIDs []string
+	places []place
+}
+
+// place is what a step has on one node.
+type place struct {
+	node         string
+	index        int // of the node in the job's list
+	first, count int // ranks
+	gpus         []int
 }
 
 // stepFlags declares the options of srun that say something about a step.
@@ -86,40 +94,80 @@ func (c *call) number(name string) int {
 	return max(n, 0)
 }
 
+// nodesOfJob are the nodes of the job, this one alone unless it is an allocation of several.
+func (c *call) nodesOfJob() []string {
+	if list := c.Getenv("CANDOR_NODES"); list != "" {
+		return strings.Split(list, ",")
+	}
+	return []string{c.Getenv("CANDOR_NODE")}
+}
+
+// chosen are the positions of the nodes that a step may use, in the list of the job's.
+func (c *call) chosen(w *step, all []string) (may []int, err error) {
+	none := fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available: the job has %s", c.Getenv("CANDOR_JOB"), strings.Join(all, ","))
+	on, off := jobfile.NodeList(w.on), jobfile.NodeList(w.off)
+	for _, n := range on {
+		if !slices.Contains(all, n) {
+			return nil, none
+		}
+	}
+	for i, n := range all {
+		if (len(on) == 0 || slices.Contains(on, n)) && !slices.Contains(off, n) {
+			may = append(may, i)
+		}
+	}
+	if len(may) == 0 {
+		return nil, none
+	}
+	return may, nil
+}
+
 // plan completes what a step asks for by what the job has, and refuses what that has not.
-func (c *call) plan(w *step) (processors int, err error) {
-	here := c.Getenv("CANDOR_NODE")
+func (c *call) plan(w *step) (may []int, nodes, processors int, err error) {
 	least, _, _ := strings.Cut(w.nodes, "-")
-	nodes, err := strconv.Atoi(cmp.Or(least, "1"))
+	nodes, err = strconv.Atoi(cmp.Or(least, "0"))
+	all := c.nodesOfJob()
 	switch {
-	case err != nil || nodes < 1 || w.ranks < 0 || w.cpus < 0 || w.perNode < 0:
-		return 0, errors.New("invalid number of nodes, tasks or processors")
-	case nodes > 1:
-		return 0, fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available", c.Getenv("CANDOR_JOB"))
+	case err != nil || nodes < 0 || w.ranks < 0 || w.cpus < 0 || w.perNode < 0:
+		return nil, 0, 0, errors.New("invalid number of nodes, tasks or processors")
+	case nodes > len(all):
+		return nil, 0, 0, fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available", c.Getenv("CANDOR_JOB"))
 	case w.job != "" && w.job != c.Getenv("SLURM_JOB_ID") && w.job != c.Getenv("CANDOR_JOB"):
-		return 0, fmt.Errorf("--jobid: use candor exec %s -- COMMAND outside of a job", w.job)
-	case w.on != "" && w.on != here:
-		return 0, fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available: the job has %s", c.Getenv("CANDOR_JOB"), here)
-	case slices.Contains(strings.Split(w.off, ","), here):
-		return 0, fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available: the job has %s alone", c.Getenv("CANDOR_JOB"), here)
+		return nil, 0, 0, fmt.Errorf("--jobid: use candor exec %s -- COMMAND outside of a job", w.job)
 	case w.mpi != "" && !slices.Contains(stepMPI, w.mpi):
-		return 0, fmt.Errorf("--mpi=%s is not possible here: use %s, or mpirun without srun", w.mpi, strings.Join(stepMPI, " or "))
+		return nil, 0, 0, fmt.Errorf("--mpi=%s is not possible here: use %s, or mpirun without srun", w.mpi, strings.Join(stepMPI, " or "))
+	}
+	if may, err = c.chosen(w, all); err != nil {
+		return nil, 0, 0, err
 	}
 	job := max(c.number("SLURM_NTASKS"), 1)
-	processors = c.number("CANDOR_CPUS") // 0: slots have no shape
+	processors = c.number("CANDOR_CPUS") // of each node; 0: slots have no shape
+	if w.on != "" && nodes == 0 {
+		nodes = len(may)
+	}
 	if w.ranks == 0 {
 		w.ranks = job
 		if w.perNode > 0 {
-			w.ranks = nodes * w.perNode
+			w.ranks = cmp.Or(nodes, len(may)) * w.perNode
 		}
 	}
-	w.cpus = cmp.Or(w.cpus, c.number("SRUN_CPUS_PER_TASK"))
-	switch each := max(w.cpus, 1); {
-	case w.over:
-	case processors > 0 && (w.ranks > processors || each > processors/w.ranks), processors == 0 && w.ranks > job:
-		return 0, c.tooMany()
+	if nodes == 0 {
+		nodes = min(len(may), w.ranks)
+		if w.perNode > 0 {
+			nodes = min(nodes, (w.ranks-1)/w.perNode+1)
+		}
 	}
-	return processors, nil
+	nodes = min(nodes, w.ranks) // as Slurm, which warns
+	w.cpus = cmp.Or(w.cpus, c.number("SRUN_CPUS_PER_TASK"))
+	most := (w.ranks-1)/nodes + 1 // ranks of one node
+	switch each := max(w.cpus, 1); {
+	case nodes > len(may):
+		return nil, 0, 0, c.tooMany()
+	case w.over:
+	case processors > 0 && (most > processors || each > processors/most), processors == 0 && w.ranks > job:
+		return nil, 0, 0, c.tooMany()
+	}
+	return may, nodes, processors, nil
 }
 
 // stepMPI are the ways in which ranks learn of one another; the first is the default.
@@ -131,7 +179,7 @@ func (c *call) step(ctx context.Context, w *step, words []string) error {
 		fmt.Fprintf(c.Out, "MPI plugin types are...\n\t%s\n", strings.Join(stepMPI, "\n\t"))
 		return nil
 	}
-	processors, err := c.plan(w)
+	may, nodes, processors, err := c.plan(w)
 	if err != nil {
 		return err
 	}
@@ -145,19 +193,15 @@ func (c *call) step(ctx context.Context, w *step, words []string) error {
 		return status(2)
 	}
 	devices := deviceList(c.Getenv("CUDA_VISIBLE_DEVICES"), c.Getenv("ROCR_VISIBLE_DEVICES"))
-	gpus, err := w.devices(len(devices))
+	gpus, err := w.devices(len(devices), nodes)
 	if err != nil {
 		return err
 	}
-	room, err := c.take(ctx, w, processors, gpus)
+	room, err := c.take(ctx, w, may, nodes, processors, gpus)
 	if err != nil {
 		return err
 	}
 	defer room.Close()
-	for _, i := range room.gpus {
-		w.gpuIDs = append(w.gpuIDs, devices[i])
-	}
-	w.number = room.number
 	return c.launch(ctx, w, room, path, words, limit)
 }
 
@@ -192,8 +236,8 @@ func deviceList(lists ...string) []string {
 	return nil
 }
 
-// devices is how many GPUs a step takes of those that its job has; −1: it sees all, and takes none.
-func (w *step) devices(has int) (int, error) {
+// devices is how many GPUs a step takes of those that its job has on a node; −1: it sees all, and takes none.
+func (w *step) devices(has, nodes int) (int, error) {
 	text := w.gpus
 	if rest, is := strings.CutPrefix(text, "gpu"); is {
 		text = cmp.Or(strings.TrimPrefix(rest, ":"), "1")
@@ -210,7 +254,7 @@ func (w *step) devices(has int) (int, error) {
 		n, err = 1, nil
 	}
 	if w.gpusPerRank != "" {
-		n *= w.ranks
+		n *= (w.ranks-1)/max(nodes, 1) + 1
 	}
 	if n < 0 || n > has {
 		return 0, fmt.Errorf("Invalid generic resource (gres) specification: the job has %d GPUs, and the step asks for %d", has, n)
@@ -218,17 +262,43 @@ func (w *step) devices(has int) (int, error) {
 	return n, err
 }
 
-// stepEnvironment is the environment of a step, without what is each rank's own.
+// stepEnvironment is the environment of a step, without what is each node's and rank's own.
 func (c *call) stepEnvironment(w *step) []string {
 	env := exported(c.Environ(), w.export)
-	ranks, node, number := strconv.Itoa(w.ranks), c.Getenv("CANDOR_NODE"), strconv.Itoa(w.number)
-	env = append(env, "SLURM_STEP_ID="+number, "SLURM_STEPID="+number, "SLURM_STEP_NODELIST="+node, "SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS="+ranks,
-		"SLURM_STEP_TASKS_PER_NODE="+ranks, "SLURM_NTASKS="+ranks, "SLURM_NPROCS="+ranks, "SLURM_TASKS_PER_NODE="+ranks, "SLURM_NNODES=1",
-		"SLURM_NODEID=0", "SLURM_DISTRIBUTION=block", "SLURM_LAUNCH_NODE_IPADDR=127.0.0.1")
+	ranks, nodes, number := strconv.Itoa(w.ranks), strconv.Itoa(len(w.places)), strconv.Itoa(w.number)
+	var names []string
+	var counts []int
+	for _, p := range w.places {
+		names, counts = append(names, p.node), append(counts, p.count)
+	}
+	list := jobfile.PerNode(counts)
+	env = append(env, "SLURM_STEP_ID="+number, "SLURM_STEPID="+number, "SLURM_STEP_NODELIST="+strings.Join(names, ","), "SLURM_STEP_NUM_NODES="+nodes, "SLURM_STEP_NUM_TASKS="+ranks,
+		"SLURM_STEP_TASKS_PER_NODE="+list, "SLURM_NTASKS="+ranks, "SLURM_NPROCS="+ranks, "SLURM_TASKS_PER_NODE="+list, "SLURM_NNODES="+nodes,
+		"SLURM_DISTRIBUTION=block", "SLURM_LAUNCH_NODE_IPADDR=127.0.0.1")
 	if w.cpus > 0 {
 		env = append(env, "SLURM_CPUS_PER_TASK="+strconv.Itoa(w.cpus))
 	}
 	return env
+}
+
+// ofRank is what is a rank's own in the environment of a step.
+func (w *step) ofRank(p *place, rank int) []string {
+	node := slices.IndexFunc(w.places, func(q place) bool { return q.node == p.node })
+	ids := make([]string, p.count)
+	for i := range ids {
+		ids[i] = strconv.Itoa(p.first + i)
+	}
+	return []string{"SLURM_PROCID=" + strconv.Itoa(rank), "SLURM_LOCALID=" + strconv.Itoa(rank-p.first), "SLURM_NODEID=" + strconv.Itoa(node), "SLURMD_NODENAME=" + p.node, "SLURM_GTIDS=" + strings.Join(ids, ",")}
+}
+
+// placeOf is where a rank is.
+func (w *step) placeOf(rank int) *place {
+	for i := range w.places {
+		if p := &w.places[i]; rank < p.first+p.count {
+			return p
+		}
+	}
+	return &place{}
 }
 
 // exported is what --export passes on of an environment.
@@ -256,7 +326,7 @@ func exported(env []string, list string) (out []string) {
 func (c *call) fill(pattern string, w *step, rank int) string {
 	job := cmp.Or(c.Getenv("SLURM_JOB_ID"), c.Getenv("CANDOR_JOB"))
 	r := strings.NewReplacer("%%", "%", "%j", job, "%J", job+"."+strconv.Itoa(w.number), "%A", c.Getenv("CANDOR_JOB"), "%a", c.Getenv("CANDOR_ARRAY_INDEX"),
-		"%t", strconv.Itoa(rank), "%n", "0", "%s", strconv.Itoa(w.number), "%N", c.Getenv("CANDOR_NODE"), "%x", c.Getenv("CANDOR_JOB_NAME"), "%u", localUser())
+		"%t", strconv.Itoa(rank), "%n", strconv.Itoa(slices.IndexFunc(w.places, func(p place) bool { return rank < p.first+p.count })), "%s", strconv.Itoa(w.number), "%N", w.placeOf(rank).node, "%x", c.Getenv("CANDOR_JOB_NAME"), "%u", localUser())
 	return r.Replace(pattern)
 }
 
@@ -279,9 +349,9 @@ func (c *call) open(pattern string, w *step, rank int) (*os.File, error) {
 	return os.OpenFile(name, flags, 0o666)
 }
 
-// alone reports whether a step is one process that can take the place of srun.
-func (w *step) alone() bool {
-	return w.ranks == 1 && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
+// alone reports whether a step is one process that can take the place of srun, on its node.
+func (w *step) alone(here string) bool {
+	return w.ranks == 1 && w.places[0].node == here && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
 }
 
 // become has a rank that is alone take the place of srun: whoever signals one signals the other.

@@ -24,58 +24,104 @@ const graceOfStep = 2 * time.Second
 // pmiFD is the number of the file by which a rank asks for the others.
 const pmiFD = 13
 
-// ranks are the processes of a step.
+// ranks are the processes of a step, as srun sees them.
 type ranks struct {
 	c    *call
 	w    *step
-	pmi  *pmi // nil: they do not learn of one another
-	cmds []*exec.Cmd
-	ends chan int // the rank that has ended
+	path string
+	argv []string
+	env  []string // of all
+	pmi  *pmi     // nil: they do not learn of one another
+	ends chan rankEnd
 
-	ending bool // all were asked to end
-	over   bool // by the ranks themselves: how the others end then says nothing
-	inputs []io.WriteCloser
-	copies sync.WaitGroup
-	kills  *time.Timer
+	local   []*exec.Cmd
+	remote  []*remote
+	outputs []rankOutput // of remote ranks, by rank
+	ending  bool         // all were asked to end
+	over    bool         // by the ranks themselves: how the others end then says nothing
+	inputs  []io.WriteCloser
+	copies  sync.WaitGroup
+	kills   *time.Timer
 }
+
+// rankEnd is how a rank has ended.
+type rankEnd struct {
+	rank, code int
+	signal     syscall.Signal // 0: it exited
+	lost       string         // its node does not answer, and why
+}
+
+// rankOutput is where what a rank writes on another node goes.
+type rankOutput struct{ out, errs *os.File }
 
 // launch starts the ranks and waits for them. The exit code is the highest of all.
 func (c *call) launch(ctx context.Context, w *step, room *stepRoom, path string, words []string, limit time.Duration) error {
-	env := c.stepEnvironment(w)
-	if w.alone() {
-		env = append(env, "SLURM_PROCID=0", "SLURM_LOCALID=0", "SLURM_GTIDS=0")
+	s := &ranks{c: c, w: w, path: path, argv: words, env: c.stepEnvironment(w), ends: make(chan rankEnd, w.ranks)}
+	here := c.Getenv("CANDOR_NODE")
+	if w.alone(here) {
+		p := &w.places[0]
 		if err := room.stay(); err != nil {
 			return err
 		}
-		return c.become(w, path, words, append(env, deviceVariables(w.gpuIDs, 0, 1, false)...))
+		return c.become(w, path, words, append(append(s.env, w.ofRank(p, 0)...), w.deviceVariables(p, 0, c.Getenv)...))
 	}
 	runtime.LockOSThread() // the kernel ends the ranks with the thread that started them
 	defer runtime.UnlockOSThread()
 	heard := make(chan os.Signal, 16)
 	signal.Notify(heard, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCONT)
 	defer signal.Stop(heard)
-	s := &ranks{c: c, w: w, ends: make(chan int, w.ranks)}
 	defer s.killAll()
 	if w.ranks > 1 && w.mpi != "none" {
-		s.pmi = newPMI(w.ranks, c.Getenv("CANDOR_JOB")+"."+strconv.Itoa(w.number))
+		s.pmi = newPMI(w.places, c.Getenv("CANDOR_JOB")+"."+strconv.Itoa(w.number))
 	}
-	for rank := range w.ranks {
-		if err := s.start(rank, path, words, env); err != nil {
-			return err
+	s.outputs = make([]rankOutput, w.ranks)
+	for i := range w.places {
+		p := &w.places[i]
+		if p.node != here {
+			if err := s.startAway(ctx, p); err != nil {
+				return err
+			}
+			continue
+		}
+		for rank := p.first; rank < p.first+p.count; rank++ {
+			if err := s.start(p, rank); err != nil {
+				return err
+			}
 		}
 	}
 	s.feed()
 	return s.wait(ctx, heard, limit)
 }
 
-// start starts one rank.
-func (s *ranks) start(rank int, path string, words, env []string) error {
+// command is the process of a rank on this node.
+func (w *step) command(p *place, rank int, path string, argv, env []string, environ func(string) string) *exec.Cmd {
 	cmd := exec.Command(path)
-	cmd.Args, cmd.Dir = words, s.w.chdir
+	cmd.Args, cmd.Dir = argv, w.chdir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	n := strconv.Itoa(rank)
-	cmd.Env = append(env[:len(env):len(env)], "SLURM_PROCID="+n, "SLURM_LOCALID="+n, "SLURM_GTIDS="+n)
-	cmd.Env = append(cmd.Env, deviceVariables(s.w.gpuIDs, rank, s.w.ranks, s.w.gpusPerRank != "")...)
+	cmd.Env = append(env[:len(env):len(env)], w.ofRank(p, rank)...)
+	cmd.Env = append(cmd.Env, w.deviceVariables(p, rank, environ)...)
+	return cmd
+}
+
+// usePMI gives a rank its end of a socket.
+func usePMI(cmd *exec.Cmd, theirs *os.File, rank, ranks int, name string) {
+	cmd.ExtraFiles = make([]*os.File, pmiFD-2)
+	cmd.ExtraFiles[pmiFD-3] = theirs
+	cmd.Env = append(cmd.Env, "PMI_FD="+strconv.Itoa(pmiFD), "PMI_RANK="+strconv.Itoa(rank), "PMI_SIZE="+strconv.Itoa(ranks), "PMI_JOBID="+name)
+}
+
+// endOf is how a process has ended.
+func endOf(rank int, cmd *exec.Cmd) rankEnd {
+	ws, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if ws.Signaled() {
+		return rankEnd{rank: rank, code: 128 + int(ws.Signal()), signal: ws.Signal()}
+	}
+	return rankEnd{rank: rank, code: ws.ExitStatus()}
+}
+
+// start starts a rank on this node.
+func (s *ranks) start(p *place, rank int) error {
+	cmd := s.w.command(p, rank, s.path, s.argv, s.env, s.c.Getenv)
 	var closes []io.Closer
 	defer func() {
 		for _, f := range closes {
@@ -88,43 +134,53 @@ func (s *ranks) start(rank int, path string, words, env []string) error {
 			return err
 		}
 		closes = append(closes, theirs)
-		cmd.ExtraFiles = make([]*os.File, pmiFD-2)
-		cmd.ExtraFiles[pmiFD-3] = theirs
-		cmd.Env = append(cmd.Env, "PMI_FD="+strconv.Itoa(pmiFD), "PMI_RANK="+n, "PMI_SIZE="+strconv.Itoa(s.w.ranks), "PMI_JOBID="+s.pmi.name)
+		usePMI(cmd, theirs, rank, s.w.ranks, s.pmi.name)
 	}
 	out, err := s.output(rank, 1, &closes)
 	if err != nil {
 		return err
 	}
-	cmd.Stdout = out
-	if cmd.Stderr, err = s.output(rank, 2, &closes); err != nil {
+	errs, err := s.output(rank, 2, &closes)
+	if err != nil {
 		return err
 	}
-	if s.w.in == "" || s.w.in == "all" || s.w.in == strconv.Itoa(rank) {
+	cmd.Stdout, cmd.Stderr = out, errs
+	if s.w.hears(rank) {
 		theirs, ours, err := os.Pipe()
 		if err != nil {
 			return err
 		}
 		closes = append(closes, theirs)
 		cmd.Stdin, s.inputs = theirs, append(s.inputs, ours)
-	} else if _, err := strconv.Atoi(s.w.in); err != nil && s.w.in != "none" {
-		file, err := os.Open(s.c.fill(s.w.in, s.w, rank))
-		if err != nil {
-			return err
-		}
+	} else if file, err := s.inputFile(rank); err != nil {
+		return err
+	} else if file != nil {
 		closes = append(closes, file)
 		cmd.Stdin = file
 	}
 	if err := cmd.Start(); err != nil {
-		fmt.Fprintf(s.c.Err, "slurmstepd: error: execve(): %s: %v\n", path, err)
+		fmt.Fprintf(s.c.Err, "slurmstepd: error: execve(): %s: %v\n", s.path, err)
 		return status(2)
 	}
-	s.cmds = append(s.cmds, cmd)
+	s.local = append(s.local, cmd)
 	go func() {
 		_ = cmd.Wait()
-		s.ends <- rank
+		s.ends <- endOf(rank, cmd)
 	}()
 	return nil
+}
+
+// hears reports whether a rank gets what srun reads.
+func (w *step) hears(rank int) bool {
+	return w.in == "" || w.in == "all" || w.in == strconv.Itoa(rank)
+}
+
+// inputFile opens the file that a rank reads; nil: there is none.
+func (s *ranks) inputFile(rank int) (*os.File, error) {
+	if _, err := strconv.Atoi(s.w.in); err == nil || s.w.in == "none" || s.w.hears(rank) {
+		return nil, nil
+	}
+	return os.Open(s.c.fill(s.w.in, s.w, rank))
 }
 
 // output is where a rank's output goes: a file, where srun's own goes, or with labels to it.
@@ -197,24 +253,25 @@ func copyLines(to io.Writer, from io.Reader, label string) {
 
 // feed gives all ranks what srun reads.
 func (s *ranks) feed() {
-	if len(s.inputs) == 0 {
-		return
+	if len(s.inputs) > 0 {
+		go copyToAll(s.inputs, s.c.In)
 	}
-	go func() {
-		piece := make([]byte, 32<<10)
-		for {
-			n, err := s.c.In.Read(piece)
-			for _, to := range s.inputs {
-				_, _ = to.Write(piece[:n])
-			}
-			if err != nil {
-				for _, to := range s.inputs {
-					_ = to.Close()
-				}
-				return
-			}
+}
+
+func copyToAll(all []io.WriteCloser, from io.Reader) {
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(piece)
+		for _, to := range all {
+			_, _ = to.Write(piece[:n])
 		}
-	}()
+		if err != nil {
+			for _, to := range all {
+				_ = to.Close()
+			}
+			return
+		}
+	}
 }
 
 // wait waits for the end of all ranks, and passes signals on.
@@ -227,13 +284,13 @@ func (s *ranks) wait(ctx context.Context, heard chan os.Signal, limit time.Durat
 	if s.pmi != nil {
 		aborted = s.pmi.aborted
 	}
-	code := 0
+	code, interrupted := 0, ctx.Done()
 	for left := s.w.ranks; left > 0; {
 		select {
-		case rank := <-s.ends:
+		case e := <-s.ends:
 			left--
 			over := s.over
-			if n := s.ended(rank); !over {
+			if n := s.ended(e); !over {
 				code = max(code, n)
 			}
 			if n, err := strconv.Atoi(s.w.wait); err == nil && n > 0 && waits == nil {
@@ -245,8 +302,8 @@ func (s *ranks) wait(ctx context.Context, heard chan os.Signal, limit time.Durat
 				continue
 			}
 			s.signal(sig.(syscall.Signal))
-		case <-ctx.Done():
-			ctx = context.Background()
+		case <-interrupted:
+			interrupted = nil
 			s.end()
 		case <-late:
 			s.say("error: *** STEP %s.%d CANCELLED DUE TO TIME LIMIT ***", s.c.Getenv("SLURM_JOB_ID"), s.w.number)
@@ -258,6 +315,9 @@ func (s *ranks) wait(ctx context.Context, heard chan os.Signal, limit time.Durat
 			code, aborted, s.over = max(code, n), nil, true
 			s.end()
 		}
+	}
+	for _, o := range s.outputs {
+		o.close()
 	}
 	s.copies.Wait()
 	if code != 0 {
@@ -271,20 +331,21 @@ func (s *ranks) say(format string, args ...any) {
 }
 
 // ended notes the end of a rank, and ends the others where they would wait for it.
-func (s *ranks) ended(rank int) (code int) {
-	node := s.c.Getenv("CANDOR_NODE")
-	ws, _ := s.cmds[rank].ProcessState.Sys().(syscall.WaitStatus)
-	code = ws.ExitStatus()
-	if ws.Signaled() {
-		code = 128 + int(ws.Signal())
-		s.say("error: %s: task %d: %v", node, rank, ws.Signal())
-	} else if code != 0 {
-		s.say("error: %s: task %d: Exited with exit code %d", node, rank, code)
+func (s *ranks) ended(e rankEnd) (code int) {
+	node := s.w.placeOf(e.rank).node
+	switch {
+	case e.lost != "":
+		s.say("error: %s: task %d: %s", node, e.rank, e.lost)
+	case e.signal != 0:
+		s.say("error: %s: task %d: %v", node, e.rank, e.signal)
+	case e.code != 0:
+		s.say("error: %s: task %d: Exited with exit code %d", node, e.rank, e.code)
 	}
-	alone := s.pmi != nil && s.pmi.left(rank)
-	if (code != 0 && s.w.kill || alone) && !s.ending {
+	code = e.code
+	alone := s.pmi != nil && s.pmi.left(e.rank)
+	if (code != 0 && s.w.kill || alone || e.lost != "") && !s.ending {
 		if alone {
-			s.say("error: %s: task %d ended before MPI_Finalize: ending the others", node, rank)
+			s.say("error: %s: task %d ended before MPI_Finalize: ending the others", node, e.rank)
 			code, s.over = max(code, 1), true
 		}
 		s.end()
@@ -305,8 +366,11 @@ func (s *ranks) end() {
 
 // signal signals the ranks and what they have started.
 func (s *ranks) signal(sig syscall.Signal) {
-	for _, cmd := range s.cmds {
+	for _, cmd := range s.local {
 		_ = syscall.Kill(-cmd.Process.Pid, sig)
+	}
+	for _, r := range s.remote {
+		r.send(frame{Signal: int(sig)})
 	}
 }
 
@@ -316,4 +380,7 @@ func (s *ranks) killAll() {
 		s.kills.Stop()
 	}
 	s.signal(syscall.SIGKILL)
+	for _, r := range s.remote {
+		r.close()
+	}
 }

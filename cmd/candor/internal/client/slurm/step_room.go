@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,11 +20,13 @@ import (
 // starts, and waits while others have it. What a step has is a set of locks on bytes of one file of the job, so that
 // the kernel gives it back when the process of srun, or what took its place, has ended, however that ended.
 //
-// The file begins with the number of the next step. Byte 1000 and on are processors, byte 200000 and on GPUs.
+// The file begins with the number of the next step. Each node of the job has a range of bytes for its processors, and one for
+// its GPUs. Steps that are started on another node than the first of a job have a file there, and do not know of these.
 const (
 	numberBytes    = 8
-	processorsFrom = 1000
-	devicesFrom    = 200_000
+	processorsFrom = 1 << 20
+	devicesFrom    = 1 << 40
+	ofNode         = 1 << 20
 )
 
 // retryAfter is how long a step waits before it looks again whether others have left something.
@@ -32,8 +35,6 @@ const retryAfter = 50 * time.Millisecond
 // stepRoom is what a step has of its job.
 type stepRoom struct {
 	*os.File
-	number int   // of the step
-	gpus   []int // their positions in the list of the job's; none: the step sees all
 }
 
 // stepsFile is the file in which the steps of this task say what they have.
@@ -45,22 +46,18 @@ func (c *call) stepsFile() string {
 	return filepath.Join(dir, fmt.Sprintf(".candor-steps-%d-%s-%s-%s-%s", os.Getuid(), c.Getenv("CANDOR_JOB"), c.Getenv("CANDOR_STAGE"), c.Getenv("CANDOR_TASK"), c.Getenv("CANDOR_ATTEMPT")))
 }
 
-// take waits until a step can have what it needs of so many processors, and of so many GPUs; −1: it needs none to itself.
-func (c *call) take(ctx context.Context, w *step, processors, gpus int) (*stepRoom, error) {
+// take waits until a step can have what it needs on so many of the nodes that it may have, each with so many processors, and
+// so many GPUs of each; −1: it needs none to itself.
+func (c *call) take(ctx context.Context, w *step, may []int, nodes, processors, gpus int) (*stepRoom, error) {
 	file, err := os.OpenFile(c.stepsFile(), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("Unable to create step for job %s: %w", c.Getenv("CANDOR_JOB"), err)
 	}
 	room := &stepRoom{File: file}
-	want := processors
-	switch {
-	case w.overlap:
-		want = 0
-	case w.exact || processors == 0:
-		want = min(w.ranks*max(w.cpus, 1), processors)
-	}
+	devices := len(deviceList(c.Getenv("CUDA_VISIBLE_DEVICES"), c.Getenv("ROCR_VISIBLE_DEVICES")))
+	all := c.nodesOfJob()
 	for waited := false; ; {
-		taken, err := room.try(want, processors, gpus, len(deviceList(c.Getenv("CUDA_VISIBLE_DEVICES"), c.Getenv("ROCR_VISIBLE_DEVICES"))))
+		taken, err := room.try(w, all, may, nodes, processors, gpus, devices)
 		switch {
 		case err != nil:
 			file.Close()
@@ -81,26 +78,52 @@ func (c *call) take(ctx context.Context, w *step, processors, gpus int) (*stepRo
 	}
 }
 
+// wants is how many processors a step takes of a node on which it has so many ranks.
+func (w *step) wants(ranks, processors int) int {
+	switch {
+	case w.overlap:
+		return 0
+	case w.exact:
+		return min(ranks*max(w.cpus, 1), processors)
+	}
+	return processors
+}
+
 // try takes all that a step needs, or nothing. One step tries at a time.
-func (r *stepRoom) try(want, processors, gpus, devices int) (taken bool, err error) {
+func (r *stepRoom) try(w *step, all []string, may []int, nodes, processors, gpus, devices int) (taken bool, err error) {
 	if err := r.lock(unix.F_SETLKW, unix.F_WRLCK, 0, numberBytes); err != nil {
 		return false, err
 	}
 	defer func() { _ = r.lock(unix.F_SETLK, unix.F_UNLCK, 0, numberBytes) }()
-	if _, some := r.some(processorsFrom, want, processors); !some {
-		return false, nil
-	}
-	if gpus > 0 {
-		if r.gpus, taken = r.some(devicesFrom, gpus, devices); !taken {
-			_ = r.lock(unix.F_SETLK, unix.F_UNLCK, processorsFrom, 0)
-			return false, nil
+	w.places = nil
+	first := 0
+	for _, i := range may {
+		if len(w.places) == nodes {
+			break
 		}
+		p := place{node: all[i], index: i, first: first, count: w.ranks / nodes}
+		if len(w.places) < w.ranks%nodes {
+			p.count++
+		}
+		at := int64(i) * ofNode
+		cpus, some := r.some(processorsFrom+at, w.wants(p.count, processors), processors)
+		if some && gpus > 0 {
+			if p.gpus, some = r.some(devicesFrom+at, gpus, devices); !some {
+				r.free(processorsFrom+at, cpus)
+			}
+		}
+		if some {
+			w.places, first = append(w.places, p), first+p.count
+		}
+	}
+	if len(w.places) < nodes {
+		return false, r.lock(unix.F_SETLK, unix.F_UNLCK, processorsFrom, 0)
 	}
 	var next [numberBytes]byte
 	if n, _ := r.ReadAt(next[:], 0); n == numberBytes {
-		r.number = int(binary.BigEndian.Uint64(next[:]))
+		w.number = int(binary.BigEndian.Uint64(next[:]))
 	}
-	binary.BigEndian.PutUint64(next[:], uint64(r.number)+1)
+	binary.BigEndian.PutUint64(next[:], uint64(w.number)+1)
 	_, err = r.WriteAt(next[:], 0)
 	return true, err
 }
@@ -115,10 +138,15 @@ func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	if len(got) == want {
 		return got, true
 	}
+	r.free(from, got)
+	return nil, false
+}
+
+// free gives bytes from a position on back.
+func (r *stepRoom) free(from int64, got []int) {
 	for _, i := range got {
 		_ = r.lock(unix.F_SETLK, unix.F_UNLCK, from+int64(i), 1)
 	}
-	return nil, false
 }
 
 func (r *stepRoom) lock(how, kind int, from, bytes int64) error {
@@ -136,21 +164,23 @@ func (r *stepRoom) stay() error {
 	return err
 }
 
-// deviceVariables show a rank the GPUs of its step, or those that are its own.
-func deviceVariables(ids []string, rank, ranks int, each bool) []string {
-	if len(ids) == 0 {
+// deviceVariables show a rank the GPUs of its step on its node, or those that are its own. environ finds those that the job has
+// there.
+func (w *step) deviceVariables(p *place, rank int, environ func(string) string) []string {
+	if len(p.gpus) == 0 {
 		return nil
 	}
-	if each {
-		n := len(ids) / ranks
-		ids = ids[rank*n : (rank+1)*n]
-	}
-	list := ""
-	for i, id := range ids {
-		if i > 0 {
-			list += ","
+	all := deviceList(environ("CUDA_VISIBLE_DEVICES"), environ("ROCR_VISIBLE_DEVICES"))
+	var ids []string
+	for _, i := range p.gpus {
+		if i < len(all) {
+			ids = append(ids, all[i])
 		}
-		list += id
 	}
+	if w.gpusPerRank != "" {
+		n, at := len(ids)/p.count, rank-p.first
+		ids = ids[at*n : (at+1)*n]
+	}
+	list := strings.Join(ids, ",")
 	return []string{"CUDA_VISIBLE_DEVICES=" + list, "ROCR_VISIBLE_DEVICES=" + list, "SLURM_STEP_GPUS=" + list, "SLURM_GPUS_ON_NODE=" + strconv.Itoa(len(ids))}
 }

@@ -1,0 +1,115 @@
+package book
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func allocationStage(nodes, width int) messages.Stage {
+	s := wideStage(width, nodes)
+	s.Gang, s.Allocation = true, true
+	return s
+}
+
+// end is what a node reports of an attempt.
+func (s *site) end(node messages.Name, f messages.Finished) []messages.Grant {
+	n := s.Node(node)
+	return s.apply(Command{Exchange: &Exchange{Node: node, Session: n.Session, Seq: n.Seq + 1, Finished: []messages.Finished{f}}}).([]messages.Grant)
+}
+
+func (s *site) next(node messages.Name, slots int, job messages.JobID) []messages.Grant {
+	return s.claim(node, s.Node(node).Session, s.Node(node).Seq+1, slots, job)
+}
+
+// TestAnAllocationStartsAsAWhole: each task is on a node of its own, and none runs before all have their slots, of which one
+// node gathers some; it pays for what it held. The end of the first task ends all.
+func TestAnAllocationStartsAsAWhole(t *testing.T) {
+	s := newSite(t)
+	for _, n := range []messages.Name{"n1", "n2"} {
+		s.register(n, 7, 4)
+	}
+	s.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: messages.Credit}}}})
+	narrow, id := s.submit("a", mapStage(20)), s.submit("b", allocationStage(2, 3))
+	busy := s.next("n2", 2, narrow)
+	first := s.next("n1", 4, id)
+	if len(first) != 1 || s.Node("n1").Used[0] != 3 || s.Job(id).Stages[0].Gathering != 1 || len(s.next("n1", 1, id)) != 0 {
+		t.Fatalf("granted %v, %v slots used", first, s.Node("n1").Used)
+	}
+	held := s.at
+	if got := s.next("n2", 2, id); len(got) != 0 || len(s.Node("n2").Gatherings) != 1 {
+		t.Fatalf("granted %v with two slots free", got)
+	}
+	s.at += 1_000_000
+	second := s.end("n2", messages.Finished{Attempt: busy[0].Attempt})
+	if len(second) != 1 || second[0].Attempt.Task.Index != 1 || s.Job(id).Stages[0].Gathering != 0 || s.Node("n1").Suspended() != 0 {
+		t.Fatalf("granted %v, %d gather", second, s.Job(id).Stages[0].Gathering)
+	}
+	if cost, _ := s.Used(s.Job(id), s.at); cost < messages.Credits(3*s.at.Sub(held)/1000) {
+		t.Errorf("it has paid %v for three slots that it held for %v, and others", cost, s.at.Sub(held))
+	}
+	s.end("n1", messages.Finished{Attempt: first[0].Attempt})
+	if n := s.Node("n2"); len(n.Stop) != 1 || n.Stop[0] != second[0].Attempt || !s.Job(id).Active() {
+		t.Fatalf("n2 is to stop %v", n.Stop)
+	}
+	s.end("n2", messages.Finished{Attempt: second[0].Attempt, Outcome: messages.Stopped, ExitCode: 143})
+	if j := s.Job(id); j.Outcome != messages.Completed || j.Stages[0].Done != 2 || s.Node("n1").Used[0] != 0 {
+		t.Errorf("%v, %d done", j.Outcome, j.Stages[0].Done)
+	}
+}
+
+// TestAnAllocationIsLostAsAWhole: with a node, and with a task that ends before the first.
+func TestAnAllocationIsLostAsAWhole(t *testing.T) {
+	for name, lose := range map[string]func(*site, messages.Grant){
+		"node": func(s *site, _ messages.Grant) { s.apply(Command{Lost: &Lost{Node: "n2", Session: 7}}) },
+		"task": func(s *site, g messages.Grant) {
+			s.end("n2", messages.Finished{Attempt: g.Attempt, ExitCode: 143})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.register("n1", 7, 4)
+			s.register("n2", 7, 4)
+			id := s.submit("b", allocationStage(2, 3))
+			first, second := s.next("n1", 4, id), s.next("n2", 4, id)
+			lose(s, second[0])
+			if stop := s.Node("n1").Stop; len(stop) != 1 || stop[0] != first[0].Attempt {
+				t.Fatalf("n1 is to stop %v", stop)
+			}
+			s.end("n1", messages.Finished{Attempt: first[0].Attempt, Outcome: messages.Stopped})
+			if j := s.Job(id); !j.Active() || j.Claimable(0) != 2 {
+				t.Errorf("%v, %d tasks can be claimed, want 2", j.Outcome, j.Claimable(0))
+			}
+		})
+	}
+}
+
+// TestOneAllocationGathersAtATime: another has none of a class's nodes until the first has all, or has given up; a replica that
+// was restored knows whose turn it is.
+func TestOneAllocationGathersAtATime(t *testing.T) {
+	s := newSite(t)
+	s.register("n1", 7, 4)
+	s.register("n2", 7, 4)
+	one, other := s.submit("a", allocationStage(2, 4)), s.submit("b", allocationStage(2, 4))
+	if got := s.next("n1", 4, one); len(got) != 1 {
+		t.Fatalf("granted %v", got)
+	}
+	var image bytes.Buffer
+	if _, err := s.Capture().WriteTo(&image); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Restore(&image); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.next("n2", 4, other); len(got) != 0 {
+		t.Fatalf("the other job was granted %v meanwhile", got)
+	}
+	s.apply(Command{Disband: &Disband{Job: one, Since: s.Job(one).Stages[0].Gathered}})
+	if got := s.next("n2", 4, other); len(got) != 1 {
+		t.Fatalf("granted %v after the first gave up", got)
+	}
+	if got := s.next("n1", 4, one); len(got) != 0 {
+		t.Fatalf("the first was granted %v meanwhile", got)
+	}
+}

@@ -1,0 +1,70 @@
+package auctioneer
+
+import (
+	"context"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// step answers the node of a task of an allocation: it names the other tasks, or passes a request on to the node of one
+// of them, under the owner's name. Only a node that has the current attempt is answered, and only about current attempts
+// of the same allocation.
+func (l *queries) step(ctx context.Context, node messages.Name, r messages.StepRequest) (reply messages.StepReply, err error) {
+	if r.Stream != nil {
+		if err := r.Stream.Validate(); err != nil {
+			return reply, err
+		}
+	}
+	var owner messages.Name
+	err = l.look(ctx, func(b *book.Book) error {
+		of := r.Attempt.Task
+		j := b.Job(of.Job)
+		if j == nil || int(of.Stage) >= len(j.Stages) || !j.Spec.Stages[of.Stage].Allocation {
+			return messages.Errorf(messages.NotFound, "task %v belongs to no allocation", of)
+		}
+		owner = j.Account
+		members, err := membersOf(b, j, of.Stage)
+		if err != nil {
+			return err
+		}
+		if int(of.Index) >= len(members) || members[of.Index].Attempt != r.Attempt || members[of.Index].Node != node {
+			return messages.Errorf(messages.Fenced, "attempt %d of task %v does not run on %s", r.Attempt.Number, of, node)
+		}
+		if reply.Members = members; r.Stream == nil {
+			return nil
+		}
+		to := r.Stream.Attempt
+		if to.Task.Job != of.Job || to.Task.Stage != of.Stage || int(to.Task.Index) >= len(members) || members[to.Task.Index].Attempt != to {
+			return messages.Errorf(messages.PermissionDenied, "attempt %d of task %v is none of the allocation's", to.Number, to.Task)
+		}
+		return nil
+	})
+	if err != nil || r.Stream == nil {
+		return reply, err
+	}
+	node, reply.Members = reply.Members[r.Stream.Attempt.Task.Index].Node, nil
+	ctx, cancel := context.WithTimeout(ctx, peerWithin)
+	defer cancel()
+	answer, err := bus.Call[messages.StreamReply](ctx, l.Bus, messages.StreamSubject(l.Site, node, owner), r.Stream)
+	reply.Stream = &answer
+	return reply, err
+}
+
+// membersOf are the tasks of an allocation, once all have their slots.
+func membersOf(b *book.Book, j *book.Job, stage uint32) (members []messages.Member, err error) {
+	s := &j.Stages[stage]
+	if len(s.Tasks) < s.Total || s.Gathering > 0 {
+		return nil, messages.Errorf(messages.Unavailable, "job %v does not have all of its nodes yet", j.ID)
+	}
+	for k := range s.Tasks {
+		t := &s.Tasks[k]
+		a := messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: stage, Index: uint32(k)}, Number: t.Attempt}
+		members = append(members, messages.Member{Node: b.Nodes()[t.Node].Name, Attempt: a})
+		if t.Phase != book.Claimed {
+			return nil, messages.Errorf(messages.Ended, "task %v of the allocation does not run any more", a.Task)
+		}
+	}
+	return members, nil
+}

@@ -1,0 +1,536 @@
+package slurm
+
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// The ranks of a step on another node of the job are started there by this program, which srun begins beside the task that
+// holds the node's slots: the agent of srun's node asks the leader, and the leader that node's agent. The two programs
+// exchange frames, one JSON document each, over its input and output: first an awayPlan, then frames.
+
+// ranksOfStep is the word by which this program starts ranks for srun.
+const ranksOfStep = "--ranks-of-step"
+
+// awayPlan says what is to be started.
+type awayPlan struct {
+	Path   string   `json:"path"`
+	Argv   []string `json:"argv"`
+	Env    []string `json:"env"`
+	Dir    string   `json:"dir"`
+	Names  []string `json:"nodes"` // of the step
+	Firsts []int    `json:"firsts"`
+	Counts []int    `json:"counts"`
+	At     int      `json:"at"` // the position of this node
+	GPUs   []int    `json:"gpus,omitempty"`
+	Each   bool     `json:"each,omitempty"` // each rank has its own
+	PMI    string   `json:"pmi,omitempty"`  // the name of the step; "": none
+	Hears  []bool   `json:"hears"`          // by rank here: it gets the input
+}
+
+// frame is one thing that happens to a rank, or is to happen.
+type frame struct {
+	Rank   int    `json:"rank,omitempty"`
+	Out    []byte `json:"out,omitempty"`
+	Err    []byte `json:"err,omitempty"`
+	PMI    []byte `json:"pmi,omitempty"`  // bytes between a rank and the server
+	Over   bool   `json:"over,omitempty"` // the rank has ended, with
+	Code   int    `json:"code,omitempty"`
+	Fatal  int    `json:"fatal,omitempty"`  // the signal that ended it
+	Signal int    `json:"signal,omitempty"` // for all ranks
+	In     []byte `json:"in,omitempty"`     // for those that hear
+	InOver bool   `json:"in_over,omitempty"`
+}
+
+// remote is srun's end of the ranks of another node.
+type remote struct {
+	p      *place
+	frames *frameQueue
+	stop   context.CancelFunc
+	over   chan struct{}
+}
+
+func (r *remote) send(f frame) { r.frames.put(f) }
+
+// close ends what runs there.
+func (r *remote) close() {
+	r.stop()
+	<-r.over
+}
+
+// remoteInput passes what srun reads on to the ranks of another node.
+type remoteInput struct{ *remote }
+
+func (i remoteInput) Write(b []byte) (int, error) {
+	if len(b) > 0 {
+		i.send(frame{In: slices.Clone(b)})
+	}
+	return len(b), nil
+}
+
+func (i remoteInput) Close() error {
+	i.send(frame{InOver: true})
+	return nil
+}
+
+// remotePMI is the server's end of a rank of another node.
+type remotePMI struct {
+	*io.PipeReader
+	r    *remote
+	rank int
+}
+
+func (p remotePMI) Write(b []byte) (int, error) {
+	p.r.send(frame{Rank: p.rank, PMI: slices.Clone(b)})
+	return len(b), nil
+}
+
+// frameQueue is frames on their way, read as bytes. Whoever puts one never waits.
+type frameQueue struct {
+	mu    sync.Mutex
+	more  *sync.Cond
+	bytes []byte
+	ended bool
+}
+
+func newFrameQueue() *frameQueue {
+	q := &frameQueue{}
+	q.more = sync.NewCond(&q.mu)
+	return q
+}
+
+func (q *frameQueue) put(f any) {
+	data, err := json.Marshal(f)
+	if err != nil {
+		return
+	}
+	q.mu.Lock()
+	q.bytes = append(append(q.bytes, data...), '\n')
+	q.mu.Unlock()
+	q.more.Signal()
+}
+
+func (q *frameQueue) end() {
+	q.mu.Lock()
+	q.ended = true
+	q.mu.Unlock()
+	q.more.Broadcast()
+}
+
+func (q *frameQueue) Read(b []byte) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.bytes) == 0 && !q.ended {
+		q.more.Wait()
+	}
+	if len(q.bytes) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, q.bytes)
+	q.bytes = q.bytes[n:]
+	return n, nil
+}
+
+// members asks for the tasks of the job's allocation, of which this process is part.
+func (c *call) members(ctx context.Context) (*stepsBus, []messages.Member, error) {
+	b := &stepsBus{}
+	lease := c.Getenv("CANDOR_LEASE")
+	a := &b.own
+	if _, err := fmt.Sscanf(lease[strings.LastIndexByte(lease, ':')+1:], "%d.%d.%d.%d", &a.Task.Job, &a.Task.Stage, &a.Task.Index, &a.Number); err != nil {
+		return nil, nil, fmt.Errorf("Unable to create step for job %s: CANDOR_LEASE does not name this attempt", c.Getenv("CANDOR_JOB"))
+	}
+	parts := strings.Split(c.Getenv(messages.StepsVariable), ":")
+	if len(parts) != 3 {
+		return nil, nil, fmt.Errorf("Unable to create step for job %s: %s is not set, as the node cannot reach others", c.Getenv("CANDOR_JOB"), messages.StepsVariable)
+	}
+	b.name, b.token = parts[0], parts[2]
+	b.user, _ = strconv.Atoi(parts[1])
+	reply, err := b.call(ctx, nil)
+	return b, reply.Members, err
+}
+
+// startAway starts the ranks of another node.
+func (s *ranks) startAway(ctx context.Context, p *place) error {
+	b, members, err := s.c.members(ctx)
+	if err != nil {
+		return err
+	}
+	if p.index >= len(members) {
+		return s.c.tooMany()
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir := s.w.chdir
+	if here, err := s.c.Workdir(); err == nil && !strings.HasPrefix(dir, "/") {
+		dir = strings.TrimSuffix(here+"/"+dir, "/")
+	}
+	plan := awayPlan{Path: s.path, Argv: s.argv, Env: s.env, Dir: dir, At: slices.IndexFunc(s.w.places, func(q place) bool { return q.node == p.node }), GPUs: p.gpus, Each: s.w.gpusPerRank != ""}
+	for _, q := range s.w.places {
+		plan.Names, plan.Firsts, plan.Counts = append(plan.Names, q.node), append(plan.Firsts, q.first), append(plan.Counts, q.count)
+	}
+	stream := &jobs.Stream{App: s.c.App, Session: &cli.Session{Bus: b, Site: s.c.Getenv("CANDOR_SITE"), Account: "x"}, Node: p.node, Attempt: members[p.index].Attempt,
+		Begin: &messages.StreamBegin{Command: []string{self, ranksOfStep}, Interactive: messages.Interactive{Linger: lingerAway}}}
+	live, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r := &remote{p: p, frames: newFrameQueue(), stop: stop, over: make(chan struct{})}
+	pmi := map[int]*io.PipeWriter{}
+	heard := false
+	var closes []io.Closer
+	for rank := p.first; rank < p.first+p.count; rank++ {
+		if s.pmi != nil {
+			from, to := io.Pipe()
+			pmi[rank] = to
+			s.pmi.attach(rank, remotePMI{from, r, rank})
+		}
+		hears := s.w.hears(rank)
+		heard = heard || hears
+		plan.Hears = append(plan.Hears, hears)
+		o := &s.outputs[rank]
+		if o.out, err = s.output(rank, 1, &closes); err != nil {
+			stop()
+			return err
+		}
+		if o.errs, err = s.output(rank, 2, &closes); err != nil {
+			stop()
+			return err
+		}
+	}
+	if s.pmi != nil {
+		plan.PMI = s.pmi.name
+	}
+	if heard {
+		s.inputs = append(s.inputs, remoteInput{r})
+	}
+	r.frames.put(plan)
+	s.remote = append(s.remote, r)
+	from, to := io.Pipe()
+	stream.In, stream.Out, stream.Errs = r.frames, to, s.c.Err
+	go s.follow(live, stream, to, r)
+	go s.hear(r, from, pmi)
+	return nil
+}
+
+// lingerAway is for how long ranks of another node run on when srun is gone, or cannot be reached.
+const lingerAway = messages.Duration(20 * time.Second)
+
+// follow passes the bytes of both directions on until the program there has ended.
+func (s *ranks) follow(ctx context.Context, stream *jobs.Stream, to *io.PipeWriter, r *remote) {
+	defer close(r.over)
+	at, err := stream.Open(ctx)
+	if err == nil {
+		_, err = stream.Copy(ctx, at)
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	if ctx.Err() != nil {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceOfStep)
+		stream.Close(last)
+		cancel()
+	}
+	r.frames.end()
+	_ = to.CloseWithError(err)
+}
+
+// hear takes the frames of another node. Ranks whose end does not come are lost.
+func (s *ranks) hear(r *remote, from *io.PipeReader, pmi map[int]*io.PipeWriter) {
+	left := map[int]bool{}
+	for rank := r.p.first; rank < r.p.first+r.p.count; rank++ {
+		left[rank] = true
+	}
+	frames := json.NewDecoder(from)
+	var err error
+	for len(left) > 0 {
+		var f frame
+		if err = frames.Decode(&f); err != nil {
+			break
+		}
+		if !left[f.Rank] {
+			continue
+		}
+		if len(f.Out) > 0 {
+			_, _ = s.outputs[f.Rank].out.Write(f.Out)
+		}
+		if len(f.Err) > 0 {
+			_, _ = s.outputs[f.Rank].errs.Write(f.Err)
+		}
+		if len(f.PMI) > 0 && pmi[f.Rank] != nil {
+			_, _ = pmi[f.Rank].Write(f.PMI)
+		}
+		if f.Over {
+			delete(left, f.Rank)
+			s.ends <- rankEnd{rank: f.Rank, code: f.Code, signal: syscall.Signal(f.Fatal)}
+		}
+	}
+	for rank := range left {
+		s.ends <- rankEnd{rank: rank, code: 1, lost: "was not started, or its node was lost: " + cli.Sentence(err)}
+	}
+	for _, to := range pmi {
+		_ = to.Close()
+	}
+	_, _ = io.Copy(io.Discard, from)
+}
+
+// close closes the files of a rank, but not srun's own.
+func (o rankOutput) close() {
+	for _, f := range []*os.File{o.out, o.errs} {
+		if f != nil && f != os.Stdout && f != os.Stderr {
+			_ = f.Close()
+		}
+	}
+}
+
+// stepsBus asks the node's agent, which knows this process by its token, for streams of other tasks of the allocation.
+type stepsBus struct {
+	bus.Bus
+	name, token string
+	user        int // as whom the agent runs
+	own         messages.Attempt
+}
+
+// call sends one request. A program that took the agent's place is told nothing.
+func (b *stepsBus) call(ctx context.Context, stream *messages.StreamRequest) (reply messages.StepReply, err error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", "@"+b.name)
+	if err != nil {
+		return reply, messages.Errorf(messages.Unavailable, "the node's agent does not answer: %v", err)
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if !b.genuine(conn) {
+		return reply, messages.Errorf(messages.PermissionDenied, "another program has the place of the node's agent")
+	}
+	data, err := json.Marshal(messages.StepCall{Token: b.token, StepRequest: messages.StepRequest{Attempt: b.own, Stream: stream}})
+	if err != nil {
+		return reply, err
+	}
+	if _, err := conn.Write(append(data, '\n')); err != nil {
+		return reply, messages.Errorf(messages.Unavailable, "the node's agent does not answer: %v", err)
+	}
+	var answer messages.StepAnswer
+	if err := json.NewDecoder(conn).Decode(&answer); err != nil {
+		return reply, messages.Errorf(messages.Unavailable, "the node's agent does not answer: %v", err)
+	}
+	if answer.Error != "" {
+		return reply, messages.Errorf(answer.Kind, "%s", answer.Error)
+	}
+	return answer.StepReply, nil
+}
+
+// genuine reports whether who listens is the user as whom the agent runs.
+func (b *stepsBus) genuine(conn net.Conn) (yes bool) {
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		yes = err == nil && int(peer.Uid) == b.user
+	})
+	return yes
+}
+
+// Request implements [bus.Bus] for requests for streams.
+func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byte, error) {
+	var r messages.StreamRequest
+	format := messages.Detect(payload, "")
+	if err := messages.Unmarshal(payload, format, &r); err != nil {
+		return nil, err
+	}
+	reply, err := b.call(ctx, &r)
+	if err != nil {
+		return nil, err
+	}
+	if reply.Stream == nil {
+		return nil, messages.Errorf(messages.Internal, "the agent did not answer the request")
+	}
+	return messages.Marshal(reply.Stream, format)
+}
+
+// own are variables that are the node's and the attempt's own: ranks have those of where they run.
+var ownVariables = []string{"CANDOR_NODE", "CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_LEASE", messages.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
+
+// away starts the ranks of srun that are on this node, and says what becomes of them.
+func away() int {
+	in := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 64<<10))
+	var plan awayPlan
+	if err := in.Decode(&plan); err != nil {
+		fmt.Fprintln(os.Stderr, "srun: error:", err)
+		return 1
+	}
+	a := &awayRanks{plan: plan, w: plan.step(), to: json.NewEncoder(os.Stdout), pmi: map[int]*os.File{}}
+	return a.run(in)
+}
+
+// step is the step as srun planned it.
+func (plan *awayPlan) step() *step {
+	w := &step{chdir: plan.Dir}
+	if plan.Each {
+		w.gpusPerRank = "1"
+	}
+	for i := range plan.Names {
+		w.places = append(w.places, place{node: plan.Names[i], first: plan.Firsts[i], count: plan.Counts[i]})
+		w.ranks += plan.Counts[i]
+	}
+	w.places[plan.At].gpus = plan.GPUs
+	return w
+}
+
+// awayRanks are the ranks of a step on this node, for a srun on another.
+type awayRanks struct {
+	plan awayPlan
+	w    *step
+
+	mu     sync.Mutex
+	to     *json.Encoder
+	pmi    map[int]*os.File // by rank
+	inputs []io.WriteCloser
+	pids   []int
+}
+
+func (a *awayRanks) say(f frame) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_ = a.to.Encode(f)
+}
+
+func (a *awayRanks) run(in *json.Decoder) int {
+	env := slices.DeleteFunc(a.plan.Env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(ownVariables, name)
+	})
+	for _, name := range ownVariables {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	p := &a.w.places[a.plan.At]
+	var all sync.WaitGroup
+	for rank := p.first; rank < p.first+p.count; rank++ {
+		if err := a.start(p, rank, env, &all); err != nil {
+			a.say(frame{Rank: rank, Err: []byte("slurmstepd: error: execve(): " + a.plan.Path + ": " + err.Error() + "\n")})
+			a.say(frame{Rank: rank, Over: true, Code: 2})
+		}
+	}
+	go a.obey(in)
+	all.Wait()
+	return 0
+}
+
+// obey does what srun says.
+func (a *awayRanks) obey(in *json.Decoder) {
+	for {
+		var f frame
+		if err := in.Decode(&f); err != nil {
+			return
+		}
+		switch {
+		case f.Signal > 0:
+			for _, pid := range a.pids {
+				_ = syscall.Kill(-pid, syscall.Signal(f.Signal))
+			}
+		case f.InOver:
+			for _, to := range a.inputs {
+				_ = to.Close()
+			}
+		case len(f.In) > 0:
+			for _, to := range a.inputs {
+				_, _ = to.Write(f.In)
+			}
+		case len(f.PMI) > 0 && a.pmi[f.Rank] != nil:
+			_, _ = a.pmi[f.Rank].Write(f.PMI)
+		}
+	}
+}
+
+// start starts one rank, and passes on what it says.
+func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup) error {
+	cmd := a.w.command(p, rank, a.plan.Path, a.plan.Argv, env, os.Getenv)
+	cmd.SysProcAttr.Pdeathsig = 0 // the agent ends the session
+	var closes, ours []*os.File
+	defer func() {
+		for _, f := range closes {
+			_ = f.Close()
+		}
+	}()
+	if a.plan.PMI != "" {
+		fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		_ = syscall.SetNonblock(fds[0], true)
+		mine, theirs := os.NewFile(uintptr(fds[0]), "pmi"), os.NewFile(uintptr(fds[1]), "pmi")
+		closes = append(closes, theirs)
+		a.pmi[rank] = mine
+		usePMI(cmd, theirs, rank, a.w.ranks, a.plan.PMI)
+		go pieces(mine, func(b []byte) { a.say(frame{Rank: rank, PMI: b}) })
+	}
+	for i := range 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		closes, ours = append(closes, w), append(ours, r)
+		if i == 0 {
+			cmd.Stdout = w
+		} else {
+			cmd.Stderr = w
+		}
+	}
+	if a.plan.Hears[rank-p.first] {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		closes = append(closes, r)
+		cmd.Stdin, a.inputs = r, append(a.inputs, w)
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	a.pids = append(a.pids, cmd.Process.Pid)
+	var reads sync.WaitGroup
+	reads.Go(func() { pieces(ours[0], func(b []byte) { a.say(frame{Rank: rank, Out: b}) }) })
+	reads.Go(func() { pieces(ours[1], func(b []byte) { a.say(frame{Rank: rank, Err: b}) }) })
+	all.Go(func() {
+		_ = cmd.Wait()
+		reads.Wait()
+		e := endOf(rank, cmd)
+		a.say(frame{Rank: rank, Over: true, Code: e.code, Fatal: int(e.signal)})
+	})
+	return nil
+}
+
+// pieces reads to the end.
+func pieces(from io.Reader, each func([]byte)) {
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(piece)
+		if n > 0 {
+			each(piece[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}

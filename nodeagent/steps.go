@@ -1,0 +1,139 @@
+package nodeagent
+
+import (
+	"bufio"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
+)
+
+// steps lets the tasks of allocations reach the other tasks of theirs. It listens on a socket of this machine whose name
+// is always the same for one state directory, so that tasks that outlive an agent find the next one. A task proves by a
+// token which attempt it is: the token is a code of the attempt under the node's own key.
+type steps struct {
+	agent    *Agent
+	key      []byte
+	name     string
+	listener net.Listener
+	turns    chan struct{} // one for each request under way
+}
+
+// Bounds of what tasks ask.
+const (
+	stepsAtOnce  = 512
+	stepsRequest = 2 << 20 // bytes
+	stepsWithin  = 8 * time.Second
+)
+
+// openSteps reads the node's key, or makes it, and listens.
+func (a *Agent) openSteps() error {
+	if a.c.Dir == "" || a.real == nil {
+		return nil
+	}
+	file := filepath.Join(a.c.Dir, "steps.key")
+	key, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		key = []byte(rand.Text() + rand.Text())
+		err = durable.WriteFile(file, key, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(key)
+	s := &steps{agent: a, key: key, name: "candor-steps-" + hex.EncodeToString(sum[:8]), turns: make(chan struct{}, stepsAtOnce)}
+	if s.listener, err = net.Listen("unix", "@"+s.name); err != nil { // some process has the name
+		a.c.Log.Warn("tasks of allocations cannot start processes on other nodes", zap.Error(err))
+		return nil
+	}
+	a.steps = s
+	go s.accept()
+	return nil
+}
+
+// variable says to a task where it asks, who answers there, and with which token.
+func (s *steps) variable(a messages.Attempt) string {
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d:%s", s.name, os.Getuid(), s.token(a))
+}
+
+func (s *steps) token(a messages.Attempt) string {
+	code := hmac.New(sha256.New, s.key)
+	fmt.Fprintf(code, "%d.%d.%d.%d", a.Task.Job, a.Task.Stage, a.Task.Index, a.Number)
+	return hex.EncodeToString(code.Sum(nil)[:16])
+}
+
+func (s *steps) close() error {
+	if s == nil {
+		return nil
+	}
+	return s.listener.Close()
+}
+
+func (s *steps) accept() {
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		select {
+		case s.turns <- struct{}{}:
+			go s.serve(conn)
+		default: // tasks that ask more than that wait for nobody
+			_ = conn.Close()
+		}
+	}
+}
+
+// serve answers one request.
+func (s *steps) serve(conn net.Conn) {
+	defer func() { <-s.turns }()
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(stepsWithin))
+	line, err := bufio.NewReaderSize(io.LimitReader(conn, stepsRequest), 64<<10).ReadBytes('\n')
+	if err != nil {
+		return
+	}
+	var r messages.StepCall
+	answer := messages.StepAnswer{}
+	if err = json.Unmarshal(line, &r); err != nil {
+		err = messages.Errorf(messages.Invalid, "a step's request cannot be read: %v", err)
+	} else {
+		answer.StepReply, err = s.ask(&r)
+	}
+	if err != nil {
+		answer.Kind, answer.Error = messages.KindOf(err), messages.Detail(err)
+	}
+	if data, err := json.Marshal(&answer); err == nil {
+		_, _ = conn.Write(append(data, '\n'))
+	}
+}
+
+func (s *steps) ask(r *messages.StepCall) (reply messages.StepReply, err error) {
+	if !hmac.Equal([]byte(r.Token), []byte(s.token(r.Attempt))) {
+		return reply, messages.Errorf(messages.PermissionDenied, "the token is not that of attempt %d of task %v", r.Attempt.Number, r.Attempt.Task)
+	}
+	ctx, cancel := context.WithTimeout(s.agent.life, stepsWithin)
+	defer cancel()
+	answer, err := ask[messages.StepReply](ctx, s.agent, messages.VerbStep, r.StepRequest)
+	if err != nil {
+		s.agent.c.Log.Debug("a step's request failed", zap.Error(err))
+		return reply, err
+	}
+	return *answer, nil
+}
