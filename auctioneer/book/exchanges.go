@@ -303,7 +303,7 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 				if !ok {
 					break
 				}
-				grants = append(grants, x.grant(on, node, j, i, at))
+				grants = append(grants, x.grant(on, node, j, i, at, on.Idle(c.Class) == 0))
 				want, room, most = want-1, room-1, most-1
 			}
 		}

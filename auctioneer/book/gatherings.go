@@ -65,7 +65,7 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 		if !ok {
 			break
 		}
-		grants = append(grants, x.grant(on, node, j, stage, at))
+		grants = append(grants, x.grant(on, node, j, stage, at, false))
 	}
 	return grants
 }
@@ -137,7 +137,7 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []messages.Grant) []me
 			continue
 		}
 		if at, ok := x.health.next(j, int(g.Stage), node); ok {
-			grants = append(grants, x.grant(n, node, j, int(g.Stage), at))
+			grants = append(grants, x.grant(n, node, j, int(g.Stage), at, false))
 			j.Stages[g.Stage].Meter.add(g.Micros, price(x.meters.tariffs[j.Spec.Market], j.Spec, int(g.Stage)))
 		}
 	}

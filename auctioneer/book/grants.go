@@ -17,10 +17,9 @@ type exchanges struct {
 }
 
 // grant claims a task for the node: the one at a position of those that are to be
-// claimed again, or with −1 one that was never claimed.
-func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.Grant {
+// claimed again, or with −1 one that was never claimed. With ahead it waits there for a slot.
+func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int, ahead bool) messages.Grant {
 	s, class := &j.Stages[stage], j.Spec.Stages[stage].Class
-	ahead := n.Idle(class) == 0
 	x.meters.meter(j, stage)
 	var index uint32
 	switch {
