@@ -26,7 +26,7 @@ var requests = byName(
 	messages.ProjectRequest{}, messages.PayRequest{}, messages.FreezeRequest{}, messages.CreditRequest{}, messages.WithdrawRequest{},
 	messages.CorrectRequest{}, messages.AuthoriseRequest{}, messages.AcceptRequest{}, messages.RevokeRequest{}, messages.RemitRequest{},
 	messages.ChargeRequest{}, messages.PeerRequest{}, messages.PartRequest{}, messages.ConfirmRequest{}, messages.AdoptRequest{}, messages.ReserveRequest{}, messages.CloseRequest{}, messages.SignedInstructions{},
-	messages.LinesRequest{}, messages.ReconcileRequest{}, messages.CycleRequest{}, messages.HistoryRequest{}, messages.PastRequest{}, messages.WhatIfRequest{},
+	messages.LinesRequest{}, messages.ReconcileRequest{}, messages.CycleRequest{}, messages.HistoryRequest{}, messages.PastRequest{}, messages.WhatIfRequest{}, messages.ProxyRequest{}, messages.StepRequest{},
 )
 
 func byName(values ...any) map[string]reflect.Type {
