@@ -37,6 +37,7 @@ const (
 	stepsAtOnce  = 512
 	stepsRequest = 2 << 20 // bytes
 	stepsWithin  = 8 * time.Second
+	stepsKey     = 52 // bytes of the key: two random texts
 )
 
 // openSteps reads the node's key, or makes it, and listens.
@@ -46,7 +47,7 @@ func (a *Agent) openSteps() error {
 	}
 	file := filepath.Join(a.c.Dir, "steps.key")
 	key, err := os.ReadFile(file)
-	if os.IsNotExist(err) {
+	if os.IsNotExist(err) || err == nil && len(key) < stepsKey {
 		key = []byte(rand.Text() + rand.Text())
 		err = durable.WriteFile(file, key, 0o600)
 	}

@@ -36,7 +36,7 @@ func Open(dir string) (Key, error) {
 	}
 	key = make([]byte, keySize)
 	_, _ = rand.Read(key) // which does not fail
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return nil, err
 	}
 	return key, durable.WriteFile(path, key, 0o600)
