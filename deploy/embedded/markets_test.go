@@ -439,7 +439,8 @@ func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteRe
 	})
 	// take takes a contract that has a price, unless any will do. Which types a menu is made from is
 	// drawn; and a contract whose time has come before it was taken is asked for again.
-	take := func(u user, key, script string, priced bool, which func(messages.QuoteReply) messages.QuotedContract) (id messages.JobID, c messages.QuotedContract) {
+	var take func(u user, key, script string, priced bool, which func(messages.QuoteReply) messages.QuotedContract) (messages.JobID, messages.QuotedContract)
+	take = func(u user, key, script string, priced bool, which func(messages.QuoteReply) messages.QuotedContract) (id messages.JobID, c messages.QuotedContract) {
 		tries := 0
 		u.await("a contract is taken", func() bool {
 			tries++
@@ -449,7 +450,9 @@ func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteRe
 				return false
 			}
 			if err == nil {
-				if c = which(menu); priced && c.Price == 0 {
+				if c = which(menu); priced && c.Price == 0 { // the menu stays as it is until the market's jobs change
+					more, _ := take(frank, fmt.Sprint(key, " more ", tries), others, false, dearest)
+					d.others = append(d.others, more)
 					return false
 				}
 				taken.Contract, taken.Budget = c.ID, c.Budget
