@@ -28,8 +28,8 @@ func growth(t *testing.T, n int, of measured) (times float64) {
 }
 
 // most is how many times as much a command may cost among ten times as many things. A list that is looked
-// through costs ten times; what does not fit the processor's cache any more cost 2.0 times beside other tests.
-const most = 3
+// through costs ten times; what does not fit the processor's cache any more cost 3.6 times while other tests ran.
+const most = 5
 
 // TestCommandsCostNoMoreAmongMore: a command that once looked through a list does not cost more in
 // proportion to how many things there are.
