@@ -451,6 +451,13 @@ func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteRe
 			}
 			if err == nil {
 				if c = which(menu); priced && c.Price == 0 { // the menu stays as it is until the market's jobs change
+					// Too many jobs leave no contract that has a price: then it begins again with few.
+					if len(d.others) > 12 {
+						for _, id := range d.others[6:] {
+							frank.cancel(id)
+						}
+						d.others = d.others[:6]
+					}
 					more, _ := take(frank, fmt.Sprint(key, " more ", tries), others, false, dearest)
 					d.others = append(d.others, more)
 					return false
