@@ -255,10 +255,10 @@ func TestBadSubmissionsChangeNothing(t *testing.T) {
 		change func(*messages.JobSpec)
 		kind   messages.Kind
 	}{
-		"unknown class":      {func(s *messages.JobSpec) { s.Stages[0].Class = "gpu" }, messages.NotFound},
-		"unknown market":     {func(s *messages.JobSpec) { s.Market = "night" }, messages.NotFound},
-		"no budget":          {func(s *messages.JobSpec) { s.Budget = 0 }, messages.Invalid},
-		"beyond the balance": {func(s *messages.JobSpec) { s.Budget = 1001 * messages.Credit }, messages.Insufficient},
+		"unknown class":       {func(s *messages.JobSpec) { s.Stages[0].Class = "gpu" }, messages.NotFound},
+		"unknown market":      {func(s *messages.JobSpec) { s.Market = "night" }, messages.NotFound},
+		"a debt for a budget": {func(s *messages.JobSpec) { s.Budget = -1 }, messages.Invalid},
+		"beyond the balance":  {func(s *messages.JobSpec) { s.Budget = 1001 * messages.Credit }, messages.Insufficient},
 		"no weight for class": {func(s *messages.JobSpec) {
 			s.Utility = &messages.Utility{Weights: messages.Weights{{Class: "reduce", Weight: 1}}}
 		}, messages.Invalid},

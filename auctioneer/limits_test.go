@@ -170,6 +170,17 @@ func TestPendingLimitHoldsForDepartures(t *testing.T) {
 	})
 }
 
+// TestAJobThatSaysNothingOfMoneyIsTaken: its slot for an hour is paid for.
+func TestAJobThatSaysNothingOfMoneyIsTaken(t *testing.T) {
+	f := start(t)
+	spec := oneStage(1)
+	spec.Budget = 0
+	taken := must[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: spec})
+	if taken.Job == 0 || taken.Held != messages.Credit || len(taken.Warnings) != 1 || !strings.Contains(taken.Warnings[0], "names no budget, and may cost 1 credit") {
+		t.Errorf("%+v", taken)
+	}
+}
+
 // TestAJobForAnotherSiteWithoutABudget is told so, and not that 0 is too small.
 func TestAJobForAnotherSiteWithoutABudget(t *testing.T) {
 	f := start(t)

@@ -21,7 +21,7 @@ import (
 )
 
 func spot(change func(*messages.Market)) messages.Market {
-	m := messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}
+	m := messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(messages.Credit))}
 	change(&m)
 	return m
 }
@@ -118,7 +118,7 @@ func TestSpotEndsWhoHasSpentTheBudget(t *testing.T) {
 
 // TestPostedPrices: the slot-seconds at the posted price, in each of the three.
 func TestPostedPrices(t *testing.T) {
-	half := messages.Credit / 2
+	half := messages.Price(messages.Credit / 2)
 	for _, mechanism := range []string{messages.FIFO, messages.FairShare, messages.Backfill} {
 		t.Run(mechanism, func(t *testing.T) {
 			g := newGrid(t, 2, messages.Market{Name: "main", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Reserve: &half})
@@ -521,7 +521,7 @@ func TestMarketsAppliedOnce(t *testing.T) {
 func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
-	limit := 3 * messages.Credit / 2
+	limit := messages.Price(3 * messages.Credit / 2)
 	changed := spot(func(m *messages.Market) { m.Reserve = &limit })
 	added := messages.Market{Name: "gpus", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"}}
 	apply := func(markets ...messages.Market) (messages.ApplyReply, error) {
@@ -540,7 +540,7 @@ func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 	g.until(id)
 	await.Until(t, "there are two markets, and the new reserve is the price", func() bool {
 		m, err := call[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{})
-		return err == nil && len(m.Markets) == 2 && len(m.Markets[0].Tariffs) == 1 && m.Markets[0].Tariffs[0].Price == limit
+		return err == nil && len(m.Markets) == 2 && len(m.Markets[0].Tariffs) == 1 && m.Markets[0].Tariffs[0].Price == messages.Credits(limit)
 	})
 	g.pass(10 * second)
 	g.complete(id)

@@ -39,6 +39,9 @@ func warnings(b *book.Book, s *intake.Submission) []string {
 		return s.Said
 	}
 	said := append(s.Said, intake.Unenforced(b, s)...)
+	if buys, short := intake.Buys(s); short && s.Visit == nil {
+		said = append(said, buys)
+	}
 	if chain := intake.Chained(s); chain != "" {
 		said = append(said, chain)
 	}

@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/intake"
@@ -22,6 +23,10 @@ func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *
 	}
 	if err == nil {
 		l.replica.read(func(b *book.Book) { reply.Warnings = warnings(b, s) })
+		if r.DryRun && s.Market != nil {
+			reply.Buys, _ = intake.Buys(s)
+			reply.Warnings = slices.DeleteFunc(reply.Warnings, func(w string) bool { return w == reply.Buys })
+		}
 	}
 	return reply, err
 }

@@ -130,7 +130,7 @@ func TestWhatIfOfEachMechanism(t *testing.T) {
 // TestWhatIfIsRefused: of jobs of others, of bids that the market would not take, of what is
 // asked too often; and a job that is over says so.
 func TestWhatIfIsRefused(t *testing.T) {
-	g := newGrid(t, 2, spot(func(m *messages.Market) { m.Reserve = new(messages.Credit) }))
+	g := newGrid(t, 2, spot(func(m *messages.Market) { m.Reserve = new(messages.Price(messages.Credit)) }))
 	alice := g.enter("alice", "a", 1, rate(5))
 	g.until(alice)
 	g.idle(1)

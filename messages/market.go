@@ -65,12 +65,12 @@ type Market struct {
 	// classes.
 	Nodes []Name `json:"nodes,omitempty"`
 	// Reserve is the least price of a slot-second; in markets with a posted price it is
-	// the price. nil: a credit.
-	Reserve    *Credits `json:"reserve,omitempty"`
-	Algorithm  string   `json:"algorithm,omitempty"`  // highest-bid: HB (default), NPHB or WSEPT
-	Price      string   `json:"price,omitempty"`      // highest-bid: kth (default), first or pivot
-	Capped     bool     `json:"capped,omitempty"`     // highest-bid: no job pays more than its own bid
-	Preemption string   `json:"preemption,omitempty"` // suspend (default), requeue or cancel
+	// the price. Text may name it for a slot-hour: "1/h". nil: a credit for a slot-hour.
+	Reserve    *Price `json:"reserve,omitempty"`
+	Algorithm  string `json:"algorithm,omitempty"`  // highest-bid: HB (default), NPHB or WSEPT
+	Price      string `json:"price,omitempty"`      // highest-bid: kth (default), first or pivot
+	Capped     bool   `json:"capped,omitempty"`     // highest-bid: no job pays more than its own bid
+	Preemption string `json:"preemption,omitempty"` // suspend (default), requeue or cancel
 
 	Lambda *float64 `json:"lambda,omitempty"` // deadline: how much finished work protects a job, in [0, 1]; nil: 0.6
 	Slot   Duration `json:"slot,omitempty"`   // the unit of time of decisions; deadline, 0: 10 s; karma, 0: a minute
@@ -126,10 +126,12 @@ type Market struct {
 	// deadline (default), when the job is settled, by its deadline if it has ended by then,
 	// or end, at once.
 	HandOver string `json:"hand_over,omitempty"`
-	// DefaultBudget is, for each task, the budget of a job that names none; 0: jobs name one.
+	// DefaultBudget is, for each task, the budget of a job that names none; 0: what its slots cost at the reserve for the
+	// time that the job asks for, an hour where it asks for none. Markets without a reserve take a credit for a slot-hour.
 	DefaultBudget Credits `json:"default_budget,omitempty"`
-	// DefaultRate is, of highest-bid, the rate of a job that names none; 0: jobs name one.
-	DefaultRate Credits `json:"default_rate,omitempty"`
+	// DefaultRate is, of highest-bid, the rate of a job that names none, as a reserve is written; 0: jobs that name a
+	// budget name one, and others bid the reserve.
+	DefaultRate Price `json:"default_rate,omitempty"`
 	// Closed: the market takes no new jobs, and its jobs go on. Close a market before you
 	// remove it: a market is removed when it has no active jobs.
 	Closed bool `json:"closed,omitempty"`
@@ -153,12 +155,12 @@ const (
 	MaxPrior       = 4096 // types that are thought likely
 )
 
-// ReservePrice is the market's reserve, with the default filled in.
+// ReservePrice is the market's reserve for a slot-second, with the default filled in.
 func (m *Market) ReservePrice() Credits {
 	if m.Reserve == nil {
-		return Credit
+		return HourlyCredit
 	}
-	return *m.Reserve
+	return Credits(*m.Reserve)
 }
 
 // Validate reports what is wrong with a market in itself, whatever its mechanism uses, as
@@ -231,13 +233,13 @@ func (m *Market) validateNumbers() error {
 	if m.Scale != 0 && !(m.Scale >= 1 && m.Scale <= 1e6) {
 		addf("scale: %v must be from 1 to 1000000 slots", m.Scale)
 	}
-	if m.Reserve != nil && (*m.Reserve < 0 || *m.Reserve > MaxCredits) {
-		addf("reserve: %v must be from 0 to %v credits for a slot-second", *m.Reserve, MaxCredits)
+	if r := m.ReservePrice(); r < 0 || r > MaxCredits {
+		addf("reserve: %v must be from 0 to %v credits for a slot-second", r, MaxCredits)
 	}
 	for _, f := range [...]struct {
 		field string
 		value Credits
-	}{{"default_budget", m.DefaultBudget}, {"default_rate", m.DefaultRate}} {
+	}{{"default_budget", m.DefaultBudget}, {"default_rate", Credits(m.DefaultRate)}} {
 		if f.value < 0 || f.value > MaxCredits {
 			addf("%s: %v must be from 0 to %v credits", f.field, f.value, MaxCredits)
 		}

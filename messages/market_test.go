@@ -11,7 +11,7 @@ import (
 // TestMarketParameters: what is wrong is named; each parameter is taken where
 // its mechanism has a use for it, and nowhere else.
 func TestMarketParameters(t *testing.T) {
-	half, nan, negative := 0.5, math.NaN(), -Credit
+	half, nan, negative := 0.5, math.NaN(), Price(-Credit)
 	second := Duration(time.Second)
 	for _, c := range []struct {
 		mechanism, want string

@@ -117,6 +117,58 @@ func (c *Credits) UnmarshalYAML(b []byte) error { return c.UnmarshalJSON(b) }
 // MarshalYAML writes the amount as a number of credits.
 func (c Credits) MarshalYAML() ([]byte, error) { return []byte(c.String()), nil }
 
+// HourlyCredit is a credit for a slot-hour, in credits for a slot-second, which is the price where nobody names one. It
+// is rounded to a microcredit, so that an hour costs 1.0008 credits.
+const HourlyCredit Credits = 278
+
+// Price is an amount of credits for a slot-second. Text may name it for a slot-hour: "1/h".
+type Price Credits
+
+// ParsePrice reads credits for a slot-second, as in "0.01" or "0.01/s", or for a slot-hour, as in "36/h". A price for an
+// hour is rounded to a microcredit for a second, and is an error if that is 0.
+func ParsePrice(s string) (Credits, error) {
+	amount, unit, timed := strings.Cut(s, "/")
+	c, err := ParseCredits(strings.TrimSpace(amount))
+	switch unit = strings.TrimSpace(unit); {
+	case err != nil || !timed || unit == "s":
+		return c, err
+	case unit != "h":
+		return 0, fmt.Errorf("price %q: must be credits for a slot-second, as in 0.01 or 0.01/s, or for a slot-hour, as in 36/h", clip(s))
+	}
+	const seconds = 3600
+	second := (c + seconds/2) / seconds
+	if c > 0 && second == 0 {
+		return 0, fmt.Errorf("price %q: is less than a microcredit for a second; the least price for an hour is 0.0018/h", clip(s))
+	}
+	return second, nil
+}
+
+// MarshalJSON writes the price for a slot-second.
+func (p Price) MarshalJSON() ([]byte, error) { return Credits(p).MarshalJSON() }
+
+// UnmarshalJSON reads what [ParsePrice] does, as a number or as a string.
+func (p *Price) UnmarshalJSON(b []byte) error {
+	c, err := ParsePrice(unquote(b))
+	*p = Price(c)
+	return err
+}
+
+// UnmarshalYAML reads the price as it stands in the document.
+func (p *Price) UnmarshalYAML(b []byte) error { return p.UnmarshalJSON(b) }
+
+// MarshalYAML writes the price for a slot-second.
+func (p Price) MarshalYAML() ([]byte, error) { return Credits(p).MarshalYAML() }
+
+// Short3 writes a number with three significant digits, or as many as it has before the point: "0.00278", "36", "12346".
+func Short3(x float64) string {
+	if math.Abs(x) >= 100 {
+		return strconv.FormatFloat(math.Round(x), 'f', 0, 64)
+	}
+	text := strconv.FormatFloat(x, 'g', 3, 64)
+	rounded, _ := strconv.ParseFloat(text, 64)
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
+
 // Time is an instant in microseconds since the Unix epoch; zero is "never" or
 // "not yet". Only a shell reads a clock; state and decisions are handed a Time.
 type Time int64

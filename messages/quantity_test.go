@@ -58,3 +58,26 @@ func TestMisfitsOfJSONNameNoType(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestAPriceIsOfASecondOrAnHour: an hour's price is rounded to a microcredit a second, and not to nothing.
+func TestAPriceIsOfASecondOrAnHour(t *testing.T) {
+	for text, want := range map[string]Credits{
+		"0.01": Credit / 100, "0.01/s": Credit / 100, "36/h": Credit / 100, "36 / h": Credit / 100, "1/h": HourlyCredit, "0/h": 0, "0.0018/h": 1, "-3.6/h": -1000 + 1,
+	} {
+		if got, err := ParsePrice(text); err != nil || got != want {
+			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, bad := range []string{"", "/h", "1/d", "1/h/h", "0.0017/h", "x/h"} {
+		if got, err := ParsePrice(bad); err == nil {
+			t.Errorf("%q is %v", bad, got)
+		}
+	}
+	var m Market
+	if err := json.Unmarshal([]byte(`{"reserve":"36/h","default_rate":0.02}`), &m); err != nil || m.ReservePrice() != Credit/100 || m.DefaultRate != Price(Credit/50) {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if text, err := json.Marshal(m.Reserve); string(text) != "0.01" {
+		t.Errorf("%s, %v", text, err)
+	}
+}

@@ -101,6 +101,8 @@ type SubmitReply struct {
 	Chosen string  `json:"chosen,omitempty"` // why that site, where the auctioneer chose
 	// Warnings are what of the job the site does not enforce.
 	Warnings []string `json:"warnings,omitempty"`
+	// Buys says, of a dry run, how long the job's slots run on its budget.
+	Buys string `json:"buys,omitempty"`
 	// Jobs answers those of the request, in the same order.
 	Jobs []SubmitOutcome `json:"jobs,omitempty"`
 }

@@ -471,7 +471,9 @@ func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {
 // day that passes ends the job.
 func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
 	const day = 24 * 3600 * second
-	s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = messages.HighestBid })
+	s := newSite(t, func(c *Config) {
+		c.Markets[0].Mechanism, c.Markets[0].Reserve = messages.HighestBid, new(messages.Price(messages.Credit))
+	})
 	id := s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Payer: "alice", Hold: "job/k", Held: 3600 * messages.Credit, Spec: &messages.JobSpec{Market: "main", Budget: 3600 * messages.Credit, Rate: messages.Credit,
 		Stages: []messages.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}}}).(book.Receipt).Job
 	s.register("n1", 7)

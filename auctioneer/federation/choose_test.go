@@ -108,7 +108,7 @@ func TestExpect(t *testing.T) {
 		Completion: messages.Spread{Low: 40 * second, Median: 60 * second, High: 90 * second}}
 	busy := []messages.ClassPrice{{Class: "cpu", Slots: 8, Idle: 3, Pending: 2}}
 	idle := []messages.ClassPrice{{Class: "cpu", Slots: 8, Idle: 4}}
-	reserve := c / 10
+	reserve := messages.Price(c / 10)
 	tariffs := []messages.SlotTariff{{Class: "cpu", Price: c / 20}}
 	market := func(mechanism string) *messages.Market {
 		m := &messages.Market{Name: "main", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}

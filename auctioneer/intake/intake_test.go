@@ -262,7 +262,7 @@ func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 }
 
 // TestAJobWithoutABidHasThatOfItsMarket: the budget is for each task, a repeated request
-// is the same one, and without a default the job is refused.
+// is the same one, and without a default the slots of each task for an hour are paid for.
 func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
 	r := rules()
 	r.Configs[0].DefaultBudget = 2 * messages.Credit
@@ -278,8 +278,8 @@ func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
 		t.Errorf("the digest depends on the default (%v)", err)
 	}
 	r.Configs[0].DefaultBudget = 0
-	if _, err := r.Prepare("ada", request()); messages.KindOf(err) != messages.Invalid {
-		t.Errorf("no budget anywhere: %v", err)
+	if s, err := r.Prepare("ada", request()); err != nil || s.Spec.Budget != 3*messages.Credit {
+		t.Errorf("no budget anywhere: %+v, %v", s, err)
 	}
 }
 

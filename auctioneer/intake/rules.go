@@ -36,6 +36,7 @@ func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Subm
 	}
 	s := &Submission{Account: account, Key: q.Key, Digest: digest, Spec: &q.Spec, Deposit: r.Deposit, version: r.Version, most: r.Pending}
 	s.hold = fmt.Sprintf("job/%s/%s/%s", r.Site, account, q.Key)
+	s.unpaid = s.Spec.Budget == 0
 	if s.Said, err = r.assumeBid(s.Spec); err != nil {
 		return s, err
 	}
@@ -59,23 +60,23 @@ func (r *Rules) assumeBid(spec *messages.JobSpec) (said []string, err error) {
 	if m == nil && spec.Budget == 0 { // which is said before the budget that the market may have
 		return nil, r.Missing("market: ", spec.Market)
 	}
-	if m == nil || spec.Budget != 0 && (spec.Rate != 0 || m.DefaultRate == 0) {
+	if m == nil {
 		return nil, nil
 	}
-	if spec.Budget == 0 {
-		tasks := spec.TaskCount()
-		switch {
-		case m.DefaultBudget == 0:
-			return nil, messages.Errorf(messages.Invalid, "budget: is missing: name the most that the job may cost, with --budget 10, a line #CANDOR --budget 10 in a script, or budget: 10 in a job file; market %s has no default budget", m.Name)
-		case tasks > int(messages.MaxCredits/m.DefaultBudget):
-			return nil, messages.Errorf(messages.TooLarge, "budget: the default of market %s is too much for %d tasks; name a budget", m.Name, tasks)
-		}
-		spec.Budget = m.DefaultBudget * messages.Credits(tasks)
-		said = append(said, fmt.Sprintf("the job names no budget, and has the default of market %s: it may cost %s", m.Name, spec.Budget.Words()))
+	rate, t := messages.Credits(m.DefaultRate), registry.Of(m)
+	if spec.Budget == 0 && t.Reads("rate") {
+		rate = cmp.Or(rate, m.ReservePrice(), messages.HourlyCredit)
 	}
-	if spec.Rate == 0 && m.DefaultRate != 0 {
-		spec.Rate = m.DefaultRate
-		said = append(said, fmt.Sprintf("the job names no rate, and has the default of market %s: %s for a second of a slot", m.Name, spec.Rate.Words()))
+	if spec.Rate == 0 && rate != 0 {
+		spec.Rate = rate
+		said = append(said, fmt.Sprintf("the job names no rate, and bids %s for a second of a slot", rate.Words()))
+	}
+	if spec.Budget == 0 {
+		text, err := assumeBudget(spec, m, false)
+		if err != nil {
+			return nil, err
+		}
+		said = append(said, text)
 	}
 	return said, nil
 }
@@ -198,6 +199,9 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 		return messages.Errorf(messages.Exhausted, "market %s takes no more jobs, because an operator closed it; submit to another market, or later", s.Spec.Market)
 	}
 	if err := placeable(b, s.Spec, s.Market); err != nil {
+		return err
+	}
+	if err := s.reassume(); err != nil {
 		return err
 	}
 	most := s.Market.MaxJobs

@@ -27,12 +27,22 @@ type Submission struct {
 	Seen    uint64           // 1 + the latest effect of the book before the hold was asked for
 	Said    []string         // what of its bid the market gave the job
 
+	unpaid   bool // the request names no budget
 	hold     string
 	assumed  string             // where the utility function comes from, if the user gave none
 	contract *messages.Contract // what the spec's names
 	quote    uint64             // which has the contract
 	version  uint64             // of the markets
 	most     int                // pending jobs of the account with this one; 0: any number
+}
+
+// reassume works out the budget of a job that names none once more, where a task has a whole node: only its place says how
+// many slots that is.
+func (s *Submission) reassume() (err error) {
+	if s.unpaid && slices.ContainsFunc(s.Spec.Stages, func(g messages.Stage) bool { return whole(&g) }) {
+		s.Said[len(s.Said)-1], err = assumeBudget(s.Spec, s.Market, true)
+	}
+	return err
 }
 
 // DigestOf tells what is asked for under one key from anything else.

@@ -37,7 +37,7 @@ const onlyNode = "node1"
 
 func newEnsemble(t *testing.T) *ensemble {
 	e := &ensemble{cluster: newCluster(t), creds: map[string]string{}}
-	reserve := messages.Credit / 100
+	reserve := messages.Price(messages.Credit / 100)
 	e.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}, Reserve: &reserve}}
 	e.Nodes = []Node{{Name: onlyNode, Slots: Slots{{Class: "cpu", Slots: 1}}}}
 	for i := range e.Hosts {

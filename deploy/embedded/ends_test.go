@@ -142,7 +142,7 @@ func newEndsSite(t *testing.T) *endsSite {
 	}
 	s := &endsSite{T: t, binary: path, dir: t.TempDir()}
 	s.state = filepath.Join(s.dir, "state")
-	reserve := messages.Credit / 2
+	reserve := messages.Price(messages.Credit / 2)
 	c := Default()
 	c.State, c.Listen, c.Replicas, c.Lease = s.state, "127.0.0.1:0", 1, messages.Duration(10*time.Second)
 	c.Tasks.DiskMiB = 16

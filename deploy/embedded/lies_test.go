@@ -27,7 +27,7 @@ func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 			c := small(t.TempDir())
 			c.Nodes = NodesAlike(1, Slots{{Class: "spot", Slots: 1}})
 			c.Replicas = 1
-			c.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}, Price: price, Preemption: messages.PreemptSuspend}}
+			c.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}, Price: price, Preemption: messages.PreemptSuspend, Reserve: new(messages.Price(messages.Credit))}}
 			if price == messages.PricePivot {
 				c.Markets[0].Horizon = 20 * unit
 			}

@@ -37,13 +37,13 @@ func bazaarWith(t *testing.T, change func(*Config)) *Site {
 	}
 	c.Markets = []messages.Market{
 		{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"main"}, Settle: messages.SettleOnCompletion},
-		{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}},
+		{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}, Reserve: new(messages.Price(messages.Credit))},
 		{Name: "due", Mechanism: messages.DeadlineBid, Classes: []messages.Name{"due"}, Slot: unit, Lambda: &one, Scale: 2},
 		{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"batch"},
 			PriorJobs: []messages.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100e9}}},
 		{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"night"}, Cycle: night, Granule: granule},
 		{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"sold"}, Quote: 3 * unit},
-		{Name: "posted", Mechanism: messages.Backfill, Classes: []messages.Name{"posted"}},
+		{Name: "posted", Mechanism: messages.Backfill, Classes: []messages.Name{"posted"}, Reserve: new(messages.Price(messages.Credit))},
 	}
 	c.Profiles = []messages.Profile{{Name: "hasty", Class: messages.Hard,
 		Bounds: []messages.ParameterBounds{{Parameter: "max", Low: 0, High: 100}, {Parameter: "deadline", Low: 0, High: 5}}}}

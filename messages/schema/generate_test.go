@@ -103,6 +103,8 @@ func generate(t reflect.Type) *node {
 var special = map[reflect.Type]*node{
 	reflect.TypeFor[messages.Credits](): {Description: "credits, with at most six decimal places", AnyOf: []*node{
 		{Type: "number", Minimum: "-1000000000000", Maximum: "1000000000000"}, {Type: "string", Pattern: `^-?[0-9]+(\.[0-9]{1,6})?$`}}},
+	reflect.TypeFor[messages.Price](): {Description: "credits for a slot-second, or for a slot-hour, as in 1/h", AnyOf: []*node{
+		{Type: "number", Minimum: "-1000000000000", Maximum: "1000000000000"}, {Type: "string", Pattern: `^-?[0-9]+(\.[0-9]{1,6})?( */ *[hs])?$`}}},
 	reflect.TypeFor[messages.Time](): {AnyOf: []*node{{Type: "string", Format: "date-time"}, {Type: "null"}}},
 	reflect.TypeFor[messages.Duration](): {Description: "like 1h30m0s, or a number of seconds", AnyOf: []*node{
 		{Type: "string"}, {Type: "number"}}},

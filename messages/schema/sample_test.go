@@ -42,7 +42,7 @@ func drawInteger(r *rand.Rand, t reflect.Type) int64 {
 	switch t.Name() {
 	case "Exit":
 		return r.Int64N(257) - 1
-	case "Credits", "Time": // to the year 8307, which RFC 3339 can write
+	case "Credits", "Price", "Time": // to the year 8307, which RFC 3339 can write
 		return r.Int64N(200_000_000_000_000_000) >> r.IntN(60)
 	}
 	i := r.Int64() >> r.IntN(64) >> (64 - t.Bits())

@@ -21,7 +21,7 @@ func live(t interface {
 	Fatal(...any)
 }, rule Rule, classes ...messages.Name) *Mechanism {
 	t.Helper()
-	c, err := New(messages.Market{Name: "spot", Classes: classes, Algorithm: string(rule.Algorithm), Price: string(rule.Price), Capped: rule.Capped})
+	c, err := New(messages.Market{Name: "spot", Classes: classes, Algorithm: string(rule.Algorithm), Price: string(rule.Price), Capped: rule.Capped, Reserve: new(messages.Price(credit))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,10 +188,10 @@ func TestAdmit(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	m, err := New(messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}})
-	if err != nil || m.rule != (Rule{HB, Kth, false}) || m.reserve != credit {
+	if err != nil || m.rule != (Rule{HB, Kth, false}) || m.reserve != messages.HourlyCredit {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	reserve := MostRate + 1
+	reserve := messages.Price(MostRate + 1)
 	if _, err := New(messages.Market{Name: "spot", Reserve: &reserve}); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "reserve: must be") {
 		t.Error(err)
 	}

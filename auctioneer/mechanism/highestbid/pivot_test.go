@@ -97,7 +97,7 @@ func TestTenSecondsAgainstAThousand(t *testing.T) {
 // the same price, and puts it off until it is certain.
 func TestThePriceSurvivesALeader(t *testing.T) {
 	open := func() *PivotMechanism {
-		m, err := NewMechanism(messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot)})
+		m, err := NewMechanism(messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Reserve: new(messages.Price(messages.Credit))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestThePriceSurvivesALeader(t *testing.T) {
 
 // TestPivotMarketsRefuse what their prices are not defined for.
 func TestPivotMarketsRefuse(t *testing.T) {
-	m, err := NewMechanism(messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Horizon: 100e9})
+	m, err := NewMechanism(messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Horizon: 100e9, Reserve: new(messages.Price(messages.Credit))})
 	if err != nil {
 		t.Fatal(err)
 	}

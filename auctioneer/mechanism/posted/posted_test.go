@@ -9,7 +9,7 @@ import (
 )
 
 func desk() *Desk {
-	price := 2 * messages.Credit
+	price := messages.Price(2 * messages.Credit)
 	return NewDesk(messages.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}, Reserve: &price})
 }
 
@@ -88,7 +88,7 @@ func TestExplain(t *testing.T) {
 
 // TestAReserveOfNothingIsShown, not the default for a market without one.
 func TestAReserveOfNothingIsShown(t *testing.T) {
-	m := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Reserve: new(messages.Credits(0))}
+	m := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(0))}
 	if a := NewDesk(m).Allocation(&mechanism.View{}); a.Prices[0] != 0 {
 		t.Errorf("shows %v", a.Prices[0])
 	}

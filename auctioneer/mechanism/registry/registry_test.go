@@ -29,7 +29,7 @@ func TestParametersOfOtherMechanisms(t *testing.T) {
 		{messages.ContractMenu, "prior_jobs: markets of mechanism contract", func(m *messages.Market) { m.PriorJobs = []messages.QueuedType{{}} }},
 		{messages.FIFO, "algorithm: markets of mechanism fifo do not use", func(m *messages.Market) { m.Algorithm = "HB" }},
 		{messages.FIFO, "preemption: markets of mechanism fifo", func(m *messages.Market) { m.Preemption = messages.PreemptSuspend }},
-		{messages.Proportional, "reserve: markets of mechanism proportional", func(m *messages.Market) { m.Reserve = new(messages.Credits) }},
+		{messages.Proportional, "reserve: markets of mechanism proportional", func(m *messages.Market) { m.Reserve = new(messages.Price) }},
 		{messages.Proportional, "gang_timeout: ", func(m *messages.Market) { m.GangTimeout = second }},
 		{messages.BatchQueue, "alpha: ", func(m *messages.Market) { m.Alpha = &half }},
 	} {

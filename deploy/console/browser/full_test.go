@@ -63,7 +63,7 @@ func startFull(t *testing.T) *full {
 			{Name: "node2", Slots: embedded.Slots{{Class: "map", Slots: 2}, {Class: "night", Slots: 2}}}}
 		c.Markets = []messages.Market{
 			{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map"}},
-			{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}, Reserve: new(messages.Credit / 1000)},
+			{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}, Reserve: new(messages.Price(messages.Credit / 1000))},
 			{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"night"}, Cycle: cycle, Granule: messages.Duration(time.Second)},
 		}
 	})}

@@ -73,9 +73,9 @@ func scale(p *core.Problem) float64 {
 	return min(1e6, max(1, math.Round(sum/weight)))
 }
 
-func amount(x float64) *messages.Credits {
+func amount(x float64) *messages.Price {
 	c, _ := messages.RoundCredits(x) // rules bound it
-	return &c
+	return new(messages.Price(c))
 }
 
 // only refuses parameters that have values other than those that a site has.

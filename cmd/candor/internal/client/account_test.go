@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +50,7 @@ func TestPredict(t *testing.T) {
 		if !r.DryRun || r.Spec.Project != "climate" {
 			t.Errorf("%+v", r)
 		}
-		return messages.SubmitReply{Market: "main", Payer: "climate", Held: r.Spec.Budget}, nil
+		return messages.SubmitReply{Market: "main", Payer: "climate", Held: cmp.Or(r.Spec.Budget, 7*messages.Credit), Buys: "what it buys"}, nil
 	})
 	answer(s, messages.Bank, messages.VerbAccount, func(r messages.AccountRequest) (messages.AccountReply, error) {
 		a := fullAccount()
@@ -61,11 +62,12 @@ func TestPredict(t *testing.T) {
 	})
 	s.write("job.yaml", "command: [sort]\nbudget: 15\nproject: climate\n")
 	s.run("account", "predict", s.path("job.yaml")).expect(t, cli.CodeOK, "77 to 92", "")
+	s.run("submit", "--dry-run", s.path("job.yaml")).expect(t, cli.CodeOK, "15 credits held from climate\n  what it buys\n", "")
 	s.run("account", "predict", s.path("job.yaml"), "--json").expect(t, cli.CodeOK, `"least":77,"most":92,"limited":false`, "")
 	s.run("account", "predict", s.path("job.yaml"), "--account", "bob").expect(t, cli.CodeCredits, "The site would refuse the job now: the limit of \"bob\"", "")
 	s.run("account", "predict", s.path("job.yaml"), "--account", "carol").expect(t, cli.CodeDenied, "The site would refuse the job now", "")
-	s.in = "echo hi\n"
-	s.run("account", "predict").expect(t, cli.CodeUsage, "", "budget: missing")
+	s.in = "#CANDOR --project climate\necho hi\n" // the market says what it may cost
+	s.run("account", "predict").expect(t, cli.CodeOK, "may cost up to 7 credits", "")
 }
 
 // TestProjectRequests: what the commands ask the bank for.

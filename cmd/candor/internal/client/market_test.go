@@ -95,7 +95,7 @@ func TestMarketApplyReadsAConfigurationOrAList(t *testing.T) {
 	list := "- {name: spot, mechanism: highest-bid, classes: [cpu], reserve: 0.5}\n"
 	s.write("list.yaml", list)
 	s.write("site.yaml", "site: west\nmarkets:\n  "+list)
-	two := messages.Credits(500_000)
+	two := messages.Price(500_000)
 	want := []messages.Market{{Name: "spot", Mechanism: "highest-bid", Classes: []messages.Name{"cpu"}, Reserve: &two}}
 	for _, file := range []string{"list.yaml", "site.yaml"} {
 		s.run("market", "apply", "--account", "operator", s.path(file)).expect(t, cli.CodeOK, "Added spot\nRemoved old, older\n", "")
@@ -172,7 +172,7 @@ func TestMarketsShowPriceAndNext(t *testing.T) {
 	s := newSite(t)
 	gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{m}})(s)
 	got := s.run("markets")
-	for _, words := range []string{"of cpu costs 2 credits", "of gpu costs the job's own bid", "the price of fpga is sealed", "sealed  ", "1 credit for a job of 1m0s", "next for cpu: job 12 of alice, which bids 1.5"} {
+	for _, words := range []string{"of cpu costs 2 credits", "of gpu costs the job's own bid", "the price of fpga is sealed", "sealed  ", "1 credit (3600 an hour) for a job of 1m0s", "next for cpu: job 12 of alice, which bids 1.5"} {
 		if !strings.Contains(got.out, words) {
 			t.Errorf("no %q in:\n%s", words, got.out)
 		}

@@ -117,7 +117,7 @@ func TestRunAtAnotherSite(t *testing.T) {
 func TestRunSaysItsTerms(t *testing.T) {
 	s := newCommandSite(t)
 	s.run("run", "--idle", "30m", "--", "echo").expect(t, 0, "hi\n",
-		"Job 33 may cost 2 credits of alice\nNow a second on a slot of cpu costs 0.02 credits\nThe command ends after 30m0s without input or output\n")
+		"Job 33 may cost 2 credits of alice\nNow a second on a slot of cpu costs 0.02 credits (72 an hour)\nThe command ends after 30m0s without input or output\n")
 	if r := s.run("run", "-q", "--", "echo"); r.err != "" || r.out != "hi\n" {
 		t.Errorf("%+v", r)
 	}

@@ -67,8 +67,7 @@ The environment of a task has CANDOR_JOB, CANDOR_TASK, CANDOR_STAGE, the array
 index, the site and the node. Variables of your own environment are there only
 if --env or --export names them.`
 
-const jobFileTopic = `A job file is YAML or JSON with these fields. Only a budget and a program are
-needed:
+const jobFileTopic = `A job file is YAML or JSON with these fields. Only a program is needed:
 
   name: flights              # default: the file's name
   project: climate           # the account that pays; default: your own
@@ -170,9 +169,9 @@ differences: -o and -e name files for the output, as under Slurm (slurm-%j.out,
 if there is neither); --wrap and --parsable work; the job gets the variables of
 your environment, except variables that have the names of secrets; and a job
 without a budget has the budget of CANDOR_BUDGET, or else the default budget of
-its market. Tasks have SLURM_JOB_ID, SLURM_ARRAY_TASK_ID and the other variables
-of Slurm. scancel cancels a job. With
---signal, scancel sends a signal; only the signal KILL cancels.
+its market, or what its slots cost for its time limit. Tasks have SLURM_JOB_ID,
+SLURM_ARRAY_TASK_ID and the other variables of Slurm. scancel cancels a job.
+With --signal, scancel sends a signal; only the signal KILL cancels.
 
 A script with --ntasks, --nodes or --ntasks-per-node runs once. srun starts the
 ranks, and so do mpirun of Open MPI and mpiexec of MPICH. Without --nodes all

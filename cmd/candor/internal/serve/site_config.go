@@ -34,7 +34,8 @@ tls:
 {{- end}}
 
 # Who may grant credits, and see and cancel everybody's jobs; who has an account
-# from the start, and with how much.
+# from the start, and with how much. A credit buys an hour of a slot, unless a market
+# says otherwise: {{.Monthly}} credits a month buy all slots of this file.
 operators: [operator]
 accounts: []
 # - {name: alice, grant: 1000}

@@ -122,6 +122,9 @@ type plan struct {
 	CPUs   int // of this machine
 }
 
+// Monthly is how many credits buy all slots of the site for 30 days, at a credit for a slot-hour.
+func (p *plan) Monthly() int { return max(1, len(p.Hosts)) * p.CPUs * 30 * 24 }
+
 // plannedHost is a host, and the address that it listens on.
 type plannedHost struct{ Name, Address string }
 

@@ -125,7 +125,7 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 		fact(w, "peers", peerList(c.Peers))
 	}
 	fmt.Fprintf(w, "\nIn another terminal, as %s:\n%s", info.DefaultAccount, exportState(&c))
-	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_NODE' | candor submit --budget 1 --cpus 1 --wait\n  candor jobs\n")
+	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_NODE' | candor submit --cpus 1 --wait\n  candor jobs\n")
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
 }
 

@@ -29,7 +29,7 @@ var siteNames = []string{"east", "north", "west"}
 
 // markets are the markets of the sites, each with another mechanism.
 func markets() []messages.Market {
-	price := messages.Credit / 20
+	price := messages.Price(messages.Credit / 20)
 	return []messages.Market{
 		{Name: "share", Mechanism: messages.Proportional, Classes: []messages.Name{class}},
 		{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{class}, Reserve: &price, Capped: true},
@@ -170,7 +170,7 @@ func (s *site) drain(node messages.Name, at messages.Duration) {
 
 // reform has the operator apply the market with another parameter, while jobs run.
 func (s *site) reform() {
-	config, alpha, reserve := s.market, 0.5+s.rng.Float64()/2, 1+messages.Credits(s.rng.Int64N(int64(messages.Credit/20)))
+	config, alpha, reserve := s.market, 0.5+s.rng.Float64()/2, 1+messages.Price(s.rng.Int64N(int64(messages.Credit/20)))
 	switch config.Mechanism {
 	case messages.Proportional:
 		config.Alpha = &alpha

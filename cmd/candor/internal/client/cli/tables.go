@@ -56,7 +56,12 @@ func Tariff(t messages.SlotTariff) string {
 	case t.OwnBid:
 		return costs + "the job's own bid"
 	case t.Length > 0:
-		return fmt.Sprintf("%s%s for a job of %v, in proportion to the length of the job", costs, Credits(t.Price), t.Length)
+		return fmt.Sprintf("%s%s for a job of %v, in proportion to the length of the job", costs, hourly(t.Price), t.Length)
 	}
-	return costs + Credits(t.Price)
+	return costs + hourly(t.Price)
+}
+
+// hourly writes what a second costs, and what an hour does.
+func hourly(price messages.Credits) string {
+	return fmt.Sprintf("%s (%s an hour)", Credits(price), messages.Short3(3600*price.Float()))
 }

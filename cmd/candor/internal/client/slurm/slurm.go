@@ -172,13 +172,13 @@ scontrol, sinfo, sacctmgr and sshare, as links to this program. Programs that
 call these commands then use Candor, if the directory comes first in PATH. Other
 files of these names are left alone, and the command fails. After
 
-  export PATH=~/slurm:$PATH CANDOR_BUDGET=5
+  export PATH=~/slurm:$PATH
 
 "sbatch --wrap hostname" submits a job, and squeue lists it.
 
 The commands connect as candor does (see candor help environment). A job of
 sbatch has the budget of the script (#CANDOR --budget), or of CANDOR_BUDGET, or
-the default of the market, where there is one.`,
+else the default of the market, or what its slots cost for its time limit.`,
 		Example: "  candor slurm link ~/slurm",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return makeLinks(a, args[0]) },

@@ -52,7 +52,10 @@ now, the exit code is the code of the refusal.`,
 }
 
 func predict(ctx context.Context, a *cli.App, sub *submission, args []string) error {
-	job, err := readJob(a, sub, args)
+	job, err := readUnpaid(a, sub, args)
+	if err == nil {
+		err = AssumeBudget(a, job)
+	}
 	if err != nil {
 		return err
 	}
@@ -61,9 +64,9 @@ func predict(ctx context.Context, a *cli.App, sub *submission, args []string) er
 		return err
 	}
 	defer s.Bus.Close()
-	request := messages.SubmitRequest{Key: rand.Text(), Spec: job.Spec, DryRun: true}
-	if err := request.Validate(); err != nil {
-		return refused(err, job, request.Key)
+	request, err := prepare(a, job, rand.Text(), true)
+	if err != nil {
+		return err
 	}
 	checked, err := cli.Call[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 	if err != nil {

@@ -57,7 +57,8 @@ a dash. Words after a first -- are a command, and --wrap runs a line of shell.
 
 The budget is the most that the job may cost. The bank holds the budget until
 the job ends, and then gives the rest back. Without --budget the job has the
-budget of CANDOR_BUDGET, or else the default of its market, where there is one.
+budget of CANDOR_BUDGET, or else the default of its market, or what its slots
+cost for the time limit that it asks for. --dry-run says what a budget buys.
 A second submission with the same --key gets the answer of the first
 submission, and makes no second job.
 
@@ -496,6 +497,9 @@ func jobName(file string) string {
 func writeSubmitted(p *cli.Page, r messages.SubmitReply, dryRun bool) {
 	if dryRun {
 		p.Printf("The site would take this job: %s in market %s, %s held from %s\n", terminal.Plural(r.Tasks, "task"), r.Market, cli.Credits(r.Held), r.Payer)
+		if r.Buys != "" {
+			p.Printf("  %s\n", p.Said(r.Buys))
+		}
 		return
 	}
 	if r.Site != "" {

@@ -1,0 +1,97 @@
+package intake
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
+	"github.com/candor-grid/candor/messages"
+)
+
+// assumedTime is what a task is paid for where the job does not say how long it runs.
+const assumedTime = messages.Duration(time.Hour)
+
+// assumeBudget gives a job the budget of its market, and says so. Where the market sets none, this is the job's own value,
+// or what its slots cost for the time that it asks for. placed: the widths of the tasks are those on nodes.
+func assumeBudget(spec *messages.JobSpec, m *messages.Market, placed bool) (said string, err error) {
+	t, tasks := registry.Of(m), spec.TaskCount()
+	switch {
+	case m.DefaultBudget != 0 && tasks > int(messages.MaxCredits/m.DefaultBudget):
+		return "", messages.Errorf(messages.TooLarge, "budget: the default of market %s is too much for %d tasks; name a budget", m.Name, tasks)
+	case m.DefaultBudget != 0:
+		spec.Budget = m.DefaultBudget * messages.Credits(tasks)
+		return fmt.Sprintf("the job names no budget, and has the default of market %s: it may cost %s", m.Name, spec.Budget.Words()), nil
+	case spec.Value > 0 && t.Reads("value"):
+		spec.Budget = spec.Value
+		return fmt.Sprintf("the job names no budget, and may cost its value, %s", spec.Budget.Words()), nil
+	}
+	hourly := messages.Credit.Float() // what a budget is worked out with where the time of slots has no price
+	if t.Owes == mechanism.ForTime {
+		hourly = 3600 * max(m.ReservePrice(), spec.Rate).Float()
+	}
+	seconds, stated := asksFor(spec, m, placed, assumedTime)
+	budget, ok := messages.RoundCredits(hourly * seconds / 3600)
+	if !ok {
+		return "", messages.Errorf(messages.TooLarge, "budget: the slots that the job asks for cost more than %v credits; name a budget, or a shorter time", messages.MaxCredits)
+	}
+	spec.Budget = max(budget, 1)
+	said = fmt.Sprintf("the job names no budget, and may cost %s: %s of slot time at %s an hour", spec.Budget.Words(), span(seconds), words(hourly))
+	if !stated {
+		said += "; it names no time limit"
+	}
+	return said, nil
+}
+
+// asksFor is the slot time that all tasks of a job ask for, in slot-seconds, and whether the job says how long each of them
+// runs: one that it says nothing of counts as long as otherwise, or as its market allows.
+func asksFor(spec *messages.JobSpec, m *messages.Market, placed bool, otherwise messages.Duration) (seconds float64, stated bool) {
+	stated = true
+	for i := range spec.Stages {
+		s := &spec.Stages[i]
+		width := s.Slots()
+		if !placed {
+			width, _ = m.UnitOf(cmp.Or(s.Class, smallest(m, s), m.Classes[0])).Width(s.Needs())
+		}
+		limit := cmp.Or(s.TimeLimit, spec.Length)
+		stated = stated && limit > 0
+		seconds += float64(s.TaskCount()) * float64(max(width, 1)) * cmp.Or(limit, least(otherwise, m.TimeLimit)).Seconds()
+	}
+	return seconds, stated
+}
+
+// words writes a number of credits, rounded.
+func words(credits float64) string {
+	if text := messages.Short3(credits); text != "1" {
+		return text + " credits"
+	}
+	return "1 credit"
+}
+
+// span writes a number of seconds.
+func span(seconds float64) string {
+	if seconds >= 1e6 { // a week and more
+		return messages.Short3(seconds/3600) + " hours"
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond).String()
+}
+
+// Buys says how long the slots of a job run on its budget, where they have a price; elsewhere, what the job pays for. The
+// price is the least one: where bids decide, another one would tell the bids of others. Short: that is less than the job asks for.
+func Buys(s *Submission) (said string, short bool) {
+	t := registry.Of(s.Market)
+	price := s.Market.ReservePrice()
+	if t.Owes != mechanism.ForTime || price == 0 {
+		return t.Rule, false
+	}
+	bought := s.Spec.Budget.Float() / price.Float()
+	said = fmt.Sprintf("%s buy %s of slot time at %s credits a second (%s an hour)", s.Spec.Budget.Words(), span(bought), price, messages.Short3(3600*price.Float()))
+	if t.Reads("rate") {
+		said += ", the least price"
+	}
+	if asks, stated := asksFor(s.Spec, s.Market, true, 0); stated && asks > bought*1.001 { // prices are rounded
+		return said + ", and the job asks for " + span(asks) + ": it ends when its budget is spent", true
+	}
+	return said, false
+}

@@ -1,0 +1,105 @@
+package intake_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/intake"
+	"github.com/candor-grid/candor/messages"
+)
+
+const hour = messages.Duration(time.Hour)
+
+// TestAJobThatSaysNothingOfMoneyHasABudget: the price of its slots times the time that it asks for. The amounts are worked
+// out by hand: a credit for a slot-hour, or the reserve.
+func TestAJobThatSaysNothingOfMoneyHasABudget(t *testing.T) {
+	hundredth, nothing := messages.Price(messages.Credit/100), messages.Price(0)
+	for name, c := range map[string]struct {
+		mechanism messages.Name
+		reserve   *messages.Price
+		change    func(*messages.JobSpec)
+		budget    messages.Credits
+		rate      messages.Credits
+		said      string
+	}{
+		"an hour where no time is said":          {messages.Proportional, nil, func(*messages.JobSpec) {}, messages.Credit, 0, "1h0m0s of slot time at 1 credit an hour; it names no time limit"},
+		"its time limit":                         {messages.Proportional, nil, func(s *messages.JobSpec) { s.Stages[0].TimeLimit = 10 * hour }, 10 * messages.Credit, 0, "10h0m0s of slot time"},
+		"all of its tasks":                       {messages.Proportional, nil, func(s *messages.JobSpec) { s.Stages[0].Tasks = 30 }, 30 * messages.Credit, 0, "30h0m0s of slot time"},
+		"the posted price":                       {messages.FIFO, &hundredth, func(s *messages.JobSpec) { s.Stages[0].TimeLimit = hour }, 36 * messages.Credit, 0, "at 36 credits an hour"},
+		"a credit an hour, to a microcredit":     {messages.FIFO, nil, func(s *messages.JobSpec) { s.Stages[0].TimeLimit = hour }, 3600 * messages.HourlyCredit, 0, "at 1 credit an hour"},
+		"as little as can be, where all is free": {messages.FIFO, &nothing, func(*messages.JobSpec) {}, 1, 0, "at 0 credits an hour"},
+		"the reserve is bid":                     {messages.HighestBid, &hundredth, func(*messages.JobSpec) {}, 36 * messages.Credit, messages.Credit / 100, "at 36 credits an hour"},
+		"its own bid":                            {messages.HighestBid, &hundredth, func(s *messages.JobSpec) { s.Rate = messages.Credit }, 3600 * messages.Credit, messages.Credit, "at 3600 credits an hour"},
+		"its value": {messages.DeadlineBid, nil, func(s *messages.JobSpec) {
+			s.Value, s.Length, s.Deadline = 7*messages.Credit, hour, messages.Time(hour)
+		}, 7 * messages.Credit, 0, "its value, 7 credits"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rules()
+			r.Configs[0].Mechanism, r.Configs[0].Reserve = c.mechanism, c.reserve
+			q := request("k")
+			q.Spec.Budget, q.Spec.Stages = 0, q.Spec.Stages[:1]
+			q.Spec.Stages[0].Tasks = 1
+			c.change(&q.Spec)
+			s, err := r.Prepare("alice", q)
+			if err != nil || s.Spec.Budget != c.budget || s.Spec.Rate != c.rate || !strings.Contains(strings.Join(s.Said, "\n"), c.said) {
+				t.Fatalf("budget %v, rate %v, said %q, %v; want %v, %v and %q", s.Spec.Budget, s.Spec.Rate, s.Said, err, c.budget, c.rate, c.said)
+			}
+		})
+	}
+}
+
+// TestASlotIsPaidForAsOftenAsATaskTakesIt: a task that its shape makes three slots wide costs three times as much.
+func TestASlotIsPaidForAsOftenAsATaskTakesIt(t *testing.T) {
+	r, _ := shaped(t, messages.Proportional)
+	unit := r.Configs[0].Units[0]
+	q := request("k")
+	q.Spec.Budget, q.Spec.Stages[0].Class, q.Spec.Stages[0].CPUs = 0, unit.Class, 3*unit.Unit.CPUs
+	q.Spec.Stages = q.Spec.Stages[:1]
+	q.Spec.Stages[0].Tasks = 2
+	if s, err := r.Prepare("alice", q); err != nil || s.Spec.Budget != 6*messages.Credit {
+		t.Fatalf("%+v, %v", s.Spec, err)
+	}
+}
+
+// TestAWholeNodeIsPaidForWhole: how many slots a node has is known when the job is placed.
+func TestAWholeNodeIsPaidForWhole(t *testing.T) {
+	r, b := shaped(t, messages.Proportional)
+	q := request("k")
+	q.Spec.Budget, q.Spec.Stages = 0, q.Spec.Stages[:1]
+	q.Spec.Stages[0].Class, q.Spec.Stages[0].Exclusive, q.Spec.Stages[0].Tasks = r.Configs[0].Classes[0], true, 1
+	s, err := r.Prepare("alice", q)
+	if err == nil {
+		_, err = r.Known(b, s)
+	}
+	if width := s.Spec.Stages[0].Slots(); err != nil || width < 2 || s.Spec.Budget != messages.Credits(width)*messages.Credit || len(s.Said) != 1 {
+		t.Fatalf("%d slots, budget %v, said %q, %v", width, s.Spec.Budget, s.Said, err)
+	}
+}
+
+// TestBuysSaysHowLongABudgetLasts in words, and whether that is less than the job asks for.
+func TestBuysSaysHowLongABudgetLasts(t *testing.T) {
+	r := rules()
+	two := messages.Price(2 * messages.Credit)
+	r.Configs[0].Mechanism, r.Configs[0].Reserve = messages.FIFO, &two
+	q := request("k")
+	q.Spec.Budget, q.Spec.Stages = 20*messages.Credit, q.Spec.Stages[:1]
+	q.Spec.Stages[0].Tasks, q.Spec.Stages[0].TimeLimit = 1, hour
+	s, err := r.Prepare("alice", q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "20 credits buy 10s of slot time at 2 credits a second (7200 an hour), and the job asks for 1h0m0s: it ends when its budget is spent"
+	if said, short := intake.Buys(s); said != want || !short {
+		t.Errorf("%q, %v; want %q", said, short, want)
+	}
+	s.Spec.Budget = 7200 * messages.Credit
+	if said, short := intake.Buys(s); short || said != "7200 credits buy 1h0m0s of slot time at 2 credits a second (7200 an hour)" {
+		t.Errorf("%q, %v", said, short)
+	}
+	r.Configs[0].Mechanism = messages.Proportional
+	if said, short := intake.Buys(s); short || !strings.Contains(said, "at most the budget") {
+		t.Errorf("%q, %v", said, short)
+	}
+}
