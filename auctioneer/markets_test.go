@@ -300,35 +300,44 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	falls := func(worth, within float64) messages.Valuation {
 		return messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: 10, Delta: within}
 	}
-	// The draws of a menu are secret. The others are of a class with one type, so that they
-	// wait as that type; Alice is before them as one of her types and after them as the
-	// other, and both types lose by being late, so that being early has a price.
-	other := messages.Valuation{Class: messages.Sigmoidal, Max: 20, Mu: 40, Delta: 20}
+	// The draws of a menu are secret. The others are of one type, with more to lose than the poorer of Alice's types and less
+	// than the richer: she is before them as the one and after them as the other, and both lose by being late, so that
+	// being early has a price. They were promised completion after a job that then ends early, which leaves her room.
+	other := messages.Valuation{Class: messages.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 	g := newGrid(t, 1, sold(func(m *messages.Market) {
 		m.Prior = []messages.Valuation{falls(90, 60), falls(5, 60), other}
 	}))
 	g.unlearned()
-	take := func(who messages.Name, declared messages.Valuation) (messages.JobID, messages.Credits) {
-		spec := bids(1, func(s *messages.JobSpec) { s.Length, s.Valuation = 10*second, &declared })
+	take := func(who messages.Name, length messages.Duration, declared messages.Valuation) (messages.JobID, messages.Credits) {
+		spec := bids(1, func(s *messages.JobSpec) { s.Length, s.Valuation = length, &declared })
 		menu := must[messages.QuoteReply](g.fixture, who, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
 		dearest := slices.MaxFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return cmp.Compare(a.Price, b.Price) })
 		spec.Contract, spec.Budget = dearest.ID, dearest.Budget
 		return g.submit(who, "k", spec).Job, dearest.Price
 	}
-	holder, _ := take("dan", other)
-	g.until(holder)
-	for _, name := range []messages.Name{"bob", "carol"} {
-		take(name, other)
+	waiting := func(n int) {
+		await.Until(t, fmt.Sprintf("the market knows that %d wait", n), func() bool {
+			return must[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == n
+		})
 	}
-	id, price := take("alice", falls(60, 70))
+	holder, _ := take("dan", 100*second, other)
+	g.until(holder)
+	waiting(0)
+	bob, _ := take("bob", 10*second, other)
+	waiting(1)
+	take("carol", 10*second, other)
+	waiting(2)
+	g.complete(holder)
+	g.until(bob)
+	waiting(1)
+	id, price := take("alice", 10*second, falls(60, 70))
 	if price == 0 {
 		t.Fatal("no contract of the menu has a price")
 	}
-	g.complete(holder)
 	await.Until(t, "alice's job runs", func() bool {
 		g.look(g.node)
 		going := g.node.going()
-		if len(going) == 1 && going[0] != id { // the leader had not ordered the jobs anew
+		if len(going) == 1 && going[0] != id { // who ran before, or the leader had not ordered the jobs anew
 			g.complete(going[0])
 		}
 		return slices.Equal(going, []messages.JobID{id})

@@ -38,18 +38,18 @@ func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 		}
 		return menu
 	}
-	for i, worth := range []float64{3, 9, 15, 30, 60} { // who are before some types and after others
+	for i, worth := range []float64{3, 9, 15, 30, 60} { // who are before some types and after others, as each has ten seconds to spare
 		rival := bids(1, func(s *messages.JobSpec) {
-			s.Length, s.Valuation = 50*second, &messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: 30, Delta: 300}
+			s.Length, s.Valuation = 50*second, &messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: 60 * float64(i+1), Delta: 300}
 		})
 		menu := must[messages.QuoteReply](g.fixture, "carol", messages.VerbQuote, messages.QuoteRequest{Spec: rival})
 		declared := menu.Contracts[slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })]
 		rival.Contract, rival.Budget = declared.ID, declared.Budget
 		must[messages.SubmitReply](g.fixture, "carol", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint("r", i), Spec: rival})
+		await.Until(t, "the market knows the rival", func() bool {
+			return must[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == i+1
+		})
 	}
-	await.Until(t, "the market knows the rivals", func() bool {
-		return must[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == 5
-	})
 	first := ask("alice")
 	if len(first.Contracts) < 2 {
 		t.Fatalf("a menu of %+v shows no draw", first.Contracts)

@@ -42,11 +42,10 @@ func bazaarWith(t *testing.T, change func(*Config)) *Site {
 		{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"batch"},
 			PriorJobs: []messages.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100e9}}},
 		{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"night"}, Cycle: night, Granule: granule},
-		{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"sold"}, Quote: 3 * unit},
+		{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"sold"}, Quote: 3 * unit,
+			Prior: []messages.Valuation{hasty(90), hasty(15), steady}},
 		{Name: "posted", Mechanism: messages.Backfill, Classes: []messages.Name{"posted"}, Reserve: new(messages.Price(messages.Credit))},
 	}
-	c.Profiles = []messages.Profile{{Name: "hasty", Class: messages.Hard,
-		Bounds: []messages.ParameterBounds{{Parameter: "max", Low: 0, High: 100}, {Parameter: "deadline", Low: 0, High: 5}}}}
 	change(&c)
 	s := start(t, c)
 	t.Cleanup(func() { closeSite(t, s) })
@@ -402,7 +401,7 @@ func playContract(t *testing.T, s *Site) {
 	erin, file := connect(t, s, "erin"), filepath.Join(t.TempDir(), "go")
 	d := dear(t, s, untilFile(file), untilFile(file), dearest)
 	erin.await("the promise is told", func() bool { return strings.Contains(erin.why(d.job).Message, "promises") })
-	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // above every deadline of the profile
+	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // when nothing is worth anything any more
 	touch(t, file)
 	if j := erin.final(d.job); j.State != messages.Completed || j.Charged != 0 {
 		t.Errorf("charged %v of %v agreed: %s", j.Charged, d.contract.Price, erin.why(d.job).Message)
@@ -425,76 +424,68 @@ type dealt struct {
 	others   []messages.JobID
 }
 
-// dear has Frank's jobs run one script, and Erin's another, under one of the contracts of a menu.
+// dear has Frank's jobs run one script, and Erin's another, under one of the contracts of a menu. Frank's were
+// promised completion after jobs that then end early, so that there is room for Erin's before them. They have more
+// to lose than the poorer of her types and less than the richer: as the one she is before them and as the
+// other after them, and both lose by being late, so that being early has a price in every draw.
 func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteReply) messages.QuotedContract) (d dealt) {
 	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
-	spec := func(script string) messages.JobSpec {
-		return job("sold", 1, script, func(s *messages.JobSpec) {
-			s.Length, s.Valuation = unit, &messages.Valuation{Class: messages.Hard, Max: 20, Deadline: 3}
-		})
-	}
-	erin.await("the estimator knows the profile", func() bool {
-		r, err := bus.Call[messages.ClassesReply](within(t), erin.bus, messages.Subject(s.config.Site, messages.Estimator, messages.VerbClasses, "erin"), messages.Empty{})
-		return err == nil && len(r.Classes) == 1
-	})
-	// take takes a contract that has a price, unless any will do. Which types a menu is made from is
-	// drawn; and a contract whose time has come before it was taken is asked for again.
-	var take func(u user, key, script string, priced bool, which func(messages.QuoteReply) messages.QuotedContract) (messages.JobID, messages.QuotedContract)
-	take = func(u user, key, script string, priced bool, which func(messages.QuoteReply) messages.QuotedContract) (id messages.JobID, c messages.QuotedContract) {
+	take := func(u user, key, script string, length messages.Duration, worth messages.Valuation) (id messages.JobID) {
 		tries := 0
-		u.await("a contract is taken", func() bool {
+		u.await("a contract is taken", func() bool { // whose time may come before it was taken
 			tries++
-			taken := spec(script)
-			menu, err := bus.Call[messages.QuoteReply](within(t), u.bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbQuote, u.name), messages.QuoteRequest{Spec: taken})
-			if messages.KindOf(err) == messages.Exhausted { // until quotes expire
-				return false
+			spec := job("sold", 1, script, func(s *messages.JobSpec) { s.Length, s.Valuation = length, &worth })
+			menu := request[messages.QuoteReply](u, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
+			if d.contract = which(menu); len(menu.Contracts) == 0 || !slices.ContainsFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Free && c.Price == 0 }) {
+				t.Fatalf("menu without a free contract: %+v", menu)
 			}
-			if err == nil {
-				if c = which(menu); priced && c.Price == 0 { // the menu stays as it is until the market's jobs change
-					// Too many jobs leave no contract that has a price: then it begins again with few.
-					if len(d.others) > 12 {
-						for _, id := range d.others[6:] {
-							frank.cancel(id)
-						}
-						d.others = d.others[:6]
-					}
-					more, _ := take(frank, fmt.Sprint(key, " more ", tries), others, false, dearest)
-					d.others = append(d.others, more)
-					return false
-				}
-				taken.Contract, taken.Budget = c.ID, c.Budget
-				var reply messages.SubmitReply
-				reply, err = bus.Call[messages.SubmitReply](within(t), u.bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbSubmit, u.name),
-					messages.SubmitRequest{Key: fmt.Sprint(key, " ", tries), Spec: taken})
-				id = reply.Job
-			}
-			if err != nil && messages.KindOf(err) != messages.Expired {
+			spec.Contract, spec.Budget = d.contract.ID, d.contract.Budget
+			reply, err := bus.Call[messages.SubmitReply](within(t), u.bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbSubmit, u.name),
+				messages.SubmitRequest{Key: fmt.Sprint(key, " ", tries), Spec: spec})
+			if id = reply.Job; err != nil && messages.KindOf(err) != messages.Expired {
 				t.Fatal(err)
-			}
-			if err != nil {
-				t.Logf("%s, try %d: %v", key, tries, err)
 			}
 			return err == nil
 		})
-		return id, c
+		return id
 	}
-	free := func(menu messages.QuoteReply) messages.QuotedContract {
-		i := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Free })
-		if i < 0 || menu.Contracts[i].Price != 0 || !slices.ContainsFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared }) {
-			t.Fatalf("menu without a free and the declared contract: %+v", menu)
+	waiting := func(n int) {
+		t.Helper()
+		frank.await(fmt.Sprintf("the market knows that %d wait", n), func() bool {
+			markets := request[messages.MarketsReply](frank, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}).Markets
+			return markets[slices.IndexFunc(markets, func(m messages.MarketStatus) bool { return m.Market.Name == "sold" })].Waiting == n
+		})
+	}
+	var holders []messages.JobID
+	for _, node := range s.config.Nodes {
+		if !slices.ContainsFunc(node.Slots, func(c messages.ClassSlots) bool { return c.Class == "sold" }) { // of which a node has one
+			continue
 		}
-		return menu.Contracts[i]
+		i := len(holders)
+		holders = append(holders, take(frank, fmt.Sprint("holder", i), "sleep 600\n", 100*unit, steady))
+		frank.running(holders[i])
 	}
-	holder, _ := take(frank, "sold", others, false, free)
-	frank.running(holder)
-	d.others = append(d.others, holder)
-	for i := range 5 {
-		id, _ := take(frank, fmt.Sprint("sold", i), others, false, dearest)
-		d.others = append(d.others, id)
+	waiting(0)
+	for i := range len(holders) + 2 {
+		d.others = append(d.others, take(frank, fmt.Sprint("sold", i), others, unit, steady))
+		waiting(i + 1)
 	}
-	d.job, d.contract = take(erin, "sold", own, true, which)
+	for _, id := range holders {
+		frank.cancel(id)
+	}
+	waiting(2)
+	if d.job = take(erin, "sold", own, unit, hasty(95)); d.contract.Price == 0 {
+		t.Fatalf("no price: %+v", d.contract)
+	}
 	return d
 }
+
+// hasty is worth its value for a second, and nothing from 5.5 s on; steady loses next to nothing for minutes.
+func hasty(worth float64) messages.Valuation {
+	return messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: 1, Delta: 4.5}
+}
+
+var steady = messages.Valuation{Class: messages.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 
 // playMinimum: the slot is taken when the job comes, so that it receives less
 // than its minimum and owes nothing.

@@ -81,7 +81,7 @@ func TestAContractIsPricedByTheFirstEnd(t *testing.T) {
 		fmt.Sprintf("[ -e %s ] && exit 0\ntouch %s\nexit 1\n", once, once), dearest)
 	touch(t, others)
 	erin.await("the first attempt has ended", func() bool { _, err := os.Stat(once); return err == nil })
-	const worthless = 6 // s, above every deadline of the profile
+	const worthless = 6 // s, when nothing is worth anything any more
 	erin.at(erin.job(d.job).Submitted.Add(worthless * unit))
 	touch(t, again)
 	j, why := erin.final(d.job), erin.why(d.job).Message

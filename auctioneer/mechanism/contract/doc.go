@@ -41,18 +41,27 @@
 //     Most: completing early can cost more than was agreed. The mechanism cannot
 //     know what it quoted: the auctioneer keeps the quotes it gave, and takes a
 //     contract only from there.
-//   - Allocate has deadlineaware.New order the jobs by their surrogates' valuations,
+//   - Allocate has deadlineaware.Order order the jobs by their surrogates' valuations,
 //     with what is left of their tasks at the robust run time, and gives idle
 //     slots to them in that order, as tasks end: none is suspended.
 //   - The run time is robust within Bid.Runtimes.Divergence of the run times that were
 //     seen, once there are three runs; before, it is the length declared. Explain says
 //     which. What was seen does not depend on what the bidder declares now, so
 //     that a false length moves nothing once enough is known.
-//   - A completion time is an expectation, and no slot is kept for it. It holds for the jobs that are there
-//     at the quote: a contract that is taken later, of a job whose surrogate is more urgent, goes before
-//     one taken earlier. Three jobs of one slot can each be told the same time, and two of them are
-//     late then; the price falls with what they receive. How many were kept is counted for each market
-//     (Kept): candor markets shows it, and so does a metric.
+//   - A promise is a completion time with slack: it is kept up to a second or a hundredth of the time later, and
+//     as long as completion is worth 0.99 of what was promised and the price. A quote leaves earlier promises
+//     alone: no type has the job complete before there is room for it among the committed jobs, served in the
+//     order of their promises, each at the time that its tasks are planned to take. A type that the scheduler
+//     would serve sooner is moved to that time, so that menus are those of a scheduler that knows promises.
+//     Admit looks again, and refuses a contract whose time others have bought since the quote, but not one of
+//     a user of another site: what that site was quoted holds through a cut, as long as the quote does, and can
+//     break promises that were sold meanwhile. Half of the
+//     second or the hundredth is not sold. Allocate serves by the promises where the scheduler's order breaks more
+//     of them. What no plan knows still breaks promises: a task that takes longer than planned, or a lost node.
+//     A job whose promise cannot be kept any more comes after those that can be kept. How many were kept is
+//     counted for each market (Kept): candor markets shows it, and so does a metric.
+//   - A whole instance (candor solve contract, candor simulate and the declarations of candor audit) is solved as
+//     in the paper, without committed promises.
 //   - The value promised counts from the quote, and the value received from the submission,
 //     as the surrogate's does. Who takes a quote late is scheduled from then on, and pays the
 //     price agreed if the job takes as long from its submission as was promised from the quote.

@@ -64,7 +64,7 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 		return messages.Errorf(messages.Invalid, "budget: must cover %v credits, the most that the contract can come to if the job completes early, and be at most %v; is %v",
 			most, messages.MaxCredits, bid.Budget)
 	}
-	return nil
+	return sold(view, bid)
 }
 
 // plannable refuses a job whose work cannot be planned.

@@ -87,10 +87,15 @@ func curveOf(bid *mechanism.Bid) valuation.Curve {
 	return c
 }
 
-// order is the positions of the view's jobs, from the first to be served. More
-// jobs than the scheduler underneath takes are served by promised completion.
+// order is the positions of the view's jobs, from the first to be served: in the order of the
+// scheduler underneath, or of the promises where that breaks fewer. More jobs than the scheduler
+// takes are served by promised completion.
 func order(view *mechanism.View) []int {
-	if order, err := deadlineaware.Order(problem(view)); err == nil {
+	p := problem(view)
+	if order, err := deadlineaware.Order(p); err == nil {
+		if x := look(view, p); x != nil {
+			order = x.best(order)
+		}
 		return order
 	}
 	order := make([]int, len(view.Jobs))

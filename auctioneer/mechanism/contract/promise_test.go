@@ -1,9 +1,11 @@
 package contract
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -32,6 +34,117 @@ func TestKept(t *testing.T) {
 		job := &mechanism.Job{Bid: &mechanism.Bid{Arrived: arrived, Length: 10e9, Contract: c.contract}}
 		if kept, known := new(Mechanism).Kept(job, c.end); kept != c.kept || known != c.known {
 			t.Errorf("%s: kept %v, known %v; want %v, %v", name, kept, known, c.kept, c.known)
+		}
+	}
+}
+
+// TestNoPromiseIsSoldTwice: of three jobs of 40 s on one slot, each more urgent than those before, a
+// scheduler without a memory for promises told all three 40 s, and two were late. Now each is told
+// another time, and all three are kept. So they are if all three ask before the first submits.
+func TestNoPromiseIsSoldTwice(t *testing.T) {
+	m := market(t, messages.Market{})
+	urgent := func(id messages.JobID) *mechanism.Bid {
+		bid := bidOf(id, 1000*second, 4)
+		bid.Valuation = &messages.Valuation{Class: messages.LinearDecay, Max: 20, Delta: 600 / float64(id)}
+		return bid
+	}
+	quoted := func(view *mechanism.View, bid *mechanism.Bid) messages.Contract {
+		q, err := m.Quote(view, bid, []messages.Valuation{*bid.Valuation}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.Contracts[q.Free].Price != 0 {
+			t.Error("a menu without a free contract")
+		}
+		return q.Contracts[q.Declared]
+	}
+	forgetful := func(view *mechanism.View, bid *mechanism.Bid) messages.Contract {
+		p, at := with(view, bid)
+		times, err := DeadlineAware(p, at)([]messages.Valuation{*bid.Valuation})
+		if err != nil {
+			t.Fatal(err)
+		}
+		declared := curve(t, *bid.Valuation)
+		return messages.Contract{Completion: view.Now.Add(seconds(times[0])), Promised: declared.At(times[0]), Replica: *bid.Valuation, Surrogate: *bid.Valuation}
+	}
+	underneath := func(view *mechanism.View) []int {
+		order, err := deadlineaware.Order(problem(view))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return order
+	}
+	for name, c := range map[string]struct {
+		quote  func(*mechanism.View, *mechanism.Bid) messages.Contract
+		order  func(*mechanism.View) []int
+		atOnce bool
+		times  int
+		kept   int
+	}{
+		"one by one":             {quoted, order, false, 3, 3},
+		"all before the first":   {quoted, order, true, 3, 3},
+		"control: no memory":     {forgetful, underneath, false, 1, 1},
+		"control: order by need": {quoted, underneath, false, 3, 2},
+	} {
+		view, kept, times := grid(1, 1), 0, map[messages.Time]bool{}
+		early := map[messages.JobID]messages.Contract{}
+		for id := range messages.JobID(3) {
+			early[id+1] = c.quote(view, urgent(id+1))
+		}
+		for id := range messages.JobID(3) {
+			bid := urgent(id + 1)
+			bid.Job = 0
+			offer := early[id+1]
+			if !c.atOnce {
+				offer = c.quote(view, bid)
+			}
+			bid.Contract = &offer
+			if err := m.Admit(view, bid); c.atOnce && id > 0 {
+				if messages.KindOf(err) != messages.Expired {
+					t.Errorf("%s: job %d is admitted for a time that was sold: %v", name, id+1, err)
+				}
+				offer = c.quote(view, bid)
+				bid.Contract = &offer
+			} else if err != nil && c.times == 3 {
+				t.Errorf("%s: %v", name, err)
+			}
+			bid.Job = id + 1
+			times[offer.Completion] = true
+			view.Jobs = append(view.Jobs, &mechanism.Job{Bid: bid, Pending: []int{4}, Running: []int{0}})
+		}
+		for len(view.Jobs) > 0 { // the slot serves a task of 10 s at a time
+			i := c.order(view)[0]
+			job := view.Jobs[i]
+			view.Now += 10 * second
+			job.Pending[0]--
+			if job.Done++; job.Done == 4 {
+				if ok, known := m.Kept(job, mechanism.End{Completed: view.Now, Began: 4, Delivered: 40e9}); ok && known {
+					kept++
+				}
+				view.Jobs = slices.Delete(view.Jobs, i, i+1)
+			}
+		}
+		if len(times) != c.times || kept != c.kept {
+			t.Errorf("%s: %d times are promised, and %d kept; want %d and %d", name, len(times), kept, c.times, c.kept)
+		}
+	}
+}
+
+// TestSlackIsSold: an urgent job goes before one whose promise leaves room for it, and after the same
+// one if that was promised the time at which it completes alone.
+func TestSlackIsSold(t *testing.T) {
+	m := market(t, messages.Market{})
+	for slack, want := range map[messages.Time]float64{0: 80, 39: 80, 45: 40} {
+		view := grid(1, 1)
+		first := bidOf(1, view.Now, 4)
+		first.Contract = &messages.Contract{Completion: view.Now + (40+slack)*second, Promised: 5, Replica: messages.Valuation{Class: messages.Hard, Max: 5, Deadline: 1}, Surrogate: *first.Valuation}
+		view.Jobs = []*mechanism.Job{{Bid: first, Pending: []int{4}, Running: []int{0}}}
+		p, at := with(view, bidOf(2, view.Now, 4))
+		if alone, among := look(view, p).room(at); alone != 40 || among != want {
+			t.Errorf("with %d s of slack there is room at %v s, want %v", slack, among, want)
+		}
+		if q := quote(t, m, view, bidOf(2, view.Now, 4), 3); (len(q.Contracts) > 1) != (want == 40) || q.Contracts[0].Completion < view.Now.Add(seconds(want)) {
+			t.Errorf("with %d s of slack the menu is %+v", slack, q.Contracts)
 		}
 	}
 }

@@ -33,7 +33,11 @@ func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []mess
 		return nil, err
 	}
 	p, at := with(view, bid)
-	o, err := NewOffer(&m.solver, d, DeadlineAware(p, at))
+	box := DeadlineAware(p, at)
+	if x := look(view, p); x != nil {
+		box = x.committed(at, box)
+	}
+	o, err := NewOffer(&m.solver, d, box)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ func TestQuoteIsTheOffer(t *testing.T) {
 	for id := range messages.JobID(7) {
 		bid := bidOf(id+1, view.Now-messages.Time(id)*5*second, 1+int(id))
 		view.Jobs = append(view.Jobs, take(t, quote(t, m, view, bid, uint64(id)), bid))
+		bid.Contract.Completion += 1e6 * second // which leaves room for any other
 	}
 	view.Jobs[2].Started, view.Jobs[2].Running, view.Jobs[2].Pending = view.Now-7*second, []int{2}, []int{1}
 	bid := bidOf(50, view.Now-20*second, 4)

@@ -26,7 +26,7 @@ var planted = map[string]struct {
 		[]string{"exits with 1 in its only attempt", "declares a unit more than is needed"}, failing},
 	"contract, retry until worthless": {softContract, unpriced, 4, 1, 1, VerbOptions{Jobs: 24, Window: 24},
 		[]string{"exits with 1 in each of 3 attempts"}, ""},
-	"contract, quotes are shopped": {softContract, shopped, 4, 1, 1, VerbOptions{Jobs: 24, Window: 24},
+	"contract, quotes are shopped": {"mechanism: contract\nworth: decay\nM: 16\nbids: {deadline: {slack: exponential, mean: 60, least: 60}}\n", shopped, 3, 1, 1, VerbOptions{Jobs: 30, Window: 40},
 		[]string{"asks for 10 menus"}, ""},
 	"proportional, starts are sold": {"mechanism: proportional\n", byStarts, 8, 100, 1, VerbOptions{Jobs: 8, Window: 12, Slots: 8},
 		[]string{"packs 4 tasks into one"}, ""},

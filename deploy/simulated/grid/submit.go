@@ -122,6 +122,10 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 // submit takes a job: admitted, its budget held at the bank, then committed.
 func (l *leader) submit(p part, contract string) {
 	s, err := l.admit(p, contract)
+	if contract != "" && messages.KindOf(err) == messages.Expired { // others have bought its time since
+		l.askQuote(p.job)
+		return
+	}
 	if err != nil {
 		l.refuse(p.job, messages.Detail(err))
 		return

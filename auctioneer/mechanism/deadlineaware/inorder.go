@@ -1,0 +1,19 @@
+package deadlineaware
+
+// InOrder returns when the jobs of a problem complete, in seconds from now, if their tasks get
+// slots in an order. Busy says when the slots become free that are not free now, as many as there
+// are slots at most.
+func InOrder(p *Problem, order []int, busy []float64) []float64 {
+	m := newMachine(p.Slots)
+	for i, free := range busy[:min(len(busy), p.Slots)] {
+		m.slots[i].free = free
+	}
+	for i := len(m.slots)/2 - 1; i >= 0; i-- {
+		m.sink(i)
+	}
+	out := make([]float64, len(p.Jobs))
+	for _, j := range order {
+		_, out[j] = m.place(j, &p.Jobs[j])
+	}
+	return out
+}
