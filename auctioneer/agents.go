@@ -34,8 +34,8 @@ func (a agents) register(ctx context.Context, node messages.Name, r messages.Reg
 	return reply, nil
 }
 
-// exchange commits what an agent finished and claims. One that carries neither
-// only renews the lease, which needs no commit.
+// exchange commits what an agent finished and claims. An exchange without either only renews the
+// lease, which needs no commit.
 func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exchange) (reply messages.ExchangeReply, err error) {
 	heard := a.instant()
 	a.metrics.exchanges.Inc()
@@ -70,10 +70,10 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exc
 	return reply, nil
 }
 
-// proposal makes the command of an exchange. A claim of which all tasks are reserved waits for the next
-// entry of the log: as a rule that has the end of the task which another node got. The proposal
-// waits while a market is about to decide who may have what the exchange claims: else the node
-// would know of the decision by the next vector, of which there are few where there are many nodes.
+// proposal makes the command of an exchange. If all tasks of a claim are reserved, it waits for the
+// next entry of the log: usually that entry has the end of the task that another node got. It also
+// waits while a market is about to decide about the exchange's claims. Otherwise the node would
+// learn of the decision only from the next vector, and with many nodes vectors are rare.
 func (a agents) proposal(ctx context.Context, node messages.Name, x *messages.Exchange) (p desk.Proposal) {
 	var late <-chan time.Time
 	for over := false; ; {
@@ -116,7 +116,7 @@ func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exch
 	}
 	a.metrics.finishes.Add(float64(len(x.Finished)))
 	a.metrics.grants.Add(float64(len(grants)))
-	if grants == nil { // it was committed, unlike a heartbeat
+	if grants == nil { // an exchange was committed, not only a heartbeat
 		grants = []messages.Grant{}
 	}
 	return grants, nil

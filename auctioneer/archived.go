@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// find finds the record of a job in the archive, if the caller may see the job. Else the
-// answer is what is told of a job that does not exist.
+// find finds the record of a job in the archive, if the caller may see the job. Otherwise the error
+// is the one for a job that does not exist.
 func (a *site) find(caller messages.Name, id messages.JobID, missing error) (e book.Ended, err error) {
 	kind := messages.KindOf(missing)
 	switch {
@@ -28,7 +28,7 @@ func (a *site) find(caller messages.Name, id messages.JobID, missing error) (e b
 		return e, a.unknown(id, missing)
 	case err != nil:
 		return e, err
-	case r.Summary.Account != caller && !a.operates(caller): // in the words for one that is not there
+	case r.Summary.Account != caller && !a.operates(caller): // the same answer as for a job that does not exist
 		return e, a.unknown(id, missing)
 	}
 	if e, err = book.DecodeEnded(r.Body); err != nil {
@@ -81,7 +81,7 @@ func (a *site) complete(ctx context.Context) {
 		case <-time.After(time.Until(next)):
 		}
 		s := a.box.Status()
-		if s.Leader != from { // who may have what the one before had not
+		if s.Leader != from { // another replica may have what the last one lacked
 			from = s.Leader
 			a.replica.nowhere.Store(0)
 		}
@@ -124,15 +124,14 @@ func (a *site) examineOnce(pause func() bool) {
 	}
 }
 
-// lacking says whether records are missing here of jobs that the book remembers, or may be of
-// earlier ones, and when the last of them ended. Records whose retention is over, or that the leader
-// has not either, are not missed.
+// lacking reports whether records of jobs are missing here, and when the last of these jobs ended.
+// Records whose retention is over, or that the leader lacks too, do not count.
 func (a *site) lacking() (lacks bool, ended messages.Time) {
 	a.replica.read(func(b *book.Book) { lacks, ended = a.replica.lacking(b) })
 	return lacks || a.replica.damaged.Load(), ended
 }
 
-// copyArchive copies what the leader's archive has and this replica's has not.
+// copyArchive copies records that the leader's archive has and this replica's lacks.
 func (a *site) copyArchive(ctx context.Context) error {
 	subject := messages.Subject(a.Site, messages.Auctioneer, messages.VerbArchive, messages.ServiceIdentity(messages.Auctioneer))
 	before := a.Archive.About().Records
@@ -154,7 +153,7 @@ func (a *site) copyArchive(ctx context.Context) error {
 			}
 			a.Log.Info("copied records of ended jobs from the leader", zap.Int("records", a.Archive.About().Records-before))
 			return nil
-		case r.Offset > 0 && reply.Segment != r.Segment: // its time was over meanwhile
+		case r.Offset > 0 && reply.Segment != r.Segment: // its retention ended since then
 			file = nil
 			r = messages.ArchiveRequest{Segment: reply.Segment}
 			continue

@@ -61,7 +61,7 @@ func (l *term) observe(ctx context.Context, list []messages.Observation) (int, e
 // observedAtOnce is how many observations wait together for the disks of the stream.
 const observedAtOnce = 32
 
-// publish sends something to whoever listens.
+// publish sends a message to all subscribers of a subject.
 func (l *term) publish(subject string, what any) {
 	data, err := messages.Marshal(what, messages.Msgpack)
 	if err == nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on the requests that wait for the end of a job. A request beyond them is answered at
-// once, as if it did not want to wait.
+// Limits on the requests that wait for the end of a job. A request above them is answered at once,
+// as if it did not ask to wait.
 const (
-	mostWaits   = 1024 // of the site
-	mostWaitsOf = 64   // of one account
+	mostWaits   = 1024 // waits of the whole site
+	mostWaitsOf = 64   // waits of one account
 )
 
 // endings are the requests that wait for the ends of jobs.

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// raiseWithin is how long a change waits for the bank to set more aside. The raise is
-// committed, whatever comes of the wait.
+// raiseWithin is how long a change waits until the bank has set more credits aside. The raise is
+// committed in any case.
 const raiseWithin = 3 * time.Second
 
 // change describes a job otherwise that has not ended.

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// commands take jobs and cancel them, wherever they run.
+// commands submit and cancel jobs, at this site and others.
 type commands struct {
 	*submissions
 	remote   *remote

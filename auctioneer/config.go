@@ -20,7 +20,7 @@ import (
 type Config struct {
 	Site    messages.Name
 	Replica string
-	Bus     bus.Bus // as the identity "$auctioneer"
+	Bus     bus.Bus // connected as the identity "$auctioneer"
 	// Open joins the replica's state to the group's log.
 	Open      func(mailbox.Machine) (mailbox.Mailbox, error)
 	Markets   []messages.Market // the first is the default of submissions
@@ -38,17 +38,17 @@ type Config struct {
 	// LeastVisit is the least that another site must authorise for a job: offers to its users
 	// ask for no smaller budget. Default 0.01 credits.
 	LeastVisit messages.Credits
-	Limits     quota.Rules // of each account; the zero value has none
+	Limits     quota.Rules // limits of each account; the zero value has none
 	// MostMemory is the most memory that a task of a class may be asked for, in bytes;
 	// of a class that it does not have there is no bound.
 	MostMemory map[messages.Name]int64
-	// Slurm says what names of Slurm mean at the site; nil: nothing else than here.
+	// Slurm gives the meaning of names of Slurm at this site; nil: they have none.
 	Slurm *messages.SlurmNames
 	// Notify sends words about jobs, which the zero value of NotifyRules allows none of.
 	Notify      *notify.Sender
 	NotifyRules notify.Rules
-	// Archive has the records of ended jobs that leave the book, and is closed with the
-	// replica; nil: they are gone.
+	// Archive has the records of ended jobs that left the book, and is closed with the replica;
+	// nil: these records are lost.
 	Archive *archive.Archive
 	// Past is the file that keeps how markets and nodes were; "": memory alone.
 	Past string

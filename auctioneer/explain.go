@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// reason is what the book alone knows of why a job is where it is.
+// reason says why a job is in its state, from the book alone.
 func reason(j *book.Job) string {
 	_, running, _ := j.Count()
 	switch {
@@ -40,7 +40,7 @@ func reason(j *book.Job) string {
 
 func nameless(uint32) messages.Name { return "" }
 
-// allSuspended says whether every claimed task of a job has had to leave its slot.
+// allSuspended reports whether every claimed task of a job is suspended.
 func allSuspended(j *book.Job) bool {
 	for i := range j.Stages {
 		if s := &j.Stages[i]; s.Running-s.Ahead > s.Suspended {
@@ -94,7 +94,8 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	}
 }
 
-// gathering says which nodes gather slots for tasks of a job; "" if none does.
+// gathering returns a sentence that names the nodes that gather slots for tasks of a job; "" if
+// none does.
 func gathering(b *book.Book, j *book.Job) string {
 	if !slices.ContainsFunc(j.Stages, func(s book.Stage) bool { return s.Nodes > 0 }) {
 		return ""
@@ -146,13 +147,13 @@ func terms(n int, one, many string) string {
 	return many
 }
 
-// joined are sentences one after the other, but for those that are empty.
+// joined joins the sentences that are not empty.
 func joined(sentences ...string) string {
 	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), "; ")
 }
 
-// setbacks says which attempts of the job's tasks came to nothing without its end, and which ended
-// well without all their processes.
+// setbacks returns a sentence about the job's failed attempts, and about attempts that ended well
+// although a process was killed.
 func setbacks(b *book.Book, j *book.Job) string {
 	name := func(node uint32) messages.Name { return b.Nodes()[node].Name }
 	return joined(j.Setbacks(math.MaxInt64, name), j.MemoryKilled(name))

@@ -18,12 +18,12 @@ import (
 // changesTogether is how long changes of visiting jobs are gathered for one answer.
 const changesTogether = 25 * time.Millisecond
 
-// federated is what the shell knows of jobs between sites, and who waits to hear of them.
-// It lasts for a term.
+// federated is what the shell knows of jobs between sites, and who waits for news of them. It lasts
+// for a term.
 type federated struct {
-	site  *site // whose book has the jobs
+	site  *site // has the book with the jobs
 	peers *peers
-	over  <-chan struct{} // closed with the term: nobody is to wait longer
+	over  <-chan struct{} // closed with the term, so that all waits end
 
 	mu       sync.Mutex // guards what follows; taken after the replica's lock
 	visits   *federation.Visits
@@ -46,13 +46,13 @@ func (c *federated) changed(b *book.Book, ids []messages.JobID) {
 	}
 }
 
-// tell wakes whoever waits for a change. The caller holds c.mu.
+// tell wakes all who wait for a change. The caller holds c.mu.
 func (c *federated) tell() {
 	close(c.news)
 	c.news = make(chan struct{})
 }
 
-// change is closed when something changes after the call.
+// change returns a channel that is closed when something changes after the call.
 func (c *federated) change() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +79,7 @@ func (c *federated) ran(e *desk.Ran) {
 	}
 }
 
-// trouble is why a peer did not answer, "" if it did.
+// trouble returns why a peer did not answer, "" if it did.
 func (c *federated) trouble(peer messages.Name) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +137,8 @@ func (c *federated) begin(visit messages.Visit) (end func(), err error) {
 	return c.locked(func() { c.visits.End(visit) }), c.visits.Begin(visit)
 }
 
-// entering is why it is not said of a visiting job that there is none: it is being taken.
+// entering returns an error if a visiting job is just being entered, so that nobody is told that it
+// does not exist.
 func (c *federated) entering(visit messages.Visit) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

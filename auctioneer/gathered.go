@@ -13,15 +13,16 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Of submissions that come alone, mostTogether at most are paid for by one request to the bank, and
-// mostUnderWay such requests are under way: what comes meanwhile goes together with the next.
+// One request to the bank pays for at most mostTogether single submissions, and at most
+// mostUnderWay such requests run at a time. Submissions that come meanwhile go into the next
+// request.
 const (
 	mostTogether = 256
 	mostUnderWay = 2
 )
 
-// together has a submission paid for and committed with others that come at the time; where none
-// are under way, at once.
+// together pays for and commits a submission in one group with others that arrive at the same time.
+// If no request is running, it does so at once.
 func (l *submissions) together(ctx context.Context, s *submission, leave func()) (messages.SubmitReply, error) {
 	a, g := &alone{submission: s, leave: leave, done: make(chan struct{})}, &l.gathered
 	g.mu.Lock()
@@ -96,7 +97,7 @@ func (l *submissions) enterAll(ctx context.Context, all []*submission, done func
 	}
 	utilities := l.askUtilities(ctx, all)
 	var commands []*book.Command
-	var places []int // of those that were paid for, among all
+	var places []int // places of the paid submissions in the list of all
 	for k, err := range l.holdAll(ctx, all) {
 		if err = cmp.Or(err, l.inTerm(l.number)); err != nil {
 			done(k, messages.SubmitReply{}, err)
@@ -114,7 +115,7 @@ func (l *submissions) enterAll(ctx context.Context, all []*submission, done func
 	}
 }
 
-// askUtilities is askUtility for several submissions: one question for all that ask the same.
+// askUtilities returns askUtility for several submissions: one question for all that ask the same.
 func (l *submissions) askUtilities(ctx context.Context, all []*submission) (answer func(k int) *messages.UtilityReply) {
 	asked := map[string]<-chan *messages.UtilityReply{}
 	answers, questions := map[string]*messages.UtilityReply{}, make([]string, len(all))

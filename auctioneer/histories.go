@@ -28,8 +28,8 @@ const (
 	aSecond = messages.Duration(time.Second)
 	// sampleEvery is how often the leader looks.
 	sampleEvery = 2 * time.Second
-	// These bound the nodes, and the accounts of each market, of which a history is kept. One
-	// more takes the place of the one that was not seen for longest.
+	// A history is kept of at most mostNodes nodes, and of mostAccounts accounts of each market. A
+	// new one replaces the one that was not seen for longest.
 	mostNodes, mostAccounts = 1000, 64
 )
 
@@ -42,15 +42,15 @@ type histories struct {
 	nodes   map[messages.Name]*nodePast
 }
 
-// marketPast is a market over time: the jobs that wait and run, and of each class the
-// columns below.
+// marketPast is the history of a market: the jobs that wait and run, and for each class the columns
+// below.
 type marketPast struct {
 	classes  []messages.Name
 	all      *series.Series
 	accounts map[messages.Name]*series.Series // the part of the slots, in millionths
 }
 
-// nodePast is a node over time: of each class the slots and those in use.
+// nodePast is the history of a node: for each class its slots and the slots in use.
 type nodePast struct {
 	classes []messages.Name
 	all     *series.Series
@@ -93,7 +93,8 @@ func (p *histories) begin(now messages.Time) {
 	p.since = min(p.since, now)
 }
 
-// market is the history of a market with these classes, begun anew if it had others.
+// market returns the history of a market with these classes. If the market had other classes, the
+// history begins again.
 func (p *histories) market(name messages.Name, classes []messages.Name) *marketPast {
 	if at := p.markets[name]; at != nil && slices.Equal(at.classes, classes) {
 		return at
@@ -102,7 +103,7 @@ func (p *histories) market(name messages.Name, classes []messages.Name) *marketP
 	return p.markets[name]
 }
 
-// account is the history of the slots of an account; nil: there is no room.
+// account returns the history of the slots of an account; nil: there is no room.
 func (m *marketPast) account(now messages.Time, name messages.Name) *series.Series {
 	if m.accounts[name] == nil && makeRoom(now, m.accounts, mostAccounts, (*series.Series).Last) {
 		m.accounts[name] = series.New(1, marketSteps...)
@@ -110,7 +111,7 @@ func (m *marketPast) account(now messages.Time, name messages.Name) *series.Seri
 	return m.accounts[name]
 }
 
-// node is the history of a node with these classes; nil: there is no room.
+// node returns the history of a node with these classes; nil: there is no room.
 func (p *histories) node(now messages.Time, name messages.Name, classes []messages.Name) *nodePast {
 	at := p.nodes[name]
 	if at != nil && !slices.Equal(at.classes, classes) {

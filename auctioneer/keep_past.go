@@ -19,7 +19,7 @@ func (a *site) copyPast(ctx context.Context) {
 			continue
 		}
 		if err := a.copyPastOnce(ctx); err != nil && ctx.Err() == nil {
-			a.Log.Debug("the histories are not copied", zap.Error(err)) // it is tried again
+			a.Log.Debug("the histories are not copied", zap.Error(err)) // it will be tried again
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 type leader struct {
 	*term
 	inputs   inbox
-	requests []bus.Service // that it answers
+	requests []bus.Service // the services that it runs
 }
 
 // replicated is the book as the desk reads it.
@@ -44,10 +44,11 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	})
 }
 
-// Steps are coalesced. The desk handles the first change at once. Each step earns a
-// rest of a few times its own duration, but at most mostRest: the first step of a leader
-// takes seconds where a million jobs wait. A step in which a market decided or published
-// earns at least coalesce. The leader rests as soon as the earned rests come to coalesce.
+// Several changes are handled in one step. The desk handles the first change at once. Each step is
+// followed by a rest of a few times its own duration, but at most mostRest: the first step of a
+// leader takes seconds if a million jobs wait. After a step in which a market decided or published,
+// the rest is at least coalesce. Short rests add up: the leader rests when their sum reaches
+// coalesce.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
@@ -56,7 +57,7 @@ const (
 	idle = messages.Duration(time.Second)
 )
 
-// run steps whenever the book has changed, something was answered, or it is time.
+// run makes a step whenever the book has changed, an answer has come, or the time for one has come.
 func (l *leader) run(ctx context.Context) {
 	var rest time.Duration
 	for {
@@ -92,7 +93,7 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	l.mu.Lock()
 	out := l.desk.Step(l.instant(), in...)
 	decided := slices.ContainsFunc(out.Events, func(e any) bool { _, is := e.(desk.Decided); return is })
-	if decided || !l.desk.Deciding() { // else claims that wait would only look and wait again
+	if decided || !l.desk.Deciding() { // otherwise waiting claims would only look and wait again
 		close(l.stepped)
 		l.stepped = make(chan struct{})
 	}
@@ -104,7 +105,7 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	for _, d := range out.Direct {
 		l.publish(messages.DirectiveSubject(l.Site, d.Node), d.Directive)
 	}
-	var settlements []desk.Proposal // of thousands of jobs that end together
+	var settlements []desk.Proposal // settlements of thousands of jobs that end together
 	for _, p := range out.Propose {
 		if p.Command.Settle != nil {
 			settlements = append(settlements, p)

@@ -21,9 +21,9 @@ type gate struct {
 	quotes   map[messages.Name]chan struct{}  // by other site: quotes that are made at once
 }
 
-// The paces of one other site, whatever it calls its users: so many requests at once, and
-// a second in the long run. A quote costs as much work as dozens of other requests, and a
-// job as some.
+// Limits on the rate of requests from one other site, counted for all its users together: a burst,
+// and a number each second. A quote costs as much work as dozens of other requests; a job costs as
+// much as several.
 var (
 	quotePace  = quota.Rules{PerSecond: 25, Burst: 25}
 	submitPace = quota.Rules{PerSecond: 50, Burst: 500}
@@ -34,8 +34,8 @@ var (
 // wait, and leave the processors to the site's own users.
 const quotesAtOnce = 2
 
-// paced lets a request of another site through, or says when to ask again, which it does
-// by itself.
+// paced lets a request of another site through, or returns an error that says when to ask again,
+// which the site does automatically.
 func (g *gate) paced(now messages.Time, home messages.Name, verb string) error {
 	rules, of := &askPace, home+"//" // no account has such a name
 	switch verb {
@@ -74,10 +74,9 @@ func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), er
 	}
 }
 
-// enter notes that a submission is under way until it leaves, and says how many jobs its
-// account has that have not ended, with those others under way that the book does not know. Where
-// the account is far below most, or most is 0, for no limit, those are counted too that the book
-// does know.
+// enter records a submission as under way until it leaves. It returns how many jobs of its account
+// have not ended, including other submissions under way that the book does not know yet. If the
+// number is far below most, or most is 0 (no limit), submissions under way may be counted twice.
 func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) (pending int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -37,15 +37,15 @@ func (o *offers) answer(ctx context.Context, account messages.Name, r messages.O
 	return o.gather(ctx, account, &r)
 }
 
-// sites are the sites that a request for offers names. A name that is no peer is
-// reported among the sites that did not answer.
+// sites returns the sites that a request for offers names. Names that are not peers are reported as
+// sites that did not answer.
 func (o *offers) sites(ctx context.Context, asked []messages.Name) (ask []messages.Name, silent []messages.Silent, err error) {
 	if len(asked) == 1 && asked[0] == o.peers.site {
 		return asked, nil, nil
 	}
 	peers, err := o.peers.known(ctx, peersKnown)
 	if len(asked) == 0 {
-		if err != nil { // its own users are served without the bank
+		if err != nil { // the site's own users are served without the bank
 			return []messages.Name{o.peers.site}, []messages.Silent{{Error: messages.AsError("", err)}}, nil
 		}
 		return append([]messages.Name{o.peers.site}, peers...), nil, nil
@@ -89,7 +89,7 @@ func (o *offers) gather(ctx context.Context, account messages.Name, r *messages.
 	return reply, nil
 }
 
-// late says of a site that was waited for in vain how long that was.
+// late returns the error of a site that did not answer within a time.
 func late(within messages.Duration, err error) *messages.Error {
 	if messages.Passing(err) {
 		return messages.Errorf(messages.Unavailable, "did not answer within %v (%s)", within.Std(), messages.Detail(err))
@@ -99,7 +99,7 @@ func late(within messages.Duration, err error) *messages.Error {
 
 func (o *offers) of(ctx context.Context, site, account messages.Name, spec *messages.JobSpec) ([]messages.Offer, error) {
 	own := *spec
-	own.Stages = slices.Clone(spec.Stages) // whose defaults each site fills in
+	own.Stages = slices.Clone(spec.Stages) // each site fills in its own defaults
 	if site == o.peers.site {
 		return o.own(ctx, account, &own)
 	}
@@ -115,7 +115,7 @@ func (o *offers) of(ctx context.Context, site, account messages.Name, spec *mess
 	return federation.Screened(site, reply.Offers, o.clock()), nil
 }
 
-// own are this site's offers, to an account of its own or to a visitor.
+// own returns this site's offers, to an account of its own or to a visitor.
 func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.JobSpec) ([]messages.Offer, error) {
 	rules := o.intake.rules()
 	if err := rules.Complete(spec); err != nil {
@@ -133,7 +133,7 @@ func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.Jo
 	return []messages.Offer{federation.Expect(spec, outlook)}, nil
 }
 
-// contracts are the menu of a market that sells completion times.
+// contracts returns the menu of a market that sells completion times.
 func (o *offers) contracts(ctx context.Context, owner messages.Name, m *messages.Market, spec *messages.JobSpec) (out []messages.Offer, err error) {
 	menu, err := o.intake.quoteTo(ctx, owner, m, spec)
 	for _, c := range menu.Contracts {
@@ -143,7 +143,7 @@ func (o *offers) contracts(ctx context.Context, owner messages.Name, m *messages
 	return out, err
 }
 
-// estimate is what the estimator expects of a job; nil if it does not say in time.
+// estimate returns the estimator's estimate for a job; nil if there is no answer in time.
 func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *messages.JobSpec) *messages.EstimateReply {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin/4)
 	defer cancel()
@@ -158,8 +158,8 @@ func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *messag
 	return &reply
 }
 
-// choose decides where a job goes that may go anywhere: to this site, or to the peer
-// that it notes in the command.
+// choose decides where to run a job that may go anywhere: at this site, or at the peer that it
+// writes into the command.
 func (o *offers) choose(ctx context.Context, c *book.EnterRemote) (home bool, err error) {
 	asked := *c.Spec
 	asked.Contract = ""

@@ -32,7 +32,7 @@ func forOperators[Request, Reply any](l *operations, verb, to string, f query[Re
 	})
 }
 
-// drain gives a node no more work.
+// drain stops new work on a node.
 func (l *operations) drain(ctx context.Context, caller messages.Name, r messages.DrainRequest) (reply messages.DrainReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -153,11 +153,11 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 	return reply, l.awaitApplied(ctx, reply.Version)
 }
 
-// contentOf is a digest of what a request is for: the same in each repetition.
+// contentOf returns a digest of a request's content. It is the same for each repetition.
 func contentOf(r *messages.ApplyRequest) [sha256.Size]byte {
 	content := *r
 	content.Version = 0                                  // by then it is another
-	text, _ := messages.Marshal(&content, messages.JSON) // what came in can be written
+	text, _ := messages.Marshal(&content, messages.JSON) // cannot fail: a received value can be written
 	return sha256.Sum256(text)
 }
 
@@ -199,8 +199,8 @@ func compare(was, is []messages.Market) (r messages.ApplyReply) {
 	return r
 }
 
-// spare refuses changes that would lose jobs, and says which markets must have
-// none for that.
+// spare refuses changes that would lose jobs. It returns the markets that must have no jobs for the
+// change.
 func (l *operations) spare(r *messages.ApplyReply, present *desk.Markets, markets []messages.Market) (idle []messages.Name, err error) {
 	l.replica.read(func(b *book.Book) {
 		for _, name := range slices.Concat(r.Removed, r.Changed) {

@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The histories are in no log: a replica that does not lead copies what was added from the
-// leader as often as the leader looks, and each replica keeps a file. So a change of the
-// leader, or a restart, costs a history no more than the time in which nobody led.
+// The histories are in no log. A follower copies new parts from the leader as often as the leader
+// records them, and each replica keeps a file. So after a change of the leader, or a restart, a
+// history lacks only the time without a leader.
 
 const (
 	marketKey, nodeKey = "m/", "n/"
@@ -19,7 +19,7 @@ const (
 	mostPastClasses = 1000
 )
 
-// part is what was added from an instant on, in the order of keys, as much as fits.
+// part returns the records since an instant, sorted by key, as many as fit.
 func (p *histories) part(from messages.Time, after string) (reply messages.PastReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *histories) one(key string, from messages.Time) messages.Past {
 	return one
 }
 
-// sizeOf is about how many bytes a part has.
+// sizeOf returns about how many bytes a part has.
 func sizeOf(p *messages.Past) (size int) {
 	add := func(kinds []messages.PastSteps) {
 		for _, k := range kinds {
@@ -79,7 +79,7 @@ func sizeOf(p *messages.Past) (size int) {
 	return size
 }
 
-// merge takes in what another replica, or the file, has.
+// merge adds what another replica, or the file, has.
 func (p *histories) merge(reply *messages.PastReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

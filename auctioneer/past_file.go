@@ -13,9 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// The file of the histories is a first line and frames. A frame is the length of its body,
-// the CRC-32C of the body, and the body: a [messages.PastReply]. Frames are added; once they
-// are longer than the whole was, the whole is written anew.
+// The file of the histories is a first line and frames. A frame is the length of its body, the
+// CRC-32C of the body, and the body: a [messages.PastReply]. Frames are appended. When they are
+// longer than the complete history was, the file is written again.
 const (
 	pastMagic   = "candor-past-1\n"
 	pastHeader  = 8
@@ -27,7 +27,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// pastFile is where a replica keeps its histories.
+// pastFile is the file in which a replica keeps its histories.
 type pastFile struct {
 	path     string
 	whole    int64         // bytes of the file when it was last written as a whole
@@ -63,14 +63,14 @@ func nextPast(data []byte, one *messages.PastReply) (rest []byte, err error) {
 	return data[pastHeader+n:], messages.Unmarshal(body, messages.Msgpack, one)
 }
 
-// save adds what is new to the file, or writes the file anew.
+// save appends what is new to the file, or writes the whole file again.
 func (f *pastFile) save(p *histories) error {
 	whole := f.rewrites || f.added > max(leastWhole, f.whole)
 	path, flags, from := f.path, os.O_WRONLY|os.O_APPEND, f.saved
 	if whole {
 		path, flags, from = f.path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0
 	}
-	f.rewrites = true // until this is well done
+	f.rewrites = true // cleared only after success
 	file, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (f *pastFile) save(p *histories) error {
 	return nil
 }
 
-// write writes frames with what was added from an instant on, or with all.
+// write writes frames: what was added since an instant, or everything.
 func write(file *os.File, p *histories, from messages.Time, whole bool) (n int64, now messages.Time, err error) {
 	out := bufio.NewWriter(file)
 	if whole {

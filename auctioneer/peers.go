@@ -17,9 +17,9 @@ const (
 	peerWithin   = 5 * time.Second        // an answer that nobody waits for
 	lookWithin   = 2 * time.Second        // an answer that a user waits for
 	maxLooks     = 128                    // users who wait for peers at once
-	maxLooksAt   = maxLooks / 8           // and for one of them, or for all
-	peersKnown   = 5 * time.Second        // how old the list of peers may be
-	peersAtLeast = 100 * time.Millisecond // and where a site is not among them
+	maxLooksAt   = maxLooks / 8           // looks for one peer, or for all peers
+	peersKnown   = 5 * time.Second        // longest age of the list of peers
+	peersAtLeast = 100 * time.Millisecond // longest age if a site is not in the list
 )
 
 // peers asks the auctioneers of other sites, and knows which other sites are peers.
@@ -29,10 +29,10 @@ type peers struct {
 
 	mu    sync.Mutex
 	looks map[messages.Name]int                   // users who wait, by peer
-	all   int                                     // of these
-	list  []messages.Name                         // with which new jobs may be exchanged
-	other map[messages.Name]messages.PeerStanding // of the rest
-	asked time.Time                               // for the list
+	all   int                                     // sum of looks
+	list  []messages.Name                         // peers with which new jobs may be exchanged
+	other map[messages.Name]messages.PeerStanding // standing of the other peers
+	asked time.Time                               // when the list was requested
 }
 
 // enter reserves one of the places for requests that wait for a peer, or for any, if a
@@ -125,7 +125,7 @@ func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, 
 // check refuses a site that is none of the peers.
 func (p *peers) check(ctx context.Context, site messages.Name) error {
 	list, err := p.known(ctx, peersKnown)
-	if err == nil && !slices.Contains(list, site) { // it may be a new one
+	if err == nil && !slices.Contains(list, site) { // it may be a new peer
 		list, err = p.known(ctx, peersAtLeast)
 	}
 	if err != nil {

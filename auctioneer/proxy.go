@@ -14,7 +14,7 @@ import (
 // proxies carry out what tasks ask through their nodes (package nodeagent/proxy).
 type proxies struct {
 	*site
-	verbs map[string]bus.Handler // that a task may ask
+	verbs map[string]bus.Handler // verbs that a task may use
 }
 
 func (p proxies) ask(ctx context.Context, node messages.Name, r messages.ProxyRequest) (reply messages.ProxyReply, err error) {
@@ -40,7 +40,8 @@ func (p proxies) ask(ctx context.Context, node messages.Name, r messages.ProxyRe
 	return reply, nil
 }
 
-// proxyAccount is the account of an attempt that runs on a node, for whom the node may ask.
+// proxyAccount returns the owner of an attempt that runs on the node. The node may send requests
+// for this account.
 func proxyAccount(b *book.Book, node messages.Name, a messages.Attempt) (messages.Name, error) {
 	over := messages.Errorf(messages.Fenced, "attempt %d of a task of job %v does not run on node %s: what a task can ask ends with it", a.Number, a.Task.Job, node)
 	j := b.Job(a.Task.Job)

@@ -57,7 +57,7 @@ func (l *queries) archived(_ context.Context, caller messages.Name, r messages.A
 	return reply, err
 }
 
-// past gives another replica of the auctioneer what was added to the histories.
+// past sends another replica of the auctioneer what was added to the histories.
 func (l *queries) past(_ context.Context, caller messages.Name, r messages.PastRequest) (messages.PastReply, error) {
 	if caller != messages.ServiceIdentity(messages.Auctioneer) {
 		return messages.PastReply{}, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the histories; ask for the history of a market instead")
@@ -65,7 +65,7 @@ func (l *queries) past(_ context.Context, caller messages.Name, r messages.PastR
 	return l.histories.part(r.From, r.After), nil
 }
 
-// history tells how a market or a node was, to whoever may ask how it is.
+// history returns the past of a market or a node, to everyone who may ask for its present.
 func (l *queries) history(ctx context.Context, caller messages.Name, r messages.HistoryRequest) (reply messages.HistoryReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err

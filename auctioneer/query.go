@@ -21,7 +21,7 @@ const (
 	mostTop      = 20
 )
 
-// listJobs shows the page some jobs at a time, so that commands are applied meanwhile.
+// listJobs fills the page with a few jobs at a time, so that commands are applied in between.
 func (l *queries) listJobs(ctx context.Context, caller messages.Name, r messages.JobsRequest) (reply messages.JobsReply, err error) {
 	page, err := listing.New(&r)
 	if err != nil {
@@ -82,7 +82,7 @@ func (l *queries) show(page *listing.Page, b *book.Book, account messages.Name, 
 	return 0, false
 }
 
-// summaryOf is a job in one line, wherever it runs.
+// summaryOf returns a job in one line, whether it runs here or at a peer.
 func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSummary, ok bool) {
 	if j := b.Job(id); j != nil {
 		return summary(j), true
@@ -90,7 +90,7 @@ func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSumm
 	if r := b.Remote(id); r != nil {
 		return l.remote.summary(r), true
 	}
-	if l.Archive != nil && b.Past(id) != nil { // since it was shown
+	if l.Archive != nil && b.Past(id) != nil { // it was archived after it was shown
 		r, err := l.Archive.Find(id)
 		return r.Summary, err == nil
 	}
@@ -107,8 +107,8 @@ func (l *queries) job(ctx context.Context, caller messages.Name, r messages.JobR
 	return l.detail(ctx, l.seenBy(caller, r.Job))
 }
 
-// finding finds the job that a query is about, if the caller may see it: in the book, or
-// else in the archive.
+// finding looks for the job of a query, if the caller may see it: in the book, or else in the
+// archive.
 type finding struct {
 	in  func(*book.Book) (*book.Job, error)
 	old func(missing error) (book.Ended, error)
@@ -155,14 +155,14 @@ func (l *queries) detail(ctx context.Context, find finding) (reply messages.JobD
 	return reply, err
 }
 
-// keeps says whether the market of a job keeps its outputs and logs still.
+// keeps reports whether the market of a job still keeps its outputs and logs back.
 func (l *queries) keeps(j *book.Job) bool {
 	m := l.inForce().Find(j.Spec.Market)
 	return m != nil && registry.Of(m).Keeps && !j.State.Final()
 }
 
-// kept tells a node whether the output of a job can be read; of a job that is not in the
-// book any more it can.
+// kept tells a node whether the market still keeps the output of a job back. Output of a job that
+// has left the book can be read.
 func (l *queries) kept(ctx context.Context, _ messages.Name, r messages.JobRequest) (reply messages.KeptReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		j := b.Job(r.Job)
@@ -224,7 +224,7 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 	return reply, err
 }
 
-// without is a list of names without one of them.
+// without returns a list of names without one of them.
 func without(names []messages.Name, name messages.Name) []messages.Name {
 	return slices.DeleteFunc(slices.Clone(names), func(n messages.Name) bool { return n == name })
 }
@@ -250,7 +250,7 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 	})
 	l.replica.read(func(b *book.Book) {
 		if err = b.Unchanged(reply.Version); err != nil {
-			return // the leader begins anew: a market that has gone would still be listed
+			return // the leader starts again: a removed market would still be listed
 		}
 		for _, p := range b.Promises() {
 			if i := slices.IndexFunc(reply.Markets, func(m messages.MarketStatus) bool { return m.Market.Name == p.Market }); i >= 0 {
@@ -258,7 +258,7 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 			}
 		}
 		for i := range reply.Markets {
-			if charged[reply.Markets[i].Market.Name] { // those of an earlier mechanism are not told
+			if charged[reply.Markets[i].Market.Name] { // tariffs of an earlier mechanism are not shown
 				reply.Markets[i].Tariffs = market.SealTariffs(tariffs(b, reply.Markets[i].Market.Name), reply.Markets[i].Prices)
 			}
 			for k := range reply.Markets[i].Top {
@@ -278,7 +278,7 @@ func (l *queries) status(context.Context, messages.Name, messages.Empty) (messag
 		Applied: s.Applied, Replicas: s.Replicas}, nil
 }
 
-// reservations lists the timetable: the jobs whose start was ordered for good.
+// reservations lists the timetable: the jobs with a final order to start.
 func (l *queries) reservations(ctx context.Context, caller messages.Name, r messages.ReservationsRequest) (reply messages.ReservationsReply, err error) {
 	if m := l.inForce(); r.Market != "" && m.Find(r.Market) == nil {
 		return reply, m.Missing("market: ", r.Market)

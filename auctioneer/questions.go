@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// questions bounds the work for what-ifs: how often each account asks, and one at a time.
+// questions bounds the work for what-ifs: how often each account may ask. Only one is computed at a
+// time.
 type questions struct {
 	mu      sync.Mutex
 	buckets quota.Buckets

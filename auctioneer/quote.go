@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// quote makes a menu of contracts and commits it, so that it can be taken
-// whoever leads then.
+// quote makes a menu of contracts and commits it, so that a job can take one even after the leader
+// changed.
 func (l *submissions) quote(ctx context.Context, account messages.Name, r messages.QuoteRequest) (reply messages.QuoteReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
@@ -67,8 +67,8 @@ func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *mes
 	return reply, nil
 }
 
-// quotable refuses quotes to users of another site that have many, whatever that site calls
-// its users: the other sites have the rest.
+// quotable refuses a quote to users of another site that have many, so that users of other sites
+// can get some. All users of one site count together.
 func (l *submissions) quotable(account messages.Name) error {
 	_, home, visits := strings.Cut(account, "@")
 	if !visits {
@@ -119,7 +119,7 @@ func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec 
 	return desk.Together(r.Stages, reply.Stages)
 }
 
-// outlook is what the market of a job makes of it now.
+// outlook returns the present state of a job's market, for an offer.
 func (l *submissions) outlook(owner messages.Name, m *messages.Market, spec *messages.JobSpec) (*federation.Outlook, error) {
 	if err := l.admit(&submission{Submission: &intake.Submission{Account: owner, Spec: spec, Market: m}}); err != nil {
 		return nil, err
@@ -169,9 +169,9 @@ func (l *submissions) drawTypes(ctx context.Context, declared *messages.Valuatio
 	}), err
 }
 
-// likely are the types to assume while nothing is known about a class: the prior of the
-// market's configuration, or else values from 1 to 100 credits and times from ten
-// seconds to a day, all equally likely. Only the shape is taken from the declaration.
+// likely returns the types to assume while nothing is known about a class: the prior of the
+// market's configuration, or else values from 1 to 100 credits and times from ten seconds to a day,
+// all equally likely. Only the form of the valuation comes from the declaration.
 func likely(m *messages.Market, declared *messages.Valuation) (out []messages.Valuation) {
 	if slices.ContainsFunc(m.Prior, func(v messages.Valuation) bool { return v.Class == declared.Class }) {
 		return nil

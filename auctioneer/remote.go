@@ -13,13 +13,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// answerWithin is how long a submission waits to be able to say what the peer says of
-// it. The job is on its way whatever comes of the wait.
+// answerWithin is how long a submission waits for the peer's answer. The job is sent in any case.
 const answerWithin = 3 * time.Second / 2
 
-// remote takes remote jobs, and answers users about them: from the book, or by asking
-// the peer. Such questions wait for a bounded time and fall back on what the peer said
-// last.
+// remote submits remote jobs, and answers users about them: from the book, or by asking the peer.
+// Such questions wait for a bounded time; after that the answer is the peer's last report.
 type remote struct {
 	site      *site
 	peers     *peers
@@ -28,8 +26,8 @@ type remote struct {
 	offers    *offers
 }
 
-// submit commits a remote job. It has its number at once; the errands do the rest,
-// whoever leads then.
+// submit commits a remote job. The job has its number at once; the errands do the rest, also after
+// the leader changed.
 func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	leave, full := r.peers.enter(q.Site)
 	if full != nil && (q.Site == messages.AnySite || q.DryRun) {
@@ -57,7 +55,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 	if reply, err = r.enter(ctx, c, q, full == nil); err == nil || q.DryRun || messages.Waits(err) {
 		return reply, err
 	}
-	// As of a job that is to run here: see [submissions.refused].
+	// The same as for a job of this site: see [submissions.refused].
 	if r.intake.gate.underWay(account, q.Key) {
 		return reply, tried(q.Key)
 	}
@@ -77,7 +75,7 @@ func (r *remote) known(c *book.EnterRemote) (known *book.RemoteReceipt, err erro
 	return known, err
 }
 
-// enter has a submission for another site, or for any, checked and committed.
+// enter checks and commits a submission for another site, or for any site.
 func (r *remote) enter(ctx context.Context, c *book.EnterRemote, q *messages.SubmitRequest, mayWait bool) (reply messages.SubmitReply, err error) {
 	if err := r.intake.reruns(c.Account, c.Spec); err != nil {
 		return reply, err
@@ -117,7 +115,7 @@ func (r *remote) enter(ctx context.Context, c *book.EnterRemote, q *messages.Sub
 	return r.answer(ctx, &receipt, mayWait)
 }
 
-// stay takes a job of which the choice was that it runs here.
+// stay submits a job here after this site was chosen.
 func (r *remote) stay(ctx context.Context, c *book.EnterRemote, q *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	here := *q
 	here.Spec.Contract = c.Spec.Contract
@@ -131,7 +129,7 @@ func (r *remote) stay(ctx context.Context, c *book.EnterRemote, q *messages.Subm
 	return reply, err
 }
 
-// departure makes the command of a submission, without the site where that is to be
+// departure makes the command of a submission. It leaves the site out if the site is still to be
 // chosen.
 func departure(account messages.Name, r *messages.SubmitRequest) (*book.EnterRemote, error) {
 	digest, err := intake.DigestOf(r)
@@ -188,11 +186,11 @@ func (r *remote) rehearse(ctx context.Context, c *book.EnterRemote) (reply messa
 	return reply, nil
 }
 
-// answer answers a job that was committed, at once, or if it may wait as soon as it is
-// known what the peer says, or that it is silent.
+// answer answers for a committed job: at once, or with mayWait as soon as the peer has answered or
+// failed to.
 func (r *remote) answer(ctx context.Context, p *book.RemoteReceipt, mayWait bool) (messages.SubmitReply, error) {
 	reply := messages.SubmitReply{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Site: p.Peer, Chosen: p.Chosen}
-	if p.Peer == "" { // it is a job of this site
+	if p.Peer == "" { // the job runs at this site
 		return reply, nil
 	}
 	j, known := r.federated.until(ctx, p.Job, answerWithin, func(j *book.RemoteJob) bool { return !mayWait || j.Phase >= book.There })
@@ -237,7 +235,7 @@ func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb 
 	return peerAsk[Reply](ctx, p, j.Peer, verb, request, within)
 }
 
-// job is a remote job as the peer sees it, or what that said last.
+// job returns a remote job as the peer reports it now, or as it last reported it.
 func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply messages.JobDetail, err error) {
 	if err := r.site.verify(ctx); err != nil {
 		return reply, err
@@ -271,7 +269,8 @@ func (r *remote) tasks(ctx context.Context, j *book.RemoteJob, q messages.TasksR
 	return reply, silent(j, err)
 }
 
-// silent says of an error with which a peer could not be asked what that means.
+// silent turns an error that says that the peer did not answer into a sentence for the user. Other
+// errors, such as a refusal by the peer, stay as they are.
 func silent(j *book.RemoteJob, err error) error {
 	if err == nil || !messages.Passing(err) {
 		return err
@@ -279,7 +278,7 @@ func silent(j *book.RemoteJob, err error) error {
 	return messages.Errorf(messages.Unavailable, "site %s, which runs job %d, does not answer: %s", j.Peer, j.ID, messages.Detail(err))
 }
 
-// output reads what a task at a peer wrote, or asks for its stream.
+// output reads the output of a task at a peer, or asks for its stream.
 func (r *remote) output(ctx context.Context, caller messages.Name, q messages.OutputRequest) (reply messages.LogsReply, err error) {
 	if err := q.Validate(); err != nil {
 		return reply, err
@@ -293,8 +292,8 @@ func (r *remote) output(ctx context.Context, caller messages.Name, q messages.Ou
 	return reply, silent(j, err)
 }
 
-// cancel commits that a remote job is to end, and waits until the peer knows. Where
-// that is silent it is told as soon as it answers.
+// cancel commits the cancellation of a remote job, and waits until the peer knows. A peer that does
+// not answer is told as soon as it does.
 func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.RemoteJob) (reply messages.CancelReply, err error) {
 	was, err := propose[messages.State](ctx, r.site, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Cancel: caller}}}})
 	if err != nil {
@@ -354,7 +353,7 @@ func (r *remote) cancelJobs(ctx context.Context, caller messages.Name, ids []mes
 	return nil
 }
 
-// why explains a remote job by what the peer says, and by how it came there.
+// why explains a remote job by the peer's answer, and by how its site was chosen.
 func (r *remote) why(ctx context.Context, j *book.RemoteJob) (reply messages.WhyReply, err error) {
 	if err := r.site.verify(ctx); err != nil {
 		return reply, err

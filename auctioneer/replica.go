@@ -23,12 +23,12 @@ type replica struct {
 	book *book.Book
 	time *siteclock.Steady
 	kick chan struct{} // something was applied
-	// archive has the records that left the book; nil: they are gone.
+	// archive has the records that left the book; nil: these records are lost.
 	archive   *archive.Archive
 	unwritten bool          // the last record could not be written
 	damaged   atomic.Bool   // the archive lost records, and was not copied since
-	behind    atomic.Bool   // the book came as an image beside a new archive, and the archive was not copied since
-	nowhere   atomic.Int64  // the leader, whose archive was copied, may have no more of jobs that ended until then
+	behind    atomic.Bool   // the book came as an image while the archive was new, and the archive was not copied since
+	nowhere   atomic.Int64  // end time up to which the leader's archive lacks jobs too: its archive was copied
 	lost      chan struct{} // the archive lost records, or an image took the place of the book
 	leads     atomic.Bool
 	bank      atomic.Pointer[bankSight]
@@ -103,8 +103,8 @@ func (i *synced) Digest(w io.Writer) error {
 	return err
 }
 
-// Weak implements mailbox.Machine: what the archive lost is copied from who leads, and who leads
-// needs the bank.
+// Weak implements mailbox.Machine. A replica whose archive lost records copies them from the
+// leader, which needs the bank.
 func (r *replica) Weak() error {
 	if r.damaged.Load() {
 		return errors.New("the archive of ended jobs lost records")
@@ -124,7 +124,7 @@ func (r *replica) Restore(from io.Reader) error {
 	}
 	about := r.archive.About()
 	r.behind.Store(about.Fresh && r.book.Forgotten())
-	if lacks, ended := r.lacking(r.book); lacks && ended > about.Complete { // of others the time is over, or it was said before
+	if lacks, ended := r.lacking(r.book); lacks && ended > about.Complete { // older ones are past retention, or were reported
 		r.damaged.Store(true)
 	}
 	r.lack()
@@ -137,7 +137,7 @@ func (r *replica) lose() {
 	r.lack()
 }
 
-// lack has the replica see soon what its archive lacks.
+// lack makes the replica check soon what its archive lacks.
 func (r *replica) lack() {
 	select {
 	case r.lost <- struct{}{}:
@@ -186,7 +186,7 @@ func (r *replica) keep(e book.Ended) {
 	case !written:
 		r.unwritten = true
 		r.lose()
-	case r.unwritten: // there is room again for what others have
+	case r.unwritten: // there is room again for the records that others have
 		r.unwritten = false
 		r.lack()
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// report tells operators, by the log and by metrics, what the desk did in a step that
-// took some time.
+// report tells operators, in the log and by metrics, what the desk did in a step, and how long the
+// step took.
 func (l *term) report(events []any, took time.Duration) {
 	for _, event := range events {
 		switch e := event.(type) {
@@ -57,7 +57,7 @@ func (l *term) report(events []any, took time.Duration) {
 	}
 }
 
-// unsent says that a word about a job was not taken. To whom it is stays out of the log, as
+// unsent logs that a notification about a job was not accepted. The log does not name the receiver:
 // whoever knows the URL of a webhook may be able to use it.
 func (l *term) unsent(e *desk.Unsent) {
 	outcome := "failed"
@@ -77,14 +77,13 @@ func (l *term) refused(e *desk.Refused) {
 	l.Log.Error("charge to another site refused", zap.String("site", e.Site), zap.String("authorisation", e.Charge), zap.Error(e.Err))
 }
 
-// quarantines are what the leader has said of nodes in quarantine.
+// quarantines remembers which quarantines the leader has reported.
 type quarantines struct {
 	mu    sync.Mutex
 	since map[messages.Name]messages.Time // by node in quarantine
 }
 
-// note says in the log and counts when a node goes into quarantine, and when the node
-// takes work again.
+// note logs and counts when a node goes into quarantine, and when it takes work again.
 func (h *quarantines) note(a *site, n *book.Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

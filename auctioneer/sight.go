@@ -23,11 +23,11 @@ const (
 
 // bankSight is whether the bank answers a replica.
 type bankSight struct {
-	failing time.Time // when the first request without an answer was sent since the last answer; zero: there is none
+	failing time.Time // when the first request after the last answer was sent; zero: all were answered
 	failed  time.Time // when the latest request failed; zero: none did
 }
 
-// after is the sight after one more request.
+// after returns the state after one more request.
 func (s bankSight) after(sent, now time.Time, err error) bankSight {
 	if err == nil {
 		return bankSight{failed: s.failed}

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// site is what the parts of a replica share: its configuration, the book, the log of commands, and what
-// outlasts a term.
+// site is what the parts of a replica share: its configuration, the book, the log of commands, and
+// everything that outlasts a term.
 type site struct {
 	Config
 	replica   *replica
@@ -36,7 +36,7 @@ func (a *site) propose(ctx context.Context, c *book.Command) (any, error) {
 	return outcome(a.box.Propose(ctx, data))
 }
 
-// outcome is the result of a command, or why there is none.
+// outcome returns the result of a command, or why there is none.
 func outcome(result any, err error) (any, error) {
 	if err != nil {
 		return nil, mailbox.Wire(messages.Auctioneer, err)
@@ -79,8 +79,8 @@ func propose[Result any](ctx context.Context, a *site, c *book.Command) (result 
 	return came.(Result), nil
 }
 
-// decided waits until all is decided that was proposed here before: also what nobody waits for
-// any more.
+// decided waits until everything that was proposed here before is decided, including proposals that
+// nobody waits for.
 func (a *site) decided(ctx context.Context) error {
 	if err := a.box.Decided(ctx); err != nil {
 		return mailbox.Wire(messages.Auctioneer, err)
@@ -105,19 +105,19 @@ func (l *site) look(ctx context.Context, f func(*book.Book) error) (err error) {
 	return err
 }
 
-// operates says whether an account is an operator's, who may see everything.
+// operates reports whether an account is an operator, who may see everything.
 func (a *site) operates(account messages.Name) bool {
 	return slices.Contains(a.Operators, account)
 }
 
-// instant is now. Silence is measured from when this replica was started.
+// instant returns the present time. Silence is measured from the start of this replica.
 func (a *site) instant() desk.Instant {
 	wall, leap, _ := a.replica.time.Stamp()
 	return desk.Instant{Wall: wall, Leap: leap, Mono: messages.Duration(time.Since(a.began))}
 }
 
-// inTerm refuses what is done by the leader of a term that has ended, also if this replica leads
-// again: another leader may have answered the same request since.
+// inTerm returns an error if the term of a request's leader has ended, even if this replica leads
+// again: another leader may have answered the same request in between.
 func (a *site) inTerm(term uint64) error {
 	if a.box.Status().Term != term {
 		return messages.Errorf(messages.NotLeader, "another leader takes over; ask again")
@@ -136,7 +136,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// patiently has a proposal wait for others as long as it may.
+// patiently returns a context in which a proposal may wait for others up to its patience.
 func patiently(ctx context.Context, p desk.Proposal) context.Context {
 	if p.Patience == 0 {
 		return ctx

@@ -11,7 +11,7 @@ import (
 // steering has jobs that have not ended do otherwise, as their owners or operators ask.
 type steering struct{ *term }
 
-// find returns what the caller may steer: an own job, or any as operator.
+// find returns a job that the caller may steer: the caller's own, or any job for an operator.
 func (l steering) find(caller messages.Name, id messages.JobID) (found book.Job, err error) {
 	l.replica.read(func(b *book.Book) {
 		j, failed := l.rules().Visible(b, caller, id)
@@ -22,7 +22,7 @@ func (l steering) find(caller messages.Name, id messages.JobID) (found book.Job,
 	return found, err
 }
 
-// hold has a job get no tasks.
+// hold stops a job from getting tasks.
 func (l steering) hold(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.HoldReply, err error) {
 	j, err := l.find(caller, r.Job)
 	if err != nil {
@@ -34,7 +34,7 @@ func (l steering) hold(ctx context.Context, caller messages.Name, r messages.Job
 	return l.park(ctx, caller, r.Job, false)
 }
 
-// release has a job get tasks again.
+// release lets a job get tasks again.
 func (l steering) release(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.HoldReply, err error) {
 	if _, err := l.find(caller, r.Job); err != nil {
 		return reply, err

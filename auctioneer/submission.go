@@ -28,12 +28,13 @@ func newSubmissions(l *term) *submissions {
 // submission is a request on its way into the book.
 type submission struct {
 	*intake.Submission
-	visit   *federation.Arrival // it comes from another site
+	visit   *federation.Arrival // set if the job comes from another site
 	counted bool                // by the limit on the rate
-	heeded  bool                // its market must read all that it bids with
+	heeded  bool                // the market must read every field of its bid
 }
 
-// warnings are what of a job the site does not enforce, what the market gave the job, and what a chain costs there.
+// warnings returns sentences about limits that the site does not enforce, about values that the
+// market filled in, and about the cost of chains.
 func warnings(b *book.Book, s *intake.Submission) []string {
 	if s.Market == nil { // by the rules of now it would be refused
 		return s.Said
@@ -48,7 +49,7 @@ func warnings(b *book.Book, s *intake.Submission) []string {
 	return said
 }
 
-// tried is said in place of a refusal while another request under the key is under way.
+// tried returns the error for a submission while another request with its key is being handled.
 func tried(key string) error {
 	return messages.Errorf(messages.Unavailable, "another request with key %q is under way; ask again", key)
 }
@@ -80,7 +81,7 @@ func (l *submissions) reruns(account messages.Name, spec *messages.JobSpec) (err
 	return nil
 }
 
-// admit has the market take the job, under the contract that it names.
+// admit asks the market to accept the job under the contract that it names.
 func (l *submissions) admit(s *submission) (err error) {
 	now := l.Clock()
 	if l.replica.read(func(b *book.Book) { err = s.Agree(b, now) }); err != nil {
@@ -89,11 +90,11 @@ func (l *submissions) admit(s *submission) (err error) {
 	return l.withMarket(s.Spec.Market, func(m *market.Market) error { return s.Admit(now, m) })
 }
 
-// holdAll has the bank hold the budgets of submissions, by one request, and returns what it
-// said of each.
+// holdAll asks the bank, in one request, to hold the budgets of submissions. It returns the bank's
+// answer for each.
 func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 	var request messages.TransferRequest
-	ends := make([]int, len(all)) // of the transfers of each
+	ends := make([]int, len(all)) // end of each submission's transfers
 	l.replica.read(func(b *book.Book) {
 		for _, s := range all {
 			s.Seen = b.LastEffect() + 1
@@ -106,7 +107,7 @@ func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 	}
 	reply, err := askActor[messages.TransferReply](ctx, l.federated.peers, messages.Bank, messages.VerbTransfer, request)
 	errs, from := make([]error, len(all)), 0
-	if err != nil && len(all) > 1 && !messages.KindOf(err).Retriable() { // for what one of them asks, perhaps
+	if err != nil && len(all) > 1 && !messages.KindOf(err).Retriable() { // one of the submissions may be the cause
 		for i := range all {
 			errs[i] = l.holdAll(ctx, all[i:i+1])[0]
 		}
@@ -121,7 +122,7 @@ func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 	return errs
 }
 
-// affordable checks for a dry run what a hold would.
+// affordable makes, for a dry run, the checks that a hold would make.
 func (l *submissions) affordable(ctx context.Context, s *submission) error {
 	r := messages.AccountRequest{Account: s.Payer}
 	account, err := askActor[messages.AccountReply](ctx, l.federated.peers, messages.Bank, messages.VerbAccount, r)
@@ -131,14 +132,12 @@ func (l *submissions) affordable(ctx context.Context, s *submission) error {
 	return account.Affords(s.Account, s.Held())
 }
 
-// estimateWithin is how long the estimator may take to say what a job is worth. A
-// submission waits no longer for it than that, counted from when the hold was
-// asked for, which as a rule takes longer.
+// estimateWithin is how long the estimator may take to answer what a job is worth. A submission
+// waits at most this long, counted from the request for the hold, which usually takes longer.
 const estimateWithin = 20 * time.Millisecond
 
-// askUtility asks the estimator what a job without a utility function is
-// worth, while the hold is being made. The answer comes within estimateWithin, or
-// the channel is closed without one.
+// askUtility asks the estimator what a job without a utility function is worth, while the bank
+// makes the hold. The answer comes within estimateWithin, or the channel is closed without one.
 func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *messages.UtilityReply {
 	answer := make(chan *messages.UtilityReply, 1)
 	r, asks := s.AsksUtility()
@@ -166,7 +165,7 @@ type gathered struct {
 	waiting  []*alone
 }
 
-// alone is a submission that came in a request of its own.
+// alone is a submission that came in its own request.
 type alone struct {
 	*submission
 	leave func()        // called when it is decided, whether or not anybody waits for that

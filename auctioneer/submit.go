@@ -31,7 +31,7 @@ func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *
 	return reply, err
 }
 
-// enter has a submission that was prepared paid for and committed.
+// enter pays for and commits a prepared submission.
 func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (reply messages.SubmitReply, err error) {
 	known, leave, err := l.begin(s)
 	if err != nil {
@@ -63,8 +63,8 @@ func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (re
 	return answer(receipt), nil
 }
 
-// begin takes a submission up: it returns the answer of one that was committed before, or
-// what is to be called once the submission is over.
+// begin starts a submission. It returns the answer of a submission that was committed before, or a
+// function to call when the submission is over.
 func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave func(), err error) {
 	receipt, err := l.known(s)
 	if err != nil {
@@ -94,10 +94,10 @@ func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave f
 	return nil, leave, nil
 }
 
-// refused looks again at submissions that were refused, and gives those that are in the book
-// their answers. Nobody is told that a job is refused for good while an earlier try of the same
-// request may still enter it: its owner would believe that there is no job. So such a refusal
-// waits until earlier tries are decided; it takes no place in the log.
+// refused looks again at refused submissions, and returns the stored answers of those that are in
+// the book. Nobody may be told that a job is refused while an earlier try of the same request can
+// still enter it: the owner would believe that there is no job. So a refusal waits until earlier
+// tries are decided. It adds nothing to the log.
 func (l *submissions) refused(ctx context.Context, all []*intake.Submission, replies []messages.SubmitReply, errs []error) error {
 	final := false
 	for i, s := range all {
@@ -128,9 +128,8 @@ func (l *submissions) refused(ctx context.Context, all []*intake.Submission, rep
 	return nil
 }
 
-// within holds a new submission to the limits, before anything is done for it. Those
-// of an account that are under way count as pending until they leave, whichever site
-// they are for.
+// within checks a new submission against the limits, before anything is done for it. Submissions of
+// an account that are under way count as pending until they leave, whichever site they are for.
 func (l *submissions) within(s *submission) (leave func(), err error) {
 	if s.visit != nil {
 		return func() {}, l.welcomes(s.visit.Home)
@@ -156,8 +155,8 @@ func (l *submissions) within(s *submission) (leave func(), err error) {
 // up the memory for all sites.
 const visitsPerSite = book.MaxVisits / 8
 
-// welcomes holds another site to the limits of one account, whatever it calls its
-// users. Faster than it may it is told to ask again, which it does by itself.
+// welcomes applies the limits of one account to all users of another site together. Above the
+// limits the site is told to ask again, which it does automatically.
 func (l *submissions) welcomes(home messages.Name) error {
 	if err := l.gate.pass(l.Clock(), home+"/"); err != nil { // no account has such a name
 		return messages.Errorf(messages.Unavailable, "%s", messages.Detail(err))

@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// submitSeveral takes jobs as if each came with a request of its own: the bank is asked
-// once for all holds, and the estimator once for jobs that are alike. If the outcome of a job is
-// not known yet, the whole request is to be sent again.
+// submitSeveral submits jobs as if each came in its own request, but asks the bank once for all
+// holds, and the estimator once for jobs that are alike. If the outcome of a job is unknown, the
+// whole request must be sent again.
 func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	if err := r.Several(); err != nil {
 		return reply, err
@@ -23,7 +23,7 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 	}
 	final := false
 	for _, err := range errs {
-		if messages.KindOf(err).Retriable() { // the jobs that were taken have the same answers then
+		if messages.KindOf(err).Retriable() { // accepted jobs get the same answers then
 			return reply, err
 		}
 		final = final || err != nil
@@ -47,11 +47,11 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 	return reply, nil
 }
 
-// enterSeveral has several submissions paid for and committed, and returns what was said of each.
+// enterSeveral pays for and commits several submissions, and returns the answer to each.
 func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (said []*intake.Submission, replies []messages.SubmitReply, errs []error) {
 	said, replies, errs = make([]*intake.Submission, len(r.Jobs)), make([]messages.SubmitReply, len(r.Jobs)), make([]error, len(r.Jobs))
 	var under []*submission
-	var places []int // of those under way, among the jobs
+	var places []int // their places among the jobs of the request
 	for i := range r.Jobs {
 		one := &messages.SubmitRequest{Key: r.Jobs[i].Key, Spec: r.Jobs[i].Spec, DryRun: r.DryRun}
 		if said[i], errs[i] = l.rules().Prepare(account, one); errs[i] != nil {

@@ -112,7 +112,7 @@ func (s *taskSearch) status(stage, index, attempt, node uint32) messages.TaskSta
 	return out
 }
 
-// earlier is an attempt of a task that was followed by another.
+// earlier returns an attempt of a task that was followed by another.
 func (s *taskSearch) earlier(p *book.Kept) messages.TaskStatus {
 	out := s.status(p.Stage, p.Index, p.Attempt, p.Node)
 	out.State = "Stopped"
@@ -125,7 +125,7 @@ func (s *taskSearch) earlier(p *book.Kept) messages.TaskStatus {
 	return out
 }
 
-// latest is the latest attempt of a task. What is kept of it may be nil.
+// latest returns the latest attempt of a task. What is kept of it may be nil.
 func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept) messages.TaskStatus {
 	out := s.status(uint32(stage), index, t.Attempt, t.Node)
 	out.State = s.state(out.Task, t)
@@ -151,7 +151,7 @@ func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept)
 	return out
 }
 
-// state is the state of the latest attempt of a task.
+// state returns the state of the latest attempt of a task.
 func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 	switch {
 	case t.Reason == messages.EndTaskCancelled:
@@ -174,8 +174,8 @@ func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 	return "Running"
 }
 
-// explain says how an attempt ended. An attempt that was never a process, or of whose end
-// nobody heard, has no exit code.
+// explain tells how an attempt ended. An attempt without a process, or without a report of its end,
+// has no exit code.
 func (s *taskSearch) explain(t *messages.TaskStatus, why messages.EndReason, exit int32, detail string) {
 	t.Reason = why.String()
 	t.Message = messages.Ending{Reason: why, ExitCode: int(exit), Detail: detail, Node: t.Node}.String()

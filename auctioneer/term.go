@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// term is what the handlers of requests may touch while this replica leads: the site, the desk, and who
-// waits to hear of jobs at other sites.
+// term is what the handlers of requests may use while this replica leads: the site, the desk, and
+// the list of those who wait for news of jobs at other sites.
 type term struct {
 	*site
 	number    uint64
@@ -49,8 +49,8 @@ func (l *term) with(f func(*desk.Desk)) {
 	f(l.desk)
 }
 
-// withMarket calls f with a market while no step is made. A request that was prepared before the
-// market was removed is to be asked again.
+// withMarket calls f with a market while no step is running. If the market was removed after a
+// request was prepared, the request must be sent again.
 func (l *term) withMarket(name messages.Name, f func(*market.Market) error) (err error) {
 	l.with(func(d *desk.Desk) {
 		if m := d.Market(name); m != nil {
@@ -74,22 +74,23 @@ func (l *term) takeIntoForce(m *desk.Markets, faults []error) {
 	l.reconfigured = make(chan struct{})
 }
 
-// nextMarkets is closed when other markets are in force than at the call.
+// nextMarkets returns a channel that is closed when other markets are in force than at the call.
 func (l *term) nextMarkets() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reconfigured
 }
 
-// inForce are the markets in force. A request reads them once: they may be others soon.
+// inForce returns the markets in force. A request must call it only once, because the markets can
+// change.
 func (l *term) inForce() *desk.Markets { return l.markets.Load() }
 
 // inForceWithin is how long markets that were just applied take at most to be in force.
 const inForceWithin = time.Second
 
-// answered has a request answered again if it was refused because other markets were
-// applied meanwhile. A request is refused for good only by who still leads: a leader that
-// another one has followed, and does not know it, lacks the latest jobs.
+// answered handles a request again if it was refused because other markets were applied at the same
+// time. A final refusal is sent only after checking that this replica still leads: a replica that
+// was replaced without knowing it lacks the latest jobs.
 func (l *term) answered(handle bus.Handler) bus.Handler {
 	return func(ctx context.Context, r bus.Request) ([]byte, error) {
 		for {
@@ -136,7 +137,7 @@ func (l *term) renumber() error {
 	return err
 }
 
-// rules are those of the markets in force.
+// rules returns the rules of the present markets.
 func (l *term) rules() *intake.Rules {
 	return &intake.Rules{Markets: l.inForce(), Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
 		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check}

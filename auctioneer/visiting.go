@@ -119,7 +119,7 @@ func digestOf(r *messages.PeerSubmitRequest) ([]byte, error) {
 	return intake.DigestOf(&s)
 }
 
-// known answers a visiting job that was taken before, whatever has changed since.
+// known answers for a visiting job that was accepted before, whatever has changed since.
 func (v *visiting) known(home messages.Name, r *messages.PeerSubmitRequest, digest []byte) (known *messages.JobSummary, err error) {
 	v.site.replica.read(func(b *book.Book) {
 		var j *book.Job
@@ -148,7 +148,7 @@ func (v *visiting) prepare(rules *intake.Rules, home messages.Name, r *messages.
 	return &submission{Submission: s, visit: a}, nil
 }
 
-// decline gives back the authorisation of a visiting job that is refused for good.
+// decline gives back the authorisation of a visiting job that was refused.
 func (v *visiting) decline(ctx context.Context, a *federation.Arrival, why error) {
 	var charge *messages.ChargeRequest
 	var due bool
@@ -228,7 +228,7 @@ func (v *visiting) cancel(ctx context.Context, home messages.Name, r messages.Jo
 		if err != nil {
 			return err
 		}
-		if !j.Active() { // it takes no place in the log, however often it is asked for
+		if !j.Active() { // a repeated request adds nothing to the log
 			return messages.Errorf(messages.Ended, "job %v is %v already", j.Visit.Visit, j.Outcome)
 		}
 		c = book.Cancel{Job: j.ID, By: j.Account}
@@ -244,8 +244,9 @@ func (v *visiting) cancel(ctx context.Context, home messages.Name, r messages.Jo
 	return messages.CancelReply{Job: r.Job, State: was}, err
 }
 
-// logs reads the output of a task, or asks for its stream, as the job's owner, whom the node lets: no user
-// here can speak under that name, and the auctioneer may under any.
+// logs reads the output of a task, or asks for its stream, in the name of the job's owner, such as
+// alice@west. The node accepts that name: no local user can have it, and the auctioneer may use any
+// name.
 func (v *visiting) logs(ctx context.Context, home messages.Name, r messages.OutputRequest) (reply messages.LogsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err

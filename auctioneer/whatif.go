@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// whatIf tells what another bid of a job would change now. Only the copy of the market is
-// made while the leader waits; the decisions on it are made beside, one question at a time.
+// whatIf computes what another bid of a job would change now. The leader waits only while the
+// market is copied. The decisions on the copy are computed in parallel, one question at a time.
 func (l *queries) whatIf(ctx context.Context, caller messages.Name, r messages.WhatIfRequest) (reply messages.WhatIfReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// paused says which nodes take no tasks, though they are up and offer slots for tasks of the job that wait, and why;
-// all reports whether there are no others.
+// paused returns a sentence about nodes that take no tasks although they are up and offer slots for
+// waiting tasks of the job, with the reason. all reports whether there are no other nodes.
 func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	const named = 3
 	wanted, m := map[messages.Name]bool{}, l.inForce().Find(j.Spec.Market)
@@ -62,7 +62,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 	now := l.Clock()
 	err = l.lookAt(ctx, find, func(b *book.Book, j *book.Job) error {
 		market, owner = j.Spec.Market, j.Account
-		if classes(j.Spec) > 1 { // with one class, any weight means the same
+		if classes(j.Spec) > 1 { // with one class, all weights mean the same
 			assumed = j.Assumed
 		}
 		reply = messages.WhyReply{Job: j.ID, State: j.State, Reason: reason(j), Shares: j.PastShares()}
@@ -109,7 +109,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 	return reply, err
 }
 
-// explain adds what the market knows of a live job, which owes some cost by now.
+// explain adds what the market knows of a job that has not ended. cost is what the job owes by now.
 func (l *queries) explain(now messages.Time, reply *messages.WhyReply, m market.Seen, cost messages.Credits, slotTime messages.Duration) {
 	l.with(func(*desk.Desk) {
 		m.Charged(reply.Job, cost, slotTime)

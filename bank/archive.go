@@ -120,8 +120,8 @@ func fetch(ctx context.Context, c *Config, subject string, first uint64) (file [
 	}
 }
 
-// filesSubject is the subject where a replica of the bank gives files of its journal to others.
-// It need not lead.
+// filesSubject returns the subject on which a replica of the bank gives files of its journal to
+// others. The replica need not lead.
 func filesSubject(site messages.Name, replica string) string {
 	return messages.Subject(site, messages.Bank, messages.VerbSegment+"-"+replica, messages.ServiceIdentity(messages.Bank))
 }

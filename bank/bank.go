@@ -43,7 +43,7 @@ type Bank struct {
 	leads       bool
 	serving     []bus.Subscription
 	stopCourier func() // stops the courier and waits for it
-	fault       string // of the clearing, as it was logged
+	fault       string // latest fault of the clearing, as logged
 }
 
 // Start joins the group, and serves while this replica leads, until ctx ends or Close.
@@ -189,7 +189,7 @@ func (b *Bank) attend(ctx context.Context) {
 		b.withdraw()
 		b.alarm.lower()
 	case len(b.serving) == 0:
-		b.alarm.compare(ctx, true) // before the first request
+		b.alarm.compare(ctx, true) // before it serves the first request
 		if err := b.keys.declare(ctx); err != nil {
 			b.config.Log.Warn("the site's keys are not in the books yet; will try again", zap.Error(err))
 			return

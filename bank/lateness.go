@@ -13,7 +13,7 @@ const lateBy = messages.Duration(5 * 60e9)
 // site did not run, or clocks were set. Commands then get a time just before the first hold is
 // due, until holds are extended or Config.Late has passed.
 type lateness struct {
-	config *Config // its Clock is the time of the books
+	config *Config // its Clock gives the time of the books
 
 	mu     sync.Mutex
 	latest messages.Time     // the latest time returned while this replica led

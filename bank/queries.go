@@ -164,7 +164,7 @@ func (a *auditor) audit(ctx context.Context, m *machine) (messages.BooksReply, e
 	return a.reply, nil
 }
 
-// trust says whether the bank requires proofs.
+// trust reports whether the bank requires proofs.
 func (q *queries) trust(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.TrustReply, error) {
 	if err := q.group.verify(ctx); err != nil {
 		return messages.TrustReply{}, err

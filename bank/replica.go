@@ -115,7 +115,8 @@ func (i *image) WriteTo(w io.Writer) (int64, error) {
 	return n + m, i.archive.saveTail(i.Image)
 }
 
-// Digest writes what is equal on all replicas, wherever they keep their history.
+// Digest writes the part of the state that is equal on all replicas; where they keep their history
+// does not matter.
 func (i *image) Digest(w io.Writer) error {
 	if _, err := i.clearing.WriteTo(w); err != nil {
 		return err

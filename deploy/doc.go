@@ -1,4 +1,5 @@
-// Package deploy is what a site is put together from; its own tests hold the tree to its architecture.
+// Package deploy contains the packages that put a site together. Its own tests check that the tree
+// follows its architecture.
 //
-// The package has tests alone: nothing of it is in a binary.
+// The package has only tests: nothing of it is in a binary.
 package deploy

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Abilities of a node, as its agent finds them at its start. A market that needs
-// one that a node lacks does not use that node for what needs it.
+// Abilities of a node, as its agent finds them when it starts. If a market's task needs an ability
+// that a node lacks, the market does not use the node for it.
 const (
-	AbilityFreeze  = "freeze"  // suspends all of a task at once, by the cgroup freezer; else by SIGSTOP to its session
+	AbilityFreeze  = "freeze"  // suspends a whole task at once with the cgroup freezer; otherwise its session gets SIGSTOP
 	AbilityMemory  = "memory"  // bounds a task's memory
 	AbilityPids    = "pids"    // bounds a task's processes
 	AbilityCPU     = "cpu"     // bounds a task's processor time
 	AbilityUser    = "user"    // runs tasks as other users than the node's
 	AbilityApart   = "apart"   // gives the tasks of an account processes, shared memory and temporary files of their own, and hides the site's state
-	AbilityPrivate = "private" // as apart, and no network
+	AbilityPrivate = "private" // the same as AbilityApart, and tasks have no network
 	// AbilityNamespaces says that tasks may make user namespaces, for containers.
 	AbilityNamespaces = "namespaces"
 	// AbilityOutdated says that tasks run by an older build or configuration than the agent's, until the
@@ -45,7 +45,7 @@ func Containment(abilities []Name) int {
 	return 0
 }
 
-// Reach says what a task on such a node can reach.
+// Reach returns a phrase for what a task on such a node can reach.
 func Reach(abilities []Name) string {
 	return [...]string{
 		"EVERYTHING of the user who runs the node: the site's keys and credentials, and every account's files and processes",
@@ -56,9 +56,9 @@ func Reach(abilities []Name) string {
 	}[Containment(abilities)]
 }
 
-// Lingers says how long a process of a task can run on such a node after the task has
-// ended; "" where the node's control groups end all of a task at once, or where a task can
-// do all that the node can.
+// Lingers returns how long a process of a task can run on such a node after the task has ended, as
+// a phrase. It returns "" if the node's control groups end the whole task at once, or if a task can
+// do everything that the node can.
 func Lingers(abilities []Name) string {
 	until := "the last task on the node"
 	switch {
@@ -72,8 +72,8 @@ func Lingers(abilities []Name) string {
 	return "without control groups, a process that hides from its task can run until " + until + " has ended"
 }
 
-// Unbounded says which bounds of a task such a node cannot enforce, whatever the site's
-// configuration asks for; "" if it can enforce all.
+// Unbounded names the bounds of a task that such a node cannot enforce, whatever the site's
+// configuration says. It returns "" if the node can enforce all of them.
 func Unbounded(abilities []Name) string {
 	var missing []string
 	for _, bound := range []struct{ ability, what string }{{AbilityMemory, "memory"}, {AbilityPids, "processes"}, {AbilityCPU, "processors"}} {
@@ -87,7 +87,8 @@ func Unbounded(abilities []Name) string {
 	return "nothing bounds how much a task uses of: " + strings.Join(missing, ", ")
 }
 
-// Nests says what tasks on such a node may do in namespaces of their own; "" if nothing.
+// Nests returns a phrase for what tasks on such a node may do in namespaces of their own; "" if
+// nothing.
 func Nests(abilities []Name) string {
 	if !slices.Contains(abilities, AbilityNamespaces) {
 		return ""
@@ -103,7 +104,7 @@ func Outdated(abilities []Name) string {
 	return "tasks run by an older build or configuration than the agent's until nothing runs there; candor drain brings that about"
 }
 
-// Paused says why a node takes no tasks though it is up; "" if it takes some.
+// Paused returns why a node takes no tasks although it is up; "" if it takes tasks.
 func Paused(abilities []Name) string {
 	switch {
 	case slices.Contains(abilities, AbilityFull):

@@ -12,7 +12,7 @@ const (
 	VerbRenew  = "renew"  // RenewRequest → RenewReply; of users and operators
 )
 
-// Verb of the auctioneer, in whose log tokens are: only the admission asks it.
+// Only the admission service sends this verb to the auctioneer, whose log holds the tokens.
 const VerbAdmit = "admit" // AdmitRequest → TokensReply
 
 // JoinPrefix begins the identifier of every join token. "$" and the identifier
@@ -29,7 +29,7 @@ const (
 // credentials, once and until it expires.
 type TokenRequest struct {
 	Node    Name     `json:"node"`
-	Expires Duration `json:"expires"` // from now
+	Expires Duration `json:"expires"` // time from now until the token expires
 }
 
 // Validate reports the first thing wrong with a request.
@@ -49,7 +49,7 @@ type TokenReply struct {
 	Token string     `json:"token"`
 }
 
-// TokenState is what a site remembers of a token: never the secret.
+// TokenState is what a site records about a token, without the secret.
 type TokenState struct {
 	ID      string `json:"id"`
 	Node    Name   `json:"node"`
@@ -72,8 +72,8 @@ type TokenUse struct {
 	Key string `json:"key,omitempty"`
 }
 
-// AdmitRequest has the auctioneer remember a token, note its use, or revoke it.
-// One of the fields is set; with none, it lists the tokens.
+// AdmitRequest lets the auctioneer record a token, record its use, or revoke it. One of the fields
+// is set; with none, it lists the tokens.
 type AdmitRequest struct {
 	Issue  *TokenState `json:"issue,omitempty"`
 	Use    *TokenUse   `json:"use,omitempty"`

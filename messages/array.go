@@ -23,7 +23,7 @@ func (a Array) Count() int64 {
 	return total
 }
 
-// count is 0 for a range that is not one.
+// count returns 0 for a range that is not one.
 func (r Range) count() int64 {
 	if r.First < 0 || r.Last < r.First || r.Step <= 0 {
 		return 0
@@ -62,7 +62,7 @@ func (a Array) Indices(yield func(int64) bool) {
 	}
 }
 
-// Positions are the positions in the array of indices of the array, which ascend.
+// Positions returns the positions in the array of indices of the array, which ascend.
 func (a Array) Positions(indices Array) (out Array, err error) {
 	at, position, wanted := int64(0), int64(0), []int64{}
 	for index := range indices.Indices {
@@ -80,8 +80,8 @@ func (a Array) Positions(indices Array) (out Array, err error) {
 	return out, nil
 }
 
-// With is the array with an index more, which is above all others: runs of one step stay
-// one range.
+// With returns the array with one more index, larger than all others. Runs with one step stay one
+// range.
 func (a Array) With(index int64) Array {
 	if n := len(a); n > 0 {
 		r := &a[n-1]
@@ -118,7 +118,7 @@ func (a Array) validate(path string) error {
 	return nil
 }
 
-// last is the last index that the steps reach.
+// last returns the last index that the steps reach.
 func (r Range) last() int64 { return r.First + (r.count()-1)*r.Step }
 
 // overlaps reports whether a range begins within or before the range before it.

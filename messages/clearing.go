@@ -2,11 +2,10 @@ package messages
 
 import "cmp"
 
-// Verbs of the bank between sites. Authorise, remit and revoke are commands of
-// users at their home bank; accept and charge of services at the site that
-// runs the job; peer, reserve and close of operators; instruct is a command,
-// and lines a query, of the bank of another site, whose account is "$" and the
-// name of its site.
+// Verbs of the bank between sites. Users send authorise, remit and revoke to their home bank.
+// Services send accept and charge at the site that runs the job. Operators send peer, reserve and
+// close. The bank of another site sends instruct, a command, and lines, a query; its account is "$"
+// and the name of its site.
 const (
 	VerbAuthorise = "authorise" // AuthoriseRequest → SignedAuthorisation
 	VerbRevoke    = "revoke"    // RevokeRequest → ClearingReply
@@ -23,10 +22,10 @@ const (
 
 // Limits of the settlement between banks.
 const (
-	MaxInstructions   = 256  // in one message
-	MaxBookLines      = 1000 // in one page
+	MaxInstructions   = 256  // instructions in one message
+	MaxBookLines      = 1000 // lines in one page
 	MaxPeerKeys       = 4
-	MaxClearingReason = 256 // bytes of what a user writes beside a payment
+	MaxClearingReason = 256 // bytes of the text that a user gives with a payment
 	MaxPeerName       = 54  // bytes; the account of a peer has a prefix
 )
 
@@ -40,10 +39,9 @@ const (
 	MaxClockSkew = Duration(3600_000_000_000)            // an hour
 )
 
-// Authorisation is the word of a home bank that Amount credits of Account are
-// set aside for one charge by Peer. It may be charged before Issued+Interval by
-// the clock of the peer; the home bank frees what is left at
-// Issued+Interval+Margin by its own.
+// Authorisation is a home bank's statement that Amount credits of Account are set aside for one
+// charge by Peer. Peer may charge before Issued+Interval by its own clock. The home bank frees what
+// is left at Issued+Interval+Margin by its own clock.
 type Authorisation struct {
 	Issuer   Name     `json:"issuer"` // the home site
 	Peer     Name     `json:"peer"`   // the only site that may charge
@@ -56,14 +54,13 @@ type Authorisation struct {
 	Margin   Duration `json:"margin"`
 }
 
-// Ends is when the authorisation can no longer be charged.
+// Ends returns when the authorisation can no longer be charged.
 func (a *Authorisation) Ends() Time { return a.Issued.Add(a.Interval) }
 
-// Frees is when the home bank frees the credits: a charge that reaches it
-// later is refused.
+// Frees returns when the home bank frees the credits: a charge that reaches it later is refused.
 func (a *Authorisation) Frees() Time { return a.Ends().Add(a.Margin) }
 
-// Validate reports what is wrong with an authorisation in itself.
+// Validate checks an authorisation without looking at any state.
 func (a *Authorisation) Validate() error {
 	err := cmp.Or(needName("issuer", a.Issuer), needName("peer", a.Peer), needFreeName("account", a.Account), needName("member", a.Member))
 	switch {
@@ -89,10 +86,10 @@ type SignedAuthorisation struct {
 // Validate checks the authorisation.
 func (s *SignedAuthorisation) Validate() error { return s.Authorisation.Validate() }
 
-// AcceptRequest has the bank of a site take another's authorisation, to be
-// charged under a purpose that the service chooses, such as a job's key. The
-// same purpose again gets the same answer; for another one the authorisation
-// is refused, so that nobody has two jobs run on one.
+// AcceptRequest lets the bank of a site accept another site's authorisation, for a purpose that the
+// service chooses, such as a job's key. Repeating the same purpose returns the same answer. With
+// another purpose the authorisation is refused, so that nobody can run two jobs on one
+// authorisation.
 type AcceptRequest struct {
 	Purpose       string              `json:"purpose"`
 	Authorisation SignedAuthorisation `json:"authorisation"`
@@ -101,7 +98,7 @@ type AcceptRequest struct {
 	Firm bool `json:"firm,omitempty"`
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *AcceptRequest) Validate() error {
 	if r.Purpose == "" {
 		return Errorf(Invalid, "purpose: is empty; name what the authorisation is to pay for, the same whenever it is sent again")
@@ -122,13 +119,13 @@ type AuthoriseRequest struct {
 	Amount   Credits  `json:"amount"`
 	Interval Duration `json:"interval"`
 	Reason   string   `json:"reason,omitempty"`
-	// Member is on whose word credits are set aside; default: the caller's. Only
-	// services may give it.
+	// Member is the account that answers for the hold; default: the caller's. Only services may
+	// give it.
 	Member Name  `json:"member,omitempty"`
-	Job    JobID `json:"job,omitempty"` // that it is for
+	Job    JobID `json:"job,omitempty"` // the job that the credits are for
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *AuthoriseRequest) Validate() error {
 	return cmp.Or(
 		checkName("member", r.Member),
@@ -138,20 +135,20 @@ func (r *AuthoriseRequest) Validate() error {
 	)
 }
 
-// RevokeRequest asks the site that an authorisation is for to give it up. The
-// credits are free once it has said so.
+// RevokeRequest asks the site that an authorisation is for to give it up. After that site agrees,
+// the credits are free.
 type RevokeRequest struct {
 	ID string `json:"id"`
-	// Ended, from a service that made the authorisation, asks the other site for nothing: by
-	// that site's own word, what the authorisation pays for has ended. From then on it can be
-	// charged for ChargeWithin, and the credits are free after that.
+	// Ended is set by the service that made the authorisation if the other site has said that the
+	// job has ended. Then that site is asked for nothing. It can still charge for ChargeWithin;
+	// after that the credits are free.
 	Ended bool `json:"ended,omitempty"`
 }
 
 // ChargeWithin is how long a site has to charge a job which it says has ended.
 const ChargeWithin = Duration(24 * 3600_000_000_000)
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *RevokeRequest) Validate() error { return checkIdentifier(r.ID) }
 
 // RemitRequest moves credits to an account of another site. They are set aside
@@ -165,13 +162,13 @@ type RemitRequest struct {
 	Reason  string  `json:"reason,omitempty"`
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *RemitRequest) Validate() error {
 	return cmp.Or(checkAsked(r.Key, r.Account, r.Peer, r.Reason), needFreeName("payee", r.Payee), checkAmount(r.Amount))
 }
 
-// ChargeRequest takes at most what was authorised, once; 0 releases it all.
-// The same request again gets the same answer.
+// ChargeRequest takes at most the authorised amount, once. Amount 0 releases all of it. Repeating
+// the request returns the same answer.
 type ChargeRequest struct {
 	Issuer Name    `json:"issuer"`
 	ID     string  `json:"id"`
@@ -181,7 +178,7 @@ type ChargeRequest struct {
 	Reason string  `json:"reason,omitempty"`
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *ChargeRequest) Validate() error {
 	var payee, amount error
 	if r.Payee != SiteAccount {
@@ -203,17 +200,17 @@ type ClearingReply struct {
 // PeerRequest opens the account of another site's bank, or changes the terms.
 type PeerRequest struct {
 	Peer  Name     `json:"peer"`
-	Keys  []string `json:"keys"`  // public nkeys, any of which its bank signs with; the newest last
-	Limit Credits  `json:"limit"` // what it may owe, at most
-	// Share is of the reserve: what it may owe, at most, by settlements that are
-	// not paid outside the ledgers yet. Default: as before, at first the limit.
+	Keys  []string `json:"keys"`  // public nkeys; the peer's bank signs with any of them; the newest last
+	Limit Credits  `json:"limit"` // the most that the peer may owe
+	// Share is a part of the reserve: the most that the peer may owe by settlements that are not
+	// paid yet outside the ledgers. Default: no change, and for a new peer the limit.
 	Share *Credits `json:"share,omitempty"`
 	// Retire says that keys which are left out are never to be trusted again. Without
 	// it a request that leaves one out is refused.
 	Retire bool `json:"retire,omitempty"`
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *PeerRequest) Validate() error {
 	if !ValidName(r.Peer) {
 		return badName("peer", r.Peer)
@@ -240,21 +237,21 @@ type PeerReply struct {
 	Keys        []string     `json:"keys"`
 	Limit       Credits      `json:"limit"`
 	Owed        Credits      `json:"owed"`              // by this site to the peer; negative: the peer owes
-	Held        Credits      `json:"held"`              // of the limit: authorisations, and charges not yet confirmed
+	Held        Credits      `json:"held"`              // part of the limit: authorisations, and charges not yet confirmed
 	Outstanding int          `json:"outstanding"`       // instructions that the peer has not answered
 	Sent        RunningTotal `json:"sent"`              // instructions that the peer has answered
 	Received    RunningTotal `json:"received"`          // instructions of the peer that were answered
 	Heard       Time         `json:"heard"`             // the latest time by the peer's clock that it signed
-	Dispute     string       `json:"dispute"`           // what did not agree, first; empty: nothing
-	Waiting     Credits      `json:"waiting"`           // that the outstanding instructions ask to move
+	Dispute     string       `json:"dispute"`           // the first thing that did not agree; empty: all agrees
+	Waiting     Credits      `json:"waiting"`           // sum of the instructions that are not answered yet
 	Tries       int          `json:"tries"`             // messages since it last answered; 0: it answers
-	Failure     string       `json:"failure"`           // of the latest of them
-	Share       Credits      `json:"share"`             // of the reserve: what it may owe by settlements
-	Settled     Credits      `json:"settled"`           // what it owes by settlements that are not paid yet
+	Failure     string       `json:"failure"`           // error of the latest of these messages
+	Share       Credits      `json:"share"`             // part of the bank's reserve: the most that the peer may owe by settlements
+	Settled     Credits      `json:"settled"`           // what the peer owes by settlements that are not paid yet
 	Retired     []string     `json:"retired,omitempty"` // keys that are never trusted again
 	Standing    PeerStanding `json:"standing"`
-	Since       Time         `json:"since,omitempty"`   // of the standing; 0: ever
-	Lost        Credits      `json:"lost,omitempty"`    // that the peer owed and that was written off
+	Since       Time         `json:"since,omitempty"`   // when the standing began; 0: it was always so
+	Lost        Credits      `json:"lost,omitempty"`    // debts of the peer that were written off
 	Leaving     bool         `json:"leaving,omitempty"` // the peer has settled everything, and parts
 	// Restored says that this site was restored from a backup, and has not found yet that
 	// its books with the peer are whole; Incarnation is the peer's, 0: it never was.
@@ -270,12 +267,13 @@ type PeersReply struct {
 	Settled Credits        `json:"settled"` // by settlements of all cycles: paid less received
 	Refused []RefusalTally `json:"refused"`
 	Key     string         `json:"key"`     // the site's public key, for its peers
-	Reserve Credits        `json:"reserve"` // what the other sites together may owe by settlements
+	Reserve Credits        `json:"reserve"` // the most that all other sites together may owe by settlements
 	Cycle   uint64         `json:"cycle"`   // the latest that was closed; 0: none
-	Fault   string         `json:"fault"`   // what the ledger should not have refused, first; empty: nothing
+	Fault   string         `json:"fault"`   // the first command that the ledger refused by mistake; empty: none
 	// Incarnation is when the site was last restored from a backup, in microseconds since 1970; 0: never.
 	Incarnation uint64 `json:"incarnation,omitempty"`
-	// Correction is what is booked for numbers that this bank lost; below 0: it cost the site that.
+	// Correction is the amount that was booked for numbers that this bank lost; below 0: the site
+	// lost that amount.
 	Correction Credits `json:"correction,omitempty"`
 }
 
@@ -285,25 +283,25 @@ type RefusalTally struct {
 	Count  uint64 `json:"count"`
 }
 
-// ReserveRequest says how much the other sites together may owe this one by
-// settlements that are not paid outside the ledgers yet: where their shares come
-// to more, each is made smaller. 0 is what the shares come to.
+// ReserveRequest sets how much all other sites together may owe this one by settlements that are
+// not paid yet outside the ledgers. If the peers' shares add up to more, each share is made
+// smaller. 0 means the sum of the shares.
 type ReserveRequest struct {
 	Limit Credits `json:"limit"`
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *ReserveRequest) Validate() error { return checkLimit(r.Limit) }
 
-// CloseRequest ends a cycle: the bank offers every peer what it owes it.
+// CloseRequest ends a cycle: the bank offers each peer the amount that it owes the peer.
 type CloseRequest struct {
-	Cycle uint64 `json:"cycle"` // 0: only asks for how the latest stands
+	Cycle uint64 `json:"cycle"` // 0: only asks for the state of the latest one
 	// Correct takes back the later cycles, which were closed by mistake: as long
 	// as no peer took anything in them.
 	Correct bool `json:"correct,omitempty"`
 }
 
-// checkAsked is about the fields that the requests of users share.
+// checkAsked returns about the fields that the requests of users share.
 func checkAsked(key string, account, peer Name, reason string) error {
 	if key == "" {
 		return Errorf(Invalid, "key: is empty; choose one, and send it again with the request if no answer comes")
@@ -316,7 +314,7 @@ func checkAsked(key string, account, peer Name, reason string) error {
 	)
 }
 
-// checkIdentifier is about an authorisation's: a member, a slash and its key.
+// checkIdentifier returns about an authorisation's: a member, a slash and its key.
 func checkIdentifier(id string) error {
 	if id == "" {
 		return Errorf(Invalid, "id: is empty; name an authorisation")

@@ -1,13 +1,13 @@
 package messages
 
-// InstructionKind says what a bank asks of another.
+// InstructionKind is the kind of a request from one bank to another.
 type InstructionKind uint8
 
 // The kinds of instruction. The list is append-only.
 const (
 	InstructPay    InstructionKind = iota // pay Amount to Account: the sender owes it
 	InstructCharge                        // take Amount from authorisation ID: the receiver owes it; 0 releases it
-	InstructSettle                        // Cycle's settlement: take up to Amount of what the sender owes
+	InstructSettle                        // settlement of Cycle: accept up to Amount of what the sender owes
 	InstructRevoke                        // give up authorisation ID, if it is not charged
 	InstructPart                          // the sender has settled everything, and asks for nothing more
 )
@@ -25,10 +25,10 @@ func (k *InstructionKind) UnmarshalText(b []byte) error {
 	return readName(k, "instruction kind", instructionNames, b)
 }
 
-// Instruction is one entry of what a bank asks of another, in order.
+// Instruction is one request from a bank to another bank. Instructions are numbered.
 type Instruction struct {
 	Kind    InstructionKind `json:"kind"`
-	ID      string          `json:"id,omitempty"`      // of an authorisation: charge, revoke; of a pay, who pays: account/caller/key
+	ID      string          `json:"id,omitempty"`      // charge, revoke: of the authorisation; pay: the payer, as account/caller/key
 	Account Name            `json:"account,omitempty"` // pay: the payee; charge: the payee at the sender, "" for its own account
 	Amount  Credits         `json:"amount"`
 	Expires Time            `json:"expires,omitempty"` // revoke: when the authorisation ends
@@ -37,7 +37,7 @@ type Instruction struct {
 	Reason  string          `json:"reason,omitempty"`
 }
 
-// Validate reports what is wrong with an instruction in itself.
+// Validate checks an instruction without looking at any state.
 func (i *Instruction) Validate() error {
 	if err := checkLine("reason", i.Reason, MaxClearingReason); err != nil {
 		return err
@@ -63,13 +63,13 @@ func (i *Instruction) Validate() error {
 	return nil
 }
 
-// RunningTotal is what the instructions of one direction come to, up to and
-// with a number. Digest chains them with their outcomes: two banks have the
-// same digest at a number if they have the same history up to it.
+// RunningTotal is the sum of the instructions of one direction, up to and including a number.
+// Digest chains them with their outcomes: two banks have the same digest at a number if their
+// histories are equal up to it.
 type RunningTotal struct {
 	Number uint64  `json:"number"`
 	Owed   Credits `json:"owed"`   // by the sender to the receiver; negative: the receiver owes
-	Volume Credits `json:"volume"` // of payments and charges
+	Volume Credits `json:"volume"` // sum of payments and charges
 	Digest []byte  `json:"digest"` // 32 bytes
 }
 
@@ -113,12 +113,12 @@ type SignedReceipt struct {
 // LinesRequest asks a bank for its book of one direction, to find where two
 // books differ.
 type LinesRequest struct {
-	Sender Name   `json:"sender"` // whose instructions: the caller's site or the one asked
+	Sender Name   `json:"sender"` // the site that sent the instructions: the caller's site or the one asked
 	From   uint64 `json:"from"`   // the first number wanted
 	Limit  int    `json:"limit,omitempty"`
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *LinesRequest) Validate() error {
 	if !ValidName(r.Sender) {
 		return badName("sender", r.Sender)
@@ -129,8 +129,8 @@ func (r *LinesRequest) Validate() error {
 	return nil
 }
 
-// ClearingLine is one number of a book: what was asked, what it came to, and
-// the digest of all up to it.
+// ClearingLine is one number of a book: the request, its outcome, and the digest of everything up
+// to it.
 type ClearingLine struct {
 	Number  uint64          `json:"number"`
 	Kind    InstructionKind `json:"kind"`
@@ -142,7 +142,7 @@ type ClearingLine struct {
 
 // Lines is a page of the book of one direction.
 type Lines struct {
-	Site   Name           `json:"site"` // whose book it is
+	Site   Name           `json:"site"` // the site that keeps the book
 	Peer   Name           `json:"peer"`
 	Sender Name           `json:"sender"`
 	Oldest uint64         `json:"oldest"` // the first number that the book still has
@@ -151,7 +151,7 @@ type Lines struct {
 	At     Time           `json:"at"`
 }
 
-// SignedLines is a page of a book, signed by whose book it is.
+// SignedLines is a page of a book, signed by the site that keeps it.
 type SignedLines struct {
 	Lines     Lines  `json:"lines"`
 	Signature []byte `json:"signature"`

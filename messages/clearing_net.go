@@ -6,7 +6,7 @@ type Position struct {
 	Cycle    uint64  `json:"cycle"`
 	Legs     []Leg   `json:"legs"`     // by peer
 	Complete bool    `json:"complete"` // every leg is final
-	Net      Credits `json:"net"`      // received less paid: what the others owe the site
+	Net      Credits `json:"net"`      // received minus paid: what the others owe the site
 	At       Time    `json:"at"`
 }
 
@@ -15,7 +15,7 @@ type Leg struct {
 	Peer     Name    `json:"peer"`
 	Paid     Credits `json:"paid"`     // by the site to the peer
 	Received Credits `json:"received"` // by the site from the peer
-	Volume   Credits `json:"volume"`   // of the site's payments and charges since the cycle before
+	Volume   Credits `json:"volume"`   // the site's payments and charges since the last cycle
 	Final    bool    `json:"final"`
 }
 
@@ -31,7 +31,7 @@ type NettingReport struct {
 	Cycle        uint64       `json:"cycle"`
 	Positions    []Position   `json:"positions"`
 	Payments     []NetPayment `json:"payments"`
-	Volume       Credits      `json:"volume"`       // of all payments and charges
+	Volume       Credits      `json:"volume"`       // sum of all payments and charges
 	Bilateral    Credits      `json:"bilateral"`    // left after each two sites netted
 	Multilateral Credits      `json:"multilateral"` // left after all netted: the sum of the payments
 	Missing      []Name       `json:"missing"`      // sites without a final position

@@ -27,9 +27,9 @@ func (f Format) ContentType() string {
 	return "application/msgpack"
 }
 
-// Detect tells the format of a payload from its Content-Type header, which may
-// be empty, or else from its first byte: '{' or '[' is JSON, and so is a
-// payload of nothing. Msgpack payloads are arrays and begin with 0x90 or above.
+// Detect finds out the format of a payload from its Content-Type header, which may be empty, or
+// else from its first byte: '{' or '[' means JSON. An empty payload is JSON too. Msgpack payloads
+// are arrays and begin with 0x90 or above.
 func Detect(data []byte, contentType string) Format {
 	media, _, _ := strings.Cut(contentType, ";")
 	switch strings.ToLower(strings.TrimSpace(media)) {
@@ -44,15 +44,13 @@ func Detect(data []byte, contentType string) Format {
 	return Msgpack
 }
 
-// Marshal encodes a value. In msgpack a struct is the array of its exported
-// fields in their order, an embedded struct being one element of it; numbers
-// take their shortest form; a list or byte string without elements is an empty
-// one, be it nil or not; equal values give equal bytes. In JSON an embedded
-// struct's fields stand among its outer's, and an empty list is [], never null.
+// Marshal encodes a value. In msgpack a struct is the array of its exported fields in order, and an
+// embedded struct is one element of it. Numbers take their shortest form. A nil list or byte string
+// is encoded as an empty one. Equal values give equal bytes. In JSON, the fields of an embedded
+// struct are among the fields of the outer one, and an empty list is [], never null.
 //
-// Types are built of booleans, integers, floats, strings, structs, slices,
-// arrays and pointers; maps, interfaces and types that contain themselves are
-// the error Internal.
+// Types are built from booleans, integers, floats, strings, structs, slices, arrays and pointers.
+// Maps, interfaces and types that contain themselves give an error of kind Internal.
 func Marshal(v any, f Format) ([]byte, error) {
 	data, err := marshal(v, f)
 	if err != nil {
@@ -93,14 +91,12 @@ func marshal(v any, f Format) ([]byte, error) {
 // maxScratch keeps the rare large message from staying in memory.
 const maxScratch = 64 << 10
 
-// Unmarshal decodes a payload into the value v points to, which is replaced as
-// a whole, or on an error left zero. A payload of nothing is the zero value.
-// Payloads are not trusted: they are bounded in size, depth and in what they
-// expand to; a count, length or integer that does not fit, a field or element
-// too many, a repeated key and trailing bytes are errors of the kinds Invalid
-// and TooLarge, which name the field. Whether a value makes sense is for its
-// reader to say: not-a-number decodes, and so does text that is not UTF-8 in
-// msgpack.
+// Unmarshal decodes a payload into the value that v points to. The value is replaced completely;
+// after an error it is zero. An empty payload gives the zero value. Payloads are not trusted: their
+// size, depth and expanded size are bounded. Wrong counts, lengths or integers, extra fields or
+// elements, repeated keys and trailing bytes give errors of the kinds Invalid and TooLarge that
+// name the field. Unmarshal does not check whether a value makes sense: not-a-number is accepted,
+// and in msgpack text that is not UTF-8 too.
 func Unmarshal(data []byte, f Format, v any) error { return unmarshal(data, f, v, nil) }
 
 func unmarshal(data []byte, f Format, v any, again *Decoder) error {

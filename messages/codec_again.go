@@ -14,9 +14,9 @@ type parts struct {
 	used int             // by the present payload
 }
 
-// Decode is [Unmarshal], but that all texts and byte strings of the value are pieces of data, and
-// that what the value points to, and its lists, are memory of the decoder: they are valid until
-// the next call, and as long as data does not change.
+// Decode does what [Unmarshal] does, but reuses memory. All texts and byte strings of the value are
+// pieces of data. Its lists and the values that it points to belong to the decoder: they are valid
+// until the next call, and as long as data does not change.
 func (d *Decoder) Decode(data []byte, v any) error {
 	for _, p := range d.parts {
 		p.used = 0

@@ -82,10 +82,9 @@ func ownJSON(t reflect.Type) bool {
 	return t.Implements(jsonMarshaler) || p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler)
 }
 
-// unmarshalJSON walks the payload and the type together: that gives errors a
-// path, and refuses unknown fields, other spellings of a field and repeated
-// fields. encoding/json lets all three pass. The walk is as deep as the type;
-// encoding/json bounds the depth of a leaf.
+// unmarshalJSON walks through the payload and the type together. So errors have a path, and unknown
+// fields, fields with other spellings and repeated fields are refused; encoding/json accepts all
+// three. The walk is as deep as the type. encoding/json bounds the depth of a leaf.
 func unmarshalJSON(data []byte, v reflect.Value) error {
 	if !utf8.Valid(data) {
 		return Errorf(Invalid, "%s: payload is not valid UTF-8", v.Type().Name())
@@ -100,10 +99,10 @@ func unmarshalJSON(data []byte, v reflect.Value) error {
 	return nil
 }
 
-// ReadDocument reads a JSON document that a person wrote into the value that v points
-// to, as strictly as [Unmarshal] reads a message. Besides, every field whose tag does not say omitempty
-// has to be there, only pointers and lists can be null, and 3.0 and 3e0 are whole numbers. The
-// error begins with the place. On an error v may be partly written.
+// ReadDocument reads a JSON document that a person wrote into the value that v points to. It is as
+// strict as [Unmarshal], with three differences. A field must be there unless its tag says
+// omitempty. Only pointers and lists can be null. 3.0 and 3e0 are whole numbers. The error begins
+// with the place in the document. After an error v may be partly written.
 func ReadDocument(data []byte, v any) error {
 	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data), document: true}
 	r.UseNumber()
@@ -225,7 +224,7 @@ func (r *jsonReader) list(v reflect.Value, first json.Token) (err error) {
 		return unfit("is %s, must be a list", jsonSort(first))
 	}
 	if r.document {
-		v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // which is not null
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // an empty list, not null
 	}
 	size := int(v.Type().Elem().Size())
 	for i := 0; r.More(); i++ {
@@ -242,7 +241,7 @@ func (r *jsonReader) list(v reflect.Value, first json.Token) (err error) {
 	return err
 }
 
-// object reads an object whose first token may have been read already.
+// object reads an object. Its first token may have been read already.
 func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 	if first == nil {
 		if first, err = r.Token(); err != nil || first == nil && !r.document {
@@ -281,12 +280,12 @@ func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 	return err
 }
 
-// jsonFields are the fields of a struct by their names in JSON, those of
-// embedded structs among them.
+// jsonFields maps the JSON names of a struct's fields, and of its embedded structs' fields, to the
+// fields.
 type jsonFields struct {
-	at       map[string][]int // as for reflect.Value.FieldByIndex
+	at       map[string][]int // argument for reflect.Value.FieldByIndex
 	names    []string
-	required []string // of a document
+	required []string // fields that a document must have
 }
 
 var jsonFieldsOf sync.Map // reflect.Type → *jsonFields
@@ -309,7 +308,7 @@ func fieldsOf(t reflect.Type) *jsonFields {
 	return f
 }
 
-// embedded reports whether a field's own fields stand in its place in JSON.
+// embedded reports whether the fields of a struct field are written among the outer fields in JSON.
 func embedded(f reflect.StructField) bool {
 	return f.Anonymous && f.Type.Kind() == reflect.Struct && f.Tag.Get("json") == ""
 }
@@ -353,8 +352,8 @@ func jsonMisfit(err error) error {
 	return unfit("%v", err)
 }
 
-// jsonFound is what a value is that does not fit, in words; sort is as encoding/json names
-// it: "string", or "number -1".
+// jsonFound returns a word for a JSON value that does not fit. sort is the name that encoding/json
+// gives it: "string", or "number -1".
 func jsonFound(sort string) string {
 	if number, ok := strings.CutPrefix(sort, "number "); ok {
 		return clip(number)
@@ -365,7 +364,7 @@ func jsonFound(sort string) string {
 	return "a " + clip(sort)
 }
 
-// jsonWanted is what fits a type that does not read itself, in words.
+// jsonWanted returns a phrase for what fits a type that does not decode itself.
 func jsonWanted(t reflect.Type) string {
 	switch v := reflect.New(t).Elem(); {
 	case v.CanInt():

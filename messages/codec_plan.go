@@ -21,7 +21,7 @@ type plan struct {
 type field struct {
 	plan
 	index int
-	name  string // as in JSON
+	name  string // its name in JSON
 	// zero is the only byte of the field's zero value; 0xc1, which nothing begins with: it has several.
 	zero byte
 }
@@ -114,7 +114,7 @@ func planStruct(t reflect.Type, within []reflect.Type) (*plan, error) {
 	return &plan{writeStruct(fields), readStruct(fields)}, nil
 }
 
-// zeroOf is the encoding of a type's zero value, if that is one byte.
+// zeroOf returns the encoding of a type's zero value, if it is one byte.
 func zeroOf(t reflect.Type) byte {
 	switch {
 	case t.Kind() == reflect.Bool:

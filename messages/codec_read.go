@@ -20,12 +20,12 @@ type reader struct {
 	at     int
 	budget int // bytes of lists and pointed-to values that may still be allocated
 	recent [8]string
-	again  *Decoder // whose memory is used; nil: new memory
+	again  *Decoder // values are read into its memory; nil: into new memory
 }
 
-// budgetFor bounds what a payload may expand to. Written in full, no value of
-// ours takes more than 24 bytes of memory per byte (an empty list in a
-// struct); a payload of left-out fields could expand a hundredfold.
+// budgetFor bounds the memory for a payload. Written in full, none of our values takes more than 24
+// bytes of memory for each byte (an empty list in a struct). But a payload with left-out fields
+// could expand a hundredfold.
 func budgetFor(data []byte) int { return 32*len(data) + 4096 }
 
 // misfit is why a value does not fit its type, and where.
@@ -45,7 +45,7 @@ func under(step string, err error) error {
 	return err
 }
 
-// refusal is the error for the requester.
+// refusal returns the error for the requester.
 func refusal(t reflect.Type, err error) error {
 	m, ok := errors.AsType[*misfit](err)
 	if !ok {
@@ -60,7 +60,7 @@ func unfit(format string, args ...any) error {
 	return &misfit{kind: Invalid, why: fmt.Sprintf(format, args...)}
 }
 
-// wrong is the error for a value of another sort than its type's.
+// wrong returns the error for a value whose kind differs from its type's.
 func (r *reader) wrong(want string) error {
 	found := "a number"
 	switch c := codes[r.data[r.at]]; {
@@ -342,7 +342,7 @@ func readStruct(fields []field) func(*reader, reflect.Value) error {
 			return unfit("has %d fields where %d are known; the sender is newer than this version", n, len(fields))
 		}
 		for i := range fields[:n] {
-			if r.data[r.at] == fields[i].zero { // as the field is already, and as most are
+			if r.data[r.at] == fields[i].zero { // the field has this value already, as most fields do
 				r.at++
 				continue
 			}

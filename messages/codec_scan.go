@@ -5,7 +5,7 @@ import "github.com/vmihailenco/msgpack/v5/msgpcode"
 // maxDepth is how deep arrays may nest in a payload; no type of ours needs ten.
 const maxDepth = 32
 
-// class is what the first byte of a value announces.
+// class is the kind of value that a first byte announces.
 type class uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	table                // a count of width bytes and twice as many values follow
 )
 
-// code describes a first byte; without a width its count stands in it.
+// code describes a first byte. If it has no width, the count is a part of the byte.
 type code struct {
 	class class
 	width uint8

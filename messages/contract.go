@@ -2,10 +2,10 @@ package messages
 
 import "cmp"
 
-// Contract is a completion time and what it costs, as a market of contracts
-// quotes it and as a job that takes it carries it. The job is scheduled as if it
-// had declared Surrogate; when it has completed, the price is scaled by what
-// completion was worth then over Promised, both by Replica.
+// Contract is a completion time and its price. A market of contracts quotes it, and the job that
+// accepts it carries it. The job is scheduled as if it had declared Surrogate. After it completes,
+// the price is multiplied by the worth of the actual completion over Promised. Both worths follow
+// Replica.
 type Contract struct {
 	Completion Time    `json:"completion"`
 	Price      Credits `json:"price"`

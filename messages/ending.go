@@ -13,25 +13,25 @@ type EndReason uint8
 
 // The reasons for which an attempt ends.
 const (
-	NoReason         EndReason = iota // it ended well, or has not ended, or nobody noted why
+	NoReason         EndReason = iota // the task ended well, has not ended, or no reason was recorded
 	EndExitCode                       // by itself, with an exit code that is not 0
-	EndSignal                         // a signal that nobody here sent
-	EndTimeLimit                      // its time limit
-	EndMemoryLimit                    // its memory limit
-	EndDiskLimit                      // its limit on what it keeps on the disk
+	EndSignal                         // a signal that this site did not send
+	EndTimeLimit                      // its time limit was reached
+	EndMemoryLimit                    // its memory limit was reached
+	EndDiskLimit                      // its limit on disk space was reached
 	EndLimit                          // another limit
-	EndCannotStart                    // there was never a process
-	EndNodeLost                       // its node fell silent
+	EndCannotStart                    // its process could not be started
+	EndNodeLost                       // its node stopped answering
 	EndAgentLost                      // the agent of its node came back without it
 	EndAgentStops                     // the agent of its node stopped
-	EndEvicted                        // its node drains, and the time to do so was over
-	EndPreempted                      // its market gave the slot to others
+	EndEvicted                        // its node is being drained, and the time for that was over
+	EndPreempted                      // its market gave its slot to others
 	EndGang                           // another task of its gang was lost
 	EndCancelled                      // its job was cancelled
-	EndJobOver                        // its job ended otherwise
-	EndRequeued                       // its user had it begin anew
-	EndTaskCancelled                  // the task was cancelled, and not its job
-	EndMemoryKilled                   // it ended well, without a process that its memory limit had ended
+	EndJobOver                        // its job ended for another reason
+	EndRequeued                       // its user requeued it
+	EndTaskCancelled                  // the task was cancelled, but not its job
+	EndMemoryKilled                   // its exit code is 0, but the memory limit killed one of its processes
 )
 
 var endReasonNames = []string{"", "ExitCode", "Signal", "TimeLimit", "MemoryLimit", "DiskLimit", "LimitExceeded", "CannotStart",
@@ -70,14 +70,14 @@ func (f *Finished) Reason() EndReason {
 // bySignal begins the detail of an attempt that a signal ended.
 const bySignal = "ended by SIG"
 
-// SignalDetail is the detail of an attempt that a signal ended: "ended by SIGSEGV".
+// SignalDetail returns the detail of an attempt that a signal ended: "ended by SIGSEGV".
 func SignalDetail(name string) string { return bySignal + strings.TrimPrefix(name, "SIG") }
 
 // Ending is how an attempt ended, for people.
 type Ending struct {
 	Reason   EndReason
 	ExitCode int
-	Detail   string // in the words of its node
+	Detail   string // a sentence from its node
 	Node     Name
 }
 
@@ -130,7 +130,7 @@ func (e Ending) String() string {
 	return text
 }
 
-// cause says what ended an attempt that has no exit code of its own.
+// cause returns what ended an attempt that has no exit code of its own.
 func (e Ending) cause() string {
 	switch e.Reason {
 	case EndCannotStart:
@@ -153,7 +153,7 @@ var signalNames = map[int]string{1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIG
 // MaxForeignText bounds, in bytes, a text of another site that is shown.
 const MaxForeignText = 2048
 
-// Tamed is an error of another site whose texts are printable and short.
+// Tamed returns an error of another site with its texts made printable and short.
 func Tamed(err error) error {
 	said, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -162,8 +162,8 @@ func Tamed(err error) error {
 	return &Error{Kind: said.Kind, Op: Printable(said.Op, 200), Message: Printable(said.Message, MaxForeignText)}
 }
 
-// Printable makes a text of at most some bytes fit for a line on a terminal: what is no
-// character, or moves the cursor, becomes a dot.
+// Printable makes a text fit for a line on a terminal, and cuts it to at most some bytes: bytes
+// that are no character, or that move the cursor, become dots.
 func Printable(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {

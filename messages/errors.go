@@ -16,24 +16,24 @@ const (
 	Internal         Kind = iota // a defect, or a failure that names no other kind
 	Invalid                      // the request is malformed or breaks a stated rule
 	TooLarge                     // a count, size or amount is above a limit
-	NotFound                     // what the request names does not exist
+	NotFound                     // the request names something that does not exist
 	PermissionDenied             // the account may not do this
 	Insufficient                 // the account cannot cover the amount
 	Conflict                     // the identifier was used before with other content
-	NotLeader                    // this replica cannot answer; ask again
+	NotLeader                    // this replica cannot answer; ask again later
 	Unavailable                  // a part that is needed does not answer; ask again
 	Unknown                      // the outcome is not known; ask again with the same key
 	Fenced                       // the sender was replaced: a later term, session or attempt exists
 	Exhausted                    // a limit of the site is reached: space, rate, jobs
 	Expired                      // a hold, quote or deadline has passed
 	Ended                        // the job has ended already
-	Unproven                     // who asks is not proven, or not any more: sign the request again
+	Unproven                     // the caller is not proven, or no longer proven: sign the request again
 )
 
 var kindNames = [...]string{"Internal", "Invalid", "TooLarge", "NotFound", "PermissionDenied", "Insufficient",
 	"Conflict", "NotLeader", "Unavailable", "Unknown", "Fenced", "Exhausted", "Expired", "Ended", "Unproven"}
 
-// Kinds are all kinds of error.
+// Kinds returns all kinds of error.
 func Kinds() []Kind {
 	kinds := make([]Kind, len(kindNames))
 	for i := range kinds {
@@ -59,22 +59,23 @@ func (k *Kind) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Retriable says whether the same request, with the same key, may be sent
-// again with hope of another answer.
+// Retriable reports whether the same request, with the same key, may be sent again and could get
+// another answer.
 func (k Kind) Retriable() bool { return k == NotLeader || k == Unavailable || k == Unknown }
 
-// Passing says whether an error may be another the next time, so that nothing is
-// decided by it. An actor that cannot tell who asks can do so after a rotation of keys.
+// Passing reports whether an error is temporary, so that nothing may be decided because of it. For
+// example, after a rotation of keys an actor can identify a caller that it could not identify
+// before.
 func Passing(err error) bool {
 	kind := KindOf(err)
 	return err != nil && (kind.Retriable() || kind == Unproven)
 }
 
-// Waits says whether what was refused with an error is to be asked for again later: the
-// error passes, or there is no room now, which says nothing of what was done before.
+// Waits reports whether a request that was refused with err should be repeated later: the error is
+// temporary, or there is no room now. It does not say whether an earlier attempt was done.
 func Waits(err error) bool { return Passing(err) || KindOf(err) == Exhausted }
 
-// Detail is the sentence of an error, without its kind.
+// Detail returns the sentence of an error, without its kind.
 func Detail(err error) string { return AsError("", err).Message }
 
 // Clip shortens a text to at most so many bytes.
@@ -85,8 +86,8 @@ func Clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// Short keeps text that a stranger sent short enough to repeat in an error: at most so many
-// bytes of it, and … where there are more.
+// Short cuts a stranger's text so that an error can repeat it: to at most some bytes, with … at the
+// end if it was longer.
 func Short(text string, most int) string {
 	if len(text) > most {
 		return text[:most] + "…"
@@ -94,8 +95,8 @@ func Short(text string, most int) string {
 	return text
 }
 
-// Error is an error as it crosses the wire: what sort, what was being done,
-// and a sentence that tells the user what is wrong and what to do.
+// Error is an error as it is sent between actors: its kind, the operation, and a sentence that
+// tells the user what is wrong and what to do.
 type Error struct {
 	Kind    Kind   `json:"kind"`
 	Op      string `json:"op"`
@@ -116,7 +117,7 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Kind == e.Kind && t.Op == "" && t.Message == ""
 }
 
-// Errorf makes an error of a kind; the message says what is wrong and what to do.
+// Errorf makes an error of a kind; the message must say what is wrong and what to do.
 func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
@@ -129,8 +130,8 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// AsError returns err as an *Error with its operation set to op where it had
-// none; an error of no kind becomes Internal.
+// AsError returns err as an *Error. It sets the operation to op if err has none. An error without a
+// kind becomes Internal.
 func AsError(op string, err error) *Error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

@@ -16,25 +16,24 @@ const (
 	VerbSamples  = "samples"  // SamplesRequest → SamplesReply; services and operators
 )
 
-// Limits of what the estimator is asked and answers.
+// Limits of requests to the estimator and its answers.
 const (
-	MostRuntimes = 32     // of a stage in an observation, or of an estimate
-	MostDraws    = 10_000 // of one SamplesRequest
+	MostRuntimes = 32     // run times of one stage in an observation, or in one estimate
+	MostDraws    = 10_000 // draws for one SamplesRequest
 )
 
-// StageWork is what an observation says of a stage in addition to its status, for the
-// estimate of run times.
+// StageWork is what an observation tells about a stage, in addition to its status, to estimate run
+// times.
 type StageWork struct {
 	Stage     Name     `json:"stage"`
-	Command   string   `json:"command"` // as CommandID gives it
+	Command   string   `json:"command"` // from CommandID
 	TimeLimit Duration `json:"time_limit,omitempty"`
 	// Runtimes of accepted attempts, from claim to finish, ascending: all of
 	// them, or MostRuntimes evenly chosen ones.
 	Runtimes []Duration `json:"runtimes,omitempty"`
 }
 
-// CommandID identifies what the tasks of a stage run, without telling it: equal
-// for equal commands and scripts.
+// CommandID identifies the command or script that the tasks of a stage run, without disclosing it.
 func CommandID(s *Stage) string {
 	h := sha256.New()
 	for _, part := range append([]string{s.Script}, s.Command...) {
@@ -43,7 +42,7 @@ func CommandID(s *Stage) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// Basis says what an answered utility function rests on, in a clause.
+// Basis returns a clause that tells what an estimated utility function is based on.
 func (r *UtilityReply) Basis() string {
 	if r.Runs == 0 {
 		return "default: every class the job uses counts the same"
@@ -78,15 +77,15 @@ type RuntimeRequest struct {
 	Divergence *float64 `json:"divergence,omitempty"`
 }
 
-// StageShape is what the run time of a stage's tasks is estimated from.
+// StageShape is the data from which the run time of a stage's tasks is estimated.
 type StageShape struct {
 	Name      Name     `json:"name"`
-	Command   string   `json:"command,omitempty"` // as CommandID gives it
+	Command   string   `json:"command,omitempty"` // from CommandID
 	Tasks     int      `json:"tasks"`
 	TimeLimit Duration `json:"time_limit,omitempty"`
 }
 
-// Shape returns what the run time of the stage's tasks is estimated from.
+// Shape returns the data from which the run time of the stage's tasks is estimated.
 func (s *Stage) Shape() StageShape {
 	return StageShape{Name: s.Name, Command: CommandID(s), Tasks: s.TaskCount(), TimeLimit: s.TimeLimit}
 }
@@ -129,12 +128,12 @@ type RuntimeReply struct {
 type RuntimeEstimate struct {
 	Stage  Name   `json:"stage"`
 	Spread Spread `json:"spread"`
-	// Robust is what a task needs at most with the probability asked for, under
-	// every distribution within Divergence nats of the estimate.
+	// Robust is the most that a task needs with the requested probability, under every distribution
+	// within Divergence nats of the estimate.
 	Robust     Duration `json:"robust"`
 	Divergence float64  `json:"divergence"`
-	// Samples are quantiles of the estimate, as equally likely seconds: what a
-	// scheduler that plans with uncertain run times takes.
+	// Samples are quantiles of the estimate in seconds, all equally likely, for a scheduler that
+	// plans with uncertain run times.
 	Samples []float64 `json:"samples"`
 	Runs    float64   `json:"runs"` // observed tasks or jobs that it rests on, faded
 	Source  string    `json:"source"`
@@ -142,23 +141,23 @@ type RuntimeEstimate struct {
 
 // Spread is three quantiles of a time, and its mean.
 type Spread struct {
-	Low    Duration `json:"low"` // one in ten is below
+	Low    Duration `json:"low"` // one value in ten is lower
 	Median Duration `json:"median"`
-	High   Duration `json:"high"` // one in ten is above
+	High   Duration `json:"high"` // one value in ten is higher
 	Mean   Duration `json:"mean"`
 }
 
-// EstimateRequest asks what is expected of a job that might be submitted.
+// EstimateRequest asks for an estimate for a job that might be submitted.
 type EstimateRequest struct {
 	Account Name    `json:"account,omitempty"` // default: the caller
 	Spec    JobSpec `json:"spec"`
 }
 
-// EstimateReply is what is expected of a job.
+// EstimateReply is the estimate for a job.
 type EstimateReply struct {
 	Utility  UtilityReply      `json:"utility"`
 	Declared bool              `json:"declared"` // Utility is the job's own
-	Stages   []RuntimeEstimate `json:"stages"`   // of one task each
+	Stages   []RuntimeEstimate `json:"stages"`   // run times of one task each
 	Wait     Spread            `json:"wait"`     // from submission to the first claim
 	// Completion is from submission to the end of the last task.
 	Completion Spread  `json:"completion"`
@@ -172,21 +171,21 @@ type ClassesReply struct {
 	Classes []ClassEstimate `json:"classes"`
 }
 
-// ClassEstimate is what is known of a job profile class. Users are told the profile, how
-// many samples of how many accounts there are, and the prior's part.
+// ClassEstimate is what is known about a job profile class. Users see the profile, the number of
+// samples and of their accounts, and the weight of the prior.
 type ClassEstimate struct {
 	Profile   Profile `json:"profile"`
 	Samples   float64 `json:"samples"`           // taken in
 	Outside   uint64  `json:"outside,omitempty"` // refused: not within the template's bounds
 	Accounts  int     `json:"accounts"`
 	Kernels   int     `json:"kernels,omitempty"`
-	Effective float64 `json:"effective,omitempty"` // what the samples count as, capped and screened
+	Effective float64 `json:"effective,omitempty"` // number of samples after capping and screening
 	Screened  float64 `json:"screened,omitempty"`  // part of the influence that was screened out
 	Prior     float64 `json:"prior"`               // part of the estimate that is the prior's
 	// Bandwidth is the standard deviation of a kernel along each parameter.
 	Bandwidth []float64 `json:"bandwidth,omitempty"`
-	Mean      []float64 `json:"mean,omitempty"`      // of each parameter
-	Deviation []float64 `json:"deviation,omitempty"` // of each parameter
+	Mean      []float64 `json:"mean,omitempty"`      // mean of each parameter
+	Deviation []float64 `json:"deviation,omitempty"` // standard deviation of each parameter
 	// Moved is the divergence of the estimate from the one before it, in nats,
 	// and MovedBy the standard error of that; 0 before there are two.
 	Moved   float64 `json:"moved,omitempty"`

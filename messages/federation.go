@@ -8,13 +8,13 @@ const (
 	VerbPeerJob    = "peer-job"    // one job that came from there
 	VerbPeerJobs   = "peer-jobs"   // the jobs that came from there
 	VerbPeerCancel = "peer-cancel" // end a job that came from there
-	VerbPeerWhy    = "peer-why"    // why a job that came from there waits, or went as it did
-	VerbPeerLogs   = "peer-logs"   // what the tasks of a job that came from there wrote
+	VerbPeerWhy    = "peer-why"    // why a job that came from there waits or ended
+	VerbPeerLogs   = "peer-logs"   // the output of a job that came from there
 	VerbPeerTasks  = "peer-tasks"  // the tasks of a job that came from there
 )
 
-// LeastVisit is the least that another site must authorise for a job, where a site does not
-// state another amount.
+// LeastVisit is the least authorisation for a visiting job, if a site does not configure another
+// amount.
 const LeastVisit = Credit / 100
 
 // PeerVerb is a request that a site takes from the services of another.
@@ -23,8 +23,8 @@ type PeerVerb struct {
 	Verb  string `json:"verb"`
 }
 
-// PeerVerbs are all requests that pass between sites, in the order of actors and
-// then of verbs: what is not among them crosses no link, whoever asks.
+// PeerVerbs lists all requests that may pass between sites, ordered by actor and verb. No other
+// request crosses a link, whoever sends it.
 func PeerVerbs() []PeerVerb {
 	return []PeerVerb{
 		{Auctioneer, VerbPeerCancel},
@@ -45,7 +45,7 @@ func PeerVerbs() []PeerVerb {
 	}
 }
 
-// Subject is where the services of a site send the request to another site.
+// Subject returns the subject on which the services of a site send the request to another site.
 func (v PeerVerb) Subject(from, to Name) string {
 	return Subject(to, v.Actor, v.Verb, ServiceIdentity(from))
 }
@@ -61,7 +61,7 @@ const HostPrefix = "host-"
 // Link is a connection between a server of this site and one of a peer's.
 type Link struct {
 	Peer     Name     `json:"peer"`
-	Host     Name     `json:"host,omitempty"` // of this site; empty where it has no hosts
+	Host     Name     `json:"host,omitempty"` // this site's host; empty if the site has no hosts
 	Server   string   `json:"server"`         // the peer's, by its own word
 	Address  string   `json:"address"`        // the far end of the connection
 	Outgoing bool     `json:"outgoing"`       // this site's server connected to the peer's

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// NewerFormat is the error for state that a newer release wrote.
+// NewerFormat returns the error for state that a newer release wrote.
 func NewerFormat(what string, version, reads int) error {
 	return Errorf(Conflict, "%s: has format %d, and this build reads formats up to %d, because a newer release wrote it; start the newer release, or restore an older backup", what, version, reads)
 }
 
-// CheckFormat returns NewerFormat for state whose first line names a higher version than
-// ours, such as "candor-ledger-4\n" where ours is "candor-ledger-3\n"; nil for all else.
+// CheckFormat returns NewerFormat if first, the first line of a state, names a higher version than
+// ours does. For example, first is "candor-ledger-4\n" and ours is "candor-ledger-3\n". Otherwise
+// it returns nil.
 func CheckFormat(what, first, ours string) error {
 	kind, reads := splitFormat(ours)
 	if other, version := splitFormat(first); other == kind && version > reads {
@@ -20,7 +21,7 @@ func CheckFormat(what, first, ours string) error {
 	return nil
 }
 
-// splitFormat parts the number from what is before it.
+// splitFormat splits a line into the number at its end and the text before it.
 func splitFormat(line string) (kind string, version int) {
 	line, _, _ = strings.Cut(line, "\n")
 	kind = strings.TrimRight(line, "0123456789")

@@ -30,12 +30,11 @@ func (r *HistoryRequest) Validate() error {
 	return nil
 }
 
-// HistoryReply is what the leader of the auctioneer has kept since it began. Each list has
-// an entry for each step, the mean over the step; the longer the time asked for, the longer
-// are the steps.
+// HistoryReply is what the leader of the auctioneer has recorded. Each list has an entry for each
+// step, with the mean over the step. The longer the requested time, the longer are the steps.
 type HistoryReply struct {
 	Step    Duration       `json:"step"`
-	Since   Time           `json:"since"` // when the leader began to keep it; 0: it has nothing yet
+	Since   Time           `json:"since"` // when the leader began to record; 0: it has recorded nothing yet
 	At      []Time         `json:"at"`    // the beginning of each step
 	Waiting []int          `json:"waiting"`
 	Running []int          `json:"running"` // jobs, as Waiting; none of a node
@@ -49,17 +48,17 @@ type HistoryReply struct {
 // [MarketStatus] would not tell them to everybody, and for a node; operators are told all.
 type ClassHistory struct {
 	Class   Name      `json:"class"`
-	Price   []float64 `json:"price"` // as of ClassPrice
+	Price   []float64 `json:"price"` // as in ClassPrice
 	Slots   []int     `json:"slots"`
 	Used    []int     `json:"used"`
 	Pending []int     `json:"pending"` // tasks that wait
 }
 
-// VerbPast asks the leader of the auctioneer for what was added to the histories, so that
-// each replica has them.
+// VerbPast asks the leader of the auctioneer for new parts of the histories, so that each replica
+// has them.
 const VerbPast = "past" // PastRequest → PastReply; replicas of the auctioneer
 
-// PastRequest asks for what was added to the histories from an instant on.
+// PastRequest asks for the parts of the histories since an instant.
 type PastRequest struct {
 	From  Time   `json:"from"`
 	After string `json:"after,omitempty"` // the Next of the last reply
@@ -68,16 +67,16 @@ type PastRequest struct {
 // PastReply is as much of it as fits into a reply.
 type PastReply struct {
 	Now   Time   `json:"now"`   // up to when the histories are known
-	Since Time   `json:"since"` // as of HistoryReply
+	Since Time   `json:"since"` // as in HistoryReply
 	Parts []Past `json:"parts"`
-	Next  string `json:"next,omitempty"` // "": there is no more
+	Next  string `json:"next,omitempty"` // "": this is the last page
 }
 
 // Past is a part of the history of a market or a node.
 type Past struct {
 	Key      string        `json:"key"` // "m/" and a market, or "n/" and a node
 	Classes  []Name        `json:"classes"`
-	Steps    []PastSteps   `json:"steps"` // of each kind of step
+	Steps    []PastSteps   `json:"steps"` // for each kind of step
 	Accounts []PastAccount `json:"accounts,omitempty"`
 }
 

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Limits on what one job may ask for. They bound what a replica stores and
-// what an agent can be made to do; a request beyond them is TooLarge.
+// Limits on what one job may ask for. They bound the memory of a replica and the work of an agent.
+// A request above them is refused as TooLarge.
 const (
 	MaxStages       = 64
-	MaxTasks        = 1_000_000 // of all stages of a job
+	MaxTasks        = 1_000_000 // tasks of all stages of a job
 	MaxArguments    = 1024
 	MaxVariables    = 4096
 	MaxVariable     = 128<<10 - 2 // bytes of a variable's name and value, as the kernel has it
@@ -23,8 +23,8 @@ const (
 	MaxTextField    = 4096    // bytes of any other text
 )
 
-// JobSpec is what a user submits: the work, and what it is worth. The zero
-// value of an optional field means its default.
+// JobSpec is what a user submits: the work, and what it is worth. In an optional field, the zero
+// value means the default.
 type JobSpec struct {
 	Name    string  `json:"name,omitempty"`
 	Project Name    `json:"project,omitempty"` // the account that pays; default: the submitter's own
@@ -37,10 +37,11 @@ type JobSpec struct {
 	// Dir is the working directory of every task; default: a fresh directory of the task's own.
 	Dir string `json:"dir,omitempty"`
 
-	// What follows is bid in markets whose mechanism asks for it, and 0 elsewhere.
+	// The following fields are part of the bid. A job gives those that its market's mechanism asks
+	// for; the others are 0.
 
-	Rate   Credits  `json:"rate,omitempty"`   // for a second on a slot
-	Value  Credits  `json:"value,omitempty"`  // of the job's completion
+	Rate   Credits  `json:"rate,omitempty"`   // credits for a second on a slot
+	Value  Credits  `json:"value,omitempty"`  // credits for the completion of the job
 	Delay  Credits  `json:"delay,omitempty"`  // cost of a second of waiting
 	Length Duration `json:"length,omitempty"` // run time of the job; where slots are bid for one by one, of a task
 	// Deadline is by when the job must have completed to be worth Value.
@@ -56,14 +57,14 @@ type JobSpec struct {
 	// RerunOf is an earlier job: this job runs again the tasks of it that did not end well; 0: none.
 	RerunOf JobID `json:"rerun_of,omitempty"`
 
-	// Labels and Comment are for people: they change nothing about the job.
+	// Labels and Comment are for people: they do not change how the job runs.
 	Labels  Labels `json:"labels,omitempty"`
 	Comment string `json:"comment,omitempty"`
-	// Notify asks for words about the job, where the site sends any.
+	// Notify asks for notifications about the job, if the site sends any.
 	Notify []Notify `json:"notify,omitempty"`
 	// Begin is when the first task may start; 0, or a time that has passed: at once.
 	Begin Time `json:"begin,omitempty"`
-	// Umask is what the tasks' files are made without, three octal digits as of umask(1); default: 022.
+	// Umask is the umask of the tasks, three octal digits; default: 022.
 	Umask string `json:"umask,omitempty"`
 }
 
@@ -94,7 +95,7 @@ type Stage struct {
 	// Script is written to a file and run by the interpreter its first line names, /bin/sh without one.
 	Script    string   `json:"script,omitempty"`
 	Env       Env      `json:"env,omitempty"`
-	TimeLimit Duration `json:"time_limit,omitempty"` // of one attempt; 0: the market's
+	TimeLimit Duration `json:"time_limit,omitempty"` // limit for one attempt; 0: the market's limit
 	// Attempts is how often a task may be tried; default 3. Attempts lost with a node do not count.
 	Attempts int   `json:"attempts,omitempty"`
 	Array    Array `json:"array,omitempty"`
@@ -102,27 +103,28 @@ type Stage struct {
 	MaxRunning int `json:"max_running,omitempty"`
 	// Gang: all tasks of the stage start together, on as many slots at once, or none does.
 	Gang bool `json:"gang,omitempty"`
-	// Allocation: the tasks start together, each on a node of its own. The first one runs the command, and starts
-	// others' processes as steps; the other tasks hold their slots until the first has ended.
+	// Allocation makes the tasks start together, each on a different node. The first one runs the
+	// command, and starts the processes of the others as steps. The other tasks hold their slots
+	// until the first has ended.
 	Allocation bool `json:"allocation,omitempty"`
 	// Memory is each task's, in bytes: a bound, where its node can; -1: all memory of a node; 0: as
 	// the class's unit says, times the width of the task, or as the node says.
 	Memory int64 `json:"memory,omitempty"`
-	// CPUs, GPUs, their type and Disk, in bytes, are each task's, where the class is sold by a
-	// unit; 0: as the unit says, times the width of the task.
+	// CPUs, GPUs, GPUType and Disk (in bytes) are for each task, in a class that is sold by a unit;
+	// 0: as much as the unit has, times the width of the task.
 	CPUs    int   `json:"cpus,omitempty"`
 	GPUs    int   `json:"gpus,omitempty"`
 	GPUType Name  `json:"gpu_type,omitempty"` // "": any
 	Disk    int64 `json:"disk,omitempty"`
-	// Exclusive: each task has a whole node.
+	// Exclusive gives each task a whole node.
 	Exclusive bool `json:"exclusive,omitempty"`
 	// Constraint names the labels that a node must have to run a task, with & and |; & binds
 	// tighter. Nodes are the only nodes that may run one, where any are named; Exclude may not.
 	Constraint string `json:"constraint,omitempty"`
 	Nodes      []Name `json:"nodes,omitempty"`
 	Exclude    []Name `json:"exclude,omitempty"`
-	// Width is how many slots of its class each task takes, on one node: the least number that
-	// contains its shape. The site works it out; what a submission says is replaced. 0: 1.
+	// Width is how many slots of its class each task takes on one node: the smallest number that
+	// has room for its sizes. The site computes it, and ignores a value in a submission. 0: 1.
 	Width int `json:"width,omitempty"`
 	// Inputs are put into each task's working directory before it starts. The
 	// submitter has stored them at the depot.
@@ -130,51 +132,51 @@ type Stage struct {
 	// Outputs are patterns, as of package path, of the files of the working directory
 	// that are stored at the depot when a task has ended well.
 	Outputs []string `json:"outputs,omitempty"`
-	// OnFailure is what becomes of the rest of the job when a task has used up its attempts;
-	// default: [GoOn] where the tasks do not need one another, else [Stop].
+	// OnFailure says what happens to the rest of the job after a task has failed in all its
+	// attempts. Default: [GoOn] if the tasks do not need one another, and [Stop] otherwise.
 	OnFailure OnFailure `json:"on_failure,omitempty"`
-	// Repeats says which tasks of a stage of an earlier job the tasks do again; nil: none.
+	// Repeats says which tasks of an earlier job's stage the tasks repeat; nil: none.
 	Repeats *Repeats `json:"repeats,omitempty"`
-	// Interactive has the input and output of the one task streamed to its owner; nil: it
+	// Interactive streams the input and output of the one task to and from its owner; nil: the task
 	// has no input, and its output is a log.
 	Interactive *Interactive `json:"interactive,omitempty"`
 	// Signal is sent to each task before its time limit; nil: none.
 	Signal *EarlySignal `json:"signal,omitempty"`
-	// OOM is what becomes of a task that ended well after its memory limit had ended one of its
+	// OOM says how a task counts that exits with 0 after its memory limit ended one of its
 	// processes; default: [IgnoreOOM].
 	OOM OOM `json:"oom,omitempty"`
 }
 
-// OOM says whether a task fails when the memory limit ended one of its processes, and the
-// task itself went on.
+// OOM says whether a task fails if the memory limit killed one of its processes, but the task
+// itself continued.
 type OOM string
 
 // What such a task is. It says so in either case.
 const (
-	FailOOM   OOM = "fail"   // failed, as if the limit had ended all of it
-	IgnoreOOM OOM = "ignore" // what its exit code says
+	FailOOM   OOM = "fail"   // failed, as if the memory limit had ended the whole task
+	IgnoreOOM OOM = "ignore" // the exit code decides
 )
 
-// Time is how long before the time limit the signal is sent.
+// Time returns how long before the time limit the signal is sent.
 func (e *EarlySignal) Time() Duration { return cmp.Or(e.Before, Duration(time.Minute)) }
 
 // EarlySignal tells a task that its time limit is near, or that its node ends it.
 type EarlySignal struct {
 	Name   string   `json:"name"`            // such as USR2
 	Before Duration `json:"before"`          // how long before the time limit; 0: a minute
-	First  bool     `json:"first,omitempty"` // to the first process of the task alone, the script
-	Rest   bool     `json:"rest,omitempty"`  // to all processes but the first
+	First  bool     `json:"first,omitempty"` // only to the task's first process, the script
+	Rest   bool     `json:"rest,omitempty"`  // to all processes except the first
 }
 
 // Repeats are tasks of an earlier job that are done again. Each finds the position that it
 // had there, and how many tasks there were, in its environment.
 type Repeats struct {
-	Tasks     int   `json:"tasks"`     // of the earlier stage
-	Positions Array `json:"positions"` // in it, of each task
+	Tasks     int   `json:"tasks"`     // number of tasks of the earlier stage
+	Positions Array `json:"positions"` // position of each task in the earlier stage
 }
 
-// Narrow has a stage of an earlier job, which had so many tasks, do only the tasks at some
-// positions again. The tasks find the indices and positions that they had.
+// Narrow makes a stage of an earlier job, which had all tasks, repeat only the tasks at some
+// positions. These tasks find the same indices and positions as before.
 func (s *Stage) Narrow(positions []uint32, all int) error {
 	repeats := &Repeats{Tasks: all}
 	if s.Repeats != nil {
@@ -196,7 +198,7 @@ func (s *Stage) Narrow(positions []uint32, all int) error {
 	return nil
 }
 
-// OnFailure says what a task that fails does to the other tasks.
+// OnFailure says what happens to the other tasks when one task fails.
 type OnFailure string
 
 // What a failed task does to others. A stage that waits for the stage of the failed task
@@ -206,8 +208,8 @@ const (
 	GoOn OnFailure = "continue" // the others go on, and the job ends as failed when they have
 )
 
-// Independent says whether the tasks of a stage do not need one another, as far as the
-// job tells: there are several, they do not start together, and no stage comes after.
+// Independent reports whether the tasks of a stage do not need one another, as far as the job
+// tells: there are several, they do not start together, and no stage waits for this one.
 func (s *JobSpec) Independent(stage int) bool {
 	of := &s.Stages[stage]
 	for i := range s.Stages {
@@ -238,13 +240,13 @@ const (
 	Log    Form = "log"
 )
 
-// Utility says what a share of each class is worth to a job, up to a common
-// factor: only the ratios of the weights matter.
+// Utility is what a share of each class is worth to a job. A common factor does not matter: only
+// the ratios of the weights count.
 type Utility struct {
 	Form    Form    `json:"form,omitempty"` // default: linear
 	Weights Weights `json:"weights"`
-	// Minimum is the utility below which the job is not served (its SLO), and below which it
-	// owes nothing where the market has settle: on-completion; 0: none.
+	// Minimum is the utility below which the job is not served (its SLO). In a market with settle:
+	// on-completion, the job owes nothing below it. 0: none.
 	Minimum float64 `json:"minimum,omitempty"`
 }
 

@@ -12,7 +12,7 @@ const (
 
 // JournalRequest asks for a page of the bank's journal, in order.
 type JournalRequest struct {
-	After uint64 `json:"after,omitempty"` // only records with a larger number, to page on
+	After uint64 `json:"after,omitempty"` // only records with a larger number, for the next page
 	Limit int    `json:"limit,omitempty"` // default and most: what fits into a reply
 	// Standings asks for the balance of every account as of the last record.
 	Standings bool `json:"standings,omitempty"`
@@ -36,7 +36,7 @@ type JournalRecord struct {
 	Data   []byte `json:"data"`
 }
 
-// Standing is what an account has, and how much of it is set aside.
+// Standing is the credits of an account, and how much of them is set aside.
 type Standing struct {
 	Account  Name    `json:"account"`
 	Balance  Credits `json:"balance"`
@@ -45,13 +45,13 @@ type Standing struct {
 
 // CheckpointsRequest asks for signed checkpoints, oldest first.
 type CheckpointsRequest struct {
-	After uint64 `json:"after,omitempty"` // only those of more records, to page on
+	After uint64 `json:"after,omitempty"` // only checkpoints after this number of records, for the next page
 	Limit int    `json:"limit,omitempty"` // default and most 1000
-	Sign  bool   `json:"sign,omitempty"`  // sign one of the journal as it stands first
+	Sign  bool   `json:"sign,omitempty"`  // first sign a checkpoint of the journal as it is now
 	// Seen is a checkpoint that a replica of the bank has, which the leader compares with
 	// its books: Conflict, if the site signed other books.
 	Seen    *Checkpoint `json:"seen,omitempty"`
-	Replica string      `json:"replica,omitempty"` // that has it
+	Replica string      `json:"replica,omitempty"` // the replica that has it
 }
 
 // BankStopped begins the error, of kind Unavailable, with which a bank refuses to move
@@ -70,7 +70,7 @@ type Checkpoint struct {
 	Site      Name   `json:"site"`
 	Records   uint64 `json:"records"`
 	Head      string `json:"head"` // 64 hexadecimal digits
-	At        Time   `json:"at"`   // of the ledger
+	At        Time   `json:"at"`   // the ledger's time
 	Key       string `json:"key"`  // public key (nkeys): of the site's account, or one that it endorses
 	Signature []byte `json:"signature"`
 	// Endorsement is the signature of the site's account under EndorsedKey, where
@@ -80,8 +80,8 @@ type Checkpoint struct {
 	Succession []Succession `json:"succession,omitempty"`
 }
 
-// EndorsedKey is what the account of a site signs to say that a key signs in the
-// site's name.
+// EndorsedKey returns the text that a site's account signs to endorse a key that signs for the
+// site.
 func EndorsedKey(site Name, key string) []byte {
 	return fmt.Appendf(nil, "candor key 1\nsite %s\nkey %s\n", site, key)
 }
@@ -95,10 +95,10 @@ type SegmentRequest struct {
 // SegmentReply is as much of a segment as fits into a reply.
 type SegmentReply struct {
 	Data []byte `json:"data"`
-	Size int64  `json:"size"` // of the whole segment
+	Size int64  `json:"size"` // bytes of the whole segment
 }
 
-// Signed is the text that a checkpoint's signature is of.
+// Signed returns the text that a checkpoint's signature covers.
 func (c *Checkpoint) Signed() []byte {
 	return fmt.Appendf(nil, "candor checkpoint 1\nsite %s\nrecords %d\nhead %s\nat %d\n", c.Site, c.Records, c.Head, int64(c.At))
 }

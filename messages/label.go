@@ -10,7 +10,7 @@ import (
 const (
 	MaxLabels  = 16
 	MaxLabel   = 63   // bytes of a label's name, and of its value
-	MaxLabeled = 192  // bytes of all labels of a job as text: they stand in the reason of its charge
+	MaxLabeled = 192  // bytes of all labels of a job as text: the reason of its charge contains them
 	MaxComment = 1024 // bytes
 )
 
@@ -97,8 +97,8 @@ func (l Labels) validate(path string) error {
 // labelsMark begins the labels at the end of a reason.
 const labelsMark = "; labels "
 
-// Labelled is the reason of a job's charge with the job's labels behind it, in at most so
-// many bytes: rather than a label, an end of the text before is left out.
+// Labelled returns the reason of a job's charge followed by the job's labels, in at most so many
+// bytes. If it is too long, the end of the reason is cut, not a label.
 func (l Labels) Labelled(reason string, most int) string {
 	if len(l) == 0 {
 		return Clip(reason, most)

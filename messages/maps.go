@@ -15,7 +15,7 @@ import (
 type objectForm[E, V any] struct {
 	pair  func(E) (name string, value V)
 	make  func(name string, value V) E
-	what  string // what an element is called in errors
+	what  string // noun for an element in error messages
 	wrong string // the error for a value of another sort, of a name
 }
 
@@ -63,15 +63,15 @@ func (e *Env) UnmarshalJSON(b []byte) (err error) {
 // MarshalYAML writes a mapping.
 func (e Env) MarshalYAML() (any, error) { return envForm.mapping(e), nil }
 
-// UnmarshalYAML reads a mapping, in which the YAML reader refuses a name that
-// is given twice; numbers and booleans are taken as they stand in it.
+// UnmarshalYAML reads a mapping. The YAML reader refuses repeated names. Numbers and booleans are
+// taken as text, as they are written.
 func (e *Env) UnmarshalYAML(decode func(any) error) (err error) {
 	*e, err = envForm.readYAML(decode)
 	return err
 }
 
-// Overlaid returns the variables of both, those of over where a name is in
-// both. Both are in order, and so is the result.
+// Overlaid returns the variables of both. If both have a name, the value of over is used. Both must
+// be sorted by name, and so is the result.
 func (e Env) Overlaid(over Env) Env {
 	out := make(Env, 0, len(e)+len(over))
 	for len(e) > 0 && len(over) > 0 {

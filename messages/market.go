@@ -26,15 +26,16 @@ const (
 
 // What happens to a task whose slot goes to another.
 const (
-	PreemptSuspend = "suspend" // it is stopped where it is, and goes on there
-	PreemptRequeue = "requeue" // it is ended, and run again from its beginning
-	PreemptCancel  = "cancel"  // its job is ended
+	PreemptSuspend = "suspend" // the task is stopped where it is, and continues there later
+	PreemptRequeue = "requeue" // the task is ended, and run again from its beginning
+	PreemptCancel  = "cancel"  // the job of the task is ended
 )
 
 // PricePivot is the price of highest-bid with which truth is best; see Market.Price.
 const PricePivot = "pivot"
 
-// ModeFixed has a reservation market choose among timetables that no declaration shapes.
+// ModeFixed makes a reservation market choose among timetables that do not depend on any
+// declaration.
 const ModeFixed = "fixed"
 
 // When a deadline market hands over results; see Market.HandOver.
@@ -50,12 +51,12 @@ const SettleOnCompletion = "on-completion"
 // classes of slots it allocates. A parameter that its mechanism has no use for
 // must be left out.
 type Market struct {
-	Name      Name     `json:"name"`                 // by which jobs name the market
-	Mechanism Name     `json:"mechanism"`            // one of the table of the README
+	Name      Name     `json:"name"`                 // name by which jobs choose the market
+	Mechanism Name     `json:"mechanism"`            // a mechanism from the README's table
 	Classes   []Name   `json:"classes"`              // the classes of slots that the market has; the first one is the default
 	TimeLimit Duration `json:"time_limit,omitempty"` // the time limit of an attempt, if the job names none; 0: no limit
-	// Units are what one slot of a class is, where the site's classes say so. Without a unit
-	// a slot has no shape, and each task takes one.
+	// Units say what one slot of a class consists of, if the site's classes say so. A class without
+	// a unit has no sizes: each task takes one slot.
 	Units []ClassUnit `json:"units,omitempty"`
 	// Alpha is, in [0, 1], of proportional the exponent of the share, and of karma the part
 	// of the slots that is guaranteed; nil: 1/2.
@@ -99,7 +100,7 @@ type Market struct {
 	LateOnly bool     `json:"late_only,omitempty"` // contract: an early job pays the agreed price
 
 	MaxJobs  int `json:"max_jobs,omitempty"`  // the active jobs of an account; 0: no bound
-	MaxTasks int `json:"max_tasks,omitempty"` // of one job; 0: no bound
+	MaxTasks int `json:"max_tasks,omitempty"` // tasks of one job; 0: no bound
 
 	// Prior are the types to assume while nothing is known of a job's class of
 	// valuation; contract. None: values from 1 to 100 credits, times from ten seconds
@@ -108,19 +109,20 @@ type Market struct {
 	// PriorJobs are the declarations to assume while too few jobs have been considered;
 	// batch-queue, where pricing pivot alone can do without.
 	PriorJobs []QueuedType `json:"prior_jobs,omitempty"`
-	// Weights are by account, and for each other site by its name, as "@west"; fairshare. 1 where none is given.
+	// Weights are by account, for fairshare. All accounts of another site share one weight, under a
+	// name such as "@west". Default: 1.
 	Weights Weights `json:"weights,omitempty"`
 
-	// Settle is, of proportional and deadline, "on-completion" for the paper's charge, which
-	// only tasks that were completed owe, with any exit code; "": jobs owe for what they had.
+	// Settle applies to proportional and deadline. With "on-completion", the paper's rule, a job owes
+	// only for tasks that completed, with any exit code. Empty: it owes for the slots that it had.
 	Settle string `json:"settle,omitempty"`
 	// Horizon is, of highest-bid with price pivot, for how long after its submission the
 	// waiting of a job counts in its price; 0: a day. A budget must cover that time at the
 	// rate of the job.
 	Horizon Duration `json:"horizon,omitempty"`
-	// Pricing is, of batch-queue, externality (default), by which jobs pay what they can
-	// be expected to cost others, or pivot, by which jobs pay what others lose by their
-	// announcements, and most of that is given back.
+	// Pricing applies to batch-queue. With externality, the default, jobs pay what they are
+	// expected to cost others. With pivot, jobs pay what others lose by their announcements, and
+	// most of that is given back.
 	Pricing string `json:"pricing,omitempty"`
 	// HandOver says, of deadline, when the owner of a job can read its outputs and logs:
 	// deadline (default), when the job is settled, by its deadline if it has ended by then,
@@ -137,7 +139,7 @@ type Market struct {
 	Closed bool `json:"closed,omitempty"`
 }
 
-// QueuedType is what a job of a batch queue may declare.
+// QueuedType is a declaration of a batch-queue job.
 type QueuedType struct {
 	Value  Credits  `json:"value,omitempty"`  // worth of completion
 	Delay  Credits  `json:"delay,omitempty"`  // cost of a second
@@ -163,8 +165,8 @@ func (m *Market) ReservePrice() Credits {
 	return Credits(*m.Reserve)
 }
 
-// Validate reports what is wrong with a market in itself, whatever its mechanism uses, as
-// joined errors: the message of each begins with the field.
+// Validate reports what is wrong with a market, without asking its mechanism. It returns joined
+// errors; the message of each begins with the name of the field.
 func (m *Market) Validate() error {
 	return errors.Join(m.validateNames(), m.validateUnits(), m.validateNumbers(), m.validateWords(), m.validateCycle(), m.validateBeliefs())
 }
@@ -311,8 +313,8 @@ func (m *Market) validateCycle() error {
 	return nil
 }
 
-// validateBeliefs checks what a market goes by before it has seen anything, and
-// the weights of accounts.
+// validateBeliefs checks what a market assumes before it has seen any job, and the weights of
+// accounts.
 func (m *Market) validateBeliefs() error {
 	if len(m.Prior) > MaxPrior || len(m.PriorJobs) > MaxPrior {
 		return Errorf(TooLarge, "prior: %d types are more than the limit of %d", max(len(m.Prior), len(m.PriorJobs)), MaxPrior)

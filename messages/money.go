@@ -3,18 +3,18 @@ package messages
 // Names of accounts that the bank itself keeps; no user can choose a name
 // with '$'.
 const (
-	IssuerAccount = "$issuer" // grants come from here; its balance is minus what was issued
-	SiteAccount   = "$site"   // what jobs pay goes here
+	IssuerAccount = "$issuer" // grants come from this account; its balance is minus the credits issued
+	SiteAccount   = "$site"   // jobs pay into this account
 )
 
-// TransferKind says what a transfer does to its hold and balances.
+// TransferKind is the effect of a transfer on its hold and balances.
 type TransferKind uint8
 
 // The kinds of transfer.
 const (
 	Posted TransferKind = iota // moves Amount from Debit to Credit at once
 	Hold                       // sets Amount aside on Debit until it is posted, voided or expires
-	Post                       // resolves hold Pending: moves Amount (at most what is held) to Credit and frees the rest
+	Post                       // resolves hold Pending: moves Amount (at most the held amount) to Credit and frees the rest
 	Void                       // resolves hold Pending: frees all of it
 	Extend                     // moves the expiry of hold Pending to Expires, if that is later
 )
@@ -42,48 +42,44 @@ type Transfer struct {
 	Credit  Name         `json:"credit,omitempty"`
 	Amount  Credits      `json:"amount"`
 	Pending string       `json:"pending,omitempty"` // ID of the hold that Post, Void or Extend resolves
-	Expires Time         `json:"expires,omitempty"` // of a Hold or Extend; 0: never
-	// Member is the account on whose word the hold is made: it must be the
-	// debit account or one of its members. Hold only.
+	Expires Time         `json:"expires,omitempty"` // when a Hold or Extend expires; 0: never
+	// Member is the account that answers for the hold. It must be the debit account or one of its
+	// members. Hold only.
 	Member Name   `json:"member,omitempty"`
 	Job    JobID  `json:"job,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Linked ties the transfer to the next one of the request: a chain of
 	// linked transfers happens as a whole or not at all.
 	Linked bool `json:"linked,omitempty"`
-	// Timeout says when a Hold expires, or to when an Extend moves its expiry,
-	// as a span from the moment at which the bank carries the transfer out. It
-	// is the better form where the maker's clock may differ from the bank's; of
-	// Expires and Timeout at most one is given.
+	// Timeout says when a Hold expires, or the new expiry for an Extend, as a span from the moment
+	// at which the bank carries the transfer out. Use it if the sender's clock may differ from the
+	// bank's. At most one of Expires and Timeout may be given.
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
 // MaxLegs is how many linked transfers the bank always takes as one chain.
 const MaxLegs = 1024
 
-// TransferRequest asks the bank for transfers, in order. Only services and
-// operators may send it.
+// TransferRequest asks the bank for transfers, in order. Only services and operators may send it.
 //
-// A payment between many accounts in one step, such as the expected-externality
-// payments of a batch queue, is one chain of up to MaxLegs transfers. All but
-// the last are Linked. They are carried out in order, each against
-// what the ones before it left, and all or none are done. Credits may pass
-// through an account that had none, so that n accounts pay and m are paid in
-// n + m legs:
+// A payment between many accounts in one step, such as the expected-externality payments of a batch
+// queue, is one chain of up to MaxLegs transfers. All transfers except the last are Linked. They
+// are carried out in order, each on the balances that the earlier ones left. Either all are done or
+// none. Credits may pass through an account that had none, so n accounts pay m accounts in n + m
+// legs:
 //
-//	post  hold of ada → $site  4    linked    (what she owes of her hold; the rest is freed)
+//	post  hold of ada → $site  4    linked    (what she owes from her hold; the rest is freed)
 //	post  hold of bob → $site  2    linked
-//	posted $site → cyd         5    linked    (what each is owed)
-//	posted $site → dan         1    linked
+//	post  $site → cyd          5    linked    (what cyd is owed)
+//	post  $site → dan          1    linked
 //	void  hold of cyd               the end of the chain
 //
-// As every leg has a debit and a credit, the chain sums to zero exactly; it
-// leaves $site as it was if what it paid in equals what it pays out, which
-// the maker of the chain sees to by rounding once. A leg that is refused
-// refuses all of them, each with the same kind of error.
+// Each leg has a debit and a credit, so the chain sums to zero exactly. $site keeps its balance if
+// the amounts paid in equal the amounts paid out; the sender rounds once to make them equal. If one
+// leg is refused, all are refused, each with the same kind of error.
 type TransferRequest struct {
 	Transfers []Transfer `json:"transfers"`
-	// Proof is given where the site's bank wants one.
+	// Proof is required if the site's bank asks for proofs.
 	Proof *TransferProof `json:"proof,omitempty"`
 }
 
@@ -92,9 +88,9 @@ type TransferReply struct {
 	Results []TransferResult `json:"results"`
 }
 
-// TransferResult is the remembered result of one transfer; Error is nil if it
-// was done. Amount is what was moved by a Posted or Post, set aside by a Hold,
-// freed by a Void, and for an Extend what its hold sets aside.
+// TransferResult is the remembered result of one transfer; Error is nil if it was done. Amount is
+// the amount moved by a Posted or Post, set aside by a Hold, or freed by a Void; for an Extend it
+// is the amount that its hold sets aside.
 type TransferResult struct {
 	Amount Credits `json:"amount"`
 	Error  *Error  `json:"error,omitempty"`
@@ -112,17 +108,17 @@ type GrantRequest struct {
 	Lasts   Duration `json:"lasts,omitempty"`
 }
 
-// MemberRequest lets an account spend from a project's account, or no longer.
-// Operators and the project's owners may send it. What is not given stays as
-// it is; a new member is one that spends, without a limit.
+// MemberRequest allows an account to spend from a project's account, or ends that. Operators and
+// the project's owners may send it. Fields that are not given do not change; a new member may
+// spend, without a limit.
 type MemberRequest struct {
 	Account Name `json:"account"` // the project
 	Member  Name `json:"member"`
 	Remove  bool `json:"remove,omitempty"`
 
 	Role *Role `json:"role,omitempty"`
-	// Limit bounds what the member may have spent and hold in the project,
-	// together and ever; 0 is no bound.
+	// Limit bounds the sum of what the member has ever spent in the project and holds there now; 0:
+	// no bound.
 	Limit *Credits `json:"limit,omitempty"`
 }
 
@@ -133,18 +129,18 @@ type AccountRequest struct {
 	Holds   bool `json:"holds,omitempty"` // list the holds too, up to MaxPendingHolds of them
 }
 
-// MaxPendingHolds is how many holds of an account are listed: those made last.
+// MaxPendingHolds is how many holds of an account are listed, the newest ones.
 const MaxPendingHolds = 200
 
 // PendingHold is credits that are set aside.
 type PendingHold struct {
 	ID      string  `json:"id"`
 	Amount  Credits `json:"amount"`
-	Expires Time    `json:"expires"` // when it ends by itself; 0: never
+	Expires Time    `json:"expires"` // when it expires; 0: never
 	Job     JobID   `json:"job,omitempty"`
-	By      Name    `json:"by"`     // who made it
-	Member  Name    `json:"member"` // on whose word
-	Payee   Name    `json:"payee"`  // whom it can be charged for; "": anybody
+	By      Name    `json:"by"`     // the account that made it
+	Member  Name    `json:"member"` // the account that answers for it
+	Payee   Name    `json:"payee"`  // the only account that it can be paid to; "": any account
 }
 
 // AccountReply is an account as the bank sees it. Members, Roles and Expiring are in the answers to
@@ -158,13 +154,13 @@ type AccountReply struct {
 	Spent     Credits `json:"spent"`     // charged for jobs, ever
 	Members   []Name  `json:"members"`   // who may spend: owners and members, not auditors
 
-	Credit   Credits      `json:"credit"`           // how far below zero the balance may go; part of what can be held, not of available
-	Holds    int          `json:"holds"`            // pending
-	Project  bool         `json:"project"`          // it was made as a project
-	Title    string       `json:"title,omitempty"`  // of a project
+	Credit   Credits      `json:"credit"`           // how far below zero the balance may go; can be held, not part of Available
+	Holds    int          `json:"holds"`            // pending holds
+	Project  bool         `json:"project"`          // the account was made as a project
+	Title    string       `json:"title,omitempty"`  // title of a project
 	Roles    []Membership `json:"roles"`            // everybody with a part in the project, by name
 	Frozen   Name         `json:"frozen,omitempty"` // who froze it; "": it is not frozen
-	Why      string       `json:"why,omitempty"`    // it was frozen
+	Why      string       `json:"why,omitempty"`    // reason why it was frozen
 	Expiring []Expiring   `json:"expiring"`         // by when
 	// Pending are holds, the one made last first, if they were asked for.
 	Pending []PendingHold `json:"pending,omitempty"`
@@ -173,7 +169,7 @@ type AccountReply struct {
 // AccountsReply lists accounts by name.
 type AccountsReply struct {
 	Accounts []AccountReply `json:"accounts"`
-	More     bool           `json:"more"` // there are later ones: ask again with After
+	More     bool           `json:"more"` // there are more: ask again with After
 }
 
 // StatementRequest asks for an account's history, oldest first.
@@ -181,7 +177,7 @@ type StatementRequest struct {
 	Account Name   `json:"account,omitempty"`
 	From    Time   `json:"from,omitempty"`
 	To      Time   `json:"to,omitempty"`
-	After   uint64 `json:"after,omitempty"` // only entries with a larger number, to page on
+	After   uint64 `json:"after,omitempty"` // only entries with a larger number, for the next page
 	Limit   int    `json:"limit,omitempty"` // default 100, at most 1000
 	// Newest asks for the last entries instead of the first; More then says that there
 	// are older ones. Before: only entries with a smaller number, to page back.
@@ -204,15 +200,15 @@ type Entry struct {
 	Kind     TransferKind `json:"kind"`
 	Transfer string       `json:"transfer"`
 	Other    Name         `json:"other,omitempty"` // the other account
-	Change   Credits      `json:"change"`          // of the balance
-	Hold     Credits      `json:"hold"`            // change of what is reserved
+	Change   Credits      `json:"change"`          // change of the balance
+	Hold     Credits      `json:"hold"`            // change of the held amount
 	Balance  Credits      `json:"balance"`
 	Reserved Credits      `json:"reserved"`
 	Job      JobID        `json:"job,omitempty"`
 	Reason   string       `json:"reason"`
 	Pending  string       `json:"pending,omitempty"` // the hold that it resolves, the grant that it returns, or the transfer that it corrects
-	Member   Name         `json:"member,omitempty"`  // on whose word the credits were held
-	By       Name         `json:"by,omitempty"`      // who asked for it; "": the bank itself
+	Member   Name         `json:"member,omitempty"`  // the account that answered for the hold
+	By       Name         `json:"by,omitempty"`      // the account that asked for it; "": the bank itself
 }
 
 // BooksReply is the bank's own check of its books.
@@ -220,7 +216,7 @@ type BooksReply struct {
 	Issued    Credits `json:"issued"`
 	Balances  Credits `json:"balances"`        // sum over all accounts but the issuer
 	Held      Credits `json:"held,omitempty"`  // part of Balances that is set aside
-	Holds     int     `json:"holds,omitempty"` // with Held told to operators: a new hold is the budget of a bid
+	Holds     int     `json:"holds,omitempty"` // only for operators, with Held: each hold shows the budget of a bid
 	Accounts  int     `json:"accounts"`
 	Transfers uint64  `json:"transfers"`
 	Balanced  bool    `json:"balanced"` // Balances = Issued, no limit broken, every hold backed

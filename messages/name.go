@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A Name identifies an account, project, node, market, class, stage or site.
-// Users, nodes and sites stand in subjects, in files and in certificates: [ValidName] is
-// about them, and about stages. Markets, classes and projects have the names that people
-// know from elsewhere: [ValidFreeName].
+// A Name identifies an account, project, node, market, class, stage or site. Users, nodes and sites
+// appear in subjects, files and certificates; [ValidName] checks their names and those of stages.
+// Markets, classes and projects may have names that people know from other systems; [ValidFreeName]
+// checks these.
 type Name = string
 
 // ValidName reports whether s is one subject token: a lower-case letter, then at most 62
@@ -45,7 +45,8 @@ func ValidFreeName(s string) bool {
 	return true
 }
 
-// token is a free name as one token of a subject. No name has the '=' that stands for '.'.
+// token returns a free name as one token of a subject. It replaces '.' by '=', which no name
+// contains.
 func token(name Name) string { return strings.ReplaceAll(name, ".", "=") }
 
 // JobID numbers the jobs of a site from 1.
@@ -84,7 +85,7 @@ func (a Attempt) Compare(o Attempt) int {
 	return cmp.Or(a.Task.Compare(o.Task), cmp.Compare(a.Number, o.Number))
 }
 
-// nameOf is the name of an enumeration's member; unknown where the member has none.
+// nameOf returns the name of an enumeration's member, "unknown" if it has none.
 func nameOf[E ~uint8](names []string, member E, unknown string) string {
 	if int(member) < len(names) {
 		return names[member]

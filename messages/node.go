@@ -2,30 +2,30 @@ package messages
 
 import "math"
 
-// RegisterRequest announces a node, under the session that its agent chose at
-// its start. A later registration of the same node with another session
-// fences the earlier one. A later one with the same session says what the node
-// can do now, and changes nothing else.
+// RegisterRequest announces a node, with the session number that its agent chose when it started. A
+// later registration of the node with another session ends the earlier session: its requests are
+// refused. A later registration with the same session updates what the node can do now, and nothing
+// else.
 type RegisterRequest struct {
 	Session uint64       `json:"session"` // random, not 0
 	Slots   []ClassSlots `json:"slots"`
-	Running []Attempt    `json:"running"` // attempts the agent still has in hand
-	// Abilities says what the node can do to a task; the names are in ability.go.
+	Running []Attempt    `json:"running"` // attempts that the agent still runs or holds
+	// Abilities says what the node can do with a task; the names are in ability.go.
 	Abilities []Name `json:"abilities,omitempty"`
-	// Resources are what the node has in all, of which its classes sell; nil: not known.
+	// Resources is all that the node has; its classes sell part of it. nil: unknown.
 	Resources *Resources `json:"resources,omitempty"`
 	// Labels are words by which stages choose nodes, such as infiniband; see [Stage].
 	Labels []Name `json:"labels,omitempty"`
 	// MostSuspended is how many suspended tasks the node keeps at once; 0: four for
 	// each slot.
 	MostSuspended int `json:"most_suspended,omitempty"`
-	// Leaving says that the agent ends: nothing runs there any more. It ends the session
-	// instead of beginning one.
+	// Leaving says that the agent ends and that nothing runs on the node any more. It ends the
+	// session instead of beginning one.
 	Leaving bool `json:"leaving,omitempty"`
 }
 
-// MaxAhead bounds how many tasks a node may have at hand for each slot of a class, before
-// they have a slot.
+// MaxAhead bounds how many tasks a node may hold in advance for each slot of a class, before they
+// have a slot.
 const MaxAhead = 64
 
 // MaxSuspended bounds how many suspended tasks a node can keep.
@@ -46,15 +46,11 @@ type RegisterReply struct {
 	// exchange; it must exchange well within it.
 	Lease   Duration     `json:"lease"`
 	Markets []NodeMarket `json:"markets"`
-	Stop    []Attempt    `json:"stop"` // attempts in hand that are no longer valid
+	Stop    []Attempt    `json:"stop"` // attempts of the agent that are no longer valid
 	Term    uint64       `json:"term"`
 }
 
-// Exchange is an agent's one request to the leader: it reports finished
-// attempts, claims work for idle slots, and renews the node's lease. An agent
-// has one exchange under way at a time, numbered from 1 within a session and
-// repeated under the same number until answered; the answer to a repeated
-// number is the first answer.
+// attempts of the agent that are no longer valid
 type Exchange struct {
 	Session  uint64     `json:"session"`
 	Seq      uint64     `json:"seq"`
@@ -68,10 +64,10 @@ type Exchange struct {
 type Claim struct {
 	Market Name  `json:"market"`
 	Class  Name  `json:"class"`
-	Job    JobID `json:"job"` // sampled from the vector; 0: whoever is next in line for the slots of the exchange's ends
+	Job    JobID `json:"job"` // sampled from the vector; 0: the next job in line for the slots that this exchange frees
 	Slots  int   `json:"slots"`
-	// Ahead is how many tasks of the class the node may have at hand in all, in addition to those
-	// on slots: they wait there for the next slot that becomes free.
+	// Ahead is how many tasks of the class the node may hold in addition to those on slots. They
+	// wait on the node for the next free slot.
 	Ahead int `json:"ahead,omitempty"`
 }
 
@@ -108,14 +104,14 @@ const (
 	TimedOut                   // ended at its time limit
 	Stopped                    // ended because the leader or the lease said so
 	Unstartable                // the process could not be started
-	Exceeded                   // ended for using more than it may, of what has no name below
+	Exceeded                   // ended because it exceeded a limit that has no name below
 	OutOfMemory                // ended by its memory limit
-	OutOfDisk                  // ended by its limit on what it keeps on the disk
+	OutOfDisk                  // ended because it exceeded its limit on disk space
 )
 
 var outcomeNames = []string{"Exited", "TimedOut", "Stopped", "Unstartable", "Exceeded", "OutOfMemory", "OutOfDisk"}
 
-// Outcomes are all outcomes of an attempt.
+// Outcomes returns all outcomes of an attempt.
 func Outcomes() []Outcome {
 	outcomes := make([]Outcome, len(outcomeNames))
 	for i := range outcomes {
@@ -124,8 +120,8 @@ func Outcomes() []Outcome {
 	return outcomes
 }
 
-// Limited reports whether a limit on what the task may use ended the attempt: the next
-// one would end alike.
+// Limited reports whether a limit of the task ended the attempt: the next attempt would end in the
+// same way.
 func (o Outcome) Limited() bool {
 	return o == TimedOut || o == Exceeded || o == OutOfMemory || o == OutOfDisk
 }
@@ -144,11 +140,11 @@ func (o *Outcome) UnmarshalText(b []byte) error { return readName(o, "outcome", 
 type ExchangeReply struct {
 	Seq      uint64    `json:"seq"`
 	Grants   []Grant   `json:"grants"`
-	Programs []Program `json:"programs"` // one for each stage among the grants; see [SharedEnv]
+	Programs []Program `json:"programs"` // one for each stage that the grants belong to; see [SharedEnv]
 	Stop     []Attempt `json:"stop"`     // attempts of this node to end now
-	// Suspended is all attempts of this node that are not to run until they are left
-	// out again: those under way are suspended, those not yet begun wait. All others run.
-	// Version rises with every change; an agent ignores an older one than it obeys.
+	// Suspended lists all attempts of this node that must not run until a later list leaves them
+	// out. Running ones are suspended, others wait. All attempts that are not listed run. Version
+	// grows with every change; an agent ignores a version below the one that it obeys.
 	Suspended []Attempt `json:"held,omitempty"`
 	Version   uint64    `json:"version,omitempty"`
 	// Markets are the markets that the node serves now, if they changed since it
@@ -165,13 +161,14 @@ type Grant struct {
 	// Ahead: the attempt has no slot yet. It begins on the next that is free, or is given
 	// back as stopped.
 	Ahead bool `json:"ahead,omitempty"`
-	// Nodes are those of its allocation, in the order of the tasks, with commas between, and Steps is where and by
-	// which token it may start processes there. The agent adds both.
+	// Nodes lists the nodes of its allocation in the order of the tasks, separated by commas. Steps
+	// has the address and the token with which it may start processes there. The agent adds both.
 	Nodes string `json:"nodes,omitempty"`
 	Steps string `json:"steps,omitempty"`
 }
 
-// Place is the position in its stage that the task goes by: of the task it repeats, if any.
+// Place returns the task's position in its stage; for a task that repeats another, the other one's
+// position.
 func (g *Grant) Place() uint32 {
 	if g.Position > 0 {
 		return g.Position - 1
@@ -190,13 +187,13 @@ type Program struct {
 	Tasks     int      `json:"tasks"`
 	Command   []string `json:"command"`
 	Script    string   `json:"script"`
-	Env       Env      `json:"env"` // of the job, overlaid by the stage's; see [SharedEnv]
+	Env       Env      `json:"env"` // the job's variables, overlaid by the stage's; see [SharedEnv]
 	Dir       string   `json:"dir"`
 	TimeLimit Duration `json:"time_limit"`
 	// Memory bounds a task, in bytes; -1: all memory of the node; 0: as the node says.
 	Memory int64 `json:"memory,omitempty"`
-	// Width is how many slots a task has; 0: 1. Shape is what they are together, at least
-	// what the stage asks for; nil: slots of the class have no shape.
+	// Width is how many slots a task has; 0: 1. Shape is the resources of these slots together, at
+	// least those that the stage asks for; nil: slots of the class have no sizes.
 	Width     int        `json:"width,omitempty"`
 	Shape     *Resources `json:"shape,omitempty"`
 	Exclusive bool       `json:"exclusive,omitempty"` // the task has the whole node
@@ -237,8 +234,8 @@ func ShareEnv(programs []Program) {
 	}
 }
 
-// Directive tells an agent at once what to end and what to suspend; the same comes
-// with the reply to its next exchange, should this be lost.
+// Directive tells an agent at once what to end and what to suspend. If it is lost, the reply to the
+// agent's next exchange says the same.
 type Directive struct {
 	Term uint64    `json:"term"`
 	Stop []Attempt `json:"stop"`
@@ -248,11 +245,10 @@ type Directive struct {
 	Markets   []NodeMarket `json:"markets,omitempty"`
 }
 
-// Vector is a market's allocation as agents need it: for each class, the
-// weight of each job with work pending there. It is soft state. Agents take a
-// vector only if (Term, Seq) is above what they hold; one with Base ≠ 0 gives
-// only what changed since the vector with Seq = Base of the same term, and an
-// agent that does not hold Base asks for the whole (verb "vector").
+// Vector is a market's allocation for agents: for each class, the weight of each job with pending
+// work. It is soft state. Agents accept a vector only if (Term, Seq) is above the last one. If Base
+// is not 0, the vector has only the changes since the vector of the same term with Seq = Base. An
+// agent without that vector asks for the complete one (verb "vector").
 type Vector struct {
 	Market  Name          `json:"market"`
 	Term    uint64        `json:"term"`
@@ -271,9 +267,9 @@ type ClassVector struct {
 	Jobs    []JobWeight `json:"jobs"`    // ascending job numbers; weight 0 removes
 }
 
-// Same reports whether since the vector before jobs only left, or came back with the weight that
-// they had: what was drawn by that vector is as if it was drawn by this one. A first entry without
-// a job says so.
+// Same reports whether, since the previous vector, jobs only left or came back with the weight that
+// they had. A job that was drawn by the previous vector is then also a valid draw by this one. The
+// vector says so with a first entry that has no job.
 func (v *ClassVector) Same() bool { return len(v.Jobs) > 0 && v.Jobs[0] == JobWeight{} }
 
 // SetSame says that the vector is the [ClassVector.Same].
@@ -294,8 +290,8 @@ type VectorRequest struct {
 type LogsRequest struct {
 	Attempt Attempt  `json:"attempt"`
 	Stderr  bool     `json:"stderr,omitempty"`
-	Offset  int64    `json:"offset,omitempty"` // from the start; negative: that many bytes before the end
-	Limit   int      `json:"limit,omitempty"`  // bytes; default and most 256 KiB
+	Offset  int64    `json:"offset,omitempty"` // position from the start; negative: that many bytes before the end
+	Limit   int      `json:"limit,omitempty"`  // bytes; default and maximum: 256 KiB
 	Wait    Duration `json:"wait,omitempty"`   // how long to wait for more, at most 1 s
 }
 
@@ -311,8 +307,8 @@ type LogsReply struct {
 	Stream *StreamReply `json:"stream,omitempty"`
 }
 
-// Observation is what the site learned from a job that has ended, for the
-// estimator. Identified by site and job: a repeated one is the same.
+// Observation is what the site learned from an ended job, for the estimator. It is identified by
+// site and job; repeated ones are equal.
 type Observation struct {
 	Site      Name          `json:"site"`
 	Job       JobID         `json:"job"`
@@ -330,8 +326,8 @@ type Observation struct {
 	Stages    []StageStatus `json:"stages"`
 	// Work has an entry for each of Stages, in the same order.
 	Work []StageWork `json:"work,omitempty"`
-	// Valuation is what the job declared its completion to be worth, if it did: a
-	// sample of a job profile class.
+	// Valuation is the job's declared valuation, if it has one. It is a sample of a job profile
+	// class.
 	Valuation *Valuation `json:"valuation,omitempty"`
 	// What the job declared to a batch queue.
 	Value  Credits  `json:"value,omitempty"`
@@ -339,13 +335,13 @@ type Observation struct {
 	Length Duration `json:"length,omitempty"`
 }
 
-// UtilityRequest asks the estimator what a job submitted without a utility
-// function is worth on the classes it uses.
+// UtilityRequest asks the estimator what a job without a utility function is worth on the classes
+// that it uses.
 type UtilityRequest struct {
 	Account Name   `json:"account"`
 	Name    string `json:"name"`
 	Market  Name   `json:"market"`
-	Classes []Name `json:"classes"` // those the job has stages in
+	Classes []Name `json:"classes"` // classes of the job's stages
 }
 
 // UtilityReply is the estimator's answer, and how many runs it rests on; with
@@ -360,8 +356,8 @@ type UtilityReply struct {
 	// Residual is by how much the runs differ from the fit: the root of the mean
 	// square, as a part of the root mean square of their utilities.
 	Residual float64 `json:"residual"`
-	// Errors are the standard errors of the weights, in the same unit; none
-	// where there are not more runs than weights.
+	// Errors are the standard errors of the weights, in the same unit; none if there are not more
+	// runs than weights.
 	Errors Weights `json:"errors,omitempty"`
 	// Condition is by about what factor noise in the runs is amplified; 0 where
 	// they do not determine the weights.

@@ -8,7 +8,7 @@ import (
 
 // Limits on the notices of a job.
 const (
-	MaxNotify   = 4 // of a job
+	MaxNotify   = 4 // notifications of one job
 	MaxNotifyTo = 512
 )
 
@@ -16,24 +16,24 @@ const (
 type Notify struct {
 	// To is an e-mail address, or the URL of a webhook.
 	To string   `json:"to"`
-	On []string `json:"on,omitempty"` // of NotifyEvents; default: end
+	On []string `json:"on,omitempty"` // values of NotifyEvents; default: end
 }
 
 // The events of a job that a notification can be sent for.
 const (
-	NotifyStart   = "start"   // its first task began
-	NotifyEnd     = "end"     // it has ended, however it did
-	NotifyFailure = "failure" // it has ended, and did not complete; not if it was cancelled
+	NotifyStart   = "start"   // the job's first task began
+	NotifyEnd     = "end"     // the job has ended, for any reason
+	NotifyFailure = "failure" // the job has ended without completing, and was not cancelled
 )
 
 // NotifyEvents are the events of a job that a notification can be sent for.
 var NotifyEvents = []string{NotifyStart, NotifyEnd, NotifyFailure}
 
-// Webhook says whether the word goes to a webhook, not by e-mail.
+// Webhook reports whether the notification goes to a webhook, not by e-mail.
 func (n *Notify) Webhook() bool { return strings.Contains(n.To, "://") }
 
-// Wants says whether a word about an event is asked for. Where both end and failure are,
-// there is one word for both.
+// Wants reports whether a notification about an event is asked for. If both end and failure are
+// asked for, one notification is sent for both.
 func (n *Notify) Wants(event string) bool {
 	if len(n.On) == 0 {
 		return event == NotifyEnd
@@ -41,7 +41,8 @@ func (n *Notify) Wants(event string) bool {
 	return slices.Contains(n.On, event)
 }
 
-// validate reports what is wrong with the notices of a job, whatever its site allows.
+// validateNotify reports what is wrong with the notifications of a job, apart from its site's
+// rules.
 func validateNotify(list []Notify) error {
 	if len(list) > MaxNotify {
 		return Errorf(TooLarge, "notify: %d are more than the limit of %d", len(list), MaxNotify)
@@ -91,11 +92,11 @@ func MailAddress(s string) bool {
 
 func alphanumeric(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' }
 
-// NoticeStatus is what became of a word about a job.
+// NoticeStatus reports whether a notification about a job was delivered.
 type NoticeStatus struct {
 	To      string `json:"to"`
 	Event   string `json:"event"`
-	At      Time   `json:"at"`                // of the event
-	Sent    Time   `json:"sent"`              // when the receiver took it; 0: not yet, or never
+	At      Time   `json:"at"`                // time of the event
+	Sent    Time   `json:"sent"`              // when the receiver accepted it; 0: not yet, or never
 	Refused string `json:"refused,omitempty"` // why it will not be sent
 }

@@ -7,46 +7,46 @@ import (
 	"unicode"
 )
 
-// Limits on the files that travel with a job. They are meant for parameters,
-// small data and results: what is larger belongs on storage of its own.
+// Limits on the files that travel with a job. They are meant for parameters, small data and
+// results. Larger files belong on shared storage.
 const (
 	MaxFile      = 64 << 20  // bytes of one input or output
 	MaxJobFiles  = 256 << 20 // bytes of all inputs of a job, or of all outputs of a task
-	MaxInputs    = 256       // of a stage
-	MaxPatterns  = 64        // of a stage's outputs
+	MaxInputs    = 256       // input files of one stage
+	MaxPatterns  = 64        // output patterns of one stage
 	MaxOutputs   = 1000      // files that a task leaves
 	PieceSize    = 512 << 10 // bytes of a file in one message
 	MaxFileName  = 1024      // bytes of a file's name
 	digestLength = 64        // hexadecimal digits of a SHA-256
 )
 
-// Depot is the service that keeps the files of jobs. Users and agents reach the
-// site's object store through it alone: whoever may use the API of JetStream can
-// have it deliver a stored message to any subject, and so speak in others' names.
+// Depot is the service that keeps the files of jobs. Users and agents reach the site's object store
+// only through it: anyone with access to the API of JetStream could let it send a stored message to
+// any subject, in the name of others.
 const Depot = "depot"
 
-// Verbs of the depot. The first are for users, about what is the caller's own;
-// the others for agents, about a task that the caller was given.
+// Verbs of the depot. The first ones are for users, about their own files. The others are for
+// agents, about a task that was granted to them.
 const (
 	VerbPut     = "put"     // PutRequest → PutReply
 	VerbGet     = "get"     // GetRequest → GetReply
 	VerbOutputs = "outputs" // OutputsRequest → OutputsReply
 	VerbTake    = "take"    // GetRequest → GetReply: an input of the attempt's stage
 	VerbGive    = "give"    // PutRequest → PutReply: for the attempt's owner
-	VerbDeliver = "deliver" // DeliverRequest → Empty: what the attempt left
+	VerbDeliver = "deliver" // DeliverRequest → Empty: the files that the attempt left
 )
 
 // Verbs with which the depot of another site asks this one's. The caller is "$" and that
 // site; a job has its number at its home site.
 const (
 	VerbPeerTake    = "peer-take"    // GetRequest → GetReply: an input of a job of this site that runs there
-	VerbPeerOutputs = "peer-outputs" // OutputsRequest → OutputsReply: what the tasks of a job left that came from there
+	VerbPeerOutputs = "peer-outputs" // OutputsRequest → OutputsReply: files that the tasks of a job from that site left
 	VerbPeerGet     = "peer-get"     // GetRequest → GetReply: one of these files
 )
 
-// File is a file that travels, known by what is in it.
+// File is a file that travels with a job, identified by its content.
 type File struct {
-	Name   string `json:"name"`   // where it lies in the working directory, with "/" between directories
+	Name   string `json:"name"`   // its path in the working directory, with "/" between directories
 	Size   int64  `json:"size"`   // bytes
 	Digest string `json:"digest"` // SHA-256 of the content, in lower-case hexadecimal digits
 	// Executable files may be run.
@@ -57,10 +57,10 @@ type File struct {
 // file is there; pieces are sent in their order, each at Next of the reply before.
 type PutRequest struct {
 	Digest  string  `json:"digest"`
-	Size    int64   `json:"size"`             // of the whole file
+	Size    int64   `json:"size"`             // bytes of the whole file
 	Offset  int64   `json:"offset,omitempty"` // a multiple of PieceSize
-	Data    []byte  `json:"data,omitempty"`   // PieceSize bytes, or what is left
-	Attempt Attempt `json:"attempt"`          // of agents; users leave it out
+	Data    []byte  `json:"data,omitempty"`   // PieceSize bytes, or the rest of the file
+	Attempt Attempt `json:"attempt"`          // agents give it; users leave it out
 }
 
 // PutReply says from where to go on. A file that is there is what its digest says.
@@ -73,32 +73,32 @@ type PutReply struct {
 type GetRequest struct {
 	Digest string `json:"digest"`
 	Offset int64  `json:"offset,omitempty"` // a multiple of PieceSize
-	// Attempt is whose input it is, of agents; of users, which task left the file: a file of a
-	// job at another site is found by that.
+	// Agents give the attempt that the input is for. Users give the attempt that left the file,
+	// which is needed to find the file of a job at another site.
 	Attempt Attempt `json:"attempt"`
-	// Account is whose file it is, of operators; "": the caller's.
+	// Account is the owner of the file. Only operators may give it; "": the caller.
 	Account Name `json:"account,omitempty"`
 }
 
 // GetReply is a piece of a file.
 type GetReply struct {
-	Size int64  `json:"size"` // of the whole file
+	Size int64  `json:"size"` // bytes of the whole file
 	Data []byte `json:"data"`
 }
 
-// DeliverRequest says what an attempt left; the files are there already.
+// DeliverRequest lists the files that an attempt left. They were stored before.
 type DeliverRequest struct {
 	Attempt Attempt `json:"attempt"`
 	Files   []File  `json:"files"`
 }
 
-// OutputsRequest asks what the tasks of a stage of one of the caller's jobs left.
+// OutputsRequest asks for the files that the tasks of a stage of one of the caller's jobs left.
 type OutputsRequest struct {
 	Job   JobID  `json:"job"`
-	Stage uint32 `json:"stage,omitempty"` // its position in the job
+	Stage uint32 `json:"stage,omitempty"` // the stage's position in the job
 	From  uint32 `json:"from,omitempty"`  // first task index
 	Limit int    `json:"limit,omitempty"` // tasks to look at; default 100, at most 1000
-	// Account is whose job it is, of operators; "": the caller's.
+	// Account is the owner of the job. Only operators may give it; "": the caller.
 	Account Name `json:"account,omitempty"`
 }
 
@@ -108,13 +108,13 @@ type OutputsReply struct {
 	Next  uint32        `json:"next"` // the index of the first task that was not looked at
 }
 
-// TaskOutputs is what a task left.
+// TaskOutputs lists the files that a task left.
 type TaskOutputs struct {
 	Attempt Attempt `json:"attempt"`
-	Files   []File  `json:"files"` // in the order of their names
+	Files   []File  `json:"files"` // sorted by name
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *PutRequest) Validate() error {
 	if err := checkDigest("digest", r.Digest); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (r *PutRequest) Validate() error {
 	return nil
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *GetRequest) Validate() error {
 	if r.Offset < 0 || r.Offset%PieceSize != 0 || r.Offset > MaxFile {
 		return Errorf(Invalid, "offset: %d must be a multiple of %d within the file", r.Offset, PieceSize)
@@ -141,7 +141,7 @@ func (r *GetRequest) Validate() error {
 	return checkDigest("digest", r.Digest)
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *DeliverRequest) Validate() error {
 	if len(r.Files) > MaxOutputs {
 		return Errorf(TooLarge, "files: %d are more than the limit of %d for a task; put them in an archive", len(r.Files), MaxOutputs)
@@ -149,7 +149,7 @@ func (r *DeliverRequest) Validate() error {
 	return validateFiles("files", r.Files)
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *OutputsRequest) Validate() error {
 	if r.Limit < 0 || r.Limit > 1000 {
 		return Errorf(Invalid, "limit: %d must be 0 to 1000", r.Limit)
@@ -157,7 +157,7 @@ func (r *OutputsRequest) Validate() error {
 	return nil
 }
 
-// Travels reports whether files come to the stage's tasks or go from them.
+// Travels reports whether the stage's tasks have input or output files.
 func (s *Stage) Travels() bool { return len(s.Inputs)+len(s.Outputs) > 0 }
 
 // validateFiles checks what travels with a stage.
@@ -179,8 +179,8 @@ func (s *Stage) validateFiles(path string) error {
 	return nil
 }
 
-// validateFiles checks the files and their names. No two files may have one name, and no
-// file may have the name of another one's directory.
+// validateFiles checks the files and their names. Two files may not have the same name, and a file
+// may not have the name of another file's directory.
 func validateFiles(where string, files []File) error {
 	total := int64(0)
 	names := make(map[string]int, len(files))
@@ -232,7 +232,7 @@ func CheckFileName(at, name string) error {
 	return nil
 }
 
-// checkPattern refuses what is no pattern of package path, or could match a file
+// checkPattern refuses patterns that are invalid in package path, or that could match a file
 // outside the working directory.
 func checkPattern(at, pattern string) error {
 	if err := CheckFileName(at, pattern); err != nil {

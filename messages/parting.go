@@ -5,14 +5,14 @@ import "cmp"
 // VerbPart is a command of operators: the site parts from a peer.
 const VerbPart = "part" // PartRequest → PartReply
 
-// PeerStanding says what a bank does with a peer.
+// PeerStanding is the state of a bank's relation to a peer.
 type PeerStanding uint8
 
 // The standings. The list is append-only.
 const (
 	PeerOpen      PeerStanding = iota
-	PeerSuspended              // its bank is silent: nothing new until it answers
-	PeerParting                // nothing new; what was agreed before is settled and paid
+	PeerSuspended              // its bank does not answer: nothing new is agreed until it does
+	PeerParting                // nothing new is agreed; earlier agreements are settled and paid
 	PeerParted                 // nothing at all, until an operator makes it a peer again
 )
 
@@ -29,17 +29,17 @@ func (s *PeerStanding) UnmarshalText(b []byte) error {
 	return readName(s, "standing", standingNames, b)
 }
 
-// PartRequest parts from a peer. Without a loss the parting is agreed: both sites
-// settle, and part when nothing is owed any more. With a loss it is one-sided and
-// immediate: the loss, which must be exactly what the peer owes, is written off.
+// PartRequest parts from a peer. Without a loss, both sites agree: they settle, and part when
+// nothing is owed any more. With a loss it is one-sided and immediate: the loss, which must be
+// exactly what the peer owes, is written off.
 type PartRequest struct {
 	Peer    Name     `json:"peer"`
 	Loss    *Credits `json:"loss,omitempty"`
-	Account Name     `json:"account,omitempty"` // which bears the loss; default: the operator's own
-	Reason  string   `json:"reason,omitempty"`  // of a one-sided parting
+	Account Name     `json:"account,omitempty"` // the account that bears the loss; default: the operator's own
+	Reason  string   `json:"reason,omitempty"`  // why only one side ends it
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *PartRequest) Validate() error {
 	switch {
 	case r.Loss == nil && (r.Account != "" || r.Reason != ""):
@@ -56,10 +56,10 @@ func (r *PartRequest) Validate() error {
 	return cmp.Or(needName("peer", r.Peer), account, checkLine("reason", r.Reason, MaxClearingReason))
 }
 
-// PartReply is what a parting came to, or what it waits for.
+// PartReply is the result of a parting, or what it still waits for.
 type PartReply struct {
 	Peer     PeerReply `json:"peer"`
-	Returned Credits   `json:"returned"` // to users: remittances, and authorisations for jobs there
+	Returned Credits   `json:"returned"` // returned to users: remittances, and authorisations for jobs there
 	Forgone  Credits   `json:"forgone"`  // charges for visiting jobs that the peer never confirmed
 	// What an agreed parting also waits for, next to the debts and instructions of the peer.
 	Authorised int `json:"authorised"` // authorisations that the peer may still charge

@@ -1,43 +1,43 @@
 package messages
 
-// Verbs of the bank about how it stands with other sites. Reconcile and net
-// are of operators; position is of the bank of another site.
+// Verbs of the bank about its relations with other sites. Operators send reconcile and net; the
+// bank of another site sends position.
 const (
 	VerbReconcile = "reconcile" // ReconcileRequest → ReconcileReply
 	VerbNet       = "net"       // CycleRequest → NettingReport
 	VerbPosition  = "position"  // CycleRequest → SignedPosition
 )
 
-// PeerAccountPrefix begins the names of the accounts that a bank has for those
-// of other sites. No user or project can have such a name.
+// PeerAccountPrefix begins the names of a bank's accounts for other sites. No user or project can
+// have such a name.
 const PeerAccountPrefix = "clearing-"
 
-// ReconcileRequest has a bank compare its books with those of a peer.
+// ReconcileRequest tells a bank to compare its books with the books of a peer.
 type ReconcileRequest struct {
 	Peer Name `json:"peer"`
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *ReconcileRequest) Validate() error { return needName("peer", r.Peer) }
 
-// ReconcileReply has the book of each direction.
+// ReconcileReply has the books of both directions.
 type ReconcileReply struct {
 	Peer  Name             `json:"peer"`
-	Books []ReconciledBook `json:"books"` // of this site's instructions, then of the peer's
-	// Totals are what this bank has, for its operator to confirm; Theirs is what the peer has.
+	Books []ReconciledBook `json:"books"` // first this site's instructions, then the peer's
+	// Totals are this bank's totals, which its operator may confirm; Theirs are the peer's.
 	Totals Totals       `json:"totals"`
 	Theirs SignedTotals `json:"theirs"`
-	// Adoption is what comes of adopting Theirs; nil: this bank lost nothing.
+	// Adoption is what would change if this bank adopted Theirs; nil: this bank lost nothing.
 	Adoption *Adoption `json:"adoption,omitempty"`
 	// Waits says that this site was restored, and trades with the peer only when nothing is lost.
 	Waits bool `json:"waits,omitempty"`
 }
 
-// ReconciledBook says how far the books of one direction go at each bank, where they
-// first differ, and how many numbers a bank lost, as by a backup that is older. Other
-// numbers that only one of them has are in flight.
+// ReconciledBook compares the books of one direction: how far they go at each bank, where they
+// first differ, and how many numbers a bank lost, for example by restoring an older backup. Other
+// numbers that only one bank has are in flight.
 type ReconciledBook struct {
-	Sender     Name            `json:"sender"` // whose instructions
+	Sender     Name            `json:"sender"` // the site that sent the instructions
 	Ours       uint64          `json:"ours"`   // the last number
 	Theirs     uint64          `json:"theirs"`
 	Difference *BookDifference `json:"difference,omitempty"` // left out: they agree
@@ -53,7 +53,7 @@ func (b *ReconciledBook) Agrees() bool {
 // BookDifference is the first number at which two books differ.
 type BookDifference struct {
 	Number  uint64       `json:"number"`
-	Earlier bool         `json:"earlier"` // it is this number or one before, which a book no longer has
+	Earlier bool         `json:"earlier"` // the first difference is at this number or before; a book no longer has the earlier ones
 	Ours    ClearingLine `json:"ours"`
 	Theirs  ClearingLine `json:"theirs"`
 }

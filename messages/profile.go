@@ -8,22 +8,21 @@ import (
 
 // Limits on job profile classes.
 const (
-	MaxProfiles     = 256  // of a site
-	MaxPriorSamples = 4096 // of a profile
-	maxParts        = 31   // of a custom profile, which has one more parameter
+	MaxProfiles     = 256  // profiles of one site
+	MaxPriorSamples = 4096 // prior samples of one profile
+	maxParts        = 31   // parts of a custom profile, which has one more parameter
 	maxInfluence    = 1e9
 )
 
-// Queued is the class of profiles of what jobs of a batch queue declare: a value,
-// the cost of a second's delay, and a length. It is no class of valuations.
+// Queued is the class of profiles for what jobs of a batch queue declare: a value, the cost of a
+// second's delay, and a length. It is not a class of valuations.
 const Queued ValuationClass = "queued"
 
 // profileClasses are all classes that a profile may have.
 var profileClasses = append(slices.Clone(ValuationClasses), Queued)
 
-// Profile is a job profile class: a template of the types that users of one
-// sort of job declare, with the bounds of its parameters and what to go by until
-// there are enough samples.
+// Profile is a job profile class: a template of the types that users declare for one sort of job,
+// with bounds for its parameters and assumptions until there are enough samples.
 type Profile struct {
 	Name  Name           `json:"name"`  // shown with estimates
 	Class ValuationClass `json:"class"` // hard, recurrent, sigmoidal, linear-decay, custom or queued
@@ -37,8 +36,8 @@ type Profile struct {
 	Parts          []float64 `json:"parts,omitempty"`
 	Epsilon        float64   `json:"eps,omitempty"`              // sigmoidal, as in Valuation
 	SecondsPerUnit float64   `json:"seconds_per_unit,omitempty"` // recurrent
-	// Prior is types to go by until there are 20 samples, a number for each of
-	// Bounds; without, everything within the bounds is as likely.
+	// Prior is the types to assume until there are 20 samples, with a number for each of Bounds.
+	// Without it, all types within the bounds are equally likely.
 	Prior []Sample `json:"prior,omitempty"`
 	// Bandwidth is the rule that chooses the width of the kernels: scott_full (the
 	// default), silverman_full, scott_diag, silverman_diag.
@@ -47,8 +46,8 @@ type Profile struct {
 	Influence float64 `json:"influence,omitempty"`
 	// Kernels bounds the kernels; above it, samples are merged. 0: 1024.
 	Kernels int `json:"kernels,omitempty"`
-	// Market is the market whose jobs are the samples; "": all markets. A queued class
-	// needs a market.
+	// Market limits the samples to jobs of this market; "": all markets. A queued class needs a
+	// market.
 	Market Name `json:"market,omitempty"`
 }
 
@@ -230,8 +229,8 @@ func (p *Profile) Sample(v *Valuation) (Sample, bool) {
 	return x, true
 }
 
-// Valuation returns the valuation of a sample of the profile; an error if it is
-// none, such as a custom one whose points are out of order.
+// Valuation returns the valuation that a sample of the profile stands for. It returns an error if
+// the sample is no valuation, such as a custom one with points out of order.
 func (p *Profile) Valuation(x []float64) (Valuation, error) {
 	if err := p.Contains(x); err != nil {
 		return Valuation{}, err

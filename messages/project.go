@@ -11,15 +11,15 @@ const (
 	VerbCorrect  = "correct"  // CorrectRequest → CorrectReply; operators
 )
 
-// Role is what an account may do with the account of a project.
+// Role is what an account may do with a project's account.
 type Role uint8
 
 // The roles. Everybody with one may see the account and its statement.
 const (
 	RoleMember  Role = iota // spends, within its limit
 	RoleOwner               // spends, pays, changes members, freezes
-	RoleAuditor             // only sees
-	RoleSelf                // it is the account's own name: may do what an owner may; never given
+	RoleAuditor             // may only read
+	RoleSelf                // the account's own name: may do all that an owner may; cannot be granted
 )
 
 var roleNames = []string{"member", "owner", "auditor", "self"}
@@ -40,17 +40,17 @@ func (r *Role) UnmarshalText(b []byte) error { return readName(r, "role", roleNa
 type Membership struct {
 	Member Name    `json:"member"`
 	Role   Role    `json:"role"`
-	Limit  Credits `json:"limit"` // on spent + held; 0: none
-	Spent  Credits `json:"spent"` // charged for its jobs, less what was corrected
-	Held   Credits `json:"held"`  // for its jobs
+	Limit  Credits `json:"limit"` // limit on Spent + Held; 0: none
+	Spent  Credits `json:"spent"` // charged for its jobs, minus corrections
+	Held   Credits `json:"held"`  // held for its jobs
 }
 
-// Expiring is what is left of a grant that expires.
+// Expiring is the rest of a grant that expires.
 type Expiring struct {
 	Grant   string  `json:"grant"` // the grant's transfer
 	Expires Time    `json:"expires"`
-	Free    Credits `json:"free"` // goes back to the issuer then
-	Held    Credits `json:"held"` // what is freed of it later goes back at once
+	Free    Credits `json:"free"` // returns to the issuer now
+	Held    Credits `json:"held"` // returns to the issuer as soon as it is freed
 }
 
 // ProjectRequest makes a project: an account with owners, which is opened if
@@ -97,9 +97,8 @@ type WithdrawRequest struct {
 	Reason  string  `json:"reason"`
 }
 
-// CorrectRequest takes back a transfer that was done, or part of it, by a new
-// one in the other direction. A transfer can be corrected once; its
-// correction can be corrected in turn.
+// CorrectRequest takes back a transfer, or part of it, by a new transfer in the other direction. A
+// transfer can be corrected once. Its correction can be corrected too.
 type CorrectRequest struct {
 	Transfer string  `json:"transfer"`         // the identifier, as statements show it
 	Amount   Credits `json:"amount,omitempty"` // default: all that it moved
@@ -116,7 +115,7 @@ type CorrectReply struct {
 
 // AccountsRequest lists accounts by name.
 type AccountsRequest struct {
-	After    Name `json:"after,omitempty"`    // only later names, to page on
+	After    Name `json:"after,omitempty"`    // only names after this one, for the next page
 	Limit    int  `json:"limit,omitempty"`    // default and most: 1000
 	Projects bool `json:"projects,omitempty"` // only projects
 }
@@ -127,8 +126,7 @@ type BooksRequest struct {
 	Full bool `json:"full,omitempty"`
 }
 
-// Affords reports why an amount could not be held on the account on a member's
-// word, as it stands; nil if it could.
+// Affords returns why an amount could not be held on the account for a member now; nil if it could.
 func (r *AccountReply) Affords(member Name, amount Credits) error {
 	if r.Frozen != "" {
 		return Errorf(PermissionDenied, "account %q is frozen by %q: nothing can be held on it until it is thawed", r.Account, r.Frozen)

@@ -7,12 +7,12 @@ const VerbProxy = "proxy"
 // while the attempt runs on the node that asks.
 type ProxyRequest struct {
 	Attempt Attempt `json:"attempt"`
-	Verb    string  `json:"verb"`    // of the auctioneer
-	Request []byte  `json:"request"` // of the verb
+	Verb    string  `json:"verb"`    // verb of the auctioneer
+	Request []byte  `json:"request"` // payload for the verb
 }
 
 // ProxyReply is the reply of the verb.
 type ProxyReply struct {
-	Account Name   `json:"account"` // of the job
+	Account Name   `json:"account"` // owner of the job
 	Reply   []byte `json:"reply"`
 }

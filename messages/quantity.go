@@ -55,9 +55,9 @@ func (c Credits) String() string {
 	return sign + strings.TrimRight(fmt.Sprintf("%d.%06d", whole, micro), "0")
 }
 
-// ParseCredits reads a decimal number of credits exactly, with an exponent, as in
-// 5e-05, or without. More than six decimal places of the number that is meant, or a
-// magnitude above MaxCredits, is an error.
+// ParseCredits reads a decimal number of credits exactly, with or without an exponent (5e-05). It
+// returns an error if the number has more than six decimal places, or is above MaxCredits in
+// magnitude.
 func ParseCredits(s string) (Credits, error) {
 	refuse := func(why string) (Credits, error) {
 		return 0, fmt.Errorf("amount %q: %s", clip(s), why)
@@ -105,7 +105,7 @@ func withoutExponent(s string) string {
 	if whole == "" || strings.Trim(whole+frac, "0123456789") != "" {
 		return s
 	}
-	const zeros = "00000000000000000000000000000000" // as many as the largest exponent
+	const zeros = "00000000000000000000000000000000" // one zero for each step of the largest exponent
 	all, point := zeros+whole+frac+zeros, len(zeros)+len(whole)+by
 	whole, frac = strings.TrimLeft(all[:point], "0"), strings.TrimRight(all[point:], "0")
 	return strings.Repeat("-", len(digits)-len(body)) + "0" + whole + "." + frac
@@ -222,7 +222,7 @@ func (t Time) MarshalYAML() ([]byte, error) { return t.MarshalJSON() }
 // UnmarshalYAML reads as UnmarshalJSON does.
 func (t *Time) UnmarshalYAML(b []byte) error { return t.UnmarshalJSON(b) }
 
-// Earlier is the earlier of two instants, or spans; 0 means never.
+// Earlier returns the earlier of two times; 0 means never.
 func Earlier[T Time | Duration](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -272,7 +272,7 @@ func (d *Duration) UnmarshalYAML(b []byte) error { return d.UnmarshalJSON(b) }
 // MarshalYAML writes the span as text.
 func (d Duration) MarshalYAML() ([]byte, error) { return []byte(d.String()), nil }
 
-// unquote is a scalar of JSON or YAML without the space and the quotes around it.
+// unquote returns a scalar of JSON or YAML without the space and the quotes around it.
 func unquote(b []byte) string {
 	s := strings.TrimSpace(string(b))
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {

@@ -8,18 +8,18 @@ const (
 	VerbReplica  = "replica"  // ReplicaRequest → ReplicasReply
 )
 
-// ReplicaRequest adds a replica to a group, or removes one: one of the two. It
-// may be repeated: what is done already is left as it is.
+// ReplicaRequest adds a replica to a group, or removes one. It may be repeated: steps that are done
+// already change nothing.
 type ReplicaRequest struct {
-	// Add is the identifier of a replica that runs, with an empty disk. It gets a
-	// vote once it has all that the others have.
+	// Add is the identifier of a running replica with an empty disk. It gets a vote after it has
+	// received everything that the others have.
 	Add string `json:"add,omitempty"`
-	// Address is where the replica to add serves its group, host:port. Empty: the
-	// others know it from their configuration.
+	// Address is where the new replica serves its group, host:port. Empty: the others know it from
+	// their configuration.
 	Address string `json:"address,omitempty"`
 	Remove  string `json:"remove,omitempty"`
-	// Force removes a replica also where the group can then lose fewer replicas
-	// than before; never where it would lack a majority.
+	// Force removes a replica even if the group can then lose fewer replicas than before, but never
+	// if it would lack a majority.
 	Force bool `json:"force,omitempty"`
 }
 
@@ -49,8 +49,8 @@ type ReplicasReply struct {
 	Replicas []ReplicaState `json:"replicas"` // by identifier
 	// Spare is how many more replicas the group can lose and still work.
 	Spare int `json:"spare"`
-	// Applied is how far the leader's state goes in the log: it has all that was
-	// answered before this was asked.
+	// Applied is the position of the leader's state in the log. It includes everything that was
+	// answered before this request.
 	Applied uint64 `json:"applied"`
 }
 
@@ -61,6 +61,6 @@ type ReplicaState struct {
 	Votes   bool   `json:"votes"`   // false: it has not caught up yet
 	Answers bool   `json:"answers"` // the leader heard of it within the last moments
 	Behind  uint64 `json:"behind"`  // log entries that it lacks, as far as the leader knows
-	Address string `json:"address"` // with which it was added; empty: by configuration
+	Address string `json:"address"` // address given when it was added; empty: it is from the configuration
 	Weak    string `json:"weak"`    // why it should not lead, as a disk without room; empty: nothing
 }

@@ -22,23 +22,23 @@ const (
 // AllMemory is the memory of a stage that wants all memory of a node.
 const AllMemory = -1
 
-// Resources are amounts of what a node has, of what a unit of a class is, or of what a
-// task asks for. 0 in a request: as the unit has.
+// Resources are amounts of what a node has, of what a unit of a class is, or of what a task asks
+// for. In a request, 0 means as much as the unit has.
 type Resources struct {
 	CPUs    int   `json:"cpus,omitempty"`     // processors
 	Memory  int64 `json:"memory,omitempty"`   // bytes, as in 4G
 	GPUs    int   `json:"gpus,omitempty"`     // devices
-	GPUType Name  `json:"gpu_type,omitempty"` // of the devices, such as a100; "": any
+	GPUType Name  `json:"gpu_type,omitempty"` // type of the devices, such as a100; "": any
 	Disk    int64 `json:"disk,omitempty"`     // bytes, as in 100G
 }
 
 // ClassUnit is the unit by which the slots of a class are sold.
 type ClassUnit struct {
-	Class Name      `json:"class"` // one of the market's
-	Unit  Resources `json:"unit"`  // of one slot
+	Class Name      `json:"class"` // one of the market's classes
+	Unit  Resources `json:"unit"`  // resources of one slot
 }
 
-// UnitOf is the unit of a class of the market; the zero unit: its slots have no shape.
+// UnitOf returns the unit of a class of the market; the zero unit: its slots have no shape.
 func (m *Market) UnitOf(class Name) Resources {
 	for i := range m.Units {
 		if m.Units[i].Class == class {
@@ -48,7 +48,7 @@ func (m *Market) UnitOf(class Name) Resources {
 	return Resources{}
 }
 
-// amounts are the resources that can be counted, with their names.
+// amounts returns the resources that can be counted, with their names.
 func (r *Resources) amounts() [4]struct {
 	name  string
 	value int64
@@ -62,9 +62,9 @@ func (r *Resources) amounts() [4]struct {
 	return [4]amount{{"cpus", int64(r.CPUs), MaxCPUs}, {"memory", r.Memory, MaxMemory}, {"gpus", int64(r.GPUs), MaxGPUs}, {"disk", r.Disk, MaxDisk}}
 }
 
-// Width is the least number of units that together contain a shape, at least 1. It is not ok
-// where no number does: the unit has nothing of a resource that is asked for, or other GPUs. A unit that names no
-// type of GPU may stand for any: the nodes say which they have.
+// Width returns the smallest number of units that together have room for some sizes, at least 1. ok
+// is false if no number is enough: the unit lacks a resource that is asked for, or has other GPUs.
+// A unit without a type of GPU may have any type; the nodes say which.
 func (unit Resources) Width(shape Resources) (slots int, ok bool) {
 	if shape.GPUs > 0 && shape.GPUType != "" && unit.GPUType != "" && shape.GPUType != unit.GPUType {
 		return 0, false
@@ -87,7 +87,7 @@ func (unit Resources) Width(shape Resources) (slots int, ok bool) {
 	return slots, true
 }
 
-// Holds is the number of units that the resources contain.
+// Holds returns the number of units that the resources contain.
 func (r Resources) Holds(unit Resources) int {
 	if unit.GPUType != "" && unit.GPUType != r.GPUType {
 		return 0
@@ -119,13 +119,13 @@ func (unit Resources) Of(has *Resources) Resources {
 	return unit
 }
 
-// Less is what is left of the resources without some, below 0 where there were fewer.
+// Less returns the resources minus others. A result is negative if there were fewer.
 func (r Resources) Less(some Resources) Resources {
 	r.CPUs, r.Memory, r.GPUs, r.Disk = r.CPUs-some.CPUs, r.Memory-some.Memory, r.GPUs-some.GPUs, r.Disk-some.Disk
 	return r
 }
 
-// Times is so many units together.
+// Times returns the resources of that many units together.
 func (unit Resources) Times(slots int) Resources {
 	return Resources{CPUs: unit.CPUs * slots, Memory: unit.Memory * int64(slots), GPUs: unit.GPUs * slots, GPUType: unit.GPUType, Disk: unit.Disk * int64(slots)}
 }
@@ -180,8 +180,8 @@ func (r Resources) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// SizeText writes a number of bytes, rounded up to the largest unit of which it has at least
-// one: "4G", "1.5T".
+// SizeText writes a number of bytes in the largest unit that gives at least 1, rounded up: "4G",
+// "1.5T".
 func SizeText(bytes int64) string {
 	if bytes == AllMemory {
 		return "all"
@@ -239,7 +239,7 @@ func (s *size) UnmarshalYAML(b []byte) error {
 	return err
 }
 
-// Validate checks amounts of a node or of a unit; path is where they stand.
+// Validate checks the amounts of a node or of a unit; path is their place for errors.
 func (r *Resources) Validate(path string) error {
 	for _, a := range r.amounts() {
 		if a.value < 0 {
@@ -274,18 +274,19 @@ func (m *Market) validateUnits() error {
 	return nil
 }
 
-// Needs is what a task of the stage asks for, except for a whole node, or all memory of one.
+// Needs returns the resources that a task of the stage asks for, without the requests for a whole
+// node or for all its memory.
 func (s *Stage) Needs() Resources {
 	return Resources{CPUs: s.CPUs, Memory: max(s.Memory, 0), GPUs: s.GPUs, GPUType: s.GPUType, Disk: s.Disk}
 }
 
-// Shaped reports whether the stage asks for what only a class with a unit can give. Memory
-// alone bounds the tasks of any class.
+// Shaped reports whether the stage asks for something that only a class with a unit can give. A
+// memory limit can be given in any class.
 func (s *Stage) Shaped() bool {
 	return s.CPUs != 0 || s.GPUs != 0 || s.Disk != 0 || s.Exclusive || s.Memory == AllMemory
 }
 
-// Slots is the width of a task of the stage: how many slots it takes on one node.
+// Slots returns the width of a task of the stage: how many slots it takes on one node.
 func (s *Stage) Slots() int { return max(s.Width, 1) }
 
 // validateShape checks what a task asks for.
@@ -329,8 +330,8 @@ func (s *Stage) validateShape(path string) error {
 	return nil
 }
 
-// A Constraint says which labels a node must have: all those of at least one of its lists.
-// Empty: any node satisfies it.
+// A Constraint says which labels a node must have: all labels of at least one of its lists. Any
+// node satisfies the empty Constraint.
 type Constraint [][]Name
 
 // ParseConstraint reads labels with & (all of them) and | (one of them); & binds tighter, and

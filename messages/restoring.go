@@ -2,20 +2,20 @@ package messages
 
 import "cmp"
 
-// Verbs of the bank about what it lost because an older backup was restored. Confirm and
-// adopt are commands of operators; totals is a query of the bank of another site.
+// Verbs of the bank about losses by restoring an older backup. Operators send confirm and adopt,
+// which are commands; the bank of another site sends totals, a query.
 const (
 	VerbTotals  = "totals"  // Empty → SignedTotals
 	VerbConfirm = "confirm" // ConfirmRequest → SignedTotals
 	VerbAdopt   = "adopt"   // AdoptRequest → Adoption
 )
 
-// Totals are what the bank of Site has of its trade with Peer.
+// Totals are the records of the bank of Site about its trade with Peer.
 type Totals struct {
 	Site     Name         `json:"site"`
 	Peer     Name         `json:"peer"`
-	Sent     RunningTotal `json:"sent"`     // of the instructions of Site, up to the last whose outcome it knows
-	Received RunningTotal `json:"received"` // of the instructions of Peer
+	Sent     RunningTotal `json:"sent"`     // total of Site's instructions, up to the last one with a known outcome
+	Received RunningTotal `json:"received"` // total of Peer's instructions
 	// Authorised is what Site may still charge by authorisations of Peer; Latest is when the
 	// latest of these was issued, 0 if there is none.
 	Authorised Credits `json:"authorised"`
@@ -33,24 +33,26 @@ type SignedTotals struct {
 	Signature []byte `json:"signature"`
 }
 
-// ConfirmRequest has a bank hold to the totals that its operator saw, for the peer to adopt.
+// ConfirmRequest makes a bank confirm the totals that its operator saw, so that the peer can adopt
+// them.
 type ConfirmRequest struct {
 	Totals Totals `json:"totals"`
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *ConfirmRequest) Validate() error {
 	return cmp.Or(needName("site", r.Totals.Site), needName("peer", r.Totals.Peer))
 }
 
-// AdoptRequest has a bank that lost numbers go on from the totals of the peer.
+// AdoptRequest makes a bank that lost numbers continue from the totals of the peer.
 type AdoptRequest struct {
 	Totals SignedTotals `json:"totals"`
-	// Correction is what [Adoption] says: what is booked is what the operator saw.
+	// Correction repeats the amount that [Adoption] showed the operator, so that exactly this is
+	// booked.
 	Correction Credits `json:"correction"`
 }
 
-// Validate reports what is wrong with the request in itself.
+// Validate checks the request without looking at any state.
 func (r *AdoptRequest) Validate() error {
 	t := &r.Totals.Totals
 	if t.Authorised < 0 || t.Authorised > MaxCredits {
@@ -59,11 +61,11 @@ func (r *AdoptRequest) Validate() error {
 	return cmp.Or(needName("site", t.Site), needName("peer", t.Peer))
 }
 
-// Adoption is what comes, or would come, of adopting the totals of a peer.
+// Adoption is the change, actual or possible, from adopting the totals of a peer.
 type Adoption struct {
-	Numbers uint64 `json:"numbers"` // that this bank lost, of both directions
-	// Correction is what the correction account gets; below 0: what it pays.
+	Numbers uint64 `json:"numbers"` // numbers that this bank lost, in both directions
+	// Correction is the amount that the correction account gets; below 0: the amount that it pays.
 	Correction Credits `json:"correction"`
-	Returned   Credits `json:"returned"`   // to users, from payments of which it is not known what became
-	Authorised Credits `json:"authorised"` // that the peer may still charge to the correction account
+	Returned   Credits `json:"returned"`   // returned to users, from payments with an unknown outcome
+	Authorised Credits `json:"authorised"` // the most that the peer may still charge, paid by the correction account
 }

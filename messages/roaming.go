@@ -18,21 +18,22 @@ const AnySite Name = "auto"
 
 // Limits on what crosses between sites.
 const (
-	MaxPeerWait    = Duration(20_000_000_000) // that a site holds back an answer for news
-	QuoteWithin    = Duration(2_000_000_000)  // that offers are waited for where nothing is said
-	MaxQuoteWithin = Duration(9_000_000_000)  // that offers are waited for: a service answers within 10 s
-	MaxSites       = 256                      // that one request can name
+	MaxPeerWait    = Duration(20_000_000_000) // how long a site may hold back an answer until there is news
+	QuoteWithin    = Duration(2_000_000_000)  // default time to wait for offers
+	MaxQuoteWithin = Duration(9_000_000_000)  // longest time to wait for offers: a service answers within 10 s
+	MaxSites       = 256                      // sites that one request can name
 )
 
-// VisitorName is how a site calls an account of another, whose jobs it runs:
-// "alice@west". No user of its own can have such a name.
+// VisitorName returns this site's name for an account of another site that has jobs here, such as
+// "alice@west". No account of this site can have such a name.
 func VisitorName(account, home Name) Name { return account + "@" + home }
 
 // IsVisitor reports whether the owner of a job is an account of another site.
 func IsVisitor(owner Name) bool { return strings.Contains(owner, "@") }
 
-// Participant is whom a market counts as one where it counts accounts: an account of the site
-// itself, and each other site as a whole, as "@west", since a site can give its users any names.
+// Participant returns the name under which a market counts an owner as one account. An account of
+// the site counts by itself. All accounts of another site count as one, such as "@west", because
+// that site could give its users any number of names.
 func Participant(owner Name) Name {
 	if at := strings.IndexByte(owner, '@'); at >= 0 {
 		return owner[at:]
@@ -47,13 +48,13 @@ func ValidOwner(s string) bool {
 	return ValidName(account) && (!visits || ValidName(home))
 }
 
-// Away says where a job is that another site runs for this one's user.
+// Away says at which other site a job of this site's user runs.
 type Away struct {
 	Site    Name   `json:"site"`
 	Phase   string `json:"phase"`             // Authorising, Sending, There, Releasing, Ended
-	Known   Time   `json:"known,omitempty"`   // when the site last spoke of the job; 0: never
+	Known   Time   `json:"known,omitempty"`   // when the other site last reported on the job; 0: never
 	Trouble string `json:"trouble,omitempty"` // why the site cannot be asked now; "": it answers
-	Chosen  string `json:"chosen,omitempty"`  // why the job is there, where the auctioneer chose
+	Chosen  string `json:"chosen,omitempty"`  // why the job is there, if the auctioneer chose the site
 }
 
 // Visit names the job of another site that a job here is run for.
@@ -69,7 +70,7 @@ func (v Visit) String() string { return v.Home + "/" + v.Job.String() }
 // what price. Nothing is held.
 type OffersRequest struct {
 	Spec   JobSpec  `json:"spec"`
-	Sites  []Name   `json:"sites,omitempty"`  // none: this one and all its peers
+	Sites  []Name   `json:"sites,omitempty"`  // none: this site and all its peers
 	Within Duration `json:"within,omitempty"` // how long to wait for answers; 0: 2 s
 }
 
@@ -87,15 +88,15 @@ func (r *OffersRequest) Validate() error {
 	return (&QuoteRequest{Spec: r.Spec}).Validate()
 }
 
-// Waits is how long the site may wait for the offers of other sites.
+// Waits returns how long the site may wait for the offers of other sites.
 func (r OffersRequest) Waits() Duration { return cmp.Or(r.Within, QuoteWithin) }
 
-// OffersReply is what the sites that answered in time offer, by site and
-// completion, and why each of the others is not among them.
+// OffersReply has the offers of the sites that answered in time, sorted by site and completion, and
+// for each other site the reason why it made none.
 type OffersReply struct {
 	Offers []Offer  `json:"offers"`
 	Silent []Silent `json:"silent"`
-	Best   int      `json:"best"` // the position in Offers of what submit would take; -1: none
+	Best   int      `json:"best"` // the position in Offers of the offer that submit would take; -1: none
 	Why    string   `json:"why"`
 }
 
@@ -112,15 +113,16 @@ type Offer struct {
 	Market     Name    `json:"market"`
 	Mechanism  Name    `json:"mechanism"`
 	Completion Time    `json:"completion,omitempty"` // expected at the median; 0: not known
-	Low        Time    `json:"low,omitempty"`        // one in ten is complete before
-	High       Time    `json:"high,omitempty"`       // one in ten is complete after
+	Low        Time    `json:"low,omitempty"`        // in one case of ten it completes earlier
+	High       Time    `json:"high,omitempty"`       // in one case of ten it completes later
 	Price      Credits `json:"price"`
 	Budget     Credits `json:"budget"`             // the least that a submission must allow
-	Contract   string  `json:"contract,omitempty"` // what to submit with; "": the numbers are estimates
-	Basis      string  `json:"basis"`              // what the numbers are, in a clause
+	Contract   string  `json:"contract,omitempty"` // identifier to submit with; "": the numbers are only estimates
+	Basis      string  `json:"basis"`              // a clause that says how the numbers were found
 	Value      float64 `json:"value,omitempty"`    // credits: what completion then is worth, by the job's own valuation
-	// Free is the slots that are idle now less the tasks that wait, of that class of the job that
-	// has fewest; negative: more tasks wait than slots are idle. 0 where nothing is known.
+	// Free is the number of idle slots minus the number of waiting tasks, for the job's class with
+	// the smallest difference. It is negative if more tasks wait than slots are idle, and 0 if
+	// nothing is known.
 	Free int `json:"free,omitempty"`
 }
 
@@ -140,9 +142,9 @@ type PeerQuoteReply struct {
 	Offers []Offer `json:"offers"`
 }
 
-// PeerSubmitRequest asks another site to run a job, paid by an authorisation of
-// the caller's bank. Job is its number at home, under which it is spoken of
-// from then on: the same number with the same job gets the same answer.
+// PeerSubmitRequest asks another site to run a job, paid by an authorisation of the caller's bank.
+// Job is the job's number at its home site; both sites use it from then on. Repeating the request
+// with the same number and the same job returns the same answer.
 type PeerSubmitRequest struct {
 	Job           JobID               `json:"job"`
 	Account       Name                `json:"account"`
@@ -168,9 +170,8 @@ func (r *PeerSubmitRequest) Validate() error {
 	return cmp.Or(inField("authorisation", r.Authorisation.Validate()), r.Spec.Validate())
 }
 
-// RemoteJobKey is the key under which the auctioneer has its bank authorise what
-// a job may cost at another site, and RemoteJobAuthorisation the identifier that
-// the authorisation gets so.
+// RemoteJobKey returns the key with which the auctioneer asks its bank to authorise the cost of a
+// job at another site. RemoteJobAuthorisation returns the identifier of that authorisation.
 func RemoteJobKey(job JobID) string { return fmt.Sprintf("job/%d", job) }
 
 // RemoteJobAuthorisation see [RemoteJobKey].
@@ -180,12 +181,11 @@ func RemoteJobAuthorisation(job JobID) string {
 
 // PeerSubmitReply is the answer to a job that was taken, now or before.
 type PeerSubmitReply struct {
-	Job JobSummary `json:"job"` // under its number at home
+	Job JobSummary `json:"job"` // with its number at home
 }
 
-// PeerJobsRequest asks which of the caller's jobs have changed after a cursor,
-// and waits for news if none has. A cursor of another epoch, for example from a former
-// leader, gets all jobs.
+// PeerJobsRequest asks which of the caller's jobs have changed since a cursor. If none has, the
+// answer waits for news. A cursor from another epoch, such as a former leader's, returns all jobs.
 type PeerJobsRequest struct {
 	Epoch uint64   `json:"epoch"`
 	After uint64   `json:"after"`
@@ -204,18 +204,17 @@ func (r *PeerJobsRequest) Validate() error {
 type PeerJobsReply struct {
 	Epoch uint64       `json:"epoch"`
 	Next  uint64       `json:"next"`
-	Jobs  []JobSummary `json:"jobs"`  // under their numbers at home
+	Jobs  []JobSummary `json:"jobs"`  // with their numbers at home
 	Whole bool         `json:"whole"` // the cursor was of another epoch: this begins with the first
 	More  bool         `json:"more"`
 }
 
-// OutputRequest reads a piece of the output of a task of a job that another site
-// runs, or passes on what a client says to a stream there. The attempt's job is its number
-// at home.
+// OutputRequest reads a piece of the output of a task of a remote job, or passes on a client's
+// request to a stream there. The attempt has the job's number at its home site.
 type OutputRequest struct {
 	Node   Name           `json:"node"`
 	Logs   LogsRequest    `json:"logs"`
-	Stream *StreamRequest `json:"stream,omitempty"` // in place of Logs
+	Stream *StreamRequest `json:"stream,omitempty"` // instead of Logs
 }
 
 // Validate reports the first thing wrong with a request.
@@ -226,7 +225,7 @@ func (r *OutputRequest) Validate() error {
 	return r.Stream.Validate()
 }
 
-// Task is the task of the request.
+// Task returns the task of the request.
 func (r *OutputRequest) Task() *TaskRef {
 	if r.Stream != nil {
 		return &r.Stream.Attempt.Task

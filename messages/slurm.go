@@ -5,12 +5,14 @@ import (
 	"slices"
 )
 
-// SlurmNames says what the names mean at a site that scripts written for Slurm use. In each table "*" stands for
-// all names that are not listed. What no table lists keeps the meaning that it has without tables.
+// SlurmNames gives the meaning, at this site, of names in scripts written for Slurm. In each table
+// "*" stands for all names that are not listed. Names in no table keep the meaning that they have
+// without tables.
 type SlurmNames struct {
-	// Partitions are markets by names of partitions; "" is the first market whose slots hold the job.
+	// Partitions gives the market for the name of a partition; "" means the first market whose
+	// slots are large enough for the job.
 	Partitions Labels `json:"partitions,omitempty"`
-	// Accounts are projects by names of accounts; "" is the account of whoever submits.
+	// Accounts gives the project for the name of an account; "" means the account of the submitter.
 	Accounts Labels `json:"accounts,omitempty"`
 	// QOS, for names of qualities of service, is a market, or a time that bounds the time limit of a job; "" is
 	// nothing.
@@ -24,7 +26,8 @@ type SlurmNames struct {
 // AllOthers stands in a table for all names that the table does not list.
 const AllOthers = "*"
 
-// Lookup is what a table says of a name. listed: the table has the name itself, not only [AllOthers].
+// Lookup returns the value that the table has for a name. listed reports whether the table has the
+// name itself, not only [AllOthers].
 func (l Labels) Lookup(name string) (value string, listed, ok bool) {
 	if value, ok = l.Get(name); ok {
 		return value, true, true

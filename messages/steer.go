@@ -8,7 +8,7 @@ const (
 	VerbRequeue = "requeue" // RequeueRequest → RequeueReply
 )
 
-// HoldReply says what came of putting a job on hold, or of releasing it.
+// HoldReply is the job's state after it was put on hold or released.
 type HoldReply struct {
 	Job     JobID `json:"job"`
 	State   State `json:"state"`
@@ -20,7 +20,7 @@ type HoldReply struct {
 // RequeueRequest ends running tasks of a job, to be run again.
 type RequeueRequest struct {
 	Job   JobID   `json:"job"`
-	Stage *int    `json:"stage,omitempty"` // position; default: 0 where Task is given, else all stages
+	Stage *int    `json:"stage,omitempty"` // position; default: 0 if Task is given, otherwise all stages
 	Task  *uint32 `json:"task,omitempty"`  // position in the stage; default: all that run
 }
 
@@ -33,13 +33,13 @@ type RequeueReply struct {
 // VerbChange changes the description of a job that has not ended.
 const VerbChange = "change" // ChangeRequest → ChangeReply
 
-// ChangeRequest says what is to be otherwise; what is left out stays. The same key as that
-// of the last change changes nothing more.
+// ChangeRequest says what to change; fields that are left out stay as they are. Repeating the last
+// change's key changes nothing more.
 type ChangeRequest struct {
 	Key  string `json:"key"`
 	Job  JobID  `json:"job"`
 	Name string `json:"name,omitempty"`
-	// Budget and Rate can be raised, where the market's mechanism allows that.
+	// Budget and Rate can be raised, if the market's mechanism allows it.
 	Budget Credits `json:"budget,omitempty"`
 	Rate   Credits `json:"rate,omitempty"`
 	// Stage is the position of the stage that the rest is about; default: the only one.
@@ -48,7 +48,7 @@ type ChangeRequest struct {
 	MaxRunning *int     `json:"max_running,omitempty"` // 0: no bound
 }
 
-// Validate reports what is wrong with a request in itself.
+// Validate checks a request without looking at any state.
 func (r *ChangeRequest) Validate() error {
 	switch {
 	case r.Key == "":

@@ -1,15 +1,16 @@
 package messages
 
-// StepRequest is asked by the node of a task that belongs to an allocation: for the other tasks, or, with Stream, for a
-// stream of one of them. The leader lets a task reach the current attempts of its own allocation alone.
+// StepRequest is sent by the node of a task of an allocation. It asks for the allocation's other
+// tasks or, with Stream, for a stream of one of them. The leader gives access only to current
+// attempts of the same allocation.
 type StepRequest struct {
-	Attempt Attempt        `json:"attempt"` // of the task for which the node asks
+	Attempt Attempt        `json:"attempt"` // attempt of the task for which the node asks
 	Stream  *StreamRequest `json:"stream,omitempty"`
 }
 
 // StepReply answers a [StepRequest].
 type StepReply struct {
-	Members []Member     `json:"members,omitempty"` // in the order of the tasks; all have their slots
+	Members []Member     `json:"members,omitempty"` // in the order of the tasks, once all have their slots
 	Stream  *StreamReply `json:"stream,omitempty"`
 }
 
@@ -22,7 +23,8 @@ type Member struct {
 // MaxMembers bounds the tasks of an allocation.
 const MaxMembers = 1024
 
-// validateAllocation refuses what a script that runs once, on several nodes, cannot have.
+// validateAllocation refuses options that are impossible for a script that runs once for several
+// nodes.
 func (s *Stage) validateAllocation(path string) error {
 	switch {
 	case !s.Allocation:
@@ -39,8 +41,8 @@ func (s *Stage) validateAllocation(path string) error {
 	return nil
 }
 
-// StepCall is what a task of an allocation asks its node's agent, as one line of JSON: a [StepRequest], with the token
-// that the attempt has in its environment.
+// StepCall is the request of a task of an allocation to its node's agent, as one line of JSON: a
+// [StepRequest], with the token from the attempt's environment.
 type StepCall struct {
 	Token string `json:"token"`
 	StepRequest

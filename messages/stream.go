@@ -10,30 +10,29 @@ import (
 // VerbStream is asked of a node's agent: StreamRequest → StreamReply.
 const VerbStream = "stream"
 
-// StreamSubject is where a node's agent is asked for the streams of its tasks.
+// StreamSubject returns the subject of requests to a node's agent for the streams of its tasks.
 func StreamSubject(site, node, account Name) string {
 	return strings.Join([]string{"candor", site, NodeAgent, VerbStream, node, account}, ".")
 }
 
-// Interactive has the standard input and output of a task streamed to its owner, in
-// place of an empty input and a log.
+// Interactive streams the standard input and output of a task to and from its owner. Otherwise the
+// input is empty and the output is a log.
 type Interactive struct {
-	Terminal bool `json:"terminal,omitempty"` // they are a terminal
-	Rows     int  `json:"rows,omitempty"`     // of the terminal
+	Terminal bool `json:"terminal,omitempty"` // the streams are a terminal
+	Rows     int  `json:"rows,omitempty"`     // rows of the terminal
 	Columns  int  `json:"columns,omitempty"`
-	// Linger is for how long the process runs while no client asks for its stream;
-	// 0: 5 minutes.
+	// Linger is how long the process goes on while no client asks for its stream; 0: 5 minutes.
 	Linger Duration `json:"linger,omitempty"`
-	// Idle is for how long the process runs without input or output; 0: any time.
+	// Idle is how long the process goes on without input or output; 0: no limit.
 	Idle Duration `json:"idle,omitempty"`
 }
 
-// DefaultLinger is for how long a task waits for a client that was lost.
+// DefaultLinger is how long a task waits for a client that was lost.
 const DefaultLinger = Duration(5 * time.Minute)
 
 // Limits of streams.
 const (
-	MaxStreamPiece = 256 << 10 // bytes of one request or reply, and what a node keeps of each direction
+	MaxStreamPiece = 256 << 10 // bytes of one request or reply, and bytes that a node keeps for each direction
 	MaxWindow      = 10_000    // rows or columns
 )
 
@@ -49,8 +48,8 @@ func (i *Interactive) validate(path string) error {
 	return nil
 }
 
-// StreamBegin is what a client begins in addition to a running task: a command in the task's cell,
-// or a connection to a port of the task's network.
+// StreamBegin is a process or connection that a client starts next to a running task: a command in
+// the task's cell, or a connection to a port in the task's network.
 type StreamBegin struct {
 	Command     []string    `json:"command,omitempty"`
 	Port        int         `json:"port,omitempty"`
@@ -58,20 +57,20 @@ type StreamBegin struct {
 	Term        string      `json:"term,omitempty"` // the kind of terminal, for the command's TERM
 }
 
-// StreamRequest is one exchange between a client and a stream. Each direction is a
-// sequence of bytes with positions from 0 on: a repeated request changes nothing, and a
-// node keeps at most [MaxStreamPiece] that the other side has not taken yet, so that whoever
-// is slow slows the other down.
+// StreamRequest is one exchange between a client and a stream. Each direction is a sequence of
+// bytes with positions from 0 on, so a repeated request changes nothing. A node keeps at most
+// [MaxStreamPiece] bytes that the reader has not taken yet: a slow reader slows the writer down.
 type StreamRequest struct {
 	Attempt Attempt `json:"attempt"`
 	// Stream names a stream that Begin begins; "": the stream of the task itself.
 	Stream string       `json:"stream,omitempty"`
 	Begin  *StreamBegin `json:"begin,omitempty"`
-	// Client names who asks. With Take the client takes the place of the one before, whose
-	// requests are then refused; without a client the request is for a signal alone.
+	// Client identifies the client. With Take the client replaces the previous one, whose requests
+	// are refused from then on. Without Client the request can only send a signal.
 	Client string `json:"client,omitempty"`
 	Take   bool   `json:"take,omitempty"`
-	// Input is at InputAt of the input, after whose last byte InputEnd ends the input.
+	// Input has the bytes of the input from position InputAt on. InputEnd says that the input ends
+	// after them.
 	Input    []byte `json:"input,omitempty"`
 	InputAt  int64  `json:"input_at,omitempty"`
 	InputEnd bool   `json:"input_end,omitempty"`
@@ -85,19 +84,20 @@ type StreamRequest struct {
 	// stream. Of two with one number (above 0) of a client, the second is not sent.
 	Signal       string `json:"signal,omitempty"`
 	SignalNumber uint64 `json:"signal_number,omitempty"`
-	SignalFirst  bool   `json:"signal_first,omitempty"` // to the task's first process alone, the script
-	SignalRest   bool   `json:"signal_rest,omitempty"`  // to all processes of the task but the first
+	SignalFirst  bool   `json:"signal_first,omitempty"` // only to the task's first process, the script
+	SignalRest   bool   `json:"signal_rest,omitempty"`  // to all processes of the task except the first
 	Rows         int    `json:"rows,omitempty"`         // the terminal has this size now
 	Columns      int    `json:"columns,omitempty"`
-	// Close says that the client needs the stream no more: what Begin began ends.
+	// Close says that the client no longer needs the stream. The process that Begin started is
+	// ended.
 	Close bool `json:"close,omitempty"`
 }
 
-// StreamReply is what a stream has for its client.
+// StreamReply is what a node sends to the client of a stream.
 type StreamReply struct {
 	InputNext int64  `json:"input_next"` // the position from which on no input was taken
 	Output    []byte `json:"output,omitempty"`
-	OutputAt  int64  `json:"output_at"` // of the first byte of Output
+	OutputAt  int64  `json:"output_at"` // position of the first byte of Output
 	Errors    []byte `json:"errors,omitempty"`
 	ErrorsAt  int64  `json:"errors_at"`
 	// Ended says that the process has ended, and that nothing follows Output and Errors.
@@ -105,7 +105,7 @@ type StreamReply struct {
 	ExitCode int  `json:"exit_code"`
 }
 
-// Validate reports what is wrong with a request in itself.
+// Validate checks a request without looking at any state.
 func (r *StreamRequest) Validate() error {
 	if b := r.Begin; b != nil {
 		switch {
@@ -168,7 +168,7 @@ func ParseSignal(text string) (string, error) {
 var signalNumbers = map[int]string{1: "HUP", 2: "INT", 3: "QUIT", 6: "ABRT", 9: "KILL", 10: "USR1", 12: "USR2", 14: "ALRM", 15: "TERM",
 	18: "CONT", 19: "STOP", 20: "TSTP", 21: "TTIN", 22: "TTOU", 23: "URG", 24: "XCPU", 28: "WINCH"}
 
-// Signals says whether a request is for a signal alone, and reads and begins nothing.
+// Signals reports whether a request only sends a signal, without reading or starting anything.
 func (r *StreamRequest) Signals() bool {
 	return r.Signal != "" && r.Client == "" && r.Stream == "" && r.Begin == nil && !r.Poll && !r.Take
 }

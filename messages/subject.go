@@ -2,7 +2,7 @@ package messages
 
 import "strings"
 
-// Actors, as they stand in subjects.
+// Actors, as written in subjects.
 const (
 	Auctioneer = "auctioneer"
 	NodeAgent  = "nodeagent"
@@ -47,9 +47,9 @@ const (
 	VerbLogs    = "logs"    // LogsRequest → LogsReply
 )
 
-// Subject is where a request of an account to an actor goes:
-// candor.<site>.<actor>.<verb>.<account>. With "*" as the account it is what
-// the actor listens to.
+// Subject returns the subject of a request of an account to an actor:
+// candor.<site>.<actor>.<verb>.<account>. With "*" as the account it is the subject that the actor
+// subscribes to.
 func Subject(site Name, actor, verb string, account Name) string {
 	return strings.Join([]string{"candor", site, actor, verb, account}, ".")
 }
@@ -57,34 +57,34 @@ func Subject(site Name, actor, verb string, account Name) string {
 // Caller returns the account of a request's subject, its last token.
 func Caller(subject string) Name { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
-// VectorSubject is where the leader publishes a market's vectors.
+// VectorSubject returns the subject on which the leader publishes a market's vectors.
 func VectorSubject(site, market Name) string {
 	return strings.Join([]string{"candor", site, Auctioneer, "vectors", token(market)}, ".")
 }
 
-// DirectiveSubject is where the leader publishes a node's directives.
+// DirectiveSubject returns the subject on which the leader publishes a node's directives.
 func DirectiveSubject(site, node Name) string {
 	return strings.Join([]string{"candor", site, NodeAgent, "directives", node}, ".")
 }
 
-// LogsSubject is where a node's agent is asked for the output of its tasks;
-// node "*" is not used: every agent listens to its own name only.
+// LogsSubject returns the subject of requests to a node's agent for the output of its tasks. Node
+// "*" is not used: every agent subscribes only to its own name.
 func LogsSubject(site, node, account Name) string {
 	return strings.Join([]string{"candor", site, NodeAgent, VerbLogs, node, account}, ".")
 }
 
-// ClockSubject is where a host of the site tells the others what its clock shows.
+// ClockSubject returns the subject on which a host of the site publishes the time of its clock.
 func ClockSubject(site, host Name) string {
 	return strings.Join([]string{"candor", site, "clock", host}, ".")
 }
 
-// ClockReading is what the wall clock of a host showed when it was sent.
+// ClockReading is the time of a host's wall clock when it was sent.
 type ClockReading struct {
 	At Time `json:"at"`
 }
 
-// ObservationSubject is where the auctioneer leaves observations, in the
-// stream that ObservationStream names.
+// ObservationSubject returns the subject to which the auctioneer sends observations, in the stream
+// that ObservationStream names.
 func ObservationSubject(site Name) string {
 	return strings.Join([]string{"candor", site, Estimator, "observations"}, ".")
 }
@@ -92,26 +92,27 @@ func ObservationSubject(site Name) string {
 // ObservationStream names the stream of observations of a site.
 func ObservationStream(site Name) string { return "OBSERVATIONS_" + strings.ToUpper(site) }
 
-// ServiceIdentity is the account under which an actor of the site speaks to
-// another actor: "$" and the actor. No user can have such a name.
+// ServiceIdentity returns the account under which an actor of the site speaks to another actor: "$"
+// and the actor. No user can have such a name.
 func ServiceIdentity(actor string) Name { return "$" + actor }
 
-// InboxPrefix is where the replies to the requests of a connection arrive:
-// below a token with its own name, which its credentials alone may subscribe
-// to. Nobody but a service may subscribe more widely. Services reply nowhere else.
+// InboxPrefix begins the subjects on which a connection receives replies. The next token is the
+// connection's own name, and only its credentials may subscribe there. Only services may subscribe
+// more widely. Services send replies nowhere else.
 func InboxPrefix(name Name) string { return "_INBOX_" + name }
 
-// RefusalSubject is where the site tells the connections of a name which of them it is
-// about to cut, and why.
+// RefusalSubject returns the subject on which the site announces which connections of a name it is
+// about to close, and why.
 func RefusalSubject(name Name) string { return InboxPrefix(name) + ".refused" }
 
-// LogsReplyPrefix is where a node's replies to an account's requests for logs and streams arrive:
-// the node may publish below its own name alone, and the account listen below its own.
+// LogsReplyPrefix begins the subjects of a node's replies to an account's requests for logs and
+// streams. The node may publish only below its own name, and the account may subscribe only below
+// its own.
 func LogsReplyPrefix(node, account Name) string {
 	return strings.Join([]string{"_LOGS", node, account}, ".")
 }
 
-// ReplyPrefix is where the reply to a request on a subject arrives.
+// ReplyPrefix returns the prefix of the subjects for replies to a request.
 func ReplyPrefix(subject string) string {
 	if strings.Count(subject, ".") == logsTokens-1 {
 		if tokens := strings.Split(subject, "."); tokens[2] == NodeAgent && (tokens[3] == VerbLogs || tokens[3] == VerbStream) {

@@ -14,14 +14,13 @@ const (
 	VerbDrain        = "drain"        // DrainRequest → DrainReply; operators
 )
 
-// QuoteRequest asks a market that sells completion times what it has for a job,
-// which declares its valuation, its length and its tasks. Nothing is held.
+// QuoteRequest asks a market that sells completion times for a menu of contracts for a job, which
+// declares its valuation, its length and its tasks. No credits are held.
 type QuoteRequest struct {
 	Spec JobSpec `json:"spec"`
 }
 
-// Validate reports what is wrong with a request, like [JobSpec.Validate]. A
-// budget is not needed to ask.
+// Validate checks a request in the same way as [JobSpec.Validate], but no budget is needed.
 func (r *QuoteRequest) Validate() error {
 	spec := r.Spec
 	spec.Budget = cmp.Or(spec.Budget, Credit)
@@ -31,8 +30,8 @@ func (r *QuoteRequest) Validate() error {
 	return spec.Validate()
 }
 
-// QuoteReply is a menu, by completion. A job is submitted with the ID of one of
-// its contracts, by whoever asked, once, until Expires.
+// QuoteReply is a menu of contracts, sorted by completion time. The caller can submit the job with
+// the ID of one contract, once, until Expires.
 type QuoteReply struct {
 	Quote     string           `json:"quote"`
 	Market    Name             `json:"market"`
@@ -45,11 +44,11 @@ type QuotedContract struct {
 	ID         string  `json:"id"`
 	Completion Time    `json:"completion"`
 	Price      Credits `json:"price"`
-	// Budget is the least that a submission must allow: the most that the price
-	// can come to, if the job completes early.
+	// Budget is the smallest budget for a submission with this contract: the price if the job
+	// completes as early as possible.
 	Budget   Credits `json:"budget"`
-	Promised float64 `json:"promised"` // credits: what completion then is worth, by the contract's valuation
-	Declared bool    `json:"declared"` // it fits what was declared
+	Promised float64 `json:"promised"` // credits: what completion at that time is worth, by the contract's valuation
+	Declared bool    `json:"declared"` // it is for the declared valuation
 	Free     bool    `json:"free"`
 }
 
@@ -59,9 +58,9 @@ type ReservationsRequest struct {
 	Market Name `json:"market,omitempty"`
 }
 
-// ReservationsReply lists the jobs that have a place in the timetable and have
-// not ended, by start. Everybody may see when how many slots are taken; whose they are is
-// told to their owners and to operators.
+// ReservationsReply lists the jobs that have a place in the timetable and have not ended, by start.
+// Everybody may see when how many slots are taken. Only the owners and operators see whose they
+// are.
 type ReservationsReply struct {
 	Reservations []ReservedSlots `json:"reservations"`
 }
@@ -83,11 +82,11 @@ type ReservedSlots struct {
 type ApplyRequest struct {
 	Markets []Market `json:"markets"`
 	DryRun  bool     `json:"dry_run,omitempty"` // check everything, change nothing
-	// Key is chosen by the client, once per change: the same key with the same markets gets
-	// the same answer, and changes nothing more. Empty: every request is a change.
+	// Key is chosen by the client, once for each change. Repeating a key with the same markets
+	// returns the same answer and changes nothing. Empty: every request is a change.
 	Key string `json:"key,omitempty"`
-	// Version is the markets version that the change is for: with another, nothing changes.
-	// 0: it is for any.
+	// Version is the markets version that the change is for: if the version is another one, nothing
+	// changes. 0: any version.
 	Version uint64 `json:"version,omitempty"`
 }
 
@@ -108,22 +107,22 @@ func (r *ApplyRequest) Validate() error {
 // MaxMarkets bounds the markets of a site.
 const MaxMarkets = 1000
 
-// ApplyReply says what was changed.
+// ApplyReply lists the changes.
 type ApplyReply struct {
 	Added   []Name `json:"added"`
 	Changed []Name `json:"changed"`
 	Removed []Name `json:"removed"`
-	Version uint64 `json:"version"` // of the markets since then
+	Version uint64 `json:"version"` // version of the markets since the change
 }
 
-// DrainRequest gives a node no more work. Its tasks run to their end, or for Notice at most:
-// after that the site ends them, and runs them on other nodes. Undo gives the node work again.
+// DrainRequest stops new work on a node. Its running tasks may go on until they end, or for at most
+// Notice; then the site ends them and runs them on other nodes. Undo lets the node work again.
 // Remove takes a node that is down off the list.
 type DrainRequest struct {
 	Node   Name      `json:"node"`
 	Notice *Duration `json:"notice,omitempty"`
 	Undo   bool      `json:"undo,omitempty"`
-	Reason string    `json:"reason,omitempty"` // for operators and users to read
+	Reason string    `json:"reason,omitempty"` // shown to operators and users
 	Remove bool      `json:"remove,omitempty"`
 }
 

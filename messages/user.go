@@ -6,16 +6,16 @@ import (
 	"strconv"
 )
 
-// State is where a job is in its life.
+// State is the stage of a job's life.
 type State uint8
 
 // The states of a job. Completed and those after it are final.
 const (
 	Waiting   State = iota // no task has been claimed yet
 	Running                // some task has been claimed
-	Settling               // all work is over; what is owed is being decided and paid
+	Settling               // all tasks have ended; the charge is being decided and paid
 	Completed              // every task finished with exit code 0
-	Failed                 // a task used up its attempts, and no other is to run any more
+	Failed                 // a task failed in all its attempts, and no other task will run
 	Cancelled              // the user or an operator cancelled it
 	Discarded              // its market will not run it
 )
@@ -34,18 +34,18 @@ func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // UnmarshalText reads a state's name.
 func (s *State) UnmarshalText(b []byte) error { return readName(s, "state", stateNames, b) }
 
-// SubmitRequest asks the auctioneer to take a job. Key is chosen by the client,
-// once per job: the same key with the same spec gets the same answer however
-// often it is sent; with another spec it is a Conflict.
+// SubmitRequest submits a job. The client chooses one Key for each job. Repeating a key with the
+// same spec returns the same answer, however often it is sent. The same key with another spec is a
+// Conflict.
 type SubmitRequest struct {
 	Key    string  `json:"key"`
 	Spec   JobSpec `json:"spec"`
 	DryRun bool    `json:"dry_run,omitempty"` // check everything, change nothing
-	// Site is where the job is to run; default: the one that is asked. [AnySite]
-	// leaves the choice to its auctioneer.
+	// Site is the site that is to run the job; default: the one that is asked. With [AnySite] its
+	// auctioneer chooses.
 	Site Name `json:"site,omitempty"`
-	// Jobs are submitted instead of Key and Spec, at most MaxSubmitted: each is taken or
-	// refused alone, as if it came with a request of its own.
+	// Jobs are submitted instead of Key and Spec; there may be at most MaxSubmitted. Each is
+	// accepted or refused by itself, as if it came in its own request.
 	Jobs []NewJob `json:"jobs,omitempty"`
 }
 
@@ -58,7 +58,7 @@ type NewJob struct {
 	Spec JobSpec `json:"spec"`
 }
 
-// Several reports what is wrong with a request of several jobs in itself, apart from its jobs.
+// Several checks a request with several jobs, but not the jobs themselves.
 func (r *SubmitRequest) Several() error {
 	switch {
 	case len(r.Jobs) > MaxSubmitted:
@@ -79,7 +79,7 @@ func (r *SubmitRequest) Several() error {
 	return nil
 }
 
-// SubmitOutcome is what came of one of several submissions.
+// SubmitOutcome is the result of one of several submissions.
 type SubmitOutcome struct {
 	Job      JobID    `json:"job"` // 0 for a dry run
 	Market   Name     `json:"market"`
@@ -90,35 +90,35 @@ type SubmitOutcome struct {
 	Error    *Error   `json:"error,omitempty"` // why the job was not taken
 }
 
-// SubmitReply is the job's number and what was set aside for it.
+// SubmitReply has the job's number and the credits that were set aside for it.
 type SubmitReply struct {
 	Job    JobID   `json:"job"` // 0 for a dry run
 	Market Name    `json:"market"`
 	Payer  Name    `json:"payer"`
 	Held   Credits `json:"held"`
 	Tasks  int     `json:"tasks"`
-	Site   Name    `json:"site,omitempty"`   // that runs it, if it is another
-	Chosen string  `json:"chosen,omitempty"` // why that site, where the auctioneer chose
+	Site   Name    `json:"site,omitempty"`   // the site that runs it, if that is another one
+	Chosen string  `json:"chosen,omitempty"` // why that site, if the auctioneer chose it
 	// Warnings are what of the job the site does not enforce.
 	Warnings []string `json:"warnings,omitempty"`
 	// Buys says, of a dry run, how long the job's slots run on its budget.
 	Buys string `json:"buys,omitempty"`
-	// Jobs answers those of the request, in the same order.
+	// Jobs has one outcome for each job of the request, in the same order.
 	Jobs []SubmitOutcome `json:"jobs,omitempty"`
 }
 
 // JobRequest names a job, in the queries job and why.
 type JobRequest struct {
 	Job JobID `json:"job"`
-	// Wait has the query job answered when the job has ended, or after this time, at most
-	// MostWait; 0: at once. A site at which too many requests wait answers at once.
+	// Wait delays the answer to the query job until the job has ended, or for at most this time, up
+	// to MostWait; 0: no wait. A site with too many waiting requests answers at once.
 	Wait Duration `json:"wait,omitempty"`
 }
 
 // MostWait is how long a query waits at most for the end of a job.
 const MostWait = Duration(5_000_000_000)
 
-// Waits is how late the answer may come.
+// Waits returns how long the answer may take.
 func (r JobRequest) Waits() Duration { return min(r.Wait, MostWait) }
 
 // MaxCancelled is how many jobs one request may cancel.
@@ -134,7 +134,7 @@ type CancelRequest struct {
 	Stage *int  `json:"stage,omitempty"`
 }
 
-// Validate reports what is wrong with a request in itself.
+// Validate checks a request without looking at any state.
 func (r *CancelRequest) Validate() error {
 	switch {
 	case len(r.Jobs) > MaxCancelled:
@@ -149,21 +149,21 @@ func (r *CancelRequest) Validate() error {
 	return r.Tasks.validate("tasks")
 }
 
-// CancelReply says what the job's state was when the cancellation was
-// committed. Cancelling a job that has ended is the error Ended. Where several were to be
-// cancelled, Jobs has each in the order of the request, and the rest is empty.
+// CancelReply has the job's state when the cancellation was committed. Cancelling a job that has
+// ended gives the error Ended. If several jobs were to be cancelled, Jobs has each in the order of
+// the request, and the rest is empty.
 type CancelReply struct {
 	Job   JobID           `json:"job"`
 	State State           `json:"state"`
-	Away  *Away           `json:"away,omitempty"` // of a job at another site
+	Away  *Away           `json:"away,omitempty"` // for a job at another site
 	Jobs  []CancelOutcome `json:"jobs,omitempty"`
-	Tasks int             `json:"tasks,omitempty"` // how many tasks, if the request names tasks
+	Tasks int             `json:"tasks,omitempty"` // number of cancelled tasks, if the request names tasks
 }
 
-// CancelOutcome is what came of the cancellation of one of several jobs.
+// CancelOutcome is the result of cancelling one of several jobs.
 type CancelOutcome struct {
 	Job   JobID  `json:"job"`
-	State State  `json:"state"` // before
+	State State  `json:"state"` // state before the request
 	Away  *Away  `json:"away,omitempty"`
 	Error *Error `json:"error,omitempty"` // why the job was not cancelled
 }
@@ -173,16 +173,16 @@ type CancelOutcome struct {
 type JobsRequest struct {
 	All     bool `json:"all,omitempty"`
 	Account Name `json:"account,omitempty"`
-	Active  bool `json:"active,omitempty"` // only jobs that are not final
+	Active  bool `json:"active,omitempty"` // only jobs that have not ended
 	// Before asks for smaller numbers only, the largest first.
 	Before JobID `json:"before,omitempty"`
 	Limit  int   `json:"limit,omitempty"` // default 100, at most 1000
 
 	// Of what follows a job must fit all that is given.
 
-	States  []string `json:"states,omitempty"`  // one of these
-	Name    string   `json:"name,omitempty"`    // with * for any text and ? for any character
-	Market  Name     `json:"market,omitempty"`  // it bids there
+	States  []string `json:"states,omitempty"`  // in one of these states
+	Name    string   `json:"name,omitempty"`    // pattern: * stands for any text, ? for any character
+	Market  Name     `json:"market,omitempty"`  // the market in which it bids
 	Project Name     `json:"project,omitempty"` // the account that pays
 	Labels  []string `json:"labels,omitempty"`  // all of these: "run=7", or "run" for any value
 	// Since and Until bound a time in which the job waited, ran or ended: it had not
@@ -203,11 +203,11 @@ const MaxListed = 1000
 // JobSortings are what jobs can be sorted by.
 var JobSortings = []string{"job", "name", "account", "market", "state", "budget", "charged", "tasks", "submitted", "started", "ended"}
 
-// JobsReply lists jobs, newest first or as they were to be sorted.
+// JobsReply lists jobs, newest first or in the requested order.
 type JobsReply struct {
 	Jobs []JobSummary `json:"jobs"`
-	More bool         `json:"more"`           // there are others behind these
-	Next string       `json:"next,omitempty"` // for After, to list the others
+	More bool         `json:"more"`           // there are more jobs after these
+	Next string       `json:"next,omitempty"` // value of After for the next page
 	// Complete is a time since which no job has ended that the site does not list; 0: there
 	// never was such a job.
 	Complete Time `json:"complete_since,omitempty"`
@@ -218,15 +218,15 @@ type JobsReply struct {
 // ArchiveRequest asks for a part of the archive of ended jobs.
 type ArchiveRequest struct {
 	Segment uint64 `json:"segment"` // the first file with this number or a higher one
-	Offset  int64  `json:"offset"`  // in bytes
+	Offset  int64  `json:"offset"`  // position in bytes
 }
 
 // ArchiveReply is as much of a file of the archive as fits into a reply.
 type ArchiveReply struct {
 	Segment  uint64 `json:"segment"`
-	Size     int64  `json:"size"` // of the whole file; 0: there is no such file
+	Size     int64  `json:"size"` // bytes of the whole file; 0: there is no such file
 	Data     []byte `json:"data"`
-	Complete Time   `json:"complete_since"` // as of JobsReply
+	Complete Time   `json:"complete_since"` // as in JobsReply
 }
 
 // Exit is the exit code of a job. JSON has null for NoExit: the job goes on, or its task
@@ -273,18 +273,18 @@ type JobSummary struct {
 	Submitted Time    `json:"submitted"`
 	Started   Time    `json:"started"`
 	Ended     Time    `json:"ended"`
-	ExitCode  Exit    `json:"exit_code"`       // of the first task that failed for good; NoExit: there is none
-	Away      *Away   `json:"away,omitempty"`  // another site runs it
-	Visit     *Visit  `json:"visit,omitempty"` // it is run for another site
+	ExitCode  Exit    `json:"exit_code"`       // exit code of the first task that failed in all attempts; NoExit: there is none
+	Away      *Away   `json:"away,omitempty"`  // set if another site runs it
+	Visit     *Visit  `json:"visit,omitempty"` // set if it runs here for another site
 	// Suspended is how many of Running have left their slots until they are resumed.
 	Suspended int `json:"suspended,omitempty"`
-	// Failed is how many tasks failed for good before the job ended.
+	// Failed is how many tasks failed in all their attempts before the job ended.
 	Failed int    `json:"failed,omitempty"`
 	Labels Labels `json:"labels,omitempty"`
-	// Message says what ended the job, where it did not end well.
+	// Message says what ended the job, if it did not end well.
 	Message string `json:"message,omitempty"`
 	Hold    string `json:"hold,omitempty"` // the bank's name of the hold that the job has
-	// Array has the indices of the tasks of a job of one stage that is an array.
+	// Array has the indices of the tasks, for a job with one stage that is an array.
 	Array Array `json:"array,omitempty"`
 }
 
@@ -294,19 +294,19 @@ type JobDetail struct {
 	Spec   JobSpec       `json:"spec"`
 	Stages []StageStatus `json:"stages"`
 	Shares []ClassShare  `json:"shares"`
-	// Notices are the words that were to be sent about the job.
+	// Notices are the notifications about the job.
 	Notices []NoticeStatus `json:"notices,omitempty"`
 	// Kept says that the site keeps the outputs and logs until the job is settled.
 	Kept bool `json:"kept,omitempty"`
 }
 
-// KeptReply says whether the site keeps the outputs and logs of a job until the job is settled.
+// KeptReply reports whether the site keeps the outputs and logs of a job until the job is settled.
 type KeptReply struct {
 	Kept bool `json:"kept,omitempty"`
 }
 
-// ErrKept refuses the outputs and logs of a job that is not settled; deadline is 0 where
-// it is not known.
+// ErrKept returns the refusal to show outputs and logs of a job that is not settled. deadline is 0
+// if it is not known.
 func ErrKept(job JobID, deadline Time) error {
 	by := "its deadline"
 	if deadline != 0 {
@@ -326,15 +326,15 @@ type StageStatus struct {
 	Retried  int      `json:"retried"`
 	Started  Time     `json:"started"`
 	Ended    Time     `json:"ended"`
-	SlotTime Duration `json:"slot_time"` // of accepted attempts, but for when they were suspended
+	SlotTime Duration `json:"slot_time"` // slot time of accepted attempts, without the time when they were suspended
 	// Suspended is how many of Running have left their slots until they are resumed.
 	Suspended int `json:"suspended,omitempty"`
-	// CPU is the processor time of accepted attempts, MaxRSS the largest memory of
-	// a process among them, in bytes.
+	// CPU is the processor time of accepted attempts, and MaxRSS the largest memory of one of their
+	// processes, in bytes.
 	CPU    Duration `json:"cpu,omitempty"`
 	MaxRSS int64    `json:"max_rss,omitempty"`
-	// Failed is how many tasks failed for good before the job ended. Requeued is how many
-	// attempts of Retried were ended by `candor requeue`.
+	// Failed is how many tasks failed in all their attempts before the job ended. Requeued is how
+	// many attempts of Retried were ended by `candor requeue`.
 	Failed   int `json:"failed,omitempty"`
 	Requeued int `json:"requeued,omitempty"`
 	// Lost is how many bytes of the output of ended attempts were not kept, Cut how many
@@ -350,7 +350,7 @@ type StageStatus struct {
 // time in which the job had work pending there.
 type ClassShare struct {
 	Class     Name     `json:"class"`
-	Now       float64  `json:"now"` // share in force; where no task waits, the part of the slots that the job has
+	Now       float64  `json:"now"` // present share; if no task waits, the part of the slots that the job has
 	Allocated float64  `json:"allocated"`
 	Received  float64  `json:"received"`
 	Over      Duration `json:"over"` // the time averaged over
@@ -359,7 +359,7 @@ type ClassShare struct {
 // TasksRequest lists tasks of a job that have been claimed at least once.
 type TasksRequest struct {
 	Job   JobID  `json:"job"`
-	Stage *int   `json:"stage,omitempty"` // only this stage
+	Stage *int   `json:"stage,omitempty"` // only tasks of this stage
 	From  uint32 `json:"from,omitempty"`  // first task index
 	Limit int    `json:"limit,omitempty"` // default 100, at most 1000
 	// Until is the first task index that is not to be listed; 0: all are. States and
@@ -384,18 +384,18 @@ type TasksReply struct {
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// TaskStatus is an attempt of a task, as a rule the latest.
+// TaskStatus describes an attempt of a task, usually the latest.
 type TaskStatus struct {
 	Task    TaskRef `json:"task"`
 	Attempt uint32  `json:"attempt"`
 	Node    Name    `json:"node"`
 	State   string  `json:"state"` // one of TaskStates
-	// ExitCode is null where there is none: the attempt runs, or never had a process, or
-	// nobody heard of its end.
+	// ExitCode is null if the attempt still runs, never had a process, or its end was not reported.
 	ExitCode *int `json:"exit_code"`
 	Claimed  Time `json:"claimed"`
 	Ended    Time `json:"ended"`
-	// Stage and Index are those of Task; Array is the task's index in the stage's array.
+	// Stage and Index are the stage and the index of Task. Array is the task's index in the stage's
+	// array.
 	Stage Name   `json:"stage"`
 	Index uint32 `json:"index"`
 	Array int64  `json:"array"`
@@ -403,12 +403,12 @@ type TaskStatus struct {
 	// says the same in a sentence, with its numbers.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Ran is for how long the task had its slot and ran; Suspended, for how long it had
-	// to wait meanwhile.
+	// Ran is how long the task had its slot and ran. Suspended is how long it was suspended in that
+	// time.
 	Ran       Duration `json:"ran"`
 	Suspended Duration `json:"suspended"`
-	CPU       Duration `json:"cpu"`     // of an attempt that has ended
-	MaxRSS    int64    `json:"max_rss"` // of an attempt that has ended, in bytes
+	CPU       Duration `json:"cpu"`     // for an attempt that has ended
+	MaxRSS    int64    `json:"max_rss"` // bytes, for an attempt that has ended
 }
 
 // TaskStates are the states of an attempt.
@@ -418,8 +418,8 @@ var TaskStates = []string{
 	"Gathering", // waits for its gang
 	"Done",
 	"Failed",
-	"Stopped", // came to nothing without a fault of its own
-	"Pending", // came to nothing, and the task is to be tried again
+	"Stopped", // ended without a fault of its own
+	"Pending", // the attempt failed, and the task is to be tried again
 	"Cancelled",
 }
 
@@ -431,11 +431,11 @@ type WhyReply struct {
 	Message string       `json:"message"`
 	Shares  []ClassShare `json:"shares"`
 	Prices  []ClassPrice `json:"prices"`
-	Change  []string     `json:"change"` // what would change it, a sentence each
+	Change  []string     `json:"change"` // one sentence for each thing that would change the decision
 	Away    *Away        `json:"away,omitempty"`
 }
 
-// ClassPrice is what a class costs around now.
+// ClassPrice is the present price of a class.
 type ClassPrice struct {
 	Class Name `json:"class"`
 	// Price of the whole class to all bidders together: the sum of the
@@ -445,7 +445,8 @@ type ClassPrice struct {
 	Idle    int     `json:"idle"`
 	Pending int     `json:"pending,omitempty"`
 	Bidders int     `json:"bidders"`
-	// Sealed: Price and Pending are not told, as they would tell what others bid.
+	// Sealed means that Price and Pending are hidden, because they would disclose the bids of
+	// others.
 	Sealed bool `json:"sealed,omitempty"`
 }
 
@@ -463,7 +464,8 @@ type NodeStatus struct {
 	State string       `json:"state"` // Up, Lost, Stopped, Draining, Quarantined
 	Slots []ClassSlots `json:"slots"`
 	Used  []ClassSlots `json:"used"`
-	// Resources are what the node has in all, and Sold what the slots that tasks have are of it; nil: its agent does not say.
+	// Resources is all that the node has, and Sold the part in the slots of its tasks; nil:
+	// unknown.
 	Resources *Resources `json:"resources,omitempty"`
 	Sold      *Resources `json:"sold,omitempty"`
 	Labels    []Name     `json:"labels,omitempty"` // by which jobs choose it
@@ -471,7 +473,7 @@ type NodeStatus struct {
 	Finished  uint64     `json:"finished"` // attempts that ended there, well or badly
 	// DrainBy is the time at which the site ends the tasks of a node that drains; 0: they run to their end.
 	DrainBy Time `json:"drain_by,omitempty"`
-	// Abilities says what the node can do to a task; the names are in ability.go.
+	// Abilities says what the node can do with a task; the names are in ability.go.
 	Abilities []Name `json:"abilities,omitempty"`
 	// Suspended tasks wait there to go on, of at most MostSuspended.
 	Suspended     int `json:"suspended,omitempty"`
@@ -485,37 +487,37 @@ type NodeStatus struct {
 // MarketsReply lists the markets of a site in the order of its configuration.
 type MarketsReply struct {
 	Markets []MarketStatus `json:"markets"`
-	Version uint64         `json:"version"` // of the site's markets; see ApplyRequest
-	// Slurm says what names of Slurm mean at this site; nil: nothing else than here.
+	Version uint64         `json:"version"` // version of the site's markets; see ApplyRequest
+	// Slurm says which names of Slurm have another meaning at this site; nil: none.
 	Slurm *SlurmNames `json:"slurm,omitempty"`
 }
 
-// MarketStatus is a market at this moment, as whoever asks may see it: an operator
-// whole, a user with the own jobs and what the mechanism tells of others.
+// MarketStatus describes a market at this moment. An operator sees all of it; a user sees their own
+// jobs and what the mechanism discloses about others.
 type MarketStatus struct {
 	Market Market `json:"market"`
-	// Bid are the fields of a bid that the market reads, as a job spells them; Raises are
-	// those that may be raised later.
+	// Bid lists the fields of a bid that the market reads, as a job file spells them. Raises lists
+	// the fields that may be raised later.
 	Bid      []string     `json:"bid,omitempty"`
 	Raises   []string     `json:"raises,omitempty"`
-	Reserves bool         `json:"reserves,omitempty"` // it sells reservations, of which it has a timetable
+	Reserves bool         `json:"reserves,omitempty"` // it sells reservations and has a timetable of them
 	Prices   []ClassPrice `json:"prices"`
 	Waiting  int          `json:"waiting"` // jobs
 	Running  int          `json:"running"`
 	Term     uint64       `json:"term"`
 	Seq      uint64       `json:"seq"`
-	Top      []JobShare   `json:"top"` // at most 20, largest budget first where budgets are told
-	// Next are the jobs that would get the next slot of each class that comes
-	// free, at most one for each class that anybody waits for; where prices are by time,
-	// Tariffs says what a slot-second costs.
+	Top      []JobShare   `json:"top"` // at most 20, the largest budget first if budgets are disclosed
+	// Next are the jobs that would get the next free slot of each class, at most one for each class
+	// with waiting tasks. If prices are by time, Tariffs has the prices of slot-seconds.
 	Next    []NextJob    `json:"next,omitempty"`
 	Tariffs []SlotTariff `json:"tariffs,omitempty"`
 	// Promises are of a market of contracts.
 	Promises *Promises `json:"promises,omitempty"`
 }
 
-// Promises are how many completion times that a market sold were kept, and broken, since the
-// market began. Kept is what is late by a second at most, or by a hundredth of the promised time.
+// Promises counts the completion times sold by a market that were kept and broken, since the market
+// began. A completion counts as kept if it is late by at most a second, or a hundredth of the
+// promised time.
 type Promises struct {
 	Kept   uint64 `json:"kept"`
 	Broken uint64 `json:"broken"`
@@ -526,15 +528,15 @@ type NextJob struct {
 	Class   Name    `json:"class"`
 	Job     JobID   `json:"job"`
 	Account Name    `json:"account"`
-	Rate    Credits `json:"rate,omitempty"` // what it bids for a slot-second
+	Rate    Credits `json:"rate,omitempty"` // bid for a slot-second
 }
 
-// SlotTariff is what a second on a slot of a class costs.
+// SlotTariff is the price of a second on a slot of a class.
 type SlotTariff struct {
 	Class  Name     `json:"class"`
-	Price  Credits  `json:"price,omitempty"`   // to everybody, where nothing below says otherwise
-	OwnBid bool     `json:"own_bid,omitempty"` // each pays the own bid
-	Length Duration `json:"length,omitempty"`  // the price is that of a job of this length; others pay in proportion
+	Price  Credits  `json:"price,omitempty"`   // price for everybody, unless a field below says otherwise
+	OwnBid bool     `json:"own_bid,omitempty"` // each job pays its own bid
+	Length Duration `json:"length,omitempty"`  // the price is for a job of this length; others pay in proportion
 	// Contention is, of proportional, the part of a slot-second that is contended, in
 	// [0, 1]; there is no price then.
 	Contention *float64 `json:"contention,omitempty"`
@@ -551,7 +553,7 @@ type JobShare struct {
 	Budget  Credits      `json:"budget,omitempty"`
 	Shares  []ClassShare `json:"shares"`
 	Pending int          `json:"pending"`
-	Running int          `json:"running"` // on slots
+	Running int          `json:"running"` // tasks on slots
 	// Suspended tasks have left their slots until they are resumed.
 	Suspended int `json:"suspended,omitempty"`
 }

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// More limits, as those in job.go.
+// More limits, like those in job.go.
 const (
 	MaxKey     = 64   // bytes of a client's key
-	MaxClasses = 64   // of a market, or weights of a utility function
-	MaxRanges  = 4096 // of an array
+	MaxClasses = 64   // classes of a market, or weights of a utility function
+	MaxRanges  = 4096 // ranges of an array
 )
 
 // Validate reports what is wrong with a submission in itself, like
@@ -68,7 +68,7 @@ func inField(field string, err error) error {
 	return Errorf(KindOf(err), "%s.%s", field, Detail(err))
 }
 
-// validateSize bounds what a job costs whoever stores it and sends it on.
+// validateSize bounds the memory that a job takes wherever it is stored or sent.
 func (s *JobSpec) validateSize() error {
 	program := s.Env.bytes()
 	for i := range s.Stages {
@@ -108,7 +108,7 @@ func (s *JobSpec) validateStages() error {
 	return s.validateOrder()
 }
 
-// Title is what statements call the job.
+// Title returns the name of the job in statements.
 func (s *JobSpec) Title() string {
 	const most = 100 // bytes
 	switch {
@@ -223,7 +223,7 @@ func badName(path, name string) error {
 	return Errorf(Invalid, "%s: %q is no name; use a lower-case letter, then at most 62 lower-case letters, digits, '-' or '_'", path, clip(name))
 }
 
-// needName refuses what is no name, the empty one too.
+// needName refuses invalid names, including the empty one.
 func needName(path, name string) error {
 	if !ValidName(name) {
 		return badName(path, name)

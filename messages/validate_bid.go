@@ -5,11 +5,10 @@ import "slices"
 // MaxDependencies bounds the jobs that a job can wait for.
 const MaxDependencies = 1000
 
-// MaxBegin bounds the time at which a job is to begin: the end of the year 2199.
+// MaxBegin is the latest begin time of a job: the end of the year 2199.
 const MaxBegin = Time(7_258_118_400_000_000)
 
-// validateBid checks what a job bids, as far as that shows without knowing the
-// market.
+// validateBid makes the checks of a job's bid that do not depend on the market.
 func (s *JobSpec) validateBid() error {
 	for _, f := range [...]struct {
 		field string
@@ -65,8 +64,8 @@ func (s *JobSpec) validateDependencies() error {
 	return nil
 }
 
-// Width is how many slots the job needs at the same time: those of its widest task, or of all tasks of
-// its widest gang.
+// Width returns how many slots the job needs at the same time: as many as its widest task, or as
+// all tasks of its widest gang together.
 func (s *JobSpec) Width() int {
 	width := 1
 	for i := range s.Stages {
@@ -79,8 +78,8 @@ func (s *JobSpec) Width() int {
 	return width
 }
 
-// Alone is the width of a job without gangs, whose tasks need nothing but their own slots; 0: it has a gang, or
-// its tasks have one slot each.
+// Alone returns the width of a job that needs slots on one node only: it has no gangs, and a task
+// has more than one slot. It returns 0 for all other jobs.
 func (s *JobSpec) Alone() int {
 	if width := s.Width(); width > 1 && !slices.ContainsFunc(s.Stages, func(s Stage) bool { return s.Gang }) {
 		return width

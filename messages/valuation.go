@@ -25,23 +25,22 @@ var ValuationClasses = []ValuationClass{Sigmoidal, Hard, Recurrent, LinearDecay,
 const (
 	MaxValuationTime   = 1e12 // seconds
 	MaxValuationPoints = 1024
-	// LeastEpsilon bounds what is left of a sigmoid's value to tell it from the
-	// rounding of a double.
+	// LeastEpsilon is the smallest rest of a sigmoid's value that differs clearly from the rounding
+	// error of a double.
 	LeastEpsilon = 1e-9
 )
 
-// Valuation says what a job's completion is worth, as a function of the
-// seconds from its submission to its completion: it starts at most at Max and
-// never rises. It is what the mechanism of contracts calls a type, so that
-// numbers are real: types are also drawn from estimated distributions.
+// Valuation is the worth of a job's completion as a function of the seconds from submission to
+// completion. It starts at most at Max and never rises. The mechanism of contracts calls it a type.
+// Its numbers are real, because types are also drawn from estimated distributions.
 type Valuation struct {
 	Class ValuationClass `json:"class"` // hard, recurrent, sigmoidal, linear-decay or custom
 	Max   float64        `json:"max"`   // credits
 
 	Mu    float64 `json:"mu,omitempty"`    // Sigmoidal, LinearDecay: seconds after which the value falls
 	Delta float64 `json:"delta,omitempty"` // Sigmoidal, LinearDecay: seconds that the fall takes
-	// Epsilon is what a Sigmoidal has lost at Mu and what is left of it at
-	// Mu+Delta, as a part of Max; 0: 0.01.
+	// Epsilon is the part of Max that a Sigmoidal has lost at Mu, and the part that is left at
+	// Mu+Delta; 0: 0.01.
 	Epsilon float64 `json:"eps,omitempty"`
 
 	Deadline       float64 `json:"deadline,omitempty"`         // Hard: seconds
@@ -56,7 +55,7 @@ type Valuation struct {
 // ValuationPoint is a corner of a Custom valuation.
 type ValuationPoint struct {
 	At   float64 `json:"at"`   // seconds
-	Part float64 `json:"part"` // of Max, in [0, 1]
+	Part float64 `json:"part"` // part of Max, in [0, 1]
 }
 
 // Validate checks a valuation. A field that its class does not use must be
@@ -160,9 +159,9 @@ func (v *Valuation) validatePoints() error {
 	return nil
 }
 
-// Parameters returns what a user of the valuation's class submits: the vector
-// whose distribution is learned for the class. That of Custom is of varying
-// length, so there is none.
+// Parameters returns what a user submits for the valuation's class. The estimator learns the
+// distribution of these vectors for each class. A Custom valuation has no fixed number of
+// parameters, so the result is nil.
 func (v *Valuation) Parameters() []float64 {
 	switch v.Class {
 	case Sigmoidal, LinearDecay:

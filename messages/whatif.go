@@ -23,15 +23,15 @@ func (r *WhatIfRequest) Validate() error {
 
 // The terms of a bid that a what-if can change.
 const (
-	TermBudget = "budget" // in credits
-	TermRate   = "rate"   // in credits for a slot-second
+	TermBudget = "budget" // credits
+	TermRate   = "rate"   // credits for a slot-second
 )
 
-// WhatIfReply compares the market's decision at the present bid of a job with that at
-// another bid, if all else stays as it is.
+// WhatIfReply compares the market's decision at the job's present bid with its decision at another
+// bid. Everything else stays the same.
 type WhatIfReply struct {
 	Job     JobID       `json:"job"`
-	Term    string      `json:"term"`    // of the bid: [TermBudget] or [TermRate]
+	Term    string      `json:"term"`    // field of the bid: [TermBudget] or [TermRate]
 	Message string      `json:"message"` // why there is no answer; "": there is one
 	Now     *BidOutcome `json:"now,omitempty"`
 	Then    *BidOutcome `json:"then,omitempty"`
@@ -40,15 +40,15 @@ type WhatIfReply struct {
 // BidOutcome is what a market decides about a job.
 type BidOutcome struct {
 	Bid     Credits           `json:"bid"`
-	Reason  string            `json:"reason"` // as of WhyReply
+	Reason  string            `json:"reason"` // as in WhyReply
 	Message string            `json:"message"`
-	Classes []ClassBidOutcome `json:"classes"` // those that the job has tasks in
+	Classes []ClassBidOutcome `json:"classes"` // classes for which the job has tasks
 }
 
-// ClassBidOutcome is what a job gets of a class of slots.
+// ClassBidOutcome is a job's result in one class of slots.
 type ClassBidOutcome struct {
 	Class Name    `json:"class"`
-	Share float64 `json:"share"` // of the slots, from 0 to 1
-	Slots float64 `json:"slots"` // that this share comes to
-	Price float64 `json:"price"` // as of ClassPrice
+	Share float64 `json:"share"` // part of the slots, from 0 to 1
+	Slots float64 `json:"slots"` // number of slots in this share
+	Price float64 `json:"price"` // as in ClassPrice
 }

@@ -32,9 +32,9 @@ type Agent struct {
 	state      *state.State
 	running    map[messages.Attempt]*running
 	markets    map[messages.Name]bus.Subscription
-	cancel     context.CancelFunc // of the request under way
+	cancel     context.CancelFunc // cancels the running request
 	lastsUntil messages.Time      // the end of the lease, as the runner was told
-	unable     bool               // there is no executor
+	unable     bool               // tasks cannot be started, because there is no executor
 	can        []messages.Name    // the abilities that were told
 	full       bool               // the disk is almost full
 	wasIn      bool               // the node held a lease when the log was last told
@@ -56,7 +56,7 @@ type Agent struct {
 type running struct {
 	process runner.Process
 	granted time.Time
-	follows bool // it has not begun
+	follows bool // it waits for another task's slot
 }
 
 // Start starts an agent. It returns at once; [Agent.Ready] tells when the node
@@ -103,7 +103,7 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 		a.die()
 		return nil, errors.Join(err, a.release())
 	}
-	context.AfterFunc(ctx, func() { a.Close() }) // whose error is for who calls Close
+	context.AfterFunc(ctx, func() { a.Close() }) // the error is for the caller of Close
 	if a.owned {
 		a.watchDisk()
 	}
@@ -111,7 +111,8 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	return a, nil
 }
 
-// pause has the node take tasks only while it can start some, and tells the leader what it can do now.
+// pause lets the node claim tasks only while it can start some, and tells the leader what it can do
+// now.
 func (a *Agent) pause() {
 	a.state.Pause(a.unable || a.full)
 	if a.real == nil {
@@ -124,7 +125,7 @@ func (a *Agent) pause() {
 	}
 }
 
-// abilities are those of the runner, and that the disk is almost full.
+// abilities returns the abilities of the runner, with AbilityFull if the disk is almost full.
 func (a *Agent) abilities() []messages.Name {
 	can := slices.Clone(a.real.Abilities())
 	if a.full {
@@ -133,7 +134,7 @@ func (a *Agent) abilities() []messages.Name {
 	return can
 }
 
-// Ready is closed when the node was registered for the first time.
+// Ready returns a channel that is closed when the node has registered for the first time.
 func (a *Agent) Ready() <-chan struct{} { return a.ready }
 
 // Close ends the tasks, reports that to the leader, and stops; it takes as
@@ -157,8 +158,8 @@ func (a *Agent) Close() error {
 // goodbyeWithin is how long an agent that ends waits for the leader to hear of the end.
 const goodbyeWithin = time.Second
 
-// sayGoodbye tells the leader that nothing runs here any more, so that the node is not
-// taken for lost after a lease. An agent whose tasks run on says nothing.
+// sayGoodbye tells the leader that nothing runs here any more, so that the node does not count as
+// lost when its lease ends. An agent that leaves tasks running sends nothing.
 func (a *Agent) sayGoodbye() {
 	if a.c.LeaveRunning || a.state.Session() == 0 || a.state.Running() > 0 {
 		return
@@ -228,7 +229,7 @@ func (a *Agent) loop() {
 	}
 }
 
-// untilWake is how long the state has nothing to do by itself.
+// untilWake returns how long the state has nothing to do.
 func (a *Agent) untilWake() time.Duration {
 	at := a.state.Wake()
 	if at == 0 {
@@ -237,7 +238,7 @@ func (a *Agent) untilWake() time.Duration {
 	return max(0, at.Sub(a.c.Clock()).Std())
 }
 
-// act does what the state says; it reports whether all is over.
+// act carries out the state's actions; it reports whether everything has ended.
 func (a *Agent) act(now messages.Time) (over bool) {
 	do := a.state.Act(now)
 	a.noteSession()
@@ -249,7 +250,7 @@ func (a *Agent) act(now messages.Time) (over bool) {
 	for _, s := range do.Follow {
 		a.line(s)
 	}
-	for _, attempt := range do.Withdraw { // before others are stopped, whose slots would be theirs
+	for _, attempt := range do.Withdraw { // withdraw first: otherwise they would get the slots of stopped tasks
 		if r := a.running[attempt]; r != nil {
 			r.process.(runner.Follower).Withdraw()
 		}
@@ -313,7 +314,8 @@ func (a *Agent) start(s state.Start) {
 	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, a.report)
 }
 
-// line has a task follow others; one with files, the agent begins itself.
+// line gives a task to the runner, which starts it on a slot that becomes free. A task with files
+// is kept: the agent itself starts it.
 func (a *Agent) line(s state.Start) {
 	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program) && !s.Program.Allocation
 	var p runner.Follower
@@ -354,7 +356,7 @@ func (a *Agent) stop(s state.Stop) {
 	r.process.Stop(grace)
 }
 
-// suspend suspends a task, or lets it go on.
+// suspend suspends or resumes a task.
 func (a *Agent) suspend(attempt messages.Attempt, suspended bool) {
 	if r := a.running[attempt]; r != nil {
 		r.process.Suspend(suspended)
@@ -374,7 +376,7 @@ func (a *Agent) forget(f messages.Finished) {
 	delete(a.running, f.Attempt)
 }
 
-// kill ends what still runs when the agent is given no more time.
+// kill ends all running tasks when the agent must stop at once.
 func (a *Agent) kill() {
 	if a.c.LeaveRunning {
 		return

@@ -16,8 +16,8 @@ const membersWithin = 5 * time.Minute
 // askAgain is how long it waits between two questions.
 const askAgain = 200 * time.Millisecond
 
-// startInAllocation starts a task of an allocation once the leader has named the others: the first runs its command, the
-// others hold their slots.
+// startInAllocation starts a task of an allocation after the leader has named the other tasks. The
+// first task runs its command; the others only hold their slots.
 func (a *Agent) startInAllocation(s state.Start) runner.Process {
 	t := &fileTask{files: a.files, runner: a.c.Runner, task: runner.Task{Grant: s.Grant, Program: s.Program}}
 	t.context, t.cancel = context.WithCancel(a.life)

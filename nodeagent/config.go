@@ -23,13 +23,13 @@ type Config struct {
 	Site messages.Name
 	// Node names this node; it is the account as which the agent speaks.
 	Node messages.Name
-	// Slots is what the node offers.
+	// Slots are the slots that the node offers.
 	Slots []messages.ClassSlots
-	// MostSuspended is how many suspended tasks the node keeps at once, beside those
-	// that run: their memory is what is at stake. 0: four for each slot.
+	// MostSuspended is how many suspended tasks the node keeps in addition to running ones, because
+	// suspended tasks still take memory. 0: four for each slot.
 	MostSuspended int
-	// Resources are what the node has in all, for the site to show and to choose by; nil: not said. Tasks.Machine
-	// is what tasks get of it. Labels are words by which jobs choose nodes.
+	// Resources is all that the node has, for display and for choosing nodes; nil: unknown.
+	// Tasks.Machine is the part for tasks. Labels are words by which jobs choose nodes.
 	Resources *messages.Resources
 	Labels    []messages.Name
 	Bus       bus.Bus
@@ -126,7 +126,7 @@ func (c *Config) openRunner() (owned bool, err error) {
 		return false, nil
 	}
 	c.Tasks.Site, c.Tasks.Node, c.Tasks.Dir, c.Tasks.Grace = c.Site, c.Node, c.Dir, c.Grace
-	if !c.Tasks.Private { // whose tasks are to reach nothing
+	if !c.Tasks.Private { // its tasks may not reach anything
 		if c.Tasks.Proxy, err = proxy.Open(c.Dir); err != nil {
 			return false, err
 		}
@@ -139,6 +139,6 @@ func (c *Config) openRunner() (owned bool, err error) {
 	return true, err
 }
 
-// uptime is the time since the machine was started. It goes on while the
-// machine sleeps, as the leader's does, and nobody sets it.
+// uptime returns the time since the machine was started. It goes on while the machine sleeps, as
+// the leader's does, and nobody sets it.
 func uptime() messages.Time { return messages.Time(boottime.Now() / time.Microsecond) }

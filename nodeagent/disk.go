@@ -12,8 +12,8 @@ import (
 // diskEvery is how often the agent looks at the free space of its disk, or sooner if that may have become too little.
 const diskEvery = time.Second
 
-// watchDisk has the node take no tasks while its disk is almost full: the site's books are on the same one. It is
-// called before the agent's goroutine begins.
+// watchDisk stops the node from claiming tasks while its disk is almost full, because the site's
+// books may be on the same disk. Call it before the agent's goroutine begins.
 func (a *Agent) watchDisk() {
 	reserve := runner.Reserve(a.c.Dir, a.c.Tasks.KeepFree)
 	if a.full = runner.Full(a.c.Dir, reserve, false); a.full {

@@ -36,8 +36,8 @@ func (f *files) subject(verb string) string {
 	return messages.Subject(f.site, messages.Depot, verb, f.node)
 }
 
-// fetch has the inputs of a task on the node, until they are released. If it fails
-// nothing is kept for the task.
+// fetch gets the inputs of a task onto the node, and keeps them until they are released. If it
+// fails, nothing is kept for the task.
 func (f *files) fetch(ctx context.Context, attempt messages.Attempt, p *messages.Program) (kept []*input, err error) {
 	if f.dir == "" {
 		return nil, messages.Errorf(messages.Invalid, "and output files need a node with a state directory")
@@ -67,7 +67,7 @@ type fileTask struct {
 	files   *files
 	runner  runner.Runner
 	task    runner.Task
-	context context.Context             // of the transfers: ended by Stop
+	context context.Context             // ends the transfers when Stop is called
 	prepare func(context.Context) error // comes first; nil: nothing does
 	cancel  context.CancelFunc
 
@@ -135,7 +135,7 @@ func (t *fileTask) start(ended chan<- messages.Finished) bool {
 	return true
 }
 
-// unstarted is how a task ended that has no process.
+// unstarted returns the report of a task that never had a process.
 func (t *fileTask) unstarted(why string) messages.Finished {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -36,16 +36,16 @@ type input struct {
 	err    error
 }
 
-// openInputs takes stock of what an earlier agent kept.
+// openInputs lists the inputs that an earlier agent kept.
 func openInputs(dir string) *inputs {
 	in := &inputs{dir: dir, kept: map[string]*input{}}
 	if dir == "" {
 		return in
 	}
-	entries, _ := os.ReadDir(runner.InputsDir(dir)) // none before the first input
+	entries, _ := os.ReadDir(runner.InputsDir(dir)) // fails only before the first input is stored
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || filepath.Ext(e.Name()) != "" { // what was never finished
+		if err != nil || filepath.Ext(e.Name()) != "" { // files that were never finished
 			os.Remove(filepath.Join(runner.InputsDir(dir), e.Name()))
 			continue
 		}
@@ -85,7 +85,7 @@ func (in *inputs) acquire(ctx context.Context, f messages.File, fetch func(*os.F
 	}
 }
 
-// enter notes a user of a file; mine says that it is for the caller to fetch.
+// enter adds a user of a file; mine reports whether the caller must fetch it.
 func (in *inputs) enter(f messages.File) (k *input, mine bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -101,9 +101,9 @@ func (in *inputs) enter(f messages.File) (k *input, mine bool) {
 	return k, mine
 }
 
-// gone reports whether a file that was there is no more: the runner removes what it
-// finds damaged, and a file that was cut while no agent ran has another size than is
-// wanted. in.mu is held.
+// gone reports whether a known file is missing or damaged: the runner removes files that it finds
+// damaged, and a file that was truncated while no agent ran has a wrong size. The caller holds
+// in.mu.
 func (in *inputs) gone(k *input, wanted int64) bool {
 	select {
 	case <-k.ready:
@@ -169,11 +169,11 @@ func (in *inputs) release(held []*input) {
 			return
 		}
 		in.drop(oldest)
-		os.Remove(runner.InputFile(in.dir, oldest.digest)) // what stays is found at the next start
+		os.Remove(runner.InputFile(in.dir, oldest.digest)) // if this fails, the file is found at the next start
 	}
 }
 
-// oldest is the file without users that was not used for longest. in.mu is held.
+// oldest returns the file without users that was not used for longest. in.mu is held.
 func (in *inputs) oldest() (oldest *input) {
 	for _, k := range in.kept {
 		if k.users == 0 && (oldest == nil || k.last < oldest.last) {

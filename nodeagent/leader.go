@@ -24,7 +24,7 @@ func (a *Agent) follow(markets []messages.Name) {
 	for name, s := range a.markets {
 		if !slices.Contains(markets, name) {
 			delete(a.markets, name)
-			go s.Stop() // it may wait for a handler that waits for this goroutine
+			go s.Stop() // Stop may wait for a handler that waits for this goroutine
 		}
 	}
 	for _, name := range markets {
@@ -60,8 +60,8 @@ func (a *Agent) transmit(r *state.Request) {
 	go call(ctx, a, messages.VerbExchange, r, r.Exchange, a.exchanged)
 }
 
-// call sends one request and queues its answer. The request is not repeated
-// here: when to do that is for the state to say.
+// call sends one request and queues its answer. It does not repeat the request: the state decides
+// when to do that.
 func call[Reply any](ctx context.Context, a *Agent, verb string, r *state.Request, body any,
 	answered func(messages.Time, uint64, *Reply)) {
 	sent := time.Now()
@@ -87,8 +87,8 @@ func (a *Agent) exchanged(now messages.Time, id uint64, r *messages.ExchangeRepl
 	a.state.Answered(now, id, r)
 }
 
-// levelOf is the log level of an error of the leader: errors that pass by themselves
-// have a low level.
+// levelOf returns the log level of an error of the leader: errors that pass by themselves have a
+// low level.
 func levelOf(err error) zapcore.Level {
 	if messages.KindOf(err).Retriable() {
 		return zap.DebugLevel

@@ -25,19 +25,19 @@ func manifestOf(p *messages.Program) *manifest {
 	return &manifest{Account: p.Account, Inputs: p.Inputs, Outputs: p.Outputs}
 }
 
-// manifests are the lists of the stages with tasks in hand, as files in a directory:
-// an agent that finds such a task running reads there what to store at its end.
+// manifests keeps, as files in a directory, what the stages of the present tasks must store. After
+// a restart the agent finds such tasks running, and reads there what to store when they end.
 type manifests struct {
 	state string // directory of the agent; "": there are no files
 	log   *zap.Logger
-	life  context.Context // of the agent
+	life  context.Context // ends with the agent
 
 	mu    sync.Mutex
-	users map[string]int // tasks in hand, by the path of their stage's manifest
+	users map[string]int // number of present tasks, by the path of their stage's manifest
 }
 
-// sweep removes the manifests of stages of which no task runs any more, and counts the
-// tasks that do.
+// sweep removes the manifests of stages without running tasks, and counts the running tasks of the
+// others.
 func (m *manifests) sweep(running []runner.Adopted) {
 	if m.state == "" {
 		return
@@ -48,7 +48,7 @@ func (m *manifests) sweep(running []runner.Adopted) {
 		m.users[m.path(t.Attempt.Task.Job, t.Attempt.Task.Stage)]++
 	}
 	dir := filepath.Dir(m.path(0, 0))
-	old, _ := os.ReadDir(dir) // none before the first
+	old, _ := os.ReadDir(dir) // fails only before the first manifest is written
 	for _, e := range old {
 		if path := filepath.Join(dir, e.Name()); m.users[path] == 0 {
 			os.Remove(path)
@@ -98,7 +98,7 @@ func (m *manifests) remove(job messages.JobID, stage uint32) {
 	}
 	if m.users[path]--; m.users[path] == 0 {
 		delete(m.users, path)
-		os.Remove(path) // what stays is found at the next start
+		os.Remove(path) // if this fails, the file is found at the next start
 	}
 }
 

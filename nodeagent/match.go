@@ -71,7 +71,7 @@ func (s *search) each(dir, element string, rest []string) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return messages.Errorf(messages.PermissionDenied, "%s: cannot be read: %v", dir, err)
 	}
-	if err != nil { // none, or no directory
+	if err != nil { // missing, or not a directory
 		return nil
 	}
 	defer at.Close()

@@ -19,9 +19,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// settle stores what a task left, if it ended well, and removes its inputs. A task
-// whose outputs cannot be stored has failed. Where that is for their names or permissions, the others are
-// stored, and the task is not run again: it would leave the same.
+// settle stores what a task left, if it ended well, and removes its inputs. A task whose outputs
+// cannot be stored has failed. If only the names or permissions of some files are wrong, the other
+// files are stored, and the task is not run again, because it would leave the same files.
 func (f *files) settle(ctx context.Context, end messages.Finished, l *manifest) messages.Finished {
 	dir := runner.KeptDir(f.dir, l.Account, end.Attempt)
 	if end.Outcome == messages.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
@@ -47,7 +47,7 @@ func unstored(f messages.Finished, err error, ctx context.Context) messages.Fini
 	case errors.Is(ctx.Err(), context.Canceled) || kind == messages.Fenced:
 		f.Outcome = messages.Stopped
 	case kind == messages.TooLarge:
-		f.Outcome = messages.Exceeded // which is not run again
+		f.Outcome = messages.Exceeded // the task is not run again
 	}
 	return f
 }
@@ -67,7 +67,8 @@ func (f *files) store(ctx context.Context, attempt messages.Attempt, dir string,
 // mostNamed is how many files a sentence names that were not stored.
 const mostNamed = 3
 
-// refusal says which files were not stored, as too much of what a task may leave; nil: all were.
+// refusal returns an error that names the files that were not stored, as a task left too much; nil:
+// all were stored.
 func refusal(refused []error, stored int) error {
 	if len(refused) == 0 {
 		return nil
@@ -82,8 +83,8 @@ func refusal(refused []error, stored int) error {
 	return messages.Errorf(messages.TooLarge, "%s; stored are %d", strings.Join(all, "; "), stored)
 }
 
-// storeAll stores the files of a directory that match, but for those that it refuses. All are looked
-// at before the first is sent.
+// storeAll stores the files of a directory that match. It returns errors for the files that it
+// refuses. All files are checked before the first is sent.
 func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) (stored []messages.File, refused []error, err error) {
 	root, err := runner.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,9 +112,9 @@ func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir stri
 	return outputs, refused, nil
 }
 
-// collect lists the regular files that match an output pattern, in the order of
-// their names, but for inputs as they were given, and says which it refuses. Links that lead out of the
-// directory are as if they were not there.
+// collect lists the regular files that match an output pattern, sorted by name. It leaves out
+// unchanged inputs, and links that lead out of the directory. refused has an error for each file
+// that it refuses.
 func collect(ctx context.Context, root *os.Root, l *manifest) (files []messages.File, refused []error, err error) {
 	names, err := matching(ctx, root, l.Outputs, mostEntries)
 	if err != nil {
@@ -147,8 +148,8 @@ func collect(ctx context.Context, root *os.Root, l *manifest) (files []messages.
 
 var errTooLarge = messages.Errorf(messages.TooLarge, "they are more than the limit of %d MiB for a task: keep large results elsewhere", messages.MaxJobFiles>>20)
 
-// describe says what is in a file; nil if it is not stored: the task's own
-// regular files are, and not another user's to which it may have made a link.
+// describe returns the description of a file; nil if it must not be stored. Only the task's own
+// regular files are stored, not another user's file to which the task may have made a link.
 func describe(root *os.Root, name string) (*messages.File, error) {
 	file, err := open(root, name)
 	if errors.Is(err, fs.ErrPermission) {
@@ -181,8 +182,8 @@ func open(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// removeInputs takes away what a task was given, and its directory if nothing else
-// is left there. What cannot be removed goes with the job's directory.
+// removeInputs removes the input files of a task, and its directory if nothing else is there. Files
+// that cannot be removed are removed later, with the job's directory.
 func removeInputs(dir string, inputs []messages.File) {
 	root, err := runner.OpenRoot(dir)
 	if err != nil {
@@ -198,7 +199,7 @@ func removeInputs(dir string, inputs []messages.File) {
 	os.Remove(dir)
 }
 
-// ownedAlike reports whether a file belongs to the user whose directory it is in.
+// ownedAlike reports whether a file belongs to the owner of its directory.
 func ownedAlike(root *os.Root, file fs.FileInfo) bool {
 	dir, err := root.Stat(".")
 	if err != nil {

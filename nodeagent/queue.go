@@ -12,7 +12,7 @@ type event func(now messages.Time)
 // queue hands events to the agent's one goroutine.
 type queue struct {
 	mu     sync.Mutex
-	room   sync.Cond // for those who wait in offer
+	room   sync.Cond // signals callers that wait in offer
 	events []event
 	ready  chan struct{} // holds a token while there are events
 	closed bool
@@ -27,7 +27,7 @@ func newQueue() *queue {
 	return q
 }
 
-// post adds an event of the agent's own doing, of which there are never many.
+// post adds an event from the agent itself; there are never many.
 func (q *queue) post(e event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,7 +66,7 @@ func (q *queue) take(into []event) []event {
 	return events
 }
 
-// close drops what is there and what still comes.
+// close drops all events, and those that are added later.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -41,7 +41,7 @@ func (a *Agent) listen() error {
 		return nil
 	}
 	proxies, err := proxy.Serve(a.c.Tasks.Proxy, a.proxy)
-	if err != nil { // its tasks then cannot ask, and run all the same
+	if err != nil { // without it, tasks run but cannot ask
 		a.c.Log.Warn("tasks cannot ask the site", zap.Error(err))
 		return nil
 	}
@@ -109,7 +109,7 @@ const streamConcurrency = 512
 // an account hide no other's.
 const maxReaches = 10
 
-// streamEndpoint serves the streams of tasks, to those who may read a task's output.
+// streamEndpoint serves the streams of tasks to those who may read a task's output.
 func (a *Agent) streamEndpoint() bus.Endpoint {
 	log := bus.Bounded(a.c.Log, maxReaches)
 	return bus.Endpoint{
@@ -135,8 +135,8 @@ func (a *Agent) streamEndpoint() bus.Endpoint {
 	}
 }
 
-// mayReach refuses whoever is neither the owner of the job nor an operator, as if the job
-// had never been here.
+// mayReach refuses callers who are neither the owner of the job nor an operator, with the same
+// answer as for a job that was never here.
 func (a *Agent) mayReach(_ context.Context, caller messages.Name, of messages.Attempt) error {
 	owner, err := a.real.Owner(of.Task.Job)
 	if err == nil && caller != owner && !slices.Contains(a.c.Operators, caller) {
@@ -145,8 +145,8 @@ func (a *Agent) mayReach(_ context.Context, caller messages.Name, of messages.At
 	return err
 }
 
-// mayRead is mayReach, and refuses the owner while the market of the job keeps what tasks
-// wrote.
+// mayRead does what mayReach does, and also refuses the owner while the market of the job keeps
+// back what tasks wrote.
 func (a *Agent) mayRead(ctx context.Context, caller messages.Name, of messages.Attempt) error {
 	if err := a.mayReach(ctx, caller, of); err != nil || slices.Contains(a.c.Operators, caller) {
 		return err
@@ -154,20 +154,20 @@ func (a *Agent) mayRead(ctx context.Context, caller messages.Name, of messages.A
 	return a.readable.check(ctx, a, of.Task.Job)
 }
 
-// readable are jobs whose markets do not keep their output, or not any more.
+// readable remembers jobs whose output may be read: their markets do not keep it back.
 type readable struct {
 	mu   sync.Mutex
 	jobs map[messages.JobID]bool
 }
 
-// Bounds of what is known to be readable, and of the time in which the leader is asked.
+// Bounds of the jobs that are remembered as readable, and of the time for a question to the leader.
 const (
 	mostReadable = 4096
 	keptWithin   = 2 * time.Second
 )
 
-// check asks the leader whether a job's output is kept. While nobody answers, output can
-// be read: what a node has is not lost with the leader.
+// check asks the leader whether a job's output is kept back. If nobody answers, output can be read:
+// a node's data is available without the leader.
 func (r *readable) check(ctx context.Context, a *Agent, job messages.JobID) error {
 	r.mu.Lock()
 	known := r.jobs[job]

@@ -19,7 +19,7 @@ import (
 // Record is an ended job.
 type Record struct {
 	Summary messages.JobSummary
-	Body    []byte // everything else, as its writer encoded it
+	Body    []byte // the rest of the record, as its writer encoded it
 }
 
 // Config says where an archive is and how much it keeps.
@@ -51,14 +51,14 @@ type Archive struct {
 	mu       sync.Mutex
 	full     []*segment
 	open     *segment // the last file, to which records are added; nil: none yet
-	file     *os.File // of open
-	bytes    int64    // of all full files
+	file     *os.File // file of open
+	bytes    int64    // bytes of all full files
 	next     uint64   // number of the next file
-	fresh    bool     // there was no archive before this start
+	fresh    bool     // the archive was created at this start
 	failing  bool     // the last record could not be written
 	complete messages.Time
 	unsynced []string
-	places   []places // of the files that were read last
+	places   []places // record positions in the files that were read last
 }
 
 // Open opens the archive in a directory, which it creates if needed.
@@ -220,8 +220,8 @@ func (a *Archive) retain() {
 	}
 }
 
-// Sync makes the added records durable, and removes those that are too old. After that the
-// replica's log may lose the commands that added them.
+// Sync makes the added records durable, and removes records that are too old. After that the
+// replica's log may drop the commands that added them.
 func (a *Archive) Sync() error {
 	a.mu.Lock()
 	a.retain()
@@ -283,7 +283,7 @@ type About struct {
 	Bytes   int64
 	// Complete: all jobs that ended later are in the archive; 0: all jobs are.
 	Complete messages.Time
-	Fresh    bool // there was no archive before this start
+	Fresh    bool // the archive was created at this start
 }
 
 // About describes the archive.
@@ -308,7 +308,7 @@ func (a *Archive) Begins(ended messages.Time) {
 	a.save()
 }
 
-// Completed notes that this archive now has all jobs of another one, which is complete since a
+// Completed records that this archive now has all jobs of another one, which is complete since a
 // time.
 func (a *Archive) Completed(since messages.Time) {
 	a.mu.Lock()

@@ -77,7 +77,7 @@ func (a *Archive) load() error {
 		return err
 	}
 	if passing(err) {
-		return fmt.Errorf("the archive of jobs: %w", err) // and keep what the list says of jobs that are missing
+		return fmt.Errorf("the archive of jobs: %w", err) // keep the list's entries of the missing jobs
 	}
 	a.fresh = errors.Is(err, fs.ErrNotExist)
 	if err != nil && !a.fresh {

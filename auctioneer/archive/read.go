@@ -30,8 +30,8 @@ const mostPlaces = 4
 // Extent is what is known about a file's jobs without reading the file.
 type Extent struct {
 	Oldest, Newest messages.JobID
-	Submitted      messages.Time // of the first
-	Ended          messages.Time // of the last to end
+	Submitted      messages.Time // when the first was submitted
+	Ended          messages.Time // when the last of them ended
 }
 
 // view is a file at one moment.
@@ -151,7 +151,7 @@ func (a *Archive) look(v *view) (p places, err error) {
 // from another replica is accepted.
 func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 	if errors.Is(why, fs.ErrNotExist) && !a.Has(id) {
-		return messages.Errorf(messages.NotFound, "there is no job %d", id) // its time was over
+		return messages.Errorf(messages.NotFound, "there is no job %d", id) // its retention is over
 	}
 	if passing(why) {
 		return messages.Errorf(messages.Unavailable, "the record of job %d in the archive cannot be read now: %v; ask again", id, why)

@@ -85,8 +85,8 @@ func decode(record []byte) (r Record, err error) {
 	return r, messages.Unmarshal(summary, messages.Msgpack, &r.Summary)
 }
 
-// each calls yield with each complete record of a file and its position. It returns where the
-// last one ends, and the positions before a record at which there is something else.
+// each calls yield with each complete record of a file and its position. It returns the end of the
+// last record, and the positions of damaged parts between records.
 func each(file []byte, yield func(from int, record []byte)) (end int, damage []int, err error) {
 	if bytes.HasPrefix(file, []byte(magic)) {
 		end = len(magic)
@@ -114,7 +114,7 @@ func each(file []byte, yield func(from int, record []byte)) (end int, damage []i
 
 // segment is what is known about a file.
 type segment struct {
-	Number  uint64 // in the file's name
+	Number  uint64 // in the name of the file
 	Bytes   int64
 	Records int
 	// Spans are the numbers of its jobs, as intervals: first and last.

@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Apply carries out a command and returns its result, or a *messages.Error
-// if it is refused, in which case nothing changed but the time, and that the hold of
-// a refused submission is to be freed.
+// Apply carries out a command and returns its result, or a *messages.Error if the command is
+// refused. A refused command changes only the time. A refused submission also adds an effect that
+// frees its hold.
 func (b *Book) Apply(c *Command) any {
 	before := b.clock.now
 	b.clock.now = max(b.clock.now, c.At)
@@ -71,7 +71,7 @@ func (b *Book) carryOut(c *Command) any {
 	case c.Restored != nil:
 		b.index.renumber(c.Restored)
 		return nil
-	case c.Begin != nil: // the time is all there is to it
+	case c.Begin != nil: // the command only sets the time
 		return nil
 	}
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
@@ -85,8 +85,8 @@ func outcome[T any](result T, err error) any {
 	return result
 }
 
-// Known returns what a submission under a key was answered with before, nil if there
-// was none. A key that was used for another job, here or at another site, is refused.
+// Known returns the earlier answer to a submission under a key, nil if there was none. It returns
+// an error if the key belongs to another job, here or at another site.
 func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt, error) {
 	p := b.Entered(account, key)
 	switch {
@@ -101,8 +101,8 @@ func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt
 	return &r, nil
 }
 
-// KnownRemote is Known of a submission for another site to run. A job of this site
-// with the same description answers it too.
+// KnownRemote does what Known does, for a submission that another site runs. A job of this site
+// with the same description is also found.
 func (b *Book) KnownRemote(c *EnterRemote) (*RemoteReceipt, error) {
 	p := b.Entered(c.Account, c.Key)
 	switch {
@@ -134,8 +134,8 @@ func (b *Book) refusal(c *Submit) error {
 	return b.Unchanged(c.MarketsVersion)
 }
 
-// submit enters a job. Of what is refused for good the hold is freed, as nobody else
-// would, unless the key is that of a job, which may have the hold.
+// submit enters a job. If the job is refused, its hold is freed, as nobody else would free it. The
+// hold is kept if the key belongs to an existing job, because that job may have the hold.
 func (b *Book) submit(c *Submit) (Receipt, error) {
 	r, err := b.enterJob(c)
 	if err != nil && c.Seen != 0 && !messages.Passing(err) {
@@ -172,7 +172,7 @@ func (b *Book) enterJob(c *Submit) (Receipt, error) {
 	return j.Receipt(), nil
 }
 
-// depart enters a job that another site is to run.
+// depart enters a job that another site will run.
 func (b *Book) depart(c *EnterRemote) (RemoteReceipt, error) {
 	if known, err := b.KnownRemote(c); err != nil {
 		return RemoteReceipt{}, err
@@ -207,7 +207,7 @@ func (b *Book) decide(c *Decide) {
 	}
 }
 
-// start orders the start of a job for good.
+// start records the order that a job starts. The order is final.
 func (b *Book) start(s *Starting) {
 	j := b.jobs.own(s.Job)
 	if j == nil || !j.Active() || j.Order != nil {
@@ -224,7 +224,7 @@ func (b *Book) start(s *Starting) {
 	b.watch.touch(j.ID)
 }
 
-// applyMarkets makes other markets the site's. Tariffs and notes of a market go with it.
+// applyMarkets replaces the site's markets. Tariffs and notes of a removed market are dropped.
 func (b *Book) applyMarkets(c *ApplyMarkets) (Applied, error) {
 	if c.Applied != nil {
 		if a, done, err := b.AppliedBy(c.Applied.Key, c.Applied.Content); done {

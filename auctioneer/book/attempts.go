@@ -45,7 +45,7 @@ func (a *Attempts) add(k Kept, most int) {
 		}
 		switch {
 		case o.Detail == k.Detail:
-			k.Detail = o.Detail // in memory once
+			k.Detail = o.Detail // equal texts share memory
 			bytes -= len(k.Detail)
 		case !slices.ContainsFunc((*a)[:i], func(earlier Kept) bool { return earlier.Detail == o.Detail }):
 			bytes += len(o.Detail)
@@ -69,7 +69,7 @@ func (a Attempts) past(stage, index, attempt uint32) *Kept {
 	return &a[at]
 }
 
-// Of returns those of the tasks of a stage, in the order of index and number.
+// Of returns the attempts of a stage's tasks, ordered by index and number.
 func (a Attempts) Of(stage int) (out []Kept) {
 	for _, k := range a {
 		if int(k.Stage) == stage {

@@ -4,8 +4,8 @@ import "github.com/candor-grid/candor/messages"
 
 // Book is the replicated state. It is not safe for concurrent use.
 //
-// The book is the sum of its parts: each has its own state and is told with its
-// making which other parts it needs. What the parts answer, the book answers.
+// The book is the sum of its parts. Each part has its own state, and gets the other parts that it
+// needs when it is made. The methods of all parts are methods of the book.
 type Book struct {
 	clock        clock
 	watch        watch

@@ -88,7 +88,7 @@ func invariant(b *Book) error {
 	return paid(b)
 }
 
-// claimed says whether tasks, nodes and counts agree on what is claimed.
+// claimed reports whether tasks, nodes and counts agree on what is claimed.
 func claimed(b *Book) error {
 	held, nodes := map[messages.TaskRef]int{}, map[messages.TaskRef]int{}
 	for _, n := range b.nodes.inOrder {
@@ -149,7 +149,7 @@ func claimed(b *Book) error {
 	return nil
 }
 
-// counted says whether the nodes are counted right that are there, and that accept work.
+// counted reports whether the nodes are counted right that are there, and that accept work.
 func counted(b *Book) error {
 	present, taking := 0, map[messages.Name]int{}
 	for _, n := range b.nodes.inOrder {
@@ -168,7 +168,7 @@ func counted(b *Book) error {
 	return nil
 }
 
-// tallied says whether a stage counts its claims right, and whether its gang is
+// tallied reports whether a stage counts its claims right, and whether its gang is
 // together: some of it runs only when all of it does, or has been broken.
 func tallied(b *Book, j *Job, stage int) error {
 	s, going := &j.Stages[stage], 0
@@ -194,7 +194,7 @@ func tallied(b *Book, j *Job, stage int) error {
 	return nil
 }
 
-// paid says whether what jobs paid one another adds up, within their holds.
+// paid reports whether what jobs paid one another adds up, within their holds.
 func paid(b *Book) error {
 	var sum messages.Credits
 	for id, j := range b.every {

@@ -57,8 +57,8 @@ func (x *exchanges) cancelTasks(c *CancelTasks) (n int, err error) {
 	return n, nil
 }
 
-// cancelTask cancels a task that a node claimed before, and says whether the task was not
-// over. An attempt that runs is stopped.
+// cancelTask cancels a task that a node claimed before, and reports whether the task had not ended.
+// A running attempt is stopped.
 func (x *exchanges) cancelTask(j *Job, r messages.TaskRef) bool {
 	s := &j.Stages[r.Stage]
 	switch t := &s.Tasks[r.Index]; t.Phase {

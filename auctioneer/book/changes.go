@@ -13,7 +13,7 @@ type changes struct {
 	watch   *watch
 }
 
-// change has a job be described otherwise.
+// change changes the description of a job.
 func (s *changes) change(c *Change) (out Changed, err error) {
 	j := s.jobs.own(c.Job)
 	switch {
@@ -91,8 +91,8 @@ func (s *changes) raised(e *Effect, o *Confirmation) {
 	s.watch.touch(j.ID)
 }
 
-// RaisedTo is the amount of the job's next hold: the present hold and the difference
-// between the two budgets.
+// RaisedTo returns the amount of the job's next hold: the present hold and the difference between
+// the two budgets.
 func (j *Job) RaisedTo() (hold string, amount messages.Credits) {
 	return j.RestID(j.Raise.Effect), j.Held - j.Drawn + j.Raise.Amount
 }

@@ -18,7 +18,7 @@ type claims struct {
 	clock   *clock
 }
 
-// PausedBy is how long a claim has not run by now.
+// PausedBy returns how long a claim has been paused by now.
 func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
 	if h.Halt == Goes {
 		return h.Paused
@@ -112,7 +112,7 @@ func (c *claims) stop(a messages.Attempt) {
 	}
 }
 
-// runs says whether a task of a job has a claim that is not about to end.
+// runs reports whether a task of a job has a claim that is not about to end.
 func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 	tasks := j.Stages[r.Stage].Tasks
 	if int(r.Index) >= len(tasks) {
@@ -122,7 +122,7 @@ func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 	return ok && !h.Leaving && h.Halt != Ahead
 }
 
-// runs is how many tasks of a job have a claim that is not about to end.
+// runs returns how many tasks of a job have a claim that is not about to end.
 func (j *Job) runs() (n int) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -131,7 +131,7 @@ func (j *Job) runs() (n int) {
 	return n
 }
 
-// running are the tasks of a job that run.
+// running returns the tasks of a job that run.
 func (c *claims) running(j *Job) (out []messages.TaskRef) {
 	for i := range j.Stages {
 		if j.Stages[i].Running == 0 {
@@ -146,7 +146,7 @@ func (c *claims) running(j *Job) (out []messages.TaskRef) {
 	return out
 }
 
-// blame says whose doing it is that an attempt came to nothing.
+// blame says who caused an attempt to fail: the site or the job.
 type blame bool
 
 // The kinds of blame.
@@ -165,7 +165,7 @@ func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	}
 }
 
-// owes is the slot time of an attempt that ends now, 0 if that was taken off before.
+// owes returns the slot time that an attempt ending now must pay, 0 if it was taken off before.
 func (c *claims) owes(r messages.TaskRef, h NodeClaim) messages.Duration {
 	if h.Leaving {
 		return 0
@@ -173,7 +173,7 @@ func (c *claims) owes(r messages.TaskRef, h NodeClaim) messages.Duration {
 	return c.had(r, h)
 }
 
-// had is the slot time of a claim up to now.
+// had returns the slot time of a claim up to now.
 func (c *claims) had(r messages.TaskRef, h NodeClaim) messages.Duration {
 	if h.Halt == Ahead {
 		return 0
@@ -206,7 +206,8 @@ func (c *claims) stopAll(j *Job) {
 	}
 }
 
-// maxCPU bounds what an agent can say of one attempt, so that no sum overflows.
+// maxCPU bounds the processor time that an agent can report for one attempt, so that no sum
+// overflows.
 const maxCPU = messages.Duration(1e15)
 
 // attemptEnded notes how the latest attempt of a task ended; f is nil if nobody

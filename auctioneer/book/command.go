@@ -34,7 +34,8 @@ type Command struct {
 	// Leap is the part of the time between the command before and At by which the clock was
 	// set ahead: see [Book.leap].
 	Leap messages.Duration
-	// Carried: the proposer did not know the time, and At only continues that of the command before.
+	// Carried says that the proposer did not know the time: At only continues the time of the last
+	// command.
 	Carried bool
 }
 
@@ -53,16 +54,16 @@ type Begin struct{}
 type Submit struct {
 	Account messages.Name
 	Key     string
-	Digest  []byte // of the spec as the client sent it: same key, same digest
+	Digest  []byte // digest of the spec as the client sent it: the same key must have the same digest
 	Payer   messages.Name
 	Spec    *messages.JobSpec // complete: every default filled in
-	Assumed string            // where the utility function comes from, if the user gave none
+	Assumed string            // source of the utility function, if the user gave none
 	Hold    string
 	Held    messages.Credits
 	// Contract is what Spec.Contract names, one of quote Quote.
 	Contract *messages.Contract
 	Quote    uint64
-	Visit    *Visit // it comes from another site; nil: from a user of this one
+	Visit    *Visit // set if the job comes from another site
 	// MarketsVersion is 1 + how many times markets had been applied when the job was checked
 	// against its own: with more since, it is not taken; 0: not said.
 	MarketsVersion uint64
@@ -70,21 +71,21 @@ type Submit struct {
 	// the account may have with this one, 0: any number.
 	Deposit messages.Credits
 	Most    int
-	// Seen is 1 + the latest effect in the book before the hold was asked for; 0: not said,
-	// and nothing is freed where the submission is refused.
+	// Seen is 1 + the latest effect in the book before the hold was asked for; 0: unknown, then
+	// nothing is freed if the submission is refused.
 	Seen uint64
 }
 
-// ApplyMarkets makes these the markets of the site, instead of those of its
-// configuration. Result: Applied.
+// ApplyMarkets replaces the markets of the site, or at first those of its configuration. Result:
+// Applied.
 type ApplyMarkets struct {
 	Markets []messages.Market
 	Idle    []messages.Name // markets that must have no job, or nothing changes
 	// MarketsVersion is 1 + how many times markets had been applied when this was checked:
 	// with more since, nothing changes; 0: not said.
 	MarketsVersion uint64
-	// Applied is what a request with a key is answered, then and when it is repeated; without
-	// Markets nothing else changes.
+	// Applied is the answer to a request with a key; repeated requests get it too. Without Markets,
+	// nothing else changes.
 	Applied *Applied
 }
 
@@ -116,7 +117,7 @@ type CancelTasks struct {
 	Stage  int
 	Tasks  messages.Array // positions in the stage
 	By     messages.Name
-	Window messages.Duration // as of Cancel
+	Window messages.Duration // as in Cancel
 }
 
 // Register announces a node. Result: []messages.Attempt to stop.
@@ -125,13 +126,14 @@ type Register struct {
 	Session uint64
 	Slots   []messages.ClassSlots
 	Running []messages.Attempt
-	// Abilities are what the node can do to a task.
+	// Abilities says what the node can do with a task.
 	Abilities []messages.Name
-	Resources *messages.Resources // in all; nil: not known
-	// Units are what a slot is of the node's resources, by position in Slots; none: its classes have no shapes.
+	Resources *messages.Resources // of the whole node; nil: unknown
+	// Units are the resources in one slot of the node, by position in Slots; none: its slots have
+	// no sizes.
 	Units  []messages.Resources
 	Labels []messages.Name
-	// MostSuspended is how many suspended tasks it is to keep at once; 0: the default.
+	// MostSuspended is how many suspended tasks the node should keep; 0: the default.
 	MostSuspended int
 }
 
@@ -153,8 +155,7 @@ type Claim struct {
 	Class messages.Name
 	Slots int
 	Jobs  []messages.JobID
-	// Most is how many claims of the class each of Jobs may come to have at once;
-	// none: no bound.
+	// Most is how many claims of the class each of Jobs may have at the same time; none: no bound.
 	Most []int
 	// Ahead is how many tasks of the class the node may have that have no slot yet.
 	Ahead int
@@ -167,7 +168,7 @@ type Lost struct {
 	Stopped bool // the agent said itself that it ends
 }
 
-// Settle says what an ended job owes to the site. Result: nil.
+// Settle sets what an ended job owes to the site. Result: nil.
 type Settle struct {
 	Job    messages.JobID
 	Charge messages.Credits
@@ -182,8 +183,8 @@ type Confirm struct {
 	Effects []Confirmation
 }
 
-// Confirmation is the outcome of one effect: for a charge, what the bank
-// moved, or why it refused.
+// Confirmation is the outcome of one effect. For a charge it is the amount that the bank moved, or
+// why it refused.
 type Confirmation struct {
 	Effect  uint64
 	Amount  messages.Credits
@@ -198,8 +199,8 @@ type Disband struct {
 	Since messages.Time
 }
 
-// Park has a job that has not ended get no tasks, or with Release get some again. What
-// an operator parked only an operator releases. Result: Parking.
+// Park stops a job that has not ended from getting tasks; with Release it gets tasks again. If an
+// operator parked the job, only an operator can release it. Result: Parking.
 type Park struct {
 	Job      messages.JobID
 	By       messages.Name
@@ -211,26 +212,26 @@ type Park struct {
 // that, and so the job pays for the time that they had. Result: int, how many.
 type Requeue struct {
 	Job   messages.JobID
-	Tasks []messages.TaskRef // none: all that run
-	Stage *int               // only of this stage; nil: of all
+	Tasks []messages.TaskRef // none: all running tasks
+	Stage *int               // only tasks of this stage; nil: of all stages
 }
 
-// Parking is what came of a Park.
+// Parking is the result of a Park.
 type Parking struct {
 	State   messages.State
 	Running int  // tasks that go on
 	Changed bool // false: the job was as it is asked to be
 }
 
-// Drain gives a node no more work, and ends its remaining tasks at Until, never with Until
-// [ToTheirEnd]. With Until 0 the node gets work again, also from quarantine. Result: int, the number
-// of its tasks.
+// Drain gives a node no more work, and ends its remaining tasks at Until. With Until [ToTheirEnd]
+// no task is ended. With Until 0 the node gets work again, also if it was in quarantine. Result:
+// int, the number of its tasks.
 type Drain struct {
 	Node  messages.Name
 	Until messages.Time
-	Evict bool // it is Until
-	// Reason is why, in an operator's words. Remove takes the node off the list instead; it
-	// must be down.
+	Evict bool // Until has come
+	// Reason is an operator's text. Remove takes the node off the list instead; the node must be
+	// down.
 	Reason string
 	Remove bool
 }
@@ -241,20 +242,20 @@ type Decide struct {
 	Market  messages.Name
 	Suspend []messages.Attempt
 	Resume  []messages.Attempt
-	Requeue []messages.Attempt // to end and be run again
+	Requeue []messages.Attempt // tasks to end and run again
 	Start   []Starting
 	Discard []Discarding
-	Tariffs []Tariff // of all classes of the market; none: as before
-	Notes   []Note   // for the mechanism to remember
+	Tariffs []Tariff // tariffs of all classes of the market; none: they do not change
+	Notes   []Note   // notes that the mechanism wants to keep
 	Forget  bool     // instead of all its notes before
 }
 
-// Starting orders the start of a job for good.
+// Starting orders that a job starts. The order is final.
 type Starting struct {
 	Job   messages.JobID
 	Order Order
 	Fixed *Fixed
-	Legs  []Leg // what its decision moves
+	Legs  []Leg // payments that follow from the decision
 }
 
 // Discarding ends a job that its market will not run.
@@ -272,8 +273,8 @@ func (c *Command) Stamp(now messages.Time, leap messages.Duration, carried bool)
 	c.At, c.Leap, c.Carried = now, leap, carried
 }
 
-// Decode reads a command as Encode wrote it. The error is for bytes that are none, and for a
-// command with fields that this build does not have.
+// Decode reads a command as Encode wrote it. It returns an error if the bytes are no command, or if
+// the command has fields that this build does not have.
 func Decode(data []byte) (*Command, error) {
 	c := new(Command)
 	if len(data) == 0 {
@@ -288,39 +289,40 @@ func Decode(data []byte) (*Command, error) {
 // Encode writes a command.
 func (c *Command) Encode() ([]byte, error) { return messages.Marshal(c, messages.Msgpack) }
 
-// Change has a job that has not ended be described otherwise. Whether its market allows a
-// bid to change the leader has checked. Result: Changed.
+// Change changes the description of a job that has not ended. The leader has checked before that
+// the job's market allows the change of the bid. Result: Changed.
 type Change struct {
 	Job messages.JobID
 	Key string // a repeat of the last change with its key changes nothing
-	// To is the new description, but for the budget; nil: as before. Only its name, its
-	// rate, and the time limits and bounds of its stages may differ.
+	// To is the new description without the budget; nil: it does not change. Only the job's name
+	// and rate, and the time limits and bounds of its stages, may differ.
 	To *messages.JobSpec
-	// Budget is the new budget: the bank is asked for what it is more, and until the bank
-	// has set it aside the old one is in force. 0: as before.
+	// Budget is the new budget. The bank is asked for the difference; until it has set that aside,
+	// the old budget applies. 0: no change.
 	Budget messages.Credits
 	// Unstarted: refused once a task has been started.
 	Unstarted bool
 	Version   int // Job.Changes of the job that To was made of
 }
 
-// Changed is what came of a Change.
+// Changed is the result of a Change.
 type Changed struct {
 	State  messages.State
-	Effect uint64 // that raises the budget; 0: nothing is raised
+	Effect uint64 // the effect that raises the budget; 0: the budget is not raised
 }
 
-// Notified says what became of notices. Result: nil.
+// Notified reports the outcomes of notifications. Result: nil.
 type Notified struct{ Outcomes []NoticeOutcome }
 
-// NoticeOutcome is the outcome of a notice: it was sent, or refused for good.
+// NoticeOutcome is the outcome of a notification: it was sent, or refused and will not be tried
+// again.
 type NoticeOutcome struct {
 	Notice  uint64
 	Refused string
 }
 
-// EnterRemote enters a job that another site is to run. Result: RemoteReceipt, of the
-// earlier job if the account has used the key before.
+// EnterRemote enters a job that another site will run. If the account has used the key before, the
+// result is the earlier job's. Result: RemoteReceipt.
 type EnterRemote struct {
 	Account messages.Name
 	Key     string
@@ -331,7 +333,7 @@ type EnterRemote struct {
 	Chosen  string
 }
 
-// RemoteReceipt is what a submission to another site is answered with.
+// RemoteReceipt is the answer to a submission for another site.
 type RemoteReceipt struct {
 	Job    messages.JobID
 	Payer  messages.Name
@@ -348,20 +350,19 @@ type Advance struct {
 	Steps []Step
 }
 
-// Step is one thing that became known about a job. Exactly one field beside Job
-// and Conclude is set.
+// Step is one new fact about a job. Exactly one field is set, apart from Job and Conclude.
 type Step struct {
 	Job        messages.JobID
 	Authorised *messages.SignedAuthorisation // the bank set its budget aside
 	Arrived    *messages.JobSummary          // the other site took it, and said this
 	Status     *messages.JobSummary          // the other site said this later
-	Refused    *messages.Error               // it will not run there
+	Refused    *messages.Error               // the other site refuses to run it
 	Cancel     messages.Name                 // who wants it ended
 	Told       bool                          // the other site was told to end it
-	Released   bool                          // nothing is set aside for it any more
-	Forgotten  *messages.JobSummary          // the other site knows nothing of it any more
+	Released   bool                          // its credits are no longer set aside
+	Forgotten  *messages.JobSummary          // the other site no longer knows it
 	Concluded  bool                          // the bank knows that it is over by the other site's word
 
-	// Conclude, with Arrived or Status, has the bank told where the job is over by that.
+	// Conclude, with Arrived or Status, tells the bank that the job has ended, if it has.
 	Conclude bool
 }

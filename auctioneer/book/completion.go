@@ -2,20 +2,20 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// Prices go by what the site delivered. So a task is complete for prices once an attempt of it
-// was ended by its program, with any exit code, or by its owner, who cancels or requeues it; an
-// attempt after that changes nothing. What the site ended itself is forgiven: a lost node, a drain, a
-// preemption, a quarantine. It is no completion, and its time is not counted.
+// Prices depend on what the site delivered. A task is complete for prices once its program has
+// ended an attempt, with any exit code, or its owner has cancelled or requeued it; later attempts
+// change nothing. Ends caused by the site do not count: a lost node, a drain, a preemption, a
+// quarantine. They complete nothing, and their time is not counted.
 
-// Completion is what the site delivered of a job, for prices.
+// Completion is the part of a job that the site delivered, for prices.
 type Completion struct {
-	At        messages.Time     // when the job was complete; 0: the site took it away before
-	Tasks     int               // that were complete
+	At        messages.Time     // when the job was complete; 0: the site ended it before
+	Tasks     int               // tasks that were complete
 	Delivered messages.Duration // slot time of these tasks, of each until it was complete
 }
 
-// Completion returns what the site has delivered of a job. The job is complete with its last
-// task, or when its owner or its program ends it.
+// Completion returns what the site has delivered of a job. The job is complete when its last task
+// is, or when its owner or its program ends it.
 func (j *Job) Completion() (c Completion) {
 	total, last := 0, messages.Time(0)
 	for i := range j.Stages {

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// dependencies know which jobs wait for the end of which others, or for a time.
+// dependencies record which jobs wait for the end of other jobs, or for a time.
 type dependencies struct {
 	waiters map[messages.JobID]*Numbers // by the job that they wait for
 	delayed sorted[delayed]             // the next to begin first
@@ -16,7 +16,7 @@ type dependencies struct {
 	clock   *clock
 }
 
-// awaited are the jobs that a job still waits for.
+// awaited returns the jobs that a job still waits for.
 func (d *dependencies) awaited(j *Job) (out []messages.JobID) {
 	for _, id := range slices.Concat(j.Spec.AfterJobs, j.Spec.AfterOK) {
 		if o := d.jobs.get(id); o != nil && o.Active() && !slices.Contains(out, id) {
@@ -39,7 +39,7 @@ func (d *dependencies) await(j *Job) {
 	d.delay(j)
 }
 
-// forget has a job that has ended wait no more.
+// forget removes a job that has ended from the waiting jobs.
 func (d *dependencies) forget(j *Job) {
 	d.delayed.remove(delayed{j.Spec.Begin, j.ID})
 	for _, id := range slices.Concat(j.Spec.AfterJobs, j.Spec.AfterOK) {
@@ -51,8 +51,7 @@ func (d *dependencies) forget(j *Job) {
 	}
 }
 
-// release tells the jobs that wait for a job that the job has ended, and returns the
-// jobs that end with it.
+// release tells the waiting jobs that a job has ended, and returns the jobs that end with it.
 func (d *dependencies) release(ended *Job) (failed []*Job) {
 	waiters := d.waiters[ended.ID]
 	delete(d.waiters, ended.ID)
@@ -62,7 +61,7 @@ func (d *dependencies) release(ended *Job) (failed []*Job) {
 			continue
 		}
 		j.Blocked--
-		if j.Contract == nil { // what is owed for one depends on when the job was submitted
+		if j.Contract == nil { // the amount due for a contract depends on the time of submission
 			j.Released = d.clock.now
 		}
 		d.watch.touch(id)
@@ -83,7 +82,7 @@ func (d delayed) compare(o delayed) int {
 	return cmp.Or(cmp.Compare(d.at, o.at), cmp.Compare(d.job, o.job))
 }
 
-// delay has a job wait for the time at which it is to begin, if that is to come.
+// delay makes a job wait until its begin time, if that is in the future.
 func (d *dependencies) delay(j *Job) {
 	if j.Spec.Begin <= d.clock.now {
 		return
@@ -102,7 +101,7 @@ func (d *dependencies) beginDue() {
 	}
 }
 
-// nextBegin is when the next job is to begin that waits for its time; 0: none does.
+// nextBegin returns the earliest begin time of the jobs that wait for their time; 0: none waits.
 func (d *dependencies) nextBegin() messages.Time {
 	next, _ := d.delayed.first()
 	return next.at

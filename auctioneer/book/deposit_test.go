@@ -17,7 +17,7 @@ func (s *site) secured(key string, most int) any {
 		Spec: &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{mapStage(1)}}}})
 }
 
-// accounted says whether pending jobs are counted right, and nobody owes more than
+// accounted reports whether pending jobs are counted right, and nobody owes more than
 // was held.
 func accounted(b *Book) error {
 	pending := map[messages.Name]int{}

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Summary is a job in one line, as the book knows it.
+// Summary returns a job in one line, as the book knows it.
 func (j *Job) Summary() messages.JobSummary {
 	total, running, done := j.Count()
 	s := messages.JobSummary{
@@ -28,8 +28,8 @@ func (j *Job) Summary() messages.JobSummary {
 	return s
 }
 
-// exitCode is the exit code of a job that completed or failed; a task that could not start
-// had no process.
+// exitCode returns the exit code of a job that completed or failed; a task that could not start had
+// no process.
 func (j *Job) exitCode() messages.Exit {
 	if j.Outcome == messages.Completed || j.Failures() > 0 && j.ExitCode > 0 {
 		return messages.Exit(j.ExitCode)
@@ -37,7 +37,7 @@ func (j *Job) exitCode() messages.Exit {
 	return messages.NoExit
 }
 
-// StageStatuses are the job's stages as its owner sees them.
+// StageStatuses returns the job's stages as its owner sees them.
 func (j *Job) StageStatuses() []messages.StageStatus {
 	out := make([]messages.StageStatus, len(j.Stages))
 	for i := range j.Stages {
@@ -49,7 +49,7 @@ func (j *Job) StageStatuses() []messages.StageStatus {
 	return out
 }
 
-// PastShares are the shares that the job was settled on; nil before.
+// PastShares returns the shares that the job was settled on; nil before.
 func (j *Job) PastShares() []messages.ClassShare {
 	var out []messages.ClassShare
 	for _, s := range j.Shares {
@@ -58,8 +58,8 @@ func (j *Job) PastShares() []messages.ClassShare {
 	return out
 }
 
-// Setbacks says which attempt came to nothing before an instant and was, or is, followed by
-// another, and how many there were; "": none. name names a node by its position.
+// Setbacks returns a sentence: which attempt failed before an instant and was followed by another,
+// and how many such attempts there were; "": none. name returns the name of a node by its position.
 func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Name) string {
 	var last *Kept
 	n := 0
@@ -82,8 +82,8 @@ func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Nam
 	return text
 }
 
-// MemoryKilled says which task ended well though its memory limit had ended a process of it, and
-// how many more are known; "": none.
+// MemoryKilled returns a sentence: which task ended well although its memory limit killed one of
+// its processes, and how many more such tasks are known; "": none.
 func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
 	text, n := "", 0
 	for i := range j.Kept {
@@ -102,7 +102,7 @@ func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
 	return text
 }
 
-// Limit is the limit that ended a job whose reason is that its task exceeded a limit.
+// Limit returns the limit that ended a job whose reason is that its task exceeded a limit.
 func (j *Job) Limit() string {
 	for i := range j.Kept {
 		if r := j.Kept[i].Reason; r == messages.EndMemoryLimit || r == messages.EndDiskLimit {
@@ -117,7 +117,7 @@ func OfTask(r messages.EndReason) bool {
 	return r >= messages.EndExitCode && r <= messages.EndCannotStart
 }
 
-// stopping is why an attempt ends that its node was told to end.
+// stopping returns why an attempt ends, if its node was told to end it.
 func (j *Job) stopping(h NodeClaim) messages.EndReason {
 	switch {
 	case h.Why != messages.NoReason:
@@ -130,7 +130,7 @@ func (j *Job) stopping(h NodeClaim) messages.EndReason {
 	return messages.EndJobOver
 }
 
-// why is why an attempt ended as its node reports it.
+// why returns why an attempt ended as its node reports it.
 func (j *Job) why(f *messages.Finished, h NodeClaim, broken bool) messages.EndReason {
 	switch {
 	case broken && j.Active():

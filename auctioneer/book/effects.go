@@ -15,13 +15,13 @@ type Effect struct {
 	ID   uint64
 	Kind EffectKind
 	Job  messages.JobID
-	Legs []Leg  // of a Round
-	Hold string // of a Release
+	Legs []Leg  // of a Round: its payments
+	Hold string // of a Release: the hold
 }
 
 func (e Effect) compare(o Effect) int { return cmp.Compare(e.ID, o.ID) }
 
-// EffectKind says what is to happen.
+// EffectKind is the kind of an effect.
 type EffectKind uint8
 
 // The kinds of effect.
@@ -37,8 +37,8 @@ const (
 // effects are the effects without confirmation, and the payments between jobs.
 type effects struct {
 	waiting sorted[Effect]         // by ID
-	spoken  map[messages.JobID]int // how often effects that wait speak of a job
-	frees   map[string]bool        // holds that a Release is to free
+	spoken  map[messages.JobID]int // for each job, the number of waiting effects that are about it
+	frees   map[string]bool        // holds that a Release will free
 	last    uint64
 	freed   uint64 // the last Release
 	jobs    *jobs
@@ -54,7 +54,7 @@ func (s *effects) release(hold string) {
 	s.freed = s.last
 }
 
-// releasing says whether a hold is about to be freed.
+// releasing reports whether a hold will be freed soon.
 func (s *effects) releasing(hold string) bool { return s.frees[hold] }
 
 // crossed refuses a submission whose hold another try of the same submission may have
@@ -78,14 +78,14 @@ func (s *effects) add(e Effect) {
 	s.enter(e)
 }
 
-// enter has an effect wait that has its number.
+// enter adds an effect that has its number.
 func (s *effects) enter(e Effect) {
 	s.waiting.add(e)
 	s.count(&e, 1)
 	s.watch.touchEffects()
 }
 
-// count enters an effect where effects are looked for, or takes it out.
+// count adds an effect to the counts, or removes it.
 func (s *effects) count(e *Effect, change int) {
 	speak := func(id messages.JobID) {
 		if s.spoken[id] += change; s.spoken[id] == 0 {
@@ -116,7 +116,7 @@ func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
 	return over
 }
 
-// speaks says whether an effect speaks of a job.
+// speaks reports whether a waiting effect is about a job.
 func (s *effects) speaks(id messages.JobID) bool { return s.spoken[id] > 0 }
 
 // round moves credits between jobs' accounts and the site, if everybody can pay. What a
@@ -139,8 +139,8 @@ func (s *effects) round(of *Job, legs []Leg) {
 	s.moves(of, slices.DeleteFunc(slices.Clone(legs), func(l Leg) bool { return l.Later && l.From == 0 || s.jobs.visits(l.From) }))
 }
 
-// due are payments with those made at once whose payee has been considered meanwhile, and
-// without those whose payee has ended and was not.
+// due returns the payments, together with earlier ones whose payee has now been considered.
+// Payments whose payee has ended and was never considered are left out.
 func (s *effects) due(legs []Leg) []Leg {
 	var out []Leg
 	for _, l := range legs {
@@ -163,7 +163,7 @@ func (s *effects) moves(of *Job, legs []Leg) {
 	}
 }
 
-// keepPromises pays a job that has been considered what was kept for it.
+// keepPromises pays a job that has been considered the amounts that were kept for it.
 func (s *effects) keepPromises(j *Job) {
 	legs := j.Promised
 	for i := range legs {
@@ -174,8 +174,8 @@ func (s *effects) keepPromises(j *Job) {
 	s.moves(j, legs)
 }
 
-// dropPromises gives what was kept for a job that ends without having been considered
-// back to those who paid it, as far as they are remembered. The rest stays with the site.
+// dropPromises handles a job that ends without having been considered: it returns the amounts kept
+// for the job to those who paid them, if they are remembered. The rest stays with the site.
 func (s *effects) dropPromises(j *Job) {
 	var back []Leg
 	for _, l := range j.Promised {
@@ -189,9 +189,8 @@ func (s *effects) dropPromises(j *Job) {
 	s.moves(j, back)
 }
 
-// mostLegs is how many legs the bank is asked for at a time: each is at most three
-// transfers, which together must be no more than the bank takes as one chain. The
-// holds cover all legs, so that they need not move as one.
+// mostLegs is how many legs one request to the bank has. Each leg is at most three transfers, and
+// the bank limits the length of a chain. The holds cover all legs, so the legs may be split.
 const mostLegs = messages.MaxLegs / 3
 
 // payable reports whether the hold of each payer covers the payment. Visiting jobs pay the
@@ -219,7 +218,7 @@ func (s *effects) payable(legs []Leg) bool {
 	return true
 }
 
-// reserved is what a job will owe to the site for certain.
+// reserved returns what a job will certainly owe to the site.
 func (j *Job) reserved() messages.Credits {
 	if j.Fixed == nil {
 		return 0
@@ -227,8 +226,8 @@ func (j *Job) reserved() messages.Credits {
 	return j.Fixed.Amount
 }
 
-// rounded notes the bank's answer to a round. If the bank refused, the payments are
-// undone; otherwise the payers' holds are what the round has left of them.
+// rounded records the bank's answer to a round. If the bank refused, the payments are undone.
+// Otherwise the payers' holds shrink to what the round left of them.
 func (s *effects) rounded(e *Effect, o *Confirmation) {
 	for _, l := range e.Legs {
 		from, to := s.jobs.own(l.From), s.jobs.own(l.To)

@@ -43,7 +43,7 @@ func (s *endings) cancel(c *Cancel) (messages.State, error) {
 	return was, nil
 }
 
-// cancelJobs cancels each of several jobs, whatever comes of the others.
+// cancelJobs cancels several jobs. A failure for one job does not affect the others.
 func (s *endings) cancelJobs(c *CancelJobs) []CancelledJob {
 	out := make([]CancelledJob, len(c.Jobs))
 	for i, id := range c.Jobs {
@@ -67,8 +67,8 @@ func (s *endings) discard(d *Discarding) {
 	s.end(j, messages.Discarded, d.Reason, d.Message)
 }
 
-// end ends a job: its tasks can no longer be claimed, running tasks are to be stopped,
-// and its charge is to be decided. Jobs that wait for this job go on or end with it.
+// end ends a job. Its tasks can no longer be claimed, its running tasks are stopped, and its charge
+// is decided. Jobs that wait for this job start, or end with it.
 func (s *endings) end(j *Job, outcome messages.State, reason, cause string) {
 	s.endAlone(j, outcome, reason, cause)
 	for ended := []*Job{j}; len(ended) > 0; ended = ended[1:] {
@@ -79,7 +79,7 @@ func (s *endings) end(j *Job, outcome messages.State, reason, cause string) {
 	}
 }
 
-// endAlone ends a job, whoever waits for it.
+// endAlone ends a job, but not the jobs that wait for it.
 func (s *endings) endAlone(j *Job, outcome messages.State, reason, cause string) {
 	s.meters.stop(j)
 	if outcome != messages.Discarded {
@@ -102,7 +102,7 @@ func (s *endings) forfeit(j *Job, c *Cancel) {
 	}
 }
 
-// settle notes what an ended job owes, to be charged.
+// settle records what an ended job owes, so that it is charged.
 func (s *endings) settle(c *Settle) error {
 	j := s.jobs.own(c.Job)
 	switch {
@@ -122,7 +122,7 @@ func (s *endings) settle(c *Settle) error {
 	return nil
 }
 
-// owe notes what a job owes: the charge that its market decided, what a visiting job is to
+// owe records what a job owes: the charge that its market decided, amounts that a visiting job must
 // pay by decisions of its market, and the deposit if the site keeps it.
 func (j *Job) owe(c *Settle) {
 	j.Settled, j.Owed, j.Why, j.Shares = true, c.Charge, c.Reason, c.Shares
@@ -138,9 +138,8 @@ func (j *Job) owe(c *Settle) {
 	}
 }
 
-// confirm notes what became of effects. The effects that follow from that come after
-// those that wait, and jobs are forgotten once all effects that are left are known.
-// A job that is gone needs no answer.
+// confirm records the outcomes of effects. New effects that follow are added after the waiting
+// ones. Jobs are forgotten once no effect needs them. Outcomes for jobs that are gone are ignored.
 func (s *endings) confirm(c *Confirm) {
 	outcome := make(map[uint64]*Confirmation, len(c.Effects))
 	for i := range c.Effects {
@@ -164,7 +163,7 @@ func (s *endings) confirm(c *Confirm) {
 	s.forget()
 }
 
-// charged ends a job once the bank has answered for it.
+// charged completes the end of a job after the bank has answered.
 func (s *endings) charged(j *Job, o *Confirmation) {
 	j.State = j.Outcome
 	j.Charged = o.Amount
@@ -208,10 +207,10 @@ func (s *endings) forget() {
 	}
 }
 
-// archiveOldest hands over the records of ended jobs, but for the latest. The first job of which
-// an effect speaks, or of which a node still has a task, stays, with all that ended after it;
-// jobs of other sites stay, as these ask for them. What is handed over follows from the rest of the state
-// alone, so that an image of a book that kept all records leads to the same state.
+// archiveOldest moves the records of ended jobs to the archive, except the latest ones. It stops at
+// the first job that an effect refers to, or that still has a task on a node. Jobs of other sites
+// stay, as their sites ask for them. Only the rest of the state decides what is moved, so a replica
+// that starts from an image of a book with all records reaches the same state.
 func (s *endings) archiveOldest() {
 	most := len(s.jobs.ended) - s.archive.whole
 	for ; s.jobs.handed < most; s.jobs.handed++ {
@@ -225,7 +224,7 @@ func (s *endings) archiveOldest() {
 		s.archive.add(Ended{Job: j})
 		s.jobs.past[j.ID] = j.brief()
 		s.jobs.byID.remove(j.ID)
-		s.index.drop(j.Account, j.Key) // that may be a part of the job as it was packed
+		s.index.drop(j.Account, j.Key) // the key may share memory with the packed job
 		s.index.recall(j.Account, j.Key, j.ID)
 		s.index.unlist(j.Account, j.ID)
 		s.watch.touch(j.ID)

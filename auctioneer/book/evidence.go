@@ -6,19 +6,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A node that fails whatever it is given ends tasks faster than any healthy node,
-// and so would draw all of the work. What the book holds against a node is
-// evidence that no user can make up alone:
+// A node on which every task fails ends tasks faster than any healthy node, so it would draw all of
+// the work. The book quarantines a node only on evidence that no user can produce alone:
 //
-//   - the node fails a probe, a task of the site's own that does nothing. A probe is
-//     granted when a task has failed at once;
-//   - or tasks of several accounts and payers failed at once on the node and then
-//     ended well on others, while nothing of their class ended well on the node
-//     since, nor a while before: among the tasks of others, those of a few accounts
-//     that conspire are not enough.
+//   - the node fails a probe, which is a task of the site that does nothing. A probe is granted
+//     after a task has failed quickly;
+//   - or tasks of several accounts and payers failed quickly on the node and then ended well on
+//     other nodes, while no task of their class ended well on the node, from a while before the
+//     failures until now. A few accounts that conspire are not enough when others have tasks
+//     there too.
 //
-// A node in quarantine takes no work. It is probed until a probe ends well, ever
-// more rarely, and then takes work again.
+// A node in quarantine takes no work. It is probed, at growing intervals, until a probe ends well;
+// then it takes work again.
 const (
 	// QuickEnd is how soon after its start a task fails at once.
 	QuickEnd = messages.Duration(5e9)
@@ -35,7 +34,7 @@ const (
 	// calmAfter is how long a node has to take work until its next quarantine is as
 	// short as its first one.
 	calmAfter = messages.Duration(3600e9)
-	// wellFor is for how long a task that ended well speaks for its node.
+	// wellFor is how long a task that ended well counts in favour of its node.
 	wellFor = messages.Duration(60e9)
 	// mostFailures bounds the remembered failures of a node.
 	mostFailures = 8
@@ -45,10 +44,10 @@ const (
 	mostSpared = 2
 )
 
-// Health is what the book holds against a node.
+// Health is the evidence against a node.
 type Health struct {
 	Failures []Failure // the latest tasks that failed at once, since one of their class ended well
-	Well     []WellEnd // when a task last ended well, by class
+	Well     []WellEnd // by class: when a task last ended well
 	Probes   uint32    // made so far
 	Probe    Probe     // the one under way
 	Probed   messages.Time
@@ -58,7 +57,7 @@ type Health struct {
 	// why, and of a node that should be in quarantine, why it is not.
 	Quarantined messages.Time
 	Reason      string
-	Retry       messages.Time // when the node in quarantine is to be probed
+	Retry       messages.Time // when the node in quarantine is probed next
 	Level       int           // quarantines and failed probes in a row
 	Back        messages.Time // when the last quarantine ended
 }
@@ -70,8 +69,8 @@ type Failure struct {
 	Payer     messages.Name
 	Class     messages.Name
 	At        messages.Time
-	Elsewhere bool // it ended well on another node since
-	// Had is the slot time that its job is to pay for it, unless it turns out to be the
+	Elsewhere bool // the task has ended well on another node since
+	// Had is the slot time that its job must pay for it, unless the failure turns out to be the
 	// node's fault.
 	Had messages.Duration
 }
@@ -88,12 +87,12 @@ func (h *Health) well(class messages.Name, now messages.Time) {
 	h.Well = append(h.Well, WellEnd{class, now})
 }
 
-// endsWell reports whether tasks of a class ended well lately.
+// endsWell reports whether tasks of a class ended well recently.
 func (h *Health) endsWell(class messages.Name, now messages.Time) bool {
 	return slices.ContainsFunc(h.Well, func(w WellEnd) bool { return w.Class == class && now.Sub(w.At) < wellFor })
 }
 
-// Probe is a probe that has been granted. Number is 0 where there is none.
+// Probe is a probe that was granted. Number is 0 if there is none.
 type Probe struct {
 	Number uint32
 	Since  messages.Time

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// exchange carries out what a node's agent says at a time.
+// exchange carries out an agent's exchange.
 func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 	i, n := x.nodes.find(c.Node)
 	if n == nil || !n.Up || n.Session != c.Session {
@@ -39,8 +39,8 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 	return grants, nil
 }
 
-// finish ends an attempt whose claim the node has. The end of any other attempt
-// changes nothing: its task has been claimed anew since.
+// finish ends an attempt whose claim the node has. If the node does not have the claim, nothing
+// changes: the task has been claimed again since.
 func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent messages.Time) {
 	r := f.Attempt.Task
 	if r.Job == 0 {
@@ -81,8 +81,8 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent mess
 // long ago that its tariffs are no longer known, the mean cost of the stage is taken off.
 func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim, until messages.Time) NodeClaim {
 	claimed := j.Stages[r.Stage].Tasks[r.Index].Claimed
-	end, first := claimed.Add(max(0, f.Ended.Sub(f.Started))), h.Since // it was not on the meter before it was last resumed
-	if j.Spec.Stages[r.Stage].Gang {                                   // it began when all were there
+	end, first := claimed.Add(max(0, f.Ended.Sub(f.Started))), h.Since // before its last resumption it was not on the meter
+	if j.Spec.Stages[r.Stage].Gang {                                   // a gang starts when all its members have slots
 		end = end.Add(h.Paused)
 	}
 	h.until = until
@@ -96,19 +96,19 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h N
 	if j.Active() && !h.Leaving {
 		stage, known := int(r.Stage), max(end, x.meters.known(j.Spec.Market))
 		meter, over, cost := &j.Stages[stage].Meter, x.meters.slot(j, stage, until), x.meters.slot(j, stage, known)
-		meter.plus(&over) // which is not on the meter: the slot had another attempt, or none
+		meter.plus(&over) // the meter does not count this time: the slot had another attempt, or none
 		meter.minus(&cost)
 		x.meters.forgive(j, stage, messages.Duration(h.slots())*known.Sub(end))
 	}
-	h.until, h.Halt = end, Goes // it was over before it was suspended
+	h.until, h.Halt = end, Goes // it ended before it was suspended
 	return h
 }
 
-// passOn gives the slot of an attempt that has ended to the one that its agent began there,
-// which was claimed ahead, and returns until when the first had the slot. Only the agent
-// knows that time; it can move no time from before the first had the slot, from before its
-// own last exchange, or of a claim that does not run. So what the two pay together is what
-// the slot costs, whatever the agent says.
+// passOn gives the slot of an ended attempt to the attempt that its agent started there next, which
+// was claimed in advance. It returns the time until which the first attempt had the slot. Only the
+// agent knows this time, so it is bounded: it cannot be before the first attempt got the slot,
+// before the agent's last exchange, or for a claim that does not run. Together the two attempts
+// always pay for the slot's whole time.
 func (x *exchanges) passOn(n *Node, f *messages.Finished, sent messages.Time) (until messages.Time) {
 	until = x.clock.now
 	if f.Next == nil {
@@ -150,7 +150,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 	stage, index := int(r.Stage), r.Index
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
-	if j.Spec.Stages[stage].Allocation && index > 0 && s.Tasks[0].Phase == Done && j.Active() { // it held its slots for the first
+	if j.Spec.Stages[stage].Allocation && index > 0 && s.Tasks[0].Phase == Done && j.Active() { // the first task held its slots
 		f = &messages.Finished{Attempt: f.Attempt, Started: f.Started, Ended: f.Ended, CPU: f.CPU, MaxRSS: f.MaxRSS}
 	}
 	t.Exit = int32(f.ExitCode)
@@ -170,7 +170,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 		s.cancelled(t, x.clock.now)
 		x.conclude(j, stage)
 	case f.Outcome == messages.Stopped && j.Active():
-		x.claims.lose(r, h, ofSite) // its agent goes, or it was leaving
+		x.claims.lose(r, h, ofSite) // the agent is stopping, or the attempt was to end anyway
 	case x.health.suspect(j, r, node, f, x.claims.owes(r, h)):
 		x.claims.lose(r, h, ofSite)
 	default:
@@ -178,7 +178,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 	}
 }
 
-// maxLost bounds what an agent can say of the output of one attempt.
+// maxLost bounds the lost output that an agent can report for one attempt.
 const maxLost = 1 << 40
 
 func (x *exchanges) accept(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim) {
@@ -228,8 +228,8 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 	x.conclude(j, int(r.Stage))
 }
 
-// conclude ends a stage of which every task is over. Those that wait for the stage go on
-// if all its tasks ended well. The job ends with the last stage that can still run.
+// conclude ends a stage after its last task. If all tasks ended well, the stages that wait for it
+// can start. The job ends with the last stage that can still run.
 func (x *exchanges) conclude(j *Job, stage int) {
 	s := &j.Stages[stage]
 	if !j.Active() || !s.over() {
@@ -295,7 +295,7 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 				continue
 			}
 			n := min(room, j.Claimable(i))
-			if of.Gang { // has its slots before it starts
+			if of.Gang { // a gang gets its slots before it starts
 				n = min(n, on.Idle(c.Class))
 			}
 			for ; n > 0; n-- {
@@ -311,8 +311,8 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 	return grants
 }
 
-// register begins a session of a node, or notes what the node of a session can do now, and returns the attempts that
-// its agent is to stop.
+// register begins a session of a node, or records what the node can do now. It returns the attempts
+// that the agent must stop.
 func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 	i, n := x.nodes.find(c.Node)
 	if (n == nil || n.Removed) && x.nodes.present >= MaxNodes {
@@ -323,7 +323,7 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 		i = x.nodes.add(n)
 	}
 	x.watch.touchNode(i)
-	if n.Up && n.Session == c.Session { // repeated, or for what the node can do now
+	if n.Up && n.Session == c.Session { // repeated, or to tell what the node can do now
 		n.Abilities = c.Abilities
 		return append(stop, n.Stop...), nil
 	}
@@ -367,13 +367,13 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 		}
 	}
 	n.Ahead = nil
-	for _, r := range n.claimed() { // those that are kept, some of them broken by the loss of others
+	for _, r := range n.claimed() { // the claims that remain: some may be broken by the loss of others
 		h := n.Claims[r]
 		switch h.Halt {
 		case Ahead:
 			n.wait(h.Class, 1)
 		case Suspended:
-			n.Version++ // the agent is to be told again
+			n.Version++ // the agent must be told again
 		case Gathers:
 			n.use(h.Class, h.slots())
 			n.Version++
@@ -410,7 +410,7 @@ func (x *exchanges) lost(c *Lost) int {
 	return len(refs)
 }
 
-// drain has a node drain or take work again, or removes it, and returns how many claims it has.
+// drain drains a node, lets it take work again, or removes it. It returns the number of its claims.
 func (x *exchanges) drain(c *Drain) (int, error) {
 	i, n := x.nodes.find(c.Node)
 	if n == nil || n.Removed {
@@ -438,7 +438,7 @@ func (x *exchanges) drain(c *Drain) (int, error) {
 	return len(n.Claims), nil
 }
 
-// failing says which attempt of a task ended a job, and how.
+// failing returns a sentence about the attempt that ended a job.
 func (x *exchanges) failing(j *Job, r messages.TaskRef, f *messages.Finished, node messages.Name) string {
 	e := messages.Ending{Reason: f.Reason(), ExitCode: f.ExitCode, Detail: f.Detail, Node: node}
 	text := fmt.Sprintf("task %s.%d %v", j.Spec.Stages[r.Stage].Name, r.Index, e)

@@ -7,12 +7,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A task of several slots finds them free together on one node only by chance. So a node on
-// which such a task was drawn gathers: of its class, it gives no slot that is free, or
-// becomes free, to any other task, until the task has all of its slots. One task gathers
-// the slots of a class of a node at a time, and gives up after GatherFor; then the node gathers for
-// nobody for GatherRest. What the slots that were idle meanwhile cost, at the tariffs of when the task
-// starts, its job pays then; a task that gives up pays nothing.
+// A task that needs several slots finds them free together on one node only by chance. So a node
+// that drew such a task gathers slots: it gives no free slot of the class to another task until
+// this task has all its slots. A node gathers for one task of a class at a time, and gives up after
+// GatherFor; then it gathers for nobody for GatherRest. Slots that were idle in the meantime cost
+// something: the job pays for them when its task starts, at the tariffs of that time. A task that
+// gives up pays nothing.
 
 // How long a task gathers at most, and how long a node rests after it gave up.
 const (
@@ -31,7 +31,7 @@ func (n *Node) holdOn(now messages.Time) {
 	}
 }
 
-// Suits reports whether the node satisfies what a stage requires of nodes.
+// Suits reports whether the node meets a stage's requirements on nodes.
 func (n *Node) Suits(s *messages.Stage) bool {
 	switch {
 	case len(s.Nodes) > 0 && !slices.Contains(s.Nodes, n.Name), slices.Contains(s.Exclude, n.Name):
@@ -45,8 +45,9 @@ func (n *Node) Suits(s *messages.Stage) bool {
 	return err == nil && c.Satisfied(n.Labels)
 }
 
-// claimWide grants tasks of several slots each as far as the node has the slots, for as many
-// slots as are wanted or, with the last task, a few more. For a task that lacks slots it gathers.
+// claimWide grants tasks that need several slots each, while the node has the slots. It grants as
+// many slots as were asked for; the last task may take a few more. If slots lack for a task, the
+// node begins to gather them.
 func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, grants []messages.Grant) []messages.Grant {
 	of := &j.Spec.Stages[stage]
 	width, class := of.Slots(), of.Class
@@ -54,7 +55,7 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 		if !x.mayGather(on, node, j, stage) {
 			return grants
 		}
-		want, most = min(want, 1), max(most, width) // one on a node; shares are of slot time, and it starts as a whole
+		want, most = min(want, 1), max(most, width) // one task on each node: it starts as a whole, and shares count slot time
 	}
 	for ; want > 0 && most >= width && j.Claimable(stage) > 0; want, most = want-width, most-width {
 		if on.Idle(class) < width {
@@ -70,8 +71,9 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 	return grants
 }
 
-// mayGather reports whether a node may claim a task of an allocation: each is on a node of its own. Of a class, one
-// allocation gathers at a time, lest each of two has nodes that the other waits for.
+// mayGather reports whether a node may claim a task of an allocation: each task is on a different
+// node. Only one allocation gathers in a class at a time. Otherwise two could each hold nodes that
+// the other needs.
 func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
 	class := j.Spec.Stages[stage].Class
 	if by, taken := x.gathers[class]; taken && by != (gatherer{j.ID, stage}) {
@@ -100,7 +102,7 @@ func (x *exchanges) recount(j *Job) {
 	}
 }
 
-// gatherSlots has a node gather slots for a task, if it has enough of them in all.
+// gatherSlots makes a node gather slots for a task, if the node has enough slots in total.
 func (x *exchanges) gatherSlots(n *Node, node uint32, j *Job, stage int) {
 	of := &j.Spec.Stages[stage]
 	i := n.class(of.Class)
@@ -113,8 +115,8 @@ func (x *exchanges) gatherSlots(n *Node, node uint32, j *Job, stage int) {
 	x.watch.touchNode(node)
 }
 
-// gathered grants the tasks for which a node has gathered enough slots, and ends the gatherings
-// that have lasted too long, or whose task is to start no more.
+// gathered grants the tasks for which a node has gathered enough slots. It ends gatherings that
+// lasted too long, or whose task cannot start any more.
 func (x *exchanges) gathered(n *Node, node uint32, grants []messages.Grant) []messages.Grant {
 	if len(n.Gatherings) == 0 {
 		return grants
@@ -144,7 +146,8 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []messages.Grant) []me
 	return grants
 }
 
-// release takes a gathering off the count of its stage, and returns the job, nil if it has ended.
+// release removes a gathering from the count of its stage, and returns the job, nil if it has
+// ended.
 func (x *exchanges) release(g Gathering) *Job {
 	j := x.jobs.own(g.Job)
 	if j == nil {

@@ -16,14 +16,14 @@ type exchanges struct {
 	gathers map[messages.Name]gatherer // by class: the allocation that gathers its nodes, or was the last to
 }
 
-// grant claims a task for the node: the one at a position of those that are to be
-// claimed again, or with −1 one that was never claimed. With ahead it waits there for a slot.
+// grant claims a task for the node. at is a position among the tasks to be claimed again; −1 means
+// a task that was never claimed. With ahead the task waits on the node for a slot.
 func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int, ahead bool) messages.Grant {
 	s, class := &j.Stages[stage], j.Spec.Stages[stage].Class
 	x.meters.meter(j, stage)
 	var index uint32
 	switch {
-	case at >= 0: // those before it move, which are few
+	case at >= 0: // the positions before it move; they are few
 		index = s.Again[at]
 		copy(s.Again[1:], s.Again[:at])
 		s.Again = s.Again[1:]

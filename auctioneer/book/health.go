@@ -11,8 +11,8 @@ import (
 // number 0.
 func probeAttempt(number uint32) messages.Attempt { return messages.Attempt{Number: number} }
 
-// ProbeProgram is what a probe runs: a script, so that all of what starts a task
-// is tried.
+// ProbeProgram returns the program of a probe. It is a script, so that a probe tests everything
+// that the start of a task needs.
 func ProbeProgram(class messages.Name) messages.Program {
 	return messages.Program{StageName: "probe", JobName: "probe", Account: messages.SiteAccount, Class: class, Tasks: 1, Script: ":\n",
 		TimeLimit: ProbeWithin}
@@ -57,7 +57,7 @@ func (s *health) probed(i uint32, f *messages.Finished) {
 	h.Probe = Probe{}
 	s.watch.touchNode(i)
 	switch {
-	case f.Outcome == messages.Stopped: // it says nothing
+	case f.Outcome == messages.Stopped: // a stopped attempt is no evidence
 		h.Retry = s.clock.now.Add(firstRetry)
 	case f.Outcome == messages.Exited && f.ExitCode == 0:
 		h.Cleared = s.clock.now
@@ -86,8 +86,8 @@ func ending(f *messages.Finished) string {
 	return text + ": " + f.Detail
 }
 
-// quarantine gives a node no more work. The attempts that failed there at once no
-// longer count against their tasks.
+// quarantine gives a node no more work. The attempts that failed quickly there no longer count
+// against their tasks.
 func (s *health) quarantine(i uint32, reason string) {
 	h := &s.nodes.inOrder[i].Health
 	if h.Back != 0 && h.Quarantined == 0 && s.clock.now.Sub(h.Back) >= calmAfter {
@@ -109,8 +109,8 @@ func (s *health) quarantine(i uint32, reason string) {
 	s.watch.touchNode(i)
 }
 
-// forgive takes the time of a failed attempt off what its job has had, and no longer
-// counts it if its task has not ended.
+// forgive removes the time of a failed attempt from its job's meter. If its task has not ended, the
+// attempt no longer counts as a failure.
 func (s *health) forgive(f *Failure) {
 	r := f.Task
 	j := s.jobs.own(r.Job)
@@ -133,9 +133,9 @@ func (s *health) forgive(f *Failure) {
 	}
 }
 
-// refund takes the time of a failed attempt off what an ended job has had, and gives back what the job
-// was charged for it. A charge that did not go by the time of slots stays: of a decision, of a contract,
-// or of shares of the budget.
+// refund removes the time of a failed attempt from the meter of an ended job, and returns what the
+// job paid for it. Charges that do not depend on slot time stay: those of a decision, of a
+// contract, or of shares of the budget.
 func (s *health) refund(j *Job, f *Failure) {
 	before, _ := s.meters.used(j, 0)
 	j.Stages[f.Task.Stage].Meter.forgive(f.Had)
@@ -187,7 +187,7 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finis
 		d.Nodes = slices.Insert(d.Nodes, at, i)
 	}
 	if d.Spared >= mostSpared || !s.nodes.elsewhere(class, d.Nodes) || f.Outcome != messages.Unstartable && !n.barred() {
-		if h.Quarantined != 0 { // whose failures were forgiven before this one
+		if h.Quarantined != 0 { // its earlier failures were forgiven
 			s.meters.meter(j, int(r.Stage))
 			s.meters.forgive(j, int(r.Stage), had)
 		}
@@ -252,7 +252,7 @@ func distinct(names []messages.Name) int {
 	return len(slices.Compact(names))
 }
 
-// avoids reports whether a task that is to be claimed again waits for another node.
+// avoids reports whether a task that is to be claimed again should wait for another node.
 func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	d := j.Doubts[[2]uint32{uint32(stage), index}]
 	if d == nil || !slices.Contains(d.Nodes, node) {
@@ -265,8 +265,8 @@ func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 // claim.
 const mostLooked = 256
 
-// next returns which task of a stage a node is to claim next: its position in Again,
-// or −1 for a task that was never claimed; false if the node can claim none.
+// next returns the task of a stage that a node should claim next: its position in Again, or −1 for
+// a task that was never claimed. It returns false if the node can claim none.
 func (s *health) next(j *Job, stage int, node uint32) (int, bool) {
 	of := &j.Stages[stage]
 	for k, index := range of.Again[:min(len(of.Again), mostLooked)] {

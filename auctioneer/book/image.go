@@ -23,16 +23,16 @@ const imageVersion = 3
 // mostTasks bounds the tasks, or numbers, of one record: it must fit one payload.
 const mostTasks = 1 << 16
 
-// mostPast bounds the jobs of one record of which the book knows little.
+// mostPast bounds the jobs in one record of archived jobs.
 const mostPast = 1 << 8
 
-// Image is a captured book: what may still change is copied, what never
-// changes is shared with the book it was taken from. It is written as records, which
-// are images too: each has the head or a few elements of one list.
+// Image is a captured book: it copies what may still change, and shares what never changes with the
+// book. It is written as records, which are images too: each has the head or a few elements of one
+// list.
 type Image struct {
 	Head       *imageHead
-	Jobs       []*Job      // in records without their tasks and doubts
-	Tasks      []taskImage // in records only, as Doubts
+	Jobs       []*Job      // in records, without their tasks and doubts
+	Tasks      []taskImage // only in records, as are Doubts
 	Doubts     []doubtImage
 	Nodes      []nodeImage
 	Effects    []Effect
@@ -44,17 +44,17 @@ type Image struct {
 	// Ended and Returned are jobs in the order in which they ended, here and elsewhere.
 	Ended, Returned []messages.JobID
 
-	End bool // in the last record
+	End bool // only in the last record
 
 	Notices []Notice
 	Past    []Past
 
-	chunks []*chunk // of an image that was captured: its jobs
-	unread unread   // for which these are still to be metered
-	packed *packed  // of an image that is read: where jobs are put that have not begun
+	chunks []*chunk // only in a captured image: its jobs
+	unread unread   // tariff changes that the jobs are not metered for yet
+	packed *packed  // only in an image that is read: the jobs that have not begun
 }
 
-// packed are the jobs of an image that have not begun, and what the index is to have of them.
+// packed collects the jobs of an image that have not begun, and their entries for the index.
 type packed struct {
 	table table
 	names []packedName
@@ -63,7 +63,7 @@ type packed struct {
 type packedName struct {
 	id              messages.JobID
 	account, market messages.Name
-	key             string // as the index has it
+	key             string // the key as the index has it
 }
 
 // imageHead is all that is not a list of things of any size.
@@ -81,7 +81,7 @@ type imageHead struct {
 	Promises       []Promises
 }
 
-// taskImage is some tasks of the last job, and some that are to be claimed again.
+// taskImage holds some tasks of the last job, and some positions of tasks to be claimed again.
 type taskImage struct {
 	Stage int
 	Tasks []Task
@@ -168,7 +168,7 @@ func (im *Image) WriteTo(w io.Writer) (int64, error) {
 	return n, errors.Join(err, buffered.Flush())
 }
 
-// Hash is the SHA-256 of the book's image.
+// Hash returns the SHA-256 of the book's image.
 func (b *Book) Hash() [sha256.Size]byte {
 	h := sha256.New()
 	if _, err := b.Capture().encode(h); err != nil {
@@ -240,7 +240,7 @@ func eachOf[T any](all []T, n int, yield func([]T) bool) bool {
 	return true
 }
 
-// records are those of a job, once it is metered for changes of tariffs.
+// records yields the records of a job, after metering it for all changes of tariffs.
 func (j *Job) records(u unread, yield func(Image) bool) bool {
 	bare := *j
 	bare.Stages = slices.Clone(j.Stages)
@@ -318,7 +318,7 @@ func readRecord(r *bufio.Reader, into *Image) error {
 	return messages.Unmarshal(data, messages.Msgpack, into)
 }
 
-// noEnd is the error of a read before the end of an image.
+// noEnd returns the error of a read before the end of an image.
 func noEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -365,8 +365,8 @@ func (im *Image) add(one *Image) error {
 	return nil
 }
 
-// pack packs the last job that was read, if nothing of it has begun, so that no more of it is in
-// memory. Jobs that wait for others are told of these later.
+// pack packs the last job that was read if nothing of it has begun, to save memory. Jobs that
+// others wait for are linked later.
 func (im *Image) pack() {
 	last := len(im.Jobs) - 1
 	if im.packed == nil || last < 0 || im.Jobs[last].Blocked > 0 {
@@ -387,7 +387,7 @@ func (j *Job) doubt(d *doubtImage) {
 	j.Doubts[place(d.Task)] = &d.Doubt
 }
 
-// load fills an empty book, and works out what an image leaves out.
+// load fills an empty book, and computes what an image leaves out.
 func (b *Book) load(im *Image) {
 	h := im.Head
 	b.clock.now, b.index.lastJob, b.effects.last, b.quotes.last, b.effects.freed = h.Now, h.LastJob, h.LastEffect, h.LastQuote, h.LastRelease
@@ -449,7 +449,7 @@ func (b *Book) loadPacked(p *packed) {
 	}
 }
 
-// loadJobs enters jobs, ascending: who waits for whom is asked once all are there.
+// loadJobs enters jobs in ascending order. Dependencies are linked after all jobs are there.
 func (b *Book) loadJobs(jobs []*Job) {
 	for _, j := range jobs {
 		j.Kept.shareDetails()
@@ -488,7 +488,7 @@ func (b *Book) loadPast(p *Past) {
 	}
 }
 
-// around is what a record of an image has before and after the only job in it.
+// around is the bytes before and after the only job in a record of an image.
 var around = sync.OnceValue(func() (out [2][]byte) {
 	record, err := messages.Marshal(&Image{Jobs: []*Job{{}}}, messages.Msgpack)
 	job, failed := messages.Marshal(&Job{}, messages.Msgpack)

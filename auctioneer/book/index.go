@@ -2,13 +2,13 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// index numbers all jobs, wherever they run, and finds them by key and by account.
+// index numbers all jobs, at this site and at others, and finds them by key and by account.
 type index struct {
 	lastJob messages.JobID
-	backup  messages.Time              // when the latest backup began that was restored; 0: none was
+	backup  messages.Time              // when the latest restored backup began; 0: none was restored
 	keys    map[string]messages.JobID  // by account and key, as owned has them
 	pending map[messages.Name]int      // jobs of an account that have not ended
-	listed  map[messages.Name]*Numbers // of the jobs of an account, and with "" of all; none is empty
+	listed  map[messages.Name]*Numbers // jobs of each account; "": all jobs; no set is empty
 }
 
 // renumber leaves out the numbers of jobs that may have been lost, once after each restoration.
@@ -35,7 +35,7 @@ func (x *index) next() messages.JobID {
 	return x.lastJob
 }
 
-// enter enters a job that has the highest number so far.
+// enter adds a job with the highest number so far.
 func (x *index) enter(account messages.Name, key string, id messages.JobID, active bool) {
 	x.recall(account, key, id)
 	x.list(account, id, active)
@@ -54,7 +54,7 @@ func (x *index) list(account messages.Name, id messages.JobID, active bool) {
 	}
 }
 
-// shorten has the key of a job that is packed in memory once.
+// shorten makes the index use the key inside of the packed job, so that it is in memory once.
 func (x *index) shorten(j *Job, packed string) {
 	if packed != "" {
 		x.drop(j.Account, j.Key)
@@ -83,7 +83,7 @@ func (x *index) count(account messages.Name, change int) {
 	}
 }
 
-// unlist takes a forgotten job off the lists.
+// unlist removes a forgotten job from the lists.
 func (x *index) unlist(account messages.Name, id messages.JobID) {
 	for _, name := range []messages.Name{account, ""} {
 		if n := x.listed[name]; n != nil {

@@ -30,56 +30,55 @@ type Job struct {
 	ExitCode  int
 	Stages    []Stage
 
-	Settled bool // what is owed has been decided
+	Settled bool // the amount due has been decided
 	Owed    messages.Credits
-	Why     string // what the charge is for
+	Why     string // the reason of the charge
 	Charged messages.Credits
 	Refused string // why the bank refused the charge
 	Shares  []Share
 
 	// What follows is of markets that order and charge by decisions.
 
-	Contract *messages.Contract // that it took; nil: none
-	Blocked  int                // how many jobs it waits for, and 1 more for its time to begin
-	Order    *Order             // when and on how many slots it may start; nil: the market orders anew each time
-	Fixed    *Fixed             // what it will owe if that was decided in advance
-	Paid     messages.Credits   // to other jobs, by rounds
-	Gained   messages.Credits   // from other jobs, and from the site
-	Back     messages.Credits   // of Gained, what the site gave back of Charged
-	Drawn    messages.Credits   // of Paid, what the bank has confirmed
+	Contract *messages.Contract // the contract that it accepted; nil: none
+	Blocked  int                // number of jobs that it waits for, plus 1 while it waits for its begin time
+	Order    *Order             // when and on how many slots it may start; nil: the market decides again each time
+	Fixed    *Fixed             // the amount due, if it was decided in advance
+	Paid     messages.Credits   // paid to other jobs in rounds
+	Gained   messages.Credits   // received from other jobs and from the site
+	Back     messages.Credits   // part of Gained: returned by the site from Charged
+	Drawn    messages.Credits   // part of Paid: confirmed by the bank
 	LastDraw uint64             // the round that did so last; 0: none
-	Message  string             // how its market explained its end
-	Change   []string           // what would have changed it
+	Message  string             // the market's explanation of its end
+	Change   []string           // changes to the bid that would have prevented its end
 
-	Visit   *Visit // what it is to another site, whose job it is; nil: it is of this one
+	Visit   *Visit // the other site's view of the job, if it is another site's; nil: a job of this site
 	Deposit Deposit
 	// Doubts are of tasks that failed at once, by stage and index.
 	Doubts map[[2]uint32]*Doubt `json:"-"`
 
 	Parked   *Parked       // the job gets no tasks; nil: it does
-	Released messages.Time // until when it was parked last, or waited for another job; 0: never
+	Released messages.Time // when it was last unparked, or stopped waiting for another job; 0: never
 
-	Changes   int                     // how often its description has changed
-	ChangeKey string                  // of the last change
-	Raise     Raise                   // of its budget, the last one
-	Notices   []messages.NoticeStatus // that were to be sent about it
-	// Kept are some attempts that came to nothing; Omitted is how many earlier attempts of
-	// tasks are not among them.
+	Changes   int                     // number of changes of its description
+	ChangeKey string                  // key of the last change
+	Raise     Raise                   // the last change of its budget
+	Notices   []messages.NoticeStatus // notifications about it
+	// Kept are some of the attempts that failed; Omitted is how many earlier ones are not in it.
 	Kept    Attempts
 	Omitted int
 	// Cause says in a sentence what ended the job; "": the job ended well, or nobody
 	// noted the cause.
 	Cause string
-	// Promised is what the site keeps for the job until the job has been considered.
+	// Promised is what the site keeps for the job until the market has considered the job.
 	Promised []Leg
 
 	metered uint64 // the last change of tariffs for which it is metered; 0: it has none
 }
 
-// Deposit is what a job's hold has beside its budget.
+// Deposit is the part of a job's hold in addition to its budget.
 type Deposit struct {
 	Amount messages.Credits
-	Kept   bool // its owner took the job back too soon
+	Kept   bool // kept by the site: the owner cancelled too soon
 }
 
 // Order says that a job may start tasks of a class, on so many slots at once.
@@ -89,16 +88,16 @@ type Order struct {
 	At    messages.Time
 }
 
-// Fixed is what a job owes to the site if it was started at all.
+// Fixed is what a job owes to the site, provided that it was started.
 type Fixed struct {
 	Amount messages.Credits
 	Reason string
 }
 
-// Active says whether tasks of the job may be claimed.
+// Active reports whether tasks of the job may be claimed.
 func (j *Job) Active() bool { return j.State <= messages.Running }
 
-// Claimable is the number of tasks of stage i that could be claimed now.
+// Claimable returns the number of tasks of stage i that could be claimed now.
 func (j *Job) Claimable(i int) int {
 	s := &j.Stages[i]
 	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil {
@@ -120,7 +119,7 @@ func (j *Job) Count() (total, running, done int) {
 	return total, running, done
 }
 
-// Failures is how many tasks of the job failed for good before it ended.
+// Failures returns how many tasks of the job failed in all their attempts before it ended.
 func (j *Job) Failures() (n int) {
 	for i := range j.Stages {
 		n += j.Stages[i].Failed
@@ -128,7 +127,7 @@ func (j *Job) Failures() (n int) {
 	return n
 }
 
-// CancelledTasks is how many tasks of the job were cancelled while the job went on.
+// CancelledTasks returns how many tasks of the job were cancelled while the job went on.
 func (j *Job) CancelledTasks() (n int) {
 	for i := range j.Stages {
 		n += j.Stages[i].Cancelled
@@ -136,11 +135,11 @@ func (j *Job) CancelledTasks() (n int) {
 	return n
 }
 
-// live says whether a task of the job can still run: a stage is not over, and does not
-// wait, itself or by others, for a stage with failed tasks.
+// live reports whether a task of the job can still run: a stage has not ended, and does not wait,
+// directly or through other stages, for a stage with failed tasks.
 func (j *Job) live() bool {
 	lost := map[messages.Name]bool{} // stages that never end well
-	for range j.Stages {             // each round finds those that wait for the round before
+	for range j.Stages {             // each round finds the stages that wait for stages of the round before
 		for i := range j.Stages {
 			waits := slices.ContainsFunc(j.Spec.Stages[i].After, func(name messages.Name) bool { return lost[name] })
 			if waits || j.Stages[i].short() {
@@ -160,9 +159,9 @@ func (j *Job) live() bool {
 	return false
 }
 
-// Began returns the number of tasks of the job that have had a slot, without tasks that
-// run again because the site broke their attempts. A task that its user had begin anew has
-// had its slot: else a job that is requeued and then cancelled would owe nothing.
+// Began returns the number of tasks of the job that have had a slot. It leaves out tasks that run
+// again because the site broke their attempts. Tasks that the user requeued count: otherwise a job
+// could be requeued and then cancelled without paying.
 func (j *Job) Began() (n int) {
 	for i := range j.Stages {
 		for k := range j.Stages[i].Tasks {
@@ -175,7 +174,7 @@ func (j *Job) Began() (n int) {
 	return n
 }
 
-// Receipt is what a submission is answered with.
+// Receipt is the answer to a submission.
 type Receipt struct {
 	Job    messages.JobID
 	Market messages.Name
@@ -205,13 +204,14 @@ func (j *Job) HoldID() string {
 // RestID names the hold that a round leaves a job that pays.
 func (j *Job) RestID(round uint64) string { return fmt.Sprintf("%s/rest/%d", j.Hold, round) }
 
-// Cost is what a job has paid, less what other jobs and the site paid it.
+// Cost returns what a job has paid, minus what it received from other jobs and the site.
 func (j *Job) Cost() messages.Credits { return j.Charged + j.Paid - j.Gained }
 
-// Left is the rest of a job's budget: the rest of its hold without the deposit.
+// Left returns the rest of a job's budget: the rest of its hold without the deposit.
 func (j *Job) Left() messages.Credits { return j.Held - j.Deposit.Amount - j.Paid }
 
-// SlotsOf is how many slots of a class the claims of a job have, and keep.
+// SlotsOf returns how many slots of a class the job's claims have, without claims that are about to
+// lose them.
 func (j *Job) SlotsOf(class messages.Name) int {
 	n := 0
 	for i := range j.Stages {
@@ -224,23 +224,23 @@ func (j *Job) SlotsOf(class messages.Name) int {
 
 // Doubt remembers a task that failed at once, until its job ends.
 type Doubt struct {
-	Nodes  []uint32 // where it did, each once, ascending
+	Nodes  []uint32 // nodes on which it failed, ascending, without repeats
 	Spared int      // attempts that were not counted
 }
 
-// place is a task within its job.
+// place returns a task within its job.
 func place(r messages.TaskRef) [2]uint32 { return [2]uint32{r.Stage, r.Index} }
 
-// Visit says of which job of which site a job is that this one runs, and what
-// pays for it. It never changes.
+// Visit tells which job of another site this is, and which authorisation pays for it. It never
+// changes.
 type Visit struct {
 	messages.Visit
-	Authorisation string        // its identifier at the home bank
+	Authorisation string        // identifier of the authorisation at the home bank
 	Until         messages.Time // when it can no longer be charged
 }
 
-// Parked says that a job gets no tasks, by whose word. Users say that the job is on
-// hold; a hold in the book is of credits.
+// Parked says that a job gets no tasks, and who asked for that. Users say that the job is on hold;
+// in the book, a hold is of credits.
 type Parked struct {
 	By       messages.Name
 	Operator bool // who is not the owner: only an operator releases the job
@@ -253,7 +253,7 @@ type Raise struct {
 	Refused string // why the bank did not; the last raise is over then
 }
 
-// Pending says whether the bank has not answered yet.
+// Pending reports whether the bank has not answered yet.
 func (r *Raise) Pending() bool { return r.Amount > 0 }
 
 // Leg is a payment from the account of one job to the account of another job. Job 0
@@ -293,15 +293,15 @@ func (j *Job) copy() *Job {
 	return &c
 }
 
-// Arrived is since when the job wants slots: a job that was on hold, or waited for its
-// time to begin or for other jobs to end, keeps no place in a queue by that.
+// Arrived returns since when the job wants slots: a job that was on hold, or waited for its time to
+// begin or for other jobs to end, keeps no place in a queue by that.
 func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released, j.Spec.Begin) }
 
-// Away says whether the job takes no part in its market: it is on hold, and no task of
-// it has been started.
+// Away reports whether the job takes no part in its market: it is on hold, and none of its tasks
+// has been started.
 func (j *Job) Away() bool { return j.Parked != nil && j.Started == 0 }
 
-// by says who cancelled.
+// by returns who cancelled, as a phrase.
 func by(who, owner messages.Name) string {
 	if who == owner {
 		return "User"
@@ -312,7 +312,7 @@ func by(who, owner messages.Name) string {
 // cancellers describes who may cancel.
 var cancellers = map[string]string{"User": "its owner", "Operator": "an operator"}
 
-// claimed says whether a node still has a task of the job.
+// claimed reports whether a node still has a task of the job.
 func (j *Job) claimed() bool {
 	return slices.ContainsFunc(j.Stages, func(s Stage) bool { return s.Running > 0 })
 }

@@ -9,15 +9,15 @@ import (
 // jobs are the jobs that nodes of this site run.
 type jobs struct {
 	byID    table
-	past    map[messages.JobID]*Past // that have ended, and whose records are in the archive
-	ended   []messages.JobID         // those that are remembered, in the order in which they ended
-	handed  int                      // how many of the first of them were handed to the archive, if they are of this site
-	ordered map[messages.JobID]bool  // those whose start was ordered for good, and that have not ended
-	alive   map[messages.Name]int    // by market: those that are not final
-	behind  unread                   // of meters: what jobs may not be metered for
+	past    map[messages.JobID]*Past // ended jobs with records in the archive
+	ended   []messages.JobID         // ended jobs in memory, ordered by their end
+	handed  int                      // number of jobs at the start of ended with records in the archive, if they are of this site
+	ordered map[messages.JobID]bool  // jobs with a final order to start that have not ended
+	alive   map[messages.Name]int    // by market: number of jobs that have not ended
+	behind  unread                   // shared with meters: tariff changes for which jobs may not be metered yet
 }
 
-// newJob is the job of a submission.
+// newJob returns the job of a submission.
 func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 	j := &Job{
 		ID: id, Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
@@ -36,7 +36,7 @@ func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 // get returns a job, nil if there is none. It must not be changed.
 func (s *jobs) get(id messages.JobID) *Job { return s.byID.get(id) }
 
-// own returns a job that a command is to change, nil if there is none.
+// own returns a job that a command may change, nil if there is none.
 func (s *jobs) own(id messages.JobID) *Job {
 	j := s.byID.own(id)
 	if j != nil {
@@ -57,7 +57,7 @@ func (j *jobs) stands(id messages.JobID) bool { return id == 0 || j.byID.look(id
 
 // visits reports whether a job is another site's.
 func (j *jobs) visits(id messages.JobID) bool {
-	live := j.byID.look(id).live() // one that is packed visits nobody
+	live := j.byID.look(id).live() // a packed job is never a visiting job
 	return live != nil && live.Visit != nil
 }
 
@@ -78,13 +78,13 @@ func (u unread) catchUp(j *Job) {
 	j.metered = behind[len(behind)-1].number
 }
 
-// of is the changes that a job is behind.
+// of returns the changes of tariffs that a job is not metered for yet.
 func (u unread) of(j *Job) []change {
 	all := u[j.Spec.Market]
 	return all[sort.Search(len(all), func(i int) bool { return all[i].number > j.metered }):]
 }
 
-// going is how many slots the claims of a stage that run have.
+// going returns how many slots the running claims of a stage have.
 func (j *Job) going(stage int) int {
 	s := &j.Stages[stage]
 	return (s.OnSlots() - s.Gathering) * j.Spec.Stages[stage].Slots()

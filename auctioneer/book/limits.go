@@ -2,8 +2,7 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// Limits of a book. They are the same on every replica, as they decide what a
-// command does.
+// Limits of a book. They must be the same on every replica, because they decide what commands do.
 const (
 	MaxActive      = 2_000_000 // jobs that have not ended
 	RetainEnded    = 20_000    // ended jobs that are remembered, with their keys
@@ -12,13 +11,13 @@ const (
 	DefaultAttempt = 3 // attempts of a task, where its stage does not say
 )
 
-// retainEnded is RetainEnded, and retainWhole RetainWhole, but for tests.
+// Tests set lower values than RetainEnded and RetainWhole here.
 var retainEnded, retainWhole = RetainEnded, RetainWhole
 
 // Bounds on jobs that cross between sites.
 const (
-	MaxRemoteJobs = 100_000 // that other sites run and that have not ended
-	MaxVisits     = 250_000 // of other sites that are remembered: the rest is for this site's own
+	MaxRemoteJobs = 100_000 // remote jobs that have not ended
+	MaxVisits     = 250_000 // jobs of other sites in memory; the rest of the room is for this site's jobs
 )
 
 // clock is the latest time of all commands.

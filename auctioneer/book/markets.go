@@ -8,15 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on what a market's mechanism has the book remember.
+// Limits on what the book keeps for a market's mechanism.
 const (
-	MaxNotes       = 500_000 // of a market; others are let go
+	MaxNotes       = 500_000 // notes of one market; more are dropped
 	MaxNoteNumbers = 1 << 16
 )
 
-// Note is what a market's mechanism remembers of a job, or with Job 0 of the
-// market. The book keeps it for the mechanism of the next leader, and knows no
-// meaning of it.
+// Note is what a market's mechanism wants to remember about a job, or with Job 0 about the market.
+// The book keeps it for the mechanism of the next leader, and does not interpret it.
 type Note struct {
 	Job     messages.JobID
 	Numbers []int64
@@ -25,11 +24,11 @@ type Note struct {
 // markets are the site's markets where these were applied, and what their
 // mechanisms remember.
 type markets struct {
-	applied []messages.Market // nil: those of the configuration
-	version uint64            // how often markets were applied
-	answers []Applied         // to the latest requests to apply markets, the oldest first
+	applied []messages.Market // nil: the markets of the configuration apply
+	version uint64            // how many times markets were applied
+	answers []Applied         // answers to the latest requests to apply markets, oldest first
 	notes   map[messages.Name]map[messages.JobID][]int64
-	// promises are by market, of those that made any.
+	// promises are counted by market, for markets that made some.
 	promises []Promises
 }
 
@@ -39,7 +38,7 @@ type Promises struct {
 	Kept, Broken uint64
 }
 
-// promised counts what became of a contract.
+// promised counts the outcome of a contract.
 func (m *markets) promised(market messages.Name, p Promise) {
 	if p != KeptPromise && p != BrokenPromise {
 		return
@@ -58,7 +57,7 @@ func (m *markets) promised(market messages.Name, p Promise) {
 // Applied is the answer to a request to apply markets.
 type Applied struct {
 	Key     string
-	Content [sha256.Size]byte // of the request
+	Content [sha256.Size]byte // digest of the request
 	Reply   messages.ApplyReply
 }
 
@@ -77,7 +76,7 @@ func (m *markets) answer(a *Applied) Applied {
 	return *a
 }
 
-// replace makes other markets the site's, and drops what is known of those that are gone.
+// replace sets the site's markets, and drops what is known of removed ones.
 func (m *markets) replace(applied []messages.Market) {
 	m.applied = applied
 	m.version++
@@ -107,12 +106,12 @@ func (m *markets) note(market messages.Name, notes []Note, forget bool) {
 	}
 }
 
-// Promise is what became of the completion time of a contract.
+// Promise is the outcome of a contract's completion time.
 type Promise uint8
 
 // What can become of it.
 const (
-	NoPromise Promise = iota // none was made, or its owner ended the job before
+	NoPromise Promise = iota // there was no contract, or the owner ended the job first
 	KeptPromise
 	BrokenPromise
 )

@@ -10,18 +10,19 @@ import (
 // the price of then.
 const keptSpells = 16
 
-// A job may be behind mostUnread changes of tariffs, of which mostUneven are not in the sums.
+// A job is metered at the latest after mostUnread changes of tariffs, or after mostUneven changes
+// that are not in the sums.
 var mostUnread, mostUneven = 1024, 32
 
-// meters count what slots cost at the tariffs in force. Tariffs can change with each decision
-// while thousands of jobs run, so a change is noted once, and each job is metered for it when a
-// command is to change the job, or after mostUnread changes.
+// meters count what slots cost at the present tariffs. Tariffs can change with each decision while
+// thousands of jobs run. So a change is recorded once, and a job is metered for it when a command
+// changes the job, or after mostUnread changes.
 type meters struct {
 	tariffs map[messages.Name][]Tariff                // by market
 	spells  map[messages.Name][]spell                 // by market, the latest last
 	metered map[messages.Name]map[messages.JobID]bool // by market with tariffs: jobs that have had a task claimed
 	unread  unread
-	changes uint64 // how often tariffs have changed since the book was made, plus 1
+	changes uint64 // 1 + number of tariff changes since the book was made
 	jobs    *jobs
 	clock   *clock
 }
@@ -39,7 +40,7 @@ func (m *meters) meter(j *Job, stage int) {
 	s.Meter.Since = m.clock.now
 }
 
-// enlist has a job that has started metered when its market's tariffs change.
+// enlist makes a started job be metered when its market's tariffs change.
 func (m *meters) enlist(j *Job) {
 	if j.Started == 0 || j.metered != 0 {
 		return
@@ -62,7 +63,7 @@ func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
 	sum.upTo(now, going, m.tariffs[j.Spec.Market], j.Spec, stage)
 }
 
-// slot is what a stage pays for the slots of one task from an instant until now.
+// slot returns what a stage pays for the slots of one task from an instant until now.
 func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
 	width := uint64(j.Spec.Stages[stage].Slots())
 	for _, s := range m.spells[j.Spec.Market] {
@@ -75,7 +76,7 @@ func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
 	return sum
 }
 
-// known is since when it is known which tariffs a market had.
+// known returns since when it is known which tariffs a market had.
 func (m *meters) known(market messages.Name) messages.Time {
 	if s := m.spells[market]; len(s) == keptSpells {
 		return s[0].Until
@@ -111,7 +112,7 @@ func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 	m.tariffs[market] = tariffs
 }
 
-// enlistAll has all jobs of a market metered that have started.
+// enlistAll enlists all started jobs of a market.
 func (m *meters) enlistAll(market messages.Name) {
 	var began []messages.JobID
 	m.jobs.byID.all(false, func(j *Job) bool {
@@ -133,8 +134,8 @@ func (m *meters) catchUpAll(market messages.Name) {
 	delete(m.unread, market)
 }
 
-// used returns what the slots a job has had come to by now, at the tariffs that
-// held, rounded half to even to the microcredit, and their time in all.
+// used returns the cost of the slots that a job has had up to now, at the tariffs of the time,
+// rounded half to even to the microcredit, and their total time.
 func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
 	for i := range j.Stages {

@@ -15,20 +15,20 @@ type Node struct {
 	Name     messages.Name
 	Session  uint64
 	Up       bool
-	Since    messages.Time // of the session, or of its loss
+	Since    messages.Time // start of the session, or time of its loss
 	Slots    []messages.ClassSlots
 	Used     []int                          // by position in Slots; what leaves Slots is not counted
 	Claims   map[messages.TaskRef]NodeClaim `json:"-"`
-	Stop     []messages.Attempt             // to be ended by the agent
-	Seq      uint64                         // of the last exchange applied
-	Grants   []messages.Grant               // its answer
+	Stop     []messages.Attempt             // attempts that the agent must end
+	Seq      uint64                         // number of the last exchange that was applied
+	Grants   []messages.Grant               // answer to that exchange
 	Finished uint64
-	Version  uint64        // rises when what is held back changes
+	Version  uint64        // grows when the list of suspended claims changes
 	Drain    messages.Time // when the site ends its tasks, or [ToTheirEnd]; 0: it takes work
 
 	Abilities []messages.Name
-	// MostSuspended is how many suspended tasks it is to keep at once; 0: as many as
-	// its slots allow.
+	// MostSuspended is how many suspended tasks the node should keep; 0: as many as its slots
+	// allow.
 	MostSuspended int
 	// Left are the latest sessions that others followed. A registration under one of
 	// them is late.
@@ -43,10 +43,10 @@ type Node struct {
 	Removed bool
 	// Ahead are the claims without a slot, by position in Slots: see [Ahead].
 	Ahead []int
-	// Resources are what the node has in all; nil: not known. Labels are words by which stages
-	// choose nodes.
+	// Resources is all that the node has; nil: unknown. Labels are words by which stages choose
+	// nodes.
 	Resources *messages.Resources
-	// Units are what a slot is of the resources, by position in Slots; none: slots have no shapes.
+	// Units are the resources in one slot, by position in Slots; none: slots have no sizes.
 	Units  []messages.Resources
 	Labels []messages.Name
 	// Gatherings are the tasks for which the node keeps the slots of a class that become free,
@@ -56,7 +56,7 @@ type Node struct {
 	// Exchanged is when its last exchange was applied.
 	Exchanged messages.Time
 
-	halted []messages.Attempt // those of Claims that are not to run now: see [Node.Halted]
+	halted []messages.Attempt // claims that must not run now: see [Node.Halted]
 	taking []messages.Name    // classes for which nodes.taking counts the node
 }
 
@@ -69,15 +69,15 @@ type NodeClaim struct {
 	Class   messages.Name
 	Width   int // slots of the class; 0: 1
 	Halt    Halt
-	Leaving bool               // it is to end, and its task to be claimed again
-	Since   messages.Time      // of Halt
-	Paused  messages.Duration  // how long it was suspended or gathered before
-	Why     messages.EndReason // why it is to end, if it is leaving
+	Leaving bool               // the attempt is to end, and its task to be claimed again
+	Since   messages.Time      // when Halt last changed
+	Paused  messages.Duration  // time suspended or gathering before Since
+	Why     messages.EndReason // why it must end, if it is leaving
 	// until is when its slot no longer counts as its own, if that was before its end was known.
 	until messages.Time
 }
 
-// Halt says whether a claimed task may run.
+// Halt reports whether a claimed task may run, and if not, why.
 type Halt uint8
 
 // The kinds of halt.
@@ -92,10 +92,10 @@ func (n *Node) class(name messages.Name) int {
 	return slices.IndexFunc(n.Slots, func(s messages.ClassSlots) bool { return s.Class == name })
 }
 
-// slots is how many slots the claim takes.
+// slots returns how many slots the claim takes.
 func (h *NodeClaim) slots() int { return max(h.Width, 1) }
 
-// Idle is the number of free slots of a class that no task gathers.
+// Idle returns the number of free slots of a class that no task gathers.
 func (n *Node) Idle(class messages.Name) int {
 	if n.barred() || n.gathers(class) {
 		return 0
@@ -103,8 +103,8 @@ func (n *Node) Idle(class messages.Name) int {
 	return n.roomBut(class, n.Gatherings)
 }
 
-// ahead is how many more claims of a class the node may have than slots are idle, where
-// its agent wants so many.
+// ahead returns how many more tasks of a class may wait on the node, if its agent wants most of
+// them.
 func (n *Node) ahead(class messages.Name, wanted int) int {
 	i := n.class(class)
 	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 || n.gathers(class) {
@@ -113,7 +113,7 @@ func (n *Node) ahead(class messages.Name, wanted int) int {
 	return max(0, min(wanted, messages.MaxAhead*n.Slots[i].Slots)-n.waiting(i))
 }
 
-// waiting is how many claims of the class at a position wait for a slot.
+// waiting returns how many claims of the class at a position wait for a slot.
 func (n *Node) waiting(i int) int {
 	if i >= len(n.Ahead) {
 		return 0
@@ -129,11 +129,11 @@ func (n *Node) wait(class messages.Name, by int) {
 	}
 }
 
-// room is the number of slots of a class that have no task, and of which the node has the
-// resources, where the node's health does not matter: for a task that it has already.
+// room returns the number of slots of a class that have no task and for which the node has the
+// resources. It ignores the node's health: it is used for tasks that are already on the node.
 func (n *Node) room(class messages.Name) int { return n.roomBut(class, nil) }
 
-// roomBut is the room of a class beside the resources that tasks gather in other classes.
+// roomBut is like room, but does not use the resources that tasks of other classes are gathering.
 func (n *Node) roomBut(class messages.Name, gathered []Gathering) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
@@ -142,8 +142,8 @@ func (n *Node) roomBut(class messages.Name, gathered []Gathering) int {
 	return max(0, min(n.Slots[i].Slots-n.Used[i], n.rest(i, gathered)))
 }
 
-// rest is how many slots of the class at a position the resources hold that no task of any class has. What the node
-// does not say that it has bounds nothing.
+// rest returns how many slots of the class at a position the resources hold that no task of any
+// class has. What the node does not say that it has bounds nothing.
 func (n *Node) rest(i int, gathered []Gathering) int {
 	if n.Resources == nil || i >= len(n.Units) {
 		return math.MaxInt32
@@ -164,7 +164,7 @@ func (n *Node) rest(i int, gathered []Gathering) int {
 	return left.Holds(unit)
 }
 
-// Sold is what the slots that tasks have are of the node's resources.
+// Sold returns the part of the node's resources that belongs to the slots of its tasks.
 func (n *Node) Sold() (sold messages.Resources) {
 	for k := range n.Units {
 		sold = sold.Less(n.Units[k].Times(-n.Used[k]))
@@ -172,12 +172,12 @@ func (n *Node) Sold() (sold messages.Resources) {
 	return sold
 }
 
-// Offers is the number of slots of the class at a position that have a task of it, or could have one.
+// Offers returns the number of slots of a class that have a task, or could have one.
 func (n *Node) Offers(i int) int {
 	return min(n.Slots[i].Slots, n.Used[i]+max(0, n.rest(i, nil)))
 }
 
-// Free is the number of slots of a class that have no task, also of slots that a task gathers.
+// Free returns the number of slots of a class that have no task, also of slots that a task gathers.
 func (n *Node) Free(class messages.Name) int { return n.room(class) }
 
 func (n *Node) use(class messages.Name, by int) {
@@ -196,7 +196,7 @@ func (n *Node) claimed() []messages.TaskRef {
 	return refs
 }
 
-// forgetStops takes attempts that have ended off those that the agent is to end.
+// forgetStops removes ended attempts from the list of attempts that the agent must end.
 func (n *Node) forgetStops(finished []messages.Finished) {
 	if len(n.Stop) == 0 || len(finished) == 0 {
 		return
@@ -217,12 +217,11 @@ func (n *Node) leave(next uint64) {
 	n.Left = append(slices.Clone(n.Left[max(0, len(n.Left)+1-keptSessions):]), n.Session)
 }
 
-// suspendedPerSlot is how many suspended tasks a node may have for each of its slots,
-// unless it says how many in all. The memory of suspended tasks must fit beside the
-// memory of running ones.
+// suspendedPerSlot is how many suspended tasks a node may have for each of its slots, unless the
+// node gives a total. The memory of suspended and running tasks must fit on the node together.
 const suspendedPerSlot = 4
 
-// SuspendedLimit is how many suspended tasks the node may have at once.
+// SuspendedLimit returns how many suspended tasks the node may have at once.
 func (n *Node) SuspendedLimit() int {
 	if n.MostSuspended > 0 {
 		return n.MostSuspended
@@ -234,8 +233,7 @@ func (n *Node) SuspendedLimit() int {
 	return suspendedPerSlot * slots
 }
 
-// Suspended is how many suspended tasks the node keeps, without those that are about
-// to be ended.
+// Suspended returns the number of suspended tasks on the node, without those that are about to end.
 func (n *Node) Suspended() (count int) {
 	for _, h := range n.Claims {
 		if h.Halt == Suspended && !h.Leaving {
@@ -267,7 +265,7 @@ func (n *Node) drop(r messages.TaskRef) {
 	n.list(r, was, NodeClaim{})
 }
 
-// halts says whether a claim is not to run now, though its agent may have begun it.
+// halts reports whether a claim must not run now, though its agent may have started it.
 func (h *NodeClaim) halts() bool { return h.Halt == Gathers || h.Halt == Suspended }
 
 // list keeps the list of halted attempts. A gang is halted and goes on in order, so that its
@@ -287,20 +285,20 @@ func (n *Node) list(r messages.TaskRef, was, is NodeClaim) {
 	case at == 0:
 		n.halted = n.halted[1:]
 	case at == last:
-		n.halted = slices.Clip(n.halted[:last]) // what is appended next does not overwrite what others read
+		n.halted = slices.Clip(n.halted[:last]) // a later append must not overwrite what readers have
 	default:
 		n.halted = slices.Concat(n.halted[:at], n.halted[at+1:])
 	}
 }
 
-// Gone says whether a node's claims should all be elsewhere.
+// Gone reports whether the node's time to drain is over while it still has claims.
 func (n *Node) Gone(now messages.Time) bool {
 	return n.Up && n.Drain != 0 && now >= n.Drain && len(n.Claims) > 0
 }
 
 // nodes are all nodes that have ever registered.
 type nodes struct {
-	inOrder []*Node // of their first registration
+	inOrder []*Node // ordered by first registration
 	names   map[messages.Name]uint32
 	present int                   // nodes that were not removed
 	taking  map[messages.Name]int // by class: nodes that accept work of it
@@ -326,8 +324,8 @@ func (s *nodes) add(n *Node) uint32 {
 	return i
 }
 
-// remove takes a node that is down off the list. Of what is known of it stays what a late word of its
-// agent needs, and the next registration.
+// remove takes a node that is down off the list. It keeps what a late message of its agent, and its
+// next registration, need.
 func (s *nodes) remove(n *Node) error {
 	if n.Up {
 		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain the node", n.Name)
@@ -343,7 +341,8 @@ func (n *Node) takes(class messages.Name) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && n.class(class) >= 0
 }
 
-// recount counts a node among those that accept work. Call it when a node may have begun or stopped to accept work.
+// recount updates the counts of nodes that accept work. Call it whenever a node may have begun or
+// stopped to accept work.
 func (s *nodes) recount(n *Node) {
 	for _, class := range n.taking {
 		if s.taking[class]--; s.taking[class] == 0 {
@@ -413,8 +412,8 @@ func (n *Node) Examines(now messages.Time) bool {
 	return h.doubted() && now.Sub(h.Probed) >= min(leastBetween<<min(h.Passed, 10), mostBetween)
 }
 
-// ProbeClass is the class whose tasks failed last on the node: a probe is as one of
-// them.
+// ProbeClass returns the class in which tasks failed last on the node. A probe is a task of this
+// class.
 func (n *Node) ProbeClass() messages.Name {
 	if k := len(n.Health.Failures); k > 0 && n.class(n.Health.Failures[k-1].Class) >= 0 {
 		return n.Health.Failures[k-1].Class
@@ -435,8 +434,8 @@ func (n *Node) lift(now messages.Time) {
 	h.Probed, h.Passed = 0, 0
 }
 
-// resetHealth has a node probed at once whose agent has registered anew, as it may
-// have been mended. The probe that was under way is void.
+// resetHealth lets a node be probed at once after its agent has registered again, as the node may
+// have been repaired. A probe that was running is ignored.
 func (n *Node) resetHealth(now messages.Time) {
 	h := &n.Health
 	h.Probe, h.Probed = Probe{}, 0

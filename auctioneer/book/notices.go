@@ -9,20 +9,20 @@ import (
 
 // Limits on the notices that wait to be sent.
 const (
-	MaxNotices       = 10_000 // of the site
-	MaxNoticesTo     = 100    // for one receiver
+	MaxNotices       = 10_000 // notifications of the site
+	MaxNoticesTo     = 100    // notifications for one receiver
 	mostNoticeStatus = messages.MaxNotify * 3
 )
 
-// Notice is a word about a job that is to be sent. It is no effect: neither settlements nor
-// payments look at notices, so that no receiver can delay them, and a job with notices can be
-// forgotten. It stays until it is sent, or given up.
+// Notice is a notification about a job that must be sent. It is not an effect: settlements and
+// payments do not wait for it, so no receiver can delay them, and a job can be forgotten while its
+// notifications wait. It stays until it is sent, or given up.
 type Notice struct {
 	ID    uint64
 	To    string
 	Event string
 	At    messages.Time
-	Job   messages.JobSummary // as it was then
+	Job   messages.JobSummary // the job at the time of the event
 }
 
 func (n Notice) compare(o Notice) int { return cmp.Compare(n.ID, o.ID) }
@@ -65,7 +65,7 @@ func (s *notices) enter(n Notice) {
 	s.watch.changed.Notices = true
 }
 
-// notified removes notices of which it is known what became.
+// notified removes notifications that were delivered or refused.
 func (s *notices) notified(c *Notified) {
 	for _, o := range c.Outcomes {
 		n, waits := s.queue.remove(Notice{ID: o.Notice})
@@ -80,13 +80,13 @@ func (s *notices) notified(c *Notified) {
 	s.watch.changed.Notices = true
 }
 
-// tell notes with the job what became of a notice.
+// tell records the outcome of a notification with its job.
 func (s *notices) tell(n *Notice, refused string) {
 	j := s.jobs.own(n.Job.Job)
 	if j == nil {
 		return
 	}
-	list := slices.Clone(j.Notices) // of which an image may have the old one
+	list := slices.Clone(j.Notices) // an image may share the old list
 	for k := range list {
 		if t := &list[k]; t.To == n.To && t.Event == n.Event && t.At == n.At && t.Sent == 0 && t.Refused == "" {
 			if t.Refused = refused; refused == "" {

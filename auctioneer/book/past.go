@@ -15,7 +15,7 @@ type Past struct {
 	Tasks   int
 	Outcome messages.State
 	Ended   messages.Time
-	Peer    messages.Name // that ran the job; "": this site
+	Peer    messages.Name // the site that ran the job; "": this site
 	Chosen  string        // why the peer ran it
 }
 

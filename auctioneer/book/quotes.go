@@ -10,8 +10,8 @@ import (
 const (
 	MaxQuotes        = 10_000
 	MaxAccountQuotes = 100
-	MaxVisitorQuotes = MaxQuotes / 2  // of all accounts of other sites together
-	MaxSiteQuotes    = MaxQuotes / 16 // of all accounts of one of them, which the leader sees to
+	MaxVisitorQuotes = MaxQuotes / 2  // quotes of all accounts of other sites together
+	MaxSiteQuotes    = MaxQuotes / 16 // quotes of all accounts of one other site; the leader enforces it
 )
 
 // Quote is a menu that was quoted. As a command its result is its ID.
@@ -19,17 +19,17 @@ type Quote struct {
 	ID        uint64 // given by the book
 	Account   messages.Name
 	Market    messages.Name
-	Work      []byte // digest of what was to be run
+	Work      []byte // digest of what the quote is for
 	Contracts []messages.Contract
 	Expires   messages.Time
-	Job       messages.JobID // that took one of them; 0: none
+	Job       messages.JobID // the job that took one of them; 0: none
 }
 
-// quotes are those that may still hold.
+// quotes are the quotes that may still be valid.
 type quotes struct {
 	quoted   map[uint64]*Quote
 	expiring sorted[*Quote]        // the first to expire first
-	open     map[messages.Name]int // by account: quotes of which no job has taken a contract
+	open     map[messages.Name]int // by account: number of quotes that no job has used
 	visitors int                   // quotes of users of other sites
 	last     uint64
 }

@@ -11,7 +11,7 @@ import (
 
 // This file is what readers may ask a book for.
 
-// Now is the latest time of any command.
+// Now returns the latest time of any command.
 func (b *Book) Now() messages.Time { return b.clock.now }
 
 // TakeChanges returns the changes since the last call.
@@ -27,17 +27,17 @@ func (b *Book) TakeChanges() Changes {
 // Touched reports whether jobs or nodes have changed since the last call of TakeChanges.
 func (b *Book) Touched() bool { return len(b.watch.changed.Jobs)+len(b.watch.changed.Nodes) > 0 }
 
-// LastJob is the highest job number given out.
+// LastJob returns the highest job number given out.
 func (b *Book) LastJob() messages.JobID { return b.index.lastJob }
 
-// Backup is when the latest backup began that was restored, 0 if none was.
+// Backup returns when the latest backup began that was restored, 0 if none was.
 func (b *Book) Backup() messages.Time { return b.index.backup }
 
-// Listed are the numbers of an account's jobs, wherever they run; with "" of all. They change
-// with the book.
+// Listed returns the numbers of an account's jobs, at this site and others; "" returns all jobs.
+// The result changes with the book.
 func (b *Book) Listed(account messages.Name) *Numbers { return b.index.listed[account] }
 
-// Pending is how many jobs of an account have not ended.
+// Pending returns how many jobs of an account have not ended.
 func (b *Book) Pending(account messages.Name) int { return b.index.pending[account] }
 
 // Job returns a job, nil if there is none. It must not be changed.
@@ -50,18 +50,18 @@ func (b *Book) Packed(id messages.JobID) bool {
 	return at != nil && at.job == nil
 }
 
-// Glance is Job for a reader that looks at one job after another: the job, its texts and what
-// it points to are valid until the next glance with the same spare memory.
+// Glance is like Job, but for reading one job after another: the job and all its parts are valid
+// only until the next call with the same spare memory.
 func (b *Book) Glance(id messages.JobID, spare *Spare) *Job { return b.jobs.byID.glance(id, spare) }
 
-// Active is the number of jobs that have not ended.
+// Active returns the number of jobs that have not ended.
 func (b *Book) Active() int { return b.jobs.byID.count + len(b.jobs.past) - len(b.jobs.ended) }
 
 // Jobs calls yield for each job, in no particular order.
 func (b *Book) Jobs(yield func(*Job) bool) { b.jobs.byID.all(true, yield) }
 
-// Ordered calls yield for each job that has not ended and whose start was ordered
-// for good, in no particular order.
+// Ordered calls yield for each job that has a final order to start and has not ended, in no
+// particular order.
 func (b *Book) Ordered(yield func(*Job) bool) {
 	for id := range b.jobs.ordered {
 		if !yield(b.jobs.get(id)) {
@@ -70,7 +70,7 @@ func (b *Book) Ordered(yield func(*Job) bool) {
 	}
 }
 
-// Live is the number of jobs of a market that are not final.
+// Live returns the number of jobs of a market that are not final.
 func (b *Book) Live(market messages.Name) int { return b.jobs.alive[market] }
 
 // Visiting counts the jobs of another site.
@@ -96,10 +96,10 @@ func (b *Book) Dependable(spec *messages.JobSpec) error {
 	return nil
 }
 
-// Awaited are the jobs that a job still waits for.
+// Awaited returns the jobs that a job still waits for.
 func (b *Book) Awaited(j *Job) (out []messages.JobID) { return b.dependencies.awaited(j) }
 
-// NextBegin is when the next job is to begin that waits for its time; 0: none does.
+// NextBegin returns the earliest begin time of the jobs that wait for their time; 0: none waits.
 func (b *Book) NextBegin() messages.Time { return b.dependencies.nextBegin() }
 
 // Nodes returns the nodes in the order of their first registration. They must
@@ -112,22 +112,22 @@ func (b *Book) Node(name messages.Name) *Node {
 	return n
 }
 
-// Position is where a node is among [Book.Nodes]; false if there is none of the name.
+// Position returns a node's position in [Book.Nodes]; false if there is no node of that name.
 func (b *Book) Position(name messages.Name) (uint32, bool) {
 	i, ok := b.nodes.names[name]
 	return i, ok
 }
 
-// Promises are what became of the contracts of all markets that had some.
+// Promises returns the outcomes of contracts, for each market that had some.
 func (b *Book) Promises() []Promises { return b.markets.promises }
 
-// MarketsVersion is how many times markets were applied.
+// MarketsVersion returns how many times markets were applied.
 func (b *Book) MarketsVersion() uint64 { return b.markets.version }
 
-// Markets are the markets that were applied; nil: none were.
+// Markets returns the markets that were applied; nil: none were.
 func (b *Book) Markets() []messages.Market { return b.markets.applied }
 
-// AppliedBy is the answer to the request with a key, if it was carried out.
+// AppliedBy returns the answer to the request with a key, if it was carried out.
 func (b *Book) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done bool, err error) {
 	i := slices.IndexFunc(b.markets.answers, func(a Applied) bool { return a.Key == key })
 	if key == "" || i < 0 {
@@ -139,8 +139,8 @@ func (b *Book) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done
 	return b.markets.answers[i], true, nil
 }
 
-// Unchanged refuses what was checked against older markets: since is 1 + their version then, or
-// 0 for any.
+// Unchanged returns an error if the markets changed since a check. since is 1 + their version at
+// the check, or 0 for any version.
 func (b *Book) Unchanged(since uint64) error {
 	if since != 0 && since != b.markets.version+1 {
 		return messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
@@ -148,8 +148,7 @@ func (b *Book) Unchanged(since uint64) error {
 	return nil
 }
 
-// Notes are the notes of a market, by ascending job. The caller must not change their
-// numbers.
+// Notes returns the notes of a market, by ascending job. The caller must not change their numbers.
 func (b *Book) Notes(market messages.Name) []Note {
 	known := b.markets.notes[market]
 	out := make([]Note, 0, len(known))
@@ -170,14 +169,14 @@ func (b *Book) QuotesOf(home messages.Name, now messages.Time) (n int) {
 	return n
 }
 
-// Tokens are the join tokens in the order in which they were made.
+// Tokens returns the join tokens in the order in which they were made.
 func (b *Book) Tokens() []messages.TokenState { return slices.Clone(b.tokens.issued) }
 
-// Tariffs are the present tariffs of a market. The caller must not change them.
+// Tariffs returns the present tariffs of a market. The caller must not change them.
 func (b *Book) Tariffs(market messages.Name) []Tariff { return b.meters.tariffs[market] }
 
-// Used returns what the slots a job has had come to by now, at the tariffs that
-// held, rounded half to even to the microcredit, and their time in all.
+// Used returns the cost of the slots that a job has had up to now, at the tariffs of the time,
+// rounded half to even to the microcredit, and their total time.
 func (b *Book) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	return b.meters.used(j, now)
 }
@@ -199,7 +198,7 @@ func (b *Book) Names(e *Effect) bool {
 	return b.jobs.get(e.Job) != nil
 }
 
-// LastEffect is the number of the latest effect.
+// LastEffect returns the number of the latest effect.
 func (b *Book) LastEffect() uint64 { return b.effects.last }
 
 // EachNotice calls yield for each notice that waits, oldest first. It must not be changed.
@@ -220,11 +219,10 @@ func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs
 // Departed counts the jobs at a peer that are not over.
 func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer] }
 
-// Unheard are steps that end the jobs of which another site can say nothing any more
-// that would count: what was authorised for them has been freed by now, so that they
-// are over there, and can be charged no more. A site that is gone for good would
-// otherwise keep them for ever. So would one that was lost, because this site parted
-// from it: what was authorised for jobs there is given back.
+// Unheard returns steps that end remote jobs which no answer of the other site can change any more:
+// the bank has already freed the credits that were authorised for them, so they cannot be charged.
+// Without this, a site that never answers again would keep such jobs for ever. The same holds for
+// jobs at a peer in lost, a site from which this site parted: their credits were returned.
 func (b *Book) Unheard(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remote.remoteJobs {
 		parted := lost[r.Peer]
@@ -265,10 +263,11 @@ func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 	return b.Remote(b.index.find(account, key))
 }
 
-// Forgotten says whether there were jobs of which the book knows nothing any more.
+// Forgotten reports whether the book has forgotten any job.
 func (b *Book) Forgotten() bool { return int(b.index.lastJob) > len(b.index.keys) }
 
-// OldestEnd is when the first of the jobs ended that the book remembers as ended; 0: none has.
+// OldestEnd returns the earliest end among the ended jobs that the book remembers; 0: it remembers
+// none.
 func (b *Book) OldestEnd() (at messages.Time) {
 	b.jobs.byID.all(false, func(j *Job) bool {
 		at = messages.Earlier(at, j.Ended)
@@ -315,8 +314,8 @@ func (b *Book) EachPast(yield func(*Past) bool) {
 	}
 }
 
-// Entered is what the book knows of the job that an account submitted under a key,
-// wherever its record is; nil if there is no such job.
+// Entered returns what the book knows of the job that an account submitted under a key. The record
+// may be in memory or in the archive. It returns nil if there is no such job.
 func (b *Book) Entered(account messages.Name, key string) *Past {
 	id := b.index.find(account, key)
 	if j := b.Job(id); j != nil {
@@ -328,8 +327,8 @@ func (b *Book) Entered(account messages.Name, key string) *Past {
 	return b.Past(id)
 }
 
-// Watch starts to collect changes, with everything there is as the first, or
-// stops it. Nobody who does not take them should let them pile up.
+// Watch starts or stops the collection of changes. The first changes are all jobs and nodes.
+// Whoever starts it must take the changes regularly, as they accumulate.
 func (b *Book) Watch(on bool) {
 	b.watch = watch{watched: on}
 	if !on {
@@ -345,6 +344,7 @@ func (b *Book) Watch(on bool) {
 	b.watch.changed.Notices = true
 }
 
-// Archive has f called with each record that leaves the book, in the same order on every
-// replica; after a restart again with those that left since the image. The record must not be changed.
+// Archive sets the function that receives each record that leaves the book. The order is the same
+// on every replica. After a restart, records that left since the image are passed again. The
+// function must not change the record.
 func (b *Book) Archive(f func(Ended)) { b.archive.take = f }

@@ -6,10 +6,10 @@ import "github.com/candor-grid/candor/messages"
 type remote struct {
 	remoteJobs map[messages.JobID]*RemoteJob
 	departed   map[messages.Name]int    // by peer: jobs that are not over
-	past       map[messages.JobID]*Past // that are over, and whose records are in the archive
-	handed     int                      // how many of the first of returned are there
+	past       map[messages.JobID]*Past // ended jobs with records in the archive
+	handed     int                      // number of jobs at the start of returned with records in the archive
 	archive    *archive
-	returned   []messages.JobID // those that are remembered after their end, in its order
+	returned   []messages.JobID // ended jobs in memory, ordered by their end
 	index      *index
 	watch      *watch
 	clock      *clock
@@ -53,13 +53,13 @@ func (b *remote) step(r *RemoteJob, s *Step) {
 		r.Status.Reason = "Sending"
 	case s.Arrived != nil && r.Phase == Sending:
 		b.heard(r, s.Arrived, s.Conclude)
-	case s.Status != nil && (r.Phase == Sending || r.Phase == There): // it may overtake Arrived
+	case s.Status != nil && (r.Phase == Sending || r.Phase == There): // it may come before Arrived
 		b.heard(r, s.Status, s.Conclude)
 	case s.Refused != nil && r.Phase < There:
 		b.refused(r, s.Refused)
 	case s.Told && (r.Phase == There || r.Phase == Releasing):
 		r.Told = true
-	case s.Forgotten != nil && r.Phase == There: // what is set aside for it still is given back
+	case s.Forgotten != nil && r.Phase == There: // the rest of its credits is given back
 		r.Status, r.Told = *s.Forgotten, true
 		b.stay(r, s.Forgotten.State, s.Forgotten.Reason)
 	case s.Released && r.Phase == Releasing:
@@ -72,8 +72,8 @@ func (b *remote) step(r *RemoteJob, s *Step) {
 	b.watch.touch(r.ID)
 }
 
-// refused ends a job that the bank or the other site refuses. One that is to end
-// anyway ends as cancelled.
+// refused ends a job that the bank or the other site refuses. If it was cancelled before, it ends
+// as cancelled.
 func (b *remote) refused(r *RemoteJob, why *messages.Error) {
 	r.Refused = why
 	if r.Cancelled {
@@ -91,7 +91,7 @@ func cause(p RemotePhase) string {
 	return "Site"
 }
 
-// heard takes what the other site said. A final state is its last word.
+// heard records what the other site said. Nothing follows a final state.
 func (b *remote) heard(r *RemoteJob, s *messages.JobSummary, conclude bool) {
 	r.Phase, r.Known = There, b.clock.now
 	r.Status = *s
@@ -155,7 +155,7 @@ func (b *remote) over(r *RemoteJob) {
 	}
 }
 
-// archiveOldest hands over the records of remote jobs that are over, but for the latest.
+// archiveOldest moves the records of ended remote jobs to the archive, except the latest ones.
 func (b *remote) archiveOldest() {
 	for ; b.handed < len(b.returned)-b.archive.whole; b.handed++ {
 		r := b.remoteJobs[b.returned[b.handed]]

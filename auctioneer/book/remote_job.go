@@ -14,28 +14,28 @@ type RemoteJob struct {
 	Key       string
 	Digest    []byte
 	Payer     messages.Name
-	Spec      *messages.JobSpec // as the other site gets it
+	Spec      *messages.JobSpec // as it is sent to the other site
 	Peer      messages.Name
-	Chosen    string // why it is there, where that was left to the auctioneer
+	Chosen    string // why it is there, if the auctioneer chose the site
 	Submitted messages.Time
 
 	Phase         RemotePhase
-	Authorisation *messages.SignedAuthorisation // of its bank's, from Sending on
-	Cancelled     bool                          // whether it is to end
+	Authorisation *messages.SignedAuthorisation // authorisation of this site's bank, from Sending on
+	Cancelled     bool                          // the job is cancelled, and must end
 	By            messages.Name                 // who said so
-	Told          bool                          // and the other site knows
+	Told          bool                          // the other site knows that the job is cancelled
 	Refused       *messages.Error               // why it is not run
 	Status        messages.JobSummary
-	Known         messages.Time // when the other site spoke last; 0: never
-	Concluding    bool          // it is over by the other site's word, of which the bank does not know
+	Known         messages.Time // when the other site last reported; 0: never
+	Concluding    bool          // the other site says that it has ended, but the bank does not know yet
 }
 
 // RemotePhase is how far a job has come that goes to another site.
 type RemotePhase uint8
 
-// Each phase is left for the next by an answer: the bank's, the other site's, and
-// the other site's word that the job has ended. Releasing is that of a job which
-// is not run there after all, until its authorisation is given back.
+// An answer ends each phase: first the bank's, then the other site's, then the other site's report
+// that the job has ended. A job is Releasing if it will not run at the other site: the bank is
+// asked to free its authorisation.
 const (
 	Authorising RemotePhase = iota
 	Sending
@@ -54,10 +54,10 @@ func (r *RemoteJob) Receipt() RemoteReceipt {
 	return RemoteReceipt{Job: r.ID, Payer: r.Payer, Held: r.Spec.Budget, Tasks: r.Spec.TaskCount(), Peer: r.Peer, Chosen: r.Chosen}
 }
 
-// Active says whether the job may still run.
+// Active reports whether the job may still run.
 func (r *RemoteJob) Active() bool { return r.Phase <= There && !r.Status.State.Final() }
 
-// Summary is the job as its owner sees it.
+// Summary returns the job as its owner sees it.
 func (r *RemoteJob) Summary() messages.JobSummary {
 	s := r.Status
 	s.Job, s.Name, s.Account, s.Payer, s.Budget = r.ID, r.Spec.Name, r.Account, r.Payer, r.Spec.Budget

@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// requeue ends a claim of a job that has not ended: its task, with all of its gang,
-// is to be claimed again. The blame says whether the job is to pay for the time it
-// had. To requeue a claim twice changes nothing.
+// requeue ends a claim of a job that has not ended. Its task, or its whole gang, is to be claimed
+// again. The blame decides whether the job pays for the time of the attempt. Repeating it changes
+// nothing.
 func (c *claims) requeue(a messages.Attempt, by blame, why messages.EndReason) {
 	node, h, ok := c.claimOf(a)
 	if !ok || h.Leaving || !c.jobs.own(a.Task.Job).Active() {
@@ -55,7 +55,7 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 		return 0, messages.Errorf(messages.Conflict, "no task of that stage of job %d runs", j.ID)
 	}
 	for _, ref := range tasks {
-		if c.runs(j, ref) { // and was not requeued with its gang before
+		if c.runs(j, ref) { // it may have been requeued already, with its gang
 			j.Stages[ref.Stage].Requeued++
 			c.requeue(messages.Attempt{Task: ref, Number: j.Stages[ref.Stage].Tasks[ref.Index].Attempt}, ofJob, messages.EndRequeued)
 		}
@@ -78,7 +78,7 @@ func (c *claims) breakGang(j *Job, stage int, by blame) {
 			c.requeue(messages.Attempt{Task: r, Number: t.Attempt}, by, messages.EndGang)
 		case Done:
 			s.Done--
-			s.Running++ // which again takes off
+			s.Running++ // the call of again subtracts 1
 			if by == ofSite {
 				s.reopen(t, (t.Ended.Sub(t.Claimed)-t.PausedTime())*messages.Duration(j.Spec.Stages[stage].Slots()))
 			}
@@ -88,8 +88,7 @@ func (c *claims) breakGang(j *Job, stage int, by blame) {
 	}
 }
 
-// gather has a claim of a gang wait for the gang's other claims. The last one starts
-// them all.
+// gather makes a claim of a gang wait for the gang's other claims. The last one starts them all.
 func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 	s := &j.Stages[stage]
 	if s.Gathering == 0 {
@@ -102,7 +101,7 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 	s.Gathered = 0
 	for k := range s.Tasks {
 		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
-		if of := &j.Spec.Stages[stage]; of.Allocation { // it pays for what it held
+		if of := &j.Spec.Stages[stage]; of.Allocation { // the job pays for the slots that it held
 			h := c.nodes.inOrder[s.Tasks[k].Node].Claims[r]
 			s.Meter.add(uint64(h.slots())*uint64(h.PausedBy(c.clock.now)), price(c.meters.tariffs[j.Spec.Market], j.Spec, stage))
 		}
@@ -110,7 +109,7 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 	}
 }
 
-// halt has a claim run or not.
+// halt suspends or resumes a claim.
 func (c *claims) halt(j *Job, r messages.TaskRef, halt Halt) {
 	node := j.Stages[r.Stage].Tasks[r.Index].Node
 	h := c.nodes.inOrder[node].Claims[r]
@@ -161,7 +160,7 @@ func (c *claims) suspend(a messages.Attempt) {
 	}
 }
 
-// resume lets a suspended claim go on, if its node has a slot.
+// resume resumes a suspended claim, if its node has a free slot.
 func (c *claims) resume(a messages.Attempt) {
 	node, h, ok := c.claimOf(a)
 	if !ok || h.Halt != Suspended || h.Leaving || !c.jobs.own(a.Task.Job).Active() || c.nodes.inOrder[node].room(h.Class) < h.slots() {

@@ -32,7 +32,7 @@ func (s *sorted[T]) first() (e T, ok bool) {
 	return s.blocks[0][0], true
 }
 
-// block is the last block that begins at or below an element, −1 if none does.
+// block returns the last block that begins at or below an element, −1 if none does.
 func (s *sorted[T]) block(e T) int {
 	k, found := slices.BinarySearchFunc(s.blocks, e, func(b []T, e T) int { return s.compare(b[0], e) })
 	if found {
@@ -82,7 +82,7 @@ func (s *sorted[T]) remove(e T) (was T, found bool) {
 	switch {
 	case len(b) == 1:
 		s.blocks = slices.Delete(s.blocks, k, k+1)
-	case at == 0: // as a rule, and nothing moves
+	case at == 0: // the usual case: nothing moves
 		clear(b[:1])
 		s.blocks[k] = b[1:]
 	default:

@@ -11,33 +11,33 @@ import (
 type Stage struct {
 	Total    int
 	Unmet    int      // stages it waits for
-	Tasks    []Task   // those claimed at least once: a prefix of the stage's tasks
+	Tasks    []Task   // tasks claimed at least once: the first ones of the stage
 	Again    []uint32 // tasks to be claimed again, in the order they came back, and gone ones
 	Running  int
 	Done     int
 	Retried  int
 	Started  messages.Time
 	Ended    messages.Time
-	SlotTime messages.Duration // of accepted attempts, from claim to finish
+	SlotTime messages.Duration // slot time of accepted attempts, from claim to finish
 	CPU      messages.Duration // processor time of accepted attempts
 	MaxRSS   int64             // largest memory of a process of theirs, in bytes
 
 	// Of the claims that Running counts:
 	Suspended int // have given up their slot until they are resumed
 	Gathering int // have their slot, and wait for the rest of their gang
-	Leaving   int // are to end, to be claimed again; no part of the two above
+	Leaving   int // claims that must end and be claimed again; not part of the two above
 
-	Gathered messages.Time // when the first of a gang that gathers was claimed
-	Broken   bool          // the gang has lost a member: all of it starts anew
+	Gathered messages.Time // when the first member of a gathering gang was claimed
+	Broken   bool          // the gang has lost a member: all members start again
 	Meter    Meter
 
-	// Failed is how many tasks failed for good before the job ended.
+	// Failed is how many tasks failed in all their attempts before the job ended.
 	Failed int
 	// Requeued is how many attempts were ended to be run again at the wish of the owner or
 	// an operator; they count as retried too.
 	Requeued int
 	Lost     int64 // bytes of the output of ended attempts that were not kept
-	Cut      int   // of how many attempts
+	Cut      int   // number of attempts with lost output
 	// Complete is how many tasks are complete for prices, and CompleteAt when the last of
 	// them was. Delivered is their slot time, of each until then.
 	Complete   int
@@ -47,8 +47,7 @@ type Stage struct {
 	// positions of such tasks beyond Tasks.
 	Cancelled int
 	Skipped   messages.Array
-	// Ahead is how many of the claims that Running counts wait for a slot, also of those
-	// that are to end.
+	// Ahead is how many of the claims in Running wait for a slot, including those that must end.
 	Ahead int
 
 	// Nodes is how many nodes gather slots for a task of the stage; none of these tasks is claimed.
@@ -67,7 +66,7 @@ const (
 
 var phaseNames = [...]string{"Claimed", "Done", "Failed", "Pending"}
 
-// Phase is where a task is.
+// Phase is the phase of a task.
 type Phase uint8
 
 // String returns the phase's name.
@@ -78,32 +77,33 @@ type Task struct {
 	Attempt uint32
 	Tries   uint8 // attempts that failed by the task's own doing
 	Phase   Phase
-	Ender   Ender  // whether the task is complete for prices, and by whom
+	Ender   Ender  // whether the task is complete for prices, and who ended it
 	Node    uint32 // position in Book.Nodes
 	Exit    int32
-	Claimed messages.Time // since when it has its slot; 0: it waits for one
+	Claimed messages.Time // when it got its slot; 0: it waits for one
 	Ended   messages.Time
 	// Once the attempt has ended:
-	CPU    uint32             // in hundredths of a second
+	CPU    uint32             // hundredths of a second
 	Memory uint32             // peak, in kibibytes
-	Paused uint32             // in hundredths of a second
+	Paused uint32             // hundredths of a second
 	Reason messages.EndReason // why it came to nothing
 }
 
-// CPUTime is the processor time of the latest attempt, to a hundredth of a second.
+// CPUTime returns the processor time of the latest attempt, to a hundredth of a second.
 func (t *Task) CPUTime() messages.Duration { return messages.Duration(t.CPU) * tick }
 
-// PausedTime is for how long the latest attempt did not run though it was claimed, to a
-// hundredth of a second.
+// PausedTime returns how long the latest attempt was claimed without running, to a hundredth of a
+// second.
 func (t *Task) PausedTime() messages.Duration { return messages.Duration(t.Paused) * tick }
 
-// MaxRSS is the peak memory of the latest attempt in bytes, to a kibibyte.
+// MaxRSS returns the peak memory of the latest attempt in bytes, to a kibibyte.
 func (t *Task) MaxRSS() int64 { return int64(t.Memory) << 10 }
 
 // tick is the unit of a task's CPU and Paused.
 const tick = messages.Duration(10e6)
 
-// ticks is a duration in ticks, at most as many as a task has room for: more than a year.
+// ticks returns a duration in ticks. It is capped at the most that a task can store, which is more
+// than a year.
 func ticks(d messages.Duration) uint32 { return uint32(min(max(d, 0)/tick, math.MaxUint32)) }
 
 // Ender is who ended the first attempt of a task that the site did not end.
@@ -116,13 +116,13 @@ const (
 	ByOwner
 )
 
-// over says whether no task of the stage is to run any more.
+// over reports whether every task of the stage has ended.
 func (s *Stage) over() bool { return s.Done+s.Failed+s.Cancelled == s.Total }
 
-// short says whether a task of the stage never ends well.
+// short reports whether a task of the stage failed or was cancelled.
 func (s *Stage) short() bool { return s.Failed+s.Cancelled > 0 }
 
-// OnSlots is the number of a stage's claims that have a slot and keep it.
+// OnSlots returns the number of a stage's claims that have a slot and are not about to lose it.
 func (s *Stage) OnSlots() int { return s.Running - s.Suspended - s.Leaving - s.Ahead }
 
 // gatherer is a stage that is an allocation, and gathers its nodes.
@@ -134,7 +134,7 @@ type gatherer struct {
 // assembles reports whether an allocation has some of its nodes, or gathers slots on some, and waits for others.
 func (s *Stage) assembles() bool { return s.Gathering > 0 || s.Nodes > 0 }
 
-// tally adds a claim to the counts of its stage, or with by −1 takes it off.
+// tally adds a claim to the counts of its stage; with by −1 it subtracts the claim.
 func (s *Stage) tally(h NodeClaim, by int) {
 	switch {
 	case h.Halt == Ahead:
@@ -166,8 +166,8 @@ func (s *Stage) divide(tasks messages.Array) (begun []uint32, rest []int64, err 
 	return begun, rest, nil
 }
 
-// with is the tasks that no node is to claim, with others; it may have too many ranges. It looks at
-// ranges, and at the other positions.
+// with returns the tasks that no node may claim together with the tasks at positions. The result
+// may have too many ranges. Its cost depends on the number of ranges and positions.
 func (s *Stage) with(positions []int64) (all messages.Array) {
 	slices.Sort(positions)
 	positions = slices.Compact(positions)
@@ -206,7 +206,7 @@ func join(all messages.Array, r messages.Range) messages.Array {
 	return append(all, r)
 }
 
-// pass passes over the next tasks of a stage that no node is to claim.
+// pass skips tasks of a stage that no node may claim.
 func (s *Stage) pass(now messages.Time) {
 	for len(s.Skipped) > 0 && s.Skipped[0].First == int64(len(s.Tasks)) {
 		s.Tasks = append(s.Tasks, Task{Phase: Failed, Reason: messages.EndTaskCancelled, Ended: now})
@@ -217,17 +217,17 @@ func (s *Stage) pass(now messages.Time) {
 		}
 	}
 	if len(s.Skipped) == 0 {
-		s.Skipped = nil // as an image has it
+		s.Skipped = nil // as images have it
 	}
 }
 
-// forgetGone takes the tasks that were cancelled off those to be claimed again.
+// forgetGone removes cancelled tasks from the tasks to be claimed again.
 func (s *Stage) forgetGone() {
 	s.Again = slices.DeleteFunc(s.Again, func(index uint32) bool { return s.Tasks[index].Phase != Pending })
 	s.gone = 0
 }
 
-// cancelled ends a task for good that was cancelled.
+// cancelled ends a task whose user cancelled it.
 func (s *Stage) cancelled(t *Task, now messages.Time) {
 	t.Phase, t.Reason, t.Ended = Failed, messages.EndTaskCancelled, now
 	s.Cancelled++
@@ -243,5 +243,5 @@ func (s *Stage) reopen(t *Task, had messages.Duration) {
 	}
 }
 
-// begun says whether a task of the stage was claimed or cancelled.
+// begun reports whether a task of the stage was claimed or cancelled.
 func (s Stage) begun() bool { return len(s.Tasks)+len(s.Again)+len(s.Skipped)+s.Running > 0 }

@@ -15,14 +15,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A site can have a million jobs that wait, and an image is captured of all of them while
-// commands are held up. So the table keeps a job of which nothing has begun as bytes, and
-// an image shares what it captures with the table: a chunk, or a job of it, is copied
-// when it is to change first.
+// A site can have a million waiting jobs, and an image captures all of them while commands wait. So
+// the table keeps a job that has not begun as bytes, and an image shares its jobs with the table: a
+// chunk or a job is copied before it changes.
 
 const (
 	chunkJobs  = 256
-	warmJobs   = 256     // that were unpacked last
+	warmJobs   = 256     // unpacked jobs that are kept
 	mostPacked = 4 << 10 // bytes: a larger description takes too long to unpack for each reader
 )
 
@@ -30,7 +29,7 @@ const (
 type table struct {
 	chunks map[messages.JobID]*chunk // by number, divided by chunkJobs
 	count  int
-	era    atomic.Uint64 // how many images were captured
+	era    atomic.Uint64 // number of captured images
 	warm   [warmJobs]atomic.Pointer[Job]
 }
 
@@ -49,7 +48,7 @@ type slot struct {
 	packed string // the job as an image has it; see pack
 }
 
-// look returns where a job is, nil if there is none.
+// look returns the slot of a job, nil if there is none.
 func (t *table) look(id messages.JobID) *slot {
 	c := t.chunks[id/chunkJobs]
 	if c == nil || c.slots[id%chunkJobs] == (slot{}) {
@@ -80,8 +79,8 @@ type Spare struct {
 	decoder messages.Decoder
 }
 
-// glance is get for a reader that has done with a job, and with all that the job points to and its
-// texts, when it glances at the next.
+// glance is like get, but the job and all its parts are valid only until the next call with the
+// same spare memory.
 func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	s := t.look(id)
 	if s == nil || s.job != nil {
@@ -89,15 +88,15 @@ func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	}
 	spare.record = appendRecord(spare.record[:0], s.packed)
 	if err := spare.decoder.Decode(spare.record, &spare.job); err != nil {
-		panic(err) // it was written by pack
+		panic(err) // cannot happen: pack wrote it
 	}
-	if spare.job.Contract != nil || spare.job.Spec.Valuation != nil { // which a bid keeps
+	if spare.job.Contract != nil || spare.job.Spec.Valuation != nil { // the bid keeps a pointer to it
 		return t.get(id)
 	}
 	return &spare.job
 }
 
-// live is the job of a slot that is not packed; nil: it is, or there is none.
+// live returns the job of a slot, nil if it is packed or missing.
 func (s *slot) live() *Job {
 	if s == nil {
 		return nil
@@ -105,8 +104,8 @@ func (s *slot) live() *Job {
 	return s.job
 }
 
-// own returns a job that is to be changed, nil if there is none. What others got before,
-// within another command, is not the job any more.
+// own returns a job that may be changed, nil if there is none. Do not use pointers to the job that
+// were returned for an earlier command.
 func (t *table) own(id messages.JobID) *Job {
 	if t.look(id) == nil {
 		return nil
@@ -161,7 +160,7 @@ func (t *table) enter(j *Job, packed string) {
 	c.owned[at/64] |= 1 << (at % 64)
 }
 
-// remove takes a job out.
+// remove removes a job.
 func (t *table) remove(id messages.JobID) {
 	if t.look(id) == nil {
 		return
@@ -191,7 +190,7 @@ func (t *table) all(packed bool, yield func(*Job) bool) {
 	}
 }
 
-// capture returns the chunks as they are now, which do not change any more.
+// capture returns the present chunks, which do not change any more.
 func (t *table) capture() []*chunk {
 	t.era.Add(1)
 	out := make([]*chunk, 0, len(t.chunks))
@@ -210,11 +209,11 @@ var plain = sync.OnceValue(func() []byte {
 	return data
 })
 
-// Before the record that a packed job is in an image stands how to make the record whole.
+// In an image, these bytes before a packed job's record say how to complete the record.
 const (
-	alikeAt    = iota // how many bytes were taken off the end, as plain has them
-	ownerAt           // where the account and the key are
-	cutAt             // where these were taken out of the identifier of the hold, in two bytes; 0: they were not
+	alikeAt    = iota // number of bytes removed at the end because plain has them too
+	ownerAt           // position of the account and the key
+	cutAt             // position in the hold's identifier from which account and key were removed, two bytes; 0: they were not
 	recordFrom = cutAt + 2
 )
 
@@ -257,8 +256,8 @@ func appendRecord(out []byte, packed string) []byte {
 	return append(out, end[len(end)-int(packed[alikeAt]):]...)
 }
 
-// owned is an account and a key as they follow one another in the record of a job, if each has at
-// most 255 bytes.
+// owned returns an account and a key as they are encoded, one after the other, in the record of a
+// job, if each has at most 255 bytes.
 func owned(account messages.Name, key string) string {
 	return string(appendText(appendText(make([]byte, 0, 128), account), key))
 }
@@ -290,14 +289,14 @@ func unpack(packed string) *Job {
 	j, buffer := new(Job), scratch.Get().(*[]byte)
 	*buffer = appendRecord((*buffer)[:0], packed)
 	if err := messages.Unmarshal(*buffer, messages.Msgpack, j); err != nil {
-		panic(err) // it was written by pack
+		panic(err) // cannot happen: pack wrote it
 	}
 	scratch.Put(buffer)
 	return j
 }
 
-// keyOf is the account and key of a job, as the index has them: a part of the packed job, so that
-// they are in memory once.
+// keyOf returns the account and key of a job in the form of the index. They are a part of the
+// packed job's memory.
 func keyOf(packed string, account messages.Name, key string) string {
 	whole := owned(account, key)
 	if at := strings.Index(packed, whole); at >= 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Tariff is what a second on a slot costs each job of a market's class from now
-// on. It is whole microcredits a second for each job.
+// Tariff is what a second on a slot costs each job of a market's class from now on, in whole
+// microcredits.
 type Tariff struct {
 	Class messages.Name
 	// Price is what everybody pays, but where OwnBid says that each pays the own
@@ -25,7 +25,7 @@ type Tariff struct {
 	Contention bool
 }
 
-// of is the price of a slot-second to a job.
+// of returns the price of a slot-second to a job.
 func (t *Tariff) of(spec *messages.JobSpec) messages.Credits {
 	price := t.Price
 	switch {
@@ -40,7 +40,7 @@ func (t *Tariff) of(spec *messages.JobSpec) messages.Credits {
 	return min(max(price, 0), mostPrice)
 }
 
-// scaled is price·own/length, rounded half to even, at most mostPrice.
+// scaled returns price·own/length, rounded half to even, at most mostPrice.
 func scaled(price messages.Credits, own, length messages.Duration) messages.Credits {
 	hi, lo := bits.Mul64(uint64(max(price, 0)), uint64(max(own, 0)))
 	if hi >= uint64(length) {
@@ -53,7 +53,7 @@ func scaled(price messages.Credits, own, length messages.Duration) messages.Cred
 	return messages.Credits(min(quotient, mostPrice))
 }
 
-// price is what a slot-second costs a stage at some tariffs.
+// price returns what a slot-second costs a stage at some tariffs.
 func price(tariffs []Tariff, spec *messages.JobSpec, stage int) messages.Credits {
 	for i := range tariffs {
 		if t := &tariffs[i]; t.Class == spec.Stages[stage].Class {
@@ -75,9 +75,9 @@ type spell struct {
 // change is the end of a spell.
 type change struct {
 	spell
-	number uint64 // as of meters.changes
-	// What a slot of each class had in the unread spells up to this one, but for the first. Spells
-	// whose price depends on more of a job than its bid are not in the sums.
+	number uint64 // value of meters.changes
+	// For each class, the sum of the unread spells up to this one, without the first. Spells whose
+	// price depends on more than a job's bid are not in the sums.
 	sums   []sum
 	uneven int // spells that are not in the sums
 }
@@ -106,7 +106,7 @@ func (c *change) follow(before *change) {
 	}
 }
 
-// sum is the sum of a class.
+// sum returns the sum of a class.
 func (c *change) sum(class messages.Name) (s sum) {
 	for i := range c.sums {
 		if c.sums[i].class == class {
@@ -119,11 +119,12 @@ func (c *change) sum(class messages.Name) (s sum) {
 // sum is the price of a slot in some spells.
 type sum struct {
 	class messages.Name
-	cost  Meter  // what is the same for all jobs
+	cost  Meter  // the part that is equal for all jobs
 	own   uint64 // microseconds at the own bid
 }
 
-// unread is, by market, the last changes of tariffs, for which jobs may not be metered yet.
+// unread has, for each market, the latest changes of tariffs, for which some jobs may not be
+// metered yet.
 type unread map[messages.Name][]change
 
 // Meter counts the slot time of a stage and its cost.
@@ -143,8 +144,8 @@ func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *messa
 	m.Since = now
 }
 
-// through adds the time from Since to the last of some changes of tariffs. All but the first
-// spell are added at once where their sums have them: integers come to the same.
+// through adds the time from Since to the last of some changes of tariffs. Spells after the first
+// are added as sums if possible; with integers the result is the same.
 func (m *Meter) through(all []change, going int, spec *messages.JobSpec, stage int) {
 	if len(all) == 0 {
 		return
@@ -181,8 +182,8 @@ func (m *Meter) plus(o *Meter) {
 	m.Micros += o.Micros
 }
 
-// minus takes off what was counted before. The cost can be less than that of the time
-// taken off, where an attempt was forgiven: it becomes 0 then.
+// minus subtracts what was counted before. If an attempt was forgiven, the remaining cost can be
+// less than the cost of the subtracted time; it becomes 0 then.
 func (m *Meter) minus(o *Meter) {
 	var less uint64
 	m.Micros -= min(o.Micros, m.Micros)
@@ -205,7 +206,7 @@ func (sum *Meter) forgive(had messages.Duration) {
 	sum.Hi = cost.Rsh(cost, 64).Uint64()
 }
 
-// credits is the cost, rounded half to even, at most MaxCredits.
+// credits returns the cost, rounded half to even, at most MaxCredits.
 func (m *Meter) credits() messages.Credits {
 	const unit = 1_000_000
 	if m.Hi >= unit {

@@ -19,8 +19,8 @@ type Admit struct {
 
 // tokens are the join tokens of nodes.
 type tokens struct {
-	issued []messages.TokenState // in the order in which they were made
-	places map[string]int        // in issued, by identifier
+	issued []messages.TokenState // in the order of their creation
+	places map[string]int        // position in issued, by identifier
 }
 
 // admit changes a join token.
@@ -58,8 +58,8 @@ func (s *tokens) enter(all []messages.TokenState) {
 	}
 }
 
-// use gives a token to the first key that asks for it. The same key may ask again, as
-// the first answer may have been lost.
+// use gives a token to the first key that asks for it. The same key may ask again, because the
+// first answer may have been lost.
 func (s *tokens) use(u *messages.TokenUse, now messages.Time) (messages.TokenState, error) {
 	i := s.find(u.ID)
 	if i < 0 {

@@ -206,7 +206,7 @@ func sound(b *Book) error {
 	return nil
 }
 
-// covered says whether each job's hold covers what it pays and owes.
+// covered reports whether each job's hold covers what it pays and owes.
 func covered(b *Book) error {
 	for id, j := range b.every {
 		if j.Paid < 0 || j.Gained < 0 || j.Drawn > j.Paid || j.Paid+j.Owed > j.Held || j.Charged > j.Owed {
@@ -216,7 +216,7 @@ func covered(b *Book) error {
 	return nil
 }
 
-// effective says whether the effects that wait are in order and speak of jobs that
+// effective reports whether the effects that wait are in order and speak of jobs that
 // are there, and whether no more is remembered than has to be.
 func effective(b *Book) error {
 	spoken, frees := map[messages.JobID]int{}, map[string]bool{}
@@ -246,7 +246,7 @@ func effective(b *Book) error {
 	return nil
 }
 
-// indexed says whether what is worked out from the state is as it would be now.
+// indexed reports whether what is worked out from the state is as it would be now.
 func indexed(b *Book) error {
 	lists := map[messages.Name][]messages.JobID{}
 	enter := func(account messages.Name, id messages.JobID) {

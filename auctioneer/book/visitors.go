@@ -39,8 +39,7 @@ func (v *visitors) enter(j *Job) {
 	v.countGuest(j, pending, 1)
 }
 
-// countGuest adds a job of another site to its counts, or takes it away; a job of
-// this one counts as none.
+// countGuest changes the counts of a job of another site. It ignores jobs of this site.
 func (v *visitors) countGuest(j *Job, pending, remembered int) {
 	if j.Visit == nil {
 		return

@@ -8,15 +8,15 @@ import (
 // Instant is now, by both clocks of a host.
 type Instant struct {
 	Wall messages.Time
-	Mono messages.Duration // since any moment; it never goes back
+	Mono messages.Duration // time since an arbitrary moment; it never goes back
 	Leap messages.Duration // by how much Wall was set ahead since the latest commit
 }
 
 // Input is one thing that a shell tells a desk: [Done] or [Heard].
 type Input interface{ input() }
 
-// Done is the outcome of a proposal or a request with an ID: the command's result, or
-// the answer. A refusal is an error, whoever refuses.
+// Done is the outcome of a proposal or a request with an ID: the result of the command, or the
+// answer. A refusal is an error, no matter who refuses.
 type Done struct {
 	ID     uint64
 	Result any
@@ -32,14 +32,14 @@ type Heard struct {
 func (Done) input()  {}
 func (Heard) input() {}
 
-// Actions are what a shell is to do, in this order. What has an ID is answered by a
-// [Done] at some time, or never, if the shell ends before.
+// Actions are what a shell must do, in this order. Each action with an ID is answered by a [Done]
+// later, or never if the shell ends first.
 type Actions struct {
 	Propose []Proposal
 	Ask     []Request
-	Publish []messages.Vector // to all agents
+	Publish []messages.Vector // for all agents
 	Direct  []Direction
-	Events  []any             // what operators are told: the Event types
+	Events  []any             // messages for operators: the Event types
 	Next    messages.Duration // how long the next step can wait if nothing happens; negative: for ever
 }
 
@@ -54,21 +54,21 @@ type Proposal struct {
 // Request is something to ask another actor, as the auctioneer of the site.
 type Request struct {
 	ID   uint64
-	To   messages.Name // Bank, Estimator, Observations, Notices, or Auctioneer: that of Peer
+	To   messages.Name // Bank, Estimator, Observations, Notices, or the Auctioneer of Peer
 	Peer messages.Name
 	Verb string
-	// Body is the request of the verb; of Observations []messages.Observation, of which
-	// the answer is the number that was left, from the first, with an error that is
-	// for the next.
+	// Body is the request for the verb. For Observations it is []messages.Observation, and the
+	// answer is the number of them that were left with the estimator, counted from the first; an
+	// error is about the next one.
 	Body   any
 	Reply  any               // a pointer that the answer is read into, and that is the answer; of Observations nil
-	Within messages.Duration // how long the answer is waited for; 0: as long as it takes
+	Within messages.Duration // how long to wait for the answer; 0: without limit
 }
 
 // Observations is where what ended jobs teach is left, for the estimator to read.
 const Observations messages.Name = "observations"
 
-// Direction is a directive and the node that it is for.
+// Direction is a directive and the node that gets it.
 type Direction struct {
 	Node      messages.Name
 	Directive messages.Directive
@@ -80,7 +80,8 @@ type (
 	Decided struct{ Market messages.Name }
 	// Committed says that a decision is in the book.
 	Committed struct{ Decision *book.Decide }
-	// Reconfigured says that other markets are in force, and which of them cannot be run: jobs there wait.
+	// Reconfigured says that other markets are in force, and lists those that cannot run: their
+	// jobs wait.
 	Reconfigured struct {
 		Markets *Markets
 		Faults  []error
@@ -111,10 +112,10 @@ type (
 		Job messages.JobID
 		Err error
 	}
-	// Refused says that the bank refused a charge for good.
+	// Refused says that the bank refused a charge and will not be asked again.
 	Refused struct {
 		Charge string        // the transfer, or the authorisation of another site
-		Site   messages.Name // that other site
+		Site   messages.Name // the other site
 		Err    error
 	}
 	// Waiting says that something could not be done yet.
@@ -129,8 +130,8 @@ type (
 		Effect uint64
 		Job    messages.JobID
 	}
-	// Ran says that a request about a remote job was answered, or that it is asked
-	// again; Job is 0 where it was about all jobs at a peer.
+	// Ran says that a request about a remote job was answered, or will be repeated; Job is 0 if it
+	// was about all jobs at a peer.
 	Ran struct {
 		Job     messages.JobID
 		Peer    messages.Name
@@ -140,15 +141,16 @@ type (
 	}
 	// Sent says that a word about a job was taken.
 	Sent struct{ Job messages.JobID }
-	// Unsent says that a word about a job was not taken, and whether that is for good.
+	// Unsent says that a notification about a job was not accepted, and whether it will be tried
+	// again.
 	Unsent struct {
 		Job  messages.JobID
 		To   string
 		Err  error
 		Over bool
 	}
-	// NotExtended says that the bank did not extend a hold: the job may have been
-	// settled meanwhile.
+	// NotExtended says that the bank did not extend a hold: the job may have been settled in the
+	// meantime.
 	NotExtended struct {
 		Job messages.JobID
 		Err error

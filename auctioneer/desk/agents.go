@@ -8,10 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on what an agent may say.
+// Unsent says that a notification about a job was not accepted, and whether it will be tried again.
 const (
-	maxSlots     = 1 << 16 // of a class of a node
-	maxClasses   = 32      // of a node
+	maxSlots     = 1 << 16 // slots of a class on one node
+	maxClasses   = 32      // classes of one node
 	maxAbilities = 32
 )
 
@@ -65,8 +65,8 @@ func checkNode(node messages.Name, r *messages.RegisterRequest) error {
 	return nil
 }
 
-// MustCommit reports whether an exchange is to be committed. One that says nothing new
-// only renews the lease: for that it is enough to know who leads.
+// MustCommit reports whether an exchange must be committed. An exchange without news only renews
+// the lease, which needs only the knowledge of who leads.
 func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *messages.Exchange) bool {
 	if len(x.Finished)+len(x.Claims) > 0 {
 		return true
@@ -79,11 +79,11 @@ func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *messages
 // leader rests at most.
 const DecidingWithin = messages.Duration(500e6)
 
-// AwaitsDecision reports whether an exchange that only claims is worth a wait for the next step: a
-// market that directs, and lets it have too little, is about to decide.
+// AwaitsDecision reports whether an exchange without finished tasks should wait for the next step,
+// because a market that directs claims, and that allows it too little now, is about to decide.
 func (d *Desk) AwaitsDecision(x *messages.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
-		return false // the market is to know of these first
+		return false // the market must know of these first
 	}
 	for i := range x.Claims {
 		if m := d.trading.market(x.Claims[i].Market); m != nil && m.TooFewUnreserved(&x.Claims[i]) {
@@ -116,10 +116,10 @@ func (d *Desk) AllReserved(node messages.Name, x *messages.Exchange) (all bool) 
 	})
 }
 
-// Exchange makes the command of an exchange: what an agent finished, and its claims
-// with their jobs in order of preference, as far as the answer has room. A claim that
-// makes no sense is dropped: the agent may not know yet that its market is no more. Once
-// the outcome is known, the caller has the desk unreserve the [Ungranted] jobs.
+// Exchange makes the command of an exchange: what an agent finished, and its claims with their jobs
+// in order of preference, as many as the answer has room for. Invalid claims are dropped: the agent
+// may not know yet that its market was removed. When the outcome is known, the caller lets the desk
+// unreserve the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Sent: x.Sent}
 	if len(x.Claims) > 0 {
@@ -151,7 +151,7 @@ func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended
 	return claim
 }
 
-// cutOff are the jobs of claims for which the answer has no room: as a rule there are none.
+// cutOff returns the jobs of claims for which the answer has no room. Usually there are none.
 func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	jobs := 0
 	for i := range wanted {
@@ -179,9 +179,9 @@ func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	return ids
 }
 
-// Ungranted are the jobs whose tasks were reserved for the claims of an exchange, which did not come to
-// them: in a market that directs each job of which they were granted no task; else the jobs after the
-// last one of which a claim was granted a task, as tasks of that job may be reserved for others.
+// Ungranted returns the jobs of an exchange whose reserved tasks were not granted. In a market that
+// directs claims, these are the jobs without a granted task. In other markets, they are the jobs
+// after the last one with a granted task, because tasks of that job may be reserved for others.
 func Ungranted(x *book.Exchange, grants []messages.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
 	for i := range grants {
@@ -210,9 +210,8 @@ func (d *Desk) Unreserve(ungranted []messages.JobID) {
 // mostDetails bounds the details in one command.
 const mostDetails = 4 * book.MaxKept
 
-// brief is what the book needs to know of the ends of tasks: how the first ones that did
-// not end well explain themselves, in a line each. All explanations together may be more
-// than a command can have.
+// brief returns the ends of tasks in the form for the book. The first ones that did not end well
+// have an explanation of one line. All explanations together could exceed a command.
 func brief(finished []messages.Finished) []messages.Finished {
 	out, details := slices.Clone(finished), 0
 	for i := range out {
@@ -244,9 +243,8 @@ func Answer(b *book.Book, node messages.Name, x *messages.Exchange, grants []mes
 	return reply, nil
 }
 
-// Inform adds a node's markets to the answer to its first exchange with this desk, and
-// to that answer whenever it is repeated, where markets have been applied: the node may
-// have registered under others.
+// Inform adds a node's markets to the answer to its first exchange with this desk, if markets have
+// been applied: the node may have registered under others. A repeated answer has them too.
 func (d *Desk) Inform(node messages.Name, slots []messages.ClassSlots, reply *messages.ExchangeReply) {
 	if first, known := d.nodes.informed[node]; known && first != reply.Seq {
 		return
@@ -257,7 +255,7 @@ func (d *Desk) Inform(node messages.Name, slots []messages.ClassSlots, reply *me
 	}
 }
 
-// Informs says whether markets have been applied, so that nodes are to be told theirs.
+// Informs reports whether markets have been applied, so that nodes must be told theirs.
 func (m *Markets) Informs() bool { return m.applied }
 
 // Vector answers an agent that missed a change.
@@ -269,5 +267,5 @@ func (d *Desk) Vector(name messages.Name) (messages.Vector, error) {
 	return m.publisher.Whole(m.Market), nil
 }
 
-// Published is the number of the last vector of a market.
+// Published returns the number of the last vector of a market.
 func (d *Desk) Published(name messages.Name) uint64 { return d.trading.market(name).publisher.Seq() }

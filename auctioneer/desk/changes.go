@@ -8,12 +8,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// followAtOnce is how many jobs are read before others may change the book: a new leader reads
-// all jobs, of which there may be a million.
+// followAtOnce is how many jobs are read before others may change the book: a new leader reads all
+// jobs, which can be a million.
 const followAtOnce = 4096
 
-// follow brings the markets up to date with the book, and says whether the book
-// has more effects, or other notices. A job that changes meanwhile is followed again.
+// follow updates the markets from the book, and reports whether the book has more effects, or other
+// notifications. A job that changes in the meantime is followed again.
 func (d *Desk) follow() (effects, notices bool) {
 	var rest []messages.JobID
 	d.book.Changes(func(b *book.Book, touched book.Changes) {

@@ -10,19 +10,19 @@ import (
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// Config is what a desk is told once.
+// Config is fixed for the life of a desk.
 type Config struct {
 	Site    messages.Name
 	Term    uint64
-	Markets []messages.Market // of the configuration; those that were applied replace them
+	Markets []messages.Market // markets of the configuration; applied markets replace them
 	// Lease is how long an agent may run tasks without an answered exchange.
 	Lease messages.Duration
 	// HoldFor is how long the bank keeps a hold without a word; 0: for ever.
 	HoldFor messages.Duration
 	// RemoteFor is how long the bank is asked to authorise a remote job for.
 	RemoteFor messages.Duration
-	// Idle is the longest wait between two steps, because the wall clock may be set
-	// meanwhile; 0: the wall clock is never set.
+	// Idle is the longest wait between two steps, because the wall clock may be set in between; 0:
+	// the wall clock is never set.
 	Idle messages.Duration
 	// Estimator says that there is an estimator to learn from.
 	Estimator bool
@@ -39,7 +39,7 @@ type Book interface {
 	Changes(f func(*book.Book, book.Changes))
 }
 
-// core is what the parts of a desk share: the time, the book, and a way to ask.
+// core is what the parts of a desk share: the time, the book, and the list of requests.
 type core struct {
 	Config
 	book   Book
@@ -49,7 +49,7 @@ type core struct {
 	last   uint64 // ID that was given out
 	asked  map[uint64]func(result any, err error)
 	inform bool              // the markets are not those of the configuration
-	end    messages.Duration // when a job ended last
+	end    messages.Duration // when a job last ended
 	stream bool              // the one before had ended shortly before
 }
 
@@ -89,14 +89,14 @@ func (c *core) await(then func(any, error)) uint64 {
 
 func (c *core) tell(event any) { c.out.Events = append(c.out.Events, event) }
 
-// wakeAt has the next step made at a wall time at the latest; 0: never.
+// wakeAt plans the next step at a wall time or earlier; 0: never.
 func (c *core) wakeAt(at messages.Time) {
 	if at != 0 {
 		c.wakeIn(at.Sub(c.now.Wall))
 	}
 }
 
-// wakeIn has the next step made after a while at the latest.
+// wakeIn plans the next step after a while or earlier.
 func (c *core) wakeIn(wait messages.Duration) {
 	if wait = max(0, wait); c.out.Next < 0 || wait < c.out.Next {
 		c.out.Next = wait
@@ -115,22 +115,22 @@ func refused(err error) bool {
 	return false
 }
 
-// retries of what the bank, the log or another actor did not do.
+// retries spaces repeated requests to the bank, the log and other actors.
 var retries = backoff.Backoff{First: 50e6, Last: 5e9}
 
-// retryAt is when something is tried again that has failed so often.
+// retryAt returns when to try again after so many failures.
 func (c *core) retryAt(fails int) messages.Duration {
 	return c.now.Mono + messages.Duration(retries.Wait(fails, c.rng.Float64()))
 }
 
 // ended notes that a job has ended, now.
 func (c *core) ended() {
-	if c.end != c.now.Mono { // else another ended in the same step
+	if c.end != c.now.Mono { // otherwise another job ended in the same step
 		c.stream, c.end = c.end != 0 && c.now.Mono-c.end <= SharedWithin, c.now.Mono
 	}
 }
 
-// patience is how long the command that follows the end of a job may wait for others.
+// patience returns how long the command that follows the end of a job may wait for other commands.
 func (c *core) patience() messages.Duration {
 	if c.stream {
 		return SharedWithin
@@ -138,7 +138,7 @@ func (c *core) patience() messages.Duration {
 	return 0
 }
 
-// SharedWithin is how long a command waits at most for others to share an entry of the log with: each
-// entry costs each replica a write to its disk. Commands that follow the end of a job wait where jobs end one
-// soon after another, since the job's user waits for them.
+// SharedWithin is the longest time that a command waits for others to share a log entry with: each
+// entry costs each replica a write to its disk. Commands that follow the end of a job wait only if
+// jobs end one soon after another, because the job's user waits for them.
 const SharedWithin = messages.Duration(10e6)

@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// delays tell the book the time when a job is to begin: without a command the book's
-// clock stands still. Where that is not committed, it is tried again later.
+// delays tell the book when the begin time of a job has come, because the book's clock moves only
+// with commands. If the command is not committed, it is proposed again later.
 type delays struct {
 	*core
 	busy  bool

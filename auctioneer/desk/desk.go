@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Desk is what a leader knows beside the book.
+// Desk is what a leader knows in addition to the book.
 type Desk struct {
 	*core
 	*Markets
@@ -22,7 +22,7 @@ type Desk struct {
 	lessons      lessons
 	errands      errands
 	delays       delays
-	spare        book.Spare // for the jobs that are followed
+	spare        book.Spare // memory for the jobs that are read
 }
 
 // New makes the desk of a leader. Faults are of markets that cannot be run: jobs
@@ -44,8 +44,9 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	return d, faults
 }
 
-// reconfigure takes the markets of the book into force. Vectors follow the earlier ones, and each node is
-// told its markets anew. The new markets know nothing yet of jobs and nodes.
+// reconfigure uses the markets of the book from now on. Their vectors continue the numbering of the
+// earlier ones, and each node is told its markets again. The new markets know no jobs and nodes
+// yet.
 func (d *Desk) reconfigure(b *book.Book) {
 	var faults []error
 	d.Markets, faults = openMarkets(&d.Config, b)

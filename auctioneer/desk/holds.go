@@ -7,18 +7,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// holds extend the holds of living jobs, so that the bank does not free them. Each
-// quarter of HoldFor the holds that are older than this are extended. The first time is
-// when the desk begins, because the last leader may have been late. If the bank does
-// not answer, it is asked again soon. Where the clock of the site was set ahead, holds end
-// sooner than planned, and are extended at once.
+// holds extend the holds of jobs that have not ended, so that the bank does not free them. Each
+// quarter of HoldFor, the holds older than that are extended. The first time is when the desk
+// begins, because the last leader may have been late. If the bank does not answer, it is asked
+// again soon. If the site's clock was set ahead, holds end sooner than planned, and are extended at
+// once.
 type holds struct {
 	*core
 	next   messages.Duration
-	late   messages.Time // by which they are to be extended, whatever Mono says
+	late   messages.Time // extend them by this time, whatever Mono says
 	busy   bool
 	failed error
-	last   messages.JobID // that was looked at, of those that are looked at now
+	last   messages.JobID // the last job of this pass that was looked at
 }
 
 // clockEvery is how often it is looked whether the clock was set.
@@ -94,7 +94,7 @@ func (h *holds) done() {
 	h.wakeIn(min(wait, clockEvery))
 }
 
-// Extension moves a hold's end to a time, under an identifier of its own.
+// Extension moves the end of a hold to a later time, under an identifier of its own.
 func Extension(hold string, job messages.JobID, until messages.Time, why string) messages.Transfer {
 	return messages.Transfer{
 		ID: fmt.Sprintf("%s/until/%d", hold, until), Kind: messages.Extend, Pending: hold, Expires: until, Job: job, Reason: why,

@@ -23,7 +23,7 @@ const (
 type lessons struct {
 	*core
 	trading   *trading
-	newcomers bool // there are jobs whose run times were not asked for
+	newcomers bool // there are jobs whose run times were not asked for yet
 	open      int  // requests that are not answered
 	next      messages.Duration
 }
@@ -41,8 +41,8 @@ func (l *lessons) step() {
 	}
 }
 
-// askRuntimes asks how long the tasks of jobs of a market run that it does not know
-// that of.
+// askRuntimes asks the estimator for the run times of tasks, for jobs of a market that does not
+// know them.
 func (l *lessons) askRuntimes(m *traded) {
 	ids := m.Unknown(l.now.Wall, learnAtOnce)
 	l.newcomers = l.newcomers || len(ids) == learnAtOnce
@@ -79,9 +79,9 @@ func RuntimesOf(account messages.Name, spec *messages.JobSpec) messages.RuntimeR
 	return r
 }
 
-// Together makes one estimate of those of a job's stages, a mean by tasks at each
-// quantile, which assumes that a slow job is slow in all of them. It rests on as few
-// runs, and is as far off, as the worst of them. nil: one is not known.
+// Together combines the estimates of a job's stages into one: the mean over tasks at each quantile.
+// This assumes that a slow job is slow in all stages. The number of runs and the error are those of
+// the worst stage. It returns nil if the estimate of a stage is not known.
 func Together(shapes []messages.StageShape, stages []messages.RuntimeEstimate) *mechanism.Runtimes {
 	if len(stages) != len(shapes) {
 		return nil

@@ -11,15 +11,16 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Markets are the markets of a site. They do not change: a desk has others once others were applied.
+// Markets are the markets of a site. They do not change: after markets are applied, the desk has a
+// new value.
 type Markets struct {
 	// Configs are the markets; the first is the default of submissions.
 	Configs []messages.Market
 	// Version is how often markets had been applied.
 	Version uint64
 
-	live    []*market.Market // of Configs, in the same order
-	applied bool             // they are not those of the configuration
+	live    []*market.Market // in the order of Configs
+	applied bool             // they are not the markets of the configuration
 }
 
 // Market returns the market of a name; nil: there is none. The caller must prevent a
@@ -33,7 +34,7 @@ func (m *Markets) Market(name messages.Name) *market.Market {
 	return nil
 }
 
-// Find is the configuration of the market of a name, nil if there is none.
+// Find returns the configuration of the market of a name, nil if there is none.
 func (m *Markets) Find(name messages.Name) *messages.Market {
 	for i := range m.Configs {
 		if m.Configs[i].Name == name {
@@ -52,7 +53,7 @@ func (m *Markets) Missing(field string, name messages.Name) error {
 	return messages.Errorf(messages.NotFound, "%sthere is no market %q; the site has %s", field, name, spelling.List(names))
 }
 
-// Running names the markets of whose mechanism something is true; "": there are none.
+// Running names the markets whose mechanism satisfies is; "": none does.
 func (m *Markets) Running(is func(*mechanism.Traits) bool) string {
 	var names []string
 	for i := range m.Configs {
@@ -63,7 +64,7 @@ func (m *Markets) Running(is func(*mechanism.Traits) bool) string {
 	return strings.Join(names, " or ")
 }
 
-// serving are the markets that allocate slots of a node.
+// serving returns the markets that allocate slots of a node.
 func (m *Markets) serving(node messages.Name, slots []messages.ClassSlots) (out []messages.NodeMarket) {
 	for _, config := range m.Configs {
 		if Serves(&config, node) && slices.ContainsFunc(slots, func(s messages.ClassSlots) bool { return slices.Contains(config.Classes, s.Class) }) {
@@ -73,8 +74,8 @@ func (m *Markets) serving(node messages.Name, slots []messages.ClassSlots) (out 
 	return out
 }
 
-// units are what the slots of a node are of its resources, as the first market has it that sells each class there;
-// nil: nothing.
+// units returns the resources of the node's slots, as the first market that sells each class there
+// defines them; nil: none.
 func (m *Markets) units(node messages.Name, slots []messages.ClassSlots) (units []messages.Resources) {
 	for i, s := range slots {
 		at := slices.IndexFunc(m.Configs, func(c messages.Market) bool { return Serves(&c, node) && slices.Contains(c.Classes, s.Class) })
@@ -89,7 +90,7 @@ func (m *Markets) units(node messages.Name, slots []messages.ClassSlots) (units 
 	return units
 }
 
-// Serves says whether a node's slots are a market's, as far as their classes are.
+// Serves reports whether a market uses a node's slots, apart from their classes.
 func Serves(m *messages.Market, node messages.Name) bool {
 	return len(m.Nodes) == 0 || slices.Contains(m.Nodes, node)
 }

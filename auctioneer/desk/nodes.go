@@ -14,20 +14,20 @@ import (
 type nodes struct {
 	*core
 	markets  *Markets
-	heard    map[messages.Name]messages.Duration // when a node was heard last, by the monotonic clock
+	heard    map[messages.Name]messages.Duration // when each node was last heard, by the monotonic clock
 	sessions map[uint32]uint64                   // by node: the one that was seen last
 	told     map[uint32]uint64                   // by node: the version that was published
 	informed map[messages.Name]uint64            // by node: the exchange that was answered with its markets
-	next     messages.Duration                   // when a node may have been silent for too long
-	drains   messages.Time                       // when the first time to drain is over; 0: none drains
-	evicted  map[messages.Name]messages.Time     // the time to drain of which the end was proposed
-	lost     map[messages.Name]bool              // of which the claims are being taken back
+	next     messages.Duration                   // when to look next for nodes that have been silent for too long
+	drains   messages.Time                       // when the first drain is over; 0: no node drains
+	evicted  map[messages.Name]messages.Time     // drains whose end was already proposed, by their time
+	lost     map[messages.Name]bool              // nodes whose claims are being taken back
 }
 
 func newNodes(c *core, m *Markets) nodes {
 	n := nodes{core: c, heard: map[messages.Name]messages.Duration{}, sessions: map[uint32]uint64{}, evicted: map[messages.Name]messages.Time{}, lost: map[messages.Name]bool{}}
 	n.serve(m)
-	c.book.Read(func(b *book.Book) { // whoever is up counts as heard when the desk began, be the first step late
+	c.book.Read(func(b *book.Book) { // nodes that are up count as heard when the desk began, even if the first step is late
 		for i, node := range b.Nodes() {
 			if node.Up {
 				n.sessions[uint32(i)] = node.Session
@@ -38,7 +38,7 @@ func newNodes(c *core, m *Markets) nodes {
 	return n
 }
 
-// serve has nodes told that they are to serve other markets.
+// serve makes sure that nodes are told that they serve other markets.
 func (n *nodes) serve(m *Markets) {
 	n.markets, n.told, n.informed = m, map[uint32]uint64{}, map[messages.Name]uint64{}
 }
@@ -74,8 +74,8 @@ func (n *nodes) changed(i uint32, node *book.Node) {
 	n.out.Direct = append(n.out.Direct, Direction{node.Name, d})
 }
 
-// leaseEnd is when the claims of a node are taken back, if it stays silent: half a lease
-// later than its agent has stopped its tasks.
+// leaseEnd returns when the claims of a node are taken back if it does not answer: half a lease
+// after its agent has stopped its tasks.
 func (n *nodes) leaseEnd(node messages.Name) messages.Duration {
 	return n.heard[node] + n.Lease + n.Lease/2
 }
@@ -116,7 +116,7 @@ func (n *nodes) lose(node *book.Node) {
 	n.lost[name] = true
 	n.propose(&book.Command{Lost: &book.Lost{Node: name, Session: node.Session}}, func(tasks any, err error) {
 		delete(n.lost, name)
-		again := n.leaseEnd(name) // of the session in which it may have registered meanwhile
+		again := n.leaseEnd(name) // the session in which it may have registered since then
 		if err != nil {
 			again = n.now.Mono + n.Lease/8
 		}
@@ -160,8 +160,8 @@ func (n *nodes) end(node *book.Node) {
 	})
 }
 
-// stops are the attempts that a node is told to end now: the others are told when
-// these have ended.
+// stops returns the attempts that a node is told to end now. It is told the others after these have
+// ended.
 func stops(all []messages.Attempt) []messages.Attempt {
 	return slices.Clone(all[:min(len(all), market.MostStops)])
 }

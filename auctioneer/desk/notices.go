@@ -17,10 +17,10 @@ import (
 const Notices messages.Name = "notices"
 
 const (
-	noticesAtOnce = 16 // that are being sent
-	noticesToHost = 2  // to one host; the relay is one
+	noticesAtOnce = 16 // notifications that are being sent
+	noticesToHost = 2  // notifications that are being sent to one host; the mail relay is one host
 	noticeWithin  = messages.Duration(15 * time.Second)
-	noticeFor     = messages.Duration(24 * time.Hour) // after the event a notice is given up
+	noticeFor     = messages.Duration(24 * time.Hour) // a notification is given up this long after its event
 )
 
 // noticeRetries are between the tries of one notice.
@@ -31,11 +31,11 @@ var noticeRetries = backoff.Backoff{First: 5 * time.Second, Last: 10 * time.Minu
 type notices struct {
 	*core
 	more  bool
-	wait  map[uint64]*attempt // those that were tried
+	wait  map[uint64]*attempt // notifications that were tried
 	hosts map[string]int      // being sent
 	done  []book.NoticeOutcome
 	busy  bool // outcomes are being committed
-	fails int  // to commit them
+	fails int  // failures to commit them
 	retry messages.Duration
 	next  messages.Duration
 }
@@ -43,7 +43,7 @@ type notices struct {
 // attempt is how a notice has fared.
 type attempt struct {
 	flying bool
-	told   bool // what became of the notice is known
+	told   bool // the outcome of the notification is known
 	fails  int
 	retry  messages.Duration
 }
@@ -134,7 +134,7 @@ func (n *notices) finish(w *book.Notice, a *attempt, refused string) {
 	n.tell(Sent{w.Job.Job})
 }
 
-// commit has committed what became of notices, until it is.
+// commit proposes the outcomes of notifications until they are committed.
 func (n *notices) commit() {
 	if n.busy || len(n.done) == 0 {
 		return
@@ -155,7 +155,7 @@ func (n *notices) commit() {
 	})
 }
 
-// hostOf is what a notice goes by: the host of a webhook, or the relay.
+// hostOf returns the host that receives a notification: the webhook's host, or the mail relay.
 func hostOf(to string) string {
 	if !strings.Contains(to, "://") {
 		return ""

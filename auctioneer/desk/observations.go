@@ -17,8 +17,8 @@ type observations struct {
 	retry   messages.Duration
 }
 
-// While the stream is out of service, ended jobs stay in memory for what they teach: so many of
-// them at most, and for so long. What is dropped is counted; estimates are advice.
+// While the stream is out of service, observations of ended jobs stay in memory: this many at most,
+// and for this long. Dropped ones are counted; estimates are only advice.
 const (
 	mostObservations = 10_000
 	observationsKept = messages.Duration(24 * 3600e9)
@@ -95,7 +95,7 @@ func (o *observations) end(err error) {
 	o.tell(Waiting{"observations", err})
 }
 
-// observation is what the estimator is told of an ended job.
+// observation returns the observation of an ended job for the estimator.
 func (o *observations) observation(j *book.Job) messages.Observation {
 	return messages.Observation{
 		Site: o.Site, Job: j.ID, Account: j.Account, Name: j.Spec.Name, Market: j.Spec.Market, State: j.State,
@@ -105,7 +105,7 @@ func (o *observations) observation(j *book.Job) messages.Observation {
 	}
 }
 
-// work is what the estimator learns run times from.
+// work returns the part of an observation from which the estimator learns run times.
 func work(j *book.Job) []messages.StageWork {
 	out := make([]messages.StageWork, len(j.Stages))
 	for i := range j.Stages {
@@ -115,8 +115,8 @@ func work(j *book.Job) []messages.StageWork {
 	return out
 }
 
-// runtimes are the run times of a stage's accepted attempts, ascending: all run times,
-// or an even choice of them.
+// runtimes returns the run times of a stage's accepted attempts, ascending: all run times, or an
+// even choice of them.
 func runtimes(s *book.Stage) []messages.Duration {
 	var all []messages.Duration
 	for k := range s.Tasks {

@@ -17,14 +17,13 @@ const (
 	feesAtOnce = 32
 )
 
-// payments have the bank carry out the book's effects, oldest first, batch by batch.
-// What fails stays in the book and is tried again, under the same identifiers,
-// whether anything else happens at the site or not. Charges to another site that the
-// bank cannot take yet let all others pass.
+// payments ask the bank to carry out the book's effects, oldest first, in batches. Failed effects
+// stay in the book and are tried again with the same identifiers, even if nothing else happens at
+// the site. Charges to another site that the bank cannot accept yet do not hold up other effects.
 type payments struct {
 	*core
-	effects bool                   // there may be some to be carried out
-	current *batch                 // that is being carried out
+	effects bool                   // there may be effects to carry out
+	current *batch                 // the batch that is being carried out
 	wait    map[messages.Name]bool // charges to these sites, until the retry
 	silent  bool                   // the bank does not answer: everything waits until the retry
 	fails   int
@@ -34,7 +33,7 @@ type payments struct {
 // batch is effects to be carried out together: a round alone, or charges up to the
 // next round, so that a charge comes after the rounds that took from its hold.
 type batch struct {
-	ids       []uint64 // of transfers
+	ids       []uint64 // effects of the transfers
 	transfers []messages.Transfer
 	round     bool  // the transfers are one linked set
 	fees      []fee // charges to other sites
@@ -44,8 +43,7 @@ type batch struct {
 	failed    error
 }
 
-// fee is the charge of a job of another site, the effect that stands for it, and
-// what the bank is asked for.
+// fee is the charge of another site's job: its effect, and the request to the bank.
 type fee struct {
 	effect uint64
 	ask    messages.ChargeRequest
@@ -75,9 +73,8 @@ func (p *payments) step(more bool) {
 	p.begin(p.current)
 }
 
-// nextBatch picks the effects at the bank to be carried out next, oldest first, but
-// for charges to sites that wait. What is for other sites takes no place of the
-// site's own charges.
+// nextBatch picks the bank's next effects, oldest first, without charges to sites that wait.
+// Effects for other sites do not take the room of the site's own charges.
 func (p *payments) nextBatch(b *book.Book) *batch {
 	w, fees, whole := &batch{}, map[messages.Name][]fee{}, true
 	for e := range b.EachEffect {
@@ -123,7 +120,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 	return w
 }
 
-// until is when a hold that is made now ends; 0: never.
+// until returns when a hold that is made now ends; 0: never.
 func (c *core) until() messages.Time {
 	if c.HoldFor == 0 {
 		return 0
@@ -131,8 +128,8 @@ func (c *core) until() messages.Time {
 	return c.now.Wall.Add(c.HoldFor)
 }
 
-// fair picks up to n charges, one of each site in turn, the oldest first, and says
-// whether these are all.
+// fair picks up to n charges, one of each site in turn, the oldest first, and reports whether these
+// are all.
 func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 	sites := slices.Sorted(maps.Keys(fees))
 	for turn := 0; ; turn++ {
@@ -152,8 +149,8 @@ func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 	}
 }
 
-// forgotten confirms an effect that names a job which the book does not have: nothing can be asked
-// for it. A sound book has no such effect.
+// forgotten confirms an effect about a job that the book does not have, because it cannot be
+// carried out. A sound book has no such effect.
 func forgotten(e book.Effect) book.Confirmation {
 	return book.Confirmation{Effect: e.ID, Refused: "a job that it speaks of is not remembered any more"}
 }
@@ -179,8 +176,8 @@ func (p *payments) begin(w *batch) {
 	})
 }
 
-// charged takes the answers to the transfers of a batch. Linked ones have one outcome: the
-// last refusal, as a rule that of the transfer that could not be done.
+// charged takes the answers to the transfers of a batch. Linked transfers have one outcome: the
+// last refusal, which usually belongs to the transfer that could not be done.
 func (p *payments) charged(w *batch, results []messages.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}
@@ -238,7 +235,7 @@ func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed er
 	c.proposeWithin(patience, &book.Command{Confirm: done}, func(_ any, err error) { then(cmp.Or(failed, err)) })
 }
 
-// end ends a batch. Where something of it has to wait, it is tried again later.
+// end ends a batch. If a part of it must wait, it is tried again later.
 func (p *payments) end(err error) {
 	p.current = nil
 	switch {

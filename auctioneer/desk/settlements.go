@@ -8,25 +8,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// settlements work out what ended jobs owe, once, and propose it until the book has
-// it: a job's shares are known only once.
+// settlements work out once what ended jobs owe, and propose it until the book has it. They must do
+// so only once, as a job's shares are available only once.
 type settlements struct {
 	*core
 	dues    market.Dues
 	pending map[messages.JobID]bool // worked out, or to be worked out at its time
-	again   []messages.JobID        // to be worked out anew
+	again   []messages.JobID        // jobs to work out again
 	waiting []unsettled
 }
 
 // unsettled is a settlement that was not committed, and when it is proposed again.
 type unsettled struct {
 	settle *book.Settle
-	anew   bool // it is to be worked out anew: the book refused it
+	anew   bool // the book refused it: work it out again
 	fails  int
 	at     messages.Duration
 }
 
-// withAgain adds the jobs that are to be settled anew to jobs in ascending order.
+// withAgain inserts the jobs that must be settled again into a list in ascending order.
 func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	if len(s.again) == 0 {
 		return jobs
@@ -37,7 +37,7 @@ func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	return slices.Compact(jobs)
 }
 
-// begin settles an ended job, unless that is under way, and says whether it did.
+// begin settles an ended job, unless that was begun before, and reports whether it did.
 func (s *settlements) begin(b *book.Book, j *book.Job, m *traded) bool {
 	if s.pending[j.ID] {
 		return false

@@ -39,7 +39,7 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 	return d.take()
 }
 
-// take is the actions of a step.
+// take returns the actions of this step, and starts the next list.
 func (d *Desk) take() Actions {
 	out := d.out
 	d.out = Actions{}

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// trading has the markets decide and publish.
+// trading lets the markets decide and publish.
 type trading struct {
 	*core
 	markets []*traded
@@ -36,8 +36,8 @@ func newTrading(c *core, m *Markets) trading {
 	return t
 }
 
-// follow continues the markets that were in force before in the same term. Agents take no vector with a
-// smaller number, also of a market that was gone meanwhile.
+// follow continues the numbering of the markets that were in force before in the same term. Agents
+// ignore a vector with a smaller number, even if its market was removed and added again.
 func (t *trading) follow(before *trading) {
 	t.gone = maps.Clone(before.gone)
 	if t.gone == nil {
@@ -66,7 +66,7 @@ func (t *trading) market(name messages.Name) *traded {
 	return nil
 }
 
-// setSlots brings the markets up to date with what nodes offer.
+// setSlots updates the markets from what nodes offer.
 func (t *trading) setSlots() {
 	for i, m := range t.markets {
 		slots, idle := t.slots.Of(i)
@@ -97,7 +97,7 @@ func (t *trading) step() {
 	t.disband()
 }
 
-// decide lets a market decide, and proposes the lasting part of the decision.
+// decide lets a market decide, and proposes the part of the decision that must be durable.
 func (t *trading) decide(m *traded) {
 	decision := m.Decide(t.now.Wall, t.book.Read)
 	t.tell(Decided{m.Config.Name})
@@ -108,7 +108,7 @@ func (t *trading) decide(m *traded) {
 	m.deciding = true
 	t.propose(&book.Command{Decide: decision}, func(_ any, err error) {
 		m.deciding = false
-		if now := t.market(m.Config.Name); now != nil { // which may have taken the place of m
+		if now := t.market(m.Config.Name); now != nil { // another market may have replaced m
 			now.deciding = false
 		}
 		if err != nil {
@@ -137,8 +137,8 @@ func (t *trading) disband() {
 	t.wakeAt(t.gangs.Next())
 }
 
-// openMarkets opens the applied markets, or else the markets of the configuration. A
-// market of another version of this program may fail to open, and is left out.
+// openMarkets opens the applied markets, or else the markets of the configuration. A market that an
+// other version of this program accepted may fail to open; it is left out.
 func openMarkets(c *Config, b *book.Book) (*Markets, []error) {
 	m, configs, faults := &Markets{Version: b.MarketsVersion()}, c.Markets, []error(nil)
 	if applied := b.Markets(); len(applied) > 0 {

@@ -16,8 +16,8 @@ type Arrival struct {
 	refused       bool // the bank did not accept it
 }
 
-// Known is the visiting job that an earlier request of the same has become, nil if
-// none has; an error if it was another job.
+// Known returns the visiting job that an earlier copy of this request entered, nil if there is
+// none. It returns an error if the number belongs to another job.
 func Known(b *book.Book, home messages.Name, r *messages.PeerSubmitRequest, digest []byte) (*book.Job, error) {
 	v := messages.Visit{Home: home, Job: r.Job}
 	j := b.Visitor(v)
@@ -25,7 +25,7 @@ func Known(b *book.Book, home messages.Name, r *messages.PeerSubmitRequest, dige
 	case j == nil:
 	case j.Account != messages.VisitorName(r.Account, home) || !slices.Equal(j.Digest, digest):
 		return nil, messages.Errorf(messages.Conflict, "job: %v is the number of another job here", v)
-	case j.Visit.Until != r.Authorisation.Authorisation.Ends(): // its number was given again
+	case j.Visit.Until != r.Authorisation.Authorisation.Ends(): // its number was used again
 		return nil, messages.Errorf(messages.Conflict, "job: %v came here before with another authorisation: site %s used an old number again; submit the job again", v, home)
 	}
 	return j, nil
@@ -55,8 +55,7 @@ func (a *Arrival) Timely(now messages.Time, m *messages.Market, spec *messages.J
 	return nil
 }
 
-// Accept is what this site's bank is asked for: to take the authorisation, for this
-// job and no other.
+// Accept returns the request to this site's bank: accept the authorisation, for this job only.
 func (a *Arrival) Accept() *messages.AcceptRequest {
 	return &messages.AcceptRequest{Purpose: a.Visit.Visit.String(), Authorisation: a.authorisation, Firm: true}
 }
@@ -64,10 +63,10 @@ func (a *Arrival) Accept() *messages.AcceptRequest {
 // Accepted takes the bank's answer.
 func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Passing(err) }
 
-// Decline is the charge that gives back the authorisation of a job which is refused
-// for good, as an earlier try may have had it accepted; false: there is to be none.
-// Where the bank itself refused there is nothing to give back, and there must be no
-// word on the way that meets a later try, which the bank may not refuse.
+// Decline returns the charge that gives back the authorisation of a refused job, because an earlier
+// try may have redeemed it. It returns false if there is none to make. If the bank itself refused
+// the authorisation, there is nothing to give back; a late message could then hit a later try that
+// the bank accepts.
 func (a *Arrival) Decline(b *book.Book, why error) (*messages.ChargeRequest, bool) {
 	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
 		return nil, false

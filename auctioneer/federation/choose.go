@@ -51,7 +51,7 @@ func worthOf(spec *messages.JobSpec) (worth func(at, now messages.Time) float64,
 	return nil, false
 }
 
-// affordable says whether the job's budget allows an offer.
+// affordable reports whether the job's budget allows an offer.
 func affordable(spec *messages.JobSpec, o *messages.Offer) bool {
 	return max(o.Price, o.Budget) <= spec.Budget
 }
@@ -91,8 +91,9 @@ func chooseEarliest(spec *messages.JobSpec, offers []messages.Offer) (best int, 
 	return best, fmt.Sprintf("completion, expected at %v, is the earliest of %s within the budget", offers[best].Completion, count(len(offers)))
 }
 
-// earlier says whether an offer is complete before another, or as early and for less, or
-// for as much where more slots are free. A time that is not known is later than all others.
+// earlier reports whether an offer is better than another: it completes earlier, or at the same
+// time for less, or for the same price with more free slots. An unknown time counts as later than
+// all others.
 func earlier(a, b *messages.Offer) bool {
 	switch {
 	case a.Completion == b.Completion:

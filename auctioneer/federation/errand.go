@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Errand is what is asked next about a remote job.
+// Errand is the next question about a remote job.
 type Errand uint8
 
 // The errands: to the bank, to the peer, to the peer, to the bank, to the bank. Conclude
@@ -22,7 +22,7 @@ const (
 	inquire
 )
 
-// to is the destination of the errand.
+// to returns the receiver of the errand.
 func (e Errand) to(r *book.RemoteJob) messages.Name {
 	if e == Authorise || e == Release || e == Conclude {
 		return bank
@@ -30,7 +30,7 @@ func (e Errand) to(r *book.RemoteJob) messages.Name {
 	return r.Peer
 }
 
-// Next is the errand of a remote job in its phase, false if there is none.
+// Next returns the errand of a remote job in its phase, false if there is none.
 func Next(r *book.RemoteJob) (Errand, bool) {
 	switch r.Phase {
 	case book.Authorising:
@@ -41,7 +41,7 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 		return Recall, r.Cancelled && !r.Told
 	case book.Releasing:
 		if r.Authorisation != nil && !r.Told {
-			return Recall, true // it may have come there nevertheless
+			return Recall, true // it may have reached the other site
 		}
 		return Release, true
 	case book.Over:
@@ -75,17 +75,17 @@ func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, soug
 	return q
 }
 
-// step is what became known by the answer to an errand's request, nil if that
-// changes nothing. The error says that the errand is to be run again.
+// step returns what the answer to an errand's request changes, nil if nothing. An error says that
+// the errand must run again.
 func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book.Step, error) {
 	switch kind := messages.KindOf(err); {
 	case e == Recall && (err == nil || kind == messages.Ended || kind == messages.NotFound):
-		return &book.Step{Told: true}, nil // what has ended, or is not known there, needs no more
+		return &book.Step{Told: true}, nil // the job has ended or is unknown there: nothing more to do
 	case e == Recall && r.Phase == book.Releasing && !messages.Waits(err): // it is not there
 		return &book.Step{Told: true}, nil
 	case e == Recall:
 		return nil, err
-	case e == inquire && kind == messages.NotFound: // it ended long ago; the bank's books say what it cost
+	case e == inquire && kind == messages.NotFound: // it ended long ago; the bank's books have its cost
 		last := r.Status
 		last.State, last.Reason, last.Running = messages.Failed, "ForgottenThere", 0
 		return &book.Step{Forgotten: &last}, nil
@@ -103,7 +103,7 @@ func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book
 	return said(r, reply)
 }
 
-// said is what an answer without an error says of a job.
+// said returns what an answer without an error says about a job.
 func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 	switch reply := reply.(type) {
 	case *messages.SignedAuthorisation:

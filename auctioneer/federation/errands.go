@@ -15,8 +15,8 @@ import (
 const (
 	atOnce       = 32                                 // errands to one destination
 	errandWithin = messages.Duration(5 * time.Second) // an answer
-	newsWithin   = messages.MaxPeerWait / 4           // that a peer is asked to wait for a change
-	lookForLost  = messages.Duration(5 * time.Second) // how often the bank is asked which peers were parted from
+	newsWithin   = messages.MaxPeerWait / 4           // how long a peer may hold back the answer until something changes
+	lookForLost  = messages.Duration(5 * time.Second) // how often the bank is asked which peers this site has parted from
 
 	bank messages.Name = "" // the destination of errands to the site's own bank
 )
@@ -25,16 +25,16 @@ const (
 // soon. Nothing shortens a wait: a busy site must not hammer a peer that is down.
 var retries = backoff.Backoff{First: 50 * time.Millisecond, Last: 4 * time.Second}
 
-// Request is something to ask, once. Its answer, or the error that stands for it, is
-// told to [Errands.Answered], at the latest after Within.
+// Request is a question that is sent once. [Errands.Answered] gets its answer or error, at the
+// latest after Within.
 type Request struct {
 	ID     uint64
-	Peer   messages.Name // whose auctioneer is asked; "": the site's own bank
+	Peer   messages.Name // the peer whose auctioneer is asked; "": the site's own bank
 	Verb   string
 	Body   any               // a pointer to the verb's request
-	Reply  any               // a pointer to what the answer is read into
-	Within messages.Duration // how long the answer is waited for
-	Job    messages.JobID    // that it is an errand of; 0: it follows the jobs at the peer
+	Reply  any               // a pointer to the value for the answer
+	Within messages.Duration // how long to wait for the answer
+	Job    messages.JobID    // the job of the errand; 0: the request follows all jobs at the peer
 }
 
 // Errands runs the errands of all remote jobs, follows the jobs at each peer, and ends
@@ -43,19 +43,19 @@ type Request struct {
 type Errands struct {
 	authorisedFor messages.Duration
 	rng           *rand.Rand
-	last          uint64 // of the requests' identifiers
+	last          uint64 // last identifier of a request
 	asked         map[uint64]*asked
 	destinations  map[messages.Name]*destination
-	queued        map[messages.JobID]messages.Name // in whose queue a job waits
+	queued        map[messages.JobID]messages.Name // the destination in whose queue a job waits
 	underWay      map[messages.JobID]bool
 	visiting      map[messages.JobID]bool // visiting jobs that have not ended
-	sought        map[messages.JobID]bool // of which the bank, or the peer, is to be asked once more, or has been
+	sought        map[messages.JobID]bool // jobs about which the bank or the peer is asked once more
 	lost          map[messages.Name]bool  // peers that this site has parted from
 	looking       bool                    // the bank is being asked for them
 	look          messages.Duration       // when to ask it again
 
-	// signed are authorisations that the bank signed again, of jobs whose first one the peer
-	// refused; nil: the bank is to be asked.
+	// signed has authorisations that the bank signed a second time, because the peer refused the
+	// first. nil: the bank must be asked.
 	signed map[messages.JobID]*messages.SignedAuthorisation
 }
 
@@ -63,28 +63,28 @@ type Errands struct {
 type asked struct {
 	Request
 	errand Errand
-	reply  *messages.PeerJobsReply // that is being committed
+	reply  *messages.PeerJobsReply // the reply that is being committed
 }
 
-// destination is whom errands go to.
+// destination is the receiver of errands: a peer, or the site's own bank.
 type destination struct {
 	name    messages.Name
 	queue   []messages.JobID // may have jobs that wait no longer
 	open    int              // errands of this round that are not done
-	failed  error            // one that failed in it
+	failed  error            // error of an errand of this round
 	silent  error            // because there was no answer
 	errands pause
 	trouble string
 
 	there   map[messages.JobID]bool // remote jobs at the peer
-	follows bool                    // a request for what has changed is under way
+	follows bool                    // a request for changed jobs is under way
 	cursor  messages.PeerJobsRequest
 	seen    map[messages.JobID]bool // by a walk through all jobs that is under way
 	news    pause
 }
 
-// NewErrands makes the errands of a leader. The bank is asked to authorise remote jobs
-// for so long; rng spreads what is tried again.
+// NewErrands makes the errands of a leader. authorisedFor is how long the bank authorises remote
+// jobs; rng spreads repeated requests.
 func NewErrands(authorisedFor messages.Duration, rng *rand.Rand) *Errands {
 	return &Errands{authorisedFor: authorisedFor, rng: rng, asked: map[uint64]*asked{}, destinations: map[messages.Name]*destination{},
 		queued: map[messages.JobID]messages.Name{}, underWay: map[messages.JobID]bool{}, visiting: map[messages.JobID]bool{}, sought: map[messages.JobID]bool{},
@@ -154,7 +154,7 @@ func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	return inquire, r.Phase == book.There && e.sought[r.ID]
 }
 
-// Due returns what is to be asked now.
+// Due returns the requests to send now.
 func (e *Errands) Due(now messages.Duration, b *book.Book) (out []Request) {
 	for _, name := range slices.Sorted(maps.Keys(e.destinations)) {
 		d := e.destinations[name]
@@ -212,8 +212,8 @@ func (e *Errands) ask(errand Errand, q Request) Request {
 	return q
 }
 
-// Wake is when something is due though nothing happens; false: nothing is. To look
-// for peers that were parted from, nobody need be woken.
+// Wake returns when something is due though nothing happens; false: nothing is. To look for peers
+// that were parted from, nobody need be woken.
 func (e *Errands) Wake() (at messages.Duration, known bool) {
 	sooner := func(t messages.Duration) {
 		if !known || t < at {
@@ -231,8 +231,8 @@ func (e *Errands) Wake() (at messages.Duration, known bool) {
 	return at, known
 }
 
-// Answered takes the answer to a request. If it returns a command, that is to be
-// committed, and [Errands.Committed] told of it under the same identifier.
+// Answered takes the answer to a request. If it returns a command, commit the command and then call
+// [Errands.Committed] with the same identifier.
 func (e *Errands) Answered(now messages.Duration, b *book.Book, id uint64, reply any, err error) *book.Command {
 	a := e.asked[id]
 	if a == nil {
@@ -275,8 +275,8 @@ func (e *Errands) Committed(now messages.Duration, b *book.Book, id uint64, err 
 	e.done(now, b, id, err)
 }
 
-// answer is what became known by the answer to an errand, and an error if the errand
-// is to be run again.
+// answer returns the steps that follow from the answer to an errand, or an error if the errand must
+// run again.
 func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.Step, error) {
 	d := e.destination(a.Peer)
 	r := b.Remote(a.Job)
@@ -286,12 +286,12 @@ func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.S
 	step, err := a.errand.step(r, &a.Request, reply, err)
 	switch {
 	case err != nil:
-		if messages.KindOf(err) != messages.Exhausted { // else it does answer
+		if messages.KindOf(err) != messages.Exhausted { // an Exhausted peer does answer
 			d.silent = err
 		}
 		return nil, err
 	case a.Verb == messages.VerbAuthorise && r.Phase == book.Releasing:
-		e.sought[a.Job] = true // it was cancelled meanwhile: it is known now that there is something to release
+		e.sought[a.Job] = true // it was cancelled since then: now there is something to release
 		return nil, nil
 	case a.errand == inquire:
 		delete(e.sought, a.Job)
@@ -303,9 +303,9 @@ func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.S
 	return []book.Step{*step}, nil
 }
 
-// signAgain has the bank sign the authorisation of a job again that its peer refused to
-// take: it may have waited here until the peer trusts another key of the bank than that
-// which signed it. What the peer says of the second one counts.
+// signAgain asks the bank to sign an authorisation again after the peer refused it. The first one
+// may have waited here until the peer stopped trusting the key that signed it. The peer's answer to
+// the second one is final.
 func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (again bool) {
 	switch _, before := e.signed[r.ID]; {
 	case r.Phase != book.Sending:
@@ -323,7 +323,7 @@ func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (
 	return false
 }
 
-// done ends what a request was for: it is answered, and what it said is committed.
+// done ends a request after its answer was committed.
 func (e *Errands) done(now messages.Duration, b *book.Book, id uint64, err error) {
 	a := e.asked[id]
 	if a == nil {
@@ -355,7 +355,7 @@ func (d *destination) blame(err error) {
 	}
 }
 
-// Trouble is why a peer did not answer, in words for users; "": it did.
+// Trouble returns a sentence for users about why a peer did not answer; "": it did.
 func (e *Errands) Trouble(peer messages.Name) string {
 	if d := e.destinations[peer]; d != nil {
 		return d.trouble
@@ -363,7 +363,7 @@ func (e *Errands) Trouble(peer messages.Name) string {
 	return ""
 }
 
-// Open says whether there are jobs between sites that have not ended.
+// Open reports whether there are jobs between sites that have not ended.
 func (e *Errands) Open() bool {
 	for _, d := range e.destinations {
 		if len(d.there) > 0 {
@@ -373,9 +373,8 @@ func (e *Errands) Open() bool {
 	return len(e.queued)+len(e.underWay)+len(e.visiting) > 0
 }
 
-// Ending are the commands that end visiting jobs whose authorisations are about to end
-// or whose home site was parted from, and remote jobs at peers that will not speak of
-// them any more.
+// Ending returns commands that end jobs: visiting jobs whose authorisations end soon or whose home
+// site was parted from, and remote jobs about which their peers can no longer be asked.
 func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) {
 	late := map[messages.Name]*book.Decide{}
 	for _, id := range slices.Sorted(maps.Keys(e.visiting)) {

@@ -10,18 +10,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Outlook is what is known of a market and of a job that might come to it.
+// Outlook is the state of a market, for an offer for a job that might come to it.
 type Outlook struct {
 	Site     messages.Name
 	Market   *messages.Market
 	Now      messages.Time
 	Prices   []messages.ClassPrice
-	Tariffs  []messages.SlotTariff   // none: the market has none
+	Tariffs  []messages.SlotTariff   // none: the market has no tariffs
 	Estimate *messages.EstimateReply // nil: the estimator did not answer
 }
 
-// Expect is what a market that sells no contracts is expected to make of a job
-// whose defaults are filled in. Nobody is bound by it.
+// Expect returns an offer for a job with defaults filled in, by a market that sells no contracts.
+// It is an estimate and binds nobody.
 func Expect(spec *messages.JobSpec, s *Outlook) messages.Offer {
 	o := messages.Offer{Site: s.Site, Market: s.Market.Name, Mechanism: s.Market.Mechanism}
 	basis := s.complete(spec, &o)
@@ -36,8 +36,8 @@ func Expect(spec *messages.JobSpec, s *Outlook) messages.Offer {
 	return o
 }
 
-// free is the slots that are idle less the tasks that wait, as far as that is told, of the class
-// of the job that has fewest.
+// free returns the idle slots minus the waiting tasks, for the job's class that has fewest, as far
+// as the numbers are disclosed.
 func (s *Outlook) free(spec *messages.JobSpec) int {
 	least := math.MaxInt
 	for i := range spec.Stages {
@@ -73,8 +73,8 @@ func (s *Outlook) complete(spec *messages.JobSpec, o *messages.Offer) string {
 	return "no estimate of the time"
 }
 
-// room says whether the first tasks of a job would find a slot at once, so that
-// no wait is to be expected.
+// room reports whether the first tasks of a job would get a slot at once, so that no wait is
+// expected.
 func (s *Outlook) room(spec *messages.JobSpec) bool {
 	need := map[messages.Name]int{}
 	for i := range spec.Stages {
@@ -121,8 +121,8 @@ func (s *Outlook) queue(spec *messages.JobSpec) string {
 	return text
 }
 
-// price is what the job would cost by the market's rule at what it charges now,
-// and what that is.
+// price returns what the job would cost at the market's present prices, and a clause that explains
+// the number.
 func (s *Outlook) price(spec *messages.JobSpec) (messages.Credits, string) {
 	switch t := registry.Of(s.Market); t.Owes {
 	case mechanism.ForTime:
@@ -141,7 +141,7 @@ func (s *Outlook) price(spec *messages.JobSpec) (messages.Credits, string) {
 	}
 }
 
-// least is the smaller of two bounds, of which 0 is none.
+// least returns the smaller of two bounds; 0 means no bound.
 func least(a, b messages.Credits) messages.Credits {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -149,8 +149,8 @@ func least(a, b messages.Credits) messages.Credits {
 	return min(a, b)
 }
 
-// slotCost is what the job's tasks cost at the present tariffs, if it is known
-// how long they run.
+// slotCost returns what the job's tasks cost at the present tariffs, if it is known how long they
+// run.
 func (s *Outlook) slotCost(spec *messages.JobSpec) (messages.Credits, bool) {
 	total := 0.0 // credits
 	for i := range spec.Stages {
@@ -164,7 +164,7 @@ func (s *Outlook) slotCost(spec *messages.JobSpec) (messages.Credits, bool) {
 	return messages.Credits(math.Ceil(min(total, messages.MaxCredits.Float()) * float64(messages.Credit))), true
 }
 
-// taskSeconds is how long a task of a stage is expected to run; 0: not known.
+// taskSeconds returns how long a task of a stage is expected to run; 0: not known.
 func (s *Outlook) taskSeconds(spec *messages.JobSpec, stage int) float64 {
 	if e := s.Estimate; e != nil && stage < len(e.Stages) && e.Stages[stage].Spread.Mean > 0 {
 		return e.Stages[stage].Spread.Mean.Std().Seconds()
@@ -172,7 +172,7 @@ func (s *Outlook) taskSeconds(spec *messages.JobSpec, stage int) float64 {
 	return spec.Length.Std().Seconds()
 }
 
-// rate is what a second on a slot of a class costs the job, in credits.
+// rate returns the credits that a second on a slot of a class costs the job.
 func (s *Outlook) rate(spec *messages.JobSpec, class messages.Name) float64 {
 	i := slices.IndexFunc(s.Tariffs, func(t messages.SlotTariff) bool { return t.Class == class })
 	if i < 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Explain adds to an answer about a remote job why it is where it is, as far as that
-// is known without the peer, which answered a question about the job with an error.
+// Explain adds to an answer why a remote job is in its state, as far as known without the peer. err
+// is the peer's error for a question about the job.
 func Explain(reply *messages.WhyReply, r *book.RemoteJob, now messages.Time, err error) {
 	switch {
 	case r.Refused != nil && r.Status.Reason == "RefusedByBank":
@@ -38,7 +38,7 @@ func Explain(reply *messages.WhyReply, r *book.RemoteJob, now messages.Time, err
 	}
 }
 
-// instead says what a peer that could not be asked about a job said instead.
+// instead returns a clause about a peer that could not be asked about a job.
 func instead(peer messages.Name, err error) string {
 	text := messages.Detail(err)
 	if messages.Passing(err) {
@@ -47,8 +47,8 @@ func instead(peer messages.Name, err error) string {
 	return fmt.Sprintf("%s says: %s", peer, text)
 }
 
-// Chosen says why a remote job is where it is, if the site chose that, as the end of
-// a sentence.
+// Chosen returns why a remote job is at its site, if the auctioneer chose the site, as the end of a
+// sentence.
 func Chosen(r *book.RemoteJob) string {
 	if r.Chosen == "" {
 		return ""
@@ -56,7 +56,7 @@ func Chosen(r *book.RemoteJob) string {
 	return "; the job is there because " + r.Chosen
 }
 
-// Expected are the stages of a job of which no more is known than what it is.
+// Expected returns the stages of a job for which only the description is known.
 func Expected(spec *messages.JobSpec) []messages.StageStatus {
 	out := make([]messages.StageStatus, len(spec.Stages))
 	for i := range spec.Stages {

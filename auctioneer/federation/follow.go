@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// changes is what a peer says has changed of the jobs there.
+// changes returns the jobs that have changed, as a peer reports.
 func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps []book.Step, _ error) {
 	d := e.destination(a.Peer)
 	page, is := reply.(*messages.PeerJobsReply)
@@ -29,8 +29,8 @@ func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps [
 	return steps, nil
 }
 
-// followed goes on from a page of changes that was committed. At the end of a walk
-// through all jobs, those that the peer did not speak of are asked for by name.
+// followed continues after a page of changes was committed. At the end of a pass through all jobs,
+// the jobs that the peer did not mention are asked for one by one.
 func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, page *messages.PeerJobsReply, err error) {
 	d.follows = false
 	d.news.after(now, err, e.rng)
@@ -61,8 +61,8 @@ func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, 
 	d.seen = nil
 }
 
-// Heard is what a peer said of a remote job, as far as it can be so: a peer is not
-// trusted with more than the job.
+// Heard returns what a peer said of a remote job, corrected to what is possible: a peer is trusted
+// only with the job itself.
 func Heard(said *messages.JobSummary, r *book.RemoteJob) *messages.JobSummary {
 	s := *said
 	s.State = min(s.State, messages.Discarded)
@@ -81,12 +81,12 @@ func Heard(said *messages.JobSummary, r *book.RemoteJob) *messages.JobSummary {
 const (
 	maxHeard     = 64  // bytes of a reason that a peer gives
 	maxExplained = 512 // bytes of a sentence that a peer gives
-	maxOffers    = 256 // of one peer
+	maxOffers    = 256 // offers of one peer
 )
 
-// Screened is what a peer offers, as far as it can be an offer: it completes no job in
-// the past, clocks that are apart allowed for, nor later than any authorisation lasts. Its
-// contracts are named as that site's.
+// Screened returns the offers of a peer that are possible: a job cannot complete in the past (with
+// a margin for different clocks), or after its authorisation could end. Its contracts get names
+// that include the site.
 func Screened(site messages.Name, offers []messages.Offer, now messages.Time) []messages.Offer {
 	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o messages.Offer) bool {
 		never := o.Completion != 0 && (o.Completion < now.Add(-messages.MaxClockSkew) || o.Completion > now.Add(messages.MaxInterval))

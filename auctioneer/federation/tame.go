@@ -7,18 +7,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Bounds on what an answer of a peer may say, whatever it is about.
+// Bounds on every answer of a peer.
 const (
-	maxItems    = 100_000             // of a list
+	maxItems    = 100_000             // elements of a list
 	lastTime    = 253_402_300_799e6   // the end of the year 9999: what follows has no form in text
 	longestSpan = 100 * 365 * 86400e9 // 100 years
 	largest     = 1e15
 )
 
-// Tame brings an answer of a peer, which reply points to, within bounds that terminals,
-// JSON and browsers show as what they are: texts that are printable and short, numbers
-// that are finite, times between 1970 and the year 9999. Bytes, such as those of a log,
-// stay as they are. What the answer says of a job is bounded besides by [Heard].
+// Tame bounds an answer of a peer, which reply points to, so that terminals, JSON and browsers can
+// show it: texts become printable and short, numbers finite, and times lie between 1970 and 9999.
+// Bytes, such as those of a log, stay as they are. [Heard] bounds the description of a job further.
 func Tame(reply any) { tame(reflect.ValueOf(reply)) }
 
 func tame(v reflect.Value) {
@@ -57,7 +56,7 @@ func tame(v reflect.Value) {
 	}
 }
 
-// boundsOf are the least and the largest number of a type that means anything.
+// boundsOf returns the smallest and largest sensible value of a numeric type.
 func boundsOf(x any) (least, most int64) {
 	switch x.(type) {
 	case messages.Time:

@@ -13,13 +13,13 @@ import (
 const (
 	maxEntering = 32  // visiting jobs of one peer that enter at once
 	maxPolls    = 4   // requests of one peer that wait for a change
-	pageOfJobs  = 256 // in one answer
+	pageOfJobs  = 256 // jobs in one answer
 )
 
 // Visits knows which visiting jobs changed when, and which enter the book. All of
 // it can be lost: peers that follow their jobs see another epoch, and are told of all.
 type Visits struct {
-	epoch    uint64                                      // of the cursors
+	epoch    uint64                                      // epoch of the cursors
 	last     uint64                                      // change
 	changed  map[messages.Name]map[messages.JobID]uint64 // by home: a job's last change
 	homes    map[messages.JobID]messages.Name
@@ -33,8 +33,8 @@ func NewVisits(epoch uint64) *Visits {
 		entering: map[messages.Name]map[messages.JobID]bool{}, polls: map[messages.Name]int{}}
 }
 
-// Changed takes jobs of the book that changed, of any kind, ascending, and says whether
-// a visiting job is among them.
+// Changed takes changed jobs of the book, of any kind, in ascending order, and reports whether a
+// visiting job is among them.
 func (v *Visits) Changed(b *book.Book, ids []messages.JobID) (visiting bool) {
 	for _, id := range ids {
 		if j := b.VisitingJob(id); j == nil {
@@ -57,9 +57,9 @@ func put[V any](m map[messages.Name]map[messages.JobID]V, name messages.Name, id
 	m[name][id] = value
 }
 
-// Begin lets one request at a time enter a visiting job, until [Visits.End]: the
-// authorisation that one request gives back, another may just have had accepted. No peer
-// has all the places of the jobs that are being entered.
+// Begin lets only one request at a time enter a visiting job, until [Visits.End]: otherwise one
+// request could give back an authorisation that another one has just had accepted. No peer may use
+// all places.
 func (v *Visits) Begin(visit messages.Visit) error {
 	if v.entering[visit.Home][visit.Job] || len(v.entering[visit.Home]) >= maxEntering {
 		return messages.Errorf(messages.Unavailable, "job %v: is being accepted; ask again", visit)
@@ -94,9 +94,9 @@ func (v *Visits) Polled(home messages.Name) {
 	}
 }
 
-// Since begins the answer to a peer that follows its jobs here: which of them have
-// changed after its cursor, in the order in which they did, and the cursor after
-// them. Where nothing has, the answer waits, unless the cursor was of another epoch.
+// Since begins the answer to a peer that follows its jobs here. It returns the jobs that changed
+// after the peer's cursor, in the order of their changes, and the cursor after them. If none
+// changed, the answer waits, unless the cursor is from another epoch.
 func (v *Visits) Since(home messages.Name, r messages.PeerJobsRequest) (ids []messages.JobID, reply messages.PeerJobsReply, ready bool) {
 	reply.Epoch, reply.Whole = v.epoch, r.Epoch != v.epoch
 	if reply.Whole {
@@ -119,28 +119,27 @@ func (v *Visits) Since(home messages.Name, r messages.PeerJobsRequest) (ids []me
 	return ids, reply, len(ids) > 0 || reply.Whole
 }
 
-// LastCall is by when a visiting job must have ended that came at a time, and whose
-// authorisation ends at another: there must be time to charge, a tenth of what it
-// had, at most ten minutes.
+// LastCall returns when a visiting job must end that came at one time, and whose authorisation ends
+// at another. It leaves time to charge the job: a tenth of the whole time, at most ten minutes.
 func LastCall(came, until messages.Time) messages.Time {
 	return until.Add(-min(max(0, until.Sub(came))/10, messages.Duration(10*time.Minute)))
 }
 
-// Outward is a visiting job as its home site is told of it: under its number and its
-// owner's name there.
+// Outward returns a visiting job in the form for its home site: with its number and its owner's
+// name there.
 func Outward(s messages.JobSummary) messages.JobSummary {
 	s.Job, s.Account = s.Visit.Job, Owner(s.Account)
 	s.Visit, s.Payer = nil, s.Account
 	return s
 }
 
-// Owner is the name at home of who owns a visiting job.
+// Owner returns the home site's name for the owner of a visiting job.
 func Owner(visitor messages.Name) messages.Name {
 	name, _, _ := strings.Cut(visitor, "@")
 	return name
 }
 
-// HomeOf is the site whose auctioneer calls.
+// HomeOf returns the site whose auctioneer calls.
 func HomeOf(caller messages.Name) (messages.Name, error) {
 	home, is := strings.CutPrefix(caller, "$")
 	switch {

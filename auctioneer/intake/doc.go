@@ -1,6 +1,6 @@
-// Package intake is the way of a submission into the book, but for who carries it
-// there: what is checked, what is held at the bank, and the command that enters the
-// job. It is pure. The live site and the site in virtual time go the same way:
-// [Rules.Prepare], [Rules.Known], [Submission.Agree], [Submission.Admit],
-// [Submission.Hold], [Submission.Command], each of which can be repeated.
+// Package intake is the way of a submission into the book, without the transport: what is checked,
+// what the bank holds, and the command that enters the job. It is pure. The live site and the site
+// in virtual time call the same functions in this order: [Rules.Prepare], [Rules.Known],
+// [Submission.Agree], [Submission.Admit], [Submission.Hold], [Submission.Command]. Each can be
+// repeated.
 package intake

@@ -27,9 +27,8 @@ var bidFields = []struct {
 	{"utility", func(s *messages.JobSpec) bool { return s.Utility != nil }},
 }
 
-// Heeds refuses a job that bids with what its market ignores: a user who bids so takes
-// the market for another. A job that may go to any site is not asked, since its value
-// chooses the site.
+// Heeds refuses a job whose bid has fields that its market ignores, because its user probably meant
+// another market. A job that may go to any site is not checked, because its value decides the site.
 func Heeds(spec *messages.JobSpec, m *messages.Market, markets *desk.Markets) error {
 	traits := registry.Of(m)
 	for _, f := range bidFields {
@@ -46,8 +45,8 @@ func Heeds(spec *messages.JobSpec, m *messages.Market, markets *desk.Markets) er
 	return nil
 }
 
-// Chained says what a job pays that waits for others, where each job pays for the waiting that it
-// spares itself; "" where jobs pay otherwise.
+// Chained returns a warning for a job that waits for other jobs, in a market where each job pays
+// for the waiting that it avoids. It returns "" for other jobs and markets.
 func Chained(s *Submission) string {
 	if s.Market.Price != messages.PricePivot || len(s.Spec.AfterJobs)+len(s.Spec.AfterOK) == 0 {
 		return ""
@@ -55,8 +54,8 @@ func Chained(s *Submission) string {
 	return fmt.Sprintf("in market %s each job of a chain pays for the waiting that it spares itself: one job with a script that runs the steps one after the other pays far less than a job for each", s.Market.Name)
 }
 
-// Unenforced says which of a job's limits on memory no node, or not every node, that
-// could run the tasks enforces.
+// Unenforced returns a warning for each memory limit of the job that is not enforced on some or all
+// of the nodes that could run its tasks.
 func Unenforced(b *book.Book, s *Submission) (warnings []string) {
 	for i := range s.Spec.Stages {
 		stage := &s.Spec.Stages[i]

@@ -14,21 +14,22 @@ import (
 // DefaultQuote is how long a menu holds where its market does not say.
 const DefaultQuote = messages.Duration(5 * time.Minute)
 
-// MenuKey is the secret from which the seeds of menus are made, 32 bytes that no bidder can guess.
-// A leader has its own: a new leader draws anew.
+// MenuKey is the secret from which the seeds of menus are made: 32 bytes that no bidder can guess.
+// Each leader draws its own.
 type MenuKey []byte
 
 // NewMenuKey draws a key.
 func NewMenuKey() MenuKey {
 	k := make(MenuKey, sha256.Size)
-	_, _ = rand.Read(k) // it does not fail: where there are no random numbers it ends the program
+	_, _ = rand.Read(k) // cannot fail: without random numbers it ends the program
 	return k
 }
 
-// Seed is what a market's menus for a class of valuations are drawn with: the same for all who ask
-// and all that they declare, from one multiple of the time for which menus hold to the next. So to
-// ask again is of no use. What bidders can change, such as the jobs of the market, does not begin
-// another draw: else a bidder could ask, submit a job that costs nothing, and ask again.
+// Seed returns the seed for drawing a market's menus for a class of valuations. It is the same for
+// all users and all declarations, and changes only when the time for which menus hold is over. So
+// asking again does not help. The seed must not depend on anything that bidders can change, such as
+// the jobs of the market: otherwise a bidder could ask, submit a job that costs nothing, and ask
+// again.
 func (k MenuKey) Seed(m *messages.Market, spec *messages.JobSpec, now messages.Time) uint64 {
 	h := hmac.New(sha256.New, k)
 	name := func(s string) {

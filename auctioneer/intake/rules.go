@@ -14,13 +14,13 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Rules are what a site says of submissions.
+// Rules are a site's rules for submissions.
 type Rules struct {
 	*desk.Markets
 	Site       messages.Name
 	Operators  []messages.Name         // may see everybody's jobs
-	MostMemory map[messages.Name]int64 // of a task, by class, in bytes; none: any
-	Deposit    messages.Credits        // held beside the budget
+	MostMemory map[messages.Name]int64 // most bytes of a task, by class; none: no limit
+	Deposit    messages.Credits        // held in addition to the budget
 	Pending    int                     // jobs of an account that have not ended, at most; 0: any number
 	// Notify refuses words about a job that the site does not send; nil: it sends none.
 	Notify func([]messages.Notify) error
@@ -54,10 +54,11 @@ func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Subm
 	return s, nil
 }
 
-// assumeBid gives a job that names no budget or rate those of its market, and says so.
+// assumeBid gives a job without a budget or rate the default of its market, and returns sentences
+// about it.
 func (r *Rules) assumeBid(spec *messages.JobSpec) (said []string, err error) {
 	m := r.Find(cmp.Or(spec.Market, r.holds(spec)))
-	if m == nil && spec.Budget == 0 { // which is said before the budget that the market may have
+	if m == nil && spec.Budget == 0 { // a missing market is reported before a missing budget
 		return nil, r.Missing("market: ", spec.Market)
 	}
 	if m == nil {
@@ -91,8 +92,7 @@ func (r *Rules) checkNotify(list []messages.Notify) error {
 	return r.Notify(list)
 }
 
-// Complete fills in what the spec leaves to the site, and checks it against
-// the market.
+// Complete fills in what the spec leaves to the site, and checks the spec against the market.
 func (r *Rules) Complete(spec *messages.JobSpec) error {
 	spec.Market = cmp.Or(spec.Market, r.holds(spec))
 	m := r.Find(spec.Market)
@@ -109,7 +109,7 @@ func (r *Rules) Complete(spec *messages.JobSpec) error {
 			s.OnFailure = messages.GoOn
 		}
 		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
-		if registry.Of(m).Spans { // its slots go to others then
+		if registry.Of(m).Spans { // after that its slots go to others
 			s.TimeLimit = least(s.TimeLimit, spec.Length)
 		}
 		if !slices.Contains(m.Classes, s.Class) {
@@ -125,7 +125,7 @@ func (r *Rules) Complete(spec *messages.JobSpec) error {
 	return checkUtility(spec, m)
 }
 
-// least is the smaller of two limits, of which 0 is none.
+// least returns the smaller of two limits; 0 means no limit.
 func least(a, b messages.Duration) messages.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -220,14 +220,15 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Judged is a refusal by these rules. If other markets have been applied since, they may take the job.
+// Judged returns the refusal that these rules led to. If other markets have been applied since, it
+// asks the client to try again.
 func (r *Rules) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(r.Version+1), why)
 }
 
-// Visible returns a job that the caller may see and cancel. The error for a job of which only the
-// archive has the record is of kind Ended. Whoever may not see a job is
-// told what is told of a job that does not exist.
+// Visible returns a job that the caller may see and cancel. If only the archive has the job, the
+// error is of kind Ended. A caller who may not see the job gets the same error as for a job that
+// does not exist.
 func (r *Rules) Visible(b *book.Book, caller messages.Name, id messages.JobID) (*book.Job, error) {
 	j := b.Job(id)
 	sees := func(owner messages.Name) bool { return owner == caller || slices.Contains(r.Operators, caller) }

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// shape works out how many slots a task of a stage takes. A whole node has the width of the node,
-// which [placeable] knows.
+// shape computes how many slots a task of a stage takes. A task that asks for a whole node gets its
+// width later, in [placeable].
 func (r *Rules) shape(m *messages.Market, i int, s *messages.Stage) error {
 	unit := m.UnitOf(s.Class)
 	if s.Width = 0; unit == (messages.Resources{}) {
@@ -35,8 +35,9 @@ func (r *Rules) shape(m *messages.Market, i int, s *messages.Stage) error {
 	return nil
 }
 
-// smallest is the class of a market whose slots contain a stage's shape with the least beyond it: the fewest GPUs, then
-// processors, then memory, and the first of equals; "" where none does, or the stage asks for nothing.
+// smallest returns the class of a market whose slots contain a stage's resources with the least
+// left over: the fewest GPUs, then processors, then memory, and the first of equal ones. It returns
+// "" if no class does, or the stage asks for nothing.
 func smallest(m *messages.Market, s *messages.Stage) (class messages.Name) {
 	var least messages.Resources
 	for _, c := range m.Classes {
@@ -53,8 +54,8 @@ func smallest(m *messages.Market, s *messages.Stage) (class messages.Name) {
 	return class
 }
 
-// holds is the market of a job that names none: the first in which a class contains each shape that the job asks
-// for, or the site's first.
+// holds returns the market for a job that names none: the first market with a class for each shape
+// that the job asks for, or the site's first market.
 func (r *Rules) holds(spec *messages.JobSpec) messages.Name {
 	for i := range r.Configs {
 		m := &r.Configs[i]
@@ -68,7 +69,7 @@ func (r *Rules) holds(spec *messages.JobSpec) messages.Name {
 // whole reports whether a task of the stage takes all slots of a node.
 func whole(s *messages.Stage) bool { return s.Exclusive || s.Memory == messages.AllMemory }
 
-// widens refuses tasks of several slots where they cannot be started together.
+// widens refuses tasks of several slots in markets that cannot start them together.
 func widens(m *messages.Market, i int, s *messages.Stage) error {
 	switch {
 	case !registry.Of(m).Wide:
@@ -80,9 +81,9 @@ func widens(m *messages.Market, i int, s *messages.Stage) error {
 	return nil
 }
 
-// placeable refuses a stage that no node of the market can run, whether it is up now or not, and
-// gives tasks what the stage leaves out of what their slots are. It looks at nodes only for stages
-// that require anything of one.
+// placeable refuses a stage that no node of the market can run, whether the node is up now or not.
+// It also fills in resources that the stage leaves out, from its slots. It looks at nodes only for
+// stages with requirements on nodes.
 func placeable(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 	for i := range spec.Stages {
 		s, unit := &spec.Stages[i], m.UnitOf(spec.Stages[i].Class)
@@ -126,7 +127,7 @@ func placeable(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 	return nil
 }
 
-// required is the first thing that a stage requires of nodes.
+// required returns the first thing that a stage requires of nodes.
 func required(s *messages.Stage) string {
 	switch {
 	case s.Constraint != "":
@@ -139,7 +140,7 @@ func required(s *messages.Stage) string {
 	return "gpus of type " + s.GPUType
 }
 
-// fill gives a stage what it leaves out of what its slots are together.
+// fill sets the resources that a stage leaves out to those of its slots together.
 func fill(s *messages.Stage, unit messages.Resources) {
 	all := unit.Times(s.Slots())
 	if s.CPUs == 0 {
@@ -156,7 +157,7 @@ func fill(s *messages.Stage, unit messages.Resources) {
 	}
 }
 
-// asked is the first field of a stage's shape that only a class with a unit can give.
+// asked returns the first field of a stage's shape that only a class with a unit can give.
 func asked(s *messages.Stage) string {
 	switch {
 	case s.CPUs != 0:

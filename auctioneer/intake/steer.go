@@ -17,11 +17,11 @@ func (r *Rules) MayHold(j *book.Job) error {
 	return nil
 }
 
-// Change is the command that describes a job otherwise which has not ended. Of a description
-// with another rate, admit asks the market.
+// Change returns the command that changes the description of a job. If the rate changes, admit asks
+// the market.
 func (r *Rules) Change(j *book.Job, q *messages.ChangeRequest, admit func(*messages.JobSpec) error) (*book.Change, error) {
 	c := &book.Change{Job: q.Job, Key: q.Key, Budget: q.Budget, Version: j.Changes}
-	if q.Key != "" && q.Key == j.ChangeKey { // it was made, and is not looked at again
+	if q.Key != "" && q.Key == j.ChangeKey { // the change was made already
 		return c, nil
 	}
 	if err := r.mayChange(j, q); err != nil {
@@ -53,8 +53,8 @@ func (r *Rules) mayChange(j *book.Job, q *messages.ChangeRequest) error {
 	return nil
 }
 
-// described is the new description of a job, without the new budget; nil: the
-// description does not change.
+// described returns the new description of a job, without the new budget; nil: the description does
+// not change.
 func (r *Rules) described(j *book.Job, q *messages.ChangeRequest, admit func(*messages.JobSpec) error) (*messages.JobSpec, error) {
 	if q.Name == "" && q.Rate == 0 && q.TimeLimit == 0 && q.MaxRunning == nil {
 		return nil, nil

@@ -23,16 +23,16 @@ type Submission struct {
 	Payer   messages.Name
 	Market  *messages.Market
 	Visit   *book.Visit      // the job is another site's; nil: a user's of this one
-	Deposit messages.Credits // what is held beside the budget
+	Deposit messages.Credits // held in addition to the budget
 	Seen    uint64           // 1 + the latest effect of the book before the hold was asked for
-	Said    []string         // what of its bid the market gave the job
+	Said    []string         // values of the bid that the market filled in
 
 	unpaid   bool // the request names no budget
 	hold     string
-	assumed  string             // where the utility function comes from, if the user gave none
-	contract *messages.Contract // what the spec's names
-	quote    uint64             // which has the contract
-	version  uint64             // of the markets
+	assumed  string             // source of the utility function, if the user gave none
+	contract *messages.Contract // the contract that the spec names
+	quote    uint64             // the quote that has the contract
+	version  uint64             // version of the markets
 	most     int                // pending jobs of the account with this one; 0: any number
 }
 
@@ -45,7 +45,7 @@ func (s *Submission) reassume() (err error) {
 	return err
 }
 
-// DigestOf tells what is asked for under one key from anything else.
+// DigestOf returns a digest of a request, to find out whether a repeated key has the same content.
 func DigestOf(r *messages.SubmitRequest) ([]byte, error) {
 	encoded, err := messages.Marshal(&r.Spec, messages.Msgpack)
 	if err != nil {
@@ -60,14 +60,14 @@ func (s *Submission) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(s.version+1), why)
 }
 
-// Visiting makes the submission that of another site's job, which is paid for by what
-// that site authorised: nothing is held.
+// Visiting turns the submission into one for another site's job. The other site's authorisation
+// pays for it, so nothing is held.
 func (s *Submission) Visiting(v *book.Visit) {
 	s.Visit, s.hold, s.Deposit = v, "", 0
-	s.Spec.Notify = nil // its own site sends words about it
+	s.Spec.Notify = nil // its own site sends the notifications
 }
 
-// Held is what is set aside for the job.
+// Held returns the credits that are set aside for the job.
 func (s *Submission) Held() messages.Credits { return s.Spec.Budget + s.Deposit }
 
 // Command enters the job into the book.
@@ -77,7 +77,7 @@ func (s *Submission) Command() *book.Command {
 		Deposit: s.Deposit, Most: s.most, Visit: s.Visit, Seen: s.Seen}}
 }
 
-// Admit has the market say whether it takes the job.
+// Admit asks the market whether it accepts the job.
 func (s *Submission) Admit(now messages.Time, m *market.Market) error {
 	spec := *s.Spec
 	if spec.Utility == nil {
@@ -86,9 +86,9 @@ func (s *Submission) Admit(now messages.Time, m *market.Market) error {
 	return m.Admit(now, m.Bid(0, s.Account, now, &spec, s.contract))
 }
 
-// Hold is what the bank is asked for: the budget is set aside under an identifier
-// made from the user's key, until a time, 0: for ever. The extension behind the hold
-// finds out whether a hold that was made by an earlier try has lapsed meanwhile.
+// Hold returns the transfers that set the budget aside until a time (0: for ever), under an
+// identifier made from the user's key. The hold is followed by an extension, which finds out
+// whether a hold of an earlier try has expired in the meantime.
 func (s *Submission) Hold(until messages.Time) []messages.Transfer {
 	list := []messages.Transfer{{ID: s.hold, Kind: messages.Hold, Debit: s.Payer, Credit: messages.SiteAccount, Amount: s.Held(), Member: s.Account,
 		Expires: until, Reason: "budget of " + s.Spec.Title() + " on market " + s.Spec.Market}}
@@ -113,8 +113,8 @@ func (s *Submission) Secured(results []messages.TransferResult) error {
 	return nil
 }
 
-// AsksUtility says whether the estimator is to be asked what the job is worth, and
-// how.
+// AsksUtility reports whether the estimator should be asked what the job is worth, and returns the
+// request.
 func (s *Submission) AsksUtility() (r messages.UtilityRequest, asks bool) {
 	t := registry.Of(s.Market)
 	return messages.UtilityRequest{Account: s.Account, Name: s.Spec.Name, Market: s.Spec.Market, Classes: classes(s.Spec)},
@@ -189,8 +189,8 @@ func (s *Submission) Agree(b *book.Book, now messages.Time) error {
 	return nil
 }
 
-// WorkOf is a digest of what a quote was for: what is planned with, and what
-// completion is declared to be worth.
+// WorkOf returns a digest of what a quote depends on: what the market plans with, and the declared
+// valuation.
 func WorkOf(spec *messages.JobSpec) []byte {
 	work := messages.JobSpec{Market: spec.Market, Length: spec.Length, Valuation: spec.Valuation}
 	for i := range spec.Stages {

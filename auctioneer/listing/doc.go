@@ -1,4 +1,4 @@
-// Package listing selects the jobs of one answer from all that a caller may see: those that
-// match a request, in its order, beginning where an earlier answer ended. It is pure, and never
-// keeps more jobs than the answer has.
+// Package listing selects the jobs of one page from all jobs that a caller may see: it filters and
+// sorts them, and continues where an earlier page ended. It is pure, and keeps at most one page of
+// jobs.
 package listing

@@ -13,7 +13,7 @@ const (
 	maxLabels  = messages.MaxLabels
 )
 
-// filter says which jobs match a request.
+// filter decides which jobs match a request.
 type filter struct {
 	*messages.JobsRequest
 	jobs   map[messages.JobID]bool // nil: all

@@ -93,8 +93,8 @@ func (p *Page) AddArchived(j *messages.JobSummary) {
 	}
 }
 
-// Wants reports whether the answer can have archived jobs with numbers from oldest to newest,
-// of which the first was submitted and the last ended at these times.
+// Wants reports whether the page can have archived jobs with numbers from oldest to newest.
+// submitted is when the first of them was submitted, and ended is when the last of them ended.
 func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Time) bool {
 	if p.jobs != nil && !slices.ContainsFunc(p.Jobs, func(id messages.JobID) bool { return id >= oldest && id <= newest }) {
 		return false
@@ -112,7 +112,7 @@ func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Ti
 	return len(p.found) <= p.limit || p.found[p.limit].job < newest
 }
 
-// Names reports whether the answer can have a job with this number.
+// Names reports whether the page can have a job with this number.
 func (p *Page) Names(id messages.JobID) bool { return p.jobs == nil || p.jobs[id] }
 
 // Lists reports whether the answer can have jobs in a state.
@@ -121,8 +121,8 @@ func (p *Page) Lists(s messages.State) bool { return p.states == nil || slices.C
 // newestFirst reports whether Add gets the jobs in the order of the answer.
 func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }
 
-// cut removes jobs that cannot be in the answer, except for one that shows that there are more.
-// A job that was archived meanwhile may have been added twice.
+// cut removes jobs that cannot be in the page, except for one that shows that there are more. A job
+// that was archived in the meantime may have been added twice.
 func (p *Page) cut() {
 	slices.SortFunc(p.found, p.compare)
 	p.found = slices.CompactFunc(p.found, func(a, b place) bool { return a.job == b.job })

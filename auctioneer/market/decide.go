@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Decide has the mechanism decide. It returns the part of the decision that is to be
-// committed, nil if there is none. The book is read only if the mechanism is attentive.
+// Decide lets the mechanism decide. It returns the part of the decision that must be committed, nil
+// if there is none. It reads the book only if the mechanism is attentive.
 func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book.Decide) {
 	now = asOf(now, m.Wake())
 	if !m.manner.Attentive {
@@ -32,7 +32,7 @@ func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book
 	return d
 }
 
-// retariff is a decision that tariffs have changed; nil: they have not.
+// retariff returns a decision that tariffs have changed; nil: they have not.
 func (m *Market) retariff(read func(func(*book.Book))) (d *book.Decide) {
 	now := tariffs(m)
 	if slices.Equal(now, m.tariffs) {
@@ -46,9 +46,8 @@ func (m *Market) retariff(read func(func(*book.Book))) (d *book.Decide) {
 	return d
 }
 
-// asOf is the instant for which a market decides: now, or the instant at which the
-// market asked to be woken if that has only just passed. What begins at that instant,
-// such as a period, is then whole.
+// asOf returns the instant for which a market decides: now, or the instant at which the market
+// asked to be woken, if that has just passed.
 func asOf(now, wake messages.Time) messages.Time {
 	const lateness = messages.Duration(100 * time.Millisecond)
 	if wake != 0 && wake <= now && now.Sub(wake) <= lateness {
@@ -57,8 +56,8 @@ func asOf(now, wake messages.Time) messages.Time {
 	return now
 }
 
-// settleOn has the mechanism decide until every task that is to resume has a slot on
-// its node. In each round but the last a task leaves the front of its node.
+// settleOn lets the mechanism decide again until every task that it resumes has a slot on its node.
+// In each round except the last, a task leaves the front of its node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	p := &m.plan
 	p.begin(m, b, now)
@@ -106,7 +105,7 @@ func (p *plan) decide() *book.Decide {
 	return d
 }
 
-// copied is a list of attempts that stays as it is; nil: there are none.
+// copied returns a copy of a list of attempts; nil if it is empty.
 func copied(list []messages.Attempt) []messages.Attempt {
 	return append([]messages.Attempt(nil), list...)
 }
@@ -129,8 +128,8 @@ func starting(now messages.Time, m *Market, job *mechanism.Job, s mechanism.Dire
 	return out
 }
 
-// split divides payments into what a job owes to the site with its charge and what
-// moves at once. Jobs that wait get what they are paid once they are considered.
+// split divides payments into what a job owes to the site with its charge, and what moves at once.
+// Jobs receive payments only when they are considered.
 func split(id messages.JobID, payments []mechanism.Payment) (fixed *book.Fixed, legs []book.Leg) {
 	for _, p := range payments {
 		if p.From == id && p.To == 0 && !p.Now {
@@ -142,7 +141,7 @@ func split(id messages.JobID, payments []mechanism.Payment) (fixed *book.Fixed, 
 	return fixed, legs
 }
 
-// tariffs are what a market charges from now on.
+// tariffs returns the market's prices from now on.
 func tariffs(m *Market) []book.Tariff {
 	given := m.Orders().Tariffs
 	if len(given) == 0 {

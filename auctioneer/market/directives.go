@@ -5,18 +5,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Orders are what the last allocation said beside weights.
+// Orders are what the last allocation decided in addition to weights.
 type Orders struct {
 	Directives []mechanism.Directive
 	Tariffs    []mechanism.Tariff // by class; none: it does not charge by time
 }
 
-// directives are what a mechanism ordered last, and what may be claimed by that.
+// directives are what a mechanism last ordered, and the claims that this allows.
 type directives struct {
 	manner  mechanism.Manner
 	orders  Orders
 	named   []*entry // by directive: its job; nil: it is gone
-	scratch []*entry // of touched
+	scratch []*entry // memory for the entries of touched
 	roster  *roster
 }
 
@@ -41,7 +41,7 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 				wake = messages.Earlier(wake, e.OrderedAt)
 			}
 		}
-		if e.Ordered == nil && e.job.Width > 1 && e.job.Alone == 0 { // one that has begun to gather goes on
+		if e.Ordered == nil && e.job.Width > 1 && e.job.Alone == 0 { // a job that has begun to gather may continue
 			for k, n := range e.running() {
 				if n > 0 {
 					e.most[k] = n + e.pending()[k]
@@ -77,11 +77,10 @@ func (s *directives) direct(now messages.Time) {
 	}
 }
 
-// Orders are what the last allocation said. They are valid until the next.
+// Orders returns what the last allocation decided. The result is valid until the next allocation.
 func (s *directives) Orders() Orders { return s.orders }
 
-// touched are the jobs that have changed, and the jobs that the last allocation
-// directed.
+// touched returns the jobs that have changed, and the jobs that the last allocation directed.
 func (s *directives) touched() []*entry {
 	if !s.manner.Directs {
 		return nil

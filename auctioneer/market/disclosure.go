@@ -17,15 +17,15 @@ type Seen struct {
 	all     bool
 }
 
-// SeenBy is the market as an account sees it.
+// SeenBy returns the market as an account sees it.
 func (m *Market) SeenBy(account messages.Name, operator bool) Seen {
 	return Seen{Market: m, account: account, tells: registry.Of(&m.Config).Tells, all: operator}
 }
 
-// own says whether a job may be told about in full.
+// own reports whether the account may see all about a job.
 func (s Seen) own(e *entry) bool { return s.all || e.job.Account == s.account }
 
-// listed says whether a job may be told about at all.
+// listed reports whether the account may see that a job exists.
 func (s Seen) listed(e *entry) bool { return s.tells == mechanism.Queue || s.own(e) }
 
 // Prices returns the price and the demand of each class.
@@ -62,8 +62,8 @@ func (s Seen) sealed(k int) bool {
 	return s.tells == mechanism.Secret || waiting == 1 || ownBid && running == 1
 }
 
-// Told reports whether everybody may be told the price and the demand of a class, whoever
-// asks: a stranger, and each account that bids there.
+// Told reports whether everybody may see the price and the demand of a class: strangers, and each
+// account that bids there.
 func (m *Market) Told(k int) bool {
 	switch registry.Of(&m.Config).Tells {
 	case mechanism.Queue:
@@ -103,7 +103,8 @@ func (m *Market) UsedBy() map[messages.Name]int {
 	return used
 }
 
-// others counts the other accounts that wait in a class and that run there, up to two.
+// others counts the other accounts with waiting tasks in a class, and with running tasks there. It
+// counts up to two.
 func (s Seen) others(k int) (waiting, running int) {
 	var waits, runs messages.Name
 	for _, e := range s.members() {

@@ -1,30 +1,30 @@
-// Package market runs one market of a live site: it keeps the view that the
-// mechanism decides from, asks the mechanism when the set of jobs or slots has
-// changed, accounts for the shares allocated and received, and turns an
-// allocation into what agents are sent.
+// Package market runs one market of a live site. It keeps the view from which the mechanism
+// decides, asks the mechanism when the set of jobs or slots has changed, records the shares
+// allocated and received, and turns an allocation into vectors for agents.
 //
-// In a market that directs, what agents may claim follows from the mechanism's
-// directives instead of its weights; see [Manner]. A node keeps a bounded number of
-// suspended tasks. Where a decision would leave more, those that have run least since
-// they were claimed are ended and run again from their beginning: the slots and the
-// prices are as the mechanism says, and the work that is lost is the least. The
-// bound of a node is four for each slot, where it does not say another.
+// In a market that directs claims, the mechanism's directives say what agents may claim, instead of
+// weights; see [Manner]. A node keeps a bounded number of suspended tasks. If a decision would
+// leave more, the tasks that ran least since they were claimed are ended and run again from their
+// beginning. Slots and prices stay as the mechanism decided, and the least work is lost. The bound
+// is four for each slot, unless the node gives another.
 //
 // # Between the book and the mechanism
 //
-// A site's shell, in production or in virtual time, brings the book and a market
-// together: it opens the market ([Open]), puts in how far jobs have come
-// ([Market.ProgressOf]) and what nodes offer ([Slots]), has it decide into what
-// is to be committed ([Market.Decide]) and says when it is ([Market.Committed]),
-// publishes when a vector is due ([Publisher.Due]), resolves agents' claims ([Market.ReserveClaim], and for slots that
-// tasks leave [Market.ReserveFreed]), settles what has ended ([Market.Settlement], [Dues]) and asks the bank for what that comes to
-// ([Charge], [Round]).
+// A site's shell, in production or in virtual time, connects the book and a market:
 //
-// A [Market] has three parts: the roster of its jobs and slots with the shares in
-// force, the directives of its mechanism with what they allow, and the draws of jobs
-// for claims.
+//   - it opens the market ([Open]), and reports the progress of jobs ([Market.ProgressOf]) and the
+//     slots of nodes ([Slots]);
+//   - it lets the market decide ([Market.Decide]), commits the result, and reports the commit
+//     ([Market.Committed]);
+//   - it publishes a vector when one is due ([Publisher.Due]);
+//   - it resolves agents' claims ([Market.ReserveClaim]), and claims for slots that tasks leave
+//     ([Market.ReserveFreed]);
+//   - it settles ended jobs ([Market.Settlement], [Dues]) and asks the bank for the transfers
+//     ([Charge], [Round]).
 //
-// It is pure: time and random numbers arrive as arguments, and the leader's
-// shell does the sending. It is soft state: a new leader makes it anew from the
-// book.
+// A [Market] has three parts: the roster of its jobs and slots with their present shares, the
+// directives of its mechanism with the claims that they allow, and the draws of jobs for claims.
+//
+// It is pure: time and random numbers arrive as arguments, and the leader's shell sends messages.
+// It is soft state: a new leader makes it again from the book.
 package market

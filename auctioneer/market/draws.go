@@ -7,10 +7,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Jobs are drawn drawnAhead at a time, or one for each drawnOf of the market if these are more, so
-// that a draw costs about the same however many jobs wait. Where more than MostJobs bid, so
-// that vectors are samples, draws are used for drawnFor: until then they follow the shares of
-// when they were made, as a vector does for ResampleAfter. Else they follow each decision.
+// Jobs are drawn drawnAhead at a time, or one for each drawnOf jobs of the market if that is more,
+// so that the cost of a draw hardly depends on the number of waiting jobs. If more than MostJobs
+// bid, vectors are samples, and draws are used for drawnFor: until then they follow the shares of
+// the time when they were made, as a vector does for ResampleAfter. With fewer jobs, draws follow
+// each decision.
 const (
 	drawnAhead = 256
 	drawnOf    = 256
@@ -21,11 +22,11 @@ const (
 type draws struct {
 	ahead [][]messages.JobID // by class
 	drawn []messages.Time    // by class: when they were drawn
-	// reserved is how many tasks of a job are reserved for claims in flight, by class: claims that
-	// are on their way into the book. Else, of the many nodes that claim by one vector, all but the
-	// first would find that the task of their job is taken.
+	// reserved is how many tasks of a job are reserved for claims in flight, by class. Such claims
+	// are not in the book yet. Without this, many nodes that claim by one vector would find that
+	// the task of their job is taken.
 	reserved []map[messages.JobID]int
-	sum      []int // of reserved, by class
+	sum      []int // sum of reserved, by class
 	roster   *roster
 }
 
@@ -38,7 +39,7 @@ func newDraws(s *roster) draws {
 	return d
 }
 
-// free is how many tasks of a job could be claimed that are not reserved.
+// free returns how many tasks of a job could be claimed and are not reserved.
 func (d *draws) free(id messages.JobID, k int) int {
 	return max(0, d.roster.Pending(id, k)-d.reserved[k][id])
 }
@@ -60,8 +61,8 @@ func (m *Market) TooFewUnreserved(c *messages.Claim) bool {
 	return m.manner.Directs && k >= 0 && m.open[k]-m.sum[k] < c.Slots
 }
 
-// AllReserved reports whether all tasks of a claim's class are reserved, where the market does not
-// direct.
+// AllReserved reports whether all tasks of a claim's class are reserved, in a market that does not
+// direct claims.
 func (m *Market) AllReserved(c *messages.Claim) bool {
 	k := m.Class(c.Class)
 	return !m.manner.Directs && k >= 0 && m.open[k] <= m.sum[k]
@@ -75,10 +76,10 @@ func (d *draws) Unreserve(id messages.JobID) {
 	}
 }
 
-// ReserveClaim gives a claim of a class its jobs in order of preference: first the job that
-// the agent drew, then, if this job has too little work, other jobs drawn by their
-// shares. Where the market directs, a job whose tasks are all reserved is left to the claims that
-// they are reserved for: else one of these would come to nothing, though there is a task for each.
+// ReserveClaim gives a claim its jobs in order of preference: first the job that the agent drew,
+// and then, if this job has too little work, other jobs drawn by their shares. In a market that
+// directs claims, a job whose tasks are all reserved is left out: otherwise one of the claims that
+// they are reserved for would fail, although there is a task for each.
 func (m *Market) ReserveClaim(b *book.Book, c *messages.Claim, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
@@ -96,7 +97,7 @@ func (m *Market) ReserveClaim(b *book.Book, c *messages.Claim, rng *rand.Rand) b
 		jobs, missing = append(jobs, id), m.reserve(id, k, missing)
 	}
 	claim := book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs}
-	if !m.manner.Attentive { // else what runs is as the mechanism says, at each moment
+	if !m.manner.Attentive { // otherwise the running tasks match the mechanism's decision at every moment
 		claim.Ahead = c.Ahead
 	}
 	if m.manner.Directs {
@@ -158,12 +159,11 @@ func (d *draws) clear(now messages.Time) {
 	}
 }
 
-// systematic draws n places from the jobs with tasks of a class that could be claimed, with
-// probability proportional to their shares: places are evenly spaced on the cumulated shares, the
-// first at u in [0, 1) of a space. A job whose share is s of the total gets ⌊ns⌋ or ⌈ns⌉
-// places, ns in expectation. Jobs come in their order. Where nobody has a share yet, all have
-// the same. Parts in which no place is are passed over: O(n + parts), and O(jobs) of the
-// parts that have changed.
+// systematic draws n places from the jobs with claimable tasks of a class, with probability
+// proportional to their shares: places are evenly spaced on the cumulated shares, the first at u in
+// [0, 1) of a space. A job with the part s of all shares gets ⌊ns⌋ or ⌈ns⌉ places, ns in
+// expectation. Jobs are passed in their order. If nobody has a share yet, all have the same. Parts
+// without a place are skipped: O(n + parts), and O(jobs) of the parts that have changed.
 func (s *roster) systematic(k, n int, u float64, place func(*entry)) {
 	sum, pull, total := func(p *part) float64 { return p.pull(k, len(s.classes)) }, func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, p := range s.number.order {
@@ -182,7 +182,7 @@ func (s *roster) systematic(k, n int, u float64, place func(*entry)) {
 		total = float64(s.bidding[k])
 	}
 	space := total / float64(n)
-	next, before := u*space, 0.0 // before: what the parts before have in all
+	next, before := u*space, 0.0 // before: the sum of the earlier parts
 	for _, p := range s.number.order {
 		end, cumulated := sum(p), 0.0 // the same additions give the same end
 		for i := 0; next-before < end && i < partJobs; i++ {

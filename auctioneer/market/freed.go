@@ -6,11 +6,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ReserveFreed gives the slots of tasks that have ended to the best of those who wait, in the same
-// entry of the log in which their ends are: as the next decision would, before which nobody
-// else is to have them. A claim of one exchange with those ends asks for the slots. It reports
-// false where only a decision can tell who is next: after ends that give others a chance, or
-// where a suspended task of the node goes first.
+// ReserveFreed gives the slots of ended tasks to the best waiting jobs, in the same entry of the
+// log as the ends. It chooses as the next decision would; until that decision nobody else may get
+// the slots. The exchange that reports the ends has a claim for the slots. It returns false if only
+// a decision can tell who is next: after ends that change the chances of others, or if a suspended
+// task of the node goes first.
 func (m *Market) ReserveFreed(b *book.Book, node uint32, ended []messages.Finished, c *messages.Claim) (claim book.Claim, ok bool) {
 	line, lined := m.mech.(mechanism.Lining)
 	k := m.Class(c.Class)
@@ -31,7 +31,8 @@ func (m *Market) ReserveFreed(b *book.Book, node uint32, ended []messages.Finish
 	return book.Claim{Class: c.Class, Slots: n, Jobs: []messages.JobID{id}, Most: []int{e.running()[k] + m.reserved[k][id]}}, true
 }
 
-// plain reports whether tasks ended well, of jobs with nothing else to begin after that.
+// plain reports whether all tasks ended well and none of their jobs has anything else to start
+// then.
 func plain(b *book.Book, ended []messages.Finished) bool {
 	for i := range ended {
 		f := &ended[i]

@@ -21,8 +21,8 @@ type gang struct {
 // gathering is when a gang began to gather, and until when it may.
 type gathering struct{ since, until messages.Time }
 
-// Gangs remembers which gangs gather, of which some tasks are claimed, and until when.
-// Its zero value is ready.
+// Gangs remembers the gangs that are gathering: some of their tasks are claimed, and the others
+// must be claimed by a deadline. Its zero value is ready.
 type Gangs struct{ gather map[gang]gathering }
 
 // Put notes which gangs of a job of a market gather now, of all of its stages.
@@ -60,7 +60,7 @@ func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	return out
 }
 
-// Again has Late return what was not committed once more, at a time.
+// Again makes Late return something again, at a later time, because it was not committed.
 func (g *Gangs) Again(d *book.Disband, at messages.Time) {
 	k := gang{d.Job, d.Stage}
 	if n, gathers := g.gather[k]; gathers && n.since == d.Since {
@@ -68,7 +68,7 @@ func (g *Gangs) Again(d *book.Disband, at messages.Time) {
 	}
 }
 
-// Next is when the first gang will have gathered for too long; 0: none gathers.
+// Next returns when the first gang will have gathered for too long; 0: no gang gathers.
 func (g *Gangs) Next() (at messages.Time) {
 	for _, n := range g.gather {
 		at = messages.Earlier(at, n.until)

@@ -13,7 +13,7 @@ type Market struct {
 	Config messages.Market
 	mech   mechanism.Mechanism
 	stale  bool          // the set of bidders or slots changed since the last allocation
-	wake   messages.Time // when to allocate again though nothing changed; 0: not before a change
+	wake   messages.Time // when to allocate again even if nothing changes; 0: only after a change
 	// tariffs are the present tariffs, as far as a mechanism that is not attentive
 	// knows.
 	tariffs []book.Tariff
@@ -26,8 +26,7 @@ type Market struct {
 	front []waiter        // the next of a node
 }
 
-// New makes a market for a mechanism that is to be dealt with in some manner, empty and
-// without slots.
+// New makes a market without jobs and slots for a mechanism, which is used as manner says.
 func New(manner mechanism.Manner, config messages.Market, mech mechanism.Mechanism) *Market {
 	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes), lots: map[uint32]*lot{}}
 	m.directives = directives{manner: manner, roster: &m.roster}
@@ -35,7 +34,8 @@ func New(manner mechanism.Manner, config messages.Market, mech mechanism.Mechani
 	return m
 }
 
-// Bid translates what a job declares. A name is in memory once, however many jobs have it. Its contract is what spec.Contract names.
+// Bid translates what a job declares. Equal account names share memory. contract is the one that
+// spec.Contract names.
 func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *messages.JobSpec, contract *messages.Contract) *mechanism.Bid {
 	bid := &mechanism.Bid{
 		Job: id, Account: unique.Make(account).Value(), Arrived: at, Budget: spec.Budget,
@@ -110,8 +110,8 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 	m.count(e)
 }
 
-// Completed notes what a job has had that is complete for prices and goes on, the first time that it is
-// said.
+// Completed records what a running job has used when it became complete for prices, the first time
+// that this is called.
 func (m *Market) Completed(id messages.JobID, used func() (messages.Credits, messages.Duration)) {
 	if e := m.number.get(id); e != nil && e.job.Complete && e.job.Whole == nil {
 		accrued, received := used()
@@ -119,7 +119,7 @@ func (m *Market) Completed(id messages.JobID, used func() (messages.Credits, mes
 	}
 }
 
-// reenter takes a job in anew whose bid has changed, with the shares it has had.
+// reenter replaces a job after its bid has changed, and keeps the shares that it has had.
 func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Progress) {
 	m.remove(now, was)
 	m.add(now, mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received, Lacked: was.job.Lacked, Whole: was.job.Whole}, p, m.manner)
@@ -134,8 +134,7 @@ func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Pr
 	m.stale = true
 }
 
-// Remove takes a job out and returns it with its average shares, nil if it was
-// not there.
+// Remove removes a job and returns it with its average shares, nil if it was not there.
 func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, []messages.ClassShare) {
 	e := m.number.get(id)
 	if e == nil {
@@ -153,10 +152,10 @@ func (m *Market) Settle(now messages.Time, job *mechanism.Job, end mechanism.End
 	return m.mech.Settle(&m.view, job, end)
 }
 
-// Stale says whether Allocate has something to decide at this time.
+// Stale reports whether Allocate has something to decide at this time.
 func (m *Market) Stale(now messages.Time) bool { return m.stale || m.wake != 0 && now >= m.wake }
 
-// Wake is when to allocate again though nothing changed; 0: not before a change.
+// Wake returns when to allocate again even if nothing changes; 0: only after a change.
 func (m *Market) Wake() messages.Time { return m.wake }
 
 // Allocate asks the mechanism to decide. A mechanism that can decide about changes
@@ -188,8 +187,8 @@ func (m *Market) Allocate(now messages.Time) {
 	m.draws.clear(now)
 }
 
-// look brings the view up to a time. In that of an incremental mechanism some jobs may
-// still be there that are gone.
+// look updates the view to a time. The view of an incremental mechanism may still have jobs that
+// are gone.
 func (m *Market) look(now messages.Time) {
 	_, told := m.mech.(mechanism.Incremental)
 	m.tidy(told)
@@ -221,7 +220,7 @@ func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Du
 	}
 }
 
-// Stalled has the market decide again at the next occasion.
+// Stalled makes the market decide again in the next step.
 func (m *Market) Stalled() { m.stale, m.tariffs = true, nil }
 
 // Quote asks a mechanism that sells contracts for the menu of a job.

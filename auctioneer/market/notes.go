@@ -13,7 +13,7 @@ import (
 // mostNotes bounds the notes of one decision, so that its command stays small.
 const mostNotes = 4000
 
-// remember adds to a decision what the mechanism is to remember of it.
+// remember adds to a decision the notes that the mechanism wants to keep.
 func (m *Market) remember(d *book.Decide) *book.Decide {
 	mech, ok := m.mech.(mechanism.Remembering)
 	if !ok {
@@ -40,8 +40,8 @@ func (m *Market) Committed() {
 	}
 }
 
-// Recall lets the mechanism remember what that of an earlier leader has seen: from
-// its notes, and where the last of these were not committed, from the jobs.
+// Recall restores the memory of the mechanism from its committed notes. If the last notes of an
+// earlier leader were not committed, it uses the jobs.
 func (m *Market) Recall(b *book.Book) {
 	mech, ok := m.mech.(mechanism.Remembering)
 	if !ok {
@@ -54,7 +54,7 @@ func (m *Market) Recall(b *book.Book) {
 	mech.Recall(notes, rivals(b, m.Config.Name), func(id messages.JobID) mechanism.Past { return m.past(b, id) })
 }
 
-// past is what became of a job; one that is forgotten ended long ago.
+// past returns the outcome of a job. A forgotten job ended long ago.
 func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	j := b.Job(id)
 	if j == nil {
@@ -67,8 +67,8 @@ func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	return p
 }
 
-// rivals are a market's jobs that compete or are to be settled, and those that
-// were there with one of these, or with one that was, ascending.
+// rivals returns a market's jobs that compete or wait for their settlement, and jobs that
+// overlapped with one of these or with another job of the result, in ascending order.
 func rivals(b *book.Book, market messages.Name) (out []messages.JobID) {
 	var settled []*book.Job
 	since := messages.Time(math.MaxInt64)

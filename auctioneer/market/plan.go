@@ -19,29 +19,29 @@ type plan struct {
 	used    []int   // places with something to forget
 	suspend []messages.Attempt
 	resume  []messages.Attempt
-	requeue []messages.Attempt // that would be suspended, but for their node's bound
+	requeue []messages.Attempt // tasks that would be suspended if their node could keep more
 	start   []mechanism.Directive
 	discard []messages.JobID
 	cancel  []messages.JobID // because their slots go to others
-	again   bool             // the mechanism is to decide again, as a task cannot resume
+	again   bool             // a task cannot resume: the mechanism must decide again
 
 	// Of the job whose claims are read:
-	stages []int   // by stage: where its tasks are in stands
-	stands []bool  // by task: its claim stands as it was read
+	stages []int   // by stage: position of its tasks in stands
+	stands []bool  // by task: its claim is unchanged since it was read
 	kept   []int   // by list of claims: how many stand
-	added  []claim // to a list
+	added  []claim // for each list of claims, how many are unchanged
 }
 
-// place is what a plan knows of a node's slots of a class.
+// claims that are new in a list
 type place struct {
-	idle   int32 // in the book
-	freed  int32 // by the plan, less those that it gives away
-	used   bool  // it is in the plan's list of these
+	idle   int32 // idle slots in the book
+	freed  int32 // slots that the plan frees, less those that it gives away
+	used   bool  // it is in the plan's list of used places
 	looked bool  // idle is known
-	wanted bool  // it has tasks to resume
+	wanted bool  // there are tasks to resume here
 }
 
-// begin is for when a market is about to decide.
+// begin prepares the plan before a market decides.
 func (p *plan) begin(m *Market, b *book.Book, now messages.Time) {
 	p.market, p.book, p.now = m, b, now
 	if n := len(b.Nodes()) * len(m.classes); n > len(p.places) {
@@ -49,7 +49,7 @@ func (p *plan) begin(m *Market, b *book.Book, now messages.Time) {
 	}
 }
 
-// end is for when a market has decided.
+// end cleans up after a market has decided.
 func (p *plan) end() {
 	for _, at := range p.used {
 		p.places[at] = place{}
@@ -90,7 +90,7 @@ func (p *plan) draw() {
 	}
 }
 
-// place is the place of a claim.
+// place returns the place of a claim.
 func (p *plan) place(c *claim, class int) *place {
 	at := int(c.node)*len(p.market.classes) + class
 	x := &p.places[at]
@@ -101,23 +101,23 @@ func (p *plan) place(c *claim, class int) *place {
 	return x
 }
 
-// claim is a claim that is not about to end, and where it is.
+// claim is a claim that is not about to end, with its node.
 type claim struct {
 	messages.Attempt
 	node    uint32
-	version uint64            // of the node when the claim was read: see [book.Node]
-	since   messages.Time     // of its halt, if it is suspended
+	version uint64            // the node's version when the claim was read: see [book.Node]
+	since   messages.Time     // when it was suspended, if it is
 	claimed messages.Time     // if it runs
-	ran     messages.Duration // since it was claimed
+	ran     messages.Duration // time run since it was claimed
 }
 
-// latest orders claims that run: those made last first, which are the first to go.
+// latest orders running claims: those made last come first, and lose their slots first.
 func latest(x, y claim) int {
 	return cmp.Or(cmp.Compare(y.claimed, x.claimed), x.Task.Compare(y.Task))
 }
 
-// claimed are the claims of a job's class that run, in the order in which they go. They are read
-// once after each change of the job.
+// claimed returns the running claims of a job in a class, in the order in which they lose their
+// slots. They are read once after each change of the job.
 func (p *plan) claimed(e *entry, class int) []claim {
 	if e == nil {
 		return nil
@@ -128,8 +128,8 @@ func (p *plan) claimed(e *entry, class int) []claim {
 	return e.claims[class]
 }
 
-// read brings the lists of a job's claims up to date with the book: those that stand as they
-// were read stay in their places, and the others are looked up.
+// read updates the lists of a job's claims from the book. Claims that are unchanged keep their
+// places; the others are looked up.
 func (p *plan) read(e *entry) {
 	r := e.own()
 	r.known = true
@@ -163,9 +163,9 @@ func (p *plan) read(e *entry) {
 	}
 }
 
-// stood reports whether a claim of a job stands as it was read, and marks its task. The version
-// of a node rises with each claim that is halted or goes on, but not where a claim is to end or
-// one that was made ahead begins.
+// stood reports whether a claim of a job is unchanged since it was read, and marks its task. The
+// version of a node grows with each claim that is suspended or resumed, but not when a claim is to
+// end, or when a claim that was made in advance starts.
 func (p *plan) stood(j *book.Job, c *claim) bool {
 	s := &j.Stages[c.Task.Stage]
 	t := &s.Tasks[c.Task.Index]
@@ -178,7 +178,7 @@ func (p *plan) stood(j *book.Job, c *claim) bool {
 // look appends the claims of a stage that run and are not marked.
 func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	s, nodes, stands := &j.Stages[stage], p.book.Nodes(), p.stands[p.stages[stage]:]
-	goes := s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // so that the node need not be asked
+	goes := s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // without such claims the node need not be looked up
 	for k := range s.Tasks {
 		t := &s.Tasks[k]
 		if t.Phase != book.Claimed || stands[k] {
@@ -197,7 +197,7 @@ func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	return list
 }
 
-// merge brings a list in order of which the first ones are.
+// merge sorts a list whose first claims, as many as first says, are sorted already.
 func (p *plan) merge(list []claim, first int) {
 	p.added = append(p.added[:0], list[first:]...)
 	slices.SortFunc(p.added, latest)
@@ -212,8 +212,8 @@ func (p *plan) merge(list []claim, first int) {
 	}
 }
 
-// freeSlots chooses the tasks that lose their slots: first those on nodes where
-// suspended tasks are to resume, then those that were claimed last.
+// freeSlots chooses the tasks that lose their slots: first tasks on nodes where suspended tasks
+// should resume, then the tasks that were claimed last.
 func (p *plan) freeSlots(d mechanism.Directive, e *entry) {
 	running := p.claimed(e, d.Class)
 	if p.market.Config.Preemption == messages.PreemptCancel {
@@ -240,9 +240,9 @@ func (p *plan) freeSlots(d mechanism.Directive, e *entry) {
 	}
 }
 
-// resumeIn chooses the suspended tasks that get a slot again: the ones suspended
-// longest of those at the front of their nodes. One whose node has no slot leaves the front
-// in a market that has an order, and the mechanism is to decide again.
+// resumeIn chooses the suspended tasks that get a slot again: those suspended longest among the
+// fronts of their nodes. If a task's node has no slot, the task leaves the front in a market that
+// has an order, and the mechanism must decide again.
 func (p *plan) resumeIn(d mechanism.Directive, e *entry) {
 	if e.front == nil {
 		return

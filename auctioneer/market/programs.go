@@ -7,13 +7,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// What the answer to an exchange carries is bounded before anything is committed:
-// an answer that cannot be encoded is refused each time that it is asked for, until
-// the node has lost its lease. An attempt takes at most 26 bytes and a grant 41, so
-// that the parts below come to half of messages.MaxPayload; the rest is for the
-// node's markets.
+// The size of an answer to an exchange is bounded before anything is committed: an answer that
+// cannot be encoded would be refused at each repetition, until the node has lost its lease. An
+// attempt takes at most 26 bytes and a grant 41, so the parts below sum to half of
+// messages.MaxPayload; the rest is for the node's markets.
 const (
-	// MostClaims is how many claims a node may come to have, all of which may be held.
+	// MostClaims is how many claims a node may come to have. All of them may be suspended.
 	MostClaims = 1 << 15
 	// MostStops is how many attempts a node is told to end at a time.
 	MostStops    = 1 << 15
@@ -21,12 +20,12 @@ const (
 	mostPrograms = 2 << 20 // bytes of the programs of its grants
 	// MostRequests is how many claims of one exchange are looked at.
 	MostRequests = 1 << 10
-	overhead     = 512 // bytes of a program beside its texts
-	perText      = 8   // bytes of a text beside its characters
-	perFile      = 64  // bytes of a file beside its name and digest
+	overhead     = 512 // bytes of a program in addition to its texts
+	perText      = 8   // bytes of a text in addition to its characters
+	perFile      = 64  // bytes of a file in addition to its name and digest
 )
 
-// CutToReply cuts claims down to what the answer to one exchange can carry. The node claims
+// CutToReply reduces claims to those that the answer to one exchange has room for. The node claims
 // the rest again with the next vector.
 func CutToReply(b *book.Book, node messages.Name, claims []book.Claim) []book.Claim {
 	n := b.Node(node)
@@ -41,7 +40,7 @@ func CutToReply(b *book.Book, node messages.Name, claims []book.Claim) []book.Cl
 	return out
 }
 
-// room is what is left of an answer.
+// room is the free space in an answer.
 type room struct {
 	bytes, slots int
 	shares       bool            // the node takes an environment once for all programs of a job
@@ -53,8 +52,8 @@ type classOf struct {
 	class messages.Name
 }
 
-// fit appends what fits of a claim: as a rule all of it. A job of which not all
-// stages fit is claimed for as many slots as have stages that do.
+// fit appends the part of a claim for which there is room, usually all of it. If only some stages
+// of a job fit, the claim asks for as many slots as those stages can use.
 func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	whole := book.Claim{Class: c.Class, Slots: min(c.Slots, r.slots), Ahead: c.Ahead}
 	for at, id := range c.Jobs {
@@ -87,8 +86,8 @@ func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	return out
 }
 
-// most is for how many of some slots a job's programs of a class fit, whichever of
-// its stages these are, and their size beyond what was counted for it before.
+// most returns for how many of some slots a job's programs of a class fit, whichever stages are
+// granted, and the size that they add.
 func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int) {
 	sizes := programSizes(j, class, r.shares)
 	before := r.seen[classOf{j.ID, class}]
@@ -107,7 +106,7 @@ func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int)
 	return slots, size
 }
 
-// programSizes are bounds on the sizes of a job's programs of a class, largest first.
+// programSizes returns bounds on the sizes of a job's programs of a class, largest first.
 func programSizes(j *book.Job, class messages.Name, shared bool) (out []int) {
 	for i := range j.Spec.Stages {
 		if s := &j.Spec.Stages[i]; s.Class == class {
@@ -118,7 +117,7 @@ func programSizes(j *book.Job, class messages.Name, shared bool) (out []int) {
 	return out
 }
 
-// programSize is a bound on the size of a stage's program, in bytes.
+// programSize returns a bound on the size of a stage's program, in bytes.
 func programSize(j *book.Job, s *messages.Stage, shared bool) int {
 	n := overhead + len(s.Name) + len(j.Spec.Name) + len(j.Account) + len(s.Class) + len(s.Script) + len(j.Spec.Dir) + envSize(s.Env)
 	if !shared {
@@ -145,9 +144,9 @@ func envSize(e messages.Env) (n int) {
 
 func sharesEnv(n *book.Node) bool { return slices.Contains(n.Abilities, messages.AbilitySharedEnv) }
 
-// Programs are what granted tasks run, one for each stage. Those that do not fit
-// are left out, which an agent reports as stopped before they began: of what
-// [CutToReply] let pass all do.
+// Programs returns the programs of granted tasks, one for each stage. Programs that do not fit are
+// left out, and the agent reports their tasks as stopped before they began. All programs that
+// [CutToReply] allowed fit.
 func Programs(b *book.Book, node messages.Name, grants []messages.Grant) (out []messages.Program) {
 	left := mostPrograms
 	n := b.Node(node)
@@ -159,7 +158,7 @@ func Programs(b *book.Book, node messages.Name, grants []messages.Grant) (out []
 	seen := map[stage]bool{}
 	for _, g := range grants {
 		r := g.Attempt.Task
-		if r.Job == 0 && n != nil { // far smaller than what is left over
+		if r.Job == 0 && n != nil { // far smaller than the room that is left
 			out = append(out, book.ProbeProgram(n.ProbeClass()))
 			continue
 		}
@@ -192,7 +191,7 @@ func program(j *book.Job, at uint32, shared bool) messages.Program {
 		Width: s.Width, Exclusive: s.Exclusive, Allocation: s.Allocation,
 		Inputs: s.Inputs, Outputs: s.Outputs, Interactive: s.Interactive, Signal: s.Signal, Umask: j.Spec.Umask, OOM: s.OOM,
 	}
-	if s.Width > 0 { // which the classes with a unit have
+	if s.Width > 0 { // a class with widths has a unit
 		shape := s.Needs()
 		p.Shape = &shape
 	}
@@ -203,7 +202,7 @@ func program(j *book.Job, at uint32, shared bool) messages.Program {
 		p.Env = nil
 	}
 	p.Env = p.Env.Overlaid(s.Env)
-	if j.Visit != nil { // its number here means nothing at home
+	if j.Visit != nil { // the job's number here means nothing at its home site
 		p.Env = p.Env.Overlaid(messages.Env{{Name: "CANDOR_HOME_JOB", Value: j.Visit.Visit.String()}})
 	}
 	return p

@@ -12,20 +12,20 @@ import (
 type Progress struct {
 	Started   messages.Time
 	Pending   []int             // slots of tasks that could be claimed, or that wait on a node for a slot
-	Ahead     []int             // of Pending, those on nodes; nil: none
-	Running   []int             // slots of tasks claimed, but for those suspended or about to end
+	Ahead     []int             // part of Pending: slots of tasks on nodes; nil: none
+	Running   []int             // slots of claimed tasks, except tasks that are suspended or about to end
 	Suspended []int             // nil: none
 	Done      int               // tasks that are over, well or not
 	Complete  bool              // all tasks are complete for prices
-	Budget    *messages.Credits // what is left of it; nil: as declared
-	// Ordered is how many slots were given to the job for good, from OrderedAt
-	// on; nil: none. The mechanism is shown them as taken.
+	Budget    *messages.Credits // the rest of the budget; nil: the declared budget
+	// Ordered is the number of slots that a final order gives the job from OrderedAt on; nil: there
+	// is no such order. The mechanism sees these slots as taken.
 	Ordered   []int
 	OrderedAt messages.Time
-	Changes   int // of the job's description
+	Changes   int // number of changes of the job's description
 }
 
-// ProgressOf is how far a job of the book has come.
+// ProgressOf returns how far a job of the book has come.
 func (m *Market) ProgressOf(j *book.Job) Progress {
 	classes := len(m.Config.Classes)
 	counts := make([]int, 2*classes)
@@ -40,7 +40,7 @@ func (m *Market) ProgressOf(j *book.Job) Progress {
 		if k < 0 {
 			continue
 		}
-		width := j.Spec.Stages[i].Slots() // what a mechanism sees are slots
+		width := j.Spec.Stages[i].Slots() // a mechanism counts slots
 		p.Pending[k] += width * (s.Ahead + j.Claimable(i))
 		if s.Ahead > 0 {
 			if p.Ahead == nil {
@@ -65,20 +65,20 @@ func (m *Market) ProgressOf(j *book.Job) Progress {
 	return p
 }
 
-// same says whether p is as far; Done and Started follow from the counts.
+// same reports whether p is as far; Done and Started follow from the counts.
 func (e *entry) same(p *Progress) bool {
 	return slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered) && e.job.Complete == p.Complete
 }
 
-// progress is how far the job has come.
+// progress returns how far the job has come.
 func (e *entry) progress() Progress {
 	return Progress{Started: e.job.Started, Pending: e.pending(), Ahead: e.Ahead, Running: e.running(), Suspended: e.Suspended, Done: e.job.Done, Complete: e.job.Complete,
 		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: int(e.changes)}
 }
 
-// lend has the lists of another job be the same in memory where they are equal, as of most jobs
-// that wait they are. None of them changes.
+// lend makes the lists of this job share memory with another job's lists if they are equal, as for
+// most waiting jobs. The lists never change.
 func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 	if slices.Equal(e.job.Weights, bid.Weights) {
 		bid.Weights = e.job.Weights
@@ -88,8 +88,8 @@ func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 	}
 }
 
-// pending are the tasks that could be claimed, by class. What the mechanism sees of a job whose
-// start was ordered is other.
+// pending returns the tasks that could be claimed, by class. For a job with an order to start, the
+// mechanism sees other numbers.
 func (e *entry) pending() []int {
 	if e.Ordered != nil {
 		return e.rest.Pending
@@ -97,7 +97,7 @@ func (e *entry) pending() []int {
 	return e.job.Pending
 }
 
-// running are the tasks claimed, by class, but for those suspended or about to end.
+// running returns the claimed tasks by class, without tasks that are suspended or about to end.
 func (e *entry) running() []int {
 	if e.Ordered != nil {
 		return e.rest.Running

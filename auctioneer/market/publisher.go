@@ -10,10 +10,9 @@ import (
 )
 
 const (
-	// MostJobs bounds the jobs of one class in a vector, and so what an agent
-	// keeps and what an arrival costs to publish. Where more jobs wait, the
-	// vector carries a systematic sample of them, in which the expected
-	// weight of each job is its share; it is drawn anew every ResampleAfter.
+	// MostJobs bounds the jobs of one class in a vector, and with it the memory of an agent and the
+	// cost of publishing. If more jobs wait, the vector has a systematic sample of them: the
+	// expected weight of each job equals its share. A new sample is drawn every ResampleAfter.
 	MostJobs      = 1024
 	ResampleAfter = messages.Duration(1e9)
 	// changeThreshold is the relative change of a weight that is worth
@@ -28,16 +27,16 @@ const (
 type Publisher struct {
 	term, seq uint64
 	classes   []published
-	whole     bool // the next is to be whole
+	whole     bool // the next vector must be complete
 	pace      pace
 }
 
 // published is what agents hold of a class.
 type published struct {
 	jobs    []messages.JobWeight
-	sampled messages.Time // when the sample was drawn; 0: every job is there
-	// left has the last weights of jobs that are in the market and have no task to claim: of one whose
-	// task was claimed ahead, and is given back, the weight is no news.
+	sampled messages.Time // when the sample was drawn; 0: all jobs are in the vector
+	// left has the last weights of jobs that are in the market and have no claimable task. If a
+	// task that was claimed in advance is given back, the job's weight is not news.
 	left map[messages.JobID]float32
 }
 
@@ -50,12 +49,11 @@ func NewPublisher(term uint64, m *Market) *Publisher {
 // agents can no longer follow.
 func (p *Publisher) Continue(seq uint64) { p.seq, p.whole = seq, true }
 
-// Seq is the number of the last vector.
+// Seq returns the number of the last vector.
 func (p *Publisher) Seq() uint64 { return p.seq }
 
-// Next returns the next vector: what changed since the last one, or all of it
-// where that is no longer. If no weight changed there is one only to announce
-// how much work there is.
+// Next returns the next vector: the changes since the last one, or everything if that is not
+// longer. If no weight changed, there is a vector only to announce how much work there is.
 func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v messages.Vector, ok bool) {
 	whole, changes := 0, 0
 	delta, same := p.header(m), make([]bool, len(p.classes))
@@ -103,7 +101,7 @@ func (p *Publisher) header(m *Market) messages.Vector {
 	return v
 }
 
-// target is what agents should hold of class k now.
+// target returns what agents should have of class k now.
 func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) published {
 	if m.bidding[k] <= MostJobs {
 		bidders := m.bidders(k)
@@ -145,9 +143,9 @@ func weight(share float64) float32 {
 	return float32(max(share, math.SmallestNonzeroFloat32*(1<<24)))
 }
 
-// rescale has the weights of jobs that were published before add up, together, to what they did
-// then: where jobs left and the others have larger shares of the same proportions, no weight has
-// changed, and agents keep what they drew. Both lists are in ascending order of jobs.
+// rescale scales the weights so that the jobs that were published before have the same sum as then.
+// If only some jobs left, the shares of the others grow in proportion; after scaling their weights
+// are unchanged, and agents keep what they drew. Both lists are in ascending order of jobs.
 func rescale(is, was []messages.JobWeight) {
 	now, before := 0.0, 0.0
 	for _, j := range is {
@@ -159,7 +157,7 @@ func rescale(is, was []messages.JobWeight) {
 		}
 	}
 	by := before / now
-	if !(by > leastScale && by < 1/leastScale) { // no job is in both, or their weights leave the range of float32
+	if !(by > leastScale && by < 1/leastScale) { // no job is in both lists, or the scale leaves the range of float32
 		return
 	}
 	for i := range is {
@@ -167,9 +165,9 @@ func rescale(is, was []messages.JobWeight) {
 	}
 }
 
-// difference lists the changes to another list: new and changed weights, and weight 0 for jobs
-// without a task to claim. same: jobs only left, or came back with the weight that they had and
-// were in the market meanwhile. Both lists are in ascending order of jobs.
+// difference lists the changes between two lists: new and changed weights, and weight 0 for jobs
+// without a claimable task. same: jobs only left, or came back with their earlier weight while they
+// stayed in the market. Both lists are in ascending order of jobs.
 func (p *published) difference(m *Market, is []messages.JobWeight) (out []messages.JobWeight, same bool) {
 	const mostLeft = 4 * MostJobs
 	if p.left == nil || len(p.left) > mostLeft {
@@ -199,13 +197,13 @@ func (p *published) difference(m *Market, is []messages.JobWeight) (out []messag
 	return out, same
 }
 
-// differs reports whether agents are to be told of a weight.
+// differs reports whether a weight changed enough to tell agents.
 func differs(was, is float32) bool {
 	return math.Abs(float64(is-was)) > changeThreshold*float64(was)
 }
 
-// merged is what agents hold once they have applied changes: the weights that
-// changed too little to be told stay as they were.
+// merged returns what agents have after applying changes: weights that changed too little to be
+// announced stay the same.
 func merged(held, next published, changes []messages.JobWeight) published {
 	out := make([]messages.JobWeight, 0, len(next.jobs))
 	was := held.jobs
@@ -224,8 +222,8 @@ func merged(held, next published, changes []messages.JobWeight) published {
 	return published{jobs: out, sampled: next.sampled, left: held.left}
 }
 
-// Due returns the market's next vector if one should go out now, to so many
-// nodes. It is to be asked after every step, and at Wake.
+// Due returns the market's next vector if one should be sent now, to the given number of nodes.
+// Call it after every step, and at Wake.
 func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand) (v messages.Vector, ok bool) {
 	pending := m.Claimable()
 	announce, due := p.pace.due(now, pending)
@@ -240,7 +238,7 @@ func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand)
 // Reallocated has Due look for weights that have changed.
 func (p *Publisher) Reallocated() { p.pace.reallocated = true }
 
-// Wake is when Due may have a vector though nothing changes; 0: never.
+// Wake returns when to call Due again even if nothing changes; 0: never.
 func (p *Publisher) Wake() messages.Time { return p.pace.wake() }
 
 // pace decides when a market's vector goes out: when weights changed, when
@@ -249,20 +247,20 @@ func (p *Publisher) Wake() messages.Time { return p.pace.wake() }
 // often that handing it to every node would be all the site does.
 type pace struct {
 	reallocated bool
-	pending     int           // in classes with idle slots, as last published
-	next        messages.Time // of the next reminder; 0: none
-	after       time.Duration // what the last reminder waited
+	pending     int           // pending tasks in classes with idle slots, as last published
+	next        messages.Time // time of the next reminder; 0: none
+	after       time.Duration // how long the last reminder waited
 	notBefore   messages.Time
 }
 
 const (
 	remindFirst = 20 * time.Millisecond
 	remindMost  = time.Second
-	fanOutCost  = 50 * time.Microsecond // to hand a vector to one node
+	fanOutCost  = 50 * time.Microsecond // time to send a vector to one node
 )
 
-// due says whether to publish though no weight may have changed, and whether
-// to publish at all, given how many tasks are pending in classes with idle slots.
+// due reports whether to publish even if no weight changed, and whether to publish at all. pending
+// is the number of tasks in classes with idle slots.
 func (p *pace) due(now messages.Time, pending int) (announce, due bool) {
 	if pending == 0 {
 		p.pending, p.next = 0, 0
@@ -289,7 +287,7 @@ func (p *pace) sent(now messages.Time, pending, nodes int, published bool) {
 	p.notBefore = now.Add(messages.Duration(nodes) * messages.Duration(fanOutCost))
 }
 
-// wake is when due may say yes though nothing changes; 0: never.
+// wake returns when due can be true even if nothing changes; 0: never.
 func (p *pace) wake() messages.Time {
 	if p.next == 0 && !p.reallocated {
 		return 0

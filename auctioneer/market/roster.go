@@ -15,16 +15,16 @@ import (
 type roster struct {
 	classes []messages.Name
 	view    mechanism.View
-	jobs    []*entry // as view.Jobs: some may be gone, until tidy
+	jobs    []*entry // parallel to view.Jobs; some jobs may be gone until tidy
 	left    int      // how many of them are gone
 	number  numbers
 	open    []int // by class: tasks that could be claimed
 	bidding []int // by class: jobs with such tasks
 	prices  []float64
-	scale   []float64        // by class: the shares of jobs are to be multiplied with it
+	scale   []float64        // by class: factor for the shares of jobs
 	areas   []float64        // by class: the scale, integrated over the seconds up to areasAt
 	areasAt messages.Time    // below 0: not yet
-	changed []*mechanism.Job // since the last allocation
+	changed []*mechanism.Job // jobs changed since the last allocation
 	told    []*entry         // the same
 	gone    []messages.JobID
 	ongoing []*entry // jobs that are charged, and have slots
@@ -37,24 +37,24 @@ type entry struct {
 	job     mechanism.Job
 	ledger  []account // by class
 	since   messages.Time
-	told    bool  // it is among the changed
-	gone    bool  // it has been removed
-	charged bool  // what it owes is as of this decision, or stays as it is without slots
-	changes int32 // as of [Progress]
-	*rest         // to be changed after own alone
+	told    bool  // it is in the list of changed jobs
+	gone    bool  // it was removed
+	charged bool  // its charge is up to date with this decision, or cannot change without slots
+	changes int32 // Changes of [Progress]
+	*rest         // change it only after own
 }
 
 // rest is what jobs have that do more than wait, and jobs of markets that direct or plan.
 type rest struct {
-	Ahead, Suspended, Ordered []int // as of [Progress]
-	Pending, Running          []int // the same, where there is Ordered
+	Ahead, Suspended, Ordered []int // as in [Progress]
+	Pending, Running          []int // the same fields, for a job with Ordered
 	OrderedAt                 messages.Time
 	Budget                    *messages.Credits
 	learned                   messages.Time // when its run times were asked for; 0: never
-	most                      []int         // by class, where the mechanism directs: claims that it may come to have
-	claims                    [][]claim     // by class: those that run, as last read
+	most                      []int         // by class, if the mechanism directs: the most claims that it may have
+	claims                    [][]claim     // by class: running claims as last read
 	known                     bool          // claims were read since the job changed
-	front                     [][]claim     // by class: suspended tasks that may get a slot of their nodes, those for longest first
+	front                     [][]claim     // by class: suspended tasks that may get a slot, the longest suspended first
 	ordered                   bool          // the market has an order, and the others are stuck
 }
 
@@ -71,17 +71,17 @@ func (e *entry) own() *rest {
 
 // account integrates the shares of a class over the time with work pending there.
 type account struct {
-	share               float64 // in force, before roster.scale
+	share               float64 // present share, before roster.scale
 	allocated, received float64 // share-seconds
 	seconds             float64
-	area                float64 // of the class, up to which allocated goes
+	area                float64 // area of the class up to which allocated is counted
 	counted             int     // the job's part of the market's open
 }
 
-// numbers find the jobs by number, which as a rule follow one another.
+// numbers finds jobs by number. Numbers usually follow one another.
 type numbers struct {
 	parts map[messages.JobID]*part // by number, divided by partJobs
-	order []*part                  // in the order of their numbers
+	order []*part                  // ordered by their numbers
 	count int
 }
 
@@ -93,7 +93,7 @@ type part struct {
 	count   int
 	entries [partJobs]*entry
 	bidding int       // pairs of a job and a class with tasks that could be claimed
-	pulls   []float64 // by class: those of the jobs with tasks that could be claimed; nil: to be worked out
+	pulls   []float64 // by class: pulls of jobs with tasks that can be claimed; nil: not computed
 }
 
 // get returns a job, nil if there is none.
@@ -119,7 +119,7 @@ func (n *numbers) put(e *entry) {
 	n.count++
 }
 
-// remove takes a job out that is there.
+// remove removes a job that is there.
 func (n *numbers) remove(id messages.JobID) {
 	p := n.parts[id/partJobs]
 	p.entries[id%partJobs] = nil
@@ -132,7 +132,7 @@ func (n *numbers) remove(id messages.JobID) {
 	}
 }
 
-// position is where a part is in the order, or belongs.
+// position returns a part's position in the order, or where it belongs.
 func (n *numbers) position(p *part) int {
 	at, _ := slices.BinarySearchFunc(n.order, p.first, func(p *part, first messages.JobID) int { return cmp.Compare(p.first, first) })
 	return at
@@ -147,7 +147,7 @@ func (n *numbers) stale(e *entry, bidding int) {
 	}
 }
 
-// pull is the sum of the pulls of a part's jobs with tasks of a class that could be claimed.
+// pull returns the sum of the pulls of a part's jobs with claimable tasks of a class.
 func (p *part) pull(k, classes int) float64 {
 	if p.bidding == 0 {
 		return 0
@@ -174,7 +174,7 @@ func newRoster(classes []messages.Name) roster {
 	return s
 }
 
-// add enters a job. Where the mechanism directs, its claims are bounded.
+// add adds a job. If the mechanism directs, the job's claims are bounded.
 func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, manner mechanism.Manner) {
 	classes := len(s.classes)
 	e := &entry{job: job, ledger: make([]account, classes), since: now, rest: nothing}
@@ -198,7 +198,7 @@ func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, manner me
 	s.change(e)
 }
 
-// remove takes a job out.
+// remove removes a job.
 func (s *roster) remove(now messages.Time, e *entry) {
 	id := e.job.Job
 	s.integrate(e, now)
@@ -212,7 +212,7 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	e.gone = true
 	s.left++
 	s.gone = append(s.gone, id)
-	if e.told { // it may come again, as another
+	if e.told { // the same number may come again, as another job
 		i := slices.Index(s.told, e)
 		s.changed, s.told = slices.Delete(s.changed, i, i+1), slices.Delete(s.told, i, i+1)
 	}
@@ -224,7 +224,7 @@ const (
 	mostLeft = 64
 )
 
-// tidy takes the jobs that are gone off the list; with some, if they are many.
+// tidy removes jobs that are gone from the list; with some, only if there are many.
 func (s *roster) tidy(some bool) {
 	if n := len(s.jobs); s.left == 0 || some && n > fewJobs && s.left < n/mostLeft {
 		return
@@ -241,7 +241,7 @@ func (s *roster) tidy(some bool) {
 	s.jobs, s.view.Jobs, s.left = s.jobs[:n], s.view.Jobs[:n], 0
 }
 
-// members are the jobs of the market.
+// members returns the jobs of the market.
 func (s *roster) members() []*entry {
 	s.tidy(false)
 	return s.jobs
@@ -255,7 +255,7 @@ func (s *roster) change(e *entry) {
 	}
 }
 
-// forgetChanges is for when an allocation has taken the changes into account.
+// forgetChanges is called after an allocation has used the changes.
 func (s *roster) forgetChanges() {
 	for _, e := range s.told {
 		e.told = false
@@ -330,7 +330,7 @@ func (s *roster) integrate(e *entry, now messages.Time) {
 	}
 }
 
-// position is where a job is among the jobs, or belongs.
+// position returns a job's position among the jobs, or where it belongs.
 func (s *roster) position(id messages.JobID) int {
 	if n := len(s.jobs); n == 0 || s.jobs[n-1].job.Job < id {
 		return n
@@ -373,7 +373,7 @@ func (s *roster) count(e *entry) {
 	}
 }
 
-// open is how many tasks of a class could be claimed.
+// open returns how many tasks of a class could be claimed.
 func (e *entry) open(k int) int {
 	switch {
 	case e.most == nil && e.Ahead != nil:
@@ -384,7 +384,7 @@ func (e *entry) open(k int) int {
 	return min(e.pending()[k], max(0, e.most[k]-e.running()[k]))
 }
 
-// pull is the job's weight when a slot of a class looks for a job.
+// pull returns the job's weight in the draw for a free slot of a class.
 func (e *entry) pull(k int) float64 {
 	if e.most == nil {
 		return e.ledger[k].share
@@ -405,7 +405,7 @@ func (s *roster) bidders(k int) []*entry {
 	return out
 }
 
-// Pending is how many tasks of a job could be claimed in class k.
+// Pending returns how many tasks of a job could be claimed in class k.
 func (s *roster) Pending(id messages.JobID, k int) int {
 	if e := s.number.get(id); e != nil {
 		return e.open(k)
@@ -413,7 +413,7 @@ func (s *roster) Pending(id messages.JobID, k int) int {
 	return 0
 }
 
-// most is how many claims of class k a job may come to have.
+// most returns how many claims of class k a job may have.
 func (s *roster) most(id messages.JobID, k int) int {
 	if e := s.number.get(id); e != nil && e.most != nil {
 		return e.most[k]
@@ -437,10 +437,10 @@ func (s *roster) Job(id messages.JobID) *mechanism.Job {
 	return nil
 }
 
-// Jobs is the number of jobs in the market.
+// Jobs returns the number of jobs in the market.
 func (s *roster) Jobs() int { return s.number.count }
 
-// Started is the number of jobs in the market that have had a task claimed.
+// Started returns the number of jobs in the market that have had a task claimed.
 func (s *roster) Started() int {
 	n := 0
 	for _, e := range s.members() {
@@ -461,7 +461,7 @@ func (s *roster) Shares(now messages.Time, id messages.JobID) []messages.ClassSh
 	return s.shares(e)
 }
 
-// Claimable is the number of tasks pending in classes that have idle slots.
+// Claimable returns the number of pending tasks in classes with idle slots.
 func (s *roster) Claimable() int {
 	n := 0
 	for k, open := range s.open {

@@ -10,8 +10,8 @@ import (
 // relearn is the greatest age of the knowledge about a job's run times.
 const relearn = messages.Duration(time.Minute)
 
-// Unknown returns at most limit jobs whose run times the estimator is to be asked for,
-// if the mechanism plans with run times. A job is returned again after a while.
+// Unknown returns at most limit jobs whose run times the estimator should be asked for, if the
+// mechanism plans with run times. After a while a job is returned again.
 func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 	if !m.manner.Plans {
 		return nil
@@ -33,5 +33,5 @@ func (m *Market) Learn(id messages.JobID, r *mechanism.Runtimes) {
 	}
 }
 
-// Plans says whether the mechanism plans with run times.
+// Plans reports whether the mechanism plans with run times.
 func (m *Market) Plans() bool { return m.manner.Plans }

@@ -8,19 +8,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Settlement is what an ended job owes, which the mechanism may be able to say
-// only later.
+// Settlement is what an ended job owes. The mechanism may be able to compute it only later.
 type Settlement struct {
-	At     messages.Time // when it can be said
+	At     messages.Time // when it can be computed
 	market *Market
 	job    *mechanism.Job
 	end    mechanism.End
 	settle *book.Settle
-	left   messages.Credits // of the hold
+	left   messages.Credits // credits left of the hold
 	said   bool             // without the mechanism
 }
 
-// Settlement takes an ended job of the book out of the market, to be settled.
+// Settlement removes an ended job of the book from the market, and returns its settlement.
 func (m *Market) Settlement(now messages.Time, b *book.Book, j *book.Job) *Settlement {
 	job, shares := m.Remove(now, j.ID)
 	if job == nil { // it ended before this market saw it
@@ -57,8 +56,8 @@ func (s *Settlement) putOff(now messages.Time) bool {
 	return s.At > now
 }
 
-// settledBefore is what a job owes whose price was decided with its start. A job that
-// could not be started as promised owes nothing.
+// settledBefore returns the settlement of a job whose price was decided together with its start. If
+// the job could not start as promised, it owes nothing.
 func settledBefore(j *book.Job) (messages.Credits, string) {
 	switch f := j.Fixed; {
 	case f == nil:
@@ -70,7 +69,7 @@ func settledBefore(j *book.Job) (messages.Credits, string) {
 	}
 }
 
-// Settle lets the mechanism say what the job owes, as of the settlement's time.
+// Settle asks the mechanism what the job owes, as of the settlement's time.
 func (s *Settlement) Settle() *book.Settle {
 	if s.said {
 		return s.settle
@@ -118,7 +117,7 @@ func (d *Dues) Due(now messages.Time) (out []*book.Settle) {
 	return out
 }
 
-// Next is when the first of them is due; 0: there are none.
+// Next returns when the first of them is due; 0: there are none.
 func (d *Dues) Next() (at messages.Time) {
 	for _, s := range d.waiting {
 		at = messages.Earlier(at, s.At)

@@ -7,15 +7,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// offer is what a node has to offer.
+// offer is the slots that a node offers.
 type offer struct {
 	name  messages.Name
 	slots []messages.ClassSlots
-	idle  []int // as slots
+	idle  []int // the same order as slots
 }
 
-// offerOf is the offer of a node. A node that drains or is in quarantine offers only
-// the slots that its tasks have.
+// offerOf returns the offer of a node. A node that drains or is in quarantine offers only the slots
+// that its tasks have.
 func offerOf(node *book.Node) *offer {
 	n := &offer{name: node.Name}
 	if !node.Up {
@@ -55,7 +55,7 @@ type marketSlots struct {
 	idle   []int
 }
 
-// NewSlots counts for these markets, of which the configurations stay as they are.
+// NewSlots returns a count of slots for these markets. The configurations must not change.
 func NewSlots(markets []messages.Market) *Slots {
 	s := &Slots{nodes: map[uint32]*offer{}}
 	for i := range markets {
@@ -71,7 +71,7 @@ func NewSlots(markets []messages.Market) *Slots {
 	return s
 }
 
-// Nodes is the number of nodes, also of nodes that are down.
+// Nodes returns the number of nodes, also of nodes that are down.
 func (s *Slots) Nodes() int { return len(s.nodes) }
 
 // Set replaces the count for the node at a position of the book.

@@ -8,14 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A suspended task goes on where it is, so that it waits for a slot of its node and no other.
-// The front of a node are those of its suspended tasks that may get a slot there: as many as
-// it has free slots, those of the best bids. The others are stuck: their bids count as those of
-// tasks that wait, but nobody loses a slot for them, and none is kept free. A node is looked at
-// when something has changed there; so a decision costs what has changed, however many tasks
-// are suspended.
+// A suspended task continues on its own node, so it waits for a slot of that node only. The front
+// of a node is the set of its suspended tasks that may get a slot there: as many as it has free
+// slots, with the best bids. The others are stuck: their bids count like those of waiting tasks,
+// but nobody loses a slot for them, and no slot is kept free for them. A node is looked at only
+// when something changed there, so the cost of a decision depends on the changes, not on the number
+// of suspended tasks.
 //
-// Where the order of jobs may change by itself, no task is stuck, and the front is all
+// If the order of jobs can change without an event, no task is stuck, and the front is all
 // suspended tasks of a node.
 
 // waiter is a suspended task at its node.
@@ -25,17 +25,18 @@ type waiter struct {
 	class int
 }
 
-// lot is what a market knows of the suspended tasks of a node.
+// lot is what a market knows about the suspended tasks of a node.
 type lot struct {
 	halted  []messages.Attempt // the list of the node that was read last
 	waiting []waiter           // the tasks of the market on it, by who gets a slot first
 	front   []waiter
 }
 
-// Visit is for a node on which something has changed, by its position in the book.
+// Visit tells the market that something has changed on a node, given by its position in the book.
 func (m *Market) Visit(b *book.Book, node uint32) { m.visit(b, node, false) }
 
-// visit is [Market.Visit]; anew: also jobs of its suspended tasks may have changed.
+// visit does the work of [Market.Visit]. With anew, jobs of the node's suspended tasks may also
+// have changed.
 func (m *Market) visit(b *book.Book, node uint32, anew bool) {
 	n := b.Nodes()[node]
 	if !m.manner.Directs || n.Version == 0 { // nothing was ever suspended there
@@ -82,8 +83,8 @@ func (w waiter) same(x waiter) bool {
 	return w.Attempt == x.Attempt && w.since == x.since && w.job == x.job
 }
 
-// turnAway takes a suspended task of a job out of the front of its node, which has no slot for
-// it, until something changes there.
+// turnAway removes a suspended task of a job from the front of its node, which has no slot for it,
+// until something changes there.
 func (m *Market) turnAway(e *entry, class int, c claim) {
 	l := m.lots[c.node]
 	l.front = slices.DeleteFunc(l.front, func(w waiter) bool { return w.Attempt == c.Attempt })
@@ -119,7 +120,7 @@ func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
 	return front
 }
 
-// goesBefore reports whether a job goes before one that has a slot of a node's class.
+// goesBefore reports whether a job has precedence over a job that has a slot of a node's class.
 func (m *Market) goesBefore(e *entry, n *book.Node, k int) bool {
 	for r, h := range n.Claims {
 		if h.Halt == book.Goes && !h.Leaving && h.Class == m.classes[k] {
@@ -138,7 +139,7 @@ func (m *Market) compare(x, y *entry) int {
 	return m.manner.Order(&x.job, &y.job)
 }
 
-// longest orders suspended claims: those for longest first.
+// longest orders suspended claims: the longest suspended come first.
 func longest(x, y claim) int {
 	return cmp.Or(cmp.Compare(x.since, y.since), x.Task.Compare(y.Task))
 }

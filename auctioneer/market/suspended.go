@@ -8,16 +8,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A suspended task keeps its memory, so that each node has a bound on its suspended
-// tasks (book.Node.SuspendedLimit). Where a decision would exceed the bound, the suspended tasks
-// that have run least since they were claimed are requeued: they end, and run again
-// from their beginning. So every job has the slots and the price that the mechanism
-// decided, and the least work is lost. The owner has paid for that work, as in a market
-// that requeues. In a market of deadlines such a job is as a rule late and owes nothing.
+// A suspended task keeps its memory, so the number of suspended tasks of a node is bounded
+// (book.Node.SuspendedLimit). If a decision would exceed the bound, the suspended tasks that have
+// run least since they were claimed are requeued: they end, and run again from their beginning. So
+// every job has the slots and the price that the mechanism decided, and the least work is lost. The
+// owner has paid for that work, as in a market that requeues. In a market of deadlines such a job
+// is usually late and owes nothing.
 
 // bound requeues suspended tasks of nodes that would keep too many.
 func (p *plan) bound() {
-	gone := func(a messages.Attempt) bool { return p.book.Job(a.Task.Job) == nil } // since the market saw them
+	gone := func(a messages.Attempt) bool { return p.book.Job(a.Task.Job) == nil } // the job ended after the market saw it
 	p.suspend, p.resume = slices.DeleteFunc(p.suspend, gone), slices.DeleteFunc(p.resume, gone)
 	if len(p.suspend) == 0 || p.market.Config.Preemption == messages.PreemptRequeue {
 		return
@@ -58,12 +58,12 @@ func (p *plan) requeueLeast(node uint32, over int) {
 	}
 }
 
-// nodeOf is the node of an attempt that is claimed.
+// nodeOf returns the node of an attempt that is claimed.
 func (p *plan) nodeOf(a messages.Attempt) uint32 {
 	return p.book.Job(a.Task.Job).Stages[a.Task.Stage].Tasks[a.Task.Index].Node
 }
 
-// nodesOf are the nodes of attempts, ascending.
+// nodesOf returns the nodes of attempts, ascending.
 func (p *plan) nodesOf(attempts []messages.Attempt) (out []uint32) {
 	for _, a := range attempts {
 		out = append(out, p.nodeOf(a))

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Charge is what the bank is asked for an ended job.
+// Charge returns the transfers that charge an ended job.
 func Charge(j *book.Job) messages.Transfer {
 	t := messages.Transfer{ID: j.Hold + "/charge", Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer, Credit: messages.SiteAccount,
 		Amount: j.Owed, Job: j.ID, Reason: j.Spec.Labels.Labelled(Used(j), maxReason)}
@@ -18,7 +18,7 @@ func Charge(j *book.Job) messages.Transfer {
 	return t
 }
 
-// Release is what the bank is asked for the hold of a submission that was refused.
+// Release returns the transfer that frees the hold of a refused submission.
 func Release(hold string) messages.Transfer {
 	return messages.Transfer{ID: hold + "/refused", Kind: messages.Void, Pending: hold, Reason: "the submission was refused"}
 }
@@ -26,9 +26,9 @@ func Release(hold string) messages.Transfer {
 // maxReason is the length of the longest reason that a bank takes, in bytes.
 const maxReason = 512
 
-// Used is what a statement says of a job's charge: what the charge is for, what ended the
-// job or attempts of its tasks, and what its tasks used, as far as a bank takes so long a
-// reason.
+// Used returns the text of a job's charge in a statement: the reason of the charge, what ended the
+// job or attempts of its tasks, and what its tasks used. The text is cut to the length that a bank
+// accepts.
 func Used(j *book.Job) string {
 	text := j.Why
 	if j.Cause != "" {
@@ -46,7 +46,7 @@ func Used(j *book.Job) string {
 	return j.Why
 }
 
-// usage says what the job's tasks used.
+// usage returns a text about the time and memory that the job's tasks used.
 func usage(j *book.Job) string {
 	var cpu messages.Duration
 	var memory int64
@@ -64,8 +64,8 @@ func usage(j *book.Job) string {
 	return text
 }
 
-// Raise is what the bank is asked for a budget that is raised, one linked set: the hold
-// of the job is freed, and one is made of all that is to be held, until expires.
+// Raise returns the transfers that raise a budget, as one linked set: the job's hold is freed, and
+// a new hold of the whole amount is made until expires.
 func Raise(j *book.Job, expires messages.Time) (out []messages.Transfer) {
 	hold, amount := j.RaisedTo()
 	if old := j.HoldID(); old != "" {
@@ -75,9 +75,9 @@ func Raise(j *book.Job, expires messages.Time) (out []messages.Transfer) {
 		Member: j.Account, Expires: expires, Job: j.ID, Reason: "raised budget of " + j.Spec.Title() + " on market " + j.Spec.Market})
 }
 
-// Round is what the bank is asked for payments between jobs, one linked set: it
-// takes from each payer's hold, which leaves a smaller one until expires, and
-// pays it on by way of the site's account, where what is paid later stays.
+// Round returns the transfers for payments between jobs, as one linked set. It takes from each
+// payer's hold, which leaves a smaller hold until expires, and pays the receivers through the
+// site's account. Amounts that are paid later stay in that account.
 func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []messages.Transfer) {
 	due, gain := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
 	pays, gets := map[messages.JobID]string{}, map[messages.JobID]string{} // the reason of the first leg of each

@@ -11,16 +11,16 @@ import (
 // MostForked bounds the jobs of a market that can be asked what another bid would change.
 const MostForked = 20_000
 
-// Fork is a copy of a market with another bid of one job: its mechanism, made anew,
-// decides on the same view. Nothing that a fork does changes the market, and the market
-// may go on meanwhile.
+// Fork is a copy of a market in which one job has another bid. A new instance of its mechanism
+// decides on the same view. A fork never changes the market, and the market may go on at the same
+// time.
 type Fork struct {
 	market *Market
 	job    messages.JobID
 }
 
-// Bids is the term of a bid by which a mechanism decides who gets how much, and which it
-// tells about; "": none, and why.
+// Bids returns the field of a bid that decides how much a job gets, and whether it may be
+// disclosed; "": there is none, with the reason.
 func Bids(m *messages.Market) (term, why string) {
 	switch t := registry.Of(m); {
 	case t.Unasked != "":
@@ -63,7 +63,7 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 		if bids[i] = *o.job.Bid; o == e {
 			raise(&bids[i], &p, term, more)
 		}
-		job.Bid, job.Stuck = &bids[i], nil // what changes meanwhile is not to be shared
+		job.Bid, job.Stuck = &bids[i], nil // it changes later, so it must not be shared
 		f.add(now, job, p, s.manner)
 		if o.front != nil {
 			g := f.number.get(job.Job)
@@ -74,9 +74,10 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	return &Fork{f, id}, ""
 }
 
-// With is the same with a bid that is more by some credits, before either decides.
+// With returns a fork in which the bid is higher by some credits. Call it before either fork
+// decides.
 func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
-	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // which was told of f
+	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // an error would have been returned by f already
 	return g
 }
 
@@ -93,8 +94,8 @@ func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) 
 	}
 }
 
-// hides reports whether what the market makes of another bid of a job would tell the bid
-// of the only other account.
+// hides reports whether the result of another bid of this job would disclose the bid of the only
+// other account.
 func (s Seen) hides(e *entry) bool {
 	if s.all {
 		return false
@@ -107,8 +108,8 @@ func (s Seen) hides(e *entry) bool {
 	return mechanism.OneRival(&s.view, &e.job)
 }
 
-// Decide has the mechanism decide, and returns what the job gets. A bid that the market
-// would not take is an error.
+// Decide lets the mechanism decide, and returns what the job gets. If the market would not accept
+// the bid, it returns an error.
 func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
 	m := f.market
 	if m.mech, err = registry.Make(m.Config); err != nil {
@@ -134,7 +135,8 @@ func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
 	return out, nil
 }
 
-// directed is how many slots of a class a job has once it is as the mechanism directs.
+// directed returns how many slots of a class a job has after the mechanism's directives are carried
+// out.
 func (f *Fork) directed(e *entry, k int) int {
 	n := min(e.most[k], e.running()[k]+e.pending()[k])
 	for _, d := range f.market.orders.Directives {

@@ -19,7 +19,7 @@ type Rules struct {
 	From string `json:"from,omitempty"` // the sender's address
 	// User and PasswordFile authenticate the site at the relay; "": it does not authenticate.
 	User         string `json:"user,omitempty"`
-	PasswordFile string `json:"password_file,omitempty"` // with User
+	PasswordFile string `json:"password_file,omitempty"` // the password of User
 	// Domains lists the domains to which e-mail may be sent.
 	Domains []string `json:"domains,omitempty"`
 	// Hosts lists the hosts whose webhooks may be called, as host or host:port.

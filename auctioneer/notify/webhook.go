@@ -20,8 +20,8 @@ import (
 // patience is how long a receiver may take for one notification.
 const patience = 10 * time.Second
 
-// newClient returns a client that follows no redirects, and connects only where the rules allow
-// it.
+// newClient returns a client that follows no redirects, and connects only to addresses that the
+// rules allow.
 func (s *Sender) newClient() *http.Client {
 	transport := &http.Transport{
 		Proxy:             nil, // a proxy would make connections that dial does not check
@@ -90,7 +90,7 @@ func kindOf(err error) messages.Kind {
 	return messages.Unavailable
 }
 
-// Secret is the site's secret, from which those of accounts are derived.
+// Secret is the site's secret. The secrets of accounts are derived from it.
 type Secret []byte
 
 // Of returns the secret that signs the webhooks of an account's jobs.

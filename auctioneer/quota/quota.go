@@ -103,7 +103,7 @@ func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok b
 	if r.PerSecond == 0 {
 		return true, 0
 	}
-	interval := messages.Time(max(1, math.Round(1e6/r.PerSecond))) // after which one more token is earned
+	interval := messages.Time(max(1, math.Round(1e6/r.PerSecond))) // one more token is earned after each interval
 	full := max(b.full[account], now)
 	if earliest := full - messages.Time(r.burst()-1)*interval; earliest > now {
 		return false, earliest

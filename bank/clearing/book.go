@@ -20,7 +20,7 @@ const (
 // lines, each with a digest of all before it. The sender enters an instruction when it learns
 // the outcome, the receiver when it carries it out. Its fields are exported for the image only.
 type book struct {
-	Base  messages.RunningTotal // before the first of Lines
+	Base  messages.RunningTotal // total before the first of Lines
 	Total messages.RunningTotal
 	Lines []line
 }

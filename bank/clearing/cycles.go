@@ -15,7 +15,7 @@ type cycle struct {
 	Number        uint64
 	Paid          messages.Credits // by this site to the peer
 	Received      messages.Credits // by the peer to this site
-	Volume        messages.Credits // of the payments and charges that the peer answered since the previous cycle
+	Volume        messages.Credits // payments and charges that the peer answered since the previous cycle
 	PaidFinal     bool             // the peer answered our offer, or there was nothing to offer
 	ReceivedFinal bool             // the peer made its offer and got our answer
 }

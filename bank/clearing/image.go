@@ -19,7 +19,7 @@ const Magic = "candor-clearing-4\n"
 type Image struct {
 	head     imageHead
 	peers    []relation
-	waiting  []item     // of all outboxes, in the order of the peers
+	waiting  []item     // items of all outboxes, in the order of the peers
 	issued   []issued   // by identifier
 	accepted []accepted // by issuer and identifier
 }

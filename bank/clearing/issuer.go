@@ -13,7 +13,7 @@ type issued struct {
 	messages.Authorisation
 	Revoking bool           // its peer was asked to give it up
 	Job      messages.JobID // the job that it pays for; 0: not said
-	By       messages.Time  // when it is freed, if that is before its end; 0: it is not
+	By       messages.Time  // when it is freed, if that is before its end; 0: only at its end
 }
 
 func (i *issued) entry() (id, owner string, site messages.Name, until messages.Time) {
@@ -188,7 +188,7 @@ func (s *State) Freed(hold string) messages.Time {
 func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
 	a := is.issued.find(i.ID)
 	if a == nil && i.Amount == 0 {
-		return 0, nil // it is already free, released or not
+		return 0, nil // it is already free
 	}
 	if a == nil {
 		return is.remembered(p, i)
@@ -214,7 +214,7 @@ func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *R
 	return i.Amount, nil
 }
 
-// free frees the credits of an authorisation that its peer gave up.
+// this bank did not lose it
 func (is *issuer) free(p *peer, i *messages.Instruction, o *messages.TransferResult) {
 	a := is.issued.find(i.ID)
 	if a == nil {

@@ -35,7 +35,7 @@ func PaidOutside(name messages.Name) bool {
 // maker is the caller of the clearing's own transfers.
 const maker = "$clearing"
 
-// PeerAccount is the account of a peer's bank in this site's ledger.
+// PeerAccount returns the account of a peer's bank in this site's ledger.
 func PeerAccount(peer messages.Name) messages.Name { return messages.PeerAccountPrefix + peer }
 
 // Reserved reports whether an account belongs to the clearing, or could: users may not have

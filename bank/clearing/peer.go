@@ -14,7 +14,7 @@ const maxPeers = 256
 type peer struct {
 	relation
 	outbox []item // instructions from number Out.Total.Number+1 on
-	counts        // of the outbox
+	counts        // counts of the outbox
 
 	// How many of its authorisations this site remembers, and how many of them are open.
 	remembered, open int
@@ -66,7 +66,7 @@ type relation struct {
 	Heard    messages.Time             // the latest time in its signed messages
 	Out      book                      // our instructions, up to the last one whose outcome we know
 	In       book                      // its instructions
-	Outcomes []messages.TransferResult // outcomes of In from number Known+1 on
+	Outcomes []messages.TransferResult // instructions of the peer
 	Known    uint64                    // it has the outcomes up to this number
 	Cycles   []cycle                   // the latest keptCycles, ascending
 	Counted  messages.Credits          // volume of Out when the latest cycle was closed
@@ -75,20 +75,20 @@ type relation struct {
 	Share    messages.Credits // its share of the reserve, as an operator set it
 	Stated   bool
 	Retired  []string      // keys that are never trusted again
-	Turned   messages.Time // when it began to sign with the last of its keys; 0: it has not, as far as we know
+	Turned   messages.Time // when it began to sign with the last of its keys; 0: as far as we know it has not
 
 	Standing messages.PeerStanding
 	Since    messages.Time    // when the standing began
-	Lost     messages.Credits // its debt that was written off
+	Lost     messages.Credits // part of its debt that was written off
 	Leaving  bool             // we told it that we part
 	Left     bool             // it told us that it parts
 
-	Incarnation uint64           // of the peer, in its latest signed message
+	Incarnation uint64           // incarnation in the peer's latest signed message
 	Compared    uint64           // the incarnation of this site in which the two books were found equal
 	Above       uint64           // the incarnation that this site signs for this peer, if later than its own
 	Confirmed   *messages.Totals // totals that an operator confirmed, for the peer to adopt; nil: none
 	Adopted     messages.Time    // when this site last adopted the peer's totals
-	Forgotten   messages.Credits // what it may charge since then by authorisations that this bank lost
+	Forgotten   messages.Credits // what it may charge since then with authorisations that this bank lost
 	Began       messages.Time    // when its books began anew after a parting
 }
 
@@ -98,7 +98,7 @@ type item struct {
 	Instruction messages.Instruction
 	Hold        string           // "": nothing is reserved
 	Held        messages.Credits // by the hold; at least the amount asked for
-	Payee       messages.Name    // of a charge: who gets the amount
+	Payee       messages.Name    // for a charge: the account that gets the amount
 }
 
 // last returns the number of the last instruction.
@@ -178,9 +178,9 @@ func (p *peer) disputes(err *Rejected) *Rejected {
 
 // peers has all peers of a site.
 type peers struct {
-	site        messages.Name // this site
+	site        messages.Name // name of this site
 	incarnation uint64        // incarnation of this site, which a restore from a backup raises
-	since       messages.Time // everything up to then is in the backup; 0: it is not known what is
+	since       messages.Time // everything up to then is in the backup; 0: unknown
 	backup      messages.Time // when the backup of the last restore began
 	byName      map[messages.Name]*peer
 	order       []messages.Name // names of the peers, ascending

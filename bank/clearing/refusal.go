@@ -19,7 +19,7 @@ const (
 	Ordinary     Refusal = iota
 	Malformed            // it cannot be read, or breaks a rule that needs no state
 	Misaddressed         // it is signed for another site
-	Stranger             // its site is no peer
+	Stranger             // its site is not a peer
 	Signature            // it was altered, or signed with a key that is not the sender's
 	Stale                // the authorisation has ended
 	Future               // it was issued further in the future than clocks may differ
@@ -31,7 +31,7 @@ const (
 	Repeated             // a late duplicate; its sender has the outcome
 	Rewritten            // its number or identifier had other content before
 	Totals               // its running total differs from this book's
-	Lost                 // it assumes numbers that this book does not have
+	Lost                 // it needs numbers that this book does not have
 	Flood                // more is outstanding than a peer may have
 	Disputed             // the books disagree, and it asks for credit
 	Parted               // the sites have parted or are parting

@@ -219,7 +219,7 @@ func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Reject
 	return a, nil
 }
 
-// correct books the change of what this site owes, whatever the peer's limit is now.
+// correct books the change of what this site owes, even above the peer's limit.
 func (rs *restored) correct(p *peer, amount messages.Credits) {
 	t := messages.Transfer{Kind: messages.Posted, Debit: PeerAccount(p.Name), Credit: CorrectionAccount, Amount: amount, Reason: "lost numbers of site " + p.Name}
 	if amount < 0 {

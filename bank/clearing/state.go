@@ -65,15 +65,15 @@ func New(site messages.Name, books Books, verify Verify) *State {
 
 // Result is the result of a command: one field is set, or Error is.
 type Result struct {
-	Authorisation *messages.Authorisation // of Authorise; to be signed
-	Answer        *messages.ClearingReply // of Revoke, Remit, Accept and Charge
-	Receipt       *messages.Receipt       // of Instructions; to be signed
-	Position      *messages.Position      // of Close; to be signed
-	Peer          *messages.PeerReply     // of Peer
-	Account       *messages.AccountReply  // of Reserve
-	Parted        *messages.PartReply     // of Part
-	Totals        *messages.Totals        // of Confirm; to be signed
-	Adopted       *messages.Adoption      // of Adopt
+	Authorisation *messages.Authorisation // result of Authorise, to be signed
+	Answer        *messages.ClearingReply // result of Revoke, Remit, Accept and Charge
+	Receipt       *messages.Receipt       // result of Instructions, to be signed
+	Position      *messages.Position      // result of Close, to be signed
+	Peer          *messages.PeerReply     // result of Peer
+	Account       *messages.AccountReply  // result of Reserve
+	Parted        *messages.PartReply     // result of Part
+	Totals        *messages.Totals        // result of Confirm, to be signed
+	Adopted       *messages.Adoption      // result of Adopt
 	Refused       Refusal                 // the reason of a counted refusal
 	Error         *messages.Error
 }

@@ -86,7 +86,7 @@ func decimal(c messages.Credits) string {
 	return fmt.Sprintf("%s%d.%06d", sign, u/uint64(messages.Credit), u%uint64(messages.Credit))
 }
 
-// day is the date of a line, in UTC.
+// day returns the date of a line, in UTC.
 func day(t messages.Time) string { return t.Std().Format("2006-01-02") }
 
 // tag is a name and a value that describe a line.

@@ -159,8 +159,8 @@ func (c *Checkpoints) Add(one messages.Checkpoint) error {
 	return nil
 }
 
-// save appends a checkpoint to the file. If the file has a line that was cut off, save writes
-// all checkpoints anew.
+// save appends a checkpoint to the file. If the last line of the file is incomplete, save writes
+// all checkpoints again.
 func (c *Checkpoints) save(one messages.Checkpoint) error {
 	if c.files == nil {
 		return nil

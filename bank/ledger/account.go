@@ -12,17 +12,17 @@ type account struct {
 	standing
 	granted messages.Credits // received from the issuer, ever
 	spent   messages.Credits // posted from its holds, ever
-	credit  messages.Credits // its balance may be this far below zero
+	credit  messages.Credits // the balance may be this far below zero
 	members []*member        // ascending by name; members that left stay while they have spent or hold something
-	present int              // how many of members have not left; computed from members
-	owning  int              // how many of present are owners; computed from members
-	lots    []lot            // what is left of expiring grants, ascending by expiry
-	due     messages.Time    // when the first of lots expires; 0: no lot will
+	present int              // number of members that have not left; computed from members
+	owning  int              // number of present members that are owners; computed from members
+	lots    []lot            // rest of expiring grants, ascending by expiry
+	due     messages.Time    // when the first of lots expires; 0: none will
 	queued  int              // position in lots.dues, while due is not 0
 	holds   int              // number of pending holds
 	latest  *hold            // the pending hold that was made last; nil: none
 	project bool
-	title   string // of a project; "" for other accounts
+	title   string // title of a project; "" for other accounts
 	frost   frost
 	trail   trail // links the records that changed the standing
 	place   int   // position in accounts.order
@@ -81,7 +81,7 @@ func (a *account) copy() account {
 	return c
 }
 
-// freezer says whether an owner or an operator froze an account: an owner cannot thaw what
+// freezer reports whether an owner or an operator froze an account: an owner cannot thaw what
 // an operator froze.
 type freezer uint8
 
@@ -91,7 +91,7 @@ const (
 	frozenByOwner
 )
 
-// frost says whether an account is frozen, by whom and why.
+// frost reports whether an account is frozen, who froze it, and why.
 type frost struct {
 	rank freezer
 	by   messages.Name

@@ -14,7 +14,7 @@ type accounts struct {
 	order    []*account // in the order of opening
 	issuer   *account
 	projects map[messages.Name][]messages.Name // by member: the accounts it is a member of, ascending
-	names    names                             // of all accounts
+	names    names                             // names of all accounts
 	balances messages.Credits                  // sum over all accounts but the issuer's, updated by each transfer
 
 	// Copies of the accounts for images, by page of order. A page is stale if one of its

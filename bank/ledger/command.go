@@ -46,7 +46,7 @@ type Command struct {
 	Verb   Verb
 	At     messages.Time // the leader's clock when it proposed the command
 	By     messages.Name // the caller who asked; "" for Expire
-	Rank   Rank          // of By
+	Rank   Rank          // rank of By
 	Within bool          // it is part of a command of the clearing
 
 	Transfers []messages.Transfer

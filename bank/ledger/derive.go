@@ -24,19 +24,19 @@ type Cause struct {
 	Request messages.SignedRequest
 }
 
-// ProofReport counts what was derived of a journal, and from what.
+// ProofReport counts what was derived from a journal, by cause.
 type ProofReport struct {
 	From     uint64 // the first record in which the site states its keys; 0: none
 	Keys     uint64 // statements of the site about its keys
 	Requests uint64 // signed requests
 	Followed uint64 // records that follow from Keys and Requests
 	Marked   uint64 // transfers with the mark of a session
-	Unread   uint64 // of Marked, those that cannot be checked without the site's keys
+	Unread   uint64 // marked transfers that cannot be checked without the site's keys
 	Forced   uint64 // records that the rules require as time passes: lapsed holds, expired grants
 	Said     uint64 // statements signed by peers' banks
 	Settled  uint64 // records that follow from Said
 	Passed   uint64 // steps of the clearing as time passed, and the records that follow
-	Found    uint64 // what the leading replica found out, and the records that follow
+	Found    uint64 // facts that the leading replica found out, and the records that follow
 }
 
 var (

@@ -16,7 +16,7 @@ type hold struct {
 	job     messages.JobID
 	by      messages.Name // who made it; of services, only this one may resolve it
 	member  messages.Name // the member for whom it was made; "": the account itself
-	draws   []draw        // what it took of expiring grants
+	draws   []draw        // parts of expiring grants that it uses
 	place   int           // position in holds.queue; -1: it is not there
 	before  *hold         // the next older hold of the account
 	after   *hold         // the next newer hold of the account
@@ -53,7 +53,7 @@ func until(t *messages.Transfer, now messages.Time) messages.Time {
 // holds has the pending holds of all accounts.
 type holds struct {
 	byID  map[string]*hold
-	queue []*hold // a heap of those that expire, ordered by expiring
+	queue []*hold // a heap of the holds that expire, ordered by expiring
 	sum   messages.Credits
 	made  messages.Name // the maker of the last hold
 }

@@ -10,7 +10,7 @@ import (
 // uses only the parts before it.
 type Ledger struct {
 	records  *records  // the journal, and the index of its identifiers
-	accounts *accounts // with their members, settings and balances
+	accounts *accounts // accounts with their members, settings and balances
 	holds    *holds    // the pending holds
 	lots     *lots     // when expiring grants are due
 	requests *requests // keys and sessions of the site, and the request under way
@@ -39,7 +39,7 @@ func Open(s Store) *Ledger {
 	return l
 }
 
-// Result is what became of a command.
+// Result is the outcome of a command.
 type Result struct {
 	Transfers []messages.TransferResult // for the verb Transfers: one result for each transfer
 	Account   messages.AccountReply     // for the verbs about one account: the account after the command
@@ -47,7 +47,7 @@ type Result struct {
 	Lapsed    int                       // holds that lapsed at the command's time
 	Session   messages.SessionReply     // for Session
 	Error     *messages.Error           // why the whole command was refused
-	Unread    bool                      // this build cannot read the command; another may
+	Unread    bool                      // this build cannot read the command, but another may
 }
 
 // Readable returns an error for a command that this build cannot read.
@@ -63,8 +63,8 @@ func Readable(command []byte) error {
 // command changes nothing.
 func (l *Ledger) Apply(command []byte) Result { return l.apply(command, l.requests.prove) }
 
-// ApplyOwn is Apply without the check of a proof. The clearing uses it for its own commands,
-// after its own checks.
+// ApplyOwn does what Apply does, without the check of a proof. The clearing uses it for its own
+// commands, after its own checks.
 func (l *Ledger) ApplyOwn(command []byte) Result {
 	return l.apply(command, func(*Command, []byte) *messages.Error { return nil })
 }
@@ -95,7 +95,7 @@ func (l *Ledger) perform(c *Command) Result {
 	case result.Error != nil:
 	case c.Verb == Transfers:
 		result.Transfers = l.chains.run(c)
-		clear(c.Transfers) // so that they do not keep the command's bytes in memory
+		clear(c.Transfers) // otherwise they would keep the command's bytes in memory
 		l.batch = c.Transfers
 	case c.Verb == Correct:
 		result.Corrected, result.Error = l.management.correct(c.By, &c.Correct)

@@ -215,7 +215,7 @@ func sum(a, b messages.Credits) (messages.Credits, bool) {
 	return c, (c > a) == (b > 0)
 }
 
-// findHold returns a pending hold, or an error that says what became of it.
+// findHold returns a pending hold, or an error that tells why it is no longer pending.
 func (p *planner) findHold(id string) (*hold, *messages.Error) {
 	if h := p.holds.byID[id]; h != nil {
 		return h, nil

@@ -184,9 +184,9 @@ func decodeRecord(b []byte) (record, bool) {
 	return rec, c.ok()
 }
 
-// remembered returns the message of a remembered refusal, for whoever asks again. The journal
-// has only the kind of the refusal, because texts differ between releases and replicas must
-// not.
+// remembered returns the message of a remembered refusal, for repeated requests. The journal has
+// only the kind of the refusal, because texts differ between releases, and replicas must not
+// differ.
 func remembered(kind messages.Kind) string {
 	return "this was refused when it was first asked for: " + whyRefused(kind) + "; to try again, choose a new identifier or key"
 }

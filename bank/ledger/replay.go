@@ -28,7 +28,7 @@ type replay struct {
 
 	settler Settler     // nil: the ledger has no settlements with other sites
 	basis   *uint64     // the counter of records that follow from the last cause
-	report  ProofReport // what was derived
+	report  ProofReport // counts of what was derived
 }
 
 // replayInto returns a replay into an empty ledger. Until the replay ends the ledger takes no

@@ -242,7 +242,7 @@ func (t *trust) note(r *record, number uint64) {
 	}
 	token := r.token
 	if token.Key == "" {
-		token, _ = proof.ReadToken(r.signed.Proof.Token) // its syntax was checked before it was written
+		token, _ = proof.ReadToken(r.signed.Proof.Token) // cannot fail: its syntax was checked before it was written
 	}
 	expires := r.at.Add(SessionFor)
 	if token.Expires != 0 {

@@ -21,8 +21,8 @@ var errImage = errors.New("ledger: the image is damaged")
 // these and takes the state from the image. After an error the ledger is as it was.
 func (l *Ledger) Restore(r io.Reader) error { return l.RestoreWith(r, nil) }
 
-// RestoreWith is Restore for a ledger whose root of trust is known. It derives every record,
-// from the first, from what was signed. settles makes the Settler that is derived with the
+// RestoreWith does what Restore does, for a ledger whose root of trust is known. It derives every
+// record, from the first, from signed requests. settles makes the Settler that is derived with the
 // ledger. The image's state must equal the derived one.
 func (l *Ledger) RestoreWith(r io.Reader, settles func(*Ledger) Settler) error {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
@@ -75,7 +75,7 @@ func (r *source) ReadByte() (byte, error) {
 type loader struct {
 	in       *source
 	ledger   *Ledger
-	records  *records  // of ledger
+	records  *records  // part of ledger
 	accounts *accounts // of ledger
 	settles  func(*Ledger) Settler
 	now      messages.Time

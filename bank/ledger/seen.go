@@ -10,7 +10,7 @@ import (
 type Seen struct {
 	mu    sync.Mutex
 	keys  map[seenKey]struct{}
-	queue []seenKey // of bounded length; the oldest is removed for the next
+	queue []seenKey // bounded; the oldest is removed for the next
 	next  int
 }
 

@@ -8,7 +8,7 @@ type step struct {
 	asked  *messages.Transfer
 	debit  *account
 	credit *account         // nil: no credits move
-	amount messages.Credits // from debit to credit
+	amount messages.Credits // moves from debit to credit
 	held   messages.Credits // change of what is reserved on debit
 	hold   *hold            // made, resolved or extended; nil for Posted
 	job    messages.JobID
@@ -17,7 +17,7 @@ type step struct {
 	expires messages.Time
 	learned messages.JobID
 	spent   messages.Credits // change of what was spent for jobs
-	member  messages.Name    // for whom credits are held or spent; "": the account itself
+	member  messages.Name    // the member for whom credits are held or spent; "": the account itself
 	refund  *account         // the account whose spent a correction reduces; nil: debit's spent changes
 	// What the account and the member had spent before the step.
 	spentBefore, memberBefore messages.Credits

@@ -39,19 +39,19 @@ type Sealed interface {
 type Segment struct {
 	First uint64   // number of the first record
 	Data  []byte   // the records
-	Ends  []uint32 // where in Data each record ends
+	Ends  []uint32 // end of each record in Data
 	// Keys has, for each record, the hash of its identifier, 0 for none.
 	Keys          []uint64
-	Before, After Head // of the chain
+	Before, After Head // head of the chain before and after the records
 }
 
 // Sum identifies a segment.
 type Sum struct {
 	First  uint64
 	Count  int
-	Size   int      // of all records, in bytes
+	Size   int      // bytes of all records
 	After  Head     // the journal's head after the last record
-	Digest [32]byte // of the table; the records' bytes are covered by After
+	Digest [32]byte // digest of the table; After covers the bytes of the records
 }
 
 // Table returns what a store keeps in addition to the records' bytes: the number of the first

@@ -20,7 +20,7 @@ type trail struct {
 }
 
 type root struct {
-	number uint64 // of the record
+	number uint64 // number of the record
 	size   uint64 // entries in its tree
 }
 

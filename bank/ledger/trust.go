@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Root is what a replica's configuration, not the log, says of its site: the key of the site's
+// Root is what a replica's configuration (not the log) says of its site: the key of the site's
 // account, and the secret that checks marks.
 type Root struct {
 	Site     messages.Name

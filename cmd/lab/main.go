@@ -1,5 +1,5 @@
-// Command lab is for those who work on Candor: it measures the program, puts it
-// under faults, and reproduces the papers that the mechanisms come from. No operator needs it.
+// Command lab is for developers of Candor: it measures the program, tests it under faults, and
+// reproduces the papers behind the mechanisms. Operators do not need it.
 package main
 
 import (

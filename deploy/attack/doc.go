@@ -1,22 +1,22 @@
-// Package attack attacks a site as its users, its peers and their tasks can: from
-// outside. Its tests start the operators' own binary with its defaults, as a child
-// process in a fresh state directory, and so try what lies between the parts too.
+// Package attack attacks a site from outside, as its users, its peers and their tasks can. Its
+// tests start the program with its defaults, as a child process in a fresh state directory, so they
+// also test how the parts work together.
 //
 //	make attack
 //
-// tries everything and prints a table of attempts, with what refused each or what it
-// effected; any effect fails. The control is a site of which one door is open, on
-// which the same attempts must have effects. The forms of the site are: started by root,
-// by a user without powers, with what a container has, on three hosts, with limits that
-// tasks try to pass, with tasks that hold up what the node does for them while others' starts are
-// measured, with tasks that together fill the disk and the memory, or leave there what outlives them, and linked to a peer. "make test" leaves some of these out.
+// tries everything and prints a table: each attempt, and either what refused it or its effect. Any
+// effect is a failure. As a control, the same attempts must have effects on a site with one
+// protection removed. Sites are tested in these forms: started by root; started by a user without
+// powers; with the rights of a container; on three hosts; with limits that tasks try to exceed;
+// with tasks that slow down the node's work for them, while the starts of other tasks are measured;
+// with tasks that together fill the disk and the memory, or leave things there after their end; and
+// linked to a peer. "make test" leaves some of these out.
 //
-// Without a container's runtime the image, and the runtime's filter of system calls, are
-// not tried: that form has the container's user, capabilities and namespaces.
+// The form of a container has the container's user, capabilities and namespaces, but not a real
+// image or a runtime's filter of system calls.
 //
-// A second part, the fuzzer, mutates valid requests of every verb, with the
-// credentials of a user, an operator, a node and a peer site: a few thousand in
-// "make test", a million in "make soak".
+// A second part, the fuzzer, mutates valid requests of every verb, with the credentials of a user,
+// an operator, a node and a peer site: a few thousand in "make test", a million in "make soak".
 //
-// The package has tests alone: nothing of it is in a binary.
+// The package has only tests: nothing of it is in a binary.
 package attack

@@ -22,7 +22,7 @@ type About struct {
 	Host   string    `json:"host,omitempty"` // the host whose replicas have the states
 	Began  time.Time `json:"began"`          // everything acknowledged before this is in the backup
 	Ended  time.Time `json:"ended"`
-	Build  string    `json:"build"` // of the program, as candor version prints it
+	Build  string    `json:"build"` // version of the program, as candor version prints it
 	Files  int       `json:"files"` // number of files, without backup.json and SHA256SUMS
 }
 

@@ -131,10 +131,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // "candor audit --keep" writes it.
 const AuditsDir = "audits"
 
-// mostAudits is the maximum of audits shown, mostAudit that of bytes in one.
+// mostAudits is the maximum number of audits shown, and mostAudit the maximum size of one in bytes.
 const mostAudits, mostAudit = 32, 1 << 20
 
-// audits returns the kept reports as they were written, without those that are no JSON.
+// audits returns the kept reports as they were written, without files that are not JSON.
 func (h *handler) audits() []json.RawMessage {
 	all := []json.RawMessage{}
 	if h.config.Audits == "" {

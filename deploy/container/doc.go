@@ -1,7 +1,6 @@
-// Package container holds what runs a site in containers: a Containerfile for the
-// one binary, a compose file for a site of three hosts, and that site's
-// configuration. Its tests hold the files to one another and to what the program
-// accepts.
+// Package container holds files to run a site in containers: a Containerfile for the program, a
+// compose file for a site of three hosts, and that site's configuration. Tests check that the files
+// agree, and that the program accepts them.
 //
 // compose.yaml says how to start the site.
 package container

@@ -148,7 +148,7 @@ func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects,
 	})
 }
 
-// VisitorsOf is the account that stands for all visitors from a site, such as "@west". They
+// VisitorsOf returns the account that stands for all visitors from a site, such as "@west". They
 // share one bucket, so that a site gets no more room by inventing names.
 func VisitorsOf(home messages.Name) messages.Name { return "@" + home }
 

@@ -15,7 +15,7 @@ type metrics struct {
 	audited        prometheus.Counter // operators' requests for files of other accounts
 
 	all      *prometheus.Registry  // the metrics above
-	registry prometheus.Registerer // where all is registered; nil: nowhere
+	registry prometheus.Registerer // registry for all metrics; nil: none
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {

@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Limits of what a peer can make this site's depot wait for.
+// Limits of the time for which a peer can make this site's depot wait.
 const (
-	peerWithin = 4 * time.Second // for one answer
+	peerWithin = 4 * time.Second // time to wait for one answer
 	peerPlaces = 4               // requests to one peer at once
 	peerCalls  = 16              // requests of one peer at once
 )

@@ -234,7 +234,7 @@ func (e *ensemble) strike(t target) {
 	e.begin(actor, host)
 }
 
-// zombie says whether a process has ended and its parent has not looked yet.
+// zombie reports whether a process has ended and its parent has not looked yet.
 func zombie(pid int) bool {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, after, _ := strings.Cut(string(stat), ") ")

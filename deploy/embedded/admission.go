@@ -26,7 +26,7 @@ func startAdmission(s *share) (*service, error) {
 	})
 }
 
-// servers are the addresses of all hosts for clients.
+// servers returns the addresses of all hosts for clients.
 func (s *share) servers() []string {
 	if s.host == nil {
 		return []string{s.URL()}
@@ -38,7 +38,7 @@ func (s *share) servers() []string {
 	return urls
 }
 
-// Authority is the PEM that vouches for the site's servers; "" without TLS.
+// Authority returns the PEM that vouches for the site's servers; "" without TLS.
 func (t *TLS) Authority() (string, error) {
 	if t == nil {
 		return "", nil
@@ -50,7 +50,7 @@ func (t *TLS) Authority() (string, error) {
 	return string(pem), nil
 }
 
-// Client is what a client needs to check the site's servers; nil without TLS.
+// Client returns what a client needs to check the site's servers; nil without TLS.
 func (t *TLS) Client() (*tls.Config, error) {
 	if t == nil {
 		return nil, nil

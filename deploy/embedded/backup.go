@@ -27,11 +27,11 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// backupSocket is where a site hands out backups, in its state directory. A backup has
-// the site's keys, which are to leave no host by the network, so it is made on a host.
+// backupSocket is the socket in the state directory on which a site hands out backups. A backup
+// contains the site's keys, which must not travel over the network, so it is made on a host.
 const backupSocket = "backup.sock"
 
-// BackupSocket is the socket of the site with a state directory.
+// BackupSocket returns the socket of the site with a state directory.
 func BackupSocket(state string) string { return filepath.Join(state, backupSocket) }
 
 // Build is what backups name as the program that made them.
@@ -50,11 +50,11 @@ type saving struct {
 	to *backup.Stream
 }
 
-// all goes by the order that package backup gives the reasons for.
+// all saves everything, in the order for which package backup gives the reasons.
 func (s *saving) all(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		func(context.Context) error { return s.file(shapeFile) },
-		func(context.Context) error { // what the site signed
+		func(context.Context) error { // the checkpoints that the site signed
 			return s.beside(s.banks, historyDir, func(name string) bool { return name == history.CheckpointsFile })
 		},
 		func(ctx context.Context) error { return s.group(ctx, s.auctioneers) },
@@ -98,8 +98,8 @@ func (s *saving) group(ctx context.Context, g *group) error {
 	return s.to.Add(g.actor+"/state", saved.Size, state)
 }
 
-// beside saves the files of a directory that is next to the log of an actor's replica here. A file that
-// grows is saved as far as it goes; one that is too old by now may be gone.
+// beside saves the files of a directory next to the log of an actor's replica. A growing file is
+// saved up to its present end. An old file may have been removed by now; that is no error.
 func (s *saving) beside(g *group, dir string, wanted func(name string) bool) error {
 	from := filepath.Join(g.dir(g.here()[0]), dir)
 	entries, err := os.ReadDir(from)
@@ -203,7 +203,7 @@ func (g *group) caughtUp(ctx context.Context, index uint64) (id string, err erro
 	return id, err
 }
 
-// archiver is the log of a replica that runs here.
+// archiver returns the log of a replica that runs here.
 func (g *group) archiver(id string) mailbox.Archiver {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -217,7 +217,7 @@ const backupWithin = 10 * time.Minute
 // the user that runs the site, and root, get one.
 func (s *Site) serveBackups() error {
 	path := BackupSocket(s.config.State)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that was killed
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a process that was killed
 		return fmt.Errorf("backups: %w", err)
 	}
 	var err error
@@ -233,7 +233,7 @@ func (s *Site) serveBackups() error {
 		for {
 			c, err := s.backups.AcceptUnix()
 			if err != nil {
-				return // it was closed
+				return // the listener was closed
 			}
 			s.answerBackup(c)
 		}
@@ -257,7 +257,7 @@ func (s *Site) answerBackup(c *net.UnixConn) {
 	s.log.Info("handed out a backup")
 }
 
-// mayHaveKeys says whether the process at the other end could read the keys anyway.
+// mayHaveKeys reports whether the process at the other end could read the keys anyway.
 func mayHaveKeys(c *net.UnixConn) bool {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -271,8 +271,8 @@ func mayHaveKeys(c *net.UnixConn) bool {
 	return peer.Uid == 0 || int(peer.Uid) == os.Getuid()
 }
 
-// ReceiveBackup has the running site with a state directory back itself up into another
-// directory.
+// ReceiveBackup asks the running site with a state directory for a backup, and writes it into
+// another directory.
 func ReceiveBackup(ctx context.Context, state, dir string) (backup.About, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", BackupSocket(state))
@@ -291,9 +291,9 @@ func ReceiveBackup(ctx context.Context, state, dir string) (backup.About, error)
 	return about, err
 }
 
-// Restore makes a state directory from a backup. keys is a directory for the site's keys;
-// "": in the state directory. Keys that are there already stay, as they may be newer.
-// replica names the host whose share it is, of a site over several hosts.
+// Restore makes a state directory from a backup. keys is a directory for the site's keys; "": they
+// go into the state directory. Keys that exist already stay, as they may be newer. For a site over
+// several hosts, host names the host to restore.
 func Restore(dir, state, keys, host string) (about backup.About, err error) {
 	b, err := backup.Open(dir)
 	if err != nil {
@@ -303,7 +303,7 @@ func Restore(dir, state, keys, host string) (about backup.About, err error) {
 		return b.About, err
 	}
 	aside := filepath.Clean(state) + ".incomplete"
-	if err := os.RemoveAll(aside); err != nil { // of one that was interrupted
+	if err := os.RemoveAll(aside); err != nil { // left by an interrupted restore
 		return b.About, err
 	}
 	if err := os.MkdirAll(aside, 0o711); err != nil {

@@ -36,20 +36,20 @@ func (s *share) openClock() {
 // clockFile is the name of the file with a keptClock.
 const clockFile = "clock.json"
 
-// keptClock is how far the site's time is ahead of the time since the machine was started, so that
-// the next start on the same boot of the machine knows by how much its clock was set meanwhile.
+// keptClock is the difference between the site's time and the machine's time since boot. From it,
+// the next start during the same boot knows how much the clock was changed in the meantime.
 type keptClock struct {
 	Boot   string            `json:"boot"` // the machine's boot, as the kernel names it
 	Offset messages.Duration `json:"offset"`
 	Sum    string            `json:"sum"`
 }
 
-// sum is a checksum of all fields but Sum.
+// sum returns a checksum of all fields but Sum.
 func (k *keptClock) sum() string {
 	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d", k.Boot, int64(k.Offset))))
 }
 
-// leastDrift is how far the offset is off when it is kept anew.
+// leastDrift is how much the offset must change before it is written again.
 const leastDrift = siteclock.Bound / 5
 
 // keepClock goes on from the clock that an earlier start left in the state directory, and watches
@@ -78,7 +78,7 @@ func (s *share) keepClock() {
 			}
 			now := keptClock{Boot: boot, Offset: offset}
 			now.Sum = now.sum()
-			if replaceJSON(path, now) == nil { // else in a second
+			if replaceJSON(path, now) == nil { // otherwise again in a second
 				kept = now
 			}
 		})

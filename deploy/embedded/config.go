@@ -41,10 +41,10 @@ type Config struct {
 	// Console is the address that serves the console, the pages that show the site in a
 	// browser; beyond loopback it needs TLS. Empty: none.
 	Console string `json:"console,omitempty"`
-	// WebSocket is the address on which the NATS server takes connections by WebSockets; beyond
-	// loopback it needs TLS. Only the pages of the console can connect; without Console,
-	// those of candor console on the machine of a user. Empty: with Console, the port after
-	// that of Console; else none.
+	// WebSocket is the address on which the NATS server accepts connections by WebSockets; beyond
+	// loopback it needs TLS. Only the pages of the console can connect; without Console, the pages
+	// of candor console on a user's machine. Empty: with Console, the port after that of Console;
+	// otherwise none.
 	WebSocket string `json:"websocket,omitempty"`
 	// Replicas is the number of replicas of the auctioneer and of the bank: odd, at
 	// most 7. With Hosts, leave it out: each host has one replica.
@@ -112,7 +112,7 @@ type Config struct {
 
 // Account is an account that exists from the start.
 type Account struct {
-	Name messages.Name `json:"name"` // that of the user or project
+	Name messages.Name `json:"name"` // name of the user or project
 	// Grant is the number of credits that the site grants when it opens the account.
 	// Later changes of Grant have no effect. Without Grant, the first grant of an
 	// operator opens the account.
@@ -123,16 +123,16 @@ type Account struct {
 
 // Node is a node and what it offers.
 type Node struct {
-	Name messages.Name `json:"name"` // as candor nodes shows it
+	Name messages.Name `json:"name"` // name that candor nodes shows
 	// Slots is the number of slots of each class, like {map: 2, reduce: 1}. Left out: as many
 	// of each class that is sold there by a unit as the node's resources hold.
 	Slots Slots `json:"slots,omitempty"`
 	// Suspended bounds the suspended tasks of the node. Above it, the tasks that have
 	// run least begin again. 0: four for each slot.
 	Suspended int `json:"suspended,omitempty"`
-	// Resources are what the node has in all, like {cpus: 64, memory: 512G, gpus: 8, gpu_type: a100}.
-	// Tasks of classes with units divide it among them. It is at most what the machine has. Left
-	// out, where slots are too: all that the machine has.
+	// Resources is all that the node has, like {cpus: 64, memory: 512G, gpus: 8, gpu_type: a100}.
+	// Tasks of classes with units divide it. It cannot be more than the machine has. If neither
+	// resources nor slots are given, it is all that the machine has.
 	Resources *messages.Resources `json:"resources,omitempty"`
 	// Declared says that the node may have more resources than the machine, to try a large
 	// site on a small machine: tasks are then not held to processors and GPUs.
@@ -161,11 +161,11 @@ type Tasks struct {
 	// OutputKeep is "ends" to keep the first and the last half of a long output, or
 	// "tail" to keep only the end. Empty: ends.
 	OutputKeep string `json:"output_keep,omitempty"`
-	// User is as whom tasks run: a name, "account" for the user named as the job's
-	// account, a range of user numbers such as "100000-165535", of which each account
-	// has one, or "self" for the user that runs the site, from whom tasks then keep
-	// nothing. Empty: a free range, started as root; else the best that the machine
-	// gives an ordinary user.
+	// User is the user that tasks run as: a name, "account" for the user with the name of the job's
+	// account, a range of user numbers such as "100000-165535" with one number for each account, or
+	// "self" for the user that runs the site, whose files tasks can then read and change. Empty: a
+	// free range if started as root; otherwise the best protection that the machine offers an
+	// ordinary user.
 	User string `json:"user,omitempty"`
 	// Private takes the network from every task. The site refuses to start if the
 	// machine cannot keep tasks apart by namespaces.
@@ -181,11 +181,11 @@ type Tasks struct {
 	// directories and outputs. Above it, the oldest is removed. 0: a tenth of the disk,
 	// at least 256.
 	KeptMiB int64 `json:"kept_mib,omitempty"`
-	// FreeMiB is the reserve of a node's disk that is for the site's own files, in MiB.
-	// When less is free, the node removes what ended tasks kept, of the account that keeps
-	// the most; below three quarters of it, the node takes no tasks; below five eighths, it
-	// ends the tasks that keep the most. An inode counts as its share of the disk. A replica refuses requests below 256 MiB. 0: a
-	// twentieth of the disk, between 512 and 8,192.
+	// FreeMiB is the reserve of a node's disk for the site's own files, in MiB. If less is free,
+	// the node removes files of ended tasks, first those of the account that keeps the most. Below
+	// three quarters of it, the node takes no tasks; below five eighths, it ends the tasks that
+	// keep the most. A free inode counts as its share of the disk. A replica refuses requests below
+	// 256 MiB. 0: a twentieth of the disk, between 512 and 8,192.
 	FreeMiB int64 `json:"free_mib,omitempty"`
 }
 
@@ -197,8 +197,8 @@ type TaskMemory struct {
 	OutputMiB    int64 `json:"output_mib,omitempty"`     // as for all classes
 }
 
-// Files is for how long, and how much, the site keeps of the files of jobs. A change
-// holds for an account's files from the next time that one of them is used.
+// Files says how long, and how much, the site keeps of the files of jobs. A change applies to an
+// account's files when one of them is next used.
 type Files struct {
 	// Retention is how long a file is kept; 0: 14 days.
 	Retention messages.Duration `json:"retention,omitempty"`
@@ -206,11 +206,11 @@ type Files struct {
 	QuotaMiB int64 `json:"quota_mib,omitempty"`
 }
 
-// Archive is for how long, and how much, a replica of the auctioneer keeps of ended jobs.
+// Archive says how long, and how much, a replica of the auctioneer keeps of ended jobs.
 type Archive struct {
 	// Retention is how long a job is kept after its end; 0: 90 days.
 	Retention messages.Duration `json:"retention,omitempty"`
-	// MiB bounds the files, of which the oldest go first; 0: 1,024.
+	// MiB bounds the files together; the oldest are removed first; 0: 1,024.
 	MiB int64 `json:"mib,omitempty"`
 }
 
@@ -218,11 +218,11 @@ type Archive struct {
 // names; in a file, a mapping from class to number.
 type Slots []messages.ClassSlots
 
-// TLS names PEM files: a certificate for this host that is good for server and
-// client, its key, and the authority that signed those of all hosts. "{host}" in
-// a name stands for the host's.
+// TLS names PEM files: a certificate for this host that is valid for server and client, its key,
+// and the authority that signed the certificates of all hosts. "{host}" in a name stands for the
+// host's name.
 type TLS struct {
-	Cert string `json:"cert"` // PEM file of the certificate of this host; {host} in a name stands for the host's
+	Cert string `json:"cert"` // PEM file of this host's certificate; {host} in a name stands for the host's name
 	Key  string `json:"key"`  // PEM file of its key
 	CA   string `json:"ca"`   // PEM file of the authority that signed the certificates of all hosts
 }
@@ -230,14 +230,14 @@ type TLS struct {
 // Host is one process's share of a site: a NATS server, a replica of the
 // auctioneer and of the bank, an estimator, and the agents of some nodes.
 type Host struct {
-	Name       messages.Name   `json:"name"`            // that of candor up --host
+	Name       messages.Name   `json:"name"`            // name for candor up --host
 	Listen     string          `json:"listen"`          // NATS clients
 	Cluster    string          `json:"cluster"`         // NATS servers of the other hosts
 	Auctioneer string          `json:"auctioneer"`      // Raft, of the auctioneer's replica
 	Bank       string          `json:"bank"`            // Raft, of the bank's replica
-	Nodes      []messages.Name `json:"nodes,omitempty"` // those of which the agents run here
-	// Joins says that the host's replicas are added to groups that exist (candor
-	// replica add): they begin none of their own.
+	Nodes      []messages.Name `json:"nodes,omitempty"` // nodes whose agents run on this host
+	// Joins says that the host's replicas are added to existing groups (candor replica add), and do
+	// not begin their own.
 	Joins bool `json:"joins,omitempty"`
 	// Leaf replaces the site's ListenLeaf for this host.
 	Leaf string `json:"leaf,omitempty"`
@@ -245,9 +245,8 @@ type Host struct {
 	Metrics string `json:"metrics,omitempty"`
 }
 
-// Default is a site for a first look, on loopback: three users and an
-// operator, two nodes, one market. Each node has an executor of its own, so that the slots of
-// a machine cost less in few nodes than in many.
+// Default returns a site to try out, on loopback: three users and an operator, two nodes, one
+// market. Each node has its own executor, so a machine's slots cost less in few nodes than in many.
 func Default() Config {
 	return Config{
 		Site:      "west",
@@ -277,7 +276,7 @@ func (n Node) Times(count int) []Node {
 	return nodes
 }
 
-// defaultAccount is the configured one, or what stands for it.
+// defaultAccount returns the configured default account, or a replacement if none is configured.
 func (c *Config) defaultAccount() messages.Name {
 	if c.DefaultAccount != "" {
 		return c.DefaultAccount
@@ -303,7 +302,7 @@ func (c *Config) replicaIDs() (ids []string) {
 	return ids
 }
 
-// KeysDir is where the site's keys are.
+// KeysDir returns the directory of the site's keys.
 func (c *Config) KeysDir() string { return cmp.Or(c.Keys, filepath.Join(c.State, "keys")) }
 
 // host returns the host of a name, nil if there is none.

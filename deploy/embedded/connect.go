@@ -56,7 +56,7 @@ func (s *share) connect(c bus.Config) (b bus.Bus, err error) {
 	return b, err
 }
 
-// connectAs connects a part of the site itself, under credentials made for it.
+// connectAs connects a part of the site itself, with credentials made for it.
 func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, error) {
 	c, err := s.busConfig(name)
 	if err != nil {

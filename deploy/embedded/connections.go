@@ -20,8 +20,8 @@ type guard struct {
 	system bus.Bus
 }
 
-// startGuard starts it in a process that has the site's keys. With a server of its own
-// it cuts connections of that server alone, as the other hosts do with theirs.
+// startGuard starts the guard in a process that has the site's keys. If the process has a server,
+// the guard closes only that server's connections; the other hosts do the same with theirs.
 func startGuard(s *share, speaks bus.Bus) (*guard, error) {
 	c, err := s.busConfig("operator")
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *share) hearRevocations(system bus.Bus) error {
 // Close ends the guard and its connection.
 func (g *guard) Close() error { return errors.Join(g.Guard.Close(), g.system.Close()) }
 
-// startConnections starts a guard with a connection of its own: as the admission, or as
-// the actor that runs alone.
+// startConnections starts a guard with its own connection: as the admission, or as the actor that
+// runs alone.
 func startConnections(s *share) (*service, error) {
 	actor := messages.Admission
 	if s.options.Only != nil {

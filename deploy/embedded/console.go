@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// checkConsole holds the console, and the listener that its pages connect to, to TLS
-// wherever others than this machine can reach them: credentials are used in the pages.
+// checkConsole requires TLS for the console, and for the listener of its pages, if other machines
+// can reach them, because the pages use credentials.
 func (c *Config) checkConsole(ps *Problems) {
 	for _, door := range []struct{ path, address string }{{"console", c.Console}, {"websocket", c.WebSocket}} {
 		if door.address == "" {
@@ -34,7 +34,7 @@ func (c *Config) checkConsole(ps *Problems) {
 	}
 }
 
-// consoleDoor is where this process serves the console.
+// consoleDoor is the listener on which this process serves the console.
 type consoleDoor struct {
 	listener net.Listener
 	names    []string // by which browsers may ask
@@ -81,8 +81,8 @@ func (s *share) openConsole(o *server.Options) (err error) {
 	return err
 }
 
-// after is the address with the next port, on which the pages of a console find the
-// WebSocket listener if the configuration names none. A free port stays a free one.
+// after returns the address with the next port, on which the pages of a console find the WebSocket
+// listener if the configuration names none. A free port stays a free one.
 func after(address string) (string, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -98,8 +98,8 @@ func after(address string) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// origins are those of the pages that may connect: of the site's own console, or else of
-// "candor console" on the machine of a user.
+// origins returns the origins of pages that may connect: the site's own console, or else "candor
+// console" on a user's machine.
 func (s *share) origins(t *tls.Config) (all []string, err error) {
 	if s.console == nil {
 		_, port, _ := net.SplitHostPort(console.DefaultAddress)
@@ -117,8 +117,8 @@ func (s *share) origins(t *tls.Config) (all []string, err error) {
 	return all, nil
 }
 
-// consoleNames are the names of a console: those of the site's certificate, and without
-// one the address, which is on loopback.
+// consoleNames returns the host names of a console: those of the site's certificate, or without one
+// the address, which is on loopback.
 func consoleNames(at net.Addr, t *tls.Config) (names []string, err error) {
 	ip := at.(*net.TCPAddr).IP
 	if !ip.IsUnspecified() {
@@ -143,7 +143,7 @@ func consoleNames(at net.Addr, t *tls.Config) (names []string, err error) {
 	return names, nil
 }
 
-// consoleURL is where a browser finds the console by a name.
+// consoleURL returns the URL of the console under a name.
 func (s *share) consoleURL(name string) string {
 	scheme := "http://"
 	if s.config.TLS != nil {
@@ -153,7 +153,7 @@ func (s *share) consoleURL(name string) string {
 	return scheme + net.JoinHostPort(name, port)
 }
 
-// serveConsole serves the pages, once the NATS server has its WebSocket listener.
+// serveConsole serves the pages. Call it after the NATS server has its WebSocket listener.
 func (s *share) serveConsole(o *server.Options) error {
 	w := &o.Websocket
 	if w.Port == 0 {

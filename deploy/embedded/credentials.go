@@ -19,7 +19,7 @@ func writeCredentials(c *Config, authority *identity.Authority) error {
 	role := map[messages.Name]identity.Role{}
 	names := []messages.Name{}
 	for _, a := range c.Accounts {
-		if !messages.ValidName(a.Name) { // of a project: no user can have it
+		if !messages.ValidName(a.Name) { // the account of a project: it is not a user
 			continue
 		}
 		role[a.Name] = identity.User
@@ -60,8 +60,7 @@ func WriteCredentials(state string, authority *identity.Authority, role identity
 	return file, nil
 }
 
-// RoleCredsFile is where the credentials of a name in a role are, in a state
-// directory.
+// RoleCredsFile returns the path, in a state directory, of the credentials of a name in a role.
 func RoleCredsFile(state string, role identity.Role, name messages.Name) string {
 	switch role {
 	case identity.Node:

@@ -30,12 +30,12 @@ func startDepot(s *share) (*service, error) {
 	})
 }
 
-// loadDepot takes in the files that candor restore left. Over several hosts nobody may
-// keep files yet, so the depot serves meanwhile.
+// loadDepot loads the files that candor restore left. On a site of several hosts the depot may not
+// be able to keep files yet, so it already serves while they are loaded.
 func (s *share) loadDepot(c depot.Config) error {
 	dir := filepath.Join(s.config.State, messages.Depot)
 	if _, err := os.Stat(dir); err != nil {
-		return nil // none are left
+		return nil // there are none
 	}
 	if s.host == nil {
 		return s.loadFiles(c, dir)

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// checkDoors holds the ports of the site to what may be listened on beyond loopback:
-// nothing in plaintext, unless the configuration says that it is meant. The ports
-// between hosts need no check: they are TLS wherever they are.
+// checkDoors checks which ports of the site listen beyond loopback: none may use plaintext, unless
+// the configuration allows it explicitly. The ports between hosts always use TLS, so they need no
+// check.
 func (c *Config) checkDoors(ps *Problems) {
 	if len(c.Hosts) == 0 {
 		c.checkClients(ps, "listen", c.Listen)
@@ -47,30 +47,30 @@ func (c *Config) checkMetrics(ps *Problems, path, address string) {
 	}
 }
 
-// beyondLoopback reports whether others than this machine may reach an address. A
-// name other than localhost may stand for any address.
+// beyondLoopback reports whether other machines may reach an address. A name other than localhost
+// may stand for any address.
 func beyondLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || host == "" || host == "localhost" {
-		return false // what is no address is reported as such
+		return false // an invalid address is reported elsewhere
 	}
 	ip := net.ParseIP(host)
 	return ip == nil || !ip.IsLoopback()
 }
 
-// MetricsDoor is where a process serves its metrics, and who may read them.
+// MetricsDoor is the address on which a process serves its metrics, and who may read them.
 type MetricsDoor struct {
 	Address string      // "": nowhere
-	Token   string      // that readers must show; "": none
+	Token   string      // token that readers must send; "": none
 	TLS     *tls.Config // nil: plaintext
 }
 
 // minToken is the shortest token for metrics, in bytes: a random one of 96 bits in hex.
 const minToken = 24
 
-// MetricsDoor is how the process of a host serves its metrics; host is empty without
-// Hosts. On loopback they are plaintext; they tell no secrets. Beyond it they are
-// TLS, and need the token, unless they are public.
+// MetricsDoor returns how the process of a host serves its metrics; host is empty without Hosts. On
+// loopback they are plaintext; they tell no secrets. Beyond it they are TLS, and need the token,
+// unless they are public.
 func (c *Config) MetricsDoor(host messages.Name) (d MetricsDoor, err error) {
 	d.Address = c.Metrics
 	if h := c.host(host); h != nil && h.Metrics != "" {

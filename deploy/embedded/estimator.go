@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// serviceOf is the name of a service of a host; nil: of a site without hosts.
+// serviceOf returns the name of a service of a host; nil: of a site without hosts.
 func serviceOf(h *Host) string {
 	if h == nil {
 		return "1"
@@ -18,7 +18,7 @@ func serviceOf(h *Host) string {
 	return h.Name
 }
 
-// estimatorDir is where an estimator keeps what it has learned.
+// estimatorDir returns the directory where an estimator keeps what it has learned.
 func (c *Config) estimatorDir(replica string) string {
 	return filepath.Join(c.State, messages.Estimator, replica)
 }

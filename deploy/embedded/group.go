@@ -26,12 +26,12 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// segmentBytes is the size of the log's segments where all replicas share a
-// disk: each reserves one in advance.
+// segmentBytes is the size of the log's segments if all replicas share a disk: each replica
+// reserves one in advance.
 const segmentBytes = 16 << 20
 
-// localTimeout is how long replicas wait for word from a leader where all are in this process:
-// they die together, so that nothing is gained by many heartbeats, and a start takes as long.
+// localTimeout is how long replicas wait for a message from a leader if all are in this process.
+// They end together, so frequent heartbeats would gain nothing. A start takes this long.
 const localTimeout = time.Second
 
 // replicated is a replica of the auctioneer or of the bank.
@@ -46,19 +46,19 @@ type kind struct {
 	start func(ctx context.Context, c *Config, r seat) (replicated, error)
 }
 
-// seat is what a replica is given to start with.
+// seat is what a replica gets when it starts.
 type seat struct {
 	replica  string
 	bus      bus.Bus
 	open     func(mailbox.Machine) (mailbox.Mailbox, error)
-	dir      string       // where the replica keeps its log
+	dir      string       // directory of the replica's log
 	signer   proof.Signer // the site's; nil where its keys are elsewhere
 	keys     bank.Keys    // the site's; nil likewise
 	log      *zap.Logger
 	metrics  prometheus.Registerer
 	clock    func() messages.Time
 	known    func() bool   // the clock agrees with the other hosts'
-	restored messages.Time // when the backup began that the replica is from; 0: from none
+	restored messages.Time // when the backup began from which the replica was restored; 0: it was not restored
 }
 
 var auctioneerKind = kind{
@@ -116,19 +116,19 @@ type group struct {
 	// hush is raised when the group stops: that its replicas then lose one
 	// another is no news.
 	hush  zap.AtomicLevel
-	local *mailbox.Local // connects the replicas where all run in this process
+	local *mailbox.Local // connects the replicas if all run in this process
 
 	mu      sync.Mutex
 	running map[string]*running
-	boxes   map[string]mailbox.Mailbox // of the replicas that were started, by ID
+	boxes   map[string]mailbox.Mailbox // replicas that were started, by ID
 }
 
-// running is a started replica and what goes with it.
+// running is a started replica and its parts.
 type running struct {
 	replicated
 	bus     bus.Bus
 	metrics *prometheus.Registry
-	cancel  context.CancelFunc // ends what goes on beside it
+	cancel  context.CancelFunc // ends its goroutines
 }
 
 func newGroup(s *share, k kind) *group {
@@ -206,9 +206,9 @@ func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.M
 	}
 }
 
-// connect says how a replica reaches the others: in memory, where all run in this
-// process and share its disk, and else at the configured addresses of their hosts, with
-// a certificate for this replica.
+// connect sets how a replica reaches the others: in memory if all run in this process and share its
+// disk, and otherwise at the configured addresses of their hosts, with a certificate for this
+// replica.
 func (g *group) connect(c *mailbox.Config) (err error) {
 	if g.site.host == nil {
 		c.Local, c.SegmentBytes, c.Timeout = g.local, segmentBytes, localTimeout
@@ -220,8 +220,8 @@ func (g *group) connect(c *mailbox.Config) (err error) {
 	return err
 }
 
-// founders are the replicas that begin the group together; none where the replica
-// is to be added to it.
+// founders returns the replicas that begin the group together. It returns none if the replica will
+// be added to an existing group.
 func (g *group) founders(id string) []string {
 	all := slices.DeleteFunc(slices.Clone(g.all), func(id string) bool {
 		h := g.site.config.host(id)
@@ -233,16 +233,18 @@ func (g *group) founders(id string) []string {
 	return all
 }
 
-// historyDir is where a replica of the bank keeps its journal, next to its log.
+// historyDir is the directory, next to the log of a bank's replica, for its journal.
 const historyDir = "history"
 
-// archiveDir is where a replica of the auctioneer keeps the records of ended jobs, next to its log.
+// archiveDir is the directory, next to the log of an auctioneer's replica, for the records of ended
+// jobs.
 const archiveDir = "archive"
 
-// pastFile is where a replica of the auctioneer keeps how markets and nodes were, next to its log.
+// pastFile is the file, next to the log of an auctioneer's replica, for the histories of markets
+// and nodes.
 const pastFile = "past"
 
-// dir is where a replica keeps what must last.
+// dir returns the directory with the durable files of a replica.
 func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.actor, id) }
 
 // signer signs in the site's name, where its keys are here.
@@ -253,7 +255,8 @@ func (s *share) signer() proof.Signer {
 	return s.authority
 }
 
-// provingKeys are those by which the bank knows who asks, where they are here.
+// provingKeys returns the keys by which the bank knows who sent a request, if they are on this
+// host.
 func (s *share) provingKeys() bank.Keys {
 	if s.authority == nil {
 		return nil
@@ -264,8 +267,8 @@ func (s *share) provingKeys() bank.Keys {
 	return s.authority
 }
 
-// reread are the keys of a site as they are in the directory now, where no server of
-// this process follows them.
+// reread reads the keys of a site from the directory each time, for a process without a server that
+// follows them.
 type reread struct{ *identity.Authority }
 
 // RoleKeys implements [bank.Keys]. Keys that cannot be read stay as they were.
@@ -322,8 +325,7 @@ func (g *group) ids() []string {
 	return slices.Sorted(maps.Keys(g.running))
 }
 
-// leader is the replica that leads according to one that runs here, "" if none
-// is known.
+// leader returns the replica that leads according to one that runs here, "" if none is known.
 func (g *group) leader() string {
 	for _, s := range g.statuses() {
 		if s.Leader != "" {

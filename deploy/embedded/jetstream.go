@@ -22,9 +22,9 @@ const (
 	jetStreamRoom = 256 << 20
 )
 
-// setMetaAside moves aside what JetStream keeps of its own cluster, such as which host has which
-// stream, where a server does not start because that is damaged: the other hosts have it. The
-// streams themselves stay. It reports whether there was anything to move.
+// setMetaAside moves JetStream's cluster data aside, such as which host has which stream, if it is
+// damaged and the server therefore does not start. The other hosts have this data. The streams
+// stay. It reports whether it moved anything.
 func setMetaAside(o *server.Options, failed error) (aside string, moved bool) {
 	why := failed.Error()
 	if o.Cluster.Name == "" || !strings.Contains(why, "Can't start JetStream") || strings.Contains(why, unix.ENOSPC.Error()) {
@@ -38,10 +38,10 @@ func setMetaAside(o *server.Options, failed error) (aside string, moved bool) {
 	return aside, os.Rename(found[0], aside) == nil
 }
 
-// keepJetStream starts JetStream again after a full disk. The server of a cluster stops
-// JetStream for good when a write finds no space, and with it this host's part of the depot
-// and of the stream of observations. Any other server keeps the streams that were written to from
-// taking anything more: there JetStream is stopped once there is room, and started again.
+// keepJetStream starts JetStream again after the disk was full. In a cluster, the server stops
+// JetStream after a failed write and does not start it again; this host's part of the depot and of
+// the stream of observations is then missing. Without a cluster, only the streams with failed
+// writes accept nothing more; here JetStream is stopped and started once there is room.
 func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log *zap.Logger) {
 	stopped := false
 	lines, _ := s.Logger().(*natsLog)
@@ -55,7 +55,7 @@ func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log
 			lines.noSpace.Store(false)
 			_ = s.ShutdownJetStream()
 		}
-		// Without a configuration the stop has come to its end.
+		// If there is no configuration, the stop is complete.
 		if s.JetStreamEnabled() || s.JetStreamConfig() != nil || !s.Running() {
 			continue
 		}
@@ -69,7 +69,7 @@ func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log
 		}
 		if err := s.EnableJetStream(&server.JetStreamConfig{StoreDir: o.StoreDir, MaxStore: o.JetStreamMaxStore, SyncAlways: o.SyncAlways, Strict: !o.NoJetStreamStrict, CompressOK: true}); err != nil {
 			log.Warn("JetStream does not start yet; trying again", zap.Error(err))
-			_ = s.ShutdownJetStream() // what had begun
+			_ = s.ShutdownJetStream() // stop what had started
 			continue
 		}
 		stopped = false

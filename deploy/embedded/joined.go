@@ -21,7 +21,7 @@ type joined struct {
 	list []Peer
 }
 
-// peers are all that the site has: those of the start, then those since then.
+// peers returns all peers of the site: those of the start, then those added later.
 func (s *share) peers() []Peer {
 	s.joined.mu.Lock()
 	defer s.joined.mu.Unlock()
@@ -31,9 +31,9 @@ func (s *share) peers() []Peer {
 // joinWithin bounds how long the bank may take to know new peers.
 const joinWithin = 10 * time.Second
 
-// enlist makes the peers that a changed configuration adds peers of the running site: its
-// server links to them or lets them in, and its bank knows them. Other changes, also of
-// peers that are there, wait for the next start.
+// enlist adds new peers of a changed configuration to the running site: its server links to them or
+// accepts them, and its bank knows them. Other changes, also of existing peers, take effect at the
+// next start.
 func (s *share) enlist(o *server.Options, changed *Config) error {
 	before := s.peers()
 	var fresh []Peer
@@ -65,7 +65,7 @@ func (s *share) enlist(o *server.Options, changed *Config) error {
 	return nil
 }
 
-// introduce has the bank know the peers.
+// introduce makes sure that the bank knows the peers.
 func (s *share) introduce() error {
 	ctx, cancel := context.WithTimeout(s.ctx, joinWithin)
 	defer cancel()
@@ -73,7 +73,7 @@ func (s *share) introduce() error {
 	return errors.Join(as.openPeers(ctx), as.close())
 }
 
-// relink has the running server go by options with new peers.
+// relink reloads the running server with options for new peers.
 func (s *share) relink(o *server.Options, all *Config, fresh []Peer) error {
 	next := o.Clone()
 	next.TrustedKeys = nil // the server takes them from the operators again

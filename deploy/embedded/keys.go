@@ -19,12 +19,12 @@ const rekeyEvery = 500 * time.Millisecond
 // are about to end.
 const renewEvery = time.Hour
 
-// watchKeys follows the keys directory while the site runs: what is rotated or
-// revoked there is in force within moments, without a start.
+// watchKeys watches the keys directory while the site runs: keys that are rotated or revoked there
+// take effect within moments, without a restart.
 func (s *share) watchKeys(o *server.Options) {
-	late, told := false, "" // what was read is not in force, and why
+	late, told := false, "" // whether the keys that were read cannot be used yet, and whether that was logged
 	renewed := time.Now()
-	unknown := false // to the bank, of peers that have joined
+	unknown := false // whether the bank does not know the peers that have joined yet
 	for {
 		select {
 		case <-s.ctx.Done():
@@ -51,8 +51,8 @@ func (s *share) watchKeys(o *server.Options) {
 	}
 }
 
-// followPeers takes over the peers that the configuration adds, and has the bank know them:
-// again and again, while it does not (unknown).
+// followPeers adds the peers that a changed configuration adds, and tells the bank about them,
+// repeatedly while the bank does not know them (unknown).
 func (s *share) followPeers(o *server.Options, unknown bool) (bool, error) {
 	if s.options.Changed == nil {
 		return false, nil
@@ -74,8 +74,7 @@ func (s *share) followPeers(o *server.Options, unknown bool) (bool, error) {
 	return unknown && err != nil, err
 }
 
-// rekey takes the keys over as they are now: first into the server, so that what is
-// issued next is admitted.
+// rekey starts using the present keys: first in the server, so that it accepts what is issued next.
 func (s *share) rekey(o *server.Options) error {
 	if err := s.authority.Reload(); err != nil {
 		return err
@@ -87,8 +86,8 @@ func (s *share) rekey(o *server.Options) error {
 	return writeCredentials(&s.config, s.authority)
 }
 
-// renewing gives credentials of a part of the site each time that it connects: those
-// from before may be signed with a key that is gone.
+// renewing returns a function that gives new credentials to a part of the site each time that it
+// connects: earlier ones may be signed with a key that is gone.
 func (s *share) renewing(role identity.Role, name messages.Name) func() (token, seed string, err error) {
 	return func() (string, string, error) {
 		creds, err := s.authority.Credentials(role, name)

@@ -23,15 +23,15 @@ type Peer struct {
 	URLs []string `json:"urls,omitempty"`
 	// Creds is the file of credentials that the peer issued for this site, with URLs.
 	Creds string `json:"creds,omitempty"`
-	// CA is a PEM file of the authority that signed the certificates of the
-	// peer's servers, where this site has certificates.
+	// CA is a PEM file of the authority that signed the certificates of the peer's servers, if this
+	// site has certificates.
 	CA string `json:"ca,omitempty"`
 	// Keys are the public keys of the peer's bank.
 	Keys []string `json:"keys"`
 	// Limit is the most that the peer may owe.
 	Limit messages.Credits `json:"limit"`
-	// Share is the peer's share of the reserve: what it may owe by settlements that are not paid
-	// outside the banks yet; default: the limit.
+	// Share is the peer's share of the reserve: the most that it may owe by settlements that are
+	// not paid yet outside the banks; default: the limit.
 	Share *messages.Credits `json:"share,omitempty"`
 	// SameOwner says that both sites have one owner. Jobs that name no site, and can run at any,
 	// then go to the site with the best offer, as with "candor submit --site auto".
@@ -48,11 +48,11 @@ const (
 	linkTLS = 5
 )
 
-// link makes the server take the servers of peers where the configuration has
-// an address for them, and connect to those of the peers that have URLs.
+// link makes the server accept the servers of peers if the configuration has an address for them,
+// and connect to the peers that have URLs.
 func link(o *server.Options, c *Config, self *Host, authority *identity.Authority) error {
 	if len(c.Peers) > 0 {
-		// Links have no ping of their own.
+		// Links have no separate ping.
 		o.PingInterval, o.MaxPingsOut = linkPing, linkPings
 	}
 	o.LeafNode.ReconnectInterval = linkRetry
@@ -75,7 +75,7 @@ func listenLeaf(o *server.Options, c *Config, self *Host) (err error) {
 	if listen == "" {
 		return nil
 	}
-	// A peer connects where its configuration says, and nowhere else.
+	// A peer connects only to the addresses in its configuration.
 	o.LeafNode.NoAdvertise = true
 	o.LeafNode.AuthTimeout = authTimeout
 	if o.LeafNode.Host, o.LeafNode.Port, err = split(listen); err != nil || c.TLS == nil {
@@ -149,7 +149,7 @@ func trust(pool *x509.CertPool, file string) error {
 	return nil
 }
 
-// peerNames are those of the configured peers.
+// peerNames returns the names of the configured peers.
 func (c *Config) peerNames() (names []messages.Name) { return namesOf(c.Peers) }
 
 func namesOf(peers []Peer) (names []messages.Name) {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// startLinks starts the service that says how the server of this process is
-// linked to those of peers.
+// startLinks starts the service that tells how this process's server is linked to the servers of
+// peers.
 func startLinks(s *share) (*service, error) {
 	if s.server == nil {
 		return nil, nil
@@ -24,11 +24,11 @@ func startLinks(s *share) (*service, error) {
 	})
 }
 
-// linked are the peers, by the public key of the account that the site shares with each.
+// linked returns the peers, by the public key of the account that the site shares with each.
 func (s *share) linked() map[string]messages.Name {
 	all := map[string]messages.Name{}
 	for _, p := range s.peers() {
-		if account, err := s.authority.LinkAccount(p.Name); err == nil { // else its name is none, which the configuration refuses
+		if account, err := s.authority.LinkAccount(p.Name); err == nil { // else the name is invalid, and will be refused
 			all[account] = p.Name
 		}
 	}

@@ -8,17 +8,17 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// SellMachine has the site sell a machine, a processor and its part of the memory at a time: its first market alone, on
-// one node that is all of the machine.
+// SellMachine makes the site sell the machine by processors, each with its part of the memory: in
+// its first market only, on one node that has the whole machine.
 func (c *Config) SellMachine(m runner.Machine) {
 	unit := messages.Resources{CPUs: 1, Memory: m.Memory / int64(max(len(m.CPUs), 1)) >> 20 << 20} // whole MiB
 	c.Markets, c.Nodes = c.Markets[:1:1], []Node{{Name: "node1"}}
 	c.Markets[0].Classes, c.Markets[0].Units = []messages.Name{"cpu"}, []messages.ClassUnit{{Class: "cpu", Unit: unit}}
 }
 
-// divide gives each node of this process its part of the machine, in their order, and nodes that do not say them the
-// resources and slots that they then have. A node that says slots, and nothing of its resources, divides nothing; one that says
-// neither has all that is left. discover finds what the machine has.
+// divide gives each node of this process its part of the machine, in order. It also fills in
+// resources and slots that a node does not give. A node with slots but without resources takes no
+// part. A node with neither gets everything that is left. discover finds what the machine has.
 func divide(nodes []Node, markets []messages.Market, discover func() runner.Machine) (full []Node, machines map[messages.Name]runner.Machine, err error) {
 	full, machines = slices.Clone(nodes), map[messages.Name]runner.Machine{}
 	var left runner.Machine
@@ -54,7 +54,7 @@ func divide(nodes []Node, markets []messages.Market, discover func() runner.Mach
 	return full, machines, nil
 }
 
-// declared stands for a machine that has what a node declares.
+// declared returns a machine that has what a node declares.
 func declared(r *messages.Resources) runner.Machine {
 	m := runner.Machine{Memory: r.Memory}
 	for k := range r.GPUs {
@@ -63,7 +63,7 @@ func declared(r *messages.Resources) runner.Machine {
 	return m
 }
 
-// resourcesOf is what a machine has. The type of its GPUs is left out where they differ.
+// resourcesOf returns what a machine has. The type of its GPUs is left out if they differ.
 func resourcesOf(m *runner.Machine) *messages.Resources {
 	r := &messages.Resources{CPUs: len(m.CPUs), Memory: m.Memory, GPUs: len(m.GPUs)}
 	for i := range m.GPUs {
@@ -75,8 +75,9 @@ func resourcesOf(m *runner.Machine) *messages.Resources {
 	return r
 }
 
-// offers are the slots that the node says, or that its resources hold; of a node that says neither, those of each class that is
-// sold by a unit, in unknown numbers.
+// offers returns the slots that the node's configuration gives, or that its resources have room
+// for. If it gives neither, the node offers each class that is sold by a unit, in a number that is
+// not known yet.
 func (n *Node) offers(markets []messages.Market) Slots {
 	switch {
 	case len(n.Slots) > 0:
@@ -87,10 +88,12 @@ func (n *Node) offers(markets []messages.Market) Slots {
 	return n.sold(markets, func(messages.Resources) int { return 1 })
 }
 
-// sells are the slots that the node's resources hold, of each class that a market sells there by a unit.
+// sells returns the slots that the node's resources hold, of each class that a market sells there
+// by a unit.
 func (n *Node) sells(markets []messages.Market) Slots { return n.sold(markets, n.Resources.Holds) }
 
-// sold are slots of each class that a market sells on the node by a unit, as many as are held of the unit.
+// sold returns, for each class that a market sells by a unit on this node, as many slots as holds
+// returns for the unit.
 func (n *Node) sold(markets []messages.Market, holds func(unit messages.Resources) int) (slots Slots) {
 	for i := range markets {
 		m := &markets[i]
@@ -108,7 +111,7 @@ func (n *Node) sold(markets []messages.Market, holds func(unit messages.Resource
 	return slots
 }
 
-// cut takes what a node has out of what is left of the machine.
+// cut takes a node's resources from what is left of the machine.
 func cut(left *runner.Machine, n *Node) (m runner.Machine, err error) {
 	r := n.Resources
 	more := func(what string, wanted, there any) error {

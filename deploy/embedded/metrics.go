@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// metrics keeps a registry for each started part, which goes with the part: a
-// replica that is started again in the same process registers anew.
+// metrics keeps one registry for each started part, and drops it with the part: a replica that is
+// started again in the same process registers again.
 type metrics struct {
 	on     bool
 	shared *prometheus.Registry
@@ -58,7 +58,7 @@ func (m *metrics) gatherer() prometheus.Gatherer {
 	return all
 }
 
-// counter is the counter of the shared registry with a name.
+// counter returns the counter of the shared registry with a name.
 func (m *metrics) counter(name, help string) (bus.Counter, error) {
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	err := m.shared.Register(counter)

@@ -15,28 +15,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// natsLog passes the server's log lines on. Its notices are details here. Each
-// refusal of what a client tries is a line of its own, so the lines of a second
-// are bounded: a client must not fill the disk by being refused.
+// natsLog passes on the server's log lines. The server's notices are logged as details. Each
+// refusal of a client's attempt is a separate line, so the lines in a second are bounded: a client
+// must not fill the disk by being refused.
 type natsLog struct {
 	log     *zap.SugaredLogger
-	refused *prometheus.CounterVec // what clients tried; nil: not counted
+	refused *prometheus.CounterVec // counts refused attempts of clients; nil: they are not counted
 	fatal   chan string            // why the server cannot go on; one at most is kept
-	quiet   time.Time              // until then its cluster comes together, and warnings of that are details
+	quiet   time.Time              // until then the cluster is starting, and its warnings are logged as details
 
-	noSpace atomic.Bool // a write found the disk full, after which its stream takes no more
+	noSpace atomic.Bool // a write found the disk full; its stream accepts nothing more
 
 	mu      sync.Mutex
 	second  time.Time
-	lines   int // of this second
+	lines   int // lines in this second
 	dropped int
 }
 
 // maxLines bounds the warnings and errors of one second.
 const maxLines = 10
 
-// admit says whether another line may be written, and how many were dropped
-// since the last one that was.
+// admit reports whether another line may be written, and how many were dropped since the last
+// written one.
 func (l *natsLog) admit(now time.Time) (ok bool, dropped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,14 +93,15 @@ func (l *natsLog) Warnf(format string, v ...any) {
 	}
 }
 
-// Errorf warns: what the server calls an error is most often a client's. What is a
-// refusal is counted, whether its line is written or not.
+// Errorf logs a warning: what the server calls an error is usually a client's error. A refusal is
+// counted, whether its line is written or not.
 func (l *natsLog) Errorf(format string, v ...any) {
 	l.count(format, v)
 	l.bounded(l.log.Warnf, format, v)
 }
 
-// count tells by the words of a line what the server refused, as it counts none itself, and that a write found no space.
+// count finds out from the words of a line what the server refused, because the server has no
+// counters for it, and whether a write found no space.
 func (l *natsLog) count(format string, v []any) {
 	what := ""
 	switch {

@@ -27,9 +27,9 @@ const (
 	// authTimeout is how long a client may take to identify itself, in seconds:
 	// more than NATS allows by default, as thousands of agents may come back at once.
 	authTimeout = 10
-	// A host that is cut off or stands still is missed by the servers of the others within
-	// routePing·(1+routePings): soon after the others have elected, since until then half of
-	// the requests for a new leader may still go to the old one.
+	// The servers of other hosts notice within routePing·(1+routePings) that a host is cut off or
+	// hangs. This is soon after the others have elected a new leader; until then half of the
+	// requests for the new leader may still go to the old one.
 	routePing  = 250 * time.Millisecond
 	routePings = 3
 	// storeLimit is far above any disk, so that the disk is the limit.
@@ -59,7 +59,7 @@ func startServer(o *server.Options, log *zap.Logger, counts prometheus.Registere
 		return nil, err
 	}
 	log.Warn("JetStream did not start; what it keeps of its own cluster was moved aside, and comes anew from the other hosts", zap.String("to", aside), zap.Error(err))
-	o.TrustedKeys = nil // which the server took from TrustedOperators
+	o.TrustedKeys = nil // the server set it from TrustedOperators
 	return begin(o, lines)
 }
 
@@ -93,8 +93,8 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 		MaxPayload: maxPayload,
 		JetStream:  true,
 		StoreDir:   filepath.Join(c.State, "nats"),
-		// Streams reserve what they may hold at most. Without a limit of the site's own the
-		// server allows three quarters of what is free when it starts.
+		// Streams reserve the most that they may hold. Without a limit from the site, the server
+		// allows three quarters of the space that is free when it starts.
 		JetStreamMaxStore: storeLimit,
 		// What the depot said it keeps is there after a loss of power too.
 		SyncAlways: true,
@@ -127,10 +127,10 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 	return o, link(o, c, self, authority)
 }
 
-// ServerName is what the NATS server of a host is called.
+// ServerName returns the name of a host's NATS server.
 func ServerName(site, host messages.Name) string { return site + "-" + host }
 
-// joinCluster makes the server one of a cluster with those of the other hosts.
+// joinCluster makes the server part of a cluster with the servers of the other hosts.
 func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.Authority) error {
 	secret, err := authority.RouteSecret()
 	if err != nil {
@@ -141,7 +141,7 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 		return err
 	}
 	o.Cluster.Name = c.Site
-	// With certificates of their own at both ends: those of clients and peers open nothing.
+	// Both ends use certificates made only for this; certificates of clients and peers are refused.
 	o.Cluster.TLSConfig, o.Cluster.TLSTimeout = internal.Server(self.Name), routeTLS
 	o.Cluster.Username, o.Cluster.Password = c.Site, secret
 	if o.Cluster.Host, o.Cluster.Port, err = split(self.Cluster); err != nil {
@@ -150,8 +150,8 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	// Until a host that was cut off is missed, requests are still given to the
 	// services that it had.
 	o.Cluster.PingInterval, o.Cluster.MaxPingsOut = routePing, routePings
-	// One connection for each pair of servers: routes of their own for the
-	// account cost more than they bring at three servers.
+	// One connection for each pair of servers: with three servers, separate routes for the account
+	// cost more than they gain.
 	o.Cluster.PoolSize = -1
 	// A host that cannot be reached is named twice a minute, not once an hour.
 	o.ConnectErrorReports = 30
@@ -163,8 +163,8 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	return nil
 }
 
-// free reports at once, and to the caller, what the server would only log: that
-// an address cannot be listened on, and which setting names it.
+// free reports at once, to the caller, an error that the server would only log: that an address
+// cannot be listened on, with the setting that names it.
 func free(what, setting, host string, port int) error {
 	if port == server.RANDOM_PORT {
 		port = 0

@@ -29,7 +29,7 @@ type nodes struct {
 	running map[messages.Name]*agent
 }
 
-// agent is a started agent and what goes with it.
+// agent is a started agent and its connection.
 type agent struct {
 	*nodeagent.Agent
 	bus bus.Bus

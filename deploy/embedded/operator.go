@@ -22,8 +22,7 @@ const attempt = 5 * time.Second
 // roomEvery is how often a start asks again while the disks of an actor have no room.
 const roomEvery = time.Second
 
-// operator is the first operator of the site, as whom the site opens accounts and
-// peers by itself.
+// operator is the site's first operator. In this name the site itself opens accounts and peers.
 type operator struct {
 	*share
 	mu  sync.Mutex
@@ -74,7 +73,7 @@ func (o *operator) openAccounts(ctx context.Context) error {
 	return err
 }
 
-// opening are the accounts that the site opens by itself.
+// opening returns the accounts that the site opens by itself.
 func (c *Config) opening() (names []messages.Name) {
 	for _, a := range c.Accounts {
 		if a.Grant > 0 {

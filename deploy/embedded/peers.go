@@ -12,22 +12,22 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// terms are what the configuration says of a peer that is the bank's to know.
+// terms are the settings of a peer in the configuration that the bank must know.
 type terms struct {
 	Keys  []string         `json:"keys"`
 	Limit messages.Credits `json:"limit"`
-	// Share is nil where the configuration states none.
+	// Share is nil if the configuration gives none.
 	Share *messages.Credits `json:"share,omitempty"`
 }
 
-// terms are what the configuration says of a peer.
+// terms returns the settings of a peer that the bank must know.
 func (p *Peer) terms() terms { return terms{p.Keys, p.Limit, p.Share} }
 
 func (t terms) same(u terms) bool {
 	return t.Limit == u.Limit && slices.Equal(t.Keys, u.Keys) && t.stated() == u.stated()
 }
 
-// stated is the share, -1 for none.
+// stated returns the configured share, −1 if there is none.
 func (t terms) stated() messages.Credits {
 	if t.Share == nil {
 		return -1
@@ -40,8 +40,8 @@ func (t terms) has(k messages.PeerReply) bool {
 	return t.Limit == k.Limit && len(t.merged(k)) == len(k.Keys) && (t.Share == nil || *t.Share == k.Share)
 }
 
-// merged are the keys that the bank has, and those of the configuration that are new to
-// it: a file that is older than a rotation brings no key back, and takes none away.
+// merged returns the keys that the bank has, and those of the configuration that are new to it. So
+// a file from before a rotation neither brings an old key back nor removes a new one.
 func (t terms) merged(k messages.PeerReply) []string {
 	keys := slices.Clone(k.Keys)
 	for _, key := range t.Keys {
@@ -52,9 +52,9 @@ func (t terms) merged(k messages.PeerReply) []string {
 	return keys
 }
 
-// told is what a site last told its bank of its configuration, in a file of the
-// state directory. What the configuration changes since then is told again; what
-// was changed by command since then, or with a key that a peer announced, stays.
+// told is what the site last told its bank about its configuration, in a file of the state
+// directory. Later changes of the configuration are told again. Changes by a command, or by a key
+// that a peer announced, stay.
 type told struct {
 	Peers   map[messages.Name]terms `json:"peers"`
 	Reserve messages.Credits        `json:"reserve"`
@@ -102,9 +102,8 @@ func (o *operator) openPeers(ctx context.Context) error {
 	return replaceJSON(filepath.Join(c.State, toldFile), now)
 }
 
-// openPeer tells the bank about a peer that it does not know, or whose terms are new in the
-// configuration. New terms close a dispute, so the bank is
-// not told what it has.
+// openPeer tells the bank about a peer that it does not know, or whose terms changed in the
+// configuration. Telling terms closes a dispute, so unchanged terms are not told.
 func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []messages.PeerReply) error {
 	request := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
 	if i := slices.IndexFunc(known, func(k messages.PeerReply) bool { return k.Peer == p.Name }); i >= 0 {

@@ -9,8 +9,8 @@ import (
 
 // Problem is one thing that is wrong with a configuration.
 type Problem struct {
-	Path    string // of the field, as in "markets[0].mechanism"
-	Message string // what is wrong, and what to do
+	Path    string // path of the field, such as "markets[0].mechanism"
+	Message string // what is wrong, and how to mend it
 }
 
 // Error writes "path: message".
@@ -33,7 +33,7 @@ func (ps *Problems) addf(path, format string, args ...any) {
 	*ps = append(*ps, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// didYouMean is the suggestion at the end of a sentence, if there is one.
+// didYouMean returns the suggestion at the end of a sentence, if there is one.
 func didYouMean(word string, known []string) string {
 	if k := spelling.Nearest(word, known); k != "" {
 		return fmt.Sprintf("; did you mean %q?", k)

@@ -14,8 +14,7 @@ func (s *Site) Status(actor string) []mailbox.Status {
 	return nil
 }
 
-// Leader is the replica that leads an actor's group, as far as is known here;
-// "" if none is.
+// Leader returns the replica that leads an actor's group, as far as known here; "" if none does.
 func (s *Site) Leader(actor string) string {
 	if g := s.group(actor); g != nil {
 		return g.leader()
@@ -33,8 +32,7 @@ func (s *Site) group(actor string) *group {
 	return nil
 }
 
-// StopReplica stops a replica that runs here: for measurements of what the others do
-// meanwhile.
+// StopReplica stops a replica of this process, to measure how the others continue.
 func (s *Site) StopReplica(actor, id string) error {
 	if g := s.group(actor); g != nil {
 		return g.stop1(id)

@@ -26,9 +26,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// Options are what a program, rather than a configuration, says about a site.
+// Options are what a program (not a configuration) decides about a site.
 type Options struct {
-	// Host is which of Config.Hosts this process is; empty without Hosts.
+	// Host says which of Config.Hosts this process is; empty without Hosts.
 	Host messages.Name
 	// Fresh removes what an earlier site left in the state directory.
 	Fresh bool
@@ -36,8 +36,8 @@ type Options struct {
 	Metrics bool
 	// Log is the logger of all actors; nil: none.
 	Log *zap.Logger
-	// Runner runs the tasks of a node in place of real processes; nil: those.
-	// Whoever gives one closes it.
+	// Runner runs the tasks of a node instead of real processes; nil: real processes. Whoever sets
+	// it must close the runners.
 	Runner func(node messages.Name) (runner.Runner, error)
 	// Executor is the command that starts a node's executor: tasks then outlive
 	// this process, and are found again by the next. Empty: they are its own.
@@ -58,11 +58,11 @@ type Options struct {
 	Only *Only
 }
 
-// Only says which actor to start alone: its replica on Options.Host, or all of
-// its replicas where the configuration has no hosts.
+// Only names the actor to start alone: its replica on Options.Host, or all its replicas if the
+// configuration has no hosts.
 type Only struct {
 	Actor  string        // messages.Auctioneer, Bank, Estimator or NodeAgent
-	Node   messages.Name // of NodeAgent: one node; empty: all of this process
+	Node   messages.Name // for NodeAgent: only this node; empty: all nodes of this process
 	Server string        // NATS URL
 	Creds  string        // credentials file of the actor
 	// Certificate is the file of a replica's certificate, where Config.Hosts names
@@ -81,7 +81,7 @@ type Site struct {
 	backups     *net.UnixListener // nil: none are handed out
 
 	closing sync.Once
-	closed  error // what Close returned first
+	closed  error // the result of the first Close
 }
 
 // share is what this process has of a site apart from actors: its configuration, the
@@ -92,12 +92,12 @@ type share struct {
 	host      *Host // nil without Hosts
 	log       *zap.Logger
 	metrics   *metrics
-	lock      *os.File // of the state directory, until it is closed
+	lock      *os.File // lock of the state directory, held until it is closed
 	authority *identity.Authority
 	clock     *siteclock.Host
 	server    *server.Server
 	info      Info
-	tasks     runner.Config // how the nodes run tasks
+	tasks     runner.Config // how nodes run tasks
 	console   *consoleDoor  // nil: none
 	joined    joined        // peers since the start
 
@@ -118,7 +118,7 @@ type service struct {
 	bus  bus.Bus
 }
 
-// serving starts a service with a connection of its own, as an actor.
+// serving starts a service with its own connection, as an actor.
 func (s *share) serving(actor string, start func(bus.Bus) (io.Closer, error)) (*service, error) {
 	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(actor))
 	if err != nil {
@@ -152,9 +152,8 @@ func Start(ctx context.Context, c Config, o Options) (*Site, error) {
 	return s, nil
 }
 
-// unstarted is the error of a start that failed and was closed again. What fails
-// because the start was cancelled is no news: ctx's error alone stands for it, or
-// the error of closing.
+// unstarted returns the error of a start that failed and was closed again. If the start was
+// cancelled, other failures do not matter: it returns only ctx's error, or the error of closing.
 func unstarted(ctx context.Context, err, closing error) error {
 	switch {
 	case !errors.Is(ctx.Err(), context.Canceled):
@@ -209,7 +208,7 @@ func (s *share) prepare() (err error) {
 			return err
 		}
 		s.keepClock()
-		return s.openBankKeys() // replicas and agents lock what is theirs
+		return s.openBankKeys() // replicas and agents lock their own directories
 	}
 	if s.lock, err = lockState(s.config.State); err != nil {
 		return err
@@ -221,7 +220,7 @@ func (s *share) prepare() (err error) {
 	}
 	if !isState(s.config.State) {
 		defer func() {
-			if err != nil { // it stays somebody else's directory
+			if err != nil { // the directory belongs to somebody else
 				removeMarks(s.config.State)
 			}
 		}()
@@ -243,8 +242,8 @@ func (s *share) prepare() (err error) {
 	return nil
 }
 
-// keepFormatAlone is keepFormat for an actor that runs alone, which may be the first in its
-// state directory.
+// keepFormatAlone does what keepFormat does, for an actor that runs alone and may be the first in
+// its state directory.
 func (s *share) keepFormatAlone() error {
 	if err := os.MkdirAll(s.config.State, 0o700); err != nil {
 		return fmt.Errorf("state directory: %w", err)
@@ -252,8 +251,8 @@ func (s *share) keepFormatAlone() error {
 	return keepFormat(s.config.State)
 }
 
-// openBankKeys reads the site's keys for a bank that runs alone, where they are
-// here: without them it cannot tell who asks.
+// openBankKeys reads the site's keys for a bank that runs alone, if they are on this host: without
+// them it cannot identify callers.
 func (s *share) openBankKeys() (err error) {
 	if s.options.Only.Actor != messages.Bank {
 		return nil
@@ -293,7 +292,7 @@ func (s *share) listen() error {
 	return nil
 }
 
-// here is the URL by which this machine reaches a server. One that listens at all addresses is
+// here returns the URL by which this machine reaches a server. One that listens at all addresses is
 // reached by loopback, which certificates name.
 func here(server string) string {
 	u, err := url.Parse(server)
@@ -333,7 +332,7 @@ func (s *Site) startActors(ctx context.Context) error {
 	}
 	if err := together([]func() error{
 		func() error { return s.operator.open(ctx) },
-		func() error { // until some replica leads and serves
+		func() error { // wait until a replica leads and serves
 			_, err := ask[messages.StatusReply](ctx, s.operator, messages.Auctioneer, messages.VerbStatus, messages.Empty{})
 			return err
 		},
@@ -382,7 +381,7 @@ func (s *Site) openStream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The server takes connections a moment before it has set up what serves streams.
+	// The server accepts connections shortly before streams work.
 	late := time.Now().Add(streamSoon)
 	err = again(ctx, 20*time.Millisecond, func() (bool, error) {
 		_, err := b.Stream(ctx, messages.ObservationStream(s.config.Site), []string{messages.ObservationSubject(s.config.Site)})
@@ -412,10 +411,10 @@ func again(ctx context.Context, every time.Duration, try func() (more bool, err 
 	}
 }
 
-// startOnly starts one actor and does not wait: what it needs may come later.
+// startOnly starts one actor and does not wait: the parts that it needs may start later.
 func (s *Site) startOnly() error {
 	switch actor := s.options.Only.Actor; actor {
-	case messages.Auctioneer: // whom the depot asks
+	case messages.Auctioneer: // the depot asks it
 		return together(append(s.starting(startDepot), s.auctioneers.startAll))
 	case messages.Bank:
 		if s.authority == nil {
@@ -490,10 +489,11 @@ func (s *Site) stop() error {
 	return errors.Join(failed...)
 }
 
-// Config is the configuration the site runs with.
+// Config returns the configuration the site runs with.
 func (s *share) Config() Config { return s.config }
 
-// Nodes are the configured nodes, those of this process with the resources and slots that they were found to have.
+// Nodes returns the configured nodes. Nodes of this process have the resources and slots that were
+// found on the machine.
 func (s *Site) Nodes() []Node {
 	all := slices.Clone(s.config.Nodes)
 	for i := range all {
@@ -504,11 +504,11 @@ func (s *Site) Nodes() []Node {
 	return all
 }
 
-// URL is where the site's NATS server takes clients.
+// URL returns the address at which the site's NATS server accepts clients.
 func (s *share) URL() string { return s.info.Server }
 
-// Info is what the site tells the command line.
+// Info returns what the site tells the command line.
 func (s *share) Info() Info { return s.info }
 
-// CredsFile is the credentials file of a configured account or operator.
+// CredsFile returns the credentials file of a configured account or operator.
 func (s *share) CredsFile(account messages.Name) string { return CredsFile(s.config.State, account) }

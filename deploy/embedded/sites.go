@@ -47,7 +47,7 @@ func StartSites(ctx context.Context, configs []Config, limit messages.Credits, o
 	return all, nil
 }
 
-// prepared is a site with its keys, and nothing else yet.
+// prepared returns a site that has its keys and nothing else yet.
 func prepared(c Config, o Options) (*Site, error) {
 	if err := c.Validate(); err != nil {
 		return nil, messages.Errorf(messages.Invalid, "configuration: %v", err)

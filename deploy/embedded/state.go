@@ -18,21 +18,20 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Info is what a running site tells the command line, in site.json of its
-// state directory.
+// Info is what a running site tells the command line, in the file site.json of its state directory.
 type Info struct {
 	Site           messages.Name `json:"site"`
 	Server         string        `json:"server"` // NATS URL
 	DefaultAccount messages.Name `json:"default_account"`
-	JobSite        messages.Name `json:"job_site,omitempty"` // for jobs that name no site and can run at any; empty: this one
+	JobSite        messages.Name `json:"job_site,omitempty"` // site for jobs that name no site and can run anywhere; empty: this one
 	CA             string        `json:"ca,omitempty"`       // PEM file that vouches for the server, with TLS
 	Leaf           string        `json:"leaf,omitempty"`     // address for the servers of peers
 	// Console is where browsers find the console, and WebSocket the URL of the NATS server
 	// for its pages; empty: there is none.
 	Console   string `json:"console,omitempty"`
 	WebSocket string `json:"websocket,omitempty"`
-	// TaskUsers is a range of users: each account has one of them here, and the file
-	// UsersFile says which; empty where tasks run as others.
+	// TaskUsers is a range of users: each account has one of them here, and the file UsersFile has
+	// the assignment. Empty if tasks run as other users.
 	TaskUsers string `json:"task_users,omitempty"`
 	UsersFile string `json:"users_file,omitempty"`
 	// Hidden are the directories of this machine that tasks do not see.
@@ -42,8 +41,8 @@ type Info struct {
 // infoFile is the name of the file that holds an Info.
 const infoFile = "site.json"
 
-// ReadInfo reads what the site with a state directory left there. The error
-// matches fs.ErrNotExist if no site was ever started with it.
+// ReadInfo reads the Info of the site with a state directory. The error matches fs.ErrNotExist if
+// no site was ever started with it.
 func ReadInfo(state string) (Info, error) {
 	var info Info
 	data, err := os.ReadFile(filepath.Join(state, infoFile))
@@ -68,7 +67,7 @@ func writeInfo(state string, info Info) error {
 // with. It is for the owner of the state directory alone.
 const runningFile = "running.json"
 
-// Running is the configuration, as JSON, that the running site of a state directory was
+// Running returns the configuration, as JSON, that the running site of a state directory was
 // started with, and the site's process.
 func Running(state string) (config []byte, process string, err error) {
 	f, err := os.OpenFile(filepath.Join(state, lockName), os.O_RDONLY, 0)
@@ -100,7 +99,7 @@ func replaceJSON(path string, value any) error {
 	return durable.WriteFile(path, append(text, '\n'), 0o600)
 }
 
-// CredsFile is where the credentials of an account are, in a state directory.
+// CredsFile returns the path, in a state directory, of an account's credentials.
 func CredsFile(state string, account messages.Name) string {
 	return filepath.Join(state, "creds", account+".creds")
 }
@@ -138,8 +137,8 @@ func lockState(state string) (*os.File, error) {
 	return f, nil
 }
 
-// shape is what a state directory was made for and cannot be used otherwise:
-// the members of a group are written in its log.
+// shape is what a state directory was made for. It cannot be changed, because the members of a
+// group are written in its log.
 type shape struct {
 	Site     messages.Name `json:"site"`
 	Replicas []string      `json:"replicas"`
@@ -149,7 +148,7 @@ type shape struct {
 	Sum string `json:"sum"`
 }
 
-// sum is a checksum of all fields but Sum.
+// sum returns a checksum of all fields but Sum.
 func (s *shape) sum() string {
 	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%q %q %d", s.Site, s.Replicas, int64(s.Restored))))
 }
@@ -184,8 +183,8 @@ func keepShape(c *Config) error {
 	return nil
 }
 
-// restoredFrom is when the backup began from which a state directory was made, 0 if it
-// was made from none. A file that cannot be read stops the start (see keepShape).
+// restoredFrom returns when the backup began from which a state directory was made, 0 if it was
+// made from none. A file that cannot be read stops the start (see keepShape).
 func restoredFrom(state string) messages.Time {
 	var have shape
 	if text, err := os.ReadFile(filepath.Join(state, shapeFile)); err != nil || json.Unmarshal(text, &have) != nil {
@@ -194,8 +193,8 @@ func restoredFrom(state string) messages.Time {
 	return have.Restored
 }
 
-// sameGroup says whether two shapes may be of one group. Over hosts its members are
-// exchanged one by one, and its log says who they are.
+// sameGroup reports whether two shapes may belong to one group. With several hosts, members are
+// exchanged one by one, and the log has the present members.
 func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	if !hosts {
 		return slices.Equal(s.Replicas, other.Replicas)
@@ -203,8 +202,8 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	return slices.ContainsFunc(s.Replicas, func(id string) bool { return slices.Contains(other.Replicas, id) })
 }
 
-// kept is what a site keeps in its state directory, besides the lock. Keys are
-// among it: credentials issued before a fresh start open nothing after it.
+// kept lists what a site keeps in its state directory, without the lock. It includes the keys, so
+// credentials from before a fresh start are refused after it.
 var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
 // marks are what says that a directory is the state of a site. They are the first of kept.
@@ -220,10 +219,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// erase removes what a site left in a state directory that is locked, and
-// nothing else that may be there: the marks last, so that an erasure that was cut off can be
-// done again. Where no site was, what has such a name is somebody else's, such as keys in a
-// home directory.
+// erase removes the files of a site from a state directory that is locked, and nothing else. The
+// files that mark the directory as a site's are removed last, so that an interrupted erasure can be
+// repeated. If the directory was never a site's, files with these names belong to somebody else,
+// such as keys in a home directory, and stay.
 func erase(state string) error {
 	if !isState(state) {
 		for _, name := range kept {
@@ -240,7 +239,7 @@ func erase(state string) error {
 	return nil
 }
 
-// removeMarks takes back what a start has written that came to nothing.
+// removeMarks removes the marks that a failed start has written.
 func removeMarks(state string) {
 	for _, name := range marks {
 		_ = os.Remove(filepath.Join(state, name)) // the error of the start is told

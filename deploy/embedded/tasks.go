@@ -26,7 +26,7 @@ func (s *share) contain() error {
 	}
 	s.tasks.Memory, s.tasks.MostMemory = s.config.memoryOf()
 	for class := range s.config.offered() {
-		s.tasks.MostMemory[class] += 0 // one without a bound is told too
+		s.tasks.MostMemory[class] += 0 // also classes without a bound are listed
 	}
 	s.tasks.OutputLimit, s.tasks.OutputTail, s.tasks.OutputLimits = t.OutputMiB<<20, t.OutputKeep == keepTail, t.outputs()
 	if s.config.Keys != "" {
@@ -46,7 +46,7 @@ func (s *share) contain() error {
 	if err := s.tasks.Contain(choice, len(o.Executor) > 0); err != nil {
 		return messages.Errorf(messages.KindOf(err), "tasks.user: %s", messages.Detail(err))
 	}
-	if len(o.Executor) > 0 { // before there are keys here
+	if len(o.Executor) > 0 { // before the site's keys are read here
 		if err := dumps.Refuse(); err != nil {
 			return err
 		}
@@ -60,8 +60,8 @@ func (s *share) contain() error {
 	return nil
 }
 
-// TaskUser is as whom the tasks of an account run on this machine; false where they do
-// not run as a user of a range.
+// TaskUser returns the user that an account's tasks run as on this machine. It returns false if
+// they do not run as a user of a range.
 func (i *Info) TaskUser(account messages.Name) (uint32, bool, error) {
 	r, isRange := numbers.Parse(i.TaskUsers)
 	if !isRange || i.UsersFile == "" {
@@ -71,8 +71,8 @@ func (i *Info) TaskUser(account messages.Name) (uint32, bool, error) {
 	return n, err == nil, err
 }
 
-// usersFile is one for all sites of this process, so that no two accounts of theirs
-// have one user.
+// usersFile returns the file with the users of tasks. All sites of this process use the same file,
+// so no two accounts get the same user.
 func (s *share) usersFile() string {
 	if s.options.usersFile != "" {
 		return s.options.usersFile
@@ -147,7 +147,7 @@ const (
 	namespacesAllow  = "allow"
 )
 
-// outputs are the limits of the outputs of classes that have their own, in bytes.
+// outputs returns the limits of the outputs of classes that have their own, in bytes.
 func (t *Tasks) outputs() map[messages.Name]int64 {
 	limits := map[messages.Name]int64{}
 	for class, m := range t.Classes {
@@ -158,9 +158,9 @@ func (t *Tasks) outputs() map[messages.Name]int64 {
 	return limits
 }
 
-// memory is what a task of a class has where its stage says nothing, and the most that
-// a stage may ask for, in bytes; 0: no bound. What is not said of a class holds as for
-// all; a default without a maximum is the most, too.
+// memory returns the memory of a task of a class if its stage asks for none, and the most that a
+// stage may ask for, in bytes; 0: no bound. Settings that a class lacks are those for all classes.
+// A default without a maximum is also the maximum.
 func (t *Tasks) memory(class messages.Name) (usual, most int64) {
 	m := TaskMemory{MemoryMiB: t.MemoryMiB, MaxMemoryMiB: t.MaxMemoryMiB}
 	if own := t.Classes[class]; own.MemoryMiB > 0 || own.MaxMemoryMiB > 0 {
@@ -175,7 +175,7 @@ func (t *Tasks) memory(class messages.Name) (usual, most int64) {
 	return m.MemoryMiB << 20, m.MaxMemoryMiB << 20
 }
 
-// memoryOf is the memory of a task of each class that a node offers: the usual and the most.
+// memoryOf returns the memory of a task of each class that a node offers: the usual and the most.
 func (c *Config) memoryOf() (usual, most map[messages.Name]int64) {
 	usual, most = map[messages.Name]int64{}, map[messages.Name]int64{}
 	for class := range c.offered() {

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// of puts the name of a host where the names of the files have "{host}".
+// of replaces "{host}" in the names of the files by the name of a host.
 func (t *TLS) of(host messages.Name) *TLS {
 	if t == nil {
 		return nil
@@ -59,9 +59,9 @@ func secureClients(o *server.Options, t *TLS) error {
 	return nil
 }
 
-// replicaTLS is with what this host's replica of an actor proves itself to the others:
-// a certificate made of the site's keys, or where these are elsewhere the one that was
-// given to the process.
+// replicaTLS returns the certificate with which this host's replica of an actor proves itself to
+// the others: one made from the site's keys, or if the keys are elsewhere the one that was given to
+// the process.
 func (s *share) replicaTLS(actor string) (*tls.Config, error) {
 	if only := s.options.Only; only != nil && only.Certificate != "" {
 		return certificate.ReadReplica(only.Certificate, actor, s.host.Name, s.config.Site)

@@ -21,7 +21,7 @@ import (
 // that a slip of the pen is told from a large site.
 const (
 	maxNodes    = 100_000
-	maxSlots    = 100_000 // of one class on one node
+	maxSlots    = 100_000 // slots of one class on one node
 	maxReplicas = 7
 	minLease    = time.Second
 	maxLease    = time.Hour
@@ -135,7 +135,7 @@ func (c *Config) checkMarkets(ps *Problems) {
 	offered := c.offered()
 	nodes := c.nodeNames()
 	names := map[messages.Name]bool{}
-	meant := slices.Clone(c.Markets) // with mechanisms as they are probably meant
+	meant := slices.Clone(c.Markets) // with the mechanism that was probably meant
 	for i, m := range c.Markets {
 		path := at("markets", i)
 		ps.freeName(path+".name", m.Name)
@@ -157,8 +157,8 @@ func (c *Config) checkMarkets(ps *Problems) {
 	}
 }
 
-// field notes errors, joined or one, whose messages begin with a field of what is at
-// path. A field about which something is noted is passed over.
+// field notes errors, joined or single, whose messages begin with a field of the value at path. It
+// skips fields for which something is noted already.
 func (ps *Problems) field(path string, err error) {
 	if err == nil {
 		return
@@ -199,7 +199,7 @@ func checkClasses(ps *Problems, path string, classes []messages.Name, offered ma
 	}
 }
 
-// offered are the classes that some node has slots of.
+// offered returns the classes that some node has slots of.
 func (c *Config) offered() map[messages.Name]bool {
 	offered := map[messages.Name]bool{}
 	for _, n := range c.Nodes {
@@ -252,8 +252,8 @@ func (c *Config) checkNodes(ps *Problems) {
 	}
 }
 
-// The ranges of Files and Archive: long enough for a task to find its inputs, and no more than
-// what a bucket can count.
+// Ranges of Files and Archive: a task needs enough time to find its inputs, and a bucket cannot
+// count more than the maximum.
 const (
 	leastRetention = messages.Duration(time.Minute)
 	mostRetention  = messages.Duration(10 * 365 * 24 * time.Hour)
@@ -373,7 +373,8 @@ func (ps *Problems) unique(path, value string, seen map[string]bool) {
 	seen[value] = true
 }
 
-// address wants host:port; port 0, a free one, only where others can learn it.
+// address checks for host:port. Port 0, a free port, is allowed only where others can learn the
+// number.
 func (ps *Problems) address(path, address string, free bool) {
 	if address == "" {
 		ps.addf(path, "is missing; write an address like 127.0.0.1:4222")

@@ -42,7 +42,7 @@ func (c *Config) checkPeers(ps *Problems) {
 	}
 }
 
-// refused notes what the bank would not accept; the request calls the name "peer".
+// refused notes that the bank would refuse a peer; the bank's error calls the name "peer".
 func (p *Peer) refused(ps *Problems, path string, err error) {
 	if rest, ok := strings.CutPrefix(messages.Detail(err), "peer: "); ok {
 		ps.addf(path+".name", "%s", rest)
@@ -72,7 +72,7 @@ func (p *Peer) checkWay(ps *Problems, path string, c *Config) {
 	}
 }
 
-// listensForPeers reports whether some server of the site takes those of peers.
+// listensForPeers reports whether a server of the site accepts the servers of peers.
 func (c *Config) listensForPeers() bool {
 	return c.ListenLeaf != "" && len(c.Hosts) == 0 || slices.ContainsFunc(c.Hosts, func(h Host) bool { return h.Leaf != "" })
 }

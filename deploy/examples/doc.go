@@ -1,7 +1,7 @@
-// Package examples carries the example workloads that the binary has built
-// in, so that "candor demo" runs wherever the binary is.
+// Package examples carries example workloads inside of the program, so that "candor demo" works
+// anywhere.
 //
-// The data under trace-analysis is an excerpt of a public log of a real
-// machine. It has terms of its own, which trace-analysis/ATTRIBUTION.md states
-// and which come with every copy that [Unpack] writes.
+// The data under trace-analysis is an excerpt from a public log of a real machine. It has its own
+// terms of use, stated in trace-analysis/ATTRIBUTION.md, which every copy that [Unpack] writes
+// includes.
 package examples

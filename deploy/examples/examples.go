@@ -10,15 +10,15 @@ import (
 //go:embed trace-analysis
 var files embed.FS
 
-// TraceAnalysis is the workload of "candor demo": jobs that look into a year
-// of a machine's log, and the answers they must come to. Its parts:
+// TraceAnalysis returns the workload of "candor demo": jobs that analyse a year of a machine's log,
+// and their correct answers. Its parts:
 //
 //	workload.yaml          who submits what, and when
 //	jobs/*.yaml            job files
 //	*.sh, *.awk, analyses  what the jobs run
 //	*.swf.gz               the log
 //	answers/*.txt          the known answer of each submission
-//	ATTRIBUTION.md         whose data it is, and its terms
+//	ATTRIBUTION.md         the source of the data, and its terms
 func TraceAnalysis() fs.FS {
 	sub, err := fs.Sub(files, "trace-analysis")
 	if err != nil {

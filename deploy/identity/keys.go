@@ -27,14 +27,14 @@ type keys struct {
 	account, successor nkeys.KeyPair
 	name               string
 	retiredAccounts    []retiredAccount
-	// bank signs for the site: a key of its own after a first rotation, before that the
-	// account's key. next is its next key, of which peers are told; nil: none.
+	// bank signs for the site: before the first rotation it is the account's key, and after it a
+	// separate key. next is the bank's next key, which peers are told in advance; nil: none.
 	bank, next nkeys.KeyPair
 	// signers are the keys that sign credentials, by role. What the retired ones signed is still
 	// admitted.
 	signers, retired map[Role]nkeys.KeyPair
 	revoked          revocations
-	stamp            string // of the directory, taken before the keys were read
+	stamp            string // stamp of the directory, taken before the keys were read
 }
 
 // readKeys reads all keys of a directory.
@@ -116,7 +116,7 @@ func (k *keys) derive(r Role) (nkeys.KeyPair, error) {
 	return fromSignature(k.system, nkeys.PrefixByteAccount, "candor key of the role "+string(r)+" of "+k.site)
 }
 
-// fromSignature derives a key from the signature of a text. Only who has the signing key can
+// fromSignature derives a key from the signature of a text. Only the owner of the signing key can
 // derive it.
 func fromSignature(signer nkeys.KeyPair, kind nkeys.PrefixByte, text string) (nkeys.KeyPair, error) {
 	signature, err := signer.Sign([]byte(text))

@@ -16,22 +16,22 @@ const linkPrefix = "PEER-"
 // host of this site, and subscribes to the requests between sites and their answers.
 const (
 	linkConnections = 64
-	linkSubs        = 1_000 // of one connection
+	linkSubs        = 1_000 // subscriptions of one connection
 )
 
 // Token is a signed claim of an account.
 type Token struct {
-	Name  string // for people
+	Name  string // for people to read
 	Key   string // the account's public key
 	Token string
 }
 
-// Tokens are the claims of a site's server: the operator's, and those of all accounts: the
-// system account, CANDOR, then one for each peer.
+// Tokens are the claims of a site's server: the operator's, and those of all accounts, namely the
+// system account, CANDOR, and one for each peer.
 //
-// The operator has two keys. Accounts signed by the second, such as CANDOR, accept no
-// credentials signed with the key that is the account's name, but only those signed by the
-// roles' keys. So a stolen key of the account opens no connection, even before it is rotated.
+// The operator has two keys. Accounts signed by the second one, such as CANDOR, do not accept
+// credentials signed with the account's own key, but only credentials signed by the keys of roles.
+// So a stolen account key opens no connection, even before it is rotated.
 type Tokens struct {
 	Operators []string
 	Accounts  []Token
@@ -47,8 +47,8 @@ func (a *Authority) Tokens(peers ...messages.Name) (Tokens, error) {
 	return k.tokens(k.operator, peers)
 }
 
-// TokensOf is Tokens for a running server that trusts an operator's public key: the present
-// one, or the earlier one.
+// TokensOf does what Tokens does, for a running server that trusts either the present or the
+// earlier public key of the operator.
 func (a *Authority) TokensOf(operator string, peers ...messages.Name) (Tokens, error) {
 	k := a.held.Load()
 	signer, err := k.trusted(operator)
@@ -124,7 +124,7 @@ func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.Acco
 	shared.Name = linkPrefix + peer
 	shared.Limits.DisallowBearer = true
 	shared.Limits.LeafNodeConn, shared.Limits.Subs = linkConnections, linkSubs
-	shared.Revocations = k.revoked.list // of every account's keys: they are all different
+	shared.Revocations = k.revoked.list // for all accounts: their keys are all different
 	for _, verb := range messages.PeerVerbs() {
 		pass(own, shared, verb.Subject(peer, k.site))
 		pass(shared, own, verb.Subject(k.site, peer))
@@ -157,7 +157,7 @@ func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
 	c, err := claimedAnew("peer "+peer, func(user string) (string, error) {
 		claims := jwt.NewUserClaims(user)
 		claims.Name = messages.ServiceIdentity(peer)
-		claims.AllowedConnectionTypes.Add(jwt.ConnectionTypeLeafnode) // at their own port, where a certificate is asked for too
+		claims.AllowedConnectionTypes.Add(jwt.ConnectionTypeLeafnode) // only at their own port, where a certificate is required too
 		return encode(claims, key, "peer "+peer)
 	})
 	if err != nil {

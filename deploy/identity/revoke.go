@@ -21,7 +21,7 @@ import (
 // revokedFile lists what was revoked. It has no secret.
 const revokedFile = "revoked.json"
 
-// revocations are what a site revoked.
+// revocations lists what a site revoked.
 type revocations struct {
 	// Generations is how often the credentials of a name were revoked, by "role name". The
 	// number is a part of the derivation of the name's key.
@@ -121,8 +121,8 @@ func (d *directory) writeRevocations(change func(*revocations) bool) error {
 	return replace(filepath.Join(d.dir, revokedFile), append(text, '\n'))
 }
 
-// replace replaces a file as a whole by one that only its owner can read. The owner is that of
-// the directory, so root can revoke for a site of another user.
+// replace replaces a whole file by one that only its owner can read. The owner of the directory
+// becomes its owner, so root can revoke for a site of another user.
 func replace(path string, data []byte) error {
 	err := durable.Replace(path, 0o600, func(f *os.File) error {
 		_, err := f.Write(data)
@@ -139,7 +139,7 @@ func replace(path string, data []byte) error {
 	return nil
 }
 
-// KeyOf returns the public key in a credentials file, whoever issued it.
+// KeyOf returns the public key in a credentials file, without checking who issued it.
 func KeyOf(creds []byte) (string, error) {
 	claims, err := userClaims(creds)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/schema"
 )
 
-// Role says what a holder of credentials is for the site.
+// Role is the role of a holder of credentials at the site.
 type Role string
 
 // The roles.
@@ -53,10 +53,10 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 	}
 }
 
-// servicePermissions lets an actor hear everything, answer, ask under its own name and its
-// site's, publish to agents, and use the site's streams. Answers are recognised by their two or
-// three tokens, because no pattern matches only the inboxes. In others' names the depot asks
-// about tasks, and the auctioneer reads the output and passes on the streams of visiting jobs.
+// servicePermissions lets an actor hear everything, answer, send requests in its own name and in
+// its site's, publish to agents, and use the site's streams. Answers are recognised by their two or
+// three tokens, because no pattern matches only the inboxes. In others' names the depot asks about
+// tasks, and the auctioneer reads the output and passes on the streams of visiting jobs.
 func servicePermissions(site messages.Name) jwt.Permissions {
 	publish := jwt.StringList{
 		"*.*", "*.*.*",
@@ -84,8 +84,8 @@ func servicePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// userPermissions lets a user ask, under its own name, what the table of verbs allows users,
-// ask any node's agent for logs and streams, and hear the answers.
+// userPermissions lets a user send, in its own name, the requests that the table of verbs allows to
+// users, ask any node's agent for logs and streams, and hear the answers.
 func userPermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: append(asks(schema.Users, site), messages.LogsSubject(site, "*", name), messages.StreamSubject(site, "*", name))},

@@ -24,7 +24,7 @@ const (
 // bankFile has the key that signs for the site, if that is not the account's.
 const bankFile = "bank.nk"
 
-// Names of the keys that can be rotated; those of roles are "user-role" and so on.
+// Names of the keys that can be rotated. The names for roles are "user-role" and so on.
 const (
 	OperatorKey = "operator"
 	BankKey     = "bank"
@@ -170,7 +170,7 @@ func (d *directory) Changed() (bool, error) {
 	return err == nil && now != d.held.Load().stamp, err
 }
 
-// stampOf returns a text that changes whenever a file of a keys directory does.
+// stampOf returns a text that changes whenever a file of a keys directory changes.
 func stampOf(dir string) (stamp string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -179,7 +179,7 @@ func stampOf(dir string) (stamp string, err error) {
 	for _, e := range entries {
 		info, err := e.Info()
 		if errors.Is(err, os.ErrNotExist) {
-			continue // it was just replaced: the next stamp has the new file
+			continue // it was just replaced; the next stamp includes the new file
 		}
 		if err != nil {
 			return "", fmt.Errorf("keys directory: %w", err)

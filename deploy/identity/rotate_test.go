@@ -41,7 +41,7 @@ func (s site) line(role Role, n messages.Name) *line {
 	return l
 }
 
-// admits says whether the server takes credentials now.
+// admits reports whether the server takes credentials now.
 func (s site) admits(creds []byte) bool {
 	s.Helper()
 	nc, err := nats.Connect(s.url, nats.UserCredentialBytes(creds))

@@ -178,8 +178,8 @@ func (l *Links) trips(ctx context.Context) []messages.PeerTrip {
 	return trips
 }
 
-// trip asks a bank for a position, once. A refusal counts as an answer: there may be no cycle
-// yet.
+// trip asks a bank once for a position, to measure the answer time. A refusal counts as an answer:
+// there may be no cycle yet.
 func (l *Links) trip(ctx context.Context, peer messages.Name) messages.PeerTrip {
 	payload, err := messages.Marshal(&messages.CycleRequest{}, messages.Msgpack)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package packages says what the .deb and .rpm packages have. The package candor has the
-// whole program, its man pages, completions for shells, and the systemd units; the package
-// candor-client, for machines that only use a site, has the client in its place and no
-// units. Installing one starts nothing.
+// Package packages defines the contents of the .deb and .rpm packages. The package candor has the
+// whole program, its man pages, completions for shells, and the systemd units. The package
+// candor-client is for machines that only use a site: it has the client instead, and no units.
+// Installing a package starts nothing.
 package packages

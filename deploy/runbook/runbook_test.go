@@ -175,7 +175,7 @@ func unknown(binary string, path []string, help map[string]string) string {
 	return ""
 }
 
-// takesArguments says whether the usage of a command names something after it.
+// takesArguments reports whether the usage of a command names something after it.
 func takesArguments(help map[string]string, path []string) bool {
 	whole := strings.Join(path, " ")
 	_, usage, _ := strings.Cut(help[whole], "\n  candor "+whole+" ")

@@ -1,18 +1,17 @@
-// Package systemd holds the units that run Candor's processes as services, and
-// checks them. They keep tasks running over a restart: the service's own process
-// alone is ended (KillMode=process), the node's executor goes on, and the next
-// process finds it.
+// Package systemd holds units that run Candor's processes as services, and checks them. Tasks keep
+// running over a restart: only the service's own process is ended (KillMode=process). The node's
+// executor continues, and the next process finds it.
 //
 // # Hardening
 //
-// Tasks are children of the service, and its settings bind them too. A setting is there if
-// no task needs what the setting takes, or if tasks are refused that anyway (package
-// runner): gaining privileges, programs of 32 bits, the clock, kernel modules, the host's
-// name. /usr, /boot and /etc are read-only but for /etc/candor, where agents write
-// their credentials; a job that installs software below /usr needs ReadWritePaths= in a
-// drop-in. A task sees its own account's processes in /proc.
+// Tasks are children of the service, so its settings bind them too. A setting is used if no task
+// needs what the setting takes away, or if package runner refuses it to tasks anyway: gaining
+// privileges, 32-bit programs, setting the clock, kernel modules, the host's name. /usr, /boot and
+// /etc are read-only, except /etc/candor, where agents write their credentials. A job that installs
+// software below /usr needs ReadWritePaths= in a drop-in. In /proc a task sees only the processes
+// of its own account.
 //
-// What "systemd-analyze security" asks for besides is left out:
+// "systemd-analyze security" also suggests these settings. They are left out for the given reasons:
 //
 //	User=, CapabilityBoundingSet=     agents start tasks as other users, in namespaces of their own
 //	RestrictNamespaces=               the same; it would refuse clone3 too, which starts a task in its control group

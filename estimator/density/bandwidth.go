@@ -140,7 +140,7 @@ func factor(h mat.Symmetric) (lower []float64, least float64) {
 		}
 	}
 	var c mat.Cholesky
-	if !c.Factorize(correlations(h)) { // of the correlations, whose condition does not depend on units
+	if !c.Factorize(correlations(h)) { // the condition of the correlations does not depend on units
 		return nil, 0
 	}
 	var t mat.TriDense

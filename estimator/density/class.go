@@ -112,8 +112,9 @@ func (c *Class) addPrior(d *Data, weight float64) {
 	}
 }
 
-// bandwidth chooses the bandwidth by the rule. Kernels for many samples say no more about the
-// density's shape than their number, so the rule gets the effective number of kernels (Kish).
+// bandwidth chooses the bandwidth by the rule. Many samples can be in few kernels, and only the
+// number of kernels counts for the density's shape. So the rule gets the effective number of
+// kernels (Kish).
 func (c *Class) bandwidth(d *Data) (*mat.SymDense, error) {
 	n, _, covariance := d.moments()
 	squares := 0.0
@@ -135,8 +136,8 @@ func (c *Class) Effective() float64 { return c.effective }
 // Summary describes a class at its last estimate.
 type Summary struct {
 	Samples   float64 // added
-	Accounts  int     // distinguished
-	Kernels   int     // in the estimate
+	Accounts  int     // accounts that are distinguished
+	Kernels   int     // kernels of the estimate
 	Effective float64 // effective number of samples after capping and screening
 	Screened  float64 // the part of the weight that was screened out
 	Prior     float64 // the part of the estimate that comes from the prior

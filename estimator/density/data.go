@@ -12,7 +12,7 @@ import (
 // Limits of accepted values.
 const (
 	MaxDimensions = 32    // parameters of a type
-	Largest       = 1e100 // of a coordinate; its square is far from overflow
+	Largest       = 1e100 // largest coordinate; its square does not overflow
 )
 
 // Data has weighted samples. Functions that take Data only read it.

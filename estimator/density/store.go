@@ -76,8 +76,8 @@ func (s *store) most() *Group {
 	return &s.Groups[at]
 }
 
-// measure sets the scale of each coordinate from the samples: when all kernels are first in
-// use, and whenever the number of samples has doubled.
+// measure sets the scale of each coordinate from the samples: when all kernels are in use for the
+// first time, and whenever the number of samples has doubled.
 func (s *store) measure() {
 	s.Rescale *= 2
 	d, _ := s.data()

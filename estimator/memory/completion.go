@@ -72,7 +72,7 @@ func (m *Memory) stage(account messages.Name, spec *messages.JobSpec, i int, tas
 	var err error
 	j := slots(account, spec.Market, s.Class, s.TaskCount())
 	if d.slots, err = m.paces.slots.Estimate(j); err == nil && d.slots != nil && d.slots.Runs == 0 {
-		d.slots = nil // it comes from the number of tasks alone, not from an observation
+		d.slots = nil // it comes only from the number of tasks, not from an observation
 	}
 	return d, err
 }
@@ -141,7 +141,7 @@ func (d *stageDraws) span(r *rand.Rand) float64 {
 // leastSlots is the minimum of a stage's slots: one slot for a hundredth of the time.
 const leastSlots = 0.01
 
-// ordered returns the stages in an order in which each follows those that it waits for.
+// ordered sorts the stages so that each follows the stages that it waits for.
 func ordered(draws []stageDraws) (order []int, ok bool) {
 	placed := make([]bool, len(draws))
 	for range draws {

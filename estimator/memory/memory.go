@@ -11,7 +11,7 @@ import (
 const (
 	// mostKinds is the maximum of kinds of job remembered.
 	mostKinds = 100_000
-	// halfLife is the time after which a run counts half.
+	// halfLife is the time after which a run has half of its weight.
 	halfLife = messages.Duration(30 * 24 * time.Hour)
 )
 

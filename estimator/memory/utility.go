@@ -9,12 +9,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// kind is what two runs of the same work have in common.
+// kind identifies runs of the same work.
 type kind struct {
 	account messages.Name
 	name    string
 	market  messages.Name
-	classes string // in the order of names, separated by spaces
+	classes string // sorted names, separated by spaces
 }
 
 func kindOf(account messages.Name, name string, market messages.Name, classes []messages.Name) kind {

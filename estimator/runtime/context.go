@@ -13,8 +13,8 @@ type Run struct {
 }
 
 const (
-	mostRuns   = 24 // of a context
-	mostValues = 4  // of a run
+	mostRuns   = 24 // runs of one context
+	mostValues = 4  // values of one run
 	// own is the weight of each run relative to the next one of the same user.
 	own = 0.8
 )

@@ -15,7 +15,7 @@ type Distribution struct {
 	// Runs is the effective number of runs of equal weight (Kish), on average over the levels:
 	// at most 9, because old runs fade.
 	Runs   float64
-	Source string // where most of the estimate comes from
+	Source string // the source of most of the estimate
 }
 
 // newDistribution sorts atoms, which it takes over, and scales their parts to sum to 1. It

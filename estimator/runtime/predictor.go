@@ -123,8 +123,9 @@ type mixture struct {
 	source      string
 }
 
-// mostCounted is the maximum of runs that a context counts as: (1+own)/(1−own), which the
-// fading runs of one user count as. More runs of many users tell no more about the next one.
+// mostCounted is the largest number of runs that a context counts as. It equals (1+own)/(1−own),
+// the number that the fading runs of one user count as. More runs of many users tell no more about
+// the next one.
 const mostCounted = (1 + own) / (1 - own)
 
 // add adds a context and returns its part of the mixture.

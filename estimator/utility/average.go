@@ -13,13 +13,13 @@ type Form = messages.Form
 // Limits of accepted values.
 const (
 	MaxResources = 64    // m
-	Largest      = 1e100 // of a utility or a duration
+	Largest      = 1e100 // largest utility or duration
 	slack        = 1e-9  // a share may exceed 1 by this much, because it is a rounded mean
 )
 
 // Segment is a part of a job's run during which its shares were constant.
 type Segment struct {
-	Duration float64   `json:"duration"` // in any unit of time, 0 or above
+	Duration float64   `json:"duration"` // in any unit of time, at least 0
 	Shares   []float64 `json:"s"`        // m, in [0, 1]
 }
 

@@ -36,7 +36,7 @@ type activeSet struct {
 	r, z      []float64
 	w         []float64
 	use       []int
-	tolerance []float64 // of the gradient, by column
+	tolerance []float64 // tolerance of the gradient, by column
 }
 
 // tolerance returns the part of each column's gradient that is rounding.
@@ -80,8 +80,8 @@ func (s *activeSet) steepest(barred []bool) int {
 	return at
 }
 
-// descend moves to the least squares over the columns in use, and removes those that would
-// become negative on the way. It returns false if the columns are linearly dependent.
+// descend moves to the least squares over the columns in use, and removes columns that would become
+// negative on the way. It returns false if the columns are linearly dependent.
 func (s *activeSet) descend() bool {
 	for len(s.use) > 0 {
 		v, ok := s.solve()

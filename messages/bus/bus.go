@@ -60,7 +60,7 @@ type Service struct {
 // Endpoint is one verb of a service.
 type Endpoint struct {
 	Name    string // the verb
-	Subject string // with "*" in place of the caller's account
+	Subject string // with "*" for the caller's account
 	Handle  Handler
 }
 

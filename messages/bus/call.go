@@ -84,7 +84,7 @@ type attempts struct {
 	bus      Bus
 	subject  string
 	answered chan []byte  // an answer to any attempt
-	times    *answers     // where answer times are noted; nil: nowhere
+	times    *answers     // measures answer times; nil: they are not measured
 	open     atomic.Int64 // attempts that were or may still be carried out
 }
 

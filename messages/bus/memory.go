@@ -26,7 +26,7 @@ type Network struct {
 
 // Access is something that a connection asks to do.
 type Access struct {
-	Name    messages.Name // of the connection
+	Name    messages.Name // the name that the connection has
 	Listen  bool          // subscribe or serve; false: publish or request
 	Subject string
 }

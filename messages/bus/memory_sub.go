@@ -19,7 +19,7 @@ type memorySub struct {
 }
 
 type memoryMessage struct {
-	seq     uint64 // in a stream, from 1
+	seq     uint64 // number in the stream, from 1
 	subject string
 	payload []byte
 }

@@ -24,7 +24,7 @@ const (
 	noResponders = "503"
 )
 
-// ask sends a request whose answer comes under a prefix, and waits for it.
+// ask sends a request, and waits for its answer, which arrives under a prefix.
 func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefix string) (*nats.Msg, error) {
 	answer := make(chan *nats.Msg, 1)
 	if err := p.expect(conn, out, prefix, answer); err != nil {

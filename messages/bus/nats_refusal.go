@@ -14,7 +14,7 @@ import (
 // without a reason.
 type Refusal struct {
 	Server     string `json:"server"`     // the NATS server that has the connection
-	Connection uint64 `json:"connection"` // its number there
+	Connection uint64 `json:"connection"` // number of the connection at this server
 	Reason     string `json:"reason"`
 }
 

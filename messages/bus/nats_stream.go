@@ -30,7 +30,7 @@ const (
 // natsStream is a stream in JetStream files.
 type natsStream struct {
 	bus    *natsBus
-	key    string // in the bus's streams
+	key    string // finds the stream among the bus's streams
 	stream jetstream.Stream
 }
 
@@ -50,7 +50,7 @@ func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (S
 		Name: name, Subjects: subjects, Storage: jetstream.FileStorage, Replicas: b.replicas,
 		Duplicates: dedupeWindow, MaxBytes: maxStreamBytes, Discard: jetstream.DiscardOld,
 	}
-	if b.replicas <= 1 { // one server need not sync each message: users keep nothing in streams
+	if b.replicas <= 1 { // with one server, messages need not be synced: streams hold nothing that users need to keep
 		config.PersistMode = jetstream.AsyncPersistMode
 	}
 	stream, err := b.js.CreateOrUpdateStream(ctx, config)
@@ -66,7 +66,7 @@ func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (S
 	return s, nil
 }
 
-// failed explains an error, and makes the next use open the stream anew.
+// failed explains an error. The next use opens the stream again.
 func (s *natsStream) failed(ctx context.Context, name string, err error) error {
 	s.bus.streams.Delete(s.key)
 	return streamError(ctx, name, err)

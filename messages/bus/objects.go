@@ -28,8 +28,8 @@ type BucketConfig struct {
 // objectName matches the valid names of objects: tokens of a subject.
 var objectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$`) })
 
-// objectSubject is the subject of an object in a bucket. Permissions for the bucket are checked
-// by it.
+// objectSubject returns the subject of an object in a bucket. Permissions for the bucket are
+// checked by it.
 func objectSubject(bucket, name string) string { return "objects." + bucket + "." + name }
 
 // maxObjectName is the maximum of bytes in a name.

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// subscriptions are those of a connection; they end with it.
+// subscriptions has the open subscriptions of a connection. They end when the connection ends.
 type subscriptions struct {
 	mu     sync.Mutex
 	open   map[Subscription]struct{}

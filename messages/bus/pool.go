@@ -102,7 +102,7 @@ func (p *pool) work(j job) {
 	}
 }
 
-// next returns the oldest job of the caller whose turn it is. If no job waits, it returns false
+// next returns the oldest job of the caller that is next in turn. If no job waits, it returns false
 // and the worker ends.
 func (p *pool) next() (j job, more bool) {
 	p.mu.Lock()

@@ -20,7 +20,7 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// Replace is WriteFile for content that write writes. write may also change the file's
+// Replace does what WriteFile does, for content that write writes. write may also change the file's
 // attributes, such as its owner.
 func Replace(path string, mode fs.FileMode, write func(*os.File) error) error {
 	path, err := Place(path)

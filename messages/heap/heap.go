@@ -25,7 +25,7 @@ func (o *Order[T]) Remove(h *[]T, at int) T {
 	var none T
 	s, last := *h, len(*h)-1
 	gone, moved := s[at], s[last]
-	s[last] = none // so that what it points to is not kept in memory
+	s[last] = none // otherwise the old element would be kept in memory
 	*h = s[:last]
 	if at < last {
 		o.place(*h, at, moved)

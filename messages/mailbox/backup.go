@@ -16,11 +16,11 @@ import (
 
 // Saved describes a state that was saved from a replica, or that Plant puts into a new one.
 type Saved struct {
-	Index   uint64        `json:"index"` // of the last entry in the state
+	Index   uint64        `json:"index"` // index of the last log entry in the state
 	Term    uint64        `json:"term"`
 	Since   uint64        `json:"since"` // index of the entry that set the group's members
 	Members []SavedMember `json:"members"`
-	Size    int64         `json:"size"` // of the state, in bytes
+	Size    int64         `json:"size"` // size of the state in bytes
 }
 
 // SavedMember is a replica of the group, in Raft's terms.
@@ -104,7 +104,7 @@ func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error
 		return fmt.Errorf("mailbox: cannot make the snapshots in %s: %w", dir, err)
 	}
 	snapshots := &sealedSnapshots{SnapshotStore: files, dir: filepath.Join(dir, snapshotsDir)}
-	_, names := raft.NewInmemTransport("") // only for the form of replica names in old snapshots
+	_, names := raft.NewInmemTransport("") // needed only to read replica names in old snapshots
 	sink, err := snapshots.Create(raft.SnapshotVersionMax, s.Index, s.Term, group, s.Since, names)
 	if err != nil {
 		return fmt.Errorf("mailbox: cannot make a snapshot in %s: %w", dir, err)

@@ -74,9 +74,9 @@ func (m *replicated) probed() bool {
 // stop. It takes a fraction of a second.
 const unsavedBytes = 256 << 10
 
-// setAside writes a snapshot, so that the next start need not apply again what was applied
-// since the last one: until then a replica can lead but serve nobody. Without the snapshot the
-// log has the same entries.
+// setAside writes a snapshot, so that the next start does not apply again what was applied since
+// the last one: during that time a replica could lead but would serve nobody. If writing the
+// snapshot fails, the log still has all entries.
 func (m *replicated) setAside() {
 	if m.applier.stopped.Load() != nil || m.applier.pending.Load() < unsavedBytes {
 		return

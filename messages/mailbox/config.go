@@ -85,7 +85,7 @@ type limits struct {
 	markEntries uint64        // minimum of entries between two comparisons of the replicas' states
 	slowAfter   time.Duration // when a leader's write or sync counts as hanging
 	scrubEvery  time.Duration // between two readings of all files
-	scrubPause  time.Duration // after each part that a reading reads
+	scrubPause  time.Duration // pause after each part that is read
 	stuckAfter  time.Duration // when a hanging write or sync ends the process
 }
 
@@ -99,7 +99,7 @@ type faults struct {
 	// logs the error and ends the process. If it returns, the replica leaves its group: its
 	// connections are closed, and every call fails.
 	stuck     func(error)
-	listener  net.Listener      // in place of Listen; closed with the mailbox
+	listener  net.Listener      // used instead of Listen; closed with the mailbox
 	transport func(below) below // between the gate and the network
 }
 

@@ -33,7 +33,7 @@ type gate struct {
 	stop chan struct{}
 	once sync.Once
 
-	refusals atomic.Uint64 // of elections
+	refusals atomic.Uint64 // number of refusals in elections
 
 	// catching has the IDs of replicas that, as is committed, have no vote; they may catch up.
 	// It is emptied when a tenure begins.

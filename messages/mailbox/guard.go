@@ -216,7 +216,7 @@ func (g *guard) setLow(low bool) {
 	}
 }
 
-// lowFor is how long the space has been low.
+// lowFor returns how long the space has been low.
 func (g *guard) lowFor() time.Duration { return time.Since(time.Unix(0, g.since.Load())) }
 
 // hasRoom tries whether there is room again after a write that had none.

@@ -24,7 +24,7 @@ type healer struct {
 func (h *healer) heal() {
 	tick := time.NewTicker(h.config.Timeout)
 	defer tick.Stop()
-	heard := time.Now() // when there last was a leader, or the operator was told
+	heard := time.Now() // when a leader was last heard, or the operator was last told
 	for {
 		select {
 		case <-h.gone:

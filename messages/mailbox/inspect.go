@@ -426,7 +426,7 @@ func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err er
 	if usable == nil {
 		return 0, nil, errors.New("there is no snapshot")
 	}
-	end := uint64(0) // of the log
+	end := uint64(0) // index of the last log entry
 	if d.store != nil {
 		if err := safely(func() (err error) { end, err = d.store.LastIndex(); return err }); err != nil {
 			return 0, nil, err

@@ -23,7 +23,7 @@ type applier struct {
 	log     *zap.Logger
 
 	index    atomic.Uint64 // last entry applied
-	entries  atomic.Uint64 // since start
+	entries  atomic.Uint64 // entries applied since start
 	commands atomic.Uint64
 	pending  atomic.Uint64 // bytes of entries since the last snapshot
 	saved    atomic.Uint64 // last entry in the latest snapshot

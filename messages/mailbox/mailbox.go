@@ -71,7 +71,7 @@ type Mailbox interface {
 	Close() error
 }
 
-// Leadership says whether this replica leads, and in which term.
+// Leadership reports whether this replica leads, and in which term.
 type Leadership struct {
 	Leads bool
 	Term  uint64

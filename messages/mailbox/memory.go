@@ -30,8 +30,8 @@ type Loss int
 // What Memory.LoseNext can do with the next command.
 const (
 	LoseNothing Loss = iota // answered as usual
-	LoseAnswer              // applied, and ErrUnknown returned
-	LoseCommand             // not applied, and ErrUnknown returned
+	LoseAnswer              // the command is applied, and ErrUnknown is returned
+	LoseCommand             // the command is not applied, and ErrUnknown is returned
 	LoseForNow              // ErrUnknown returned; applied before the next command, or by Decided
 )
 
@@ -114,7 +114,7 @@ func (m *Memory) apply(command []byte) (any, error) {
 	m.status.Commands++
 	results, err := m.machine.Apply(m.status.Applied, [][]byte{command})
 	if err != nil {
-		m.closed = true // as the process of a real replica would end
+		m.closed = true // a real replica's process would end here
 		return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	if len(results) != 1 {
@@ -200,7 +200,7 @@ func (m *Memory) LoseNext(l Loss) {
 	m.loss = l
 }
 
-// Fill says whether the disk is full: Propose then returns ErrNoSpace.
+// Fill reports whether the disk is full: Propose then returns ErrNoSpace.
 func (m *Memory) Fill(full bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

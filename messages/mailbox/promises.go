@@ -40,7 +40,7 @@ const (
 
 // Standings of a replica.
 const (
-	standingNew      = "new"      // its group has not begun, as far as it knows: it never voted or heard a leader
+	standingNew      = "new"      // as far as it knows, its group has not begun: it never voted or heard a leader
 	standingWhole    = "whole"    // it has all that it promised
 	standingDoubtful = "doubtful" // it may have less: it neither votes nor leads
 )
@@ -51,7 +51,7 @@ type record struct {
 	Standing string
 	Why      string `json:",omitempty"` // why it is doubtful
 	Discard  bool   `json:",omitempty"` // the next start puts the files here aside
-	Version  uint64 // of Disk, as the group accepted it
+	Version  uint64 // grows each time the group accepts another Disk
 	Sealed   uint64 // entries from this index on must have a seal
 
 	Term, VotedTerm uint64
@@ -61,9 +61,9 @@ type record struct {
 	Settled   uint64 // the highest committed index in this replica's own log, which may lack or differ from the group's
 	Known     []diskOf
 	Reigns    []reign `json:",omitempty"` // the latest ones, in the order of the log
-	Origin    origin  // of the log
+	Origin    origin  // where the log comes from
 
-	Format int `json:",omitempty"` // of the directory; see logFormat
+	Format int `json:",omitempty"` // version of the directory's format; see logFormat
 }
 
 // logFormat is the version of everything in a replica's directory: the log and its entries, the
@@ -322,8 +322,8 @@ func (r *record) known(id string) (d diskOf, has bool) {
 	return d, false
 }
 
-// learn takes in what another replica says about a disk, and reports whether that was new. It
-// ignores news about an earlier disk. A disk's floor never falls.
+// learn adds what another replica says about a disk, and reports whether that was new. It ignores
+// news about an earlier disk. A disk's floor never falls.
 func (r *record) learn(d diskOf) bool {
 	mine, has := r.known(d.ID)
 	if has && d.Version < mine.Version {

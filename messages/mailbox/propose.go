@@ -120,8 +120,8 @@ func (q *queue) last(size int) *batch {
 	return b
 }
 
-// take removes the first batch, to which nothing is added any more. It returns nil if there is
-// none, or if all commands still wait for others.
+// take removes and returns the first batch. Nothing more is added to that batch. take returns nil
+// if there is no batch, or if all commands still wait for others.
 func (q *queue) take() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,7 +141,7 @@ func (q *queue) take() *batch {
 	return b
 }
 
-// close refuses new commands, and those that were not taken.
+// close refuses new commands, and the commands that were not taken.
 func (q *queue) close(err error) {
 	q.mu.Lock()
 	q.closed = err
@@ -341,7 +341,7 @@ func await(f raft.Future, gone <-chan struct{}) error {
 	}
 }
 
-// awaitFor is await that gives up after a time.
+// awaitFor does what await does, but gives up after a time.
 func awaitFor(f raft.Future, most time.Duration) error {
 	tooLong := make(chan struct{})
 	timer := time.AfterFunc(most, func() { close(tooLong) })
@@ -365,5 +365,5 @@ func proposeError(err error) error {
 	}
 }
 
-// notAppended is ErrNotLeader with its cause.
+// notAppended wraps ErrNotLeader together with its cause.
 func notAppended(cause error) error { return fmt.Errorf("%w: %w", ErrNotLeader, cause) }

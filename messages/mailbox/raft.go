@@ -229,7 +229,7 @@ func (m *replicated) Status() Status {
 	}
 }
 
-// remember writes, once a second, the promises that need not be durable at once.
+// remember writes the promises that need not be durable at once. It does so once a second.
 func (m *replicated) remember() {
 	for {
 		select {

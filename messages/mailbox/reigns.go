@@ -19,7 +19,7 @@ import (
 // goes back so far.
 type reign struct {
 	Term, First uint64
-	Sum         string // of entry First
+	Sum         string // checksum of entry First
 }
 
 // mostReigns is how many elections a replica may be behind its leader and still find out that
@@ -32,7 +32,7 @@ type origin struct {
 	At    int64  `json:",omitempty"` // when the leader's directory was restored, in nanoseconds
 	From  int64  `json:",omitempty"` // when the backup began, in nanoseconds
 	First uint64 `json:",omitempty"` // index of the first entry after the restore; 0: none yet
-	Sum   string `json:",omitempty"` // of that entry
+	Sum   string `json:",omitempty"` // checksum of that entry
 }
 
 // same reports whether two logs have the same restore, as far as they can tell.
@@ -156,8 +156,8 @@ func (r *record) adoptOrigin(theirs origin, last uint64) {
 	}
 }
 
-// meet takes in what a leader or candidate tells about its log, and answers. last is the last
-// entry of this replica's log.
+// meet uses what a leader or candidate tells about its log, and returns the answer. last is the
+// last entry of this replica's log.
 func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	settled := s.settled() // read first: another message of this leader may raise it meanwhile
 	a = s.tellsLog(last)

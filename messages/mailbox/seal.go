@@ -111,7 +111,7 @@ func (t tail) checkChain(l *raft.Log) error {
 	return errChain
 }
 
-// damagedEntry is the error for a damaged entry of a log.
+// damagedEntry returns the error for a damaged entry of a log.
 func damagedEntry(place string, index uint64, cause error) error {
 	return fmt.Errorf("mailbox: entry %d of the log in %s is damaged: %w", index, place, cause)
 }

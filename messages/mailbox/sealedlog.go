@@ -58,7 +58,7 @@ func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	return true
 }
 
-// read is GetLog, but returns an error for a damaged entry.
+// read does what GetLog does, but returns an error for a damaged entry.
 func (s *sealedLog) read(index uint64, l *raft.Log) error {
 	err := safely(func() error { return s.LogStore.GetLog(index, l) })
 	switch {

@@ -159,8 +159,8 @@ func (s *standing) mayCampaign(last uint64) error {
 	return s.doubts()
 }
 
-// noteLeader takes in what the leader of a term tells. last is the last entry of this replica's
-// log. It returns false if the leader must introduce itself first.
+// noteLeader uses what the leader of a term tells. last is the last entry of this replica's log. It
+// returns false if the leader must introduce itself first.
 func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	s.mu.Lock()
 	same := s.sameIn == term
@@ -313,7 +313,7 @@ func (s *standing) noteDoubtful(id string, q standingReport) {
 		s.log.Warn("a replica must be brought up to date before it votes", zap.String("peer", id), zap.String("why", q.Why))
 	}
 	if before, has := s.doubtful[id]; !has || before.Disk != q.Disk {
-		delete(s.acked, id) // these were on another disk
+		delete(s.acked, id) // the acknowledged entries were on another disk
 	}
 	s.doubtful[id] = toldReport{q, time.Now()}
 	s.mu.Unlock()

@@ -67,7 +67,7 @@ func (d *disk) open(c *Config, g *guard) (err error) {
 
 const (
 	walDir   = "wal"
-	boltFile = "log.bolt" // where releases that could use bolt as a store had the log
+	boltFile = "log.bolt" // older releases could keep the log in bolt, under this name
 )
 
 func openStore(c *Config) (*wal.WAL, error) {

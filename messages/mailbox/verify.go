@@ -101,9 +101,9 @@ func (v *verifier) verify() {
 	}
 }
 
-// verifyOnce is Raft's read index: note what is committed, hear from a majority, wait until
-// that is applied. Applied, not only committed: a follower that led before may have applied and
-// shown more than this leader has applied.
+// verifyOnce reads by Raft's read index: it notes what is committed, hears from a majority, and
+// waits until that is applied here. It must be applied, not only committed: a follower that led
+// before may have shown more than this leader has applied.
 func (v *verifier) verifyOnce() error {
 	o := v.leadership.current.Load()
 	if o == nil {

@@ -19,7 +19,7 @@ func ExchangeText(site messages.Name, exchange []byte) []byte {
 	return append([]byte(domainExchange+site+"\x00"), exchange...)
 }
 
-// FollowsText returns the text that it signs to say which key follows.
+// FollowsText returns the text that a key signs to name the key that follows it.
 func FollowsText(site messages.Name, next string) []byte {
 	return []byte(domainFollows + site + "\x00" + next)
 }

@@ -27,8 +27,8 @@ const (
 	signAnew = ": sign it anew, and set the clock if it is wrong"
 )
 
-// RefuseTime returns the refusal of a request whose time of signing differs too much from the
-// bank's.
+// RefuseTime returns the refusal of a request whose signing time differs too much from the bank's
+// time.
 func RefuseTime(signed, now messages.Time) *messages.Error {
 	return messages.Errorf(messages.Unproven, "%s%v%s%v%s", mistimed, signed, whileNow, now, signAnew)
 }

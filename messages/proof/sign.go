@@ -42,7 +42,7 @@ func scalarOf(texts ...[]byte) *edwards25519.Scalar {
 	}
 	s, err := new(edwards25519.Scalar).SetUniformBytes(digest.Sum(nil))
 	if err != nil {
-		panic(err) // only for a digest of another length
+		panic(err) // cannot happen: the digest has the right length
 	}
 	return s
 }

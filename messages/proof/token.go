@@ -16,7 +16,7 @@ const maxToken = 4 << 10
 // Token is a site's signed claim that a key belongs to a name.
 type Token struct {
 	Key     string        // public key of the name
-	Name    messages.Name // as it stands in subjects
+	Name    messages.Name // as it is written in subjects
 	Issuer  string        // public key that signed the claim
 	Account string        // public key of the site's account
 	Expires messages.Time // 0: never

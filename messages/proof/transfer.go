@@ -8,8 +8,8 @@ import (
 
 // Flags in the second byte of an encoded transfer.
 const (
-	HasLink    = 1 << iota // it is linked
-	HasTimeout             // it has a time-out
+	HasLink    = 1 << iota // the transfer is linked
+	HasTimeout             // the transfer has a time-out
 )
 
 // AppendTransfer appends the canonical encoding of a transfer, which its mark covers. The bank

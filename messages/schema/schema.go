@@ -20,9 +20,9 @@ import (
 //go:embed files/*.json
 var files embed.FS
 
-// Names returns the names of all schemas, sorted: those of the Go types.
+// Names returns the names of all schemas, sorted. A schema has the name of its Go type.
 func Names() []string {
-	entries, _ := files.ReadDir("files") // it is embedded
+	entries, _ := files.ReadDir("files") // cannot fail: the files are embedded
 	var names []string
 	for _, e := range entries {
 		names = append(names, strings.TrimSuffix(e.Name(), ".json"))
@@ -40,15 +40,15 @@ func Get(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Verb names what a verb of an actor is asked and answers.
+// Verb names the request and the reply of a verb of an actor.
 type Verb struct {
 	Actor, Verb    string
 	Request, Reply string // names of schemas
 	Callers        Callers
 }
 
-// Callers are who can send a request at all: NATS lets nobody else, but the services of
-// the site. The actor decides by the caller's rank what it carries out.
+// Callers says who can send a request at all, because NATS prevents everybody else, except the
+// services of the site. The actor then decides by the caller's rank what it carries out.
 type Callers string
 
 // The callers of verbs.

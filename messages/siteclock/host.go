@@ -31,10 +31,10 @@ type Host struct {
 	mu       sync.Mutex
 	began    bool
 	compared bool              // the time was compared with a majority of the hosts
-	first    messages.Duration // when the clock was first read
+	first    messages.Duration // monotonic time of the first reading
 	offset   messages.Duration // the offset that is believed
 	doubtful messages.Duration // another offset, not believed yet
-	since    messages.Duration // when doubtful was first seen; 0: there is none
+	since    messages.Duration // monotonic time when doubtful was first seen; 0: there is none
 	heard    map[messages.Name]reading
 }
 

@@ -22,7 +22,7 @@ type Steady struct {
 	mu      sync.Mutex
 	reached messages.Time     // latest committed time
 	at      messages.Duration // when it was committed, by the monotonic clock
-	// even is the time of a commit at evenAt; 0: there was no commit since the clock is known.
+	// monotonic time when it was committed
 	even    messages.Time
 	evenAt  messages.Duration
 	carried bool // even is of a leader that carried the time on
@@ -77,7 +77,7 @@ func (s *Steady) Reached(t messages.Time, leapt, carried bool) {
 	switch {
 	case carried: // a leader that knows the time goes ahead from here
 		s.even, s.evenAt, s.carried = t, mono, true
-	case !known && s.carried: // of an earlier leader
+	case !known && s.carried: // a time that an earlier leader committed
 		s.even, s.carried = 0, false
 	case !known:
 	case leap > 0 && !leapt && !s.carried && t < s.even.Add(mono-s.evenAt+leap/2): // the leader does not know of the leap yet

@@ -9,16 +9,16 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of a text, above any file that people write. The YAML library keeps with each
-// value the keys that lead to the value, so its memory grows with the product of values,
-// depth and length of keys; an alias is decoded wherever it stands.
+// Bounds of a text, higher than any file that people write. For each value the YAML library keeps
+// the keys that lead to it, so its memory grows with the product of values, depth and length of
+// keys. It decodes an alias again at each place where the alias is used.
 const (
 	maxBytes     = 8 << 20
 	maxTokens    = 300_000
 	maxDepth     = 64
 	maxDocuments = 64
 	maxPaths     = 256 << 20 // bytes of the keys that lead to all values
-	maxNodes     = 300_000   // with each alias replaced by what it stands for
+	maxNodes     = 300_000   // nodes after each alias is replaced by the text that it stands for
 )
 
 func tooLarge(what string, is, most int) error {
@@ -59,9 +59,8 @@ func bounded(text []byte) error {
 	return nil
 }
 
-// measure returns how deep lists and mappings of a text are nested at most, the length
-// of its longest key, and the number of documents. In block style each level has a
-// column of its own.
+// measure returns the largest depth of nested lists and mappings, the length of the longest key,
+// and the number of documents. In block style each level has its own column.
 func measure(tokens token.Tokens) (depth, key, documents int) {
 	flow, line := 0, 0
 	var columns []int
@@ -91,7 +90,7 @@ func measure(tokens token.Tokens) (depth, key, documents int) {
 	return depth, key + 8, documents // an index such as [123456] leads to a value, too
 }
 
-// expanded refuses documents whose aliases stand for too much, or for themselves.
+// expanded refuses documents whose aliases expand to too much text, or refer to themselves.
 func expanded(file *ast.File) error {
 	e := expansion{sizes: map[string]int{}}
 	for _, doc := range file.Docs {
@@ -105,8 +104,8 @@ func expanded(file *ast.File) error {
 	return nil
 }
 
-// expansion counts the nodes of documents. An anchor that is being counted has the size
-// of too much: an alias in it stands for itself.
+// expansion counts the nodes of documents. While an anchor is being counted, its size is too large
+// to be accepted, so an alias inside of it, which refers to itself, is refused.
 type expansion struct{ sizes map[string]int }
 
 func (e *expansion) nodes(n ast.Node) int {

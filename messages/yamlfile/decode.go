@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Reader decodes a file into a value, and collects all that is wrong with it.
+// Reader decodes a file into a value, and collects all errors.
 type Reader struct {
 	*File
 	found []finding
@@ -28,8 +28,8 @@ type finding struct {
 	text         string
 }
 
-// Described is a type that reads itself, and says what has to stand in a file, and
-// whether its numbers are whole.
+// Described is a type that decodes itself. It returns what a file must contain at that place, and
+// whether the numbers are whole.
 type Described interface {
 	Described() (must string, whole bool)
 }
@@ -40,7 +40,7 @@ func (r *Reader) Addf(n ast.Node, format string, args ...any) {
 	r.found = append(r.found, finding{line, column, fmt.Sprintf(format, args...)})
 }
 
-// Findings are the sentences of what was found so far. Each begins with its path.
+// Findings returns the errors found so far as sentences. Each begins with its path.
 func (r *Reader) Findings() []string {
 	texts := make([]string, len(r.found))
 	for i, f := range r.found {
@@ -49,7 +49,7 @@ func (r *Reader) Findings() []string {
 	return texts
 }
 
-// Err is everything found, one line each in the order of the file, or nil.
+// Err returns everything found, one line each in the order of the file, or nil.
 func (r *Reader) Err() error {
 	if len(r.found) == 0 {
 		return nil
@@ -64,20 +64,20 @@ func (r *Reader) Err() error {
 	return messages.Errorf(messages.Invalid, "%s", strings.Join(lines, "\n"))
 }
 
-// Decode puts what the file says into v, a pointer to a struct whose fields are named
-// by their json tags, or to a list of such, and leaves what it does not mention. All that cannot be decoded
-// is noted, not just the first.
+// Decode copies the file into v, a pointer to a struct with json tags, or to a list of such
+// structs. Fields that the file does not mention stay as they are. Decode notes all errors, not
+// only the first.
 func (r *Reader) Decode(v any) {
 	if r.Root != nil {
 		r.value(r.Root, reflect.ValueOf(v).Elem(), "")
 	}
 }
 
-// value decodes a node into v. Path is where it is, as in "markets[0].name".
+// value decodes a node into v. path is the place of the node, such as "markets[0].name".
 func (r *Reader) value(n ast.Node, v reflect.Value, path string) {
 	n = r.Plain(n)
 	if n == nil || n.Type() == ast.NullType {
-		return // as if it were not there
+		return // null is treated as absent
 	}
 	if alias, ok := n.(*ast.AliasNode); ok {
 		r.Addf(alias, "alias *%s: no anchor of that name stands before it", alias.Value.GetToken().Value)
@@ -104,7 +104,7 @@ func (r *Reader) value(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// custom says whether a type reads itself.
+// custom reports whether a type decodes itself.
 func custom(v reflect.Value) bool {
 	switch v.Addr().Interface().(type) {
 	case yaml.BytesUnmarshaler, yaml.InterfaceUnmarshaler:
@@ -166,7 +166,7 @@ func (r *Reader) leaf(n ast.Node, v reflect.Value, path string) {
 	v.Set(fresh.Elem())
 }
 
-// whole says whether a value is of whole numbers.
+// whole reports whether a value has whole numbers.
 func whole(v reflect.Value) bool {
 	if d, ok := v.Interface().(Described); ok {
 		_, whole := d.Described()
@@ -189,7 +189,7 @@ func refuseFractions(n ast.Node) error {
 	return nil
 }
 
-// expectation says what a value that could not be read must be.
+// expectation returns what a value must be that could not be read.
 func expectation(v reflect.Value, err error) string {
 	if d, ok := v.Interface().(Described); ok {
 		must, _ := d.Described()
@@ -208,7 +208,7 @@ func expectation(v reflect.Value, err error) string {
 	return "must be a piece of text"
 }
 
-// keys are the names of a struct's fields in a file.
+// keys returns the names of a struct's fields in a file.
 func keys(t reflect.Type) []string {
 	var names []string
 	for field := range t.Fields() {

@@ -1,10 +1,10 @@
-// Package yamlfile reads the files that people write in YAML, or in JSON, which is YAML
-// too, and says where in a file a value stands. A file holds one document. What a
-// document may say, and in which words it is refused, is the caller's.
+// Package yamlfile reads the files that people write in YAML or JSON (JSON is also valid YAML), and
+// says at which place of a file a value is. A file holds one document. The caller decides what a
+// document may contain, and words the errors.
 //
-// The YAML library panics on some documents, such as "stages: ! &a {b: {c}}", and takes
-// memory without bound for others, such as 20,000 opening brackets. All calls of the
-// library that read a stranger's text stand in this package, which returns an error then.
+// The YAML library panics on some documents, such as "stages: ! &a {b: {c}}", and takes memory
+// without bound for others, such as 20,000 opening brackets. All calls of the library on untrusted
+// text are in this package, which returns an error in these cases.
 package yamlfile
 
 import (
@@ -24,7 +24,7 @@ import (
 type File struct {
 	Name      string
 	Root      ast.Node // nil: the file is empty
-	Documents int      // how many the file holds, of which Root is the last
+	Documents int      // number of documents in the file; Root is the last one
 	anchors   map[string]ast.Node
 }
 
@@ -44,7 +44,7 @@ func Parse(name string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// Errorf is an Invalid error about a node, which begins with name:line:column.
+// Errorf returns an Invalid error about a node, which begins with name:line:column.
 func (f *File) Errorf(n ast.Node, format string, args ...any) error {
 	line, column := Position(n)
 	return f.at(line, column, fmt.Sprintf(format, args...))
@@ -54,7 +54,7 @@ func (f *File) at(line, column int, text string) error {
 	return messages.Errorf(messages.Invalid, "%s:%d:%d: %s", f.Name, line, column, text)
 }
 
-// Misread is an Invalid error for one of the YAML library, and begins with its place.
+// Misread returns an Invalid error for one of the YAML library, and begins with its place.
 func (f *File) Misread(err error) error {
 	at, ok := errors.AsType[yaml.Error](err)
 	if !ok || at.GetToken() == nil || at.GetToken().Position == nil {
@@ -79,7 +79,8 @@ func (f *File) Find(path string) (ast.Node, bool) {
 	return n, n != nil
 }
 
-// Only is the file as if it had one key alone, with the anchors of the whole file. Without the key its root is nil.
+// Only returns the file reduced to one key, with the anchors of the whole file. Without that key
+// its Root is nil.
 func (f *File) Only(key string) *File {
 	only := &File{Name: f.Name, Documents: f.Documents, anchors: f.anchors}
 	for _, pair := range Pairs(f.Root) {
@@ -136,7 +137,7 @@ func (f *File) Plain(n ast.Node) ast.Node {
 	}
 }
 
-// Position is where a node begins, counted from 1; a mapping begins at its first key.
+// Position returns where a node begins, counted from 1; a mapping begins at its first key.
 func Position(n ast.Node) (line, column int) {
 	switch v := n.(type) {
 	case nil:
@@ -154,7 +155,7 @@ func Position(n ast.Node) (line, column int) {
 	return 1, 1
 }
 
-// Pairs are the keys of a mapping with their values; none of any other node.
+// Pairs returns the keys of a mapping with their values; none of any other node.
 func Pairs(n ast.Node) []*ast.MappingValueNode {
 	switch v := n.(type) {
 	case *ast.MappingNode:
@@ -165,7 +166,7 @@ func Pairs(n ast.Node) []*ast.MappingValueNode {
 	return nil
 }
 
-// Strict decodes the first document of a text, whose keys must all be known.
+// Strict decodes the first document of a text. An unknown key is an error.
 func Strict(text []byte, v any) error { return NewDecoder(text).Decode(v) }
 
 // Decoder decodes the documents of a text one after another.

@@ -14,7 +14,7 @@ import (
 // Variable is the variable of a task's environment that names the file and the attempt.
 const Variable = "CANDOR_LEASE"
 
-// Value is the value of [Variable] for an attempt whose file this is.
+// Value returns the value of [Variable] for the attempt of this file.
 func Value(file string, a messages.Attempt) string { return file + ":" + name(a) }
 
 func name(a messages.Attempt) string {
@@ -41,7 +41,7 @@ func write(file io.WriterAt, who string, until time.Duration) error {
 	return err
 }
 
-// read is the attempt that a file names, and until when it is the current one.
+// read returns the attempt that a file names, and when its lease ends.
 func read(path string) (who string, until time.Duration, err error) {
 	for range 10 { // the node may be writing
 		var text []byte
@@ -60,9 +60,9 @@ func read(path string) (who string, until time.Duration, err error) {
 	return "", 0, messages.Errorf(messages.Unavailable, "%s cannot be read", path)
 }
 
-// Alive is nil where the attempt that a value of [Variable] names is the current one now,
-// by the machine's clock, and will be for a time yet unless it is stopped. The kind of the
-// error is Fenced where the attempt is not, and Unavailable where that cannot be known.
+// Alive returns nil if the attempt that a value of [Variable] names is current now, and stays
+// current for the time yet unless it is stopped. The error has kind Fenced if the attempt is not
+// current, and Unavailable if that cannot be found out. now is the machine's time since boot.
 func Alive(value string, now, yet time.Duration) error {
 	at := strings.LastIndexByte(value, ':')
 	if at < 0 {

@@ -14,12 +14,12 @@ import (
 // aliveEnding ends the name of a lane's file of package lease.
 const aliveEnding = ".alive"
 
-// tellRarely is the part of a lease by which it must have grown to be told anew: on a node
-// with short tasks each exchange renews the lease.
+// tellRarely is the part of a lease by which its end must move before tasks are told again. On a
+// node with short tasks each exchange renews the lease.
 const tellRarely = 16
 
-// TellAnew reports whether a lease that was told to last until one instant is to be told until
-// another. Whoever is not told takes the lease to end a little earlier than it does.
+// TellAnew reports whether tasks that were told that a lease ends at told must now be told until. A
+// task that is not told assumes that the lease ends a little earlier than it does.
 func TellAnew(told, until time.Duration) bool {
 	grown := until - told
 	return grown < 0 || grown > 0 && grown >= (until-boottime.Now())/tellRarely
@@ -65,7 +65,7 @@ func (t *process) tellFirst(as *syscall.Credential) {
 	t.lane.tell(t)
 }
 
-// tell tells the task of its attempt anew.
+// tell writes the lease to the file that the task reads.
 func (t *process) tell() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +80,7 @@ func (l *lane) tell(t *process) {
 	}
 }
 
-// untell writes that the attempt of the lane's task is not the current one any more.
+// untell writes that the attempt of the lane's task is no longer current.
 func (l *lane) untell() {
 	if l != nil && l.alive != nil {
 		_ = lease.Blank(l.alive)

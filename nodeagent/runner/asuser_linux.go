@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
-// asUser calls f with a user's rights on files and without capabilities. For nil the
-// user is that of this process.
+// asUser calls f with the file permissions of a user, and without capabilities. nil means the user
+// of this process.
 func asUser(as *syscall.Credential, f func() error) error {
 	runtime.LockOSThread()
 	had, err := capabilities()
@@ -38,7 +38,7 @@ func asUser(as *syscall.Credential, f func() error) error {
 		return err
 	}
 	result := f()
-	// Where this fails the thread stays locked, and ends with its goroutine.
+	// If this fails, the thread stays locked, and ends with its goroutine.
 	if err := setCapabilities(had); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func asUser(as *syscall.Credential, f func() error) error {
 		if err := onFiles(uint32(unix.Geteuid()), uint32(unix.Getegid()), before); err != nil {
 			return err
 		}
-		if err := setCapabilities(had); err != nil { // which the change of users may have changed
+		if err := setCapabilities(had); err != nil { // the change of users may have changed them
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func onFiles(uid, gid uint32, groups []uint32) error {
 	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(first), 0); e != 0 {
 		return os.NewSyscallError("setgroups", e)
 	}
-	_, _, _ = unix.RawSyscall(unix.SYS_SETFSGID, uintptr(gid), 0, 0) // returns what was before
+	_, _, _ = unix.RawSyscall(unix.SYS_SETFSGID, uintptr(gid), 0, 0) // the call returns the previous value
 	_, _, _ = unix.RawSyscall(unix.SYS_SETFSUID, uintptr(uid), 0, 0)
 	return nil
 }
@@ -84,15 +84,14 @@ func mayEnter(dir string, as *syscall.Credential) error {
 	})
 }
 
-// mayWrite reports whether a user may make, move and remove what is in a directory.
+// mayWrite reports whether a user may make, move and remove files in a directory.
 func mayWrite(dir string, as *syscall.Credential) bool {
 	return asUser(as, func() error { return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS) }) == nil
 }
 
-// showDir makes a job's working directory appear in the room. The user as whom the
-// tasks run must be able to go there in the node's own view, or the directory's owner
-// must have named that user in its access list: then it does not matter who may pass
-// what is above it.
+// showDir makes a job's working directory visible in the room. The user as whom the tasks run must
+// be able to enter it from outside of the room, or the owner must have named that user in the
+// directory's access list; in that case the permissions of the directories above do not matter.
 func (c *Config) showDir(r *room, dir string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +100,7 @@ func (c *Config) showDir(r *room, dir string) error {
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil // what is missing, the start says
+		return nil // if it is missing, the start of the task says so
 	}
 	state := messages.Errorf(messages.PermissionDenied, "working directory %s holds the state of the site, or sockets of the user who runs it, which tasks must not reach; submit from another directory, or name one with --chdir", dir)
 	if slices.ContainsFunc(c.Hide, func(hidden string) bool { return access.Beneath(real, hidden) }) {
@@ -109,7 +108,7 @@ func (c *Config) showDir(r *room, dir string) error {
 	}
 	found, err := openFor(real, r.as)
 	if err != nil {
-		return nil // what is refused, the start says
+		return nil // if it is refused, the start of the task says so
 	}
 	defer unix.Close(found)
 	fd, err := cloneOpen(found)
@@ -117,7 +116,7 @@ func (c *Config) showDir(r *room, dir string) error {
 		return err
 	}
 	err = r.inside(func() error {
-		// What is there as it is has the state hidden; a new mount of it would not.
+		// The present mount hides the state here; a new mount of the directory would show it.
 		if !sameAs(real, fd, r.as) && slices.ContainsFunc(c.Hide, func(hidden string) bool { return access.Beneath(hidden, real) }) {
 			_ = unix.Close(fd)
 			return state
@@ -128,8 +127,8 @@ func (c *Config) showDir(r *room, dir string) error {
 	return err
 }
 
-// openFor opens a directory that a user may enter, or that is the user's or names it in its access
-// list. Its path has no links: a task that puts one in its place meanwhile leads nowhere.
+// openFor opens a directory that a user may enter, that the user owns, or whose access list names
+// the user. Its path has no links: a link that a task puts there in the meantime is not followed.
 func openFor(real string, as *syscall.Credential) (fd int, err error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	err = asUser(as, func() error {

@@ -24,21 +24,21 @@ var refusedCalls = []uint32{
 	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 }
 
-// ownThreadCalls are of refusedCalls those that a thread needs that starts tasks:
-// it goes into the namespaces of the next one, and under their root. A task gains nothing
-// by these calls, for which it has no capabilities.
+// ownThreadCalls are the refused calls that a thread needs to start tasks: it enters the namespaces
+// and the root of the next task. Tasks gain nothing from these calls, because they have no
+// capabilities.
 var ownThreadCalls = map[uint32]bool{unix.SYS_SETNS: true, unix.SYS_CHROOT: true}
 
-// namespaceCalls are of refusedCalls those that programs which run containers make in their own namespaces; elsewhere
-// the kernel refuses them to whoever has no capabilities.
+// namespaceCalls are the refused calls that container runtimes make in their own namespaces.
+// Outside of these the kernel refuses them to processes without capabilities.
 var namespaceCalls = map[uint32]bool{
 	unix.SYS_MOUNT: true, unix.SYS_UMOUNT2: true, unix.SYS_PIVOT_ROOT: true, unix.SYS_OPEN_TREE: true, unix.SYS_MOVE_MOUNT: true,
 	unix.SYS_MOUNT_SETATTR: true, unix.SYS_SETHOSTNAME: true, unix.SYS_SETDOMAINNAME: true,
 }
 
-// refusedFamilies are kinds of sockets for which a task has no use: to the hypervisor of
-// a virtual machine, whose services trust whoever is on the machine, and to the kernel's
-// ciphers, which had holes.
+// refusedFamilies are kinds of sockets that tasks do not need. One reaches the hypervisor of a
+// virtual machine, whose services trust every process of the machine. The other reaches the
+// kernel's ciphers, which had security holes.
 var refusedFamilies = []uint32{unix.AF_VSOCK, unix.AF_ALG}
 
 // Offsets of fields in the data of seccomp.
@@ -48,23 +48,24 @@ const (
 	offsetFirstArg = 16 // low half, on a little-endian machine
 )
 
-// callRules are what the filter of a thread has to let through.
+// callRules are the calls that the filter of a thread must allow.
 type callRules struct {
-	// clones says that tasks are started by clone3, whose flags are in memory, where no filter looks.
+	// clones says that tasks are started by clone3. Its flags are in memory, which a filter cannot
+	// see.
 	clones bool
 	// namespaces says that tasks may make user namespaces. A task gets [noClone3] then too.
 	namespaces bool
 }
 
-// refusedSpaces are the flags of clone and unshare that are refused.
+// refusedSpaces returns the flags of clone and unshare that are refused.
 func (may callRules) refusedSpaces() uint32 {
-	if may.namespaces { // what these hold would be bounded by nothing, or is much of the kernel
+	if may.namespaces { // nothing bounds their contents, or they reach large parts of the kernel
 		return unix.CLONE_NEWNET | unix.CLONE_NEWIPC
 	}
 	return unix.CLONE_NEWUSER
 }
 
-// knownArch is this processor, as the kernel numbers it for filters.
+// knownArch returns this processor, as the kernel numbers it for filters.
 func knownArch() (arch uint32, ok bool) {
 	arch, ok = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 	return arch, ok
@@ -85,9 +86,9 @@ var noClone3 = sync.OnceValue(func() *unix.SockFprog {
 	return &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 })
 
-// callFilter is the program that refuses them; nil where it is not known for this
-// processor. Calls of another architecture, by which it could be passed, do not exist
-// in tasks: programs of 32 bits do not run.
+// callFilter returns the program that refuses these calls; nil if there is none for this processor.
+// It also refuses calls of other architectures, which could bypass it, so 32-bit programs do not
+// run in tasks.
 func callFilter(may callRules) []unix.SockFilter {
 	arch, ok := knownArch()
 	if !ok {
@@ -116,7 +117,7 @@ func callFilter(may callRules) []unix.SockFilter {
 			program = append(program, equal(call, 1), answer(refused))
 		}
 	}
-	if !may.clones { // libraries do with clone where it is missing
+	if !may.clones { // without clone3, libraries use clone
 		program = append(program, equal(unix.SYS_CLONE3, 1), answer(unknown))
 	}
 	program = append(program, equal(unix.SYS_SOCKET, uint8(2*len(refusedFamilies)+2)), load(offsetFirstArg))

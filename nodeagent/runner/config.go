@@ -21,22 +21,22 @@ type Config struct {
 	Dir string
 	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
 	Grace time.Duration
-	// OutputLimit bounds what is kept of each output of a task, in bytes; default 64 MiB.
-	// Of what is more, the first and the last half of the limit are kept, rounded up to
-	// blocks, and the task goes on. A file may hold more for as long as CheckEvery.
+	// OutputLimit bounds what is kept of each output of a task, in bytes; default 64 MiB. Of a
+	// longer output the first and the last half of the limit are kept, rounded up to blocks, and
+	// the task goes on. For up to CheckEvery a file may hold more.
 	OutputLimit int64
 	// OutputLimits are the limits of classes that have their own.
 	OutputLimits map[messages.Name]int64
 	// OutputTail keeps only the end of an output above the limit.
 	OutputTail bool
-	// DirLimit bounds what a task may keep in a working directory of its own, in
-	// bytes, as package tree counts them; beyond it the task is ended, and what it kept
-	// is removed. Default 10 GiB. The directory is looked at every CheckEvery, less often if
-	// that takes long, and at the end. The temporary directories that the tasks of an
-	// account share have the same limit; beyond it, all who share them are ended.
+	// DirLimit bounds what a task may keep in a working directory of its own, in bytes as package
+	// tree counts them. A task that exceeds it is ended, and its files there are removed. Default
+	// 10 GiB. The directory is measured every CheckEvery, less often if that takes long, and at the
+	// end of the task. The temporary directories that the tasks of an account share have the same
+	// limit; if they exceed it, all these tasks are ended.
 	DirLimit int64
-	// KeptLimit bounds what the ended tasks of an account keep here, their directories and outputs
-	// together, in bytes; beyond it the oldest is removed. Default: a tenth of the disk of Dir, at
+	// KeptLimit bounds what the ended tasks of an account keep here, in directories and outputs
+	// together, in bytes. Above it the oldest is removed. Default: a tenth of the disk of Dir, at
 	// least 256 MiB.
 	KeptLimit int64
 	// KeepFree is how much tasks leave free on the disk of Dir, in bytes; default: a twentieth of
@@ -48,30 +48,27 @@ type Config struct {
 	// KeepJobs is how many jobs that have no task running keep their
 	// directories, the latest first; default 1000.
 	KeepJobs int
-	// Limits bounds each task, where the node can; Memory where its stage says
-	// nothing. Where it says nothing of processes, tasks with more than
-	// [cell.DefaultPids] are ended.
+	// Limits bounds each task, if the node can enforce it. Memory applies if the stage gives none.
+	// If it has no limit of processes, tasks with more than [cell.DefaultPids] are ended.
 	Limits cell.Limits
-	// Memory is what a task of a class has, in bytes, where its stage says nothing, in
-	// place of Limits; MostMemory is the most that a task gets, whatever else says more or nothing; 0: no bound.
+	// Memory is the memory limit of a task of a class, in bytes, if its stage gives none; it
+	// replaces the one of Limits. MostMemory is the largest limit that a task can get; 0: no bound.
 	Memory, MostMemory map[messages.Name]int64
-	// User is the user that tasks run as: a name, "account" for the user named as the
-	// job's account, or a range such as "100000-165535", of which each account has one
-	// number; needs root, in the first user namespace or one of its own. Default: the
-	// user of this process.
+	// User is the user that tasks run as: a name, "account" for the user with the name of the job's
+	// account, or a range such as "100000-165535" with one number for each account. It needs root,
+	// in the first user namespace or in one of its own. Default: the user of this process.
 	User string
 	// Users is the file that keeps which account has which number of a range, the
 	// same one for all nodes of a machine; default: users in Dir.
 	Users string
-	// Apart gives the tasks of an account, or of a job where accounts have no users
-	// of their own, namespaces: they see their own processes, shared memory and
-	// temporary directories, and nothing of the directories of Hide but what is
-	// theirs; default of Hide: Dir. It needs Inside, the command that calls [Inside],
-	// and what it takes to make namespaces: where that is missing, tasks start
-	// without, and the node lacks [messages.AbilityApart].
+	// Apart gives the tasks of an account namespaces; if accounts have no users of their own, it
+	// gives them to the tasks of a job. These tasks see only their own processes, shared memory and
+	// temporary directories, and of the directories in Hide only what is theirs. Default of Hide:
+	// Dir. It needs Inside, the command that calls [Inside], and the permission to make namespaces.
+	// Without them, tasks start without namespaces, and the node lacks [messages.AbilityApart].
 	Apart bool
-	// Private is Apart, with no network but a loopback. Where that cannot be, the
-	// runner cannot be made. It needs a User.
+	// Private is Apart, with no network except a loopback. If that is impossible, making the runner
+	// fails. It needs a User.
 	Private bool
 	Hide    []string
 	Inside  []string
@@ -79,24 +76,24 @@ type Config struct {
 	// names, as programs that run containers do. A task has capabilities there, over what it made. No
 	// namespaces of networks and IPC can be made.
 	Namespaces bool
-	// Mapped is the user namespace in which the process that runs the tasks of an
-	// unprivileged node has the rights to contain them: with this user alone ("self"),
-	// or with its subordinate users too ("range"). Empty: it has no namespace of its own.
+	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node. In
+	// it the process has the rights to separate them. "self": with this user only; "range": with
+	// its subordinate users too. Empty: it has no namespace of its own.
 	Mapped string
 	// Alone says that this process starts nothing but tasks, so that processes of ended
 	// parents that the kernel gives it are of its tasks.
 	Alone bool
-	// Machine is what the tasks that have shapes divide among them.
+	// Machine is the part of the machine that tasks with sizes divide.
 	Machine Machine
 	// Proxy makes the tokens by which tasks ask their site (package proxy); nil: they cannot.
 	Proxy proxy.Key
-	// NoCells does without control groups where there are some.
+	// NoCells says not to use control groups, even if there are some.
 	NoCells bool
 	// Clock is the time that is reported; nil: the wall clock. Limits and
 	// graces always pass in real time.
 	Clock func() messages.Time `json:"-"`
 
-	numbers *users.Registry // where User is a range
+	numbers *users.Registry // set if User is a range
 	noExec  bool            // see [NoExec]
 }
 
@@ -164,8 +161,8 @@ func (c *Config) fill() {
 	c.Hide = withoutLinks(c.Hide)
 }
 
-// withoutLinks are directories by their paths without links. A link is no hiding place: whoever
-// names the directory that it leads to would find all that is there.
+// withoutLinks resolves the links in the paths of directories. A link hides nothing: a task could
+// name the directory that the link leads to.
 func withoutLinks(dirs []string) []string {
 	real := make([]string, len(dirs))
 	for i, dir := range dirs {
@@ -174,7 +171,7 @@ func withoutLinks(dirs []string) []string {
 	return real
 }
 
-// mostOutput is the largest limit of an output, in bytes.
+// mostOutput returns the largest limit of an output, in bytes.
 func (c *Config) mostOutput() int64 {
 	most := c.OutputLimit
 	for _, l := range c.OutputLimits {
@@ -183,7 +180,7 @@ func (c *Config) mostOutput() int64 {
 	return most
 }
 
-// outputLimit is how much is kept of each output of a task of a class, in bytes.
+// outputLimit returns how much is kept of each output of a task of a class, in bytes.
 func (c *Config) outputLimit(class messages.Name) int64 {
 	if own := c.OutputLimits[class]; own > 0 {
 		return own

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine takes from the calling thread, for good, what no task may have. Processes that
-// the thread forks inherit the loss: a task starts without a way to gain privileges,
-// with empty sets of capabilities and with the filter of system calls, and the start of
-// a task costs no more. The thread itself keeps the capabilities with which it starts
-// tasks as other users: an exec does not pass them on.
+// confine takes from the calling thread everything that no task may have; this cannot be undone.
+// Processes that the thread forks inherit the loss: a task starts without a way to gain privileges,
+// without capabilities, and with the filter of system calls, at no extra cost for each task. The
+// thread itself keeps the capabilities that it needs to start tasks as other users: an exec does
+// not pass them on.
 func confine(may callRules) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("no new privileges", err)
@@ -48,7 +48,7 @@ func dropCapabilities() error {
 	}
 	for c := uintptr(0); c <= lastCapability; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
-		if err == unix.EINVAL { // this kernel's last was before
+		if err == unix.EINVAL { // this kernel has no more capabilities
 			break
 		}
 		if err != nil {
@@ -63,7 +63,7 @@ func dropCapabilities() error {
 // capSets are the sets of capabilities of a thread, low and high halves.
 type capSets [2]unix.CapUserData
 
-// capabilities are the capabilities of the calling thread.
+// capabilities returns the capabilities of the calling thread.
 func capabilities() (sets capSets, err error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	err = os.NewSyscallError("capget", unix.Capget(&header, &sets[0]))
@@ -76,8 +76,8 @@ func setCapabilities(sets capSets) error {
 	return os.NewSyscallError("capset", unix.Capset(&header, &sets[0]))
 }
 
-// mayKeepBounding is nil where an exec gives nothing though the bounding set is not
-// empty: to all but the super-user, under no_new_privs.
+// mayKeepBounding returns nil if an exec grants no capabilities although the bounding set is not
+// empty. That holds for every user except the super-user, under no_new_privs.
 func mayKeepBounding(err error) error {
 	if unix.Geteuid() != 0 {
 		return nil
@@ -85,8 +85,8 @@ func mayKeepBounding(err error) error {
 	return errKeepsBounding{err}
 }
 
-// errKeepsBounding says that the bounding set could not be emptied. A task gains by that
-// only where it runs as the super-user.
+// errKeepsBounding says that the bounding set could not be emptied. This helps a task only if it
+// runs as the super-user.
 type errKeepsBounding struct{ error }
 
 func (e errKeepsBounding) Error() string {

@@ -18,12 +18,12 @@ import (
 // UserSelf as a site's choice of user means that tasks run as the site's own.
 const UserSelf = "self"
 
-// Contain fills in how tasks are kept from the site and from one another, as well as
-// this machine and the rights of this process allow, for a site's choice of user: one
-// of [Config.User], empty for the best there is, or [UserSelf] for nothing of it.
-// executors says whether tasks are started by an executor of their own.
+// Contain fills in how tasks are kept apart from the site and from one another, as well as this
+// machine and the rights of this process allow. choice is a value of [Config.User], empty for the
+// best possible, or [UserSelf] for no separation. executors says whether a process of its own
+// starts the tasks.
 func (c *Config) Contain(choice string, executors bool) error {
-	c.Hide = withoutLinks(c.Hide) // before a task can change a link
+	c.Hide = withoutLinks(c.Hide) // resolve them before a task can change a link
 	switch {
 	case choice == UserSelf && c.Private:
 		return messages.Errorf(messages.Invalid, "tasks.private: needs users other than the site's own; leave tasks.user out")
@@ -35,7 +35,7 @@ func (c *Config) Contain(choice string, executors bool) error {
 		return messages.Errorf(messages.PermissionDenied, "tasks.user %q: needs root; leave out tasks.user for the best protection without root", choice)
 	}
 	c.Apart = true
-	if !executors { // which alone could be in another user namespace
+	if !executors { // only an executor can be in another user namespace
 		c.Apart = false
 		return nil
 	}
@@ -57,8 +57,8 @@ func (c *Config) containAsRoot(choice string) error {
 	return nil
 }
 
-// containMapped contains tasks as well as an ordinary user can: in a user namespace with
-// subordinate users, else with this user alone, else not at all.
+// containMapped separates tasks as well as an ordinary user can: in a user namespace with
+// subordinate users, or else in one with this user only, or else not at all.
 func (c *Config) containMapped() error {
 	if numbers, _, err := SubordinateUsers(); err == nil && mapsUsers(MappedRange) {
 		c.Mapped, c.User = MappedRange, numbers.String()
@@ -75,8 +75,9 @@ func (c *Config) containMapped() error {
 	return nil
 }
 
-// sessionDirs are where the programs of a user's session listen, such as systemd and D-Bus, which
-// start programs outside of any room for whoever has that user.
+// sessionDirs returns the directories in which the programs of a user's session listen, such as
+// systemd and D-Bus. These programs start processes outside of any room for every process of that
+// user.
 func sessionDirs(uid int, runtimeDir string) []string {
 	dirs := []string{"/run/user/" + strconv.Itoa(uid)}
 	if access.Beneath(access.Real(runtimeDir), "/run") && access.Real(runtimeDir) != "/run" && runtimeDir != dirs[0] {
@@ -97,8 +98,8 @@ func mapsUsers(kind string) bool {
 	return makesNamespaces()
 }
 
-// makesNamespaces tries once to make namespaces as an ordinary user. The try has to come
-// before [dumps.Refuse], after which a process cannot make any.
+// makesNamespaces tries once to make namespaces as an ordinary user. It must be called before
+// [dumps.Refuse]: after that, a process cannot make any.
 var makesNamespaces = sync.OnceValue(func() bool {
 	probe := exec.Command("/bin/true")
 	probe.SysProcAttr = &syscall.SysProcAttr{
@@ -120,8 +121,8 @@ func maySetUsers() bool {
 	return sets[0].Effective&needed == needed
 }
 
-// SubordinateUsers are the numbers that this process's user has besides its own, and
-// as many groups.
+// SubordinateUsers returns the user numbers that this process's user has in addition to its own,
+// and as many groups.
 func SubordinateUsers() (numbers, groups users.Range, err error) {
 	name := ""
 	if u, err := user.Current(); err == nil {

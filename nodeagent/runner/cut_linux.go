@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// holeAt is where what is missing of an output at a position ends, and where the next such
-// hole begins; the position and the size where nothing is missing.
+// holeAt looks for a hole at a position of an output. data is the end of the hole, and hole is
+// where the next one begins. Without holes, they are the position and the size.
 func holeAt(file *os.File, from, size int64) (data, hole int64) {
 	data, hole = from, size
 	fd := int(file.Fd())
@@ -24,7 +24,7 @@ func holeAt(file *os.File, from, size int64) (data, hole int64) {
 	return data, hole
 }
 
-// sparse says whether a file may have holes.
+// sparse reports whether a file may have holes.
 func sparse(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Blocks*512 < info.Size() && info.Size() >= leastBlock
@@ -43,7 +43,7 @@ func readKept(file *os.File, from, size int64, most int, holes bool) (reply mess
 		if n == 0 && err != nil {
 			return messages.LogsReply{Next: data, Missing: data - began}, err
 		}
-		// What was cut meanwhile, perhaps for the first time, was read as zeros.
+		// A part that was cut since then reads as zeros.
 		if holes = holes || bytes.IndexByte(buffer[:n], 0) >= 0; holes {
 			now, until := holeAt(file, data, size)
 			if now > data {

@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs that
-// nvidia-smi tells of, where there is one.
+// Discover finds what this machine has: the processors and the memory that this process may use,
+// and the GPUs that nvidia-smi lists, if it is installed.
 func Discover() Machine {
 	m := Machine{CPUs: Processors(), Memory: Memory()}
 	if path, err := exec.LookPath("nvidia-smi"); err == nil {
@@ -26,7 +26,7 @@ func Discover() Machine {
 	return m
 }
 
-// Memory is the memory of the machine, or what a control group leaves of it, in bytes.
+// Memory returns the memory of the machine, or the smaller limit of a control group, in bytes.
 func Memory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
@@ -45,7 +45,7 @@ func Memory() int64 {
 // answersWithin is how long a program that tells of GPUs may take.
 const answersWithin = 30 * time.Second
 
-// nvidiaGPUs asks nvidia-smi; none where it fails.
+// nvidiaGPUs asks nvidia-smi for the GPUs; none if it fails.
 func nvidiaGPUs(path string) []GPU {
 	ctx, cancel := context.WithTimeout(context.Background(), answersWithin)
 	defer cancel()
@@ -83,7 +83,7 @@ func parseNvidia(text string, minor func(uuid string) (int, bool)) (list []GPU) 
 	return list
 }
 
-// minorOf looks a GPU up in what the driver tells of each.
+// minorOf finds the device number of a GPU in the driver's files.
 func minorOf(uuid string) (int, bool) {
 	files, _ := filepath.Glob("/proc/driver/nvidia/gpus/*/information")
 	for _, file := range files {
@@ -110,8 +110,8 @@ func typeOf(name string) messages.Name {
 	return ""
 }
 
-// Processors are the numbers of the processors that this process may use, such that those near one another are near in
-// the list: by node of memory, package and core.
+// Processors returns the numbers of the processors that this process may use. They are sorted by
+// memory node, package and core, so that neighbours share these.
 func Processors() (list []int) {
 	var mask unix.CPUSet
 	if unix.SchedGetaffinity(0, &mask) != nil {
@@ -131,7 +131,8 @@ func Processors() (list []int) {
 	return list
 }
 
-// placeOf is the node of memory, the package and the core of a processor; zeros where the kernel does not say.
+// placeOf returns the memory node, the package and the core of a processor; zeros if the kernel
+// does not tell.
 func placeOf(c int) (place [3]int) {
 	dir := "/sys/devices/system/cpu/cpu" + strconv.Itoa(c)
 	nodes, _ := filepath.Glob(dir + "/node[0-9]*")

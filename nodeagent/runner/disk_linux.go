@@ -13,25 +13,25 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// measuring is how far the measuring is of what a running task keeps on the disk.
+// measuring is the state of measuring a running task's disk space.
 type measuring struct {
 	underWay bool
-	next     time.Time // not before
+	next     time.Time // earliest time of the next measurement
 	unread   bool      // the last measure did not see everything
-	bytes    int64     // what the last measure found in its own directory
-	shared   int64     // and in the temporary directories that it shares
+	bytes    int64     // bytes in its own directory, as last measured
+	shared   int64     // bytes in its shared temporary directories, as last measured
 }
 
 // measureShare is the part of a processor's time for which a task is measured at most: one in as
 // many.
 const measureShare = 5
 
-// restAfter is how long a task is not measured after a measure that took some time, and used some
-// of a processor's. A measure that had to wait, for the disk or a processor, delays the next one
-// no longer than that: a task could fill the disk meanwhile.
+// restAfter returns how long a task is not measured after a measurement. took is its duration, used
+// its processor time. A measurement that had to wait for the disk or a processor does not delay the
+// next one longer than it took: a task could fill the disk in that time.
 func restAfter(took, used time.Duration) time.Duration { return max(took, (measureShare-1)*used) }
 
-// threadTime is the processor time of this thread.
+// threadTime returns the processor time of this thread.
 func threadTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
@@ -40,8 +40,8 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// startMeasuring has the task's directories measured, by a goroutine of its own: large ones
-// are not to delay what bounds other tasks. t.mu is held.
+// startMeasuring measures the task's directories in a goroutine of its own, so that large ones do
+// not delay the checks of other tasks. The caller holds t.mu.
 func (t *process) startMeasuring() {
 	m, dir := &t.measuring, ""
 	if t.lane != nil && t.lane.dir && t.task.Program.Dir == "" {
@@ -63,13 +63,13 @@ func (t *process) measureAgain() {
 	}
 }
 
-// measure measures what a running task keeps on the disk, in a directory of its own if it has
-// one and in those of its room, and ends the task if that is too much.
+// measure measures the disk space of a running task, in its own directory if it has one and in
+// those of its room. It ends the task if it keeps too much.
 func (t *process) measure(dir string, processes []int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began, used := time.Now(), threadTime()
-	runs := func() bool { // it has not been forgotten
+	runs := func() bool { // whether the task is still known
 		select {
 		case <-t.ended:
 			return false
@@ -95,9 +95,9 @@ func (t *process) measure(dir string, processes []int) {
 	}
 }
 
-// judge notes what was measured, and when to measure again, and reports whether that is too much.
-// What cannot be read is too much at the second time in a row: at the first, the task may be
-// moving it.
+// judge records a measurement and the time of the next one, and reports whether the task keeps too
+// much. A directory that cannot be read counts as too much the second time in a row: the first
+// time, the task may be moving it.
 func (t *process) judge(own, shared tree.Usage, rest time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +118,8 @@ func (t *process) judge(own, shared tree.Usage, rest time.Duration) bool {
 	return t.exceeds != ""
 }
 
-// tooMuch says what is wrong with what is in a task's directory, which has a limit in bytes.
+// tooMuch returns a sentence if a task's directory exceeds its limit in bytes, or could not be
+// measured.
 func tooMuch(u tree.Usage, limit int64) string {
 	if u.Bytes > limit {
 		return fmt.Sprintf("ended by its disk limit of %d MiB: its directory holds more", limit>>20)
@@ -126,8 +127,8 @@ func tooMuch(u tree.Usage, limit int64) string {
 	return "ended because what is in its directory cannot be measured: " + u.Unread.Error()
 }
 
-// settleDir bounds what an ended task left in its directory: nothing is kept of what is
-// too much, or cannot be measured though the directory's owner was given all rights on it.
+// settleDir checks the directory of an ended task. It removes everything if that is too much, or
+// cannot be measured even after the directory's owner was given all rights on it.
 func (p *Processes) settleDir(dir string, f *messages.Finished) {
 	limit := p.config.DirLimit
 	meter := tree.NewMeter(limit, func() bool { return true })
@@ -147,8 +148,8 @@ func (p *Processes) settleDir(dir string, f *messages.Finished) {
 	}
 }
 
-// processes lists the task's processes; where the machine has no control groups, the first
-// one alone: to find the others would mean to look at all processes each time. t.mu is held.
+// processes lists the task's processes. Without control groups it lists only the first one: finding
+// the others would mean looking at all processes each time. The caller holds t.mu.
 func (t *process) processes() []int {
 	if inside, known := t.cell.Processes(); known {
 		return inside

@@ -14,7 +14,7 @@ import (
 type ends struct {
 	file *os.File // the poll
 	conn syscall.RawConn
-	fd   int // of file
+	fd   int // descriptor of file
 
 	mu   sync.Mutex
 	then map[int32]func() // by the process's descriptor
@@ -55,7 +55,7 @@ func (e *ends) await(c child, then func()) {
 	}()
 }
 
-// take forgets a descriptor, and returns what is to be done at its end.
+// take forgets a descriptor, and returns the function to call at its end.
 func (e *ends) take(fd int32) func() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

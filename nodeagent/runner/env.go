@@ -12,11 +12,11 @@ import (
 	"github.com/candor-grid/candor/nodeagent/proxy"
 )
 
-// loginPath is where a login finds programs.
+// loginPath is the search path for programs after a login.
 const loginPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// ownEnv is the clean environment of tasks that run as this process's user: a few of
-// this process's variables, or what a login would set in their place, and no others.
+// ownEnv returns the clean environment of tasks that run as this process's user: a few of this
+// process's variables, or the values that a login would set, and no others.
 func ownEnv() []string {
 	name, home := "nobody", "/"
 	if u, err := user.Current(); err == nil {
@@ -103,8 +103,8 @@ func (e *environment) setShape(p *messages.Program, all int64) {
 // cannot set them.
 var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", messages.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
 
-// taskEnv adds what is the task's own to its program's environment. alive is its file of
-// package lease.
+// taskEnv adds a task's own variables to its program's environment. alive is its file of package
+// lease.
 func taskEnv(shared []string, homeless bool, task *Task, alive, dir string) []string {
 	env := make([]string, len(shared), len(shared)+len(perTask)+1)
 	copy(env, shared)
@@ -152,7 +152,7 @@ func (e *environment) set(name, value string) {
 	e.list = append(e.list, name+"="+value)
 }
 
-// valueOf is what a variable is set to.
+// valueOf returns the value of a variable.
 func valueOf(env []string, name string) (value string, set bool) {
 	for _, v := range env {
 		if value, set = strings.CutPrefix(v, name+"="); set {

@@ -6,15 +6,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// InputFile is where the agent of a state directory puts an input before it starts
-// a task that wants it; the runner copies it from there.
+// InputFile returns the path at which the agent of a state directory puts an input before it starts
+// a task that needs it; the runner copies it from there.
 func InputFile(dir, digest string) string { return filepath.Join(InputsDir(dir), digest) }
 
 // InputsDir holds the inputs of a state directory.
 func InputsDir(dir string) string { return filepath.Join(dir, "inputs") }
 
-// KeptDir is what is left, once an attempt has ended, of a working directory of
-// its own; it is not there if that was empty.
+// KeptDir returns the path of an attempt's own working directory after its end. It does not exist
+// if it was empty.
 func KeptDir(dir string, account messages.Name, a messages.Attempt) string {
 	return baseOf(jobsDir(dir), account, a) + dirEnding
 }

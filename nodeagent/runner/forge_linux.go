@@ -10,20 +10,20 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// forge starts tasks on confined threads: on the thread of the task's cell where the
-// cell has one, else on one thread for the tasks of a room. That thread waits in the kernel and not in
-// the Go runtime, which would hand it a processor by way of other threads. What the processes of an
-// account can delay is the start of its own tasks: a thread that does not get on is left to what
-// it does, and another takes its place.
+// forge starts tasks on confined threads: on the thread of the task's cell if the cell has one, and
+// otherwise on one thread for all tasks of a room. That thread waits in the kernel and not in the
+// Go runtime, which would wake it through other threads. The processes of an account can delay only
+// the start of the account's own tasks: a thread that hangs is abandoned, and another takes its
+// place.
 type forge struct {
-	may  callRules // of its thread, which has to start tasks
-	bell int       // an event of the kernel: there is work, or no more
+	may  callRules // calls that its thread needs to start tasks
+	bell int       // an event descriptor: there is work, or the forge is closed
 
 	mu       sync.Mutex
 	work     []func(*anvil)
 	closed   bool
 	thread   int       // the number of the thread that serves
-	since    time.Time // when it began what it does; zero: it waits for work
+	since    time.Time // when it began its present work; zero: it waits for work
 	watching bool
 }
 
@@ -33,7 +33,7 @@ const patience = 100 * time.Millisecond
 // anvil is a thread's state, touched by that thread only.
 type anvil struct {
 	confined bool
-	room     *room // in whose namespaces it is; nil: this process's
+	room     *room // the room whose namespaces it is in; nil: this process's
 }
 
 func newForge(may callRules) (f *forge, err error) {
@@ -61,7 +61,7 @@ func (f *forge) serve(thread int) {
 	}
 }
 
-// next is what a thread is to do; nil: it is to wait for the bell.
+// next returns the next work of a thread; nil: wait for the bell.
 func (f *forge) next(thread int) (do func(*anvil), over bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,8 +123,8 @@ func (f *forge) post(do func(*anvil)) {
 	}
 }
 
-// begin has start called on a confined thread inside the cell and in a room's namespaces,
-// or elsewhere with what is in the way of that. It does not wait. The forge is that of tasks
+// begin calls start on a confined thread, inside the cell and the namespaces of a room. If that
+// fails, it calls start elsewhere, with the error. It does not wait. f is the forge of tasks
 // without rooms.
 func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
 	if !c.Threaded() {
@@ -136,7 +136,7 @@ func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
 			}
 		}
 		own.post(func(a *anvil) {
-			if a.room != r { // a thread that is new: it finds the control groups no more once it is in the room
+			if a.room != r { // a new thread cannot find the control groups once it is in the room
 				if err := r.sum.Enter(); err != nil {
 					start(messages.Errorf(messages.Unavailable, "the group of the account: %v", err))
 					return
@@ -156,7 +156,7 @@ func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
 	})
 }
 
-// ownForge is the forge of the room's tasks.
+// ownForge returns the forge of the room's tasks.
 func (r *room) ownForge(may callRules) (_ *forge, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,7 +190,7 @@ func (a *anvil) prepare(r *room, asRoot bool, may callRules) error {
 			err = filterCalls(may)
 		}
 		if err == nil {
-			err = unix.Unshare(unix.CLONE_FS) // so that it can change its mount namespace
+			err = unix.Unshare(unix.CLONE_FS) // needed to change its mount namespace
 		}
 		if err != nil {
 			return messages.Errorf(messages.Unavailable, "the task could not be contained: %v", err)

@@ -6,21 +6,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The reserve of a node's disk is for the replicas of the site, whose books are on the same disk: they refuse what
-// needs space below 256 MiB. Below the reserve a node removes what ended tasks kept; below three quarters of
-// it, the node takes no tasks; below five eighths, it ends the task that keeps the most.
+// The reserve of a node's disk is for the site's replicas, whose books are on the same disk: below
+// 256 MiB of free space they refuse commands. Below the reserve a node removes files of ended
+// tasks. Below three quarters of it, the node claims no tasks. Below five eighths, it ends the task
+// that keeps the most.
 const (
 	leastReserve = 512 << 20
 	mostReserve  = 8 << 30
-	reserveShare = 20 // of the file system: one in as many
+	reserveShare = 20 // one part in so many of the file system
 	leastKept    = 256 << 20
 	keptShare    = 10
 )
 
-// wantedFree is how much is to be free again when space is made.
+// wantedFree returns how much should be free after space was freed.
 func wantedFree(reserve int64) int64 { return reserve + reserve/8 }
 
-// leastFree is how much is free at least while no task is ended for it.
+// leastFree returns the free space below which tasks are ended.
 func leastFree(reserve int64) int64 { return reserve / 8 * 5 }
 
 // A disk may fill by so many bytes in a nanosecond; it is looked at no sooner than soonest after a look.
@@ -29,12 +30,13 @@ const (
 	soonest = 10 * time.Millisecond
 )
 
-// Soon is how long there is certainly more free on the disk of a directory than a number of bytes: soonest at least, most at most.
+// Soon returns how long there is certainly more free on the disk of a directory than a number of
+// bytes: soonest at least, most at most.
 func Soon(dir string, bytes int64, most time.Duration) time.Duration {
 	return min(max(time.Duration((freeBytes(dir)-bytes)/fastest), soonest), most)
 }
 
-// Takes is how much is free at least while a node takes tasks, in bytes.
+// Takes returns how much is free at least while a node takes tasks, in bytes.
 func Takes(reserve int64) int64 { return reserve / 4 * 3 }
 
 // Full reports whether a node takes no tasks because its disk is almost full; was: it took none before.
@@ -46,7 +48,8 @@ func Full(dir string, reserve int64, was bool) bool {
 	return freeBytes(dir) < enough
 }
 
-// Reserve is how much tasks leave free on the disk of a directory, in bytes: what is configured, or else the default.
+// Reserve returns the space that tasks must leave free on the disk of a directory, in bytes: the
+// configured value, or else the default.
 func Reserve(dir string, configured int64) int64 {
 	if configured > 0 {
 		return configured
@@ -54,8 +57,9 @@ func Reserve(dir string, configured int64) int64 {
 	return min(max(sizeOf(dir)/reserveShare, leastReserve), mostReserve)
 }
 
-// freeBytes is what a process without privileges may still write on the disk of a directory. An inode counts as its
-// share of the disk, as in package tree. What cannot be asked is no reason to do anything.
+// freeBytes returns how much a process without privileges may still write on the disk of a
+// directory. A free inode counts as its share of the disk, as in package tree. If the system does
+// not answer, the result is large, so that nothing is done.
 func freeBytes(dir string) int64 {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {
@@ -68,7 +72,7 @@ func freeBytes(dir string) int64 {
 	return free
 }
 
-// sizeOf is the size of the file system of a directory, in bytes.
+// sizeOf returns the size of the file system of a directory, in bytes.
 func sizeOf(dir string) int64 {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {

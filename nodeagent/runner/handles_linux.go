@@ -14,10 +14,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// handles is a file of the sessions that run, mapped into memory: to note a session
-// costs no system call, and the file outlives this process. Where there are no cells, the
-// next process on the state directory finds in the file what this one left running,
-// and ends it.
+// handles is a file of the running sessions, mapped into memory: recording a session needs no
+// system call, and the file outlives this process. If there are no cells, the next process with
+// this state directory finds the sessions that this one left running, and ends them.
 type handles struct {
 	mu   sync.Mutex
 	data []byte // nil: cannot be mapped, nothing is noted
@@ -33,9 +32,9 @@ const (
 	maxHandles  = 1 << 16
 	handlesSize = bootSize + maxHandles*handleSize
 	handlesFile = "running"
-	ticks       = 100 // in a second, as the kernel tells them
-	// sameStart is by how many ticks a start may differ from what was noted, which
-	// is a moment later.
+	ticks       = 100 // clock ticks in a second, as the kernel reports times
+	// sameStart is how many ticks a session's start may differ from the recorded time, which is a
+	// moment later.
 	sameStart = 2 * ticks
 )
 
@@ -68,11 +67,10 @@ func openHandles(dir string, marks ...string) *handles {
 	return h
 }
 
-// endAll kills the sessions noted, as far as they are still those. The start of a
-// session's first process tells; where that has ended, the number may have been
-// given to another process since, which began a session of its own and ended too,
-// as the parent of a daemon does. Of such a session only those are killed that have
-// a task's environment.
+// endAll kills the recorded sessions that still exist. The start of a session's first process
+// identifies it. If that process has ended, the number may have been reused by another process,
+// which began its own session and ended too, as the parent of a daemon does. Of such a session only
+// the processes with a task's environment are killed.
 func endAll(records []byte, marks []string) {
 	left := map[int]int64{}
 	for ; len(records) > 0; records = records[handleSize:] {

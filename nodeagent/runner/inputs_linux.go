@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// placeInputs copies the stage's inputs into a task's fresh working directory. A
-// task may change what it was given, so it is given a copy, and not a link.
+// placeInputs copies the stage's inputs into a task's fresh working directory. A task may change
+// its inputs, so it gets copies, not links.
 func (t *process) placeInputs(dir string, as *syscall.Credential) error {
 	if t.task.Program.Dir != "" {
 		return messages.Errorf(messages.Invalid, "files need a working directory of the task's own, not %s", t.task.Program.Dir)
@@ -30,8 +30,8 @@ func (t *process) placeInputs(dir string, as *syscall.Credential) error {
 	return nil
 }
 
-// placeInput copies one input. What is found to be damaged is removed, so that it
-// is fetched anew for the next attempt.
+// placeInput copies one input. A damaged file is removed, so that it is fetched again for the next
+// attempt.
 func placeInput(root *os.Root, f *messages.File, from string, as *syscall.Credential) error {
 	source, err := os.Open(from)
 	if err != nil {
@@ -53,9 +53,9 @@ func placeInput(root *os.Root, f *messages.File, from string, as *syscall.Creden
 	return err
 }
 
-// copyInto makes a file of a task's and returns the digest of what it holds. A
-// child forked while it is open for writing could keep it so, and executing it
-// would fail; see [writeExecutable].
+// copyInto makes a file for a task and returns the digest of its content. A child that is forked
+// while the file is open for writing could keep it open, and executing the file would fail; see
+// [writeExecutable].
 func copyInto(root *os.Root, name string, mode os.FileMode, from io.Reader, as *syscall.Credential) (digest string, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

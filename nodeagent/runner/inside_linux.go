@@ -16,13 +16,13 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
-// inside is what the holder of a room sets up.
+// inside describes what the holder of a room sets up.
 type inside struct {
 	Hide    []string            // directories that tasks are not to see
-	Show    []string            // what they are to see of them
-	Temp    string              // has a directory for each of access.Temporary
-	As      *syscall.Credential // as whom tasks run; nil: as this process
-	Network bool                // it has a network of its own
+	Show    []string            // parts of Hide that they may see
+	Temp    string              // directory with a subdirectory for each of access.Temporary
+	As      *syscall.Credential // the user of tasks; nil: this process's user
+	Network bool                // the room has a network of its own
 	// Namespaces: tasks may make user namespaces.
 	Namespaces bool
 	Shared     int64 // bytes that its shared memory may hold; 0: as the kernel says
@@ -31,22 +31,22 @@ type inside struct {
 // sharedMemory is a file system of the room's own.
 const sharedMemory = "/dev/shm"
 
-// terminals is the file system of the room's own terminals: as many as a room may have, so that no
-// task takes those of all the machine.
+// The room has a file system for its own terminals, and a limit for their number, so that no task
+// uses up the terminals of the machine.
 const (
 	terminals     = "/dev/pts"
 	terminalsMost = "ptmxmode=0666,mode=0620,max=256"
 )
 
-// coverLimits bound a file system that hides another and holds the directories which lead
-// to what is shown: where tasks have this process's user, they may write there.
+// coverLimits bound the file system that covers a hidden one. It holds the directories on the way
+// to what stays visible. Tasks with this process's user could write there.
 const coverLimits = "mode=0755,size=64k,nr_inodes=16384"
 
-// roomReady is what a holder says when all is set up.
+// roomReady is the message of a holder after everything is set up.
 const roomReady = "ready"
 
-// Inside is the program of Config.Inside: it sets up the namespaces in which it was
-// started, as its standard input says first, and holds them until that ends.
+// Inside returns the program of Config.Inside: it sets up the namespaces in which it was started,
+// as its standard input says first, and holds them until that ends.
 func Inside(args []string) error {
 	if os.Getpid() != 1 || len(args) > 0 {
 		return messages.Errorf(messages.Invalid, "is started by an executor, in namespaces, not by hand")
@@ -68,7 +68,7 @@ func Inside(args []string) error {
 		return err
 	}
 	_, err := io.Copy(io.Discard, os.Stdin)
-	return err // and the kernel ends what is left inside
+	return err // after that the kernel ends all processes inside
 }
 
 // reapOrphans collects processes whose parents ended before them.
@@ -121,9 +121,10 @@ func (w *inside) setUp() error {
 	return mount("proc", "/proc", "")
 }
 
-// boundIPC bounds what outlives tasks in the room's IPC namespace: segments of shared memory together as its other
-// shared memory, or to half of what the machine has, queues to 16 MiB and semaphores to 32,000. Where the machine
-// lets nobody write settings, the usual ones stay.
+// boundIPC bounds what can outlive tasks in the room's IPC namespace. Segments of shared memory
+// together get the same limit as the room's other shared memory, or half of the machine's memory.
+// Queues get 16 MiB, semaphores 32,000. If settings cannot be written on this machine, the kernel's
+// defaults apply.
 func (w *inside) boundIPC() {
 	most := w.Shared
 	if most == 0 {
@@ -141,10 +142,10 @@ func (w *inside) boundIPC() {
 	}
 }
 
-// enterCopy makes a copy of all mounts, put at a directory, the root of this process: to
-// whom has another root than that of the mount namespace, the kernel gives no user
-// namespace, whichever call asks for one. Where tasks may have some, the copy becomes the root
-// of the mount namespace.
+// enterCopy makes a copy of all mounts at a directory, and makes the copy the root of this process.
+// The kernel creates no user namespace for a process whose root differs from the root of its mount
+// namespace, whichever call asks for one. If tasks may have user namespaces, the copy becomes the
+// root of the mount namespace.
 func enterCopy(at string, namespaces bool) error {
 	fd, err := clone("/")
 	if err != nil {
@@ -163,7 +164,7 @@ func enterCopy(at string, namespaces bool) error {
 	return os.NewSyscallError("chdir", unix.Chdir("/"))
 }
 
-// pivot makes what is mounted at a directory the root of the mount namespace, and takes away what was.
+// pivot makes the mount at a directory the root of the mount namespace, and unmounts the old root.
 func pivot(at string) error {
 	if err := unix.Chdir(at); err != nil {
 		return os.NewSyscallError("chdir", err)
@@ -177,7 +178,8 @@ func pivot(at string) error {
 	return os.NewSyscallError("chdir", unix.Chdir("/"))
 }
 
-// coverTemp gives the room its own temporary directories, which may lie in those of all.
+// coverTemp gives the room its own temporary directories. Their files may be inside the machine's
+// temporary directories.
 func (w *inside) coverTemp() error {
 	own := make([]int, len(access.Temporary))
 	for i := range access.Temporary {
@@ -196,9 +198,10 @@ func (w *inside) coverTemp() error {
 	return nil
 }
 
-// pin mounts, on themselves, the directories on the way to what is hidden that tasks could move or
-// replace: no mount point can be renamed or removed. A task that moved one would have the next
-// room hide another directory in its place, and see the state of the site under a new name.
+// pin mounts directories on themselves, if they are on the way to a hidden directory and tasks
+// could move or replace them: a mount point cannot be renamed or removed. Otherwise a task could
+// move one, so that the next room hides another directory in its place and shows the state of the
+// site under a new name.
 func (w *inside) pin() error {
 	for _, hidden := range w.Hide {
 		for at := 1; at < len(hidden); at++ {
@@ -211,7 +214,7 @@ func (w *inside) pin() error {
 			}
 			fd, err := clone(dir)
 			if errors.Is(err, unix.ENOENT) {
-				break // in a temporary directory of all, in whose place the room has its own
+				break // it is inside a temporary directory that the room replaces
 			}
 			if err != nil {
 				return err
@@ -226,7 +229,7 @@ func (w *inside) pin() error {
 	return nil
 }
 
-// cover puts what is the room's own over what all share.
+// cover puts the room's own directories over the shared ones.
 func (w *inside) cover() error {
 	if _, err := os.Stat(sharedMemory); err == nil {
 		limits := "mode=1777"
@@ -246,8 +249,8 @@ func (w *inside) cover() error {
 	return nil
 }
 
-// ownTerminals gives the room terminals of its own; where the kernel gives none, those of all stay.
-// The group "tty" is not there in a user namespace of one user.
+// ownTerminals gives the room its own terminals. If the kernel refuses, the machine's terminals
+// stay visible. The group "tty" does not exist in a user namespace with one user.
 func ownTerminals() {
 	if mount("devpts", terminals, terminalsMost+",gid=5") != nil {
 		_ = mount("devpts", terminals, terminalsMost)
@@ -256,7 +259,7 @@ func ownTerminals() {
 
 func mount(kind, at, data string) error {
 	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV)
-	if kind == "devpts" { // whose files are devices
+	if kind == "devpts" { // its files are devices
 		flags = unix.MS_NOSUID | unix.MS_NOEXEC
 	}
 	if kind == "proc" {
@@ -290,8 +293,8 @@ func cloneOpen(dir int) (int, error) {
 	return fd, os.NewSyscallError("open tree", err)
 }
 
-// show makes a directory appear at its path for the user as whom tasks run, and
-// closes fd, which [clone] made. What that user cannot pass through is covered.
+// show makes a directory visible at its path for the user as whom tasks run, and closes fd, which
+// [clone] made. Directories above it that the user may not enter are covered.
 func show(path string, fd int, as *syscall.Credential) error {
 	defer unix.Close(fd)
 	if sameAs(path, fd, as) {
@@ -307,8 +310,8 @@ func show(path string, fd int, as *syscall.Credential) error {
 	return os.NewSyscallError("move mount", err)
 }
 
-// coverClosed covers the first directory on the way to a path that the user cannot
-// pass, or that is missing where nothing can be made.
+// coverClosed covers the first directory on the way to a path that the user cannot pass, or that is
+// missing and cannot be made.
 func coverClosed(path string, as *syscall.Credential) error {
 	for at := 1; at < len(path); at++ {
 		if path[at] != filepath.Separator {
@@ -317,7 +320,7 @@ func coverClosed(path string, as *syscall.Credential) error {
 		dir := path[:at]
 		err := mayEnter(dir, as)
 		if err == unix.ENOENT {
-			return nil // beneath what is covered
+			return nil // it is below the cover
 		}
 		if err != nil {
 			return mount("tmpfs", dir, coverLimits)

@@ -9,21 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A task starts with limits, priorities and rank for the kernel's killer that do not depend on who started the
-// site, and how: a shell with `ulimit`, `chrt` or `ionice`, a unit with Nice and OOMScoreAdjust. They are those of
-// a service of systemd for which nobody says anything. What a task may ask for at most stays as the node has it, but
-// for priorities, with which it could keep the node from running. The processors stay too: with them an operator
-// gives a node a part of a machine.
+// A task starts with limits, priorities and a rank for the kernel's memory killer that do not
+// depend on how the site was started: from a shell with `ulimit`, `chrt` or `ionice`, or by a unit
+// with Nice and OOMScoreAdjust. They equal the defaults of a systemd service. The hard limits stay
+// as the node has them, except for priorities, with which a task could keep the node from running.
+// The set of processors stays too: with it an operator gives a node a part of a machine.
 
-// limited is a limit that a task is to have in place of this process's.
+// limited is a limit that a task must have instead of this process's limit.
 type limited struct {
 	resource uintptr
 	limit    unix.Rlimit
-	hard     bool // it can ask for no more
+	hard     bool // it cannot ask for more
 }
 
-// usualLimits are those that a login has. A task may have more files open if it asks the kernel: there are
-// programs that look at each possible number.
+// usualLimits are the limits of a login session. A task may ask the kernel for more open files; the
+// default is low because some programs close every possible descriptor.
 var usualLimits = []limited{
 	{resource: unix.RLIMIT_CPU, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
 	{resource: unix.RLIMIT_FSIZE, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
@@ -43,7 +43,7 @@ var usualLimits = []limited{
 	{resource: unix.RLIMIT_NICE, limit: unix.Rlimit{Cur: 0}, hard: true},
 }
 
-// taken are the limits of this process that a task is not to have, with what it has instead.
+// taken are limits of this process that a task must not have, with the values that it gets instead.
 var taken = sync.OnceValue(func() (found []*limited) {
 	for _, l := range usualLimits {
 		var own unix.Rlimit
@@ -54,14 +54,14 @@ var taken = sync.OnceValue(func() (found []*limited) {
 		if l.hard {
 			l.limit.Max = l.limit.Cur
 		}
-		if l.limit != own || l.resource == unix.RLIMIT_NOFILE { // which the Go runtime raises, when it likes
+		if l.limit != own || l.resource == unix.RLIMIT_NOFILE { // the Go runtime raises this limit at any time
 			found = append(found, &l)
 		}
 	}
 	return found
 })
 
-// ranks is what rank has to undo.
+// ranks is what the function rank has to undo.
 var ranks = sync.OnceValue(func() (found struct{ nice, killer, policy, disk, persona bool }) {
 	const noNice = 20 // as the kernel counts
 	policy, _, errno := unix.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, 0, 0, 0)
@@ -97,7 +97,7 @@ func (p *plan) rank() {
 	if r.persona { // setarch
 		p.may(unix.SYS_PERSONALITY, 0)
 	}
-	if r.policy { // before the priority, which is another's elsewhere
+	if r.policy { // before the priority, because after it the process may belong to another user
 		p.may(unix.SYS_SCHED_SETSCHEDULER, 0, usualPolicy, uintptr(unsafe.Pointer(&p.priority)))
 	}
 	if r.disk {
@@ -107,7 +107,7 @@ func (p *plan) rank() {
 		p.may(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, 0)
 	}
 	if r.killer {
-		const opened = 3 // after input, output and error
+		const opened = 3 // the number after input, output and error
 		at := unix.AT_FDCWD
 		p.may(unix.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(&killerFile[0])), unix.O_WRONLY, 0)
 		p.may(unix.SYS_WRITE, opened, uintptr(unsafe.Pointer(&noKiller[0])), 1)

@@ -12,21 +12,19 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// lane is an output file each for .out and .err and a working directory, which
-// tasks use one after the other for as long as nothing is written there. What a
-// task did write to is given the attempt's own name, and made anew for the next
-// task. For making and removing three of them for every task costs a file system
-// more than the process itself: ext4 looks at each recently removed inode again
-// before it makes the next.
+// lane is two output files and a working directory, which tasks use one after the other as long as
+// nothing is written there. If a task wrote to one of them, that one gets the attempt's name, and a
+// new one is made for the next task. Making and removing three of them for every task would cost
+// more than the process: ext4 checks each recently removed inode before it makes the next.
 type lane struct {
 	of    *lanes
-	base  string        // where the paths of its files begin
+	base  string        // common beginning of its paths
 	fresh bool          // nobody used it yet in this run of the agent
-	dir   bool          // its directory is there and empty
-	since unix.Timespec // when the directory last changed, if it is there
+	dir   bool          // its directory exists and is empty
+	since unix.Timespec // last change of the directory, if it exists
 	// files are its output files, held open from one task to the next; -1: not open.
 	files [len(endings)]int
-	alive *os.File // what its task is told of the lease; nil: not open
+	alive *os.File // file that tells its task the lease; nil: not open
 }
 
 // maxOpen bounds the lanes whose files are held open while no task uses them, between an
@@ -35,12 +33,12 @@ const maxOpen = 64
 
 var endings = [...]string{".out", ".err"}
 
-// lanes are those of a job, or of all jobs of an account.
+// lanes are the lanes of a job, or of all jobs of an account.
 type lanes struct {
 	dir string
 
 	mu   sync.Mutex
-	free []*lane // that no task uses
+	free []*lane // lanes without a task
 	made int
 }
 
@@ -83,8 +81,9 @@ func (k *lanes) rest() {
 	}
 }
 
-// lanesFor are those of all jobs of the account, where no other one has its user and nothing of a
-// task outlives it, to write to the next one's output; else those of the job.
+// lanesFor returns the lanes of all jobs of the account, if no other account has its user and if no
+// process of a task survives it, which could write to the next task's output. Otherwise it returns
+// the lanes of the job.
 func (s *store) lanesFor(j *job, p *program) *lanes {
 	if p == nil || p.as == nil || !s.shares {
 		return &j.lanes
@@ -108,10 +107,10 @@ func (l *lane) open(i int) (fd int, err error) {
 	return l.files[i], err
 }
 
-// flags are those to open a file of the lane with. What is truncated is written to the disk
-// at once when it is closed.
+// flags returns the flags to open a file of the lane. Truncated content is written to the disk at
+// once when the file is closed.
 func (l *lane) flags() int {
-	if l.fresh { // there may be one from before a restart
+	if l.fresh { // there may be files from before a restart
 		return unix.O_CREAT | unix.O_TRUNC
 	}
 	return unix.O_CREAT
@@ -126,15 +125,14 @@ func (l *lane) close() {
 	}
 }
 
-// workingDir returns the lane's directory, empty, of the user as whom the job's
-// tasks run.
+// workingDir returns the lane's directory, empty and owned by the user as whom the job's tasks run.
 func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 	dir := l.base + dirEnding
 	if l.dir {
 		return dir, nil
 	}
 	err := unix.Mkdir(dir, privateDirs)
-	if err == unix.EEXIST { // from before a restart
+	if err == unix.EEXIST { // left from before a restart
 		if err = tree.Remove(dir); err == nil {
 			err = os.Mkdir(dir, privateDirs)
 		}
@@ -161,17 +159,17 @@ func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 		return false
 	}
 	if isEmpty(dir) {
-		if l.since = at; mode != privateDirs { // the next task is to have what this one had
+		if l.since = at; mode != privateDirs { // the next task needs the same permissions as this one had
 			l.dir = unix.Rmdir(dir) != nil
 		}
 		return false
 	}
 	l.dir = false
-	_ = tree.Remove(base + dirEnding) // of an earlier life of the site
+	_ = tree.Remove(base + dirEnding) // left by an earlier site with the same numbers
 	return unix.Rename(dir, base+dirEnding) == nil
 }
 
-// changed is when something in a directory last changed, and the permissions on it; zeros if
+// changed returns when something in a directory last changed, and the permissions on it; zeros if
 // it is gone.
 func changed(dir string) (at unix.Timespec, mode uint32) {
 	var info unix.Stat_t
@@ -179,7 +177,7 @@ func changed(dir string) (at unix.Timespec, mode uint32) {
 	return info.Ctim, info.Mode &^ unix.S_IFMT
 }
 
-// coarse is the time by the clock that changes of files are noted by.
+// coarse returns the time by the clock that changes of files are noted by.
 func coarse() (now unix.Timespec) {
 	_ = unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now)
 	return now
@@ -200,9 +198,8 @@ func isEmpty(dir string) bool {
 	return names == 0
 }
 
-// openFile opens a file of a job's directory. Where the task's user is the node's, the
-// task may put something else in its place: a link is not followed, and nothing but a
-// plain file is opened.
+// openFile opens a file of a job's directory. A task that runs as the node's user may have put
+// something else in its place: so a link is not followed, and only a plain file is opened.
 func openFile(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, privateFiles)
@@ -232,8 +229,8 @@ func openToRead(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// OpenRoot opens a directory within that of a job. A link in its place that leads out of
-// the job's directory is refused.
+// OpenRoot opens a directory inside a job's directory. It refuses a link that leads out of the
+// job's directory.
 func OpenRoot(dir string) (*os.Root, error) {
 	job, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
@@ -258,8 +255,8 @@ func (t *process) enterLane(of *lanes) {
 	t.lane = l
 }
 
-// leaveLane gives what the task wrote its own name, and the lane back. It reports whether
-// the task left anything in a directory of its own.
+// leaveLane gives files with output the attempt's name, and frees the lane. It reports whether the
+// task left anything in a directory of its own.
 func (t *process) leaveLane(j *job) (left bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -270,7 +267,7 @@ func (t *process) leaveLane(j *job) (left bool) {
 	if t.silent() {
 		j.note(filepath.Base(t.base)) // if it fails, an empty output is reported as not found
 	} else {
-		t.lane.close() // what was written to is the attempt's now
+		t.lane.close() // written files belong to the attempt now
 	}
 	t.lane.of.leave(t.lane)
 	t.lane = nil

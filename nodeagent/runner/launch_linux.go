@@ -21,32 +21,32 @@ import (
 type launch struct {
 	call  [6]uintptr // the system call that makes the child, with its arguments
 	steps *step
-	count uintptr // of steps
+	count uintptr // number of steps
 	errno uintptr // why a step failed
 
 	pidfd atomic.Int32 // written by the kernel when it makes the child
-	pid   atomic.Int32 // of the child that executed the program; 0: none
+	pid   atomic.Int32 // process of the child that executed the program; 0: none
 	mu    sync.Mutex
 	ended bool // the child has executed the program, or failed
-	late  bool // it is to be killed
+	late  bool // it was told to end before it began
 
-	noClone3 bool         // the program is to find none
+	noClone3 bool         // the program must not have clone3
 	affinity *unix.CPUSet // the processors of the program; nil: all
 
 	// The kernel and the child get the addresses of these. They are fields because a launch is in the
 	// heap: a goroutine's stack may move before the call is made.
 	args  cloneArgs
-	stack [childStack]byte // of the child
+	stack [childStack]byte // stack of the child
 }
 
 // step is a system call that the child makes.
 type step struct {
 	call [7]uintptr
-	must uintptr // not 0: the child ends where it fails
+	must uintptr // nonzero: the child ends if this call fails
 }
 
-// vfork makes a child, which shares the memory of this process until it executes a program, and
-// waits for that outside of the Go runtime. The result is negative where no child could be made.
+// vfork makes a child that shares the memory of this process until it executes a program. It waits
+// for that outside of the Go runtime. The result is negative if no child could be made.
 func vfork(l *launch) (pid uintptr)
 
 func newLaunch() *launch {
@@ -55,7 +55,7 @@ func newLaunch() *launch {
 	return l
 }
 
-// errLate is the end of a start that took too long, or that nobody wanted any more.
+// errLate is the error of a start that took too long, or that nobody needed any more.
 var errLate = errors.New("it was not executed in time: a process of the same account stopped it, or has a lease on its file, or the file system does not answer")
 
 // kill ends the child unless it has executed the program.
@@ -66,7 +66,7 @@ func (l *launch) kill() {
 	l.late = true
 	switch fd := l.pidfd.Load(); {
 	case l.ended:
-	case fd < 0: // it is about to be made
+	case fd < 0: // the child is about to be made
 		time.AfterFunc(pause, l.kill)
 	default:
 		_ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0)
@@ -89,8 +89,8 @@ const (
 	signalSetSize = 8
 )
 
-// spawn executes a program, as sys says: whether in a session, with a terminal, in a control group, and as
-// whom. files are its standard input, output and error.
+// spawn executes a program. sys says whether in a new session, with a terminal, in a control group,
+// and as which user. files are its standard input, output and error.
 func (l *launch) spawn(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (child, error) {
 	p, err := l.newPlan(path, argv, env, dir, umask, files, sys)
 	if err != nil {
@@ -105,14 +105,14 @@ func (l *launch) spawn(path string, argv, env []string, dir string, umask uint32
 	return c, err
 }
 
-// A script that was written just now may be open in the child of another start, for as long as that
-// takes to give up the node's files.
+// A script that was just written may be open in the child of another start, until that child closes
+// the node's files.
 const (
 	busyTries = 50
 	busyPause = 2 * time.Millisecond
 )
 
-// try makes a child that does what is planned.
+// try makes a child that carries out the plan.
 func (l *launch) try(p *plan, sys *syscall.SysProcAttr) (child, error) {
 	low := (uintptr(unsafe.Pointer(&l.stack[0])) + 15) &^ 15
 	const flags = unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_PIDFD
@@ -142,7 +142,7 @@ func (l *launch) run() uintptr {
 	return pid
 }
 
-// outcome is the child, if it executes the program now.
+// outcome returns the child, if it executes the program now.
 func (l *launch) outcome(pid int) (child, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,15 +175,15 @@ type cloneArgs struct {
 	flags, pidfd, childTid, parentTid, exitSignal, stack, stackSize, tls, setTid, setTidSize, cgroup uint64
 }
 
-// plan is what a child does, and keeps the memory that it reads.
+// plan is the steps of a child, with the memory that they read.
 type plan struct {
 	steps     []step
 	path, dir *byte
 	argv, env []*byte
 	groups    []uint32
-	action    [4]uint64 // of a signal: the default one
-	mask      uint64    // of no signals
-	priority  int32     // of the usual policy: none
+	action    [4]uint64 // the default action for a signal
+	mask      uint64    // empty set of signals
+	priority  int32     // priority of the usual policy: none
 }
 
 func (l *launch) newPlan(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {
@@ -222,7 +222,7 @@ func (p *plan) add(must uintptr, call ...uintptr) {
 func (p *plan) must(call ...uintptr) { p.add(1, call...) }
 func (p *plan) may(call ...uintptr)  { p.add(0, call...) }
 
-// own is what the child does while it is still the node's: it gives up the node's files first.
+// own adds the steps that the child makes with the node's rights: first it closes the node's files.
 func (p *plan) own(files []uintptr, sys *syscall.SysProcAttr) {
 	for to, fd := range files {
 		p.must(unix.SYS_DUP3, fd, uintptr(to), 0)
@@ -235,13 +235,13 @@ func (p *plan) own(files []uintptr, sys *syscall.SysProcAttr) {
 		p.must(unix.SYS_IOCTL, uintptr(sys.Ctty), unix.TIOCSCTTY, 1)
 	}
 	signals := ignored()
-	if !sys.UseCgroupFD { // clone3 resets those that have handlers
+	if !sys.UseCgroupFD { // clone3 resets signals that have handlers
 		signals = allSignals
 	}
 	for _, s := range signals {
 		p.may(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&p.action)), 0, signalSetSize)
 	}
-	p.rank() // for which the limits may leave no right
+	p.rank() // with the new limits this could be forbidden
 	for _, l := range taken() {
 		p.may(unix.SYS_PRLIMIT64, 0, l.resource, uintptr(unsafe.Pointer(&l.limit)))
 	}
@@ -263,7 +263,7 @@ func (p *plan) become(as *syscall.Credential) {
 	p.must(unix.SYS_SETUID, uintptr(as.Uid))
 }
 
-// allSignals are those that a process can handle.
+// allSignals are the signals that a process can handle.
 var allSignals = func() (all []uintptr) {
 	for s := uintptr(1); s <= kernelSignals; s++ {
 		if s != uintptr(unix.SIGKILL) && s != uintptr(unix.SIGSTOP) {
@@ -273,7 +273,7 @@ var allSignals = func() (all []uintptr) {
 	return all
 }()
 
-// ignored are the signals that whoever started this process had it ignore: a task is not to.
+// ignored returns the signals that this process was started to ignore. Tasks must not ignore them.
 var ignored = sync.OnceValue(func() (found []uintptr) {
 	const ignore = 1
 	for _, s := range allSignals {

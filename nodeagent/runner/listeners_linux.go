@@ -35,7 +35,7 @@ var (
 	mapped     = strings.Repeat("0", 16) + "FFFF0000" + "0100007F" // the loopback of version 4 in tcp6
 )
 
-// listenersAt are the sockets that a connection to a port of the loopback would reach.
+// listenersAt returns the sockets that a connection to a port of the loopback would reach.
 func listenersAt(family, port int) []listener {
 	at := portText(port)
 	found := sockets(family, listening, func(local, _ string) bool {
@@ -54,7 +54,8 @@ func portText(port int) string {
 	return ":" + strings.Repeat("0", 4-len(text)) + text
 }
 
-// sockets are the rows of a table in a state. Those that listen come first, however many others there are.
+// sockets returns the rows of a table in a state. Those that listen come first, however many others
+// there are.
 func sockets(family int, state string, wanted func(local, remote string) bool) (found []listener) {
 	table := "/proc/thread-self/net/tcp"
 	if family == unix.AF_INET6 {
@@ -84,7 +85,7 @@ func sockets(family int, state string, wanted func(local, remote string) bool) (
 	return found
 }
 
-// errForeign is the error for a port where somebody else listens.
+// errForeign is the error for a port on which another process listens.
 var errForeign = messages.Errorf(messages.PermissionDenied, "another process of the node listens there, which is not of the task")
 
 // listens returns who listens at a port; an error if it is nobody, or not the task.
@@ -96,10 +97,11 @@ func (t *process) listens(family, port int) ([]listener, error) {
 	return found, t.owns(found)
 }
 
-// owns refuses sockets that are not of the task: of its user, where no other account has that; else of its processes.
+// owns refuses sockets that do not belong to the task. If no other account has the task's user, the
+// socket must be the user's; otherwise it must belong to the task's processes.
 func (t *process) owns(sockets []listener) error {
 	l := newLaunch()
-	if err := t.join(l); err != nil { // so that its cell and its session are its own
+	if err := t.join(l); err != nil { // so that it has its own cell and session
 		return err
 	}
 	defer t.part(l)
@@ -117,7 +119,8 @@ func (t *process) owns(sockets []listener) error {
 	return nil
 }
 
-// members are the processes of a task: without a cell those of its session.
+// members returns the processes of a task: those in its cell, or without a cell those of its
+// session.
 func (t *process) members() (all []int) {
 	if inside, known := t.cell.Processes(); known {
 		return inside
@@ -141,8 +144,9 @@ func hasSocket(pid int, inode uint64) bool {
 	})
 }
 
-// reached refuses a connection that was not accepted by those who listened before: if they still do, nobody else
-// could. A server that takes one connection and no more is known by that connection.
+// reached refuses a connection if the processes that listened before still listen and did not
+// accept it: then nobody else accepted it. A server that accepts only one connection is recognised
+// by that connection.
 func (t *process) reached(socket int, family, port int, before []listener) error {
 	if slices.Equal(listenersAt(family, port), before) {
 		return nil
@@ -152,7 +156,7 @@ func (t *process) reached(socket int, family, port int, before []listener) error
 		return err
 	}
 	var mine string
-	var ends []string // as both ends are written in the tables
+	var ends []string // both ends as the tables write them
 	switch a := own.(type) {
 	case *unix.SockaddrInet4:
 		mine, ends = portText(a.Port), []string{loopback[unix.AF_INET], mapped}

@@ -18,7 +18,7 @@ const (
 
 // Owner returns the account of a job that ran here.
 func (p *Processes) Owner(job messages.JobID) (messages.Name, error) {
-	for _, t := range p.tasksNow() { // which may not have a directory yet
+	for _, t := range p.tasksNow() { // it may not have a directory yet
 		if t.task.Program.Job == job {
 			return t.task.Program.Account, nil
 		}
@@ -36,7 +36,7 @@ func (p *Processes) ReadLog(ctx context.Context, r messages.LogsRequest) (messag
 	ctx, cancel := context.WithTimeout(ctx, min(r.Wait.Std(), maxLogWait))
 	defer cancel()
 	select {
-	case <-task.opened: // and can be watched
+	case <-task.opened: // now it can be watched
 	case <-task.ended:
 	case <-ctx.Done():
 	}
@@ -68,7 +68,7 @@ func (p *Processes) watchOutput(t *process, r *messages.LogsRequest) (changed <-
 	return changed, stop
 }
 
-// which is the position in endings of the output asked for.
+// which returns the position in endings of the output asked for.
 func which(r *messages.LogsRequest) int {
 	if r.Stderr {
 		return 1
@@ -76,8 +76,8 @@ func which(r *messages.LogsRequest) int {
 	return 0
 }
 
-// readLog reads what is there now. The task is nil if it does not run any
-// more, which is asked before reading: what it wrote last is not missed.
+// readLog reads the present output. The returned task is nil if it no longer runs; that is checked
+// before reading, so that its last output is not missed.
 func (p *Processes) readLog(r *messages.LogsRequest) (reply messages.LogsReply, task *process, err error) {
 	var file *os.File
 	if task = p.lookup(r.Attempt); task != nil {

@@ -10,12 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Machine is what of this machine a node's tasks divide among them. The zero value: nothing is divided, and
-// tasks run wherever the kernel likes.
+// Machine is the part of this machine that a node's tasks share. With the zero value nothing is
+// divided, and tasks run wherever the kernel puts them.
 type Machine struct {
-	// CPUs are the numbers of the node's processors, such that those near one another are near in the list.
+	// CPUs are the numbers of the node's processors, sorted so that neighbours in the list are near
+	// one another.
 	CPUs []int `json:"cpus,omitempty"`
-	// Memory is what a task with all memory of the node has, in bytes; 0: no bound.
+	// Memory is the memory of a task that has all memory of the node, in bytes; 0: no bound.
 	Memory int64 `json:"memory,omitempty"`
 	GPUs   []GPU `json:"gpus,omitempty"`
 }
@@ -26,23 +27,23 @@ type GPU struct {
 	ID    string        `json:"uuid,omitempty"` // by which its library knows it
 	Type  messages.Name `json:"type,omitempty"`
 	AMD   bool          `json:"amd,omitempty"`
-	// Files are those that open this GPU and no other, such as /dev/nvidia0.
+	// Files open this GPU and no other, such as /dev/nvidia0.
 	Files  []string `json:"files,omitempty"`
 	Memory int64    `json:"memory,omitempty"` // bytes
 }
 
-// portion is what a task has of the machine.
+// portion is a task's part of the machine.
 type portion struct {
 	cpus []int // ascending; none: all
 	gpus []GPU
 }
 
-// stock is what the machine has, and who has it. It is safe for concurrent use.
+// stock is the machine and who has which part of it. It is safe for concurrent use.
 type stock struct {
 	machine Machine
 
 	mu    sync.Mutex
-	loads []int  // how many tasks have each processor: a suspended task keeps its own
+	loads []int  // number of tasks on each processor; a suspended task keeps its processors
 	taken []bool // the GPUs that some task has, a suspended one too
 }
 
@@ -50,8 +51,8 @@ func newStock(m Machine) *stock {
 	return &stock{machine: m, loads: make([]int, len(m.CPUs)), taken: make([]bool, len(m.GPUs))}
 }
 
-// take gives a task what its program asks for. No GPU is given twice; a processor is only where others have none left,
-// as for a task that takes the place of a suspended one.
+// take gives a task what its program asks for. A GPU is given to one task only. A processor is
+// given twice only if none is free, such as for a task that takes the place of a suspended one.
 func (s *stock) take(p *messages.Program) (*portion, error) {
 	if p.Shape == nil {
 		return nil, nil
@@ -83,8 +84,8 @@ func (s *stock) take(p *messages.Program) (*portion, error) {
 	return got, nil
 }
 
-// nearest are the positions of so many processors: next to one another and free if there are such, else the least used.
-// None: the node has fewer.
+// nearest returns the positions of n processors: free ones next to one another if possible,
+// otherwise the least used. It returns none if the node has fewer.
 func (s *stock) nearest(n int) []int {
 	if n <= 0 || n > len(s.loads) {
 		return nil
@@ -111,7 +112,7 @@ func (s *stock) nearest(n int) []int {
 	return positions[:n]
 }
 
-// give takes back what a task had; nil: nothing.
+// give takes back a task's part of the machine; nil: nothing.
 func (s *stock) give(back *portion) {
 	if back == nil {
 		return
@@ -126,7 +127,7 @@ func (s *stock) give(back *portion) {
 	}
 }
 
-// gpuVariables are what a task learns of its GPUs from; a task that has a shape has no others'.
+// gpuVariables tell a task its GPUs. A task with sizes gets no values from elsewhere.
 var gpuVariables = []string{"CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES"}
 
 // variables name the GPUs of a task; held: it can open no others, so that they are numbered from 0.

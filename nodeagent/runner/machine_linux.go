@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// controllers are those that the machine's parts need.
+// controllers returns the controllers that dividing the machine needs.
 func (m *Machine) controllers() (list []string) {
 	if len(m.CPUs) > 0 {
 		list = append(list, cell.Set)
@@ -20,7 +20,8 @@ func (m *Machine) controllers() (list []string) {
 	return list
 }
 
-// devices says which GPUs of the machine a task with a portion may open, as in [cell.Limits].
+// devices returns the list of GPUs that a task with this portion may open and may not open, in the
+// form of [cell.Limits].
 func (m *Machine) devices(p *portion) string {
 	text := ""
 	for _, g := range m.GPUs {
@@ -38,7 +39,7 @@ func (m *Machine) devices(p *portion) string {
 	return text
 }
 
-// affinity is the mask of some processors, as sched_setaffinity has it; nil: of all.
+// affinity returns the mask of some processors, as sched_setaffinity has it; nil: of all.
 func (p *portion) affinity() *unix.CPUSet {
 	if p == nil || len(p.cpus) == 0 {
 		return nil

@@ -9,11 +9,11 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// look notes and returns what the task has too much of, nothing as a rule.
+// look records and returns the limit that the task exceeds, usually none.
 func (t *process) look() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.child.pid == 0 || t.over { // its files are being opened, or are settled as it leaves its lane
+	if t.child.pid == 0 || t.over { // its files are being opened, or moved as it leaves its lane
 		return ""
 	}
 	t.settle()

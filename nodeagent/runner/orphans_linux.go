@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Without control groups nothing holds a task's processes together once they have left
-// its session. But whose parent has ended is handed on to the holder of the room, or to
-// this process: there a task's orphans are found by their environment when the task
-// ends, and those that hide it when nothing else runs from which they could be.
+// Without control groups, nothing keeps track of a task's processes that have left its session. But
+// a process whose parent has ended becomes a child of the room's holder, or of this process. There
+// a task's orphans are found by their environment when the task ends. Orphans that hide their
+// environment are found when nothing else runs that could have started them.
 
 // orphanRounds bounds how often orphans are looked for that come as others end.
 const orphanRounds = 100
 
-// endOrphansOf ends what a task left behind, which has ended itself.
+// endOrphansOf ends the processes that an ended task left behind.
 func (p *Processes) endOrphansOf(t *process) {
 	if !p.loose {
 		return
@@ -36,8 +36,9 @@ func (p *Processes) endOrphansOf(t *process) {
 	endMarked(list, marks)
 }
 
-// endMarked ends the processes that list finds and whose environment has a task's marks. A process that executes a
-// program has no environment for a moment, and is looked at again; so is one that hides it, in vain.
+// endMarked ends the processes of list whose environment has a task's marks. A process that is
+// executing a program has no environment for a moment, so it is looked at again, a few times.
+// Orphans that hide their environment are not found.
 func endMarked(list func() []int, marks []string) {
 	const looks, pause = 10, time.Millisecond
 	for range looks {
@@ -54,14 +55,14 @@ func endMarked(list func() []int, marks []string) {
 	}
 }
 
-// endHidden ends all that this process was handed, where no task runs.
+// endHidden ends all orphans of this process, if no task runs.
 func (p *Processes) endHidden() {
 	if !p.adopts {
 		return
 	}
 	left := func() []int {
 		found := p.adopted()
-		if len(p.tasksNow()) > 0 { // whose own they may be
+		if len(p.tasksNow()) > 0 { // they may belong to these tasks
 			return nil
 		}
 		return found
@@ -69,9 +70,9 @@ func (p *Processes) endHidden() {
 	endEach(left, func(int) bool { return true })
 }
 
-// adopted are the children of this process that it was handed, and has to reap.
+// adopted returns the children of this process that it was handed, and has to reap.
 func (p *Processes) adopted() []int {
-	children := childrenOf(os.Getpid()) // before what is forked: a child that is listed here is known there
+	children := childrenOf(os.Getpid()) // list children before forks: then each listed child of a fork is known there
 	forked, known := p.forks.pids()
 	if !known {
 		return nil // a later end finds them
@@ -108,7 +109,7 @@ func (f *forks) remove(l *launch) {
 	delete(f.all, l)
 }
 
-// pids returns the children's numbers; not known where the kernel does not tell one of them.
+// pids returns the children's numbers; known is false if the kernel does not tell one of them.
 func (f *forks) pids() (all map[int]bool, known bool) {
 	f.mu.Lock()
 	launches := slices.Collect(maps.Keys(f.all))
@@ -124,8 +125,8 @@ func (f *forks) pids() (all map[int]bool, known bool) {
 	return all, true
 }
 
-// number returns the number of the child, from when the kernel has made it; 0 where there is none. The kernel
-// writes the descriptor before it lists the child, and opens it a moment later.
+// number returns the number of the child, as soon as the kernel has made it; 0 if there is none.
+// The kernel writes the descriptor before it lists the child, and opens it a moment later.
 func (l *launch) number() (pid int, known bool) {
 	const tries, pause = 100, time.Millisecond
 	for range tries {
@@ -164,7 +165,7 @@ func endEach(list func() []int, which func(pid int) bool) {
 // killedWithin is how long the end of a process is awaited that was killed.
 const killedWithin = time.Second
 
-// endProcess kills a process, if its number is not another's by now, and waits for it.
+// endProcess kills a process, unless another process has its number by now, and waits for its end.
 func endProcess(pid int, which func(pid int) bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -176,7 +177,7 @@ func endProcess(pid int, which func(pid int) bool) {
 	}
 }
 
-// childrenOf are the processes whose parent is one of a process's threads; none on a kernel
+// childrenOf returns the processes whose parent is one of a process's threads; none on a kernel
 // that does not say so.
 func childrenOf(pid int) (all []int) {
 	threads := "/proc/" + strconv.Itoa(pid) + "/task/"

@@ -2,26 +2,26 @@ package runner
 
 import "golang.org/x/sys/unix"
 
-// Output beyond the limit is cut out of the middle of its file, while the task writes on:
-// the blocks are given back, and the file has a hole there. Positions in the output stay
-// what they were, whoever reads, and the file alone says what is missing, after any restart.
+// Output above the limit is removed from the middle of its file while the task continues to write:
+// the blocks are freed, and the file has a hole there. Positions in the output do not change for
+// readers. The file alone shows what is missing, even after a restart.
 
-// outputs are the files to which an attempt writes: those of its lane, until something is in
-// them, and of the attempt's own names from then on. The process's lock guards them.
+// outputs are the files to which an attempt writes. While they are empty they have the lane's
+// names; after that they have the attempt's names. The process's lock guards them.
 type outputs struct {
-	base  string              // where the paths of the attempt's files begin
+	base  string              // common beginning of the attempt's paths
 	limit int64               // bytes that are kept of each output
-	tail  bool                // what is kept is the end alone
+	tail  bool                // only the end is kept
 	lane  *lane               // nil before and after the task has one
-	named [len(endings)]bool  // which outputs have the attempt's own name
+	named [len(endings)]bool  // by output: the file has the attempt's name
 	lost  [len(endings)]int64 // bytes that are not kept
 }
 
-// leastBlock is the unit in which a hole is made, but where the file system has a larger one.
+// leastBlock is the unit of holes, unless the file system has a larger one.
 const leastBlock = 4096
 
-// settle bounds what the task has written so far, and gives output that is no
-// longer empty the attempt's own name.
+// settle bounds what the task has written so far, and renames output that is no longer empty to the
+// attempt's name.
 func (o *outputs) settle() {
 	for i := range endings {
 		var info unix.Stat_t
@@ -53,13 +53,13 @@ func (o *outputs) path(i int) string {
 	return o.lane.base + endings[i]
 }
 
-// silent says whether nothing was written.
+// silent reports whether nothing was written.
 func (o *outputs) silent() bool { return !o.named[0] && !o.named[1] }
 
 // keep is how much of an output is kept at its beginning and at its end, in bytes.
 type keep struct{ head, tail int64 }
 
-// keeps is the bound of each output.
+// keeps returns the bound of each output.
 func (o *outputs) keeps(block int64) keep {
 	up := func(n int64) int64 { return max(block, (n+block-1)/block*block) }
 	if o.tail {
@@ -68,8 +68,8 @@ func (o *outputs) keeps(block int64) keep {
 	return keep{up(o.limit / 2), up(o.limit / 2)}
 }
 
-// cut makes the hole in output i that its size asks for. Where the file system makes no
-// holes, what is beyond the limit is dropped.
+// cut makes the hole in output i that its size requires. If the file system has no holes, output
+// beyond the limit is dropped.
 func (o *outputs) cut(i int, info *unix.Stat_t) {
 	block := max(leastBlock, int64(info.Blksize))
 	k := o.keeps(block)
@@ -91,7 +91,7 @@ func (o *outputs) cut(i int, info *unix.Stat_t) {
 	case nil:
 		o.lost[i] = end - k.head
 	case unix.EOPNOTSUPP, unix.ENOSYS:
-		if limit := k.head + k.tail; unix.Ftruncate(fd, limit) == nil { // else at the next check
+		if limit := k.head + k.tail; unix.Ftruncate(fd, limit) == nil { // if this fails, the next check tries again
 			o.lost[i] += info.Size - limit
 		}
 	}

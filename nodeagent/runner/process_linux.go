@@ -23,46 +23,46 @@ type process struct {
 	done   func(messages.Finished)
 	job    *job
 	cell   *cell.Cell    // nil before it has one
-	has    *portion      // of the machine; nil: what the others leave
+	has    *portion      // its part of the machine; nil: what others leave
 	room   *room         // nil: it has the namespaces of this process
 	opened chan struct{} // closed when the output files are there
 	ended  chan struct{} // closed when it is forgotten
-	// finished is what is reported; of whoever is at the task at the time.
+	// finished is the report. Only the goroutine that works on the task at the moment may use it.
 	finished messages.Finished
 
 	mu sync.Mutex
 	outputs
-	from      unix.Timespec    // before it was started, by the clock of files
+	from      unix.Timespec    // time before the start, by the clock of files
 	child     child            // zero until it is started
-	launch    *launch          // of the child; nil before it is to be started
+	launch    *launch          // launch of the child; nil before the start
 	late      *time.Timer      // ends a start that takes too long
-	guests    sync.WaitGroup   // what is being started beside it
-	joining   map[*launch]bool // of the guests
-	note      int              // where it is noted
+	guests    sync.WaitGroup   // processes being started in addition to it
+	joining   map[*launch]bool // launches of the guests
+	note      int              // place of its entry in the notes
 	over      bool             // the child was reaped: its number may be another's now
 	ending    bool             // it was told to end
-	asked     bool             // its processes were sent SIGTERM
+	asked     bool             // its processes got SIGTERM
 	grace     time.Duration    // the shortest it was given
 	why       messages.Outcome
-	suspended bool // it is not to run until it is resumed
+	suspended bool // it must not run until it is resumed
 	freezing  bool // a goroutine brings its processes there
-	frozen    bool // where they are, or are being brought
-	halted    bool // they were stopped by signals
+	frozen    bool // its processes are in the frozen group, or on the way there
+	halted    bool // signals stopped its processes
 	limit     limit
 	early     limit       // the time to the signal before the time limit
 	kill      *time.Timer // kills it when the grace is over
 	killAt    time.Time
-	exceeds   string // what it has too much of
+	exceeds   string // the limit that it exceeds
 	measuring measuring
 	peak      int64 // largest memory seen by check, bytes
 	program   *program
 	dir       string     // its working directory
-	stream    *stream    // of an interactive task; else nil
+	stream    *stream    // set for an interactive task
 	ours      []*os.File // the runner's ends of the stream's files
 }
 
-// prompt reports whether all is there that the task needs to start, as a rule because another
-// task of its job has just ended: to begin takes no time then.
+// prompt reports whether everything that the task needs is ready, usually because another task of
+// its job has just ended. Starting it then takes no time.
 func (t *process) prompt() bool {
 	p := t.task.Program
 	return len(p.Inputs) == 0 && p.Interactive == nil && !t.runner.loose && t.runner.store.prompt(t.task.Attempt.Task.Job, p)
@@ -87,7 +87,7 @@ func (t *process) begin() {
 	}
 }
 
-// prepare makes what the process needs and has it started, or says why it cannot.
+// prepare makes what the process needs and starts it, or returns why it cannot.
 func (t *process) prepare(p *program) (why string) {
 	t.tellFirst(p.as)
 	dir, err := t.workingDir(p)
@@ -139,10 +139,11 @@ func (t *process) prepare(p *program) (why string) {
 // the end of a lease on a file for 45 s by default.
 const startWithin = time.Minute
 
-// startGrace is how long it may take at least though nobody wants the task any more: most starts are over at once.
+// startGrace is how long a start may at least take after the task is no longer wanted: most starts
+// end at once.
 const startGrace = time.Second
 
-// giveUp ends a start that takes too long, or that nobody wants any more.
+// giveUp ends a start that takes too long, or that nobody needs any more.
 func (t *process) giveUp() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,18 +154,18 @@ func (t *process) giveUp() {
 
 // fail ends a task whose process could not be started.
 func (t *process) fail(p *program, dir string, err error) {
-	t.cell.Retire() // it may be the cell that takes no process
+	t.cell.Retire() // perhaps this cell accepts no process
 	t.refuse(p.explain(dir, err))
 	t.leave()
 }
 
-// leave ends what is left of a task that has ended, keeps what is to be kept, and reports.
+// leave ends all that is left of an ended task, keeps its results, and reports its end.
 func (t *process) leave() {
 	if t.cell != nil {
 		t.runner.cells.Leave(t.cell)
 	}
 	t.runner.stock.give(t.has)
-	if t.room != nil { // which its account's cells do not outlive
+	if t.room != nil { // before the room: the account's cells end with it
 		t.runner.rooms.leave(t.room)
 	}
 	t.finishStream(&t.finished)
@@ -195,9 +196,9 @@ func (t *process) report() {
 	}()
 }
 
-// refuse reports that there is no process, because none could be started or
-// because the task was stopped before. Why none could be started is written where the
-// task's errors go: there its owner looks.
+// refuse reports that there is no process, because none could be started or because the task was
+// stopped before. The reason is also written to the task's error output, where its owner looks for
+// it.
 func (t *process) refuse(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -223,8 +224,8 @@ func (t *process) workingDir(p *program) (string, error) {
 	return t.lane.workingDir(p.as)
 }
 
-// openFiles opens the files of the task's process: its stream, or nothing to read and the
-// files of its output. theirs are what the process alone is to have.
+// openFiles opens the files of the task's process: its stream, or no input and the files of its
+// output. theirs are files that only the process should have open.
 func (t *process) openFiles(p *program) (files []uintptr, theirs []*os.File, err error) {
 	defer close(t.opened)
 	if t.task.Program.Interactive != nil {
@@ -245,8 +246,7 @@ func (t *process) openFiles(p *program) (files []uintptr, theirs []*os.File, err
 	return files, nil, nil
 }
 
-// takeRoom returns the room in whose namespaces the task runs; nil: in those of this
-// process.
+// takeRoom returns the room in which the task runs; nil: in the namespaces of this process.
 func (t *process) takeRoom(p *program) (*room, error) {
 	c, rooms := &t.runner.config, t.runner.rooms
 	if rooms == nil {
@@ -281,14 +281,14 @@ func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	return t.launch.spawn(path, argv, t.env(p, dir), dir, p.umask, files, sys)
 }
 
-// env is the environment of the task's process.
+// env returns the environment of the task's process.
 func (t *process) env(p *program, dir string) []string {
 	env := taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir)
 	env = proxyEnv(env, t.runner.config.Proxy, &t.task)
 	return append(env, t.has.variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
-// limits are those of the node, and of the stage where it has its own.
+// limits returns the limits of the node, replaced by those of the stage if it has its own.
 func (t *process) limits() cell.Limits {
 	c, p := &t.runner.config, t.task.Program
 	l := c.Limits
@@ -312,7 +312,7 @@ func (t *process) limits() cell.Limits {
 	return l
 }
 
-// arm prepares the start of the task's process, and reports false where the task was stopped before.
+// arm prepares the start of the task's process. It returns false if the task was stopped before.
 func (t *process) arm() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -323,8 +323,8 @@ func (t *process) arm() bool {
 	return true
 }
 
-// begun notes the child, sets its time limit, and ends it if it was stopped meanwhile; on a
-// confined thread, which is in the task's room and finds no file and no process of the node.
+// begun records the child, sets its time limit, and ends it if it was stopped in the meantime. It
+// runs on a confined thread inside the task's room, which sees no files and processes of the node.
 func (t *process) begun(p *program, dir string, c child) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -341,7 +341,7 @@ func (t *process) begun(p *program, dir string, c child) {
 	t.runner.ends.await(c, t.finish)
 }
 
-// obey does what the task was told before it had a process.
+// obey carries out orders from before the task had a process.
 func (t *process) obey() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -354,8 +354,8 @@ func (t *process) obey() {
 	}
 }
 
-// finish collects the process, which has exited, and ends the task: in a goroutine of its own
-// where the task left something that it takes time to end.
+// finish collects the exited process and ends the task. If the task left something that takes time
+// to end, it does so in a goroutine of its own.
 func (t *process) finish() {
 	t.reap()
 	if t.cell.Clean() && t.stream == nil && !t.runner.loose && !t.joined() {
@@ -363,7 +363,7 @@ func (t *process) finish() {
 		return
 	}
 	go func() {
-		t.guests.Wait() // in the cell, which is not another's before
+		t.guests.Wait() // they are in the cell, so it is not free before
 		t.runner.endOrphansOf(t)
 		t.leave()
 	}()
@@ -410,8 +410,8 @@ func (t *process) ask(grace time.Duration) {
 	t.killIn(grace)
 }
 
-// killIn kills the task after a while, unless it is to be killed earlier.
-// t.mu is held.
+// killIn kills the task after a grace period, unless it is to be killed earlier. The caller holds
+// t.mu.
 func (t *process) killIn(grace time.Duration) {
 	at := time.Now().Add(grace)
 	if t.kill != nil && !at.Before(t.killAt) {
@@ -440,8 +440,7 @@ func (t *process) signal(signals ...unix.Signal) {
 	signalSession(t.child.pid, signals...)
 }
 
-// reap collects the child, which has exited, after killing what is left of its
-// group.
+// reap collects the exited child, after killing the rest of its group.
 func (t *process) reap() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -453,7 +452,7 @@ func (t *process) reap() {
 	t.runner.notes.forget(t.note) // while the number is still its own
 	status, usage := t.child.reap()
 	t.runner.forks.remove(t.launch)
-	if status.Signal() == unix.SIGKILL { // by whom is not known: the task may have killed its own group
+	if status.Signal() == unix.SIGKILL { // the sender is unknown: the task may have killed its own group
 		t.cell.Retire()
 	}
 	t.over = true
@@ -490,7 +489,7 @@ func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
 	case t.cell.OutOfMemory() && f.ExitCode == 0:
 		f.MemoryKilled, f.Detail = true, fmt.Sprintf("lost a process to its memory limit of %d MiB; it ended with exit code 0", t.limits().Memory>>20)
 		if t.task.Program.OOM == messages.FailOOM {
-			f.Outcome, f.ExitCode = messages.OutOfMemory, 128+int(unix.SIGKILL) // as of the process: 0 would be read as success
+			f.Outcome, f.ExitCode = messages.OutOfMemory, 128+int(unix.SIGKILL) // as for a killed process: 0 would look like success
 			f.Detail += ", and fails by oom: fail"
 		}
 	case t.cell.OutOfMemory():
@@ -503,9 +502,9 @@ func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
 	}
 }
 
-// exceedsOwn reports whether the peak memory of an ended process is more than this process's.
-// The kernel counts the memory of whoever executes a program towards that program's peak, so
-// that only a larger peak of a child is its own.
+// exceedsOwn reports whether the peak memory of an ended process is more than this process's peak.
+// The kernel counts the memory of the process that executes a program towards the program's peak,
+// so only a larger peak is the program's own.
 func (p *Processes) exceedsOwn(peak int64) bool {
 	if peak <= p.ownPeak.Load() {
 		return false

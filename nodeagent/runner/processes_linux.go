@@ -35,34 +35,34 @@ type Processes struct {
 	forge  *forge
 	ends   *ends
 	rooms  *rooms // nil: tasks share this process's namespaces
-	loose  bool   // no control groups hold the tasks
+	loose  bool   // tasks are in no control groups
 	lacks  error  // why there are no rooms though Config.Apart wants them
-	adopts bool   // this process is handed the orphans of its descendants
-	forks  forks  // its own children
-	// freeze is [cell.Cell.Freeze], or what a test has in its place.
+	adopts bool   // orphans of its descendants become children of this process
+	forks  forks  // processes that it started
+	// freeze is [cell.Cell.Freeze], or a test's replacement.
 	freeze func(c *cell.Cell, frozen bool) (bool, error)
 
-	stock *stock // what tasks have of the machine
+	stock *stock // parts of the machine that tasks have
 
 	ownPeak atomic.Int64 // the largest known memory of this process, in bytes
 
 	following sync.Mutex // held by followSpace, and taken before mu
 
-	until atomic.Int64 // of the lease, by the clock of package boottime, as tasks are told
+	until atomic.Int64 // end of the lease as tasks were told, in the time of package boottime
 
 	mu      sync.Mutex
 	running map[messages.Attempt]*process
 	streams map[streamKey]*stream
-	// keepEnded is for how long a stream that has ended waits for a client.
+	// keepEnded is how long an ended stream waits for a client.
 	keepEnded time.Duration
-	checks    *time.Timer // of output, memory and disk
-	space     *time.Timer // of the free space of the disk
-	seldom    bool        // they come less often, because nothing runs
-	summing   bool        // what accounts keep is being measured
-	sumNext   time.Time   // not before
-	quiet     bool        // that is looked at seldom, because nothing runs
+	checks    *time.Timer // checks output, memory and disk
+	space     *time.Timer // checks the free space of the disk
+	seldom    bool        // checks are rare, because nothing runs
+	summing   bool        // the space that accounts keep is being measured
+	sumNext   time.Time   // earliest time of the next measurement
+	quiet     bool        // the free space is checked rarely, because nothing runs
 	relieving bool        // space is being freed
-	acted     struct {    // of followSpace: what was free when it acted last, when that was, and when it ended tasks
+	acted     struct {    // last action of followSpace: free space, time, and when it ended tasks
 		free      int64
 		at, ended time.Time
 	}
@@ -140,8 +140,8 @@ func NoExec(dir string) bool {
 	return unix.Statfs(dir, &at) == nil && at.Flags&unix.MS_NOEXEC != 0
 }
 
-// letThrough lets the users of tasks pass, and see nothing, on the way to their own
-// directories: where they have no namespaces, nothing else brings them there.
+// letThrough allows the users of tasks to pass through, but not to list, the directories above
+// their own. Without namespaces there is no other way for them to get there.
 func (c *Config) letThrough() error {
 	for _, dir := range c.Hide {
 		info, err := os.Stat(dir)
@@ -155,8 +155,8 @@ func (c *Config) letThrough() error {
 	return nil
 }
 
-// keepInherited keeps open files that this process has of whoever started it from every
-// process that it starts: a descriptor opens what its holder's user may not.
+// keepInherited makes sure that files that this process inherited open are not passed on to
+// processes that it starts: an open descriptor gives access that its user may not have.
 func keepInherited() error {
 	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {
@@ -171,8 +171,8 @@ func keepInherited() error {
 	return err
 }
 
-// Lacks says why tasks start without namespaces of their own though they were to have
-// them; nil: they have them, or were not to.
+// Lacks returns why tasks have no namespaces although the configuration asks for them; nil: they
+// have them, or it does not ask.
 func (p *Processes) Lacks() error { return p.lacks }
 
 // needsRooms reports whether nothing but namespaces keeps tasks apart as configured.
@@ -180,8 +180,8 @@ func (p *Processes) needsRooms() bool {
 	return p.config.Private || p.config.User != "" && !p.config.perAccount()
 }
 
-// cellsName is a name that no other node on this machine has, though it may be
-// called the same: its state directory is its own.
+// cellsName returns a name that no other node on this machine has, though it may be called the
+// same: its state directory is its own.
 func cellsName(c *Config) string {
 	h := fnv.New32a()
 	h.Write([]byte(c.Dir))
@@ -207,7 +207,7 @@ func (p *Processes) Abilities() []messages.Name {
 	return all
 }
 
-// Start begins a task, in a goroutine of its own where that takes time.
+// Start begins a task. If that takes time, it happens in a goroutine of its own.
 func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
 	t := &process{
 		runner: p, task: task, done: done, opened: make(chan struct{}), ended: make(chan struct{}),

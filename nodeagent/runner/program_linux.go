@@ -15,10 +15,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// program is what the tasks of one stage share, worked out once.
+// program is what the tasks of one stage share, computed once.
 type program struct {
-	path string   // what is executed
-	argv []string // its arguments
+	path string   // file to execute
+	argv []string // arguments
 	env  []string
 	dir  string              // working directory; "": one of each task's own
 	by   string              // the interpreter that the script names; "": none
@@ -33,7 +33,7 @@ const (
 	shell        = "/bin/sh"
 	privateFiles = 0o600
 	privateDirs  = 0o700
-	// throughDirs can be passed by those who know the name of what is inside.
+	// throughDirs can be passed by users who know the names inside.
 	throughDirs = 0o711
 	// groupDirs can be passed by the group alone.
 	groupDirs = 0o710
@@ -95,9 +95,9 @@ func (p *program) useScript(script, file string, noExec bool) error {
 	return nil
 }
 
-// writeExecutable writes a file that can be executed at once: a child forked
-// meanwhile would keep it open for writing, and executing it would fail with
-// "text file busy", so no child is forked meanwhile.
+// writeExecutable writes a file that can be executed at once. A child forked while the file is open
+// for writing would keep it open, and executing it would fail with "text file busy", so no child is
+// forked in that time.
 func writeExecutable(file, text string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -142,8 +142,8 @@ func executable(file string) bool {
 // isRoot reports whether tasks run as the super-user.
 func (p *program) isRoot() bool { return p.as == nil && unix.Geteuid() == 0 }
 
-// explain says why a program could not be executed, from the outside: the
-// kernel's answer does not tell which of the files it means.
+// explain says why a program could not be executed. It looks at the files itself, because the
+// kernel's error does not tell which file it means.
 func (p *program) explain(dir string, err error) string {
 	if contained, ok := errors.AsType[*messages.Error](err); ok {
 		return contained.Message
@@ -196,10 +196,10 @@ func (p *program) explainFile(dir string, err error) string {
 	return "command " + p.path + ": " + reasonOf(err)
 }
 
-// interpreterOf is the interpreter that the first line of a file names, "" if none or if
-// the task's user may not read the file.
+// interpreterOf returns the interpreter that the first line of a file names, "" if none or if the
+// task's user may not read the file.
 func interpreterOf(file string, as *syscall.Credential) string {
-	line, n := make([]byte, 256), 0 // as much as the kernel looks at
+	line, n := make([]byte, 256), 0 // the kernel looks at no more
 	err := asUser(as, func() error {
 		fd, err := unix.Open(file, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err == nil {
@@ -214,14 +214,14 @@ func interpreterOf(file string, as *syscall.Credential) string {
 	return interpreterIn(string(line[:max(n, 0)]))
 }
 
-// interpreterIn is the interpreter that the first line of a text names, "" if none.
+// interpreterIn returns the interpreter that the first line of a text names, "" if none.
 func interpreterIn(text string) string {
 	name, _ := interpreterAndWord(text)
 	return name
 }
 
-// interpreterAndWord are the interpreter that the first line of a text names, and what follows in the line: to
-// the kernel one word.
+// interpreterAndWord returns the interpreter that the first line of a text names, and what follows
+// in the line: to the kernel one word.
 func interpreterAndWord(text string) (name, word string) {
 	rest, is := strings.CutPrefix(text, "#!")
 	if !is {
@@ -237,7 +237,7 @@ func interpreterAndWord(text string) (name, word string) {
 	return first[:at], strings.TrimLeft(first[at:], blank)
 }
 
-// reasonOf is what the system says of an error, without the names that the caller tells.
+// reasonOf returns the system's text for an error, without the names that the caller adds.
 func reasonOf(err error) string {
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		if number == syscall.EPERM || number == syscall.EACCES {

@@ -21,17 +21,17 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// room is namespaces that the tasks of one account share, or of one job where
-// accounts have no users of their own: their processes, IPC, mounts, and with Private
-// their network. A process holds it; when that ends, the kernel ends what is inside.
+// room is the set of namespaces that the tasks of one account share; if accounts have no users of
+// their own, the tasks of one job. The namespaces are of processes, IPC, mounts, and with Private
+// of the network. A process holds them; when it ends, the kernel ends everything inside.
 type room struct {
 	key    string
-	as     *syscall.Credential // as whom its tasks run; nil: as this process
-	spaces []*os.File          // in the order in which a thread goes in
-	root   *os.File            // under which it goes then
+	as     *syscall.Credential // the user of its tasks; nil: this process's user
+	spaces []*os.File          // in the order in which a thread enters them
+	root   *os.File            // root directory of its threads after that
 	hold   io.Closer           // closed, the holder ends
 	over   chan struct{}       // closed when the holder has ended
-	holder int                 // its process
+	holder int                 // process that holds the room
 	temp   string              // its temporary directories
 	sum    *cell.Account       // counts what its tasks have together; nil: nobody does
 
@@ -49,20 +49,20 @@ type room struct {
 // rooms of a node.
 type rooms struct {
 	config *Config
-	loose  bool // no control groups hold what is in a room
+	loose  bool // processes in a room are in no control groups
 	cells  *cell.Cells
 
 	mu   sync.Mutex
 	open map[string]*room
 
-	closing sync.WaitGroup // of rooms that went with their last task
+	closing sync.WaitGroup // rooms that are closing after their last task
 }
 
 // linger is how long a room stays without a task: making one takes some milliseconds.
 const linger = 10 * time.Second
 
-// spaces are the namespaces of a room. The mount namespace comes last: a thread finds
-// another /proc there.
+// spaces returns the namespaces of a room. The mount namespace comes last: a thread finds another
+// /proc there.
 func (c *Config) spaces() (names []string, flags uintptr) {
 	names, flags = []string{"ipc", "pid", "mnt"}, unix.CLONE_NEWIPC|unix.CLONE_NEWPID|unix.CLONE_NEWNS
 	if c.Private {
@@ -124,7 +124,7 @@ func (r *room) inside(f func() error) error {
 	return <-failed
 }
 
-// enter moves the calling thread, and what it forks, into the room.
+// enter moves the calling thread into the room, with all processes that it forks.
 func (r *room) enter() error {
 	for _, f := range r.spaces {
 		if err := unix.Setns(int(f.Fd()), 0); err != nil {
@@ -156,7 +156,7 @@ func (r *rooms) take(key string, as *syscall.Credential, show []string) (*room, 
 	}
 	r.mu.Unlock()
 	found.made.Do(func() {
-		if found.err = r.make(found, show); found.holder == 0 { // nobody else will say that it is over
+		if found.err = r.make(found, show); found.holder == 0 { // otherwise nobody would announce its end
 			close(found.over)
 		}
 	})
@@ -167,7 +167,7 @@ func (r *rooms) take(key string, as *syscall.Credential, show []string) (*room, 
 	return found, nil
 }
 
-// counted is the group of the room's account; nil: there is none.
+// counted returns the group of the room's account; nil: there is none.
 func (r *room) counted() *cell.Account {
 	if r == nil {
 		return nil
@@ -202,7 +202,7 @@ func (r *rooms) leave(left *room) {
 	}
 }
 
-// replace has the next task of the room's key find a new room. This one goes with its last task.
+// replace makes the next task of the room's key get a new room. This room ends with its last task.
 func (r *rooms) replace(full *room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -246,7 +246,7 @@ func (r *rooms) retire(left *room) {
 	}
 }
 
-// remove removes a room whoever is in it.
+// remove removes a room, even if processes are in it.
 func (r *rooms) remove(gone *room) {
 	r.mu.Lock()
 	if r.open[gone.key] == gone {
@@ -303,7 +303,7 @@ func (r *rooms) make(one *room, show []string) (err error) {
 		return err
 	}
 	one.hold = hold
-	_, _ = hold.Write(plan) // not as an argument, which tasks could read; if it fails, the holder says why
+	_, _ = hold.Write(plan) // not as an argument, which tasks could read; if this fails, the holder reports why
 	answer, _ := io.ReadAll(io.LimitReader(ready, int64(len(roomReady))))
 	if string(answer) != roomReady {
 		err := errors.Join(hold.Close(), cmd.Wait())
@@ -318,8 +318,8 @@ func (r *rooms) make(one *room, show []string) (err error) {
 	return err
 }
 
-// shared is what the shared memory of a room may hold, in bytes: as much as one task may
-// have, for it outlives the tasks that filled it; 0: there is no bound.
+// shared returns the limit of a room's shared memory, in bytes: as much as one task may have,
+// because it outlives the tasks that filled it; 0: no bound.
 func (c *Config) shared() int64 {
 	most := c.Limits.Memory
 	for _, m := range c.MostMemory {
@@ -349,7 +349,7 @@ func (r *rooms) makeTemp() (string, error) {
 	return temp, err
 }
 
-// close ends what is in the room, and the room.
+// close ends all processes in the room, and the room.
 func (r *room) close() {
 	if r.forge != nil {
 		r.forge.close()

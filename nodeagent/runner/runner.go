@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Task is one granted attempt and what it runs. The program is shared by the
-// tasks of a stage and never changes.
+// Task is one granted attempt and its program. The tasks of a stage share the program, which never
+// changes.
 type Task struct {
 	messages.Grant
 	Program *messages.Program
@@ -37,17 +37,17 @@ type Process interface {
 	// once and may be called again; the earliest end counts. Stopping a task
 	// that has ended does nothing.
 	Stop(grace time.Duration)
-	// Suspend suspends the task, or resumes it. The time limit of a suspended task
-	// does not run. A task that is being stopped is not suspended any more.
+	// Suspend suspends or resumes the task. The time limit of a suspended task does not run. A task
+	// that is being stopped is not suspended.
 	Suspend(yes bool)
 }
 
 // Real is a [Runner] of real processes.
 type Real interface {
 	Runner
-	// Abilities are what it can do to a task, in the words of package messages.
+	// Abilities returns what the runner can do with tasks, as names from package messages.
 	Abilities() []messages.Name
-	// Owner returns the account whose job it is.
+	// Owner returns the account that owns the job.
 	Owner(job messages.JobID) (messages.Name, error)
 	// ReadLog returns a piece of output; if there is none yet it waits for some,
 	// for the end of the attempt, of the request's Wait, or of ctx.
@@ -57,13 +57,13 @@ type Real interface {
 	// Keep says to the tasks until when they are the current attempts, which is until when
 	// the node's lease lasts, by the clock of package boottime.
 	Keep(until time.Duration)
-	// Confirm says that the end of a task is known where it counts, and its outputs are stored: what it
-	// left may be removed, and the next agent is not told its end.
+	// Confirm says that the leader knows the end of a task, and that its outputs are stored. Its
+	// files may then be removed, and the next agent is not told its end.
 	Confirm(messages.Attempt)
 }
 
-// NoOutput is the answer about a job that never ran here, whose output was removed, or
-// that whoever asks may not know of.
+// NoOutput returns the answer about a job that never ran here, whose output was removed, or that
+// the caller may not see.
 func NoOutput(job messages.JobID) error {
 	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, or its output was removed to make room for later ones", job)
 }
@@ -77,22 +77,22 @@ type Lasting interface {
 	Adopt(done func(messages.Finished)) []Adopted
 	// Detach leaves the tasks to the next agent.
 	Detach() error
-	// Notify has f called now and whenever that changes, with whether tasks can be
-	// started; one call at a time. It may be called once.
+	// Notify calls f now and after each change, with whether tasks can be started; one call at a
+	// time. It may be called once.
 	Notify(f func(able bool))
-	// Follow has a task begin once one of its class has ended that has a slot and no files.
-	// Then turned is called with the end of that one, in place of its done, and with when
-	// the slot went to this one, by the clock of package boottime. If only the end is lost, turned is
-	// called with none. A task with files is not to follow. It reports false if the runner
-	// cannot do so now.
+	// Follow lets a task begin after another of its class has ended that has a slot and no files.
+	// turned is then called, instead of the done of the ended task, with the report of its end, and
+	// with the time when the slot changed hands, by the clock of package boottime. If the report is
+	// lost, turned is called with an empty one. A task with files must not be passed. Follow
+	// returns false if the runner cannot do this now.
 	Follow(task Task, done func(messages.Finished), turned func(ended messages.Finished, at time.Duration)) (Follower, bool)
 }
 
 // Follower is a task that has not begun. [Runner.Start] begins it at once.
 type Follower interface {
 	Process
-	// Withdraw has the task not begin any more: then its done is called, with the outcome
-	// Stopped. Where the task has begun already, turned is called, and nothing else happens.
+	// Withdraw asks that the task no longer begins; then its done is called with the outcome
+	// Stopped. If the task has begun already, turned is called instead.
 	Withdraw()
 }
 

@@ -11,7 +11,7 @@ import (
 // child is a started process that has not been reaped.
 type child struct {
 	pid int
-	fd  int // becomes readable when the process exits; -1 where the kernel has no such descriptors
+	fd  int // becomes readable when the process exits; -1 if the kernel has no such descriptors
 }
 
 // exited returns when a process has exited, and leaves it to be reaped.
@@ -96,8 +96,8 @@ func startOf(pid string) (began int64, alive bool) {
 	return began, err == nil
 }
 
-// statOf reads what the kernel says of a process after its name, which may hold
-// anything: state, parent, group, session and more; nil if it is gone.
+// statOf returns what the kernel says of a process after its name (which may contain anything):
+// state, parent, group, session and more; nil if the process is gone.
 func statOf(pid string) []string {
 	b, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {

@@ -32,12 +32,12 @@ type store struct {
 
 	mu       sync.Mutex
 	jobs     map[messages.JobID]*job
-	accounts map[messages.Name]*lanes // where they share them
-	idle     *list.List               // of *job, without a running task, longest idle first
-	changed  map[messages.Name]bool   // accounts of which tasks ran since they were measured
+	accounts map[messages.Name]*lanes // used if jobs of an account share lanes
+	idle     *list.List               // *job without running tasks, longest idle first
+	changed  map[messages.Name]bool   // accounts with tasks that ran since their last measurement
 	held     map[messages.Attempt]bool
 	left     int      // jobs whose last task has ended since files were closed
-	moved    []string // directories out of the way, which are to be removed
+	moved    []string // moved directories that must be removed
 }
 
 type job struct {
@@ -46,7 +46,7 @@ type job struct {
 	dir     string
 	active  int           // running tasks; guarded by store.mu
 	kept    int64         // bytes that ended tasks keep, when that was measured; guarded by store.mu
-	idle    *list.Element // in store.idle; guarded by store.mu
+	idle    *list.Element // element of store.idle; guarded by store.mu
 
 	mu       sync.Mutex // held while the directory or a program is made
 	made     bool       // the directory is there
@@ -55,7 +55,7 @@ type job struct {
 	notes    *os.File            // see note; nil while it is not open
 }
 
-// removedPrefix marks a directory that is to be removed, or is being removed.
+// removedPrefix marks a directory that is being removed, or will be.
 const removedPrefix = ".removed-"
 
 // openStore takes stock of the directories that are there, and finishes the
@@ -94,7 +94,7 @@ func (s *store) known(entries []fs.DirEntry) (all []found) {
 			s.moved = append(s.moved, filepath.Join(s.dir, e.Name()))
 			continue
 		}
-		of, _ := os.ReadDir(filepath.Join(s.dir, e.Name())) // nothing, where it is no directory
+		of, _ := os.ReadDir(filepath.Join(s.dir, e.Name())) // empty if it is not a directory
 		for _, job := range of {
 			id, err := strconv.ParseUint(job.Name(), 10, 64)
 			info, infoErr := job.Info()
@@ -121,7 +121,7 @@ func (s *store) acquire(id messages.JobID, account messages.Name) *job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.jobs[id]
-	if j != nil && j.account != account { // of an earlier life of the site, whose files are nobody's now
+	if j != nil && j.account != account { // the number was used by an earlier site, whose files belong to nobody now
 		s.drop(j)
 		j = nil
 	}
@@ -137,7 +137,7 @@ func (s *store) acquire(id messages.JobID, account messages.Name) *job {
 	return j
 }
 
-// hold keeps what an attempt leaves from being removed until letGo.
+// hold keeps an attempt's files from being removed until letGo.
 func (s *store) hold(a messages.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *store) isHeld(a messages.Attempt) bool {
 	return s.held[a]
 }
 
-// takeChanged returns the accounts of which tasks run, or ran since the last call.
+// takeChanged returns the accounts with tasks that run, or ran since the last call.
 func (s *store) takeChanged() []messages.Name {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,8 @@ func (s *store) accountsThatKeep(least int64) []messages.Name {
 	})
 }
 
-// jobsOf returns the jobs of an account, first those without a running task, the longest idle first.
+// jobsOf returns the jobs of an account: first those without a running task, the longest idle
+// first.
 func (s *store) jobsOf(account messages.Name) (all []*job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +202,7 @@ func (s *store) jobsOf(account messages.Name) (all []*job) {
 	return all
 }
 
-// noteKept notes what the ended tasks of a job keep, in bytes.
+// noteKept records the bytes that the ended tasks of a job keep.
 func (s *store) noteKept(j *job, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +282,7 @@ func (s *store) release(j *job) bool {
 // mostLeft bounds the jobs without a running task that have open files.
 const mostLeft = 64
 
-// rest closes what is open of what no task uses. A start that follows soon finds it open.
+// rest closes open files that no task uses. A start that follows soon still finds them open.
 func (s *store) rest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -322,8 +323,8 @@ func (s *store) discard(dir string) {
 	s.move(dir)
 }
 
-// removeMoved removes what was moved out of the way. What cannot be removed is tried again
-// the next time.
+// removeMoved removes directories that were moved aside. If it fails for one, it tries again the
+// next time.
 func (s *store) removeMoved() {
 	s.mu.Lock()
 	dirs := s.moved
@@ -339,8 +340,8 @@ func (s *store) removeMoved() {
 	}
 }
 
-// program makes the job's directory and works the program out, once. A
-// failure is not remembered: what was missing may be there next time.
+// program makes the job's directory and computes the program, once. A failure is not remembered:
+// something that was missing may be there next time.
 func (s *store) program(j *job, p *messages.Program) (*program, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -397,8 +398,8 @@ func (s *store) makeDir(j *job, as *syscall.Credential) error {
 	return err
 }
 
-// makeAccountDir makes the directory of an account, which only the account's user can pass: rooms show
-// it alone, and where there are no rooms, its group does the same.
+// makeAccountDir makes the directory of an account, which only the account's user can enter. Rooms
+// show only that directory; without rooms, the directory's group has the same effect.
 func (c *Config) makeAccountDir(dir string, as *syscall.Credential) error {
 	err := os.Mkdir(dir, privateDirs)
 	if err == nil && as != nil {
@@ -410,7 +411,7 @@ func (c *Config) makeAccountDir(dir string, as *syscall.Credential) error {
 	return err
 }
 
-// silentFile notes the attempts that left no output, each on a line of its own.
+// silentFile lists the attempts without output, one on each line.
 const silentFile = "silent"
 
 // note notes an attempt that left no output.
@@ -428,7 +429,7 @@ func (j *job) note(name string) error {
 	return err
 }
 
-// rest lets go of what is only held open while tasks run.
+// rest closes what is open only while tasks run.
 func (j *job) rest() {
 	j.lanes.rest()
 	j.mu.Lock()
@@ -455,8 +456,8 @@ func wasSilent(base string) bool {
 	return false
 }
 
-// makeDir makes a directory that nobody else can look into; where tasks run as
-// other users, they can pass through it to what is theirs.
+// makeDir makes a directory that nobody else can list. If tasks run as other users, they may pass
+// through it to their own files.
 func (c *Config) makeDir(dir string) error {
 	if err := os.MkdirAll(dir, privateDirs); err != nil || c.User == "" {
 		return err
@@ -464,7 +465,7 @@ func (c *Config) makeDir(dir string) error {
 	return errors.Join(os.Chmod(c.Dir, throughDirs), os.Chmod(dir, throughDirs))
 }
 
-// base is where the files of an attempt of a known job begin; "": the job is not known.
+// base returns the common beginning of the paths of an attempt's files; "": the job is not known.
 func (s *store) base(a messages.Attempt) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -475,7 +476,7 @@ func (s *store) base(a messages.Attempt) string {
 	return baseOf(s.dir, j.account, a)
 }
 
-// jobDir is the directory of a job, below the directory of all jobs.
+// jobDir returns the directory of a job, below the directory of all jobs.
 func jobDir(jobs string, account messages.Name, id messages.JobID) string {
 	return filepath.Join(jobs, dirOf(account), id.String())
 }
@@ -485,7 +486,7 @@ const unnamed = "-"
 
 func dirOf(account messages.Name) string { return cmp.Or(account, unnamed) }
 
-// accountOf is whose a directory is.
+// accountOf returns the account that owns a directory.
 func accountOf(dir string) messages.Name {
 	if dir == unnamed {
 		return ""
@@ -493,7 +494,8 @@ func accountOf(dir string) messages.Name {
 	return dir
 }
 
-// baseOf is where the files of an attempt begin, below the directory of all jobs.
+// baseOf returns the common beginning of the paths of an attempt's files, below the directory of
+// all jobs.
 func baseOf(jobs string, account messages.Name, a messages.Attempt) string {
 	account = dirOf(account)
 	b := make([]byte, 0, len(jobs)+len(account)+48)
@@ -510,7 +512,7 @@ func baseOf(jobs string, account messages.Name, a messages.Attempt) string {
 	return string(strconv.AppendUint(b, uint64(a.Number), 10))
 }
 
-// owner is who a job belongs to.
+// owner returns the account that owns a job.
 func (s *store) owner(id messages.JobID) (messages.Name, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,31 +26,31 @@ type stream struct {
 	stop     func()            // ends what the client began; nil: the task's own stream, which ends with the task
 
 	mu        sync.Mutex
-	moved     chan struct{} // closed, and made anew, when anything below changes
-	client    string        // whose stream it is
+	moved     chan struct{} // closed, and replaced, when a field below changes
+	client    string        // the client that uses the stream
 	signalled uint64        // the number of the client's last signal
-	heard     time.Time     // when a client asked last
-	active    time.Time     // when a byte went either way
+	heard     time.Time     // when a client last asked
+	active    time.Time     // when a byte last went in either direction
 	input     []byte        // taken, and not yet given to the process
 	writing   int           // bytes that are being given to the process
 	next      int64         // position of the first byte of input that was not taken
-	ended     bool          // no more input comes
-	deaf      bool          // the process reads no more
+	ended     bool          // the input has ended
+	deaf      bool          // the process no longer reads
 	output    source
 	errors    source
 	done      bool // the process has ended
 	code      int
-	gone      bool // nobody asks any more
+	gone      bool // no client asks any more
 }
 
-// source is what was read of one output and not received by the client.
+// source is output that was read and that the client has not received.
 type source struct {
 	at   int64 // position of the first byte of data
 	data []byte
 	over bool // nothing follows data
 }
 
-// maxKept bounds what is kept of each direction of a stream, in bytes.
+// maxKept bounds the bytes kept for each direction of a stream.
 const maxKept = messages.MaxStreamPiece
 
 func newStream(what messages.Interactive) *stream {
@@ -94,8 +94,8 @@ func (s *stream) pump(from io.Reader, to *source) {
 		if s.gone {
 			to.data = nil
 		}
-		// What a process that outlives its task would write is not waited for; what is
-		// there is read.
+		// Processes that outlive the task may still write; do not wait for them, but read what is
+		// there.
 		if f, is := from.(*os.File); is && errors.Is(err, os.ErrDeadlineExceeded) && !late {
 			late, err = true, f.SetReadDeadline(time.Now().Add(lastWords))
 		}
@@ -175,7 +175,7 @@ func (s *stream) refuses(r *messages.StreamRequest) error {
 	return nil
 }
 
-// control does what a request says beside the bytes. s.mu is held.
+// control does what a request asks for, except moving bytes. The caller holds s.mu.
 func (s *stream) control(r *messages.StreamRequest) {
 	s.heard = time.Now()
 	if s.terminal != nil && r.Rows > 0 && r.Columns > 0 {
@@ -183,7 +183,7 @@ func (s *stream) control(r *messages.StreamRequest) {
 	}
 	if r.Signal != "" && s.send != nil && !s.done && (r.SignalNumber == 0 || r.SignalNumber > s.signalled) {
 		s.signalled = max(s.signalled, r.SignalNumber)
-		s.mu.Unlock() // the processes have a lock of their own
+		s.mu.Unlock() // the code for processes has its own lock
 		s.send(r.Signal)
 		s.mu.Lock()
 	}
@@ -193,7 +193,7 @@ func (s *stream) control(r *messages.StreamRequest) {
 // the request's end has been taken. s.mu is held.
 func (s *stream) take(r *messages.StreamRequest) bool {
 	end := r.InputAt + int64(len(r.Input))
-	if r.InputAt > s.next || s.ended { // what is between was lost, or nothing follows
+	if r.InputAt > s.next || s.ended { // bytes in between were lost, or the input has ended
 		return true
 	}
 	if fresh := end - s.next; fresh > 0 {
@@ -225,7 +225,7 @@ func (s *stream) says() bool {
 // finished reports that the process has ended and nothing more is read of it. s.mu is held.
 func (s *stream) finished() bool { return s.done && s.output.over && s.errors.over }
 
-// reply is what there is for the client. s.mu is held.
+// reply returns what is ready for the client. The caller holds s.mu.
 func (s *stream) reply(poll bool) messages.StreamReply {
 	r := messages.StreamReply{InputNext: s.next, OutputAt: s.output.at, ErrorsAt: s.errors.at}
 	if poll {
@@ -236,7 +236,7 @@ func (s *stream) reply(poll bool) messages.StreamReply {
 	return r
 }
 
-// drop forgets what a client has received, which is all before a position.
+// drop forgets what a client has received: everything before a position.
 func (o *source) drop(until int64) {
 	if n := min(until-o.at, int64(len(o.data))); n > 0 {
 		o.data = o.data[:copy(o.data, o.data[n:])]
@@ -244,7 +244,7 @@ func (o *source) drop(until int64) {
 	}
 }
 
-// piece is a copy of the first bytes that are kept.
+// piece returns a copy of the first bytes that are kept.
 func (o *source) piece() []byte {
 	return append([]byte(nil), o.data[:min(len(o.data), messages.MaxStreamPiece)]...)
 }
@@ -267,8 +267,8 @@ func (s *stream) silence() (done bool, heard time.Time) {
 	return s.done, s.heard
 }
 
-// overdue says why what the stream is of must end; "": it need not. suspended: no time
-// counts.
+// overdue returns why the process of the stream must end; "": it need not. While it is suspended,
+// no time counts.
 func (s *stream) overdue(suspended bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,7 +291,7 @@ func (s *stream) overdue(suspended bool) string {
 	return ""
 }
 
-// leave has the stream keep nothing any more.
+// leave frees the stream's memory.
 func (s *stream) leave() {
 	s.mu.Lock()
 	s.gone = true
@@ -303,9 +303,9 @@ func (s *stream) leave() {
 	}
 }
 
-// process opens the files of a process: its ends, and in ours the files to be closed once
-// the stream is finished. The user as is given its ends. A terminal is one of the room in which the
-// process runs; nil: of this process.
+// process opens the files of a process: theirs are the ends for the process, and ours are the ends
+// to close when the stream is finished. The user as gets the process's ends. A terminal belongs to
+// the room in; nil: to this process.
 func (s *stream) process(as *syscall.Credential, in *room) (theirs, ours []*os.File, err error) {
 	if s.what.Terminal {
 		theirs, ours, err = s.openTerminal(as, in)
@@ -344,7 +344,7 @@ func (s *stream) openPipes(as *syscall.Credential) (theirs, ours []*os.File, err
 	return theirs, ours[1:], nil
 }
 
-// endOfInput is what a terminal takes for the end of its input.
+// endOfInput makes a terminal report the end of its input.
 const endOfInput = "\x04"
 
 func (s *stream) openTerminal(as *syscall.Credential, in *room) (theirs, ours []*os.File, err error) {
@@ -394,7 +394,7 @@ func newTerminal() (master, slave *os.File, err error) {
 	return master, slave, nil
 }
 
-// give gives a file to the user as whom a task runs, who may open it by its name too.
+// give makes the user of a task the owner of a file, so that the task may also open it by name.
 func give(f *os.File, as *syscall.Credential, mode os.FileMode) {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// streamKey names a stream: that of a task, or one that a client began beside it.
+// streamKey names a stream: the stream of a task, or one that a client began next to it.
 type streamKey struct {
 	attempt messages.Attempt
 	name    string // "": the task's own
@@ -22,13 +22,13 @@ type streamKey struct {
 
 // Bounds of streams.
 const (
-	maxStreams = 512             // of a node, with those that have ended and are still read
-	maxBeside  = 32              // that clients began beside one task
-	keepEnded  = 2 * time.Minute // for how long a client may come back for the end of a stream
-	keepRead   = time.Hour       // for how long a client whose reader is slow may read the end
+	maxStreams = 512             // streams of a node, also ended ones that are still read
+	maxBeside  = 32              // streams that clients began next to one task
+	keepEnded  = 2 * time.Minute // how long a client may come back for the end of a stream
+	keepRead   = time.Hour       // how long a client with a slow reader may read the end
 )
 
-// Stream answers a client of a task's stream, or of a stream beside a running task.
+// Stream answers a client of a task's stream, or of a stream next to a running task.
 func (p *Processes) Stream(ctx context.Context, r messages.StreamRequest) (messages.StreamReply, error) {
 	if r.Client == "" {
 		return messages.StreamReply{}, p.signalTask(&r)
@@ -48,7 +48,7 @@ func (p *Processes) Stream(ctx context.Context, r messages.StreamRequest) (messa
 func (p *Processes) stream(ctx context.Context, r *messages.StreamRequest) (*stream, error) {
 	key := streamKey{r.Attempt, r.Stream}
 	t := p.lookup(r.Attempt)
-	if t != nil && r.Stream == "" { // which may be starting
+	if t != nil && r.Stream == "" { // the task may be starting
 		ctx, cancel := context.WithTimeout(ctx, maxLogWait)
 		defer cancel()
 		select {
@@ -73,9 +73,8 @@ func (p *Processes) stream(ctx context.Context, r *messages.StreamRequest) (*str
 	return nil, messages.Errorf(messages.NotFound, "attempt %d of task %v does not run here, and its stream has ended", r.Attempt.Number, r.Attempt.Task)
 }
 
-// addStream notes a stream. Where there are many, one that has ended makes room, the one of
-// which nobody has asked for longest; what clients begin beside tasks never keeps a task
-// from its own stream.
+// addStream adds a stream. If there are many, it drops the ended stream that nobody has asked for
+// longest. Streams that clients begin next to tasks never prevent a task's own stream.
 func (p *Processes) addStream(key streamKey, s *stream) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,8 +128,8 @@ func (p *Processes) dropStream(key streamKey) {
 	}
 }
 
-// finishStream notes the end of a stream's process. A client has a while to read the rest,
-// and longer while it asks: the client's own reader may be slow.
+// finishStream records the end of a stream's process. A client has some time to read the rest, and
+// more while it keeps asking: the client's own reader may be slow.
 func (p *Processes) finishStream(key streamKey, s *stream, code int, files ...*os.File) {
 	s.finish(code, files...)
 	ended := time.Now()
@@ -191,11 +190,11 @@ func (t *process) finishStream(f *messages.Finished) {
 	none := t.stream == nil
 	if none {
 		t.stream = newStream(*t.task.Program.Interactive)
-		t.stream.output.over, t.stream.errors.over = true, true // no process writes there
+		t.stream.output.over, t.stream.errors.over = true, true // no process writes to them
 	}
 	t.mu.Unlock()
 	if none {
-		_ = t.runner.addStream(streamKey{t.task.Attempt, ""}, t.stream) // which never fails for a task's own
+		_ = t.runner.addStream(streamKey{t.task.Attempt, ""}, t.stream) // never fails for a task's own stream
 	}
 	code := f.ExitCode
 	if f.Outcome == messages.Unstartable {
@@ -207,7 +206,7 @@ func (t *process) finishStream(f *messages.Finished) {
 	t.runner.finishStream(streamKey{t.task.Attempt, ""}, t.stream, code, t.ours...)
 }
 
-// beginStream begins what a client asks for beside a running task.
+// beginStream starts what a client asks for next to a running task.
 func (p *Processes) beginStream(key streamKey, t *process, b *messages.StreamBegin) (*stream, error) {
 	s := newStream(b.Interactive)
 	if err := p.addStream(key, s); err != nil {
@@ -226,7 +225,8 @@ func (p *Processes) beginStream(key streamKey, t *process, b *messages.StreamBeg
 	return s, nil
 }
 
-// joinable says why nothing can be begun beside the task; nil: it runs. t.mu is held.
+// joinable returns why nothing can be started next to the task; nil: the task runs. The caller
+// holds t.mu.
 func (t *process) joinable() error {
 	switch {
 	case t.child.pid == 0:
@@ -239,7 +239,7 @@ func (t *process) joinable() error {
 	return nil
 }
 
-// beside is what a client begins beside a running task: a command or a connection.
+// beside is something that a client starts next to a running task: a command or a connection.
 type beside struct {
 	t   *process
 	key streamKey
@@ -298,8 +298,8 @@ func (w beside) exec(b *messages.StreamBegin) error {
 	return nil
 }
 
-// join keeps the task's cell and room for what is started beside it. Nobody waits for that but
-// the end of the task, which kills it.
+// join keeps the task's cell and room while l is started in them. Only the end of the task waits
+// for l, and kills it.
 func (t *process) join(l *launch) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -322,8 +322,8 @@ func (t *process) part(l *launch) {
 	t.guests.Done()
 }
 
-// joined reports whether something is being started beside the task, or its processes are being suspended; nothing
-// of that begins once the task is over.
+// joined reports whether something is being started next to the task, or its processes are being
+// suspended. Neither begins once the task is over.
 func (t *process) joined() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -485,7 +485,7 @@ func (t *process) connect(socket *os.File, to unix.Sockaddr) error {
 		if result = err; err == nil && number != 0 {
 			result = unix.Errno(number)
 		} else if err == nil {
-			_, result = unix.Getpeername(int(fd)) // not connected: it was woken for nothing
+			_, result = unix.Getpeername(int(fd)) // not connected: it was woken without a reason
 		}
 		return result != unix.ENOTCONN
 	})
@@ -495,7 +495,7 @@ func (t *process) connect(socket *os.File, to unix.Sockaddr) error {
 	return errors.Join(err, result)
 }
 
-// sweepStreams ends what clients began beside tasks and left.
+// sweepStreams ends what clients started next to tasks and abandoned.
 func (p *Processes) sweepStreams() {
 	p.mu.Lock()
 	var left []streamKey

@@ -19,16 +19,17 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// What has ended stays on the node's disk, and tasks that run can still write there: into a directory that an
-// earlier task of the account left, or to a file that an earlier task passed on. So what has ended is measured again
-// while tasks of its account run, and what an account keeps is bounded as a sum. Below a reserve of the
-// disk, the account that keeps the most loses its oldest first, and in the end the tasks that keep the most are ended.
+// Files of ended tasks stay on the node's disk, and running tasks can still write to them: into a
+// directory that an earlier task of the account left, or to a file that an earlier task passed on.
+// So these files are measured again while tasks of the account run, and the sum for each account is
+// bounded. If free space falls below a reserve, the account that keeps the most loses its oldest
+// files first, and in the end the tasks that keep the most are ended.
 
 // How often what has ended is measured, at most, and how often the free space is looked at while nothing runs.
 const (
 	sumEvery  = 4 // times Config.CheckEvery
 	idleEvery = 5 * time.Second
-	sumShare  = 20 // of a processor's time, for measuring: one part in as many
+	sumShare  = 20 // measuring takes one part in so many of a processor's time
 )
 
 // actAgain is after how long space is looked for again on a disk that does not fill further.
@@ -38,7 +39,8 @@ const actAgain = 500 * time.Millisecond
 // lose its oldest.
 const leastEnded = 16 << 20
 
-// startSum has what the accounts keep measured and bounded, by a goroutine of its own. p.mu is held.
+// startSum measures and bounds what the accounts keep, in a goroutine of its own. The caller holds
+// p.mu.
 func (p *Processes) startSum() {
 	if p.summing || p.closed || time.Now().Before(p.sumNext) {
 		return
@@ -69,7 +71,7 @@ func (p *Processes) sum() (rest time.Duration) {
 // followSpace looks at the free space of the disk: as often as it may have filled since, however fast. Below the reserve
 // it acts when there is less than when it acted last; for a disk that others keep full, that is seldom.
 func (p *Processes) followSpace() {
-	p.following.Lock() // the timer may be set anew meanwhile
+	p.following.Lock() // the timer may be set again at the same time
 	defer p.following.Unlock()
 	reserve := p.config.KeepFree
 	free, now := freeBytes(p.config.Dir), time.Now()
@@ -105,12 +107,13 @@ func (p *Processes) followSpace() {
 	p.space.Reset(wait)
 }
 
-// relieve frees space until there is more than the reserve: of rooms that nobody uses, and of the accounts that keep the most.
+// relieve frees space until there is more than the reserve. It removes rooms that nobody uses, and
+// files of the accounts that keep the most.
 func (p *Processes) relieve() {
 	reserve := p.config.KeepFree
 	for lack := wantedFree(reserve) - freeBytes(p.config.Dir); lack > 0 && !p.closing(); lack = wantedFree(reserve) - freeBytes(p.config.Dir) {
 		if p.rooms != nil && p.rooms.retireFull(leastEnded) {
-			break // which frees more than anything else
+			break // removing a room frees more than anything else
 		}
 		freed := int64(0)
 		for _, account := range p.store.accountsThatKeep(leastEnded) { // others did not fill the disk, and would lose their logs
@@ -131,7 +134,7 @@ func (p *Processes) relieve() {
 // filler is a task that keeps much on the disk, or the tasks that share temporary directories which do.
 type filler struct {
 	tasks []*process
-	room  *room // whose temporary directories they are; nil: a task's own directory
+	room  *room // room with the temporary directories; nil: a task's own directory
 	bytes int64
 }
 
@@ -172,7 +175,8 @@ func (p *Processes) endLargest(lack int64) {
 	}
 }
 
-// endPause is how long to wait, at least, before more tasks are ended for the disk: to remove what they kept takes time.
+// endPause is the least time before more tasks are ended to free space: removing their files takes
+// time.
 const endPause = 100 * time.Millisecond
 
 func (p *Processes) endFiller(f *filler) {
@@ -216,8 +220,9 @@ func (p *Processes) measureAccount(account messages.Name) (sum int64) {
 	return sum
 }
 
-// removeOldest removes so much of what the ended tasks of an account keep, or a little more, the oldest first, and
-// returns how much it was. Files of jobs that still run tasks, or whose outputs are not stored yet, go last.
+// removeOldest removes files of ended tasks of an account, the oldest first, until at least so many
+// bytes are gone. It returns how many it removed. Jobs with running tasks, or with outputs that are
+// not stored yet, come last.
 func (p *Processes) removeOldest(account messages.Name, bytes int64) (removed int64) {
 	jobs := p.store.jobsOf(account)
 	for _, j := range jobs {
@@ -272,10 +277,10 @@ func (p *Processes) removeAttempts(j *job, bytes int64) (removed int64) {
 	return removed
 }
 
-// kept is what an attempt left in the directory of its job.
+// kept is the files of an attempt in its job's directory.
 type kept struct {
 	files []string
-	since time.Time // its latest change
+	since time.Time // last change
 }
 
 // mostKept bounds the attempts of a job that are looked at to find the oldest.
@@ -300,7 +305,7 @@ func (j *job) eachKept(f func(messages.Attempt, os.DirEntry)) {
 	}
 }
 
-// attemptOf is the attempt whose file is called so.
+// attemptOf returns the attempt whose file is called so.
 func attemptOf(job messages.JobID, name string) (a messages.Attempt, is bool) {
 	parts := strings.Split(name, ".")
 	if len(parts) != 4 {
@@ -322,5 +327,5 @@ func attemptOf(job messages.JobID, name string) (a messages.Attempt, is bool) {
 // Confirm says that the node is done with an attempt that has ended: its outputs are stored.
 func (p *Processes) Confirm(a messages.Attempt) { p.store.letGo(a) }
 
-// Hold keeps what an attempt left, which has ended, until Confirm.
+// Hold keeps the files of an ended attempt until Confirm.
 func (p *Processes) Hold(a messages.Attempt) { p.store.hold(a) }

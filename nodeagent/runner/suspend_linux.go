@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Suspend suspends the task, or lets it go on.
+// Suspend suspends or resumes the task.
 func (t *process) Suspend(suspended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -21,8 +21,8 @@ func (t *process) Suspend(suspended bool) {
 	}
 }
 
-// freeze has the processes suspended or resumed, in a goroutine of its own: a task that makes processes
-// without end, or one that waits for a device, delays that. t.mu is held.
+// freeze suspends or resumes the processes in a goroutine of its own: a task that makes processes
+// without end, or one that waits for a device, delays this. The caller holds t.mu.
 func (t *process) freeze() {
 	if t.suspended {
 		t.limit.stop()
@@ -35,12 +35,13 @@ func (t *process) freeze() {
 		return
 	}
 	t.freezing = true
-	t.guests.Add(1) // the cell stays the task's meanwhile
+	t.guests.Add(1) // until then the cell belongs to the task
 	go t.refreeze()
 }
 
-// refreeze brings the processes to where the task was told to be last: by the freezer, which a task does not
-// notice; where there is no freezer by signals, which a task may see. Nothing is locked while it waits.
+// refreeze brings the processes into the state that was last asked for. It uses the freezer, which
+// a task does not notice, or signals if there is none, which a task may notice. It holds no lock
+// while it waits.
 func (t *process) refreeze() {
 	defer t.guests.Done()
 	t.mu.Lock()
@@ -64,7 +65,7 @@ func (t *process) refreeze() {
 	t.freezing = false
 }
 
-// toFreeze reports whether the processes are to be suspended. t.mu is held.
+// toFreeze reports whether the processes should be suspended. The caller holds t.mu.
 func (t *process) toFreeze() bool { return t.suspended && !t.over }
 
 // warn sets the time of the signal that the task gets before its time limit, if it asks for
@@ -85,7 +86,7 @@ func (t *process) warn() {
 	})
 }
 
-// alert sends a signal to those processes of the task for which it is meant. t.mu is held.
+// alert sends a signal to the processes of the task that should get it. The caller holds t.mu.
 func (t *process) alert(w *messages.EarlySignal) {
 	signal := unix.SignalNum("SIG" + w.Name)
 	switch {
@@ -102,15 +103,15 @@ func (t *process) alert(w *messages.EarlySignal) {
 	}
 }
 
-// limit is a timer that can be stopped and goes on with what was left.
+// limit is a timer that can be paused and continues with the rest of its time.
 type limit struct {
 	left  time.Duration // 0: there is no limit
-	from  time.Time     // since when it runs
+	from  time.Time     // when it last began to run
 	over  func()
 	timer *time.Timer // nil while it does not run
 }
 
-// run lets the time go on; over is called when it is up, nil: what was said before.
+// run continues the timer. over is called when the time is up; nil: the earlier function.
 func (l *limit) run(over func()) {
 	if over != nil {
 		l.over = over

@@ -33,13 +33,13 @@ func (c *Config) perAccount() bool {
 	return isRange || c.User == userOfAccount
 }
 
-// nobody is the user of probes where each account has a user of its own.
+// nobody is the user of probes if each account has its own user.
 const nobody = 65534
 
 // identity is the user that a program runs as.
 type identity struct {
 	as         *syscall.Credential // nil: as this process
-	name, home string              // of its environment; no home: the working directory
+	name, home string              // name and home for its environment; no home: the working directory
 }
 
 // identity finds the user that a program runs as.
@@ -79,7 +79,7 @@ func identityOf(name string) (identity, error) {
 	return identity{as: c, name: found.Username, home: found.HomeDir}, nil
 }
 
-// directory is the users of the system that were looked up lately.
+// directory holds the users of the system that were recently looked up.
 var directory lookups
 
 type lookups struct {
@@ -88,7 +88,7 @@ type lookups struct {
 	asking map[string]*asking // names that are being looked up
 }
 
-// asking is a user that is being looked up, for whoever else wants it meanwhile.
+// asking is a look-up of a user that is running. Others that want the same user wait for it.
 type asking struct {
 	done chan struct{}
 	lookup
@@ -101,7 +101,7 @@ type lookup struct {
 	at     time.Time
 }
 
-// lookupLasts is for how long a user is not looked up again, and mostLookups how many are kept.
+// lookupLasts is how long a look-up stays valid, and mostLookups how many are kept.
 const (
 	lookupLasts = time.Minute
 	mostLookups = 10_000
@@ -159,7 +159,7 @@ func lookUpUser(name string) (l lookup, err error) {
 	return l, nil
 }
 
-// ask returns what a program of the system says.
+// ask returns the output of a program of the system.
 func ask(program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -167,8 +167,8 @@ func ask(program string, args ...string) (string, error) {
 	return strings.TrimSpace(string(said)), err
 }
 
-// baseEnv is the environment that a program of the user starts from. For another user
-// than this process's it has nothing of this process's environment.
+// baseEnv returns the environment that a program of the user starts from. For another user than
+// this process's it has nothing of this process's environment.
 func (i *identity) baseEnv() []string {
 	if i.as == nil {
 		return ownEnv()

@@ -13,7 +13,7 @@ import (
 type watcher struct {
 	mu      sync.Mutex
 	file    *os.File
-	fd      int                // of file, which File.Fd may put into blocking mode
+	fd      int                // descriptor of file; File.Fd could set blocking mode
 	waiting map[int32]*watched // by the kernel's number for the file
 }
 
@@ -56,7 +56,7 @@ func (w *watcher) open() error {
 	return nil
 }
 
-// leave stops watching a file when nobody waits any more.
+// leave stops watching a file when nobody waits for it any more.
 func (w *watcher) leave(number int32, f *watched) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *watcher) listen(file *os.File) {
 	}
 }
 
-// wake tells those who wait for a file; when notifications were lost, all.
+// wake tells those who wait for a file; if notifications were lost, it tells all.
 func (w *watcher) wake(number int32, mask uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -91,7 +91,7 @@ func (s *Sampler) Sample(u float64) messages.JobID {
 	return s.scan(node-s.leaves, x)
 }
 
-// scan finds x among the weights of group g, of which one at least is above 0.
+// scan finds the job at x among the weights of group g. At least one of them must be above 0.
 func (s *Sampler) scan(g int, x float64) (job messages.JobID) {
 	from, to := s.bounds(g)
 	for i := from; i < to; i++ {

@@ -12,7 +12,7 @@ const (
 	// gentle is by which part a job is drawn less often that is ahead by one task of the usual
 	// length. With tasks of one length that hardly shows: see the package's doc.
 	gentle = 0.1
-	// mostKnown bounds the jobs that are remembered, of which messages have at most a quarter.
+	// mostKnown bounds the jobs that are remembered. A message has at most a quarter of that.
 	mostKnown = 4096
 	// memory is over how many of a job's last tasks their length is averaged.
 	memory = 16
@@ -30,15 +30,15 @@ type Stride struct {
 
 	known   []known          // ascending: all jobs with a weight, and others that are ahead or have tasks
 	virtual float64          // slot seconds for each unit of weight that jobs with a weight have received
-	behind  float64          // how far below that they are on average; 0 or less
+	behind  float64          // how far they are below that on average; at most 0 if they are not
 	usual   float64          // seconds that their tasks take; 0: unknown
-	any     mean             // of the tasks of all jobs
-	stale   bool             // behind and usual are to be worked out
-	drawn   []messages.JobID // since the draws were settled
-	parts   []float64        // of the last draw, kept for its room
+	any     mean             // mean over the tasks of all jobs
+	stale   bool             // behind and usual must be computed again
+	drawn   []messages.JobID // jobs drawn since the last Settle
+	parts   []float64        // memory of the last draw, for reuse
 }
 
-// known is what is remembered of a job.
+// known is what is remembered about a job.
 type known struct {
 	job     messages.JobID
 	weight  float64 // the last above 0
@@ -62,7 +62,7 @@ func (m *mean) add(seconds float64) {
 	m.seconds += (seconds - m.seconds) / float64(m.of)
 }
 
-// Replace is [Sampler.Replace]; jobs that have no weight any more are away.
+// Replace does what [Sampler.Replace] does; jobs that no longer have a weight count as away.
 func (s *Stride) Replace(jobs []messages.JobWeight) error {
 	if err := s.Sampler.Replace(jobs); err != nil || s.Plain {
 		return err
@@ -168,9 +168,9 @@ func (s *Stride) Draw(rng *rand.Rand) messages.JobID {
 	return k.job
 }
 
-// draw draws a job in proportion to its odds: as if each job was drawn by its weight, and drawn
-// again with a chance that grows with its length and with what it is ahead. If all are far ahead,
-// the least ahead goes. u is uniform in [0, 1).
+// draw draws a job in proportion to its odds: as if jobs were drawn by weight, and drawn again with
+// a probability that grows with the job's length and with how far it is ahead. If all are far
+// ahead, it returns the one that is least ahead. u is uniform in [0, 1).
 func (s *Stride) draw(u float64) *known {
 	total, parts, sum := 0.0, s.parts[:0], s.Total()
 	for i := range s.known {
@@ -200,18 +200,19 @@ func (s *Stride) leastAhead() (least *known) {
 	return least
 }
 
-// ahead is how many slot seconds more than its share a job will have received in the middle of
-// its next task: so on average it is not ahead, however long its tasks are. sum is that of all weights.
+// ahead returns how many slot seconds above its share a job will have received in the middle of its
+// next task. So the average is not above the share, whatever the length of its tasks. sum is the
+// sum of all weights.
 func (s *Stride) ahead(k *known, sum float64) float64 {
 	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
 }
 
-// odds are how likely a job is drawn, where they add up to any sum.
+// odds returns the odds of a job; the sum over all jobs may be any number.
 func (s *Stride) odds(k *known, sum float64) float64 {
 	return k.weight / max(s.expected(k), shortest) * max(0, 1-gentle*s.ahead(k, sum)/s.usual)
 }
 
-// expected is how long a job's next task will take, in seconds.
+// expected returns how long a job's next task will take, in seconds.
 func (s *Stride) expected(k *known) float64 {
 	if k.length.of > 0 {
 		return k.length.seconds
@@ -219,7 +220,8 @@ func (s *Stride) expected(k *known) float64 {
 	return s.any.seconds
 }
 
-// charge notes that a job has received slot time, or did not receive what it was charged for.
+// charge records that a job has received slot time. It also corrects a charge for time that the job
+// did not receive.
 func (s *Stride) charge(k *known, seconds float64) {
 	k.pass += seconds / k.weight
 	if k.present {
@@ -227,9 +229,9 @@ func (s *Stride) charge(k *known, seconds float64) {
 	}
 }
 
-// refresh charges what is due and works out where the jobs are on average. Virtual time is not
-// behind them: where jobs that had received less have left, nobody is ahead of these any more.
-// A job's tasks count by its weight in the usual length, which is a harmonic mean: that of the
+// refresh charges the time that is due, and computes the average position of the jobs. Virtual time
+// never falls behind them: after jobs with less time have left, nobody is ahead of these any more.
+// The usual length is a harmonic mean in which a job's tasks have its weight: the mean over the
 // tasks that would be drawn if all jobs received their shares.
 func (s *Stride) refresh() {
 	if !s.stale {
@@ -263,13 +265,14 @@ func (s *Stride) refresh() {
 	}
 }
 
-// Settle says what became of all draws since the last time: so many tasks of a job were granted,
-// each of which is to Begin. A job that had no task for this node is not behind.
+// Settle reports the results of all draws since the last call: how many tasks of each job were
+// granted. Call Begin for each of them. A job without a task for this node does not count as
+// behind.
 func (s *Stride) Settle(granted func(messages.JobID) int) {
 	for _, job := range s.drawn {
 		k := s.find(job)
 		if k == nil || k.claims == 0 {
-			continue // it was settled with its first draw
+			continue // its first draw settled it
 		}
 		s.charge(k, -k.claimed)
 		if at := s.virtual + s.behind; k.pass < at && granted(k.job) < k.claims {
@@ -308,7 +311,7 @@ func (s *Stride) End(job messages.JobID, charged, took time.Duration) {
 	s.Owe(job, max(0, took)-charged)
 	k := s.find(job)
 	if k != nil {
-		k.tasks = max(0, k.tasks-1) // it may have been forgotten, and come back
+		k.tasks = max(0, k.tasks-1) // it may have been forgotten and come back
 	}
 	if took < 0 {
 		return

@@ -7,12 +7,12 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// account is for how much slot time a task's job was charged for the task.
+// account is the slot time that a task's job was charged for the task.
 type account struct {
 	by      *sampler.Stride // nil: none
 	job     messages.JobID
 	charged time.Duration
-	slots   time.Duration // how many the task has: a length is of slot time
+	slots   time.Duration // number of the task's slots: a length is slot time
 }
 
 // open charges a job for a task of its usual length, on so many slots.
@@ -22,7 +22,7 @@ func (c *account) open(by *sampler.Stride, job messages.JobID, width int) {
 	}
 }
 
-// reach charges for what a task has taken so far, if that is more than its usual length.
+// reach charges for the time that a task has taken so far, if that is more than its usual length.
 func (c *account) reach(took time.Duration) {
 	if took *= c.slots; c.by != nil && took > c.charged {
 		c.by.Owe(c.job, took-c.charged)
@@ -30,7 +30,7 @@ func (c *account) reach(took time.Duration) {
 	}
 }
 
-// close charges for what a task took, which has ended; less than 0: it did not run.
+// close charges for the time that an ended task took; less than 0: it did not run.
 func (c *account) close(took time.Duration) {
 	if took > 0 {
 		took *= c.slots

@@ -2,28 +2,27 @@ package state
 
 import "github.com/candor-grid/candor/messages"
 
-// Actions is what is to be done now, in any order.
+// Actions is what the shell must do now, in any order.
 type Actions struct {
-	// Request is to be sent to the leader; nil: none.
+	// Request must be sent to the leader; nil: none.
 	Request *Request
-	// Fetch names the markets whose whole vector is to be asked for; answer
-	// with Fetched, or FetchFailed.
+	// Fetch names markets whose complete vector must be requested. Answer with Fetched or
+	// FetchFailed.
 	Fetch []messages.Name
 	// Start lists tasks to be started; answer each with Ended.
 	Start []Start
-	// Follow lists tasks to be left with the runner, which begins each on the slot of a task of
-	// its class that has ended; answer with Turned, or at once with Keep. A Start may still
-	// name them. Withdraw lists those that are not to begin any more; answer with Ended, or Turned.
+	// Follow lists tasks to give to the runner, which starts each on the slot of an ended task of
+	// its class. Answer with Turned, or at once with Keep. A later Start may name them too.
+	// Withdraw lists tasks to take back from the runner. Answer with Ended or Turned.
 	Follow   []Start
 	Withdraw []messages.Attempt
-	// Stop lists tasks to be ended, after those to be withdrawn.
+	// Stop lists tasks that must end. Withdraw the tasks of Withdraw first.
 	Stop []Stop
 	// Suspend and Resume list tasks to be suspended, and to go on.
 	Suspend, Resume []messages.Attempt
 	// Reported lists ended tasks that the leader knows of.
 	Reported []messages.Attempt
-	// Markets are those to subscribe to, instead of what was said before; nil:
-	// as before.
+	// Markets lists the markets to subscribe to from now on; nil: no change.
 	Markets []messages.Name
 	// Closed says that everything has ended and was reported.
 	Closed bool
@@ -35,7 +34,7 @@ type Actions struct {
 type Request struct {
 	ID       uint64
 	Within   messages.Duration
-	Register *messages.RegisterRequest // one of the two
+	Register *messages.RegisterRequest // exactly one of these two is set
 	Exchange *messages.Exchange
 }
 
@@ -48,5 +47,5 @@ type Start struct {
 // Stop is a task to be ended.
 type Stop struct {
 	Attempt messages.Attempt
-	Kill    bool // at once, without grace
+	Kill    bool // kill at once, without grace
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// AheadWithin is how long a task may be at hand before it has a slot: then it is given
-// back. An agent whose tasks take longer has none at hand.
+// AheadWithin is how long a task may wait on the node for a slot; then it is given back. An agent
+// with longer tasks claims none in advance.
 const AheadWithin = 40 * time.Millisecond
 
 // SetAhead sets another time in place of [AheadWithin]; 0: no task is claimed ahead.
@@ -23,20 +23,20 @@ func (k *tasks) setAhead(within time.Duration) {
 	}
 }
 
-// stock is the tasks of a class that the agent has at hand before they have a slot, so
-// that a slot is not idle until the next exchange is answered. The leader knows of them,
-// and counts them as neither running nor paid for.
+// stock is the tasks of a class that wait on the node for a slot, so that a slot is not idle until
+// the next exchange is answered. The leader knows them, and counts them as neither running nor paid
+// for.
 type stock struct {
 	waits  []messages.Attempt // the next first
-	run    time.Duration      // how long a task has its slot, on average; 0: not known
-	began  messages.Time      // when a task began last
+	run    time.Duration      // average time that a task has its slot; 0: unknown
+	began  messages.Time      // when a task last began
 	within time.Duration      // how long a task may wait
 }
 
-// wanted is how many tasks a class should have at hand: as many as its slots take while an
-// exchange is under way, and until the next exchange. An exchange costs the site much the
-// same whatever is in it, so it should have as much to say as that of ends that are gathered
-// while slots are fed. All tasks should get a slot in time. At low it is time to claim.
+// wanted returns how many tasks of a class should wait on the node: as many as its slots use up
+// during an exchange, and until the next exchange. The cost of an exchange hardly depends on its
+// contents, so it should report as many ends as can be collected while slots are supplied. All
+// waiting tasks should get a slot in time. When only low tasks are left, it is time to claim.
 func (c *class) wanted(trip time.Duration) (all, low int) {
 	if c.run <= 0 || c.run > c.within {
 		return 0, 0
@@ -91,7 +91,7 @@ func (k *tasks) follow() {
 		for _, a := range k.slots[class].waits {
 			t := k.hand[a]
 			if t.kept {
-				break // what is behind it would overtake it
+				break // later tasks would overtake it
 			}
 			if !t.left {
 				t.left = true
@@ -101,8 +101,8 @@ func (k *tasks) follow() {
 	}
 }
 
-// followed notes that the runner has begun a task on the slot of one that has ended; it reports
-// false if that is not so, or there is no slot for the task.
+// followed records that the runner has started a task on the slot of an ended one. It returns false
+// if that is impossible, or there is no slot for the task.
 func (k *tasks) followed(f *messages.Finished, class int, at messages.Time, a messages.Attempt) bool {
 	t, c := k.hand[a], &k.slots[class]
 	if t == nil || !t.ahead || t.ended || t.class != class || k.halts(a) || c.tasks >= c.slots {
@@ -118,15 +118,15 @@ func (k *tasks) followed(f *messages.Finished, class int, at messages.Time, a me
 	return true
 }
 
-// evict ends a task that the runner has begun and for which there is no slot, as a decision
-// that was made meanwhile gave it to another.
+// evict ends a task that the runner has started and for which there is no slot, because a decision
+// gave the slot to another task in the meantime.
 func (k *tasks) evict(a messages.Attempt) {
 	t := k.hand[a]
 	if t == nil || !t.ahead || t.ended {
 		return
 	}
 	k.leave(a, t)
-	k.giveBack(t.class, len(k.slots[t.class].waits)) // they would follow this one
+	k.giveBack(t.class, len(k.slots[t.class].waits)) // otherwise they would run after this one
 	t.ahead = true
 	t.start, t.left, t.stopped, t.killed = nil, false, true, true
 	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: true})
@@ -138,7 +138,7 @@ func (k *tasks) withdraw(a messages.Attempt, t *task) {
 		return
 	}
 	k.leave(a, t)
-	t.ahead, t.withdrawn = true, true // until the answer
+	t.ahead, t.withdrawn = true, true // until the runner answers
 	k.out.Withdraw = append(k.out.Withdraw, a)
 }
 
@@ -154,7 +154,7 @@ func (k *tasks) refill(class int) {
 	}
 }
 
-// leave takes a task off those that wait for a slot.
+// leave removes a task from those that wait for a slot.
 func (k *tasks) leave(a messages.Attempt, t *task) {
 	t.ahead = false
 	c := &k.slots[t.class]
@@ -179,9 +179,9 @@ func (k *tasks) giveBackAll() {
 	}
 }
 
-// expire gives back what has waited too long. Where tasks began meanwhile they only took
-// longer than expected, and the class has fewer at hand from now on. Otherwise it has none
-// until the tasks on its slots turn out to be short again.
+// expire gives back tasks that have waited too long. If tasks of the class began in the meantime,
+// the others only took longer than expected, and fewer will be claimed in advance. If none began,
+// none is claimed in advance until the tasks on the slots are short again.
 func (k *tasks) expire(now messages.Time) {
 	for class := range k.slots {
 		c := &k.slots[class]
@@ -201,7 +201,7 @@ func (k *tasks) expire(now messages.Time) {
 	}
 }
 
-// expiry is when the first task at hand has waited too long; 0: none waits.
+// expiry returns when the first waiting task has waited too long; 0: none waits.
 func (k *tasks) expiry() (at messages.Time) {
 	for class := range k.slots {
 		if c := &k.slots[class]; len(c.waits) > 0 {

@@ -10,10 +10,10 @@ import (
 // mostClaims bounds the claims of one exchange; slots beyond wait for the next vector.
 const mostClaims = 1024
 
-// claims samples a job for every slot that is awake, and for the tasks that the agent
-// should have at hand. A slot for which there is no work any more goes back to sleep. With the
-// ends of so many tasks it also claims for as many free slots of a market that directs: who is
-// next in line only the leader knows.
+// claims draws a job for every awake slot, and for the tasks that should wait on the node. A slot
+// goes to sleep if there is no work. ends is the number of tasks whose end the exchange reports.
+// For each of them the agent also claims a free slot in a market that directs: only the leader
+// knows who is next.
 func (k *markets) claims(trip time.Duration, ends int) (claims []messages.Claim) {
 	for _, m := range k.all {
 		for at := range m.classes {
@@ -39,7 +39,7 @@ func (k *markets) claims(trip time.Duration, ends int) (claims []messages.Claim)
 		c.awake = 0
 		if n := min(c.free(), ends); n > 0 && !k.shut && len(claims) < mostClaims {
 			if m := k.directing(at); m != nil {
-				if mc := &m.classes[at]; !mc.claimed { // it is not the vector that says that there is work
+				if mc := &m.classes[at]; !mc.claimed { // the claim does not come from a vector
 					mc.claimed, mc.sentTerm, mc.sentSeq = true, 0, 0
 				}
 				c.claiming += n
@@ -50,7 +50,7 @@ func (k *markets) claims(trip time.Duration, ends int) (claims []messages.Claim)
 	return claims
 }
 
-// directing is the market of a class, if it is the only one and directs.
+// directing returns the market of a class, if it is the only one and directs.
 func (k *markets) directing(at int) (only *market) {
 	for _, m := range k.all {
 		switch {
@@ -64,9 +64,9 @@ func (k *markets) directing(at int) (only *market) {
 	return only
 }
 
-// ahead is how many more tasks of a class the agent should have at hand, and how many in
-// all: where every slot has a task, idle slots elsewhere leave work, and all markets of the
-// class grant tasks ahead.
+// ahead returns how many more tasks of a class the agent should hold without a slot, and how many
+// in all. It returns 0 unless every slot has a task, idle slots elsewhere leave work, and all
+// markets of the class grant tasks in advance.
 func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
 	c := &k.slots[at]
 	most, _ = c.wanted(trip)
@@ -86,8 +86,7 @@ func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
 	return max(0, min(most-len(c.waits), left)), most
 }
 
-// low reports whether a class has so few tasks at hand that its slots take them while an
-// exchange is under way.
+// low reports whether the slots of a class will use up its waiting tasks during one exchange.
 func (k *markets) low(trip time.Duration) bool {
 	for at := range k.slots {
 		c := &k.slots[at]
@@ -130,13 +129,12 @@ func add(claims []messages.Claim, c messages.Claim) []messages.Claim {
 	return append(claims, c)
 }
 
-// dryUp notes the classes in which fewer tasks were granted than claimed. The
-// answer does not say in which market work ran out, so that all those claimed
-// from are taken for dry until their next vector. Where that came while the
-// answer was on its way, the slots left idle decide anew, as the others did
-// when it came. A market that directs decides about a slot only once it knows that
-// the slot is free: after an exchange that told of ends, the slots left idle claim
-// once more, and the leader lets them wait for the decision.
+// dryUp records the classes in which fewer tasks were granted than claimed. The answer does not say
+// which market ran out of work, so all markets that were asked count as dry until their next
+// vector. If a vector came while the answer was on its way, the idle slots decide again, as the
+// others did when it came. A market that directs decides about a slot only after it knows that the
+// slot is free: after an exchange that reported ends, the idle slots claim once more, and the
+// leader lets them wait for the decision.
 func (k *markets) dryUp(asked *messages.Exchange, r *messages.ExchangeReply) {
 	for at := range k.slots {
 		lacks := count(asked.Claims, k.slots[at].name) - granted(r, k.slots[at].name)
@@ -171,7 +169,7 @@ func (k *markets) settle(r *messages.ExchangeReply) {
 	}
 }
 
-// sharing is what draws jobs for the market from which a granted task is, if slot time is
+// sharing returns what draws jobs for the market from which a granted task is, if slot time is
 // shared there; nil: it is not.
 func (k *markets) sharing(class int, job messages.JobID) *sampler.Stride {
 	for _, m := range k.all {
@@ -200,8 +198,8 @@ func granted(r *messages.ExchangeReply, class messages.Name) (n int) {
 	return n
 }
 
-// programOf is what an attempt among the grants of an answer runs; nil: the answer does
-// not say.
+// programOf returns the program of an attempt among the grants of an answer; nil: the answer does
+// not have it.
 func programOf(r *messages.ExchangeReply, a messages.Attempt) *messages.Program {
 	for i := range r.Programs {
 		if p := &r.Programs[i]; p.Job == a.Task.Job && p.Stage == a.Task.Stage {
@@ -211,7 +209,7 @@ func programOf(r *messages.ExchangeReply, a messages.Attempt) *messages.Program 
 	return nil
 }
 
-// wake lets each idle slot of a class decide by chance whether to claim.
+// wake lets each idle slot of a class decide at random whether to claim.
 func (k *markets) wake(at int, m *marketClass) {
 	c := &k.slots[at]
 	idle := c.free() - c.awake
@@ -240,7 +238,7 @@ func (k *markets) freed(at int) {
 	}
 }
 
-// pause has no slot claim, or has the idle slots decide again.
+// pause stops all slots from claiming, or lets the idle slots decide again.
 func (k *markets) pause(shut bool) {
 	k.shut = shut
 	for at := range k.slots {

@@ -15,7 +15,7 @@ func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterRep
 		s.Failed(now, id, messages.Errorf(messages.Invalid, "lease %v: must be positive", r.Lease))
 		return
 	}
-	if s.Joined() { // and only said what it can do now
+	if s.Joined() { // it only reported what it can do now
 		s.session.registered(r)
 		s.serve(now, r.Markets)
 		return // an exchange says what to stop
@@ -56,8 +56,8 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 	}
 }
 
-// grant starts what was granted. A grant that comes with no program, as the answer
-// had no room for it, or while the agent closes, is reported as ended at once.
+// grant starts the granted tasks. A grant without a program (the answer had no room for it), or one
+// that comes while the agent closes, is reported as ended at once.
 func (s *State) grant(now messages.Time, r *messages.ExchangeReply) {
 	messages.ShareEnv(r.Programs)
 	for _, g := range r.Grants {
@@ -98,9 +98,8 @@ func (s *State) Failed(now messages.Time, id uint64, err error) {
 	}
 }
 
-// withdraw gives up the claims of the exchange under way, as they may be why it was
-// refused for good: what the exchange reports goes on under a new number. The slots
-// wait for the next vector.
+// withdraw drops the claims of the current exchange, because they may be the reason why it was
+// refused. Its reports are sent again under a new number. The slots wait for the next vector.
 func (s *State) withdraw() bool {
 	asked := s.session.request.Exchange
 	if asked == nil || len(asked.Claims) == 0 {
@@ -118,8 +117,7 @@ func (s *State) withdraw() bool {
 // Ended says that a task has ended.
 func (s *State) Ended(f messages.Finished) { s.tasks.ended(f) }
 
-// Turned says that a task has ended, and since when its slot has another one that was left with
-// the runner.
+// Turned says that a task has ended, and when its slot went to another task that the runner had.
 func (s *State) Turned(at messages.Time, f messages.Finished, next messages.Attempt) {
 	s.tasks.turned(at, f, next)
 }
@@ -134,7 +132,7 @@ func (s *State) Keep(a messages.Attempt) {
 // Directive is a word of the leader between exchanges.
 func (s *State) Directive(now messages.Time, d *messages.Directive) {
 	if d.Term < max(s.session.term, s.markets.term) {
-		return // of a leader that was replaced
+		return // it is from a leader that was replaced
 	}
 	s.session.term = d.Term
 	s.tasks.obey(d.Version, d.Suspended)
@@ -144,32 +142,30 @@ func (s *State) Directive(now messages.Time, d *messages.Directive) {
 	s.serve(now, d.Markets)
 }
 
-// Adopt takes a task in hand that an earlier run of the agent began, and that is
-// suspended if held, with how many slots it has; before the first Act. It reports false if the node has no such
-// slots any more. A task that the leader does not suspend goes on with the first
-// answer.
+// Adopt adds a task that an earlier run of the agent began. width is its number of slots, and held
+// says that it is suspended. Call it before the first Act. It returns false if the node no longer
+// has such slots. A task that the leader does not suspend is resumed with the first answer.
 func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held bool) bool {
 	at := s.slots.index(class)
 	return at >= 0 && s.tasks.adopt(a, at, width, held)
 }
 
-// serve replaces the markets by those that the node serves from now on, as the leader
-// says; nil changes nothing.
+// serve replaces the markets by the ones that the leader named; nil changes nothing.
 func (s *State) serve(now messages.Time, named []messages.NodeMarket) {
 	if named != nil && s.Joined() {
 		s.markets.set(now, named)
 	}
 }
 
-// Vector is a vector that was published. One that cannot be used is asked for
-// again as a whole; the error says what was wrong with it.
+// Vector uses a published vector. A vector that cannot be used is requested again completely; the
+// error says what was wrong.
 func (s *State) Vector(now messages.Time, v *messages.Vector) error {
 	return s.markets.receive(now, s.markets.find(v.Market), v)
 }
 
-// Heeds reports whether the next vector may have the agent do something: it has a free slot,
-// may claim tasks ahead, or waits for a whole vector. Otherwise vectors may also be given to
-// the state just before the next event, in their order.
+// Heeds reports whether the next vector can lead to an action: there is a free slot, a market
+// grants tasks in advance, or a complete vector is awaited. Otherwise vectors may be passed to the
+// state later, just before the next event, in their order.
 func (s *State) Heeds() bool {
 	return !s.Joined() || slices.ContainsFunc(s.slots, func(c class) bool { return c.free() > 0 }) ||
 		slices.ContainsFunc(s.markets.all, func(m *market) bool {
@@ -177,7 +173,7 @@ func (s *State) Heeds() bool {
 		})
 }
 
-// Fetched is the whole vector that was asked for.
+// Fetched returns the whole vector that was asked for.
 func (s *State) Fetched(now messages.Time, v *messages.Vector) error {
 	return s.markets.fetched(now, v)
 }

@@ -176,7 +176,7 @@ func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 	}
 }
 
-// repeats says whether an exchange is another one sent again, now.
+// repeats reports whether an exchange is another one sent again, now.
 func (a *agent) repeats(again, first *messages.Exchange) bool {
 	want := *first
 	want.Sent = a.now

@@ -7,16 +7,15 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// market is what the agent knows of one market: its vector, for the classes of
-// this node.
+// market is what the agent knows about one market: its vector, for the classes of this node.
 type market struct {
 	name      messages.Name
 	ahead     bool // it grants tasks before they have a slot
 	term, seq uint64
-	classes   []marketClass // beside the node's slots
+	classes   []marketClass // parallel to the node's slots
 	// early are changes to a vector that has not come yet: they wait for the whole vector.
 	early    []*messages.Vector
-	fetchAt  messages.Time // when to ask for the whole vector; 0: not at all
+	fetchAt  messages.Time // when to request the complete vector; 0: not at all
 	fetching bool
 	failures int
 }
@@ -28,8 +27,8 @@ type marketClass struct {
 	// rest is the work of the vector that is left to slots which become free later,
 	// when the slots that were idle at its making have claimed.
 	rest int
-	// dry says that a claim found no more work here than there was: claim no
-	// more before the next vector.
+	// dry says that a claim found less work than the vector had: claim no more before the next
+	// vector.
 	dry  bool
 	jobs sampler.Stride
 	// claimed says that claims are under way, sampled from this vector.
@@ -58,8 +57,8 @@ func (m *market) wait(v *messages.Vector) {
 	m.early = append(m.early, v)
 }
 
-// update replaces the class by that of a vector, or changes it; nil: the vector has
-// nothing in the class.
+// update replaces the class by the one of a vector, or changes it; nil: the vector has nothing in
+// the class.
 func (c *marketClass) update(v *messages.ClassVector, whole bool) error {
 	if v == nil {
 		v = &messages.ClassVector{}
@@ -71,19 +70,20 @@ func (c *marketClass) update(v *messages.ClassVector, whole bool) error {
 	return c.jobs.Update(v.Jobs)
 }
 
-// wanted is the number of claims that all idle slots together should make.
+// wanted returns the number of claims that all idle slots together should make.
 func (c *marketClass) wanted() float64 {
 	p := float64(c.pending)
 	return p + 2*math.Sqrt(p) + 3
 }
 
-// share works out what the idle slots leave over; own are those of this node.
+// share computes the tasks that idle slots leave over. own is the number of idle slots of this
+// node.
 func (c *marketClass) share(own int) {
 	claims := min(float64(max(c.idle, own)), c.wanted())
 	c.rest = max(0, c.pending-int(claims))
 }
 
-// work is the number of tasks pending as far as is known, 0 if a claim found nothing.
+// work returns the number of pending tasks as far as known; 0 if a claim found none.
 func (c *marketClass) work() int {
 	if c.dry || c.jobs.Len() == 0 {
 		return 0

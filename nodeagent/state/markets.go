@@ -20,13 +20,13 @@ type markets struct {
 
 	all  []*market
 	term uint64 // the highest of a vector
-	shut bool   // no slot wakes or claims
+	shut bool   // slots neither wake nor claim
 }
 
-// fetches bounds the time over which agents that miss the same vector ask for it.
+// fetches spreads the requests of agents that miss the same vector.
 var fetches = backoff.Backoff{First: 50 * time.Millisecond, Last: 2 * time.Second}
 
-// set replaces the markets by those that the leader named, and asks for their vectors.
+// set replaces the markets by the ones that the leader named, and requests their vectors.
 func (k *markets) set(now messages.Time, named []messages.NodeMarket) {
 	old := *k
 	k.all, k.out.Markets = nil, []messages.Name{}
@@ -43,7 +43,7 @@ func (k *markets) set(now messages.Time, named []messages.NodeMarket) {
 		}
 		m.ahead = !n.Ordered
 		for at := range m.classes {
-			m.classes[at].jobs.Plain = !m.ahead // of the others, the weights are not shares of slot time
+			m.classes[at].jobs.Plain = !m.ahead // in other markets, weights are not shares of slot time
 		}
 		k.missing(now, m)
 		k.all = append(k.all, m)
@@ -60,9 +60,9 @@ func (k *markets) find(name messages.Name) *market {
 	return nil
 }
 
-// receive uses a vector that is newer than the market's, and then the changes that
-// waited for it. If the base of the vector is not here, the whole is asked for; so it
-// is where the vector is wrong, as the error says.
+// receive uses a vector that is newer than the market's, and then the changes that waited for it.
+// If the vector that it builds on is missing, or the vector is wrong, the complete vector is
+// requested; an error says what was wrong.
 func (k *markets) receive(now messages.Time, m *market, v *messages.Vector) error {
 	if m == nil || !m.newer(v) {
 		return nil
@@ -74,7 +74,7 @@ func (k *markets) receive(now messages.Time, m *market, v *messages.Vector) erro
 		return nil
 	}
 	if err := k.apply(m, v); err != nil {
-		m.term, m.seq = 0, 0 // half of the vector may be there: begin anew
+		m.term, m.seq = 0, 0 // a part of the vector may be applied: start from none
 		k.missing(now, m)
 		return err
 	}
@@ -94,7 +94,7 @@ func (k *markets) catchUp(now messages.Time, m *market) error {
 	return nil
 }
 
-// missing has the whole vector asked for soon.
+// missing plans a request for the complete vector.
 func (k *markets) missing(now messages.Time, m *market) {
 	if m.fetching || m.fetchAt != 0 {
 		return
@@ -120,7 +120,7 @@ func (k *markets) fetched(now messages.Time, v *messages.Vector) error {
 		return nil
 	}
 	m.fetching = false
-	m.failures++ // until something comes of it
+	m.failures++ // until an answer is applied
 	if v.Base != 0 {
 		k.missing(now, m)
 		return messages.Errorf(messages.Invalid, "vector %d of market %q: is not whole", v.Seq, v.Market)
@@ -131,7 +131,7 @@ func (k *markets) fetched(now messages.Time, v *messages.Vector) error {
 	return k.receive(now, m, v)
 }
 
-// fetchFailed has a whole vector that did not come asked for again.
+// fetchFailed plans another request for a complete vector that did not come.
 func (k *markets) fetchFailed(now messages.Time, name messages.Name) {
 	if m := k.find(name); m != nil {
 		m.fetching = false

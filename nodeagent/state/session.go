@@ -18,16 +18,16 @@ type session struct {
 	term    uint64 // the highest in which a leader spoke to this node
 	lease   messages.Duration
 	renewed messages.Time // the lease runs from here
-	beat    messages.Time // when to send an exchange though there is nothing to say
+	beat    messages.Time // when to send an exchange even without news
 	joinAt  messages.Time // when to register
 
-	request   *Request      // under way, or waiting to be sent again; nil: none
-	seq       uint64        // of the last exchange made
-	firstSent messages.Time // of the request's content
-	waiting   bool          // for an answer; otherwise for retryAt
+	request   *Request      // the current request, sent or waiting to be sent again; nil: none
+	seq       uint64        // number of the last exchange
+	firstSent messages.Time // when the request's content was first sent
+	waiting   bool          // true: it waits for an answer; false: for retryAt
 	retryAt   messages.Time // when to send the request again
-	failures  int           // of requests, since the last answer
-	trip      time.Duration // how long an exchange takes, on average
+	failures  int           // failed requests since the last answer
+	trip      time.Duration // average time that an exchange takes
 	ids       uint64
 }
 
@@ -37,7 +37,7 @@ type phase uint8
 const (
 	joining phase = iota // registers, or is about to
 	joined               // holds a lease
-	leaving              // lost its lease: waits for its tasks to end, then joins anew
+	leaving              // it lost its lease: it waits until its tasks have ended, then registers again
 )
 
 // repeats bounds the time between a request and its repetition.
@@ -67,7 +67,7 @@ func (s *session) drop() { s.request, s.waiting, s.retryAt = nil, false, 0 }
 // expects reports whether a request waits for its answer.
 func (s *session) expects(id uint64) bool { return s.request != nil && s.waiting && s.request.ID == id }
 
-// expiry is when the lease ends.
+// expiry returns when the lease ends.
 func (s *session) expiry() messages.Time { return s.renewed.Add(s.lease) }
 
 // renew starts the lease at the moment at which the answered request was first
@@ -132,8 +132,8 @@ func (s *session) failed(kind messages.Kind) messages.Duration {
 	return s.backoff(kind)
 }
 
-// backoff is how long to wait before a request is repeated: doubling with
-// each failure, by chance half as long or half as long again.
+// backoff returns how long to wait before a request is repeated: doubling with each failure, by
+// chance half as long or half as long again.
 func (s *session) backoff(k messages.Kind) messages.Duration {
 	wait := repeats.Bound(s.failures)
 	if !k.Retriable() {

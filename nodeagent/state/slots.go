@@ -14,7 +14,7 @@ type slots []class
 type class struct {
 	name     messages.Name
 	slots    int
-	tasks    int // in hand, not ended and not suspended
+	tasks    int // tasks that have not ended and are not suspended
 	claiming int // claimed in the exchange under way
 	awake    int // free and to be claimed for in the next exchange
 	stock

@@ -38,14 +38,14 @@ func New(offered []messages.ClassSlots, rng *rand.Rand) *State {
 	return s
 }
 
-// SetAbilities says what the node can do to a task. While the node holds a lease, the leader is told at once: by a
-// registration under the same session, which keeps the tasks.
+// SetAbilities sets what the node can do with tasks. If the node holds a lease, the leader is told
+// at once by a registration in the same session, which keeps the tasks.
 func (s *State) SetAbilities(can []messages.Name) { s.abilities, s.tells = can, true }
 
-// SetFeeds says that tasks at hand can be left with the runner.
+// SetFeeds says that the runner accepts tasks that wait for a slot.
 func (s *State) SetFeeds() { s.tasks.feeds = true }
 
-// Pause has the node claim nothing while it can start nothing, and claim again
+// Pause stops the node from claiming while it can start nothing, and lets it claim again
 // afterwards.
 func (s *State) Pause(paused bool) {
 	if s.paused != paused {
@@ -61,7 +61,7 @@ func (s *State) Session() uint64 { return s.session.number }
 // Joined reports whether the node holds a lease.
 func (s *State) Joined() bool { return s.session.phase == joined }
 
-// Expiry is when the lease ends.
+// Expiry returns when the lease ends.
 func (s *State) Expiry() messages.Time { return s.session.expiry() }
 
 // Running returns the number of attempts that have not ended.
@@ -74,7 +74,7 @@ func (s *State) Close() {
 	s.tasks.stopAll(false)
 }
 
-// Act returns what is to be done at an instant.
+// Act returns what must be done at this moment.
 func (s *State) Act(now messages.Time) Actions {
 	s.tasks.measure(now)
 	s.tasks.expire(now)
@@ -151,8 +151,8 @@ func (s *State) registration() *Request {
 	}}
 }
 
-// exchange says everything there is to say, or as much of it as fits; then the rest
-// follows at once, with the claims.
+// exchange reports everything, or as much of it as fits. The rest then follows at once, with the
+// claims.
 func (s *State) exchange(now messages.Time) *Request {
 	ends, all := s.tasks.drain()
 	e := &messages.Exchange{Finished: ends}
@@ -163,7 +163,7 @@ func (s *State) exchange(now messages.Time) *Request {
 	return s.session.exchange(e)
 }
 
-// lose gives the session up: every task is killed before the node joins anew.
+// lose ends the session: every task is killed before the node registers again.
 func (s *State) lose() {
 	if r := s.session.request; r != nil && r.Exchange != nil {
 		s.tasks.putBack(r.Exchange.Finished) // the leader accepts an end that it knows already
@@ -176,7 +176,7 @@ func (s *State) lose() {
 	s.tasks.stopAll(true)
 }
 
-// Wake returns when Act is to be called though nothing happened; 0: never.
+// Wake returns when Act must be called even if nothing happens; 0: never.
 func (s *State) Wake() messages.Time {
 	var at messages.Time
 	sooner := func(t messages.Time) { at = messages.Earlier(at, t) }

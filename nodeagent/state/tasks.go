@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// tasks are the attempts in hand, from the grant until the leader knows of their
-// end, and the reports of those that have ended.
+// tasks holds the attempts of this node, from the grant until the leader knows of their end, and
+// the reports of those that have ended.
 type tasks struct {
 	slots slots
 	out   *Actions
@@ -21,37 +21,37 @@ type tasks struct {
 	sharing func(class int, job messages.JobID) *sampler.Stride
 
 	hand      map[messages.Attempt]*task
-	alive     int                   // tasks in hand and not ended
-	suspended []messages.Attempt    // by the leader's word, in order; maybe not yet granted
-	version   uint64                // of the leader's word
+	alive     int                   // attempts that have not ended
+	suspended []messages.Attempt    // suspended by the leader, sorted; some may not be granted yet
+	version   uint64                // version of the leader's list
 	finished  []messages.Finished   // ended, and in no exchange yet
 	gathers   messages.Time         // until when finished waits for more; 0: it does not
 	over      []*task               // ended, and not measured yet
-	turns     []*messages.Successor // of slots that were passed on, and not timed yet
+	turns     []*messages.Successor // passed slots whose time is not known yet
 	within    time.Duration         // how long a task may wait for a slot
 	feeds     bool                  // tasks that wait can be left with the runner
 }
 
-// task is an attempt in hand.
+// task is one attempt of this node.
 type task struct {
 	class     int
-	width     int    // how many slots of the class it has, or would have
-	start     *Start // what it begins with; nil once it has begun
-	suspended bool   // not to run until it is resumed: leaves its slot to others
+	width     int    // slots of the class that it has, or will have
+	start     *Start // what to start; nil once it has begun
+	suspended bool   // must not run until it is resumed; its slot is free for others
 	ended     bool
 	vacated   bool // it had a slot when it ended
 	stopped   bool // told to end
 	killed    bool
 	ahead     bool          // waits for a slot
-	left      bool          // with the runner, which begins it by itself
-	kept      bool          // not left: the runner does not begin it by itself
+	left      bool          // the runner has it, and starts it by itself
+	kept      bool          // the runner refused it, and does not start it by itself
 	withdrawn bool          // asked back from the runner
-	until     messages.Time // until when, if it is ahead; when it ended, where that is known
+	until     messages.Time // end of its wait for a slot; or when it ended, if known
 	since     messages.Time // when it began; 0: not here
 	account   account
 }
 
-// accept takes a granted task in hand, and begins it unless it is suspended or has no slot.
+// accept adds a granted task, and starts it unless it is suspended or has no slot.
 func (k *tasks) accept(now messages.Time, class int, start Start) {
 	a := start.Grant.Attempt
 	t := &task{class: class, width: max(start.Program.Width, 1), start: &start, suspended: k.halts(a), until: now.Add(messages.Duration(k.within))}
@@ -76,8 +76,7 @@ func (k *tasks) begin(t *task) {
 	t.start = nil
 }
 
-// adopt takes a task in hand that has begun; it reports false where the task is in
-// hand already.
+// adopt adds a task that has begun; it returns false if the task is known.
 func (k *tasks) adopt(a messages.Attempt, class, width int, suspended bool) bool {
 	if k.hand[a] != nil {
 		return false
@@ -89,13 +88,12 @@ func (k *tasks) adopt(a messages.Attempt, class, width int, suspended bool) bool
 		return true
 	}
 	if at, told := slices.BinarySearchFunc(k.suspended, a, messages.Attempt.Compare); !told {
-		k.suspended = slices.Insert(slices.Clip(k.suspended), at, a) // as the earlier run was told
+		k.suspended = slices.Insert(slices.Clip(k.suspended), at, a) // the earlier run was told so
 	}
 	return true
 }
 
-// obey suspends the listed tasks and lets all others run, unless something newer was
-// obeyed before.
+// obey suspends the listed tasks and resumes all others, unless a newer list was obeyed before.
 func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 	if version < k.version {
 		return
@@ -106,7 +104,7 @@ func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 	}
 	k.giveBackAll()
 	if slices.Equal(suspended, k.suspended) {
-		return // the tasks in hand are so already
+		return // the tasks are in these states already
 	}
 	was := k.suspended
 	if k.suspended = suspended; !slices.IsSortedFunc(suspended, messages.Attempt.Compare) {
@@ -135,14 +133,14 @@ func (k *tasks) halts(a messages.Attempt) bool {
 	return told
 }
 
-// turn suspends a task that runs, and lets a suspended one run. A suspended task
-// leaves its slot: the leader says how many run at once.
+// turn suspends a running task, or resumes a suspended one. A suspended task leaves its slot: the
+// leader decides how many run at once.
 func (k *tasks) turn(a messages.Attempt, t *task) {
 	t.suspended = !t.suspended
 	switch c := &k.slots[t.class]; {
 	case t.suspended:
 		c.tasks -= t.width
-		k.out.Suspend = append(k.out.Suspend, a) // it has begun: others are suspended from the start
+		k.out.Suspend = append(k.out.Suspend, a) // it has begun; other tasks start suspended
 	case t.start != nil:
 		c.tasks += t.width
 		k.begin(t)
@@ -152,15 +150,14 @@ func (k *tasks) turn(a messages.Attempt, t *task) {
 	}
 }
 
-// stopAll ends every task in hand.
+// stopAll ends every task.
 func (k *tasks) stopAll(kill bool) {
 	for _, a := range k.list() {
 		k.stop(a, kill)
 	}
 }
 
-// stop ends a task; saying so again changes nothing, unless it is to be
-// killed now.
+// stop ends a task. Repeating it changes nothing, unless the task must now be killed.
 func (k *tasks) stop(a messages.Attempt, kill bool) {
 	t := k.hand[a]
 	if t == nil || t.ended || t.killed || t.stopped && !kill {
@@ -181,7 +178,7 @@ func (k *tasks) stop(a messages.Attempt, kill bool) {
 // ended notes and reports the end of a task.
 func (k *tasks) ended(f messages.Finished) { k.turned(0, f, messages.Attempt{}) }
 
-// turned notes and reports the end of a task, on whose slot the runner has begun next.
+// turned records and reports the end of a task after the runner started the next one on its slot.
 func (k *tasks) turned(at messages.Time, f messages.Finished, next messages.Attempt) {
 	defer k.evict(next)
 	t := k.hand[f.Attempt]
@@ -215,9 +212,8 @@ func (k *tasks) refuse(a messages.Attempt, why messages.Outcome, detail string) 
 	k.report(messages.Finished{Attempt: a, Outcome: why, Detail: detail})
 }
 
-// maxDetail bounds the sentence about the end of an attempt, in bytes. The sentence may
-// repeat what a user wrote, of any length and in any encoding, and must not make an
-// exchange unfit to be sent.
+// maxDetail bounds the sentence about the end of an attempt, in bytes. The sentence may repeat a
+// user's text, of any length and encoding, and must not make an exchange too large or invalid.
 const maxDetail = 1024
 
 // report puts the end of an attempt into the next exchange.
@@ -226,7 +222,7 @@ func (k *tasks) report(f messages.Finished) {
 	k.finished = append(k.finished, f)
 }
 
-// reported forgets tasks of whose end the leader knows.
+// reported forgets tasks after the leader has learned of their end.
 func (k *tasks) reported(ends []messages.Finished) {
 	for _, f := range ends {
 		delete(k.hand, f.Attempt)
@@ -234,7 +230,7 @@ func (k *tasks) reported(ends []messages.Finished) {
 	}
 }
 
-// list returns the attempts in hand, in order.
+// list returns the attempts, sorted.
 func (k *tasks) list() []messages.Attempt { return sorted(k.hand) }
 
 func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
@@ -243,16 +239,15 @@ func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
 	return list
 }
 
-// An exchange costs the site much the same whatever is in it. Where many tasks
-// run, those that have ended wait until they are a part of the ones that run, but
-// not for long.
+// The cost of an exchange hardly depends on its contents. If many tasks run, ended ones are
+// collected until they are a certain part of the running ones, but not for long.
 const (
 	gatherPart   = 4
 	gatherWithin = 6 * time.Millisecond
 )
 
-// due reports whether the tasks that have ended are to be reported now. They wait no
-// longer than an exchange takes, where no slot is fed meanwhile.
+// due reports whether the ended tasks must be reported now. They wait at most as long as an
+// exchange takes, or longer if waiting tasks supply the slots.
 func (k *tasks) due(now messages.Time, closing bool, trip time.Duration) bool {
 	within, fed := min(cmp.Or(trip, gatherWithin), gatherWithin), k.fed()
 	if fed {
@@ -269,7 +264,7 @@ func (k *tasks) due(now messages.Time, closing bool, trip time.Duration) bool {
 	return now >= k.gathers
 }
 
-// fed reports whether tasks are at hand for all slots that become free.
+// fed reports whether tasks wait for all slots that become free.
 func (k *tasks) fed() bool {
 	fed := false
 	for i := range k.slots {
@@ -282,8 +277,8 @@ func (k *tasks) fed() bool {
 	return fed
 }
 
-// mostFinished bounds the ends of tasks in one exchange, each of which may explain
-// itself in maxDetail bytes: all of them must fit a message.
+// mostFinished bounds the ends of tasks in one exchange. Each may have an explanation of maxDetail
+// bytes, and all must fit into one message.
 const mostFinished = 4096
 
 // drain removes the ends for the next exchange, as many as fit; all says that none is

@@ -29,7 +29,7 @@ type Host interface {
 // Config configures the courier of one replica of a site's bank.
 type Config struct {
 	Site   messages.Name
-	Bus    bus.Bus      // also reaches the banks of peers
+	Bus    bus.Bus      // the bus also reaches the banks of peers
 	Host   Host         // the bank
 	Signer proof.Signer // the bank's key; the peers have its public part
 

@@ -15,7 +15,7 @@ import (
 const (
 	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
 	paceEvery  = messages.Duration(5 * time.Millisecond)
-	paceOfPage = 20 // how many instructions a page of the books counts as: it costs as much work
+	paceOfPage = 20 // a page of the books costs as much work as this many instructions
 	paceOfIdle = 20
 )
 

@@ -28,7 +28,7 @@ type sender struct {
 type failure struct {
 	tries int
 	why   string
-	since messages.Time // when the first of them failed
+	since messages.Time // when the first of these attempts failed
 }
 
 // run starts attend for each peer, also for new ones, and proposes the passing of time when

@@ -142,9 +142,9 @@ func (r *renewed) get() (*tls.Certificate, error) {
 	return r.cert, nil
 }
 
-// WriteReplica makes the certificate of a replica that runs alone, where the site's
-// keys are not: one file for it to prove itself and to know the others by, for its
-// owner alone to read. It is good for HostDays.
+// WriteReplica makes the certificate of a replica that runs alone, on a host without the site's
+// keys. It is one file with which the replica proves itself and recognises the others. Only its
+// owner may read it. It is valid for HostDays.
 func (i *Internal) WriteReplica(file, actor string, host messages.Name, now time.Time) error {
 	if !messages.ValidName(host) {
 		return messages.Errorf(messages.Invalid, "host %q: is not a name that a host can have", host)

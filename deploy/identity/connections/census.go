@@ -15,7 +15,7 @@ type holder struct {
 	name messages.Name
 }
 
-// place says which server has a connection, and its number there.
+// place is a server and the number of a connection there.
 type place struct {
 	server string
 	id     uint64

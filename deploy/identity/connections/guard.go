@@ -34,7 +34,7 @@ type Config struct {
 	Metrics prometheus.Registerer // nil: none
 }
 
-// operatorTimes is the limit of an operator divided by that of a user.
+// operatorTimes is how many times more connections an operator may have than a user.
 const operatorTimes = 4
 
 // mostOthers is the limit of a node and of the holder of a token: each needs one, and another
@@ -43,8 +43,8 @@ const mostOthers = 16
 
 // Times of a guard.
 const (
-	grace     = 500 * time.Millisecond // from when a connection is too many until it is told
-	farewell  = 200 * time.Millisecond // from then until it is closed
+	grace     = 500 * time.Millisecond // time between too many connections and the message about it
+	farewell  = 200 * time.Millisecond // time from the message to closing
 	lookEvery = time.Second
 	listEvery = 5 * time.Minute
 	silence   = 45 * time.Second // servers report every ten seconds
@@ -80,7 +80,7 @@ func Start(c Config) (*Guard, error) {
 		g.census.hear(c.Server, time.Now())
 	}
 	for pattern, handle := range map[string]func(string, []byte){
-		"$SYS.ACCOUNT." + c.Account + ".*": g.event, // one subscription: what a server says stays in order
+		"$SYS.ACCOUNT." + c.Account + ".*": g.event, // one subscription for all, so that the events of a server stay in order
 		"$SYS.SERVER.*.STATSZ":             g.alive,
 	} {
 		sub, err := c.System.Subscribe(pattern, handle)

@@ -48,7 +48,7 @@ func (g *Guard) ask(id string) (map[uint64]connection, error) {
 func (g *Guard) cut(at place) error {
 	_, err := request[json.RawMessage](g.ctx, g.c.System, at.server, "KICK", map[string]uint64{"cid": at.id})
 	if messages.KindOf(err) == messages.NotFound {
-		return nil // it closed itself
+		return nil // it closed by itself
 	}
 	return err
 }

@@ -120,7 +120,7 @@ func Insider(t testing.TB, s *server.Server, keys string, peers ...messages.Name
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := claims.Encode(operator); err != nil { // says who issued them
+	if _, err := claims.Encode(operator); err != nil { // names the issuer of the credentials
 		t.Fatal(err)
 	}
 	account, err := s.LookupAccount(claims.Subject)

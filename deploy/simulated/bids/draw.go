@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// draw draws one bid. Every job takes its numbers in the same order, whatever
-// the parameters, so that one parameter does not move what another decides.
+// draw draws one bid. Every job draws its numbers in the same order for all parameters, so that
+// changing one parameter does not change the results of the others.
 func (m *Model) draw(j *workload.Job, u *user, rng *rand.Rand) Bid {
 	high, aggressive := rng.Float64() < m.Value.Share, rng.Float64() < m.Shading.Aggressive
 	shade, slack, noise := rng.Float64(), rng.ExpFloat64(), rng.NormFloat64()
@@ -57,8 +57,7 @@ func (m *Model) value(high bool, rng *rand.Rand) float64 {
 	return v.Low.positive(rng)
 }
 
-// positive draws until the number is positive; one that hardly ever is so
-// counts as the mean.
+// positive draws until the number is positive. If it is almost never positive, it returns the mean.
 func (n Normal) positive(rng *rand.Rand) float64 {
 	const tries = 1000
 	for range tries {
@@ -82,7 +81,7 @@ func (m *Model) length(j *workload.Job, noise float64) float64 {
 	return max(least, j.Runtime)
 }
 
-// deadline is exact for a job of the run time that it has, whatever it declares.
+// deadline returns a deadline for the job's real run time, not for the declared one.
 func (m *Model) deadline(j *workload.Job, slack float64) float64 {
 	switch m.Deadline.Slack {
 	case "none":

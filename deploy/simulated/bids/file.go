@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// entry is what a file says of a job; absent fields are as the model has them.
+// entry is a file's line about a job. The model gives the fields that are absent.
 type entry struct {
 	Job      *int64
 	Value    *float64
@@ -29,7 +29,7 @@ type entry struct {
 
 var columns = []string{"job", "value", "bid", "deadline", "length", "budget"}
 
-// numbers are the fields of all columns but the first, the job.
+// numbers returns the fields of all columns but the first, the job.
 func (e *entry) numbers() [5]**float64 {
 	return [...]**float64{&e.Value, &e.Bid, &e.Deadline, &e.Length, &e.Budget}
 }
@@ -37,13 +37,13 @@ func (e *entry) numbers() [5]**float64 {
 // most is how large each of the numbers can be.
 var most = [5]float64{Largest, Largest, 1e12, workload.MostTime, 1e12}
 
-// Read puts what a file says into the bids that were drawn for a workload, and
-// returns for how many jobs it said something. A file is CSV with a head line of
-// job (its number in the log), value and bid (for a slot-second), deadline (seconds
-// from the log's beginning), length (seconds) and budget. A job with a value and no bid bids it; one with neither keeps what
-// was drawn. Errors are Invalid and name file and line.
+// Read replaces drawn bids of a workload by the values in a file, and returns the number of jobs
+// that the file mentions. A file is CSV with a header line: job (its number in the log), value and
+// bid (for a slot-second), deadline (seconds from the log's beginning), length (seconds) and
+// budget. A job with a value but no bid bids its value; one with neither keeps the drawn ones.
+// Errors are Invalid and name file and line.
 func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, error) {
-	entries, err := parse(name, bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))) // which some editors put before UTF-8
+	entries, err := parse(name, bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))) // some editors write a byte order mark before UTF-8
 	if err != nil {
 		return 0, err
 	}
@@ -78,7 +78,7 @@ func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, erro
 	return said, nil
 }
 
-// wrong names a field that no bid can have, and says what it can be.
+// wrong returns the name of a field with an impossible value, and what it may be.
 func (e *entry) wrong() string {
 	for i, x := range e.numbers() {
 		switch x, deadline := *x, columns[i+1] == "deadline"; {

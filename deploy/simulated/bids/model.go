@@ -10,30 +10,30 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Bid is what a job is worth and what it says. Money is in credits.
+// Bid is a job's real worth and what it declares. Money is in credits.
 type Bid struct {
 	Value      float64 // v: of a slot-second, privately
-	Rate       float64 // what it bids for a slot-second
+	Rate       float64 // bid for a slot-second
 	Deadline   float64 // seconds from the log's beginning; +Inf: none
 	Length     float64 // declared, seconds
 	Budget     float64
-	High       bool // its value is of the upper mode
-	Aggressive bool // it shades its bid by the larger β
+	High       bool // its value is from the upper mode
+	Aggressive bool // it shades its bid with the larger β
 	// Valued and Rated: value and rate are a file's, and neither mode nor shading
 	// was drawn.
 	Valued, Rated bool
-	// DelayRate is what it says a second of waiting costs it, for a slot; 0: Rate.
+	// DelayRate is the declared cost of a second of waiting, for one slot; 0: Rate.
 	DelayRate float64
 	// Minimum is the least utility that it demands in a proportional market with an slo; 0:
 	// that slo.
 	Minimum float64
 }
 
-// Worth is what the whole job is worth to its owner.
+// Worth returns what the whole job is worth to its owner.
 func (b *Bid) Worth(j *workload.Job) float64 { return b.Value * j.Work() }
 
-// Left is the part of the worth that is left at a time: all of it until the length that was said is
-// over, falling to nothing at the deadline.
+// Left returns the part of the worth that is left at a time: all of it until the length that was
+// said is over, falling to nothing at the deadline.
 func (b *Bid) Left(j *workload.Job, at float64) float64 {
 	whole := j.Submit + b.Length
 	switch {
@@ -45,10 +45,10 @@ func (b *Bid) Left(j *workload.Job, at float64) float64 {
 	return (b.Deadline - at) / (b.Deadline - whole)
 }
 
-// Delay is what a second of delay costs its owner.
+// Delay returns what a second of delay costs its owner.
 func (b *Bid) Delay(j *workload.Job) float64 { return b.Value * float64(j.Width) }
 
-// SaidDelay is what it says a second of delay costs, for a slot.
+// SaidDelay returns the declared cost of a second of delay, for one slot.
 func (b *Bid) SaidDelay() float64 { return cmp.Or(b.DelayRate, b.Rate) }
 
 // Model is the document that says how bids are drawn. Absent fields have the
@@ -69,7 +69,7 @@ type Value struct {
 	Share        float64 `json:"share"`        // bimodal: of the upper mode
 	Low          Normal  `json:"low"`          // bimodal
 	High         Normal  `json:"high"`
-	Mean         float64 `json:"mean"` // of the others
+	Mean         float64 `json:"mean"` // value of the other jobs
 	Deviation    float64 `json:"deviation"`
 	Min          float64 `json:"min"` // uniform
 	Max          float64 `json:"max"`
@@ -81,23 +81,23 @@ type Normal struct {
 	Deviation float64 `json:"deviation"`
 }
 
-// Shading says who bids below the value, and by how much at most.
+// Shading says which jobs bid below their value, and by how much at most.
 type Shading struct {
 	Aggressive float64 `json:"aggressive"` // part of the jobs
-	Beta       float64 `json:"beta"`       // of these
+	Beta       float64 `json:"beta"`       // β of these jobs
 	Others     float64 `json:"others"`     // β of the others
 }
 
 // Deadline says how much later than possible a job may be complete.
 type Deadline struct {
 	Slack string  `json:"slack"` // exponential, fixed or none
-	Mean  float64 `json:"mean"`  // in lengths
+	Mean  float64 `json:"mean"`  // in lengths of the job
 	Least float64 `json:"least"` // seconds after submission, at least
 }
 
 // Length says what run time is declared.
 type Length struct {
-	Declared string  `json:"declared"` // exact, asked (as in the log, where it is known) or noisy
+	Declared string  `json:"declared"` // exact, asked (from the log, if known) or noisy
 	Spread   float64 `json:"spread"`   // noisy: σ of the logarithm
 }
 
@@ -107,7 +107,7 @@ type Users struct {
 	By     string  `json:"by"`     // job or user: who draws the mode of the value
 }
 
-// Default is the model where nothing is said.
+// Default returns the model that applies where a document says nothing.
 func Default() Model {
 	return Model{
 		Value: Value{Distribution: "bimodal", Share: 0.2, Low: Normal{30, 15}, High: Normal{150, 15},
@@ -178,7 +178,7 @@ func (m *Model) Draw(w *workload.Workload, seed uint64) []Bid {
 	return out
 }
 
-// user is what a user's jobs have in common.
+// user is the values that a user's jobs share.
 type user struct {
 	factor float64
 	high   bool

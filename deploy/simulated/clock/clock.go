@@ -1,8 +1,8 @@
-// Package clock is virtual time: a queue of what is to happen and when. Time
-// goes on to the next event at once; nothing waits.
+// Package clock is virtual time: a queue of future events. Time jumps to the next event; nothing
+// waits.
 //
-// Events of the same instant come out in the order in which they were put in,
-// so that a run depends on nothing but its inputs.
+// Events of the same instant come out in the order in which they were added, so a run depends only
+// on its inputs.
 package clock
 
 import (
@@ -25,13 +25,13 @@ type entry[T any] struct {
 	what T
 }
 
-// Len is how many events wait.
+// Len returns how many events wait.
 func (q *Queue[T]) Len() int { return len(q.heap) }
 
-// Clone is another queue of the same events.
+// Clone returns a copy of the queue.
 func (q *Queue[T]) Clone() Queue[T] { return Queue[T]{slices.Clone(q.heap), q.seq} }
 
-// Next is when the next event is; 0 if there is none.
+// Next returns the time of the next event; 0 if there is none.
 func (q *Queue[T]) Next() messages.Time {
 	if len(q.heap) == 0 {
 		return 0
@@ -46,7 +46,7 @@ func (q *Queue[T]) Push(at messages.Time, what T) {
 	order.Push(&q.heap, entry[T]{at, q.seq, what})
 }
 
-// Pop takes the next event out. The queue must not be empty.
+// Pop removes and returns the next event. The queue must not be empty.
 func (q *Queue[T]) Pop() T {
 	order := ordered[T]()
 	return order.Pop(&q.heap).what

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostTasks bounds how many tasks split jobs may come to where each is a job
-// of its own to the mechanism: they take some hundred bytes each.
+// mostTasks bounds the number of tasks of split jobs, if each is a separate job for the mechanism:
+// they take about a hundred bytes each.
 const mostTasks = 4_000_000
 
 // runBaseline runs the jobs of a machine in an order that no money decides.
@@ -43,8 +43,8 @@ func runBaseline(p *Problem) (*Outcome, error) {
 	return o, nil
 }
 
-// instance is the workload as rigid jobs, and which job of the workload each
-// is of: one for each job, or one for each task of a split one.
+// instance returns the workload as rigid jobs, and which job of the workload each is of: one for
+// each job, or one for each task of a split one.
 func instance(p *Problem) (*rigid.Instance, []int, error) {
 	_, tasks := p.Work.Widest()
 	split := p.Work.Parallel == workload.Split

@@ -54,7 +54,7 @@ func (q *queue) end(_ messages.Time, i int) error {
 	return nil
 }
 
-// consider runs the front job or discards it, and lets the queue pay.
+// consider runs the front job or discards it, and makes the jobs of the queue pay.
 func (q *queue) consider(now messages.Time) error {
 	profile := q.profile(now)
 	d, err := batchqueue.Decide(profile)
@@ -68,7 +68,7 @@ func (q *queue) consider(now messages.Time) error {
 	return nil
 }
 
-// leave takes the front job out of the queue, to run or discarded.
+// leave removes the front job from the queue; runs says whether it runs or was discarded.
 func (q *queue) leave(now messages.Time, runs bool) {
 	i := q.waiting[0]
 	q.waiting = q.waiting[1:]
@@ -92,7 +92,7 @@ func (q *queue) leave(now messages.Time, runs bool) {
 	q.ends.Push(finish, i)
 }
 
-// profile is when the running jobs will free their slots, by their declared lengths.
+// profile returns when the running jobs will free their slots, by their declared lengths.
 func (q *queue) profile(now messages.Time) *batchqueue.Queue {
 	p := &batchqueue.Queue{Nodes: q.Work.Nodes}
 	for _, i := range q.running {
@@ -104,7 +104,7 @@ func (q *queue) profile(now messages.Time) *batchqueue.Queue {
 	return p
 }
 
-// announced is a job as it bids: at the rate it bids, whatever its value.
+// announced returns a job with the rate that it bids, which may differ from its value.
 func (q *queue) announced(i int, front bool) batchqueue.Job {
 	j, b := &q.Work.Jobs[i], &q.Bids[i]
 	out := batchqueue.Job{Length: b.Length, Width: j.Width}
@@ -116,7 +116,7 @@ func (q *queue) announced(i int, front bool) batchqueue.Job {
 	return out
 }
 
-// pay has the jobs of the queue pay for a decision.
+// pay makes the jobs of the queue pay for a decision.
 func (q *queue) pay(profile *batchqueue.Queue, d *batchqueue.Decision) error {
 	if len(q.waiting) < 2 || !slices.ContainsFunc(q.waiting, q.pays) {
 		return nil
@@ -145,7 +145,7 @@ func (q *queue) pay(profile *batchqueue.Queue, d *batchqueue.Decision) error {
 	return nil
 }
 
-// levy has the accounts pay taxes and get rebates, at their first jobs.
+// levy makes the accounts pay taxes and receive rebates, through their first jobs.
 func (q *queue) levy(profile *batchqueue.Queue, d *batchqueue.Decision, accounts []messages.Name) {
 	stakes, of := batchqueue.StakesOf(profile, d, accounts, nil)
 	taxes, rebates := batchqueue.Pivot(stakes)
@@ -155,8 +155,8 @@ func (q *queue) levy(profile *batchqueue.Queue, d *batchqueue.Decision, accounts
 	}
 }
 
-// draws keeps a decision on a long queue below a millisecond: a tenth of the draws
-// that a live market makes, where a decision can take some milliseconds.
+// draws returns the number of draws. It keeps a decision on a long queue below a millisecond: a
+// tenth of the draws of a live market, where a decision can take some milliseconds.
 func (q *queue) draws() int {
 	const most, least, work = 1000, 16, 50_000
 	if q.Market.Draws > 0 {
@@ -167,7 +167,7 @@ func (q *queue) draws() int {
 
 func (q *queue) account(i int) messages.Name { return strconv.Itoa(q.Work.Jobs[i].User) }
 
-// typeOf is what a job announces, in front and waiting.
+// typeOf returns what a job announces, both in front and while it waits.
 func (q *queue) typeOf(i int) messages.QueuedType {
 	return queuedType(&q.Work.Jobs[i], &q.Bids[i])
 }
@@ -177,8 +177,8 @@ func queuedType(j *workload.Job, b *bids.Bid) messages.QueuedType {
 		Length: messages.Duration(b.Length * 1e9), Width: j.Width}
 }
 
-// PriorJobs are types of a study's jobs with bids that nobody made, drawn anew: what the
-// operator of its batch queue thinks likely before any job was considered.
+// PriorJobs returns types with newly drawn bids for the jobs of a study. They stand for what the
+// operator of the batch queue expects before any job was considered.
 func (p *Problem) PriorJobs() []messages.QueuedType {
 	if p.Prior != nil || len(p.Bids) == 0 {
 		return p.Prior

@@ -8,9 +8,9 @@ import (
 // Change is what a decision did to some of a job's running or suspended tasks.
 type Change struct {
 	At    float64 // seconds from the log's beginning
-	Job   int     // of the workload
+	Job   int     // job of the workload
 	What  What
-	Slots int // how many
+	Slots int // number of slots
 }
 
 // What happened.
@@ -18,7 +18,7 @@ type What uint8
 
 // The changes.
 const (
-	Suspended What = iota // lost their slots, to go on where they were
+	Suspended What = iota // lost their slots, and continue later where they were
 	Resumed               // got slots again
 	Requeued              // lost their slots or their nodes, to run again from the beginning
 )

@@ -88,8 +88,8 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	return nil
 }
 
-// Declared is the valuation that a job's user declares: all of its bid up to
-// the deadline, or falling until then.
+// Declared returns the valuation that a job's user declares: all of its bid up to the deadline, or
+// falling until then.
 func Declared(by string, j *workload.Job, b *bids.Bid) messages.Valuation {
 	return valued(by, b.Rate*j.Work(), b.Length, b.Deadline-j.Submit)
 }
@@ -102,8 +102,8 @@ func valued(by string, worth, length, within float64) messages.Valuation {
 	return messages.Valuation{Class: messages.Hard, Max: worth, Deadline: within}
 }
 
-// class draws valuations of jobs like a given one: that of a random job of the
-// class, scaled to the given job's slot-seconds and length.
+// class returns a sampler of valuations for a job: the valuation of a random job of the class,
+// scaled to this job's slot-seconds and length.
 func (c *contracts) class(j *workload.Job) contract.Sampler {
 	return func(r *rand.Rand) messages.Valuation { return c.like(j, r) }
 }
@@ -132,8 +132,8 @@ type Offer struct {
 	Price      float64
 }
 
-// Choose is the offer that is worth most to a job's user less the price, the
-// sooner of those worth as much; -1: everything is a loss.
+// Choose returns the offer with the largest worth to a job's user minus its price, and among equal
+// ones the soonest; -1: all offers are a loss.
 func Choose(by string, j *workload.Job, b *bids.Bid, offers []Offer) int {
 	best, most := -1, 0.0
 	for k, o := range offers {
@@ -150,12 +150,12 @@ func Choose(by string, j *workload.Job, b *bids.Bid, offers []Offer) int {
 	return best
 }
 
-// MostOf is the highest price that a contract can have in the end.
+// MostOf returns the highest price that a contract can have in the end.
 func MostOf(c *messages.Contract, lateOnly bool) messages.Credits {
 	return max(contract.Most(c, lateOnly), 1)
 }
 
-// plan is the scheduler's problem as it stands, the newest job last.
+// plan returns the present scheduling problem, the newest job last.
 func (c *contracts) plan(now messages.Time) *deadlineaware.Problem {
 	p := &deadlineaware.Problem{Slots: c.Work.Nodes}
 	for _, i := range c.active {
@@ -190,7 +190,7 @@ func (c *contracts) end(now messages.Time, i int) error {
 		c.active = slices.DeleteFunc(c.active, func(job int) bool { return job == i })
 		d, r, j := &c.deals[i], &c.out.Jobs[i], &c.Work.Jobs[i]
 		after := r.Finish - j.Submit
-		if own := float64(j.Width) * (j.Runtime - c.Bids[i].Length); own > 0 { // as contract.Mechanism charges
+		if own := float64(j.Width) * (j.Runtime - c.Bids[i].Length); own > 0 { // the same charge as in contract.Mechanism
 			after = min(after, max(d.contract.Completion, after-own))
 		}
 		r.Paid = Money(d.contract.Settle(&d.replica, after, c.Market.LateOnly))

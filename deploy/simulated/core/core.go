@@ -10,33 +10,32 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Problem is a study: who bids what for which machine under which rules.
+// Problem is a study: the jobs and their bids, the machine and the rules.
 type Problem struct {
 	Market *rules.Market
 	Work   *workload.Workload
 	Bids   []bids.Bid // by job
 	Seed   uint64
-	// Prior are the types that batch queues go by before they know better; nil: drawn
-	// from the model of the bids.
+	// Prior is the types that batch queues assume at first; nil: drawn from the model of the bids.
 	Prior []messages.QueuedType
-	// Payers are the jobs whose outcomes and payments are wanted; nil: all. A run may end
-	// when these are known, and what becomes of the other jobs may be left out.
+	// Payers marks the jobs whose outcomes and payments are wanted; nil: all. A run may end when
+	// these are known, without the outcomes of other jobs.
 	Payers []bool
-	// Class has the jobs that types of contracts are drawn from; nil: the study itself.
+	// Class has the jobs from which types of contracts are drawn; nil: the study itself.
 	Class *Problem
-	// Past is where the run begins; nil: at the beginning.
+	// Past is where the run begins; nil: at the beginning of the log.
 	Past *Past
-	stop *Past // where it ends; nil: at the end
-	// Record has the outcome tell every change of a task that was running.
+	stop *Past // the run stops there; nil: at its end
+	// Record makes the outcome list every change of a running task.
 	Record bool
 	// Progress, if not nil, is told some hundred times how much is done, of a short study with each job.
 	Progress func(done, of int)
 }
 
-// Outcome is what became of the jobs.
+// Outcome is the result for all jobs.
 type Outcome struct {
 	Jobs        []Job    // by job of the workload
-	Changes     []Change // in the order of time
+	Changes     []Change // ordered by time
 	Preemptions int      // times that a task lost its slot
 	// Results are when the owners of grid.Config had their results, in seconds, by
 	// position; none: never.
@@ -52,8 +51,8 @@ type Fate uint8
 const (
 	Completed Fate = iota
 	Discarded      // the mechanism decided not to run it
-	Expired        // it did not get its slots in time, or not for long enough
-	Refused        // its bid was not admitted
+	Expired        // it did not get its slots in time, or for long enough
+	Refused        // the market refused its bid
 )
 
 var fates = [...]string{"completed", "discarded", "expired", "refused"}
@@ -61,10 +60,10 @@ var fates = [...]string{"completed", "discarded", "expired", "refused"}
 // String names the fate.
 func (f Fate) String() string { return fates[f] }
 
-// Job is what became of a job. Times are in seconds from the log's beginning.
+// Job is the result for one job. Times are in seconds from the log's beginning.
 type Job struct {
-	Start  float64          // of its first task; NaN: it never ran
-	Finish float64          // of its last task, or when it was given up
+	Start  float64          // when its first task began; NaN: it never ran
+	Finish float64          // when its last task ended, or when it was given up
 	Paid   messages.Credits // negative: it received
 	Used   float64          // slot-seconds
 	InTime float64          // part of its tasks that were complete by its deadline
@@ -135,7 +134,7 @@ func holds(m *rules.Market) bool {
 	return m.Mechanism == rules.BatchQueue || m.Mechanism == rules.Reservation || m.Price == messages.PricePivot
 }
 
-// NewOutcome is that of jobs that have not begun.
+// NewOutcome returns the outcome of jobs that have not begun.
 func NewOutcome(p *Problem) *Outcome {
 	o := &Outcome{Jobs: make([]Job, len(p.Work.Jobs))}
 	for i := range o.Jobs {
@@ -152,7 +151,7 @@ func (o *Outcome) Refuse(j *workload.Job, why string) {
 	}
 }
 
-// refuse is what becomes of a job whose bid is not admitted.
+// refuse sets the outcome of a job whose bid is refused.
 func (p *Problem) refuse(o *Outcome, i int, why string) {
 	j := &p.Work.Jobs[i]
 	o.Refuse(j, why)
@@ -188,7 +187,7 @@ func (p *Problem) complete(o *Outcome, i int, start, finish float64, paid messag
 // pays reports whether the outcome of a job is wanted.
 func (p *Problem) pays(i int) bool { return p.Payers == nil || p.Payers[i] }
 
-// Slots is how many slots the machine has, as its market sees it.
+// Slots returns how many slots the machine has, as its market sees it.
 func (p *Problem) Slots() int {
 	if p.Market.Mechanism == rules.Deadline && p.Market.C > 0 {
 		return p.Market.C
@@ -196,7 +195,7 @@ func (p *Problem) Slots() int {
 	return p.Work.Nodes
 }
 
-// DrawSeed is the seed of what a mechanism draws: the market's own, or the study's.
+// DrawSeed returns the seed for a mechanism's draws: the market's own, or else the study's.
 func (p *Problem) DrawSeed() uint64 {
 	if p.Market.Seed != nil {
 		return *p.Market.Seed

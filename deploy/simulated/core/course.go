@@ -61,7 +61,7 @@ func (c *course[End]) run(end func(now messages.Time, e End) error, arrive func(
 	return c.out, nil
 }
 
-// instant is the time of the next event.
+// instant returns the time of the next event.
 func (c *course[End]) instant() messages.Time {
 	if c.next == len(c.Work.Jobs) {
 		return c.ends.Next()
@@ -84,14 +84,14 @@ type serial struct {
 	jobs        []tasks
 }
 
-// tasks counts the tasks of a job that are to be started, and those that have not ended.
+// tasks counts the tasks of a job that must be started, and those that have not ended.
 type tasks struct{ pending, left int }
 
 func newSerial(p *Problem) serial {
 	return serial{course: newCourse[int](p), free: p.Work.Nodes, jobs: make([]tasks, len(p.Bids))}
 }
 
-// enter has all tasks of a job wait for slots.
+// enter makes all tasks of a job wait for slots.
 func (s *serial) enter(i int) { s.jobs[i] = tasks{s.Work.Jobs[i].Width, s.Work.Jobs[i].Width} }
 
 // begin starts a task of a job.

@@ -74,7 +74,7 @@ func (o *Outcome) gaps(p *Problem, job int, units []int) {
 	}
 }
 
-// withSlot is the problem with a unit of time.
+// withSlot returns the problem with a unit of time.
 func (p *Problem) withSlot() *Problem {
 	market, q := *p.Market, *p
 	market.Slot = p.Slot()
@@ -82,9 +82,9 @@ func (p *Problem) withSlot() *Problem {
 	return &q
 }
 
-// Slot is the unit of time of mechanism deadline: that of the market, or else the
-// smallest multiple of ten seconds with which the study spans at most mostSpan units
-// and its tasks need at most mostWork units, which are held in memory.
+// Slot returns the unit of time for mechanism deadline: the market's unit, or else the smallest
+// multiple of ten seconds for which the study has at most mostSpan units and its tasks need at most
+// mostWork units, which are kept in memory.
 func (p *Problem) Slot() messages.Duration {
 	const unit, mostSpan, mostWork = 10, 900_000, 25_000_000 // seconds, units, units
 	if p.Market.Slot > 0 {
@@ -110,8 +110,8 @@ func tooShort(p *Problem, i int) bool {
 
 func unitsOf(length, slot float64) float64 { return max(1, math.Ceil(length/slot)) }
 
-// tasksOf makes the tasks, and says which job each is of. Jobs that cannot make
-// their deadlines are refused, and those of no run time are complete at once.
+// tasksOf makes the tasks, and returns the job of each. Jobs that cannot meet their deadlines are
+// refused. Jobs without run time complete at once.
 func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 	slot := p.Market.Slot.Seconds()
 	problem := &deadline.Problem{Capacity: p.Slots(), Lambda: *p.Market.Lambda, Rule: deadline.Monotone, Scale: p.Market.Scale}
@@ -172,8 +172,8 @@ func allot(p *Problem, problem *deadline.Problem) (completed []bool, payments []
 	return out.Completed, out.Payments(), out.Units, nil
 }
 
-// span is when a task starts in its first unit, and ends in its last: in the
-// middle of it, if its run time is no whole number of units.
+// span returns when a task starts in its first unit, and ends in its last: in the middle of it, if
+// its run time is no whole number of units.
 func span(slot float64, units []int, runtime float64) (start, finish float64) {
 	start = float64(units[0]) * slot
 	last := float64(units[len(units)-1]) * slot

@@ -8,12 +8,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// rule is the market's, as the mechanism has it.
+// rule returns the market's rule in the form of the mechanism.
 func rule(m *rules.Market) highestbid.Rule {
 	return highestbid.Rule{Algorithm: highestbid.Algorithm(m.Algorithm), Price: highestbid.Price(m.Price.(string)), Capped: m.Capped}
 }
 
-// Horizon is for how many seconds waiting counts in pivot prices; 0 with other prices.
+// Horizon returns how many seconds of waiting count in pivot prices; 0 with other prices.
 func Horizon(m *rules.Market) float64 {
 	if m.Price != messages.PricePivot {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runKarma has slots that come free go to the user who lacks most of what it is given, and
-// there to its oldest job.
+// runKarma gives free slots to the user who lacks most of the guaranteed slots, and there to the
+// oldest job.
 func runKarma(p *Problem) (*Outcome, error) {
 	k := &karmic{serial: newSerial(p), ledger: karma.NewLedger(*p.Market.Alpha, p.Market.Slot), members: make([]*karma.Member, len(p.Work.Users)),
 		waiting: make([][]int, len(p.Work.Users))}
@@ -68,8 +68,8 @@ func (k *karmic) serve(now messages.Time) error {
 	return nil
 }
 
-// next is the user whose turn it is, −1 if nobody waits: who lacks most, and then who has
-// most karma.
+// next returns the next user, −1 if nobody waits: the user who lacks most, and among equals the one
+// with most karma.
 func (k *karmic) next() int {
 	best := -1
 	for u, m := range k.members {

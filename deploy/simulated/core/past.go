@@ -9,17 +9,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Past is a run up to an instant. Runs of other problems can begin there, if they have
-// the same market, seed, prior and class, and the same jobs until then with the same bids.
+// Past is a run up to an instant. Runs of other problems can continue from there if they have the
+// same market, seed, prior and class, and until then the same jobs and bids.
 type Past struct {
 	until    messages.Time
 	queue    *queue
 	contract *contracts
 	deadline *deadline.Past
-	slot     messages.Duration // of deadline
+	slot     messages.Duration // unit of time of deadline
 }
 
-// Until runs a problem up to an instant, in seconds. It returns nil where a whole run
+// Until runs a problem up to an instant, in seconds. It returns nil for mechanisms whose whole run
 // is cheap.
 func Until(p *Problem, at float64) (*Past, error) {
 	if !slices.Contains([]string{rules.BatchQueue, rules.Contract, rules.Deadline}, p.Market.Mechanism) {
@@ -31,7 +31,7 @@ func Until(p *Problem, at float64) (*Past, error) {
 	return q.stop, err
 }
 
-// stopped reports whether a run that is to stop has come to its last instant.
+// stopped reports whether a run with a last instant has reached it.
 func (c *course[End]) stopped() bool { return c.stop != nil && c.instant() >= c.stop.until }
 
 // resume goes on from another course.
@@ -54,8 +54,8 @@ func (c *contracts) resume(past *contracts) {
 	copy(c.deals, past.deals[:past.next])
 }
 
-// past is the unit before which a run of mechanism deadline stops, and what it goes on
-// from, if the units are as long.
+// past returns the unit at which a run of mechanism deadline stops, and the past from which it
+// continues, if the units have the same length.
 func (p *Problem) past() (stop int, past *deadline.Past) {
 	if p.Past != nil && p.Past.slot == p.Market.Slot {
 		past = p.Past.deadline

@@ -12,10 +12,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// runProportional lets shares decide how likely a job is to get a slot that
-// comes free. On one class of slots the fixed point of the mechanism is known:
-// every job bids its budget b there, and its share is b^α of the sum of all with
-// tasks to start, whoever the others are.
+// runProportional starts tasks by chance: a free slot goes to a job with probability equal to its
+// share. On one class of slots, the fixed point of the mechanism is known: every job bids its whole
+// budget b, and its share is b^α divided by the sum over all jobs with tasks to start.
 func runProportional(p *Problem) (*Outcome, error) {
 	if p.Market.SLO > 0 {
 		return runPool(p)
@@ -31,10 +30,10 @@ type shares struct {
 	draw sampler.Stride
 	runs [][]run       // by job: its tasks that run, the first one first
 	busy []int         // jobs that may have tasks that run
-	owed messages.Time // until when these were charged
+	owed messages.Time // these are charged until then
 
 	contention *proportional.Contention
-	level      float64 // of the contention, in force
+	level      float64 // level of contention now
 	contended  float64 // seconds that each slot was contended, since the beginning
 	since      messages.Time
 	parts      []float64 // contended slot time by job, in seconds
@@ -65,7 +64,7 @@ func (s *shares) arrive(now messages.Time, i int) error {
 	return s.weigh(i, math.Pow(s.Bids[i].Budget, *s.Market.Alpha))
 }
 
-// enter has the tasks of a job wait for slots.
+// enter makes the tasks of a job wait for slots.
 func (s *shares) enter(now messages.Time, i int) {
 	s.miss(now, i)
 	s.serial.enter(i)
@@ -73,7 +72,7 @@ func (s *shares) enter(now messages.Time, i int) {
 	s.contention.Count(s.jobs[i].left)
 }
 
-// miss brings what a job lacks up to now, before its tasks change.
+// miss adds what a job lacked up to now. Call it before its tasks change.
 func (s *shares) miss(now messages.Time, i int) {
 	s.pass(now)
 	l, t, seconds := &s.lacks[i], s.jobs[i], now.Sub(s.lacks[i].since).Seconds()
@@ -86,7 +85,7 @@ func (s *shares) miss(now messages.Time, i int) {
 
 func (s *shares) account(i int) messages.Name { return strconv.Itoa(s.Work.Jobs[i].User) }
 
-// pass brings the contended time, and what a weight bought, up to now.
+// pass adds the contended time, and what a weight bought in it, up to now.
 func (s *shares) pass(now messages.Time) {
 	s.contended += s.level * now.Sub(s.since).Seconds()
 	if sum := s.draw.Total(); sum > 0 {
@@ -173,7 +172,7 @@ func (s *shares) over(now messages.Time, i int) bool {
 	return over
 }
 
-// had is what a job had whose tasks have all ended.
+// had returns the slot time of a job whose tasks have all ended.
 func (s *shares) had(i int) proportional.Had {
 	j := &s.Work.Jobs[i]
 	return proportional.Had{Time: messages.Duration(j.Work() * 1e9), Contended: messages.Duration(s.parts[i] * 1e9),

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// class is what the slots of a study are called.
+// class is the name of the class of slots in a study.
 const class = "cpu"
 
 // pool runs proportional shares among jobs that each demand a minimum utility: the
@@ -23,8 +23,8 @@ type pool struct {
 	prompt    int // jobs that were complete when they were submitted
 }
 
-// runPool is runProportional where the market has an slo. A job whose utility at
-// the share that it received stays below it pays nothing.
+// runPool does what runProportional does, in a market with an slo. A job whose utility at its
+// received share is below the slo pays nothing.
 func runPool(p *Problem) (*Outcome, error) {
 	config := messages.Market{Name: p.Market.Name, Mechanism: p.Market.Mechanism, Classes: []messages.Name{class}, Alpha: p.Market.Alpha,
 		Settle: p.Market.Settle}
@@ -67,7 +67,7 @@ func (l *pool) put(now messages.Time, i int) {
 	}, messages.JobID(i+1), market.Progress{Started: now, Pending: []int{t.pending}, Running: []int{t.left - t.pending}})
 }
 
-// share has each free slot draw a job by the weights that the mechanism has decided.
+// share draws a job for each free slot by the weights that the mechanism decided.
 func (l *pool) share(now messages.Time) error {
 	defer l.pass(now)
 	for {
@@ -88,7 +88,7 @@ func (l *pool) share(now messages.Time) error {
 			return nil
 		}
 		i := l.choose(now)
-		if l.jobs[i].pending == 0 { // its weight is no more than what was not worth telling
+		if l.jobs[i].pending == 0 { // its weight changed too little to be announced
 			if err := l.weigh(i, 0); err != nil {
 				return err
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runReservation sells period after period: what was submitted in one is sold
-// at the start of the next.
+// runReservation sells one period after the other: jobs submitted in one are sold at the start of
+// the next.
 func runReservation(p *Problem) (*Outcome, error) {
 	r := &sale{Problem: p, out: NewOutcome(p), granule: p.Market.Granule.Seconds()}
 	r.period = float64(p.Market.T) * r.granule
@@ -36,7 +36,7 @@ type sale struct {
 	*Problem
 	out             *Outcome
 	granule, period float64 // seconds
-	begin           float64 // of the period being sold
+	begin           float64 // begin of the period that is sold
 	bidders         []int   // jobs, by bid
 }
 
@@ -76,8 +76,8 @@ func (r *sale) run(i int, start, length float64, paid messages.Credits) {
 	r.out.Jobs[i] = Job{Start: start, Finish: start + length, Paid: paid, Used: length * float64(j.Width), Fate: Expired}
 }
 
-// problem is the auction. Jobs that are longer than a period, or late before it
-// begins, are refused.
+// problem returns the auction. Jobs that are longer than a period, or late before it begins, are
+// refused.
 func (r *sale) problem(from, until int) *reservation.Problem {
 	p := &reservation.Problem{Nodes: r.Work.Nodes, Horizon: r.Market.T}
 	r.bidders = r.bidders[:0]
@@ -101,8 +101,8 @@ func (r *sale) problem(from, until int) *reservation.Problem {
 	return p
 }
 
-// solve finds the schedule: the best there is if every bid takes the whole
-// machine, else the best of a search.
+// solve finds the schedule: the best one if every bid takes the whole machine, and otherwise the
+// best one of a search.
 func (r *sale) solve(p *reservation.Problem, seed uint64) (*reservation.Outcome, error) {
 	if r.Market.Pricing == "thesis" {
 		_, _, o, err := reservation.Orders(p, orders(len(p.Bids), r.Market.Search.Orders, seed))
@@ -122,8 +122,8 @@ func (r *sale) solve(p *reservation.Problem, seed uint64) (*reservation.Outcome,
 	return &found.Outcome, nil
 }
 
-// thesis prices as Mutz did: by another search without each winner, among orders
-// drawn anew, which may find a better or a worse schedule than the first search.
+// thesis prices as Mutz did: it searches again without each winner, in newly drawn orders. This
+// search may find a better or a worse schedule than the first one.
 func (r *sale) thesis(p *reservation.Problem, o *reservation.Outcome) error {
 	for _, k := range o.Winners() {
 		without := &reservation.Problem{Nodes: p.Nodes, Horizon: p.Horizon, Bids: slices.Delete(slices.Clone(p.Bids), k, k+1)}

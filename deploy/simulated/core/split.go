@@ -8,9 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runSplit runs the tasks of split jobs as jobs of their own, where a mechanism
-// holds the slots of a job together: each has its part of the job's bid, and the
-// job is over with the last of them.
+// runSplit runs the tasks of split jobs as separate jobs, if a mechanism would keep the slots of a
+// job together. Each has a part of the job's bid, and the job ends with the last of them.
 func runSplit(p *Problem, run func(*Problem) (*Outcome, error)) (*Outcome, error) {
 	_, tasks := p.Work.Widest()
 	if tasks > mostTasks {
@@ -41,7 +40,7 @@ func runSplit(p *Problem, run func(*Problem) (*Outcome, error)) (*Outcome, error
 	return o.joined(p, owner), nil
 }
 
-// joined makes the outcomes of jobs from those of their tasks.
+// joined combines the outcomes of tasks into outcomes of jobs.
 func (o *Outcome) joined(p *Problem, owner []int) *Outcome {
 	out := NewOutcome(p)
 	out.Preemptions, out.Notes = o.Preemptions, o.Notes

@@ -14,18 +14,18 @@ type agent struct {
 	name  messages.Name
 	state *state.State
 	tasks map[messages.Attempt]*task
-	wake  messages.Time // when its timer goes off; 0: it has none
-	index int           // among all agents
-	heard int           // how many of the grid's news the state knows
+	wake  messages.Time // when its timer fires; 0: no timer
+	index int           // position among all agents
+	heard int           // number of the grid's news that the state knows
 }
 
 // task is a virtual process.
 type task struct {
-	left  messages.Duration // of its run time, as of since
-	ends  messages.Outcome  // how it ends if it is not stopped
+	left  messages.Duration // run time left at since
+	ends  messages.Outcome  // its outcome if it is not stopped
 	began messages.Time
 	since messages.Time // when it last began to run; 0: it is suspended
-	round int           // of its timer; earlier ones are void
+	round int           // number of its timer; earlier timers are void
 	over  bool
 }
 
@@ -50,7 +50,7 @@ func (a *agent) act() {
 	for _, s := range do.Stop {
 		a.end(s.Attempt, messages.Stopped)
 	}
-	if len(do.Stop) > 0 { // their ends are to be acted on too
+	if len(do.Stop) > 0 { // act on their ends too
 		a.queue.Push(a.now, a.act)
 	}
 	for _, m := range do.Fetch {
@@ -102,7 +102,7 @@ func (a *agent) start(s *state.Start) {
 	a.run(s.Grant.Attempt, t)
 }
 
-// run has a task run to its end, unless it is suspended or stopped before.
+// run lets a task run to its end, unless it is suspended or stopped first.
 func (a *agent) run(at messages.Attempt, t *task) {
 	t.since = a.now
 	t.round++
@@ -152,7 +152,7 @@ func (a *agent) request(r *state.Request) {
 	a.send(a.name, auctioneerActor, func() {
 		if r.Register != nil {
 			reply, err := a.leader.register(a.name, r.Register)
-			if messages.KindOf(err) == messages.Exhausted { // it asks again
+			if messages.KindOf(err) == messages.Exhausted { // the agent asks again
 				return
 			}
 			if err != nil {
@@ -179,7 +179,7 @@ func (a *agent) request(r *state.Request) {
 		})
 	})
 	if a.net.Reliable() && 2*a.net.Slowest() < r.Within {
-		return // it will be answered
+		return // the answer is certain
 	}
 	a.queue.Push(a.now.Add(r.Within), func() {
 		a.state.Failed(a.now, r.ID, messages.Errorf(messages.Unavailable, "no answer"))

@@ -19,22 +19,22 @@ import (
 // Config is how the site is put together.
 type Config struct {
 	Network network.Config
-	Lease   messages.Duration // of an agent; 0: six hours
-	Slots   int               // of a node; 0: 1
-	// Owners are those who do more than to submit their job and to wait, by position in the
-	// trace.
+	Lease   messages.Duration // lease of an agent; 0: six hours
+	Slots   int               // slots of a node; 0: 1
+	// Owners has the owners who do more than submit their job and wait, by position in the trace.
 	Owners map[int]*Owner
 	// Down is when the site's process does not run, and Full when its disks are full, so that
 	// nothing can be committed.
 	Down, Full Span
-	// Forgetful plants a fault, for tests that are to find it: for prices a task is complete
+	// Forgetful plants a fault, for tests that must find it: a task counts as complete for prices
 	// only if it ended well.
 	Forgetful bool
 	// Mute plants another: agents do not say when tasks began.
 	Mute bool
-	// Shopping plants a third: each who asks for a menu has one drawn anew.
+	// Shopping plants a third fault: each request for a menu gets a newly drawn one.
 	Shopping bool
-	// ByStarts plants a fourth: nodes draw jobs by their shares, whatever slot time these received.
+	// ByStarts plants a fourth fault: nodes draw jobs by their shares, ignoring the slot time that
+	// these received.
 	ByStarts bool
 }
 
@@ -58,25 +58,25 @@ const site = "simulated"
 // Grid is the state of a run.
 type Grid struct {
 	*core.Problem
-	unit    float64 // credits of the study that one credit of the site stands for
+	unit    float64 // credits of the study for one credit of the site
 	config  Config
 	epoch   messages.Time // when the log begins
 	now     messages.Time
-	log     clock.Queue[func()] // what users do, in the order of the trace
-	queue   clock.Queue[func()] // all else, which comes after that of the same instant
+	log     clock.Queue[func()] // actions of users, in the order of the trace
+	queue   clock.Queue[func()] // all other events; at the same instant they come after those of log
 	net     *network.Network
 	leader  *leader
 	agents  []*agent
 	named   map[messages.Name]*agent
 	heeds   []bool             // by agent: it does something when it hears a vector
-	news    []*messages.Vector // that were published since all agents knew the same
-	whole   int                // of news: the last that is whole
+	news    []*messages.Vector // vectors published since all agents knew the same
+	whole   int                // position in news of the last complete one
 	bank    *ledger.Ledger
 	out     *core.Outcome
 	parts   []int32 // by job of the workload: jobs of the book that have not ended
 	owners  map[int]*owning
 	ended   int // jobs of the workload
-	wanted  int // of Payers that have not ended
+	wanted  int // number of Payers that have not ended
 	traffic Traffic
 	failed  error
 }
@@ -109,7 +109,7 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	}
 	g.own()
 	first, _ := p.Work.Span()
-	g.now = g.at(first) - 60e6 // agents have a minute to join
+	g.now = g.at(first) - 60e6 // agents have a minute to register
 	if g.leader, err = newLeader(g, market); err != nil {
 		return nil, err
 	}
@@ -137,8 +137,8 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	return g, nil
 }
 
-// epochOf is when the log of a study begins: a whole number of the market's units of
-// time, periods or menus, which are counted from 0, and not 0, which means never.
+// epochOf returns when the log of a study begins: a whole number of the market's units of time,
+// periods or menus, which are counted from 0, and not 0, which means never.
 func epochOf(m *messages.Market) messages.Time {
 	const about = 1_000_000_000_000_000
 	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, m.Quote, 1000) / 1000)
@@ -147,7 +147,7 @@ func epochOf(m *messages.Market) messages.Time {
 
 // possible refuses what no site can run.
 func possible(p *core.Problem, c Config) error {
-	const most = 1e9 // seconds: what is longer does not fit a Duration
+	const most = 1e9 // seconds: larger values do not fit a Duration
 	nodes := (p.Slots() + c.Slots - 1) / c.Slots
 	switch {
 	case len(p.Bids) != len(p.Work.Jobs):
@@ -169,15 +169,15 @@ func possible(p *core.Problem, c Config) error {
 	return nil
 }
 
-// at is an instant of the log.
+// at returns the instant of a time in the log.
 func (g *Grid) at(seconds float64) messages.Time {
 	return g.epoch + messages.Time(math.Round(seconds*1e6))
 }
 
 func (g *Grid) seconds(t messages.Time) float64 { return float64(t-g.epoch) / 1e6 }
 
-// awaits reports whether what is to become of a job is not known that is wanted. In a batch
-// queue what is decided later moves credits of jobs that have ended.
+// awaits reports whether the outcome of a wanted job is still unknown. In a batch queue later
+// decisions move credits of jobs that have ended.
 func (g *Grid) awaits() bool {
 	if g.Payers == nil || g.Market.Mechanism == rules.BatchQueue {
 		return g.ended < len(g.out.Jobs)
@@ -214,7 +214,7 @@ func (g *Grid) finish() (*core.Outcome, *Traffic, error) {
 	g.traffic.Books, g.traffic.Lost, g.traffic.Repeated = books.Message, g.net.Lost, g.net.Repeated
 	paid := messages.Credits(0)
 	for id, cost := range g.leader.costs {
-		if j := g.leader.book.Job(id); j != nil { // one that ended may get back what a job was to have that was cancelled
+		if j := g.leader.book.Job(id); j != nil { // a job that ended may get back what was meant for a cancelled job
 			cost = j.Cost()
 		}
 		g.out.Jobs[g.leader.of[id]].Paid += cost

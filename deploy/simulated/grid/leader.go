@@ -13,30 +13,30 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// coalesce is how soon a step can follow another, as on a site that is busy
-// deciding: what changes meanwhile is decided together.
+// coalesce is the least time between two steps, as on a site that is busy deciding: changes in
+// between are decided together.
 const coalesce = messages.Duration(3e6)
 
-// leader is the shell of the auctioneer's desk: it commits at once what the desk
-// proposes, and asks the simulated bank.
+// leader is the shell of the auctioneer's desk: it commits the desk's proposals at once, and asks
+// the simulated bank.
 type leader struct {
 	*Grid
 	book   *book.Book
 	desk   *desk.Desk
 	term   uint64
-	market *market.Market // of the desk, the only one
+	market *market.Market // the only market of the desk
 	rules  intake.Rules
-	menus  intake.MenuKey // of the seed, where a site draws it
-	inputs []desk.Input   // of the next step
+	menus  intake.MenuKey // derived from the seed; a real site draws it at random
+	inputs []desk.Input   // inputs of the next step
 	late   []func()       // exchanges that wait for the next step
 
 	of []int32 // by number of a job of the book: the job of the workload
-	// costs are what jobs of the book that have ended paid, as far as is known.
+	// costs has what ended jobs of the book paid, as far as known.
 	costs   map[messages.JobID]messages.Credits
 	retried map[messages.JobID]int // tasks that came back, as noted
 	refused map[int]int            // by job of the workload: parts that were refused
 
-	free    messages.Time // from when on a step can be made
+	free    messages.Time // earliest time of the next step
 	planned messages.Time // the next step, because something has happened; 0: none
 	timer   messages.Time // the next step though nothing happens; 0: none
 }
@@ -46,7 +46,7 @@ func newLeader(g *Grid, config messages.Market) (*leader, error) {
 	return l, l.lead(config)
 }
 
-// lead begins a term: what was on its way to the desk of the last one is void.
+// lead begins a term. Messages on their way to the last term's desk are lost.
 func (l *leader) lead(config messages.Market) error {
 	l.term++
 	l.book.Watch(true)
@@ -60,7 +60,7 @@ func (l *leader) lead(config messages.Market) error {
 	return nil
 }
 
-// restart has a site lead again that was down.
+// restart makes a site that was down lead again.
 func (l *leader) restart() {
 	if err := l.lead(l.market.Config); err != nil {
 		l.fail("the site cannot lead again: %v", err)
@@ -71,7 +71,7 @@ func (l *leader) restart() {
 // Read is how the desk reads the book.
 func (l *leader) Read(read func(*book.Book)) { read(l.book) }
 
-// Changes tells the desk what was touched in the book, and notes it.
+// Changes passes the book's changes to the desk, and records them.
 func (l *leader) Changes(read func(*book.Book, book.Changes)) {
 	changes := l.book.TakeChanges()
 	l.noteRetries(changes.Jobs)
@@ -101,7 +101,7 @@ func (l *leader) instant() desk.Instant {
 // aDay keeps the monotonic clock positive, as agents join before the log begins.
 const aDay = messages.Duration(86400e9)
 
-// propose commits a command: what a log would hold of it is what is applied.
+// propose commits a command. It applies the command as a log would store it.
 func (l *leader) propose(c *book.Command) any {
 	if l.during(l.config.Full) {
 		return messages.Errorf(messages.Exhausted, "the disk is full")
@@ -135,8 +135,8 @@ func (l *leader) kick() {
 	})
 }
 
-// setTimer has a step made at a time though nothing happens. A timer that goes off
-// earlier looks again.
+// setTimer plans a step at a time, even if nothing happens until then. A timer that fires earlier
+// checks again.
 func (l *leader) setTimer(next messages.Time) {
 	if l.timer != 0 && l.timer <= next {
 		return
@@ -155,7 +155,7 @@ func (l *leader) setTimer(next messages.Time) {
 	})
 }
 
-// step has the desk make a step, and does what the desk says.
+// step lets the desk make a step, and carries out its actions.
 func (l *leader) step() {
 	l.planned, l.free = 0, l.now.Add(coalesce)
 	if l.during(l.config.Down) {
@@ -191,13 +191,13 @@ func (l *leader) step() {
 	}
 }
 
-// done tells the desk, at its next step, what came of a proposal or a request.
+// done tells the desk, at its next step, the outcome of a proposal or a request.
 func (l *leader) done(id uint64, result any, err error) {
 	l.inputs = append(l.inputs, desk.Done{ID: id, Result: result, Err: err})
 	l.kick()
 }
 
-// ask asks the bank, and takes the observations of ended jobs for what they tell.
+// ask asks the bank, and uses the observations of ended jobs for the outcome.
 func (l *leader) ask(r desk.Request) {
 	term := l.term
 	switch body := r.Body.(type) {
@@ -210,7 +210,7 @@ func (l *leader) ask(r desk.Request) {
 		})
 	case []messages.Observation:
 		for i := range body {
-			if _, concluded := l.costs[body[i].Job]; !concluded { // it is told again if that was not committed
+			if _, concluded := l.costs[body[i].Job]; !concluded { // repeated if the commit failed
 				l.conclude(l.book.Job(body[i].Job))
 			}
 		}
@@ -222,7 +222,7 @@ func (l *leader) ask(r desk.Request) {
 
 // transfer asks the bank for transfers, as the auctioneer.
 func (l *leader) transfer(t []messages.Transfer, answered func([]messages.TransferResult)) {
-	for k := range t { // who visits has an account here for its money alone
+	for k := range t { // a visitor's account here is only for its money
 		t[k].Member, _, _ = strings.Cut(t[k].Member, "@")
 	}
 	l.call(auctioneerActor, bankActor, func() any {
@@ -243,8 +243,8 @@ func (l *leader) transfer(t []messages.Transfer, answered func([]messages.Transf
 // mostNews bounds how many vectors an agent is behind.
 const mostNews = 256
 
-// publish sends a vector to all agents. Where the network is reliable all hear it at once,
-// and those that are busy look at it when something else happens to them.
+// publish sends a vector to all agents. On a reliable network all agents hear it at once; agents
+// that cannot act on it look at it at their next event.
 func (l *leader) publish(v *messages.Vector) {
 	l.traffic.Vectors++
 	if !l.net.Reliable() {
@@ -305,7 +305,7 @@ func (l *leader) exchange(node messages.Name, x *messages.Exchange, answer func(
 	try()
 }
 
-// commit commits what an agent has finished and claims.
+// commit commits an agent's exchange.
 func (l *leader) commit(node messages.Name, x *messages.Exchange) (*messages.ExchangeReply, error) {
 	var grants []messages.Grant
 	if desk.MustCommit(l.book, l.now, node, x) {

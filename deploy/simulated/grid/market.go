@@ -10,13 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Gangs says whether a site under a mechanism keeps the tasks of a job together.
+// Gangs reports whether a site with a mechanism keeps the tasks of a job together.
 func Gangs(mechanism string) bool {
 	return registry.Of(&messages.Market{Mechanism: mechanism}).Gangs
 }
 
-// live converts the market of a study to that of a site. A parameter that sites do
-// not have is refused, unless its value is what sites do anyway.
+// live converts the market of a study into a market of a site. Parameters that sites do not have
+// are refused, unless their value equals what sites do.
 func live(p *core.Problem) (messages.Market, error) {
 	m := p.Market
 	out := messages.Market{Name: m.Name, Mechanism: m.Mechanism, Classes: []messages.Name{class}, Preemption: m.Preemption}
@@ -58,8 +58,8 @@ func live(p *core.Problem) (messages.Market, error) {
 	return out, err
 }
 
-// scale is the typical length of a job in units that an operator sets: where the
-// study does not say, the mean of what is declared, by which the core learns it too.
+// scale returns the typical length of a job, in units that an operator sets. If the study does not
+// give it, it is the mean of the declared lengths, from which the core learns it too.
 func scale(p *core.Problem) float64 {
 	if p.Market.Scale > 0 {
 		return p.Market.Scale
@@ -78,7 +78,7 @@ func amount(x float64) *messages.Price {
 	return new(messages.Price(c))
 }
 
-// only refuses parameters that have values other than those that a site has.
+// only refuses parameters with values that a site does not have.
 func only(m *rules.Market, had map[string]bool) error {
 	for _, name := range rules.Parameters(m.Mechanism) {
 		if has, asked := had[name]; asked && !has {

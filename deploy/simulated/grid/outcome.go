@@ -34,7 +34,7 @@ func (l *leader) over(i int, at messages.Time) {
 	}
 }
 
-// conclude notes what became of a part of a job that is final.
+// conclude records the outcome of a part of a job that has ended.
 func (l *leader) conclude(j *book.Job) {
 	i := int(l.of[j.ID])
 	w, r := &l.Work.Jobs[i], &l.out.Jobs[i]
@@ -48,7 +48,7 @@ func (l *leader) conclude(j *book.Job) {
 		r.Used += w.Runtime * float64(l.width(i))
 	case messages.Discarded:
 		r.Fate = core.Discarded
-		if l.Market.Mechanism == rules.Deadline { // it was too late
+		if l.Market.Mechanism == rules.Deadline { // the job was too late
 			r.Fate = core.Expired
 		}
 		r.Used += had.Seconds()
@@ -68,9 +68,8 @@ func (l *leader) conclude(j *book.Job) {
 	l.over(i, j.Ended)
 }
 
-// note counts what the desk tells, and records what a decision does to tasks that
-// were claimed. A task that is to be run again still has its slot: it may be done
-// before its node hears of it.
+// note counts the desk's events, and records what a decision does to claimed tasks. A task that
+// must run again still has its slot; it may complete before its node hears of the decision.
 func (l *leader) note(event any) {
 	switch e := event.(type) {
 	case desk.Decided:

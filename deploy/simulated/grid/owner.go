@@ -9,25 +9,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Owner is what the owner of a job does with it, apart from what it bids. The zero value submits
-// the job and waits. The commands are those that a site proposes to its book, and are refused as
-// on a site; what is refused changes nothing.
+// Owner describes what the owner of a job does with it in addition to the bid. The zero value
+// submits the job and waits. The commands are those that a site proposes to its book, with the same
+// checks; a refused command changes nothing.
 type Owner struct {
 	// Exits is how many attempts of its last task exit with 1 when they have printed their result.
 	// A later attempt is over at once if Quick, because it finds the result.
 	Exits    int
 	Quick    bool
-	Attempts int     // of a task, at most; 0: the site's default
+	Attempts int     // attempts of a task, at most; 0: the site's default
 	Stays    float64 // seconds that its last task keeps its slot when it has printed its result
 	Hold     bool    // the job is submitted on hold
 	Begin    float64 // seconds after its submission until its first task may start
-	Stages   int     // one after the other, of equal parts of the run time; 0: 1
+	Stages   int     // stages one after the other, with equal parts of the run time; 0: 1
 	Quotes   int     // menus that it asks for before it takes a contract; 0: 1
 	Pause    float64 // seconds before it asks for the next one
 	Most     int     // tasks of a stage that run at once; 0: no bound
-	Visits   bool    // its account is at another site, a peer
-	After    *Owner  // whose job must have ended before; nil: none
-	Unless   *Owner  // whose result, if it is there, makes this job needless; nil: none
+	Visits   bool    // its account is at a peer
+	After    *Owner  // the job of this owner must have ended first; nil: none
+	Unless   *Owner  // if the result of this owner's job exists, this job is not needed; nil: none
 	Acts     []Act
 }
 
@@ -35,9 +35,9 @@ type Owner struct {
 type Act struct {
 	Do    Verb
 	When  Moment
-	Of    *Owner  // the moment of whose job; nil: of the same
+	Of    *Owner  // owner of the job whose moment is meant; nil: this one
 	After float64 // seconds after the moment
-	By    float64 // of a raise: the factor
+	By    float64 // factor of a raise
 }
 
 // Verb is a command about a job that was submitted.
@@ -67,11 +67,11 @@ const (
 type owning struct {
 	*Owner
 	at      int              // the job of the workload
-	ids     []messages.JobID // its jobs of the book
+	ids     []messages.JobID // its jobs in the book
 	started bool
 	tries   map[messages.TaskRef]int // attempts that came to their end
-	settled messages.Time            // when its last price was known
-	printed float64                  // when the last of its tasks so far had printed its result
+	settled messages.Time            // when its last price became known
+	printed float64                  // when the last of its tasks printed its result
 }
 
 func (g *Grid) own() {
@@ -81,7 +81,8 @@ func (g *Grid) own() {
 	}
 }
 
-// owner is who owns the job that a job of the book is of; nil: somebody who submits it and waits.
+// owner returns the owner of the job to which a job of the book belongs; nil: an owner who submits
+// it and waits.
 func (g *Grid) owner(id messages.JobID) *owning {
 	if id == 0 { // a probe
 		return nil
@@ -89,7 +90,7 @@ func (g *Grid) owner(id messages.JobID) *owning {
 	return g.owners[int(g.leader.of[id])]
 }
 
-// needless says whether a job need not be submitted any more.
+// needless reports whether a job need not be submitted any more.
 func (g *Grid) needless(i int) bool {
 	o := g.owners[i]
 	if o == nil || o.Unless == nil {
@@ -99,7 +100,7 @@ func (g *Grid) needless(i int) bool {
 	return has
 }
 
-// position is the job of the workload that an owner has.
+// position returns the job of the workload that an owner has.
 func (g *Grid) position(of *Owner) int {
 	for i, o := range g.config.Owners {
 		if o == of {
@@ -109,7 +110,7 @@ func (g *Grid) position(of *Owner) int {
 	return -1
 }
 
-// describe puts what the owner of a job wants of it into its description.
+// describe adds what the owner of a job wants to the job's description.
 func (l *leader) describe(o *owning, s *messages.JobSpec) error {
 	main := &s.Stages[0]
 	main.Attempts, main.MaxRunning, s.Hold = o.Attempts, o.Most, o.Hold
@@ -129,7 +130,7 @@ func (l *leader) describe(o *owning, s *messages.JobSpec) error {
 	return nil
 }
 
-// moment has owners do what they do when something happens to a job.
+// moment lets owners react to an event of a job.
 func (g *Grid) moment(of *owning, m Moment) {
 	for i := range g.Work.Jobs {
 		o := g.owners[i]
@@ -149,7 +150,7 @@ func (g *Grid) moment(of *owning, m Moment) {
 	}
 }
 
-// command proposes what an owner commands about its jobs that have not ended.
+// command proposes an owner's command about its jobs that have not ended.
 func (l *leader) command(o *owning, a Act) {
 	for _, id := range o.ids {
 		j := l.book.Job(id)
@@ -163,7 +164,7 @@ func (l *leader) command(o *owning, a Act) {
 	l.kick()
 }
 
-// commanded is the command of the book, nil if the site refuses it before.
+// commanded returns the command for the book, nil if the site refuses it before.
 func (l *leader) commanded(j *book.Job, a Act) *book.Command {
 	raise := messages.ChangeRequest{Job: j.ID}
 	switch a.Do {
@@ -192,7 +193,7 @@ func (l *leader) commanded(j *book.Job, a Act) *book.Command {
 	return &book.Command{Change: c}
 }
 
-// takes is how long an attempt of a job's task runs.
+// takes returns how long an attempt of a job's task runs.
 func (g *Grid) takes(o *owning, task messages.TaskRef) float64 {
 	if o.Quick && o.tries[task] > 0 {
 		return 0
@@ -200,7 +201,7 @@ func (g *Grid) takes(o *owning, task messages.TaskRef) float64 {
 	return g.Work.Jobs[o.at].Runtime/float64(max(1, o.Stages)) + g.stays(o, task)
 }
 
-// stays is how long a task keeps its slot when it has printed its result.
+// stays returns how long a task keeps its slot when it has printed its result.
 func (g *Grid) stays(o *owning, task messages.TaskRef) float64 {
 	if int(task.Stage) == max(1, o.Stages)-1 && int(task.Index) == g.leader.width(o.at)-1 {
 		return o.Stays
@@ -208,7 +209,7 @@ func (g *Grid) stays(o *owning, task messages.TaskRef) float64 {
 	return 0
 }
 
-// ran notes that an attempt came to its end, and says with what code it exits.
+// ran records that an attempt ended, and returns its exit code.
 func (g *Grid) ran(o *owning, task messages.TaskRef) (code int) {
 	o.tries[task]++
 	o.printed = max(o.printed, g.seconds(g.now)-g.stays(o, task))

@@ -12,16 +12,16 @@ import (
 // QuoteHolds is how long a menu holds, from one multiple of it to the next: users answer at once.
 const QuoteHolds = messages.Duration(60e9)
 
-// menu is what a user is quoted.
+// menu is a quote for a user.
 type menu struct {
 	quote     uint64
 	contracts []messages.Contract
 	err       error
 }
 
-// askQuote is what a user does in a market that sells contracts: it asks for a menu, or for
-// several, and chooses the best contract. Where the site has too many quotes, the user asks
-// again once some have expired.
+// askQuote does what a user does in a market that sells contracts: it asks for one or several
+// menus, and chooses the best contract. If the site has too many quotes, the user asks again after
+// some have expired.
 func (g *Grid) askQuote(i int) {
 	menus, asks, pause := []*menu{}, 1, 0.0
 	if o := g.owners[i]; o != nil {
@@ -85,8 +85,8 @@ func (l *leader) quote(i int) *menu {
 	return &menu{quote: result.(uint64), contracts: q.Contracts}
 }
 
-// choose takes what is worth most to the user, less the price; "": everything is a
-// loss, or more than the user's budget.
+// choose returns the contract with the largest worth to the user minus its price; "": all are a
+// loss, or exceed the user's budget.
 func (g *Grid) choose(i int, menus []*menu) (contract string) {
 	var offers []core.Offer
 	var of []string

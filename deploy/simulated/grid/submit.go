@@ -20,17 +20,17 @@ const (
 	peer  = "peer"
 )
 
-// part is a job of the book: a job of the workload, or one task of it where the
-// market takes no jobs of several tasks, or would take them for gangs.
+// part is a job of the book: a job of the workload, or one task of it if the market has no jobs of
+// several tasks, or would treat them as gangs.
 type part struct{ job, index int }
 
-// account is that of a user of the workload.
+// account returns the account of a user of the workload.
 func account(user int) messages.Name { return "u" + strconv.Itoa(user) }
 
-// key is the key of the part's submission.
+// key returns the key of the part's submission.
 func (p part) key() string { return "j" + strconv.Itoa(p.job) + "." + strconv.Itoa(p.index) }
 
-// partsOf is how many jobs of the book a job of the workload is.
+// partsOf returns the number of jobs in the book for one job of the workload.
 func (g *Grid) partsOf(i int) int { return partsOf(g.Problem, i) }
 
 func partsOf(p *core.Problem, i int) int {
@@ -41,8 +41,8 @@ func partsOf(p *core.Problem, i int) int {
 	return 1
 }
 
-// submit is what a user does: it sends its job, under a contract that it has chosen
-// where the market sells contracts.
+// submit does what a user does: it sends its job, under the contract that it chose if the market
+// sells contracts.
 func (g *Grid) submit(i int) {
 	if g.Progress != nil {
 		g.Progress(i, len(g.out.Jobs))
@@ -77,10 +77,10 @@ func (g *Grid) sendJob(p part, contract string) {
 	}, func(any) {})
 }
 
-// width is how many tasks each part of a job has.
+// width returns how many tasks each part of a job has.
 func (l *leader) width(i int) int { return l.Work.Jobs[i].Width / l.partsOf(i) }
 
-// spec is what the user of a job says of a part of it.
+// spec returns the description that the user submits for a part of a job.
 func (l *leader) spec(i int) (*messages.JobSpec, error) {
 	j, b, width := &l.Work.Jobs[i], &l.Bids[i], l.width(i)
 	manner := registry.Of(&l.market.Config)
@@ -139,7 +139,7 @@ func (l *leader) submit(p part, contract string) {
 	})
 }
 
-// submitter is the account of which a job is.
+// submitter returns the account that submits a job.
 func (l *leader) submitter(i int) messages.Name {
 	name := account(l.Work.Jobs[i].User)
 	if o := l.owners[i]; o != nil && o.Visits {
@@ -148,7 +148,7 @@ func (l *leader) submitter(i int) messages.Name {
 	return name
 }
 
-// admit has the market take a job, under a contract if it names one.
+// admit asks the market to accept a job, under a contract if one is named.
 func (l *leader) admit(p part, contract string) (*intake.Submission, error) {
 	spec, err := l.spec(p.job)
 	if err != nil {

@@ -2,7 +2,7 @@ package grid
 
 import "github.com/candor-grid/candor/messages"
 
-// Traffic counts the messages between actors, and what they did.
+// Traffic counts the messages between actors, and their effects.
 type Traffic struct {
 	Quotes      uint64 `json:"quotes"`
 	Submissions uint64 `json:"submissions"`
@@ -12,7 +12,7 @@ type Traffic struct {
 	Fetches     uint64 `json:"fetches"`   // whole vectors asked for
 	Directives  uint64 `json:"directives"`
 	Exchanges   uint64 `json:"exchanges"`
-	Heartbeats  uint64 `json:"heartbeats"` // of them, those that only renew a lease
+	Heartbeats  uint64 `json:"heartbeats"` // exchanges that only renew a lease
 	Claims      uint64 `json:"claims"`     // slots claimed
 	Grants      uint64 `json:"grants"`
 	Commands    uint64 `json:"commands"` // applied to the book

@@ -111,7 +111,7 @@ func (f *fast) meanBusy() []float64 {
 	return mean
 }
 
-// before says whether a job has more weight for its work than another.
+// before reports whether a job has more weight for its work than another.
 func (f *fast) before(a, b int32) bool {
 	x, y := &f.jobs[a], &f.jobs[b]
 	l, r := x.weight*y.work, y.weight*x.work

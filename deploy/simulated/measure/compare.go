@@ -24,7 +24,7 @@ const starving = 100
 // keys are stable.
 type Comparison struct {
 	Worth   string     `json:"worth"` // delay, deadline or run, of all markets
-	Draws   int        `json:"draws"` // of the types: every number is a mean over these
+	Draws   int        `json:"draws"` // number of draws of types; all numbers are means over the draws
 	Blocks  int        `json:"blocks"`
 	Markets []Compared `json:"markets"`
 }
@@ -61,12 +61,12 @@ type Waited struct {
 // Measures are what markets are compared by, in the order of the table.
 var Measures = []string{"welfare", "wait", "bounded_slowdown", "starved", "jain", "gini", "utilisation", "revenue"}
 
-// Compare compares markets. Each has a study for each draw of the types; draw by draw,
-// the jobs and the types of all markets are the same.
+// Compare compares markets. Each has a study for each draw of the types. In each draw, the jobs and
+// the types of all markets are the same.
 //
-// Intervals are jackknife ones: the log is cut into Blocks parts of equally many jobs in the order
-// of submission, and a measure is taken without each of them in turn. So an interval says how much
-// hangs on the jobs that this log happens to have, and not on the draws of types alone.
+// Intervals are jackknife intervals: the log is cut into Blocks parts with equally many jobs in the
+// order of submission, and each measure is computed without each of them in turn. So an interval
+// shows how much depends on the jobs of this log, not only on the draws of types.
 func Compare(markets [][]*Study) *Comparison {
 	first := markets[0]
 	c := &Comparison{Worth: first[0].Market.Worth, Draws: len(first), Blocks: min(Blocks, len(first[0].Work.Jobs))}
@@ -89,7 +89,7 @@ func Compare(markets [][]*Study) *Comparison {
 	return c
 }
 
-// estimates are the measures, less others if there are any.
+// estimates returns the measures, less others if there are any.
 func estimates(left, less []map[string]float64) map[string]Estimate {
 	out := map[string]Estimate{}
 	n := len(left) - 1
@@ -105,7 +105,7 @@ func estimates(left, less []map[string]float64) map[string]Estimate {
 	return out
 }
 
-// jackknife is the interval of a measure from what it is without each part in turn.
+// jackknife returns the interval of a measure from its values without each part in turn.
 func jackknife(without []float64, all float64) Estimate {
 	n := float64(len(without))
 	if n < 2 {
@@ -125,7 +125,7 @@ func jackknife(without []float64, all float64) Estimate {
 	return Estimate{all, [2]float64{all - d, all + d}}
 }
 
-// measured are the measures of a market without one part of the jobs, as means over draws.
+// measured returns the measures of a market without one part of the jobs, as means over draws.
 func measured(of []*Study, without, blocks int) map[string]float64 {
 	out := map[string]float64{}
 	for _, s := range of {
@@ -143,7 +143,7 @@ func measured(of []*Study, without, blocks int) map[string]float64 {
 	return out
 }
 
-// measures are about some of the jobs; the use of the slots is always by all jobs.
+// measures returns the measures over some of the jobs; the use of slots is always over all jobs.
 func (s *Study) measures(jobs []int) map[string]float64 {
 	t := s.Stats(jobs)
 	value, starved := 0.0, 0
@@ -176,7 +176,7 @@ func (s *Study) measures(jobs []int) map[string]float64 {
 	return out
 }
 
-// loaded is the part of the slots that is used between the first submission and the last.
+// loaded returns the part of the slots that is used between the first submission and the last.
 func (s *Study) loaded() float64 {
 	from, to := s.Work.Span()
 	if to <= from {
@@ -192,7 +192,7 @@ func (s *Study) loaded() float64 {
 	return used / ((to - from) * float64(s.Work.Nodes))
 }
 
-// waits are the mean waits by group of jobs.
+// waits returns the mean waits by group of jobs.
 func waits(of []*Study, by string) []Waited {
 	var out []Waited
 	for k, s := range of {
@@ -234,7 +234,7 @@ func Jain(x []float64) float64 {
 	return sum * sum / (float64(len(x)) * squares)
 }
 
-// Gini is the Gini coefficient: 0 if all have the same, 1 − 1/n if one has all.
+// Gini returns the Gini coefficient: 0 if all have the same, 1 − 1/n if one has all.
 func Gini(x []float64) float64 {
 	x = slices.Sorted(slices.Values(x))
 	sum, ranked := 0.0, 0.0

@@ -20,11 +20,11 @@ type Report struct {
 	Results Results       `json:"results"`
 	GroupBy string        `json:"group_by"`
 	Groups  []Group       `json:"groups"`
-	Traffic any           `json:"traffic,omitempty"` // with all actors: messages by kind
+	Traffic any           `json:"traffic,omitempty"` // with all actors: number of messages by kind
 	Notes   []string      `json:"notes"`
 }
 
-// Trace says what was run.
+// Trace describes the log that was run.
 type Trace struct {
 	File     string            `json:"file"`
 	Nodes    int               `json:"nodes"`
@@ -35,7 +35,7 @@ type Trace struct {
 	From     float64           `json:"from"` // first submission, seconds
 	To       float64           `json:"to"`   // last
 	Scale    float64           `json:"scale_load"`
-	Load     float64           `json:"load"` // slot-seconds asked for over those there are from first to last submission
+	Load     float64           `json:"load"` // slot-seconds asked for over those that exist, first to last submission
 	Skipped  workload.Skipped  `json:"skipped"`
 }
 
@@ -46,7 +46,7 @@ type Results struct {
 	Utilisation float64 `json:"utilisation"`
 	Preemptions int     `json:"preemptions"`
 	Balance     string  `json:"budget_balance"` // balanced, surplus (the site is left with something) or deficit
-	Worth       string  `json:"worth"`          // what welfare is by: delay, deadline or run
+	Worth       string  `json:"worth"`          // measure of welfare: delay, deadline or run
 }
 
 // Group is some of the jobs.
@@ -102,7 +102,7 @@ func (s *Study) results(all []int) Results {
 	return t
 }
 
-// balance says what a revenue is; it is exact, so that balanced is 0.
+// balance names a revenue: balanced means exactly 0.
 func balance(revenue float64) string {
 	switch {
 	case revenue > 0:

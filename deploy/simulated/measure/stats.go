@@ -29,7 +29,7 @@ type Stats struct {
 	Payments   float64 `json:"payments"`
 	Receipts   float64 `json:"receipts"`
 	Revenue    float64 `json:"revenue"`
-	Payment    Spread  `json:"payment"` // of those that completed, net
+	Payment    Spread  `json:"payment"` // net payment of jobs that completed
 	Welfare    float64 `json:"welfare"`
 	Surplus    float64 `json:"surplus"`
 	Overcharge int     `json:"paid_above_value"` // jobs that paid more than all of their value
@@ -111,7 +111,7 @@ func credits(micro *big.Int) float64 {
 	return x
 }
 
-// Study is what is measured.
+// Study is the input of the measures.
 type Study struct {
 	Market  *rules.Market
 	Work    *workload.Workload
@@ -119,13 +119,13 @@ type Study struct {
 	Outcome *core.Outcome
 }
 
-// worth is what became of a job, to its owner.
+// worth returns what a job's outcome is worth to its owner.
 func (s *Study) worth(i int) float64 {
 	return Worth(s.Market.Worth, &s.Work.Jobs[i], &s.Bids[i], &s.Outcome.Jobs[i])
 }
 
-// Worth is what an outcome is worth to the owner of a job, by one of the ways
-// of package rules.
+// Worth returns what an outcome is worth to the owner of a job, by one of the measures in package
+// rules.
 func Worth(by string, j *workload.Job, b *bids.Bid, r *core.Job) float64 {
 	switch by {
 	case rules.ByDeadline:

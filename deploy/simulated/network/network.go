@@ -1,7 +1,6 @@
-// Package network decides by a seed what becomes of messages between the actors
-// of a simulated site: how long each is on its way, whether it is lost, comes
-// twice, overtakes others, or meets a cut. It is pure: it says when copies
-// arrive, and whoever asks puts them into a clock's queue.
+// Package network decides, from a seed, the fate of messages between the actors of a simulated
+// site: how long each takes, and whether it is lost, repeated, reordered, or cut off. It is pure:
+// it returns the arrival times of the copies, and the caller puts them into a clock's queue.
 package network
 
 import (
@@ -14,10 +13,10 @@ import (
 // Config is how bad a network is. The zero Config delivers everything at once,
 // in order.
 type Config struct {
-	Delay  messages.Duration // of every message, at least
-	Jitter messages.Duration // more, uniform from 0: what is sent later may come earlier
+	Delay  messages.Duration // least delay of every message
+	Jitter messages.Duration // additional delay, uniform from 0: a later message may arrive earlier
 	Loss   float64           // part of the messages that never come
-	Repeat float64           // part of those delivered that come twice
+	Repeat float64           // part of the delivered messages that arrive twice
 	Cuts   []Cut
 }
 
@@ -61,12 +60,12 @@ func New(c Config, seed uint64) (*Network, error) {
 	return &Network{config: c, rng: rand.New(rand.NewPCG(seed, 0x6e6574776f726b))}, nil
 }
 
-// Reliable says whether every message arrives, once.
+// Reliable reports whether every message arrives exactly once.
 func (n *Network) Reliable() bool {
 	return n.config.Loss == 0 && n.config.Repeat == 0 && len(n.config.Cuts) == 0
 }
 
-// Slowest is how long a message that arrives is on its way at most.
+// Slowest returns the longest time that a message can be on its way, if it arrives.
 func (n *Network) Slowest() messages.Duration { return n.config.Delay + n.config.Jitter }
 
 // Send calls deliver with the time at which each copy of a message arrives:
@@ -84,8 +83,8 @@ func (n *Network) Send(now messages.Time, from, to string, deliver func(at messa
 	}
 }
 
-// Arrival is when one message that is not lost arrives: of a publication, at
-// all who listen.
+// Arrival returns when a message arrives that is not lost. A publication arrives at all subscribers
+// at the same time.
 func (n *Network) Arrival(now messages.Time) messages.Time {
 	n.Sent++
 	return n.arrival(now)
@@ -99,7 +98,7 @@ func (n *Network) arrival(now messages.Time) messages.Time {
 	return now.Add(d)
 }
 
-// cut says whether two actors are on different sides of a cut.
+// cut reports whether two actors are on different sides of a cut.
 func (n *Network) cut(now messages.Time, from, to string) bool {
 	for i := range n.config.Cuts {
 		c := &n.config.Cuts[i]

@@ -40,8 +40,7 @@ func Decode(name string, text []byte) (*Market, error) {
 // document is a parsed file.
 type document struct{ yamlfile.Reader }
 
-// mechanism reads the mechanism's name before everything else, as it says what
-// else there can be.
+// mechanism reads the mechanism's name first, because it decides which other fields are allowed.
 func (d *document) mechanism() (string, error) {
 	pair := d.at("mechanism")
 	if pair == nil {
@@ -54,7 +53,7 @@ func (d *document) mechanism() (string, error) {
 	return name, nil
 }
 
-// at is a key of the top level with its value; nil if the key is not there.
+// at returns a key of the top level with its value; nil if the key is not there.
 func (d *document) at(key string) *ast.MappingValueNode {
 	for _, pair := range yamlfile.Pairs(d.Root) {
 		if pair.Key.GetToken().Value == key {
@@ -77,8 +76,8 @@ func (d *document) belong(mechanism string) error {
 // synonyms are parameters with another name for the same: one of them has to be left out.
 var synonyms = map[string]string{"orders": "search", "reserve": "price", "mode": "variant"}
 
-// once refuses parameters beside their synonyms, which would be ignored. In a highest-bid
-// market reserve is something else than price, and a batch-queue has no variant.
+// once refuses a parameter together with its synonym, which would be ignored. In a highest-bid
+// market reserve means something else than price, and a batch queue has no variant.
 func (d *document) once(mechanism string) error {
 	for key, other := range synonyms {
 		if pair := d.at(key); mechanism != HighestBid && pair != nil && d.at(other) != nil {
@@ -92,7 +91,7 @@ func (d *document) once(mechanism string) error {
 func (d *document) locate(err error) error {
 	text := messages.Detail(err)
 	path, rest, _ := strings.Cut(text, ":")
-	for key, other := range synonyms { // it was said by another name
+	for key, other := range synonyms { // the file used the synonym
 		if d.at(key) != nil && d.at(other) == nil && (path == other || path == other+"."+key) {
 			path, text = key, key+":"+rest
 		}

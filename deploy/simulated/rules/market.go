@@ -25,7 +25,7 @@ const (
 // The ways in which a job is worth something to its owner.
 const (
 	ByDelay    = "delay"    // every second from submission to finish costs
-	ByDeadline = "deadline" // the whole value if complete by the deadline, else nothing
+	ByDeadline = "deadline" // the whole value if complete by the deadline, otherwise nothing
 	ByDecay    = "decay"    // the whole value if complete as soon as its length says, falling to nothing at the deadline
 	ByRun      = "run"      // the value if it is run, less what waiting costs
 )
@@ -40,7 +40,7 @@ const (
 type Market struct {
 	Name      messages.Name `json:"name"`
 	Mechanism string        `json:"mechanism"`
-	Worth     string        `json:"worth"` // delay, deadline or run; default: what the mechanism is about
+	Worth     string        `json:"worth"` // delay, deadline or run; default: the one that suits the mechanism
 	Bids      bids.Model    `json:"bids"`
 
 	Algorithm string `json:"algorithm,omitempty"` // highest-bid: HB, NPHB, WSPT, WSEPT
@@ -50,13 +50,13 @@ type Market struct {
 	Horizon messages.Duration `json:"horizon,omitempty"`
 	Reserve *float64          `json:"reserve,omitempty"` // highest-bid: credits for a slot-second; baselines: the same as price, as markets of a site call it
 
-	// Preemption is what becomes of a task whose slot goes to another; highest-bid,
-	// deadline: suspend (it goes on later), or with all actors requeue or cancel.
+	// Preemption says what happens to a task whose slot goes to another. For highest-bid and
+	// deadline: suspend (it continues later), or with all actors also requeue or cancel.
 	Preemption string `json:"preemption,omitempty"`
 
 	Alpha  *float64 `json:"alpha,omitempty"`  // proportional, karma
 	SLO    float64  `json:"slo,omitempty"`    // proportional: the least utility, a share of the slots, that every job asks for
-	Settle string   `json:"settle,omitempty"` // proportional: on-completion for the paper's charge; absent: for what was had
+	Settle string   `json:"settle,omitempty"` // proportional: on-completion for the paper's charge; absent: charge for slots
 
 	C      int               `json:"C,omitempty"`      // deadline: slots; 0: the machine's
 	Lambda *float64          `json:"lambda,omitempty"` // deadline
@@ -111,16 +111,15 @@ var parameters = map[string][]string{
 	Karma:        {"nodes", "price", "reserve", "alpha", "slot"},
 }
 
-// Parameters are the names of a mechanism's own parameters; nil if there is no
-// such mechanism.
+// Parameters returns the names of a mechanism's own parameters; nil if there is no such mechanism.
 func Parameters(mechanism string) []string { return slices.Clone(parameters[mechanism]) }
 
-// Mechanisms are all names.
+// Mechanisms returns all names.
 func Mechanisms() []string {
 	return []string{HighestBid, Proportional, Deadline, BatchQueue, Reservation, Contract, FIFO, FairShare, Backfill, Karma}
 }
 
-// Slots is the number that the market says the machine has; 0: none.
+// Slots returns the machine's number of slots if the market gives it; 0 otherwise.
 func (m *Market) Slots() int { return max(m.C, m.N, m.Nodes) }
 
 // Wide reports whether a mechanism runs gangs. The others run serial tasks.
@@ -128,7 +127,7 @@ func Wide(mechanism string) bool {
 	return slices.Contains([]string{BatchQueue, Reservation, FIFO, FairShare, Backfill}, mechanism)
 }
 
-// defaults are what holds where the document says nothing.
+// defaults sets the fields that the document does not give.
 func (m *Market) defaults() {
 	reserve, lambda, alpha := 1.0, 0.6, 0.5
 	halfLife := messages.Duration(24 * 3600 * 1e9)
@@ -137,7 +136,7 @@ func (m *Market) defaults() {
 	case HighestBid:
 		m.Algorithm, m.Price, m.Reserve = "HB", "kth", &reserve
 	case Proportional:
-		m.Alpha, m.Bids.Budget = &alpha, 1 // which is what a completed job pays
+		m.Alpha, m.Bids.Budget = &alpha, 1 // a completed job pays its whole budget
 	case Deadline:
 		m.Lambda, m.Rule, m.Groups, m.HandOver = &lambda, "monotone", 1, AtDeadline
 	case BatchQueue:
@@ -159,8 +158,8 @@ func (m *Market) defaults() {
 	}
 }
 
-// resolve puts what is said by another name where it belongs; searches: the document
-// says how to search.
+// resolve moves values given under synonyms to their fields. searches: the document configures the
+// search.
 func (m *Market) resolve(searches bool) {
 	switch m.Mechanism {
 	case Reservation:
@@ -176,7 +175,7 @@ func (m *Market) resolve(searches bool) {
 	}
 }
 
-// worthOf is what a job is worth under a mechanism, unless the document says it.
+// worthOf returns the measure of welfare for a mechanism, unless the document gives one.
 func worthOf(mechanism string) string {
 	switch mechanism {
 	case Deadline, Reservation, Contract:

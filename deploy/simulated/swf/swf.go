@@ -37,7 +37,7 @@ const (
 
 var errUnpacked = fmt.Errorf("the gzipped log becomes more than %d times its size and more than %d MiB: unpack it first if it is one to trust", unpackedTimes, unpackedFloor>>20)
 
-// unpacking reads what a gzipped log becomes, within the bounds.
+// unpacking reads the content of a gzipped log, within the bounds.
 type unpacking struct {
 	packed   *counting
 	text     io.Reader
@@ -52,7 +52,7 @@ func (u *unpacking) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// counting counts what is read.
+// counting counts the bytes that are read.
 type counting struct {
 	r     io.Reader
 	bytes int64
@@ -64,10 +64,10 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Job is what a line says of a job, without what no study reads. Times are in seconds,
-// from the log's beginning where they are instants; -1 is unknown.
+// Job is a line of a log, without the fields that no study reads. Durations are in seconds;
+// instants are in seconds from the log's beginning; -1 is unknown.
 type Job struct {
-	Line       int // of the file, from 1
+	Line       int // line of the file, from 1
 	Number     int64
 	Submit     int64
 	Wait       int64
@@ -80,8 +80,8 @@ type Job struct {
 	Queue      int64
 }
 
-// Width is the number of processors: those allocated, or those asked for where
-// that is not known; not positive if neither is.
+// Width returns the number of processors: the allocated ones, or else the requested ones; not
+// positive if both are unknown.
 func (j *Job) Width() int64 {
 	if j.Processors > 0 {
 		return j.Processors
@@ -93,13 +93,13 @@ func (j *Job) Width() int64 {
 type Log struct {
 	Header []string // lines without their ';', trimmed
 	Jobs   []Job
-	Bad    Bad // what was passed over, by ReadSkipping alone
+	Bad    Bad // lines that ReadSkipping passed over
 }
 
-// Bad says which lines of a log were passed over.
+// Bad counts the lines of a log that were skipped.
 type Bad struct {
 	Lines int
-	First error // of the first of them; nil: there are none
+	First error // error of the first of them; nil: there are none
 	Cut   bool  // the file ends in the middle: what stood after the last line read is lost
 }
 
@@ -109,7 +109,7 @@ func (b *Bad) add(err error) {
 	}
 }
 
-// Value returns what a header line says of a key, such as MaxProcs.
+// Value returns the value of a key in the header, such as MaxProcs.
 func (l *Log) Value(key string) (string, bool) {
 	for _, line := range l.Header {
 		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {
@@ -197,7 +197,7 @@ func read(r io.Reader, skip bool) (*Log, error) {
 			if err := j.parse(line); err != nil {
 				err = fmt.Errorf("line %d: %w", number, err)
 				if !skip {
-					if !lines.Scan() && lines.Err() != nil { // the line is what is left of one
+					if !lines.Scan() && lines.Err() != nil { // the line is incomplete
 						return log.end(lines.Err(), number-1, false)
 					}
 					return nil, err

@@ -11,15 +11,15 @@ type builder struct {
 	*Workload
 	options       Options
 	users, groups map[int64]int
-	bad           int // records, beside the lines that could not be read
+	bad           int // records that could be read but are wrong
 }
 
 func (w *Workload) note(format string, args ...any) {
 	w.Notes = append(w.Notes, fmt.Sprintf(format, args...))
 }
 
-// machine finds out how many slots there are: as asked for, as the header says,
-// or as many as the widest job has, where it has several.
+// machine finds the number of slots: the requested number, or the one in the header, or if jobs are
+// wide the width of the widest job.
 func (b *builder) machine(log *swf.Log) error {
 	if b.Nodes = b.options.Nodes; b.Nodes > 0 {
 		return nil
@@ -94,7 +94,7 @@ func (b *builder) add(r *swf.Job) error {
 	return nil
 }
 
-// sound checks what a record says. Unknown wait and request are no error.
+// sound checks a record. Unknown wait times and requests are no error.
 func (b *builder) sound(r *swf.Job) error {
 	refuse := func(format string, args ...any) error {
 		return messages.Errorf(messages.Invalid, "line %d: job %d: %s", r.Line, r.Number, fmt.Sprintf(format, args...))

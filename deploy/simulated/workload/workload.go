@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Parallel says what becomes of jobs of more than one processor.
+// Parallel says how jobs of more than one processor are treated.
 type Parallel string
 
 // The ways.
@@ -48,21 +48,21 @@ type Options struct {
 
 // Job is a job to be run.
 type Job struct {
-	Number  int64 // in the log
-	Line    int   // of the log
+	Number  int64 // number in the log
+	Line    int   // line of the log
 	Submit  float64
 	Runtime float64
 	Asked   float64 // run time asked for; 0: unknown
 	Width   int     // slots, or serial tasks
 	User    int     // position in Workload.Users
 	Group   int     // position in Workload.Groups
-	Queue   int64   // of the log; -1: unknown
+	Queue   int64   // queue in the log; -1: unknown
 }
 
-// Work is the slot-seconds that a job takes.
+// Work returns the slot-seconds that a job takes.
 func (j *Job) Work() float64 { return j.Runtime * float64(j.Width) }
 
-// Workload is what is to be run, and where.
+// Workload is the jobs to run and the machine that runs them.
 type Workload struct {
 	Nodes    int
 	Parallel Parallel
@@ -70,12 +70,12 @@ type Workload struct {
 	Users    []int64 // the log's numbers, Unknown for none
 	Groups   []int64
 	Skipped  Skipped
-	Notes    []string // what a reader of the results should know
+	Notes    []string // remarks for readers of the results
 }
 
 // Skipped counts the records that were left out, by reason.
 type Skipped struct {
-	Outside  int `json:"outside"`   // not submitted in the time studied
+	Outside  int `json:"outside"`   // not submitted during the time studied
 	NoSubmit int `json:"no_submit"` // unknown submission
 	NoLength int `json:"no_runtime"`
 	NoWidth  int `json:"no_processors"`
@@ -83,7 +83,7 @@ type Skipped struct {
 	Bad      int `json:"bad"`      // lines and records that make no sense
 }
 
-// Total is how many were left out.
+// Total returns how many were left out.
 func (s *Skipped) Total() int {
 	return s.Outside + s.NoSubmit + s.NoLength + s.NoWidth + s.Parallel + s.Bad
 }
@@ -118,8 +118,8 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 	return w, b.arrange()
 }
 
-// oddities notes what is unusual of the jobs but no error: numbers that more than one
-// has, and submissions that are not in the order of the file.
+// oddities notes unusual properties of the jobs that are no errors: repeated numbers, and
+// submissions out of order.
 func (b *builder) oddities() {
 	back := 0
 	for i := 1; i < len(b.Jobs); i++ {
@@ -203,12 +203,12 @@ func (b *builder) arrange() error {
 	return nil
 }
 
-// Span is from the first submission to the last.
+// Span returns the times of the first and the last submission.
 func (w *Workload) Span() (first, last float64) {
 	return w.Jobs[0].Submit, w.Jobs[len(w.Jobs)-1].Submit
 }
 
-// Widest is the most slots that a job needs, and how many tasks there are in all.
+// Widest returns the most slots that a job needs, and how many tasks there are in all.
 func (w *Workload) Widest() (widest, tasks int) {
 	for i := range w.Jobs {
 		widest = max(widest, w.Jobs[i].Width)

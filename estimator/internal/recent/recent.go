@@ -8,7 +8,7 @@ import "container/list"
 type Map[K comparable, V any] struct {
 	most  int
 	index map[K]*list.Element
-	order *list.List // of entry, the most recently touched first
+	order *list.List // entries, the most recently used first
 }
 
 type entry[K comparable, V any] struct {

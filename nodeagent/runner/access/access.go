@@ -37,9 +37,8 @@ type entry struct {
 	number      uint32
 }
 
-// Allow lets a user read, write and enter a directory, and what is made in it from now
-// on; its owner keeps all rights there. It is for the directory's owner to call, in
-// whose name the user's tasks run.
+// Allow lets a user read, write and enter a directory, and everything made in it later; the owner
+// keeps all rights. Call it as the directory's owner, for whom the user's tasks run.
 func Allow(dir string, uid uint32) error {
 	var info unix.Stat_t
 	if err := unix.Stat(dir, &info); err != nil {
@@ -66,7 +65,7 @@ func Allow(dir string, uid uint32) error {
 	return setAccessList(dir, aclDefault, with(with(inherited, uid), info.Uid))
 }
 
-// with is a list in which a user has all rights.
+// with returns a list in which a user has all rights.
 func with(list []entry, uid uint32) []entry {
 	list = slices.DeleteFunc(slices.Clone(list), func(e entry) bool {
 		return e.tag == aclMask || e.tag == aclUser && e.number == uid
@@ -108,7 +107,7 @@ func setAccessList(dir, name string, list []entry) error {
 	return nil
 }
 
-// Named reports whether a directory's access list lets a user pass by its number.
+// Named reports whether a directory's access list names a user by number and lets it pass.
 func Named(dir string, uid uint32) bool {
 	list, _ := accessList(dir, aclName)
 	return slices.ContainsFunc(list, func(e entry) bool {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Temporary are the directories of which tasks that are kept apart have their own, in place of
+// Temporary lists the temporary directories that tasks with AbilityApart get copies of, instead of
 // the machine's.
 var Temporary = []string{"/tmp", "/var/tmp"}
 
@@ -15,15 +15,15 @@ func Beneath(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// Conceals reports whether no task can run in a directory because of another one that tasks are
-// not to see: the directory lies below that one; or that one lies below it, and both below a
-// directory of Temporary, where a task would see all that is there, or nothing.
+// Conceals reports whether hiding one directory from tasks makes it impossible to run tasks in
+// another: dir is below hidden; or hidden is below dir, and both are below a directory of
+// Temporary, where a task would see everything or nothing.
 func Conceals(dir, hidden string) bool {
 	dir, hidden = Real(dir), Real(hidden)
 	return Beneath(dir, hidden) || Beneath(hidden, dir) && slices.ContainsFunc(Temporary, func(t string) bool { return Beneath(dir, t) })
 }
 
-// Real is a path without links; what is missing at its end stays as it is.
+// Real returns a path without links; missing parts at its end stay unchanged.
 func Real(path string) string {
 	path = filepath.Clean(path)
 	for at := path; ; at = filepath.Dir(at) {

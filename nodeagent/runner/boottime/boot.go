@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Boot names the machine's present boot, since which [Now] counts, in 36 letters; "" where the kernel
-// does not.
+// Boot returns an identifier of the machine's present boot, of 36 letters; [Now] counts from that
+// boot. It returns "" if the kernel does not tell it.
 func Boot() string {
 	const size = 36
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

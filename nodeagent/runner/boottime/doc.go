@@ -1,5 +1,4 @@
-// Package boottime is a clock that goes on while the machine sleeps and that
-// nobody sets, with timers that count by it. The timers of package time stand
-// still meanwhile: a lease that they watch would be over at the leader, and its
-// tasks would run on after the machine wakes.
+// Package boottime is a clock that continues while the machine sleeps and that nobody sets, with
+// timers that use it. Timers of package time stop while the machine sleeps: after it wakes, tasks
+// would run on although their lease has ended at the leader.
 package boottime

@@ -11,8 +11,8 @@ import (
 // start is when this process was started.
 var start = time.Now()
 
-// Now is the time since the machine was started; where the kernel does not say it,
-// since this process was started, by a clock that nobody sets.
+// Now returns the time since the machine was started. If the kernel does not tell it, it returns
+// the time since this process was started, by a clock that nobody sets.
 func Now() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
@@ -26,7 +26,7 @@ type Timer struct {
 	ended func()
 
 	mu      sync.Mutex
-	file    *os.File    // the kernel's timer; nil: there is none to be had
+	file    *os.File    // the kernel's timer; nil: the kernel has none
 	fd      int         // the descriptor of file; File.Fd would put it into blocking mode
 	instead *time.Timer // used where file is nil
 	closed  bool
@@ -56,10 +56,10 @@ func (t *Timer) wait(file *os.File) {
 	}
 }
 
-// Reset sets the timer, instead of what it was set to.
+// Reset sets the timer to another time.
 func (t *Timer) Reset(d time.Duration) { t.set(max(d, 1)) }
 
-// Stop lets the timer not go off.
+// Stop prevents the timer from firing.
 func (t *Timer) Stop() { t.set(0) }
 
 // set sets the timer; 0 is never.
@@ -83,7 +83,7 @@ func (t *Timer) set(d time.Duration) {
 	}
 }
 
-// Close stops the timer for good.
+// Close stops the timer; it cannot be set again.
 func (t *Timer) Close() {
 	t.Stop()
 	t.mu.Lock()

@@ -13,22 +13,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Account is the group above the cells of one account. What its tasks leave behind, such as shared memory, open
-// files in memory that they passed on, and what the kernel buffers for their connections, counts there when the
-// cell that it was made in is gone: so it stays within what the tasks of the account may have together. The zero
-// value bounds nothing.
+// Account is the group above the cells of one account. Some things outlive a task's cell, such as
+// shared memory, open files in memory that were passed on, and the kernel's buffers for
+// connections. They count here, so they stay within the limits of all tasks of the account
+// together. The zero value bounds nothing.
 type Account struct {
 	sum  sum  // nil: nobody counts here
-	pool pool // of cells that can bound a task
+	pool pool // cells that can bound a task
 
 	mu      sync.Mutex
 	running int
-	memory  int64 // of the running tasks together, in bytes
+	memory  int64 // sum of the running tasks' memory limits, in bytes
 	endless int   // running tasks whose memory is not bounded
-	most    bound // what was set
+	most    bound // the limits that were set last
 }
 
-// bound is what the processes of an account may have together.
+// bound is the sum of the limits of an account's processes.
 type bound struct {
 	memory int64 // bytes; 0: not bounded
 	tasks  int   // a power of two
@@ -46,14 +46,14 @@ type summing interface {
 	account(name string) (groups, sum, error)
 }
 
-// sumMargin is what an account may have more than its tasks together, in bytes, so that the
-// kernel need not look for room at each end of a task.
+// sumMargin is added to the sum of the tasks' memory limits, in bytes, so that the kernel need not
+// look for free memory at the end of each task.
 const sumMargin = 64 << 20
 
 // accountPrefix begins the names of groups that have cells below.
 const accountPrefix = "account-"
 
-// Account makes the group of an account; where none can be had, what is returned bounds nothing.
+// Account makes the group of an account. If the machine cannot have one, the result bounds nothing.
 func (c *Cells) Account() *Account {
 	a := new(Account)
 	of, ok := c.limited.groups.(summing)
@@ -68,7 +68,8 @@ func (c *Cells) Account() *Account {
 	return a
 }
 
-// Enter puts the calling thread into the account's group, and so what it forks, until that enters a cell.
+// Enter puts the calling thread into the account's group. Processes that it forks are in the group
+// until they enter a cell.
 func (a *Account) Enter() error {
 	if a == nil || a.sum == nil {
 		return nil
@@ -76,8 +77,8 @@ func (a *Account) Enter() error {
 	return a.sum.enter()
 }
 
-// begin counts a task, before it starts. What was set only grows: to set it costs more than a task, and
-// what is left of the tasks before is there still.
+// begin counts a task before it starts. The limits only grow: setting them costs more than starting
+// a task, and memory of earlier tasks may still be in use.
 func (a *Account) begin(l Limits) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,7 +107,7 @@ func (a *Account) begin(l Limits) error {
 	return a.sum.bound(want, min(pids*int64(want.tasks), machineProcesses()/machineShare))
 }
 
-// end counts a task no more.
+// end stops counting a task.
 func (a *Account) end(l Limits) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,7 +118,7 @@ func (a *Account) end(l Limits) {
 	}
 }
 
-// Close removes the group. Nothing may run in it any more.
+// Close removes the group. No process may run in it.
 func (a *Account) Close() error {
 	if a == nil || a.sum == nil {
 		return nil
@@ -125,8 +126,9 @@ func (a *Account) Close() error {
 	return errors.Join(a.pool.empty(), a.sum.remove())
 }
 
-// account makes the group of an account for what is counted; the cells below are beside those of all
-// accounts for the rest, so that tasks weigh the same.
+// account makes a group that counts for an account where that is possible. For the other
+// controllers, the cells of the account are next to the cells of all accounts, so that all tasks
+// have the same weight.
 func (g *v1) account(name string) (groups, sum, error) {
 	s := &v1Sum{dirs: map[string]string{}}
 	below := &v1{bases: map[string]string{}}
@@ -140,7 +142,7 @@ func (g *v1) account(name string) (groups, sum, error) {
 		}
 		dir := filepath.Join(base, name)
 		s.dirs[controller], below.bases[controller] = dir, dir
-		_ = write(dir, "memory.use_hierarchy", int64(1)) // as newer kernels always do
+		_ = write(dir, "memory.use_hierarchy", int64(1)) // newer kernels always do this
 	}
 	if len(s.dirs) == 0 {
 		return nil, nil, errNotCounted
@@ -162,8 +164,8 @@ func (s *v1Sum) enter() error {
 	return nil
 }
 
-// machineShare is the part that an account may have of the processes of the machine, and of its memory for connections: one in as
-// many. All tasks of a node together may have all but one such part.
+// machineShare limits an account to one part in so many of the machine's processes and connection
+// memory. All tasks of a node together may have everything except one such part.
 const machineShare = 4
 
 // buffers is the file that bounds the memory of connections.
@@ -185,7 +187,7 @@ func (s *v1Sum) bound(b bound, processes int64) error {
 		_ = write(dir, buffers, most) // a kernel without it counts no buffers
 	}
 	if dir := s.dirs[pids]; dir != "" {
-		return write(dir, "pids.max", processes+int64(b.tasks)+1) // with the threads that start tasks
+		return write(dir, "pids.max", processes+int64(b.tasks)+1) // the threads that start tasks count too
 	}
 	return nil
 }
@@ -256,7 +258,7 @@ func (s *v2Sum) bound(b bound, processes int64) error {
 			}
 		case pids:
 			file, value = "pids.max", strconv.FormatInt(processes, 10)
-		case cpu: // so that its tasks weigh as much as those of others
+		case cpu: // the account's tasks have the same weight as others
 			file, value = "cpu.weight", strconv.Itoa(min(100*b.tasks, mostWeight))
 		}
 		if file == "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits bounds what a task may use; 0: not bounded.
+// Limits bounds the resources of a task; 0: not bounded.
 type Limits struct {
 	Memory int64   // bytes, of all its processes together
 	Pids   int64   // processes and threads
@@ -25,14 +25,14 @@ type Limits struct {
 	Devices string
 }
 
-// DefaultPids bounds the processes and threads of a task of which nothing is said,
-// at once where that costs nothing, and else as often as somebody looks.
+// DefaultPids bounds the processes and threads of a task without a limit of its own. The kernel
+// enforces it if that costs nothing; otherwise it is checked at intervals.
 const DefaultPids = 4096
 
 // Cells is the cells of one node. It is safe for concurrent use.
 type Cells struct {
-	limited pool // of cells that can bound a task
-	plain   pool // of cells that cannot, and cost less; none: limited serves all
+	limited pool // cells that can bound a task
+	plain   pool // cells that cannot bound a task, but cost less; none: limited is used for all
 }
 
 // pool is the cells of one kind. Without groups they hold nothing.
@@ -47,8 +47,8 @@ type pool struct {
 // groups makes control groups of one version.
 type groups interface {
 	abilities() []messages.Name
-	// make makes a group of a name that nobody else on this machine uses: an
-	// earlier run of the node may still be ending, and ends what has its names.
+	// make makes a group with a name that is unique on this machine: an earlier run of the node may
+	// still be ending, and ends all groups with its own names.
 	make(name string) (group, error)
 	// close removes the group of all of them, unless a later run of the node has
 	// made its own in it.
@@ -57,24 +57,24 @@ type groups interface {
 
 // group is a control group.
 type group interface {
-	// threaded says that what a thread forks, which is inside, is inside.
+	// threaded reports whether processes that a thread inside forks are inside too.
 	threaded() bool
 	enter() error // puts the calling thread inside
-	// clone makes a process begin inside, where that is how to get in.
+	// clone makes a process start inside, if that is the way to get in.
 	clone(*syscall.SysProcAttr)
 	limit(Limits) error
 	freeze(bool) error
 	kill() error // everything but this process
 	empty() bool
 	processes() []int
-	killed() uint64 // how many processes the memory limit has ended
-	used() uint64   // memory that counts against the limit, in bytes; 0 where nobody counts
+	killed() uint64 // number of processes that the memory limit has killed
+	used() uint64   // bytes that count against the memory limit; 0 if nothing counts them
 	remove() error
 }
 
-// Open finds out what kind of cells can be had here, and ends what an earlier
-// run of the node left in them. Name is the node's own on this machine. Tasks may have processors and devices of
-// their own only where more names the controllers for that, [Set] and [Devices].
+// Open finds out what kind of cells this machine offers, and ends processes that an earlier run of
+// the node left in them. name identifies the node on this machine. more lists the controllers for
+// processors ([Set]) and [Devices] of a task's own; without them no task has its own.
 func Open(name string, more ...string) *Cells {
 	cells := new(Cells)
 	beside := v2Mount + "/unified" // groups of version 1
@@ -113,8 +113,8 @@ func (c *Cells) Clones() bool {
 	return plain || limited
 }
 
-// use has a pool make its cells of groups, and removes the groups that an earlier run
-// left and that could not be removed yet.
+// use sets the groups that a pool makes its cells from, and tries again to remove groups of an
+// earlier run.
 func (p *pool) use(g groups, left []group) {
 	p.groups = g
 	p.late.add(left...)
@@ -156,7 +156,7 @@ func (c *Cells) Take(l Limits, of *Account) (*Cell, error) {
 	}
 	if cell.limits != l {
 		if err := cell.group.limit(l); err != nil {
-			cell.Retire() // it may be gone, and would fail the next task too
+			cell.Retire() // the group may be gone, so the next task would fail too
 			c.Leave(cell)
 			return nil, messages.Errorf(messages.Unavailable, "limits of the task: %v", err)
 		}
@@ -197,23 +197,23 @@ func (c *Cell) make(name string) (err error) {
 	return <-ready
 }
 
-// mostLeft is how much memory a cell may count, in bytes, when its task has ended: what the
-// task left in shared memory is none of the next one's.
+// mostLeft is how much memory a cell may still count, in bytes, after its task has ended. Shared
+// memory that a task left must not count for the next task.
 const mostLeft = 8 << 20
 
-// Clean reports whether the cell is as the next task may find it: [Cells.Leave] takes no time then.
-// Nothing may be started in the cell any more.
+// Clean reports whether the next task can use the cell without clean-up: [Cells.Leave] then takes
+// no time. Start nothing in the cell afterwards.
 func (c *Cell) Clean() bool {
 	c.clean = c.group == nil || !c.retired.Load() && c.group.empty() && c.group.used() <= mostLeft
 	return c.clean
 }
 
-// Leave ends whatever is left in a cell and gives it to the next task, unless it
-// is retired, or counts too much memory: such a cell is removed.
+// Leave ends all processes in a cell and makes the cell available for the next task. A cell that is
+// retired, or that counts too much memory, is removed instead.
 func (*Cells) Leave(cell *Cell) {
 	if !cell.clean && !cell.Clean() {
 		if !cell.group.empty() {
-			_ = cell.Kill() // what does not end is killed again before the cell is removed
+			_ = cell.Kill() // processes that survive are killed again before the cell is removed
 		}
 		cell.Retire()
 	}
@@ -261,12 +261,12 @@ func (p *pool) empty() (err error) {
 type Cell struct {
 	pool  *pool
 	group group       // nil: there are none here
-	work  chan func() // to the thread inside; nil: there is none
-	// Thread is what whoever calls Run knows of that thread; touched there only.
+	work  chan func() // work for the thread inside; nil: there is no thread
+	// Thread is data of the caller of Run about that thread; use it only there.
 	Thread  any
 	limits  Limits
-	of      *Account // whose task it holds, if that is counted
-	counted Limits   // as what it is counted there
+	of      *Account // account of its task, if tasks are counted
+	counted Limits   // limits with which the task is counted there
 	killed  uint64   // by the memory limit, before this task
 	// retired cells are removed after their task: they were killed, or suspended, or
 	// failed to take a process, or count memory that was left.
@@ -277,16 +277,16 @@ type Cell struct {
 // Retire keeps the cell from being given to another task.
 func (c *Cell) Retire() { c.retired.Store(true) }
 
-// OnThread calls f on a thread that ends with f: the thread may change in ways that
-// other goroutines could not bear. It is to be called by a goroutine of its own.
+// OnThread calls f on a thread that ends with f, so that f may change the thread in ways that would
+// harm other goroutines. Call it from a goroutine of its own.
 func OnThread(f func()) {
-	runtime.LockOSThread() // and never unlocked
+	runtime.LockOSThread() // never unlocked, so the thread ends
 	if unix.Gettid() != unix.Getpid() {
 		f()
 		return
 	}
-	// The first thread of a process never ends, and stands for the whole process in
-	// /proc: another thread must do it.
+	// The first thread of a process never ends, and represents the whole process in /proc, so
+	// another thread must run f.
 	defer runtime.UnlockOSThread()
 	begun := make(chan struct{})
 	go OnThread(func() {
@@ -296,7 +296,7 @@ func OnThread(f func()) {
 	<-begun
 }
 
-// serve goes inside the cell, and runs there what is to be run.
+// serve enters the cell, and runs functions there.
 func (c *Cell) serve(ready chan<- error) {
 	err := c.group.enter()
 	ready <- err
@@ -322,19 +322,18 @@ func (c *Cell) Run(f func()) {
 	<-done
 }
 
-// Threaded reports whether the cell has a thread of its own for [Cell.Run], always
-// the same one.
+// Threaded reports whether the cell has its own thread, always the same one, for [Cell.Run].
 func (c *Cell) Threaded() bool { return c.work != nil }
 
-// Attributes completes how a process is to be started by f of [Cell.Run].
+// Attributes completes the attributes of a process that f of [Cell.Run] starts.
 func (c *Cell) Attributes(a *syscall.SysProcAttr) {
 	if c.group != nil {
 		c.group.clone(a)
 	}
 }
 
-// Freeze suspends all processes of the cell, or lets them go on. It reports
-// false where there is no such thing.
+// Freeze suspends or resumes all processes of the cell. It returns false if the machine cannot do
+// this.
 func (c *Cell) Freeze(frozen bool) (bool, error) {
 	if c.group == nil {
 		return false, nil
@@ -347,8 +346,8 @@ func (c *Cell) Freeze(frozen bool) (bool, error) {
 	return true, err
 }
 
-// Kill ends every process of the cell, and retires it: under recent kernels a
-// group that was killed once kills whatever is cloned into it later.
+// Kill ends every process of the cell, and retires it: with recent kernels, a group that was killed
+// once also kills processes that are cloned into it later.
 func (c *Cell) Kill() error {
 	if c.group == nil {
 		return nil

@@ -71,11 +71,11 @@ func (l *late) retry(last bool) error {
 	return err
 }
 
-// sweep tries each group once, and returns those that are left.
+// sweep tries to remove each group once, and returns those that are left.
 func sweep(groups []group) (left []group, err error) {
 	for _, g := range groups {
 		failed := g.remove()
-		if failed != nil && g.kill() == nil { // what had not ended may have forked
+		if failed != nil && g.kill() == nil { // processes that had not ended may have forked
 			failed = g.remove()
 		}
 		if failed != nil {

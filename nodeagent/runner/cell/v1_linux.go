@@ -18,10 +18,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// v1 is control groups of version 1, those controllers of them that may be used.
+// v1 is the usable controllers of control groups version 1.
 type v1 struct {
 	bases map[string]string // by controller, the directory of the group of all groups
-	left  []group           // of an earlier run
+	left  []group           // groups of an earlier run
 }
 
 // nodeWeight is how much all tasks of a node together weigh against one process
@@ -35,7 +35,7 @@ const (
 	freezer = "freezer"
 	memory  = "memory"
 	pids    = "pids"
-	// Set is for the processors of a task, Devices for what it may open.
+	// Set is for the processors of a task, Devices for the devices that it may open.
 	Set     = "cpuset"
 	Devices = "devices"
 )
@@ -48,7 +48,8 @@ var abilityOf = map[string]messages.Name{
 	cpu:     messages.AbilityCPU,
 }
 
-// openV1 finds the controllers of version 1 that may be used, and more where they are wanted; nil: there is none.
+// openV1 finds the usable controllers of version 1, and the ones in more if they are usable; nil:
+// there are none.
 func openV1(name string, more []string) *v1 {
 	g := &v1{bases: map[string]string{}}
 	for controller, own := range ownV1() {
@@ -68,8 +69,8 @@ func openV1(name string, more []string) *v1 {
 	return g
 }
 
-// ownGroups returns the control groups of this process by controller: "" is that of
-// version 2.
+// ownGroups returns the control groups of this process, by controller; "" is the group of version
+// 2.
 func ownGroups() map[string]string {
 	own := map[string]string{}
 	text, _ := os.ReadFile("/proc/self/cgroup") // lines like 4:cpu,cpuacct:/user
@@ -83,8 +84,8 @@ func ownGroups() map[string]string {
 	return own
 }
 
-// ownV1 returns the directories of this process's groups of version 1 by controller. Of
-// a mount, a container may see only what is below one group.
+// ownV1 returns the directories of this process's groups of version 1, by controller. A container
+// may see only the part of a mount below one group.
 func ownV1() map[string]string {
 	own, dirs := ownGroups(), map[string]string{}
 	text, _ := os.ReadFile("/proc/self/mountinfo")
@@ -104,8 +105,8 @@ func ownV1() map[string]string {
 	return dirs
 }
 
-// isV1 reports whether a directory is a group of version 1. A container may have another file system over the
-// mount: directories can be made there, and bound nothing.
+// isV1 reports whether a directory is a group of version 1. In a container another file system may
+// cover the mount: directories can be made there, but they bound nothing.
 func isV1(dir string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(dir, &s) == nil && s.Type == unix.CGROUP_SUPER_MAGIC
@@ -142,7 +143,8 @@ func (g *v1) again() error {
 	return nil
 }
 
-// inheritSet gives a group of processors what the group above has: a new one has none, and takes no process.
+// inheritSet gives a group of processors the processors of its parent: a new group has none, and
+// accepts no process.
 func inheritSet(dir string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		above, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
@@ -156,8 +158,8 @@ func inheritSet(dir string) error {
 	return nil
 }
 
-// endOld ends and removes the groups below a directory, and returns those that cannot
-// be removed yet.
+// endOld ends the processes in the groups below a directory, removes the groups, and returns those
+// that cannot be removed yet.
 func endOld(dir string, open func(name string) (group, error)) (left []group) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -221,7 +223,7 @@ type v1Group struct {
 
 	devices string // as in [Limits]
 
-	oom, pids, memory *counter // nil where there is none
+	oom, pids, memory *counter // nil if there is none
 }
 
 func (g *v1Group) open(of, file string) *counter {
@@ -258,7 +260,7 @@ func (g *v1Group) limit(l Limits) error {
 	if l.CPU > 0 {
 		quota = int64(l.CPU * float64(period))
 	}
-	if dir := g.dirs[memory]; dir != "" { // what is not bounded here is not counted above either
+	if dir := g.dirs[memory]; dir != "" { // what this group does not bound, its parent does not count
 		_ = write(dir, buffers, cmp.Or(l.Memory, machineBuffers()/machineShare))
 	}
 	for _, f := range []struct {
@@ -282,7 +284,7 @@ func (g *v1Group) limit(l Limits) error {
 	return g.limitDevices(l.Devices)
 }
 
-// limitSet gives the group some processors; "": all those of the group above.
+// limitSet gives the group some processors; "": all processors of its parent.
 func (g *v1Group) limitSet(set string) error {
 	switch dir := g.dirs[Set]; {
 	case dir == "":
@@ -294,8 +296,8 @@ func (g *v1Group) limitSet(set string) error {
 	}
 }
 
-// limitDevices says of some devices whether what is inside may open them. What an earlier task could not open
-// is open again, unless it is named.
+// limitDevices allows the named devices inside the group, and no other device of their kind. An
+// earlier task's devices are allowed only if they are named again.
 func (g *v1Group) limitDevices(devices string) error {
 	dir := g.dirs[Devices]
 	if dir == "" || devices == g.devices {
@@ -316,9 +318,9 @@ func (g *v1Group) limitDevices(devices string) error {
 	return nil
 }
 
-// freeze suspends what is inside. The processes are brought into the freezer's
-// group only now, when it freezes them as they come: so few tasks are ever
-// suspended that the others need not pay for it.
+// freeze suspends the processes inside. It moves them into the freezer's group only now, and the
+// freezer suspends them as they arrive: few tasks are ever suspended, so the other tasks need not
+// pay for this.
 func (g *v1Group) freeze(frozen bool) error {
 	dir := g.dirs[freezer]
 	switch {
@@ -337,7 +339,7 @@ func (g *v1Group) freeze(frozen bool) error {
 		if len(left) == 0 {
 			return g.await("FROZEN")
 		}
-		for _, pid := range left { // one that ended meanwhile is no matter
+		for _, pid := range left { // a process that has ended by now is fine
 			_ = os.WriteFile(procs, []byte(strconv.Itoa(pid)), 0)
 		}
 	}
@@ -379,7 +381,7 @@ func (g *v1Group) empty() bool {
 	return len(g.processes()) == 0
 }
 
-// processes lists what is alive inside but for this process.
+// processes lists the living processes inside, except this process.
 func (g *v1Group) processes() (pids []int) {
 	b, _ := os.ReadFile(filepath.Join(g.dirs[g.name], "cgroup.procs"))
 	for _, line := range strings.Fields(string(b)) {
@@ -390,15 +392,15 @@ func (g *v1Group) processes() (pids []int) {
 	return pids
 }
 
-// alive reports whether a process has not ended: one that only waits for its
-// parent to ask how it ended stays in its group until then.
+// alive reports whether a process has not ended. A process that has ended stays in its group until
+// its parent asks for the exit status.
 func alive(pid string) bool {
 	b, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.HasPrefix(string(b[strings.LastIndexByte(string(b), ')')+1:]), " Z")
 }
 
-// A process that was killed is gone soon, unless it waits for a device; new ones
-// are made meanwhile by those that are left.
+// A killed process ends soon, unless it waits for a device. The remaining ones may make new ones
+// until then.
 const (
 	killRounds = 200
 	killPause  = 5 * time.Millisecond
@@ -441,8 +443,8 @@ func (g *v1Group) remove() (err error) {
 	return nil
 }
 
-// mkdir makes a group below that of all. Where that is gone it is made again,
-// once: an earlier run of the node, which shares it, removes it when it ends.
+// mkdir makes a group below the node's group. If the node's group is gone, it is made again, once:
+// an earlier run of the node uses the same group and removes it when it ends.
 func mkdir(base, name string, again func() error) error {
 	dir := filepath.Join(base, name)
 	err := os.Mkdir(dir, 0o755)
@@ -454,8 +456,8 @@ func mkdir(base, name string, again func() error) error {
 	return err
 }
 
-// rmdirBase removes the group of all, unless others than those of this run, which
-// are removed before, are in it.
+// rmdirBase removes the node's group, unless another run has groups in it. The groups of this run
+// were removed before.
 func rmdirBase(dir string) error {
 	entries, _ := os.ReadDir(dir)
 	if slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
@@ -464,8 +466,8 @@ func rmdirBase(dir string) error {
 	return rmdir(dir)
 }
 
-// rmdir removes a group, which is busy until the kernel is done with what ended
-// in it just now, such as the thread inside.
+// rmdir removes a group. The group is busy until the kernel has finished with processes that ended
+// in it, and with the thread inside.
 func rmdir(dir string) (err error) {
 	for range killRounds {
 		if err = unix.Rmdir(dir); err != unix.EBUSY {
@@ -479,7 +481,7 @@ func rmdir(dir string) (err error) {
 	return &os.PathError{Op: "rmdir", Path: dir, Err: err}
 }
 
-// rmdirs removes a group with those that a task made in it.
+// rmdirs removes a group and the groups that a task made in it.
 func rmdirs(dir string) error {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -492,8 +494,8 @@ func rmdirs(dir string) error {
 	return rmdir(dir)
 }
 
-// counter is an open file of a group that is read for every task. As a file of package os it
-// would be polled, and the Go runtime woken whenever the group fills or empties.
+// counter is an open file of a group that is read for every task. An [os.File] would be polled: it
+// would wake the Go runtime whenever the group fills or empties.
 type counter struct{ fd int }
 
 func openCounter(path string) (*counter, error) {
@@ -504,7 +506,7 @@ func openCounter(path string) (*counter, error) {
 	return &counter{fd}, nil
 }
 
-// number reads a number, after a key where there is one; 0 where there is none.
+// number reads a number from the file, after a key if one is given; 0 if there is none.
 func (c *counter) number(key string) uint64 {
 	if c == nil {
 		return 0

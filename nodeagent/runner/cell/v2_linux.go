@@ -21,27 +21,27 @@ import (
 
 const v2Mount = "/sys/fs/cgroup"
 
-// v2 is control groups of version 2. Without controllers, as beside those of
-// version 1, they still hold processes together, suspend and end them.
+// v2 is control groups of version 2. On a machine that has its controllers in version 1, they can
+// still keep processes together, suspend them and end them.
 type v2 struct {
-	mount, path string // of the file system, and below it, of the group of all groups
+	mount, path string // of the file system; and of the node's group, below that
 	dir         string // both
 	controllers []string
-	left        []group // of an earlier run
+	left        []group // groups of an earlier run
 }
 
-// topV2 is where the groups of a node are that can have controllers: beside those of
-// services and sessions. Below the group of a service there are none to be had while
-// processes are in it, its own or those it leaves running.
+// topV2 returns the path for a node's groups that can have controllers: next to the groups of
+// services and sessions. Below the group of a service no controllers are available while the
+// service has processes in it.
 func topV2(name string) string { return filepath.Join("/candor", name) }
 
-// ownV2 is a group below this process's own.
+// ownV2 returns a group below this process's own.
 func ownV2(name string) string {
 	return filepath.Join("/", ownGroups()[""], "candor-"+name)
 }
 
-// openV2 makes the group of all groups at a path; nil where there are no control groups
-// of version 2, or a controller is missing that is needed.
+// openV2 makes the node's group at a path; nil if there are no control groups of version 2, or a
+// needed controller is missing.
 func openV2(mount, path string, more []string, needed ...string) *v2 {
 	if _, err := os.Stat(filepath.Join(mount, "cgroup.procs")); err != nil {
 		return nil
@@ -71,9 +71,9 @@ func openV2(mount, path string, more []string, needed ...string) *v2 {
 	return g
 }
 
-// takes reports whether a process survives being cloned into a new group. No process
-// survives it while this process is itself in a group that was killed once. The clone
-// is to execute a file that cannot be executed, and so ends at once.
+// takes reports whether a process survives being cloned into a new group. It does not if this
+// process is in a group that was killed once. The cloned process tries to execute a file that is
+// not executable, so it ends at once.
 func (g *v2) takes() bool {
 	made, err := g.make("cell-" + rand.Text())
 	if err != nil {
@@ -102,8 +102,8 @@ func (g *v2) again() error {
 	return nil
 }
 
-// enable gives a controller to the groups below that of all. What a group above refuses is no
-// matter where the controller is there already, so that only the last refusal counts.
+// enable makes a controller available to groups below the node's group. A refusal by a group above
+// does not matter if the controller is available already, so only the last refusal counts.
 func (g *v2) enable(controller string) (err error) {
 	at := g.mount
 	for step := range strings.SplitSeq(g.path, "/") {
@@ -164,7 +164,7 @@ func (g *v2) close() error { return rmdirBase(g.dir) }
 type v2Group struct {
 	dir         *os.File
 	events      *counter // open for as long as the group is there
-	memory      *counter // nil where there is none
+	memory      *counter // nil if there is none
 	controllers []string
 }
 
@@ -199,7 +199,7 @@ func (g *v2Group) limit(l Limits) error {
 		}
 	}
 	if slices.Contains(g.controllers, Set) {
-		return write(g.dir.Name(), "cpuset.cpus", l.Set+"\n") // without any: those of the group above
+		return write(g.dir.Name(), "cpuset.cpus", l.Set+"\n") // "" means the processors of the parent group
 	}
 	return nil
 }

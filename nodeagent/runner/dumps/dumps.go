@@ -1,5 +1,5 @@
-// Package dumps keeps what a process has in memory, such as credentials and keys, from
-// other processes of its user.
+// Package dumps protects the memory of a process, which may hold credentials and keys, from other
+// processes of its user.
 package dumps
 
 import (
@@ -12,8 +12,8 @@ import (
 // tasks or executors: such a process makes namespaces before [Refuse].
 const StartsTasks = "starts tasks"
 
-// Refuse keeps what this process has in memory from others of its user: they may not
-// trace it, and it leaves no core.
+// Refuse protects the memory of this process from other processes of its user: they cannot trace
+// it, and it leaves no core file.
 func Refuse() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)

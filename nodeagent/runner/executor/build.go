@@ -10,17 +10,18 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// inForce names the build of an executor and how it runs tasks, each by some digits that are others for another
-// one. An agent shows both as abilities of its node, and replaces an executor that has others than one that it
-// would start now.
+// inForce identifies the build of an executor and how it runs tasks, each by digits that differ for
+// another build or configuration. An agent shows both as abilities of its node. It replaces an
+// executor whose digits differ from the ones that it would start now.
 type inForce struct{ build, tasks messages.Name }
 
 const inForceDigits = 8
 
-// inForceOf is what an executor of a binary has, with a configuration, whatever its node is called.
+// inForceOf identifies the binary and the configuration of an executor. The name and the directory
+// of its node do not matter.
 func inForceOf(binary string, c runner.Config) inForce {
 	c.Node, c.Dir = "", ""
-	text, _ := json.Marshal(c) // which was JSON, or becomes it
+	text, _ := json.Marshal(c) // cannot fail: it was read from JSON, or is written as JSON
 	return inForce{"build-" + short(buildOf(binary)), "tasks-" + short(text)}
 }
 
@@ -29,7 +30,8 @@ func short(data []byte) messages.Name {
 	return hex.EncodeToString(sum[:])[:inForceDigits]
 }
 
-// buildOf is what the Go tool chain noted of what a binary was built from; nothing where that cannot be read.
+// buildOf returns what the Go tool chain recorded about the sources of a binary; nil if that cannot
+// be read.
 func buildOf(binary string) []byte {
 	f, err := elf.Open(binary)
 	if err != nil {
@@ -46,13 +48,14 @@ func buildOf(binary string) []byte {
 
 func (i inForce) names() []messages.Name { return []messages.Name{i.build, i.tasks} }
 
-// replaceable reports whether the executor has another build or configuration than one that would be started now.
+// replaceable reports whether the executor differs in build or configuration from one that would be
+// started now.
 func (k *Client) replaceable(has []messages.Name) bool {
 	return len(has) == 2 && has[0] != "" && inForce{has[0], has[1]} != inForceOf(k.config.Command[0], k.config.Runner)
 }
 
-// replace ends an executor that is to be replaced, if nothing is in its hand. What is to start from now on waits for
-// the next one. k.mu is held.
+// replace ends an executor that should be replaced, if it has no tasks. Tasks that start from now
+// on wait for the next executor. The caller holds k.mu.
 func (k *Client) replace() {
 	if k.outdated && !k.handing && !k.closing && k.conn != nil && len(k.tasks)+len(k.found)+len(k.untold) == 0 {
 		k.handing = true
@@ -60,7 +63,7 @@ func (k *Client) replace() {
 	}
 }
 
-// hold keeps a task that is to start until there is another executor. k.mu is held.
+// hold keeps a task until the next executor can start it. The caller holds k.mu.
 func (k *Client) hold(task runner.Task, t *remote) {
 	t.held = &task
 	k.tasks[task.Attempt] = t

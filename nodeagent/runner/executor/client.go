@@ -31,22 +31,22 @@ type Client struct {
 	conn      *conn // nil while there is no executor
 	abilities []messages.Name
 	tasks     map[messages.Attempt]*remote
-	found     map[messages.Attempt]frame // in the executor's hand and not adopted
+	found     map[messages.Attempt]frame // tasks of the executor that nobody has adopted
 	programs  map[*messages.Program]uint64
 	follows   bool                      // tasks can follow others
-	outdated  bool                      // the executor is to be replaced once it is idle
+	outdated  bool                      // the executor should be replaced once it has no tasks
 	untold    map[messages.Attempt]bool // ends that were not confirmed
-	handing   bool                      // it was told to end
+	handing   bool                      // the executor was told to end
 	questions map[uint64]chan<- *frame
 	numbers   uint64
 	closing   bool
 	still     bool            // the executor does not answer
-	until     time.Duration   // when tasks are killed, as it was told, by the clock of package boottime; 0: not said yet
+	until     time.Duration   // when tasks are killed, as the executor was told, in the time of package boottime; 0: not told yet
 	notify    func(able bool) // nil: nobody asked
 }
 
-// remote is a task in the executor's hand. What it is to do is remembered: an
-// order that is given while there is no connection is sent with the next one.
+// remote is a task of the executor. Orders for it are remembered: an order given without a
+// connection is sent with the next connection.
 type remote struct {
 	client    *Client
 	attempt   messages.Attempt
@@ -54,11 +54,11 @@ type remote struct {
 	suspended bool
 	stopped   bool
 	grace     time.Duration                          // if stopped
-	turned    func(messages.Finished, time.Duration) // of a task that follows and has not begun; else nil
-	held      *runner.Task                           // to be started once there is another executor; else nil
+	turned    func(messages.Finished, time.Duration) // set for a task that waits for another's slot
+	held      *runner.Task                           // set for a task that waits for the next executor
 }
 
-// maxPrograms bounds the programs that an executor is to remember.
+// maxPrograms bounds the programs that an executor remembers.
 const maxPrograms = 1024
 
 // Open connects to the executor of a state directory, and starts one if there is
@@ -83,11 +83,11 @@ func Open(ctx context.Context, c Config) (*Client, error) {
 	return k, nil
 }
 
-// errSearchEnded is why there is no connection where the caller did not want one any more.
+// errSearchEnded is the error if the caller stopped waiting for a connection.
 var errSearchEnded = messages.Errorf(messages.Unavailable, "the search for an executor was ended")
 
-// connect finds or starts the executor and learns what it has in hand. It does not wait without end for
-// one that does not say.
+// connect finds or starts the executor, and learns which tasks it has. It gives up on an executor
+// that does not answer.
 func (k *Client) connect(ctx context.Context) (*conn, error) {
 	slow := time.AfterFunc(k.config.waits.tell, func() {
 		k.config.Log.Warn("waiting for the executor, which may have much to end or to remove", zap.String("executor", k.config.holder()))
@@ -115,7 +115,7 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 		case has:
 			found[f.Attempt] = *f
 		case ready:
-			if !stop() { // before others learn of the connection, which ends by itself from now on
+			if !stop() { // before others get the connection, which from now on ends by itself
 				c.finish()
 				return nil, errSearchEnded
 			}
@@ -126,7 +126,7 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 	}
 }
 
-// noWord is the error for an executor that did not say which tasks it has.
+// noWord returns the error for an executor that did not say which tasks it has.
 func (k *Client) noWord(ctx context.Context, err error, silence time.Duration) error {
 	switch {
 	case ctx.Err() != nil:
@@ -145,7 +145,7 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 	k.conn, k.abilities, k.found, k.follows = c, abilities, found, follows
 	k.programs = map[*messages.Program]uint64{}
 	k.handing, k.outdated = false, k.replaceable(abilities[:min(2, len(abilities))])
-	var ends []func() // to be passed on without the lock
+	var ends []func() // call them without holding the lock
 	if k.until != 0 {
 		k.sendKeep()
 	}
@@ -194,7 +194,7 @@ func (k *Client) remind(t *remote, suspended bool) {
 	}
 }
 
-// Notify has f called now, and whenever an executor is gone, stands still, or is found.
+// Notify calls f now, and whenever an executor ends, hangs, or is found.
 func (k *Client) Notify(f func(able bool)) {
 	k.mu.Lock()
 	k.notify = f
@@ -202,7 +202,7 @@ func (k *Client) Notify(f func(able bool)) {
 	k.tell()
 }
 
-// tell says whether there is an executor.
+// tell calls the function of Notify with whether there is an executor.
 func (k *Client) tell() {
 	k.telling.Lock()
 	defer k.telling.Unlock()
@@ -214,7 +214,7 @@ func (k *Client) tell() {
 	}
 }
 
-// lose reports a task of which nothing is left.
+// lose reports the end of a task that has disappeared.
 func (t *remote) lose(why string) {
 	now := messages.TimeOf(time.Now())
 	t.done(messages.Finished{Attempt: t.attempt, Outcome: messages.Stopped, Detail: why, Started: now, Ended: now})
@@ -247,7 +247,7 @@ func (k *Client) listen(c *conn) {
 	}
 }
 
-// again connects anew, however long it takes; nil when the client is closed.
+// again connects again, however long it takes; nil when the client is closed.
 func (k *Client) again() *conn {
 	waits := backoff.Backoff{First: 50 * time.Millisecond, Last: 5 * time.Second}
 	for failures := 1; ; failures++ {
@@ -264,7 +264,7 @@ func (k *Client) again() *conn {
 	}
 }
 
-// unanswered tells those who wait for answers that none will come. k.mu is held.
+// unanswered tells all who wait for an answer that none will come. The caller holds k.mu.
 func (k *Client) unanswered() {
 	for _, answer := range k.questions {
 		answer <- &frame{Kind: reply, Error: messages.Errorf(messages.Unavailable, "the node's executor is gone; ask again")}
@@ -295,7 +295,7 @@ func (k *Client) hear(f *frame) {
 	}
 }
 
-// finish passes an end on, with what has begun after it.
+// finish passes on the end of a task, and the start of the task on its slot.
 func (k *Client) finish(f *frame) {
 	if f.Finished == nil {
 		return
@@ -336,7 +336,7 @@ func (k *Client) Start(task runner.Task, done func(messages.Finished)) runner.Pr
 		return t
 	}
 	if k.closing || k.conn == nil {
-		delete(k.tasks, task.Attempt) // it was to follow
+		delete(k.tasks, task.Attempt) // it waited for another's slot
 		k.mu.Unlock()
 		t.lose("the node's executor is not there")
 		return t
@@ -346,7 +346,7 @@ func (k *Client) Start(task runner.Task, done func(messages.Finished)) runner.Pr
 	return t
 }
 
-// begin has a task begin, now or later. k.mu is held.
+// begin starts a task, now or later. The caller holds k.mu.
 func (k *Client) begin(how kind, task runner.Task, t *remote) {
 	k.tasks[task.Attempt] = t
 	number := k.program(task.Program)
@@ -365,8 +365,8 @@ func (k *Client) Follow(task runner.Task, done func(messages.Finished), turned f
 	return t, true
 }
 
-// Withdraw has the task not begin any more. While there is no executor, the next one answers
-// by what it has in hand.
+// Withdraw asks that the task no longer begins. If there is no executor, the list of tasks of the
+// next one is the answer.
 func (t *remote) Withdraw() {
 	k := t.client
 	k.mu.Lock()
@@ -381,8 +381,8 @@ func (t *remote) giveBack() {
 	t.done(messages.Finished{Attempt: t.attempt, Outcome: messages.Stopped, Detail: "given back before it started"})
 }
 
-// surprise returns what tells that a task has begun of which that is not known; after which other,
-// nobody knows any more. The client's mu is held.
+// surprise returns a function that reports that a task has begun without notice, on the slot of an
+// unknown task. The caller holds the client's mu.
 func (t *remote) surprise() func() {
 	turned := t.turned
 	t.turned = nil
@@ -420,7 +420,7 @@ func (t *remote) Stop(grace time.Duration) {
 	k.send(&frame{Kind: stop, Attempt: t.attempt, Time: messages.Duration(grace)})
 }
 
-// Suspend suspends the task, or lets it go on.
+// Suspend suspends or resumes the task.
 func (t *remote) Suspend(suspended bool) {
 	k := t.client
 	k.mu.Lock()
@@ -455,7 +455,7 @@ func (k *Client) Confirm(a messages.Attempt) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.untold, a)
-	if k.conn != nil { // in no hurry: the next agent can be told once more
+	if k.conn != nil { // not urgent: the next agent can be told again
 		k.conn.sendLater(&frame{Kind: confirm, Attempt: a})
 	}
 	k.replace()

@@ -25,7 +25,7 @@ func writeEnds(path string, all []frame) error {
 	})
 }
 
-// readEnds reads the file; where there is none, there are no ends.
+// readEnds reads the file; if it is missing, there are no ends.
 func readEnds(path string) (all []frame, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

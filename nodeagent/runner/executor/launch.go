@@ -26,14 +26,14 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
-// Argument is what a program that calls [Main] is started with.
+// Argument is the argument with which a program that calls [Main] is started.
 const Argument = "executor"
 
-// argumentInside follows it where a process is to set up a task's namespaces.
+// argumentInside follows it if a process must set up a task's namespaces.
 const argumentInside = "inside"
 
-// Self is the command that starts this program as an executor; empty if it cannot
-// tell where it is.
+// Self returns the command that starts this program as an executor; empty if it cannot tell where
+// it is.
 func Self() []string {
 	path, err := os.Executable()
 	if err != nil {
@@ -42,7 +42,7 @@ func Self() []string {
 	return []string{path, Argument}
 }
 
-// Inside is the command of this program that sets up the namespaces of a task.
+// Inside returns the command of this program that sets up the namespaces of a task.
 func Inside() []string {
 	if self := Self(); self != nil {
 		return append(self, argumentInside)
@@ -55,7 +55,7 @@ type Config struct {
 	// Command starts an executor that calls [Main], such as the path of this
 	// binary and a word.
 	Command []string
-	// Runner is how tasks are run; its Dir is where the socket is.
+	// Runner configures how tasks are run; the socket is in its Dir.
 	Runner runner.Config
 	Log    *zap.Logger // nil: none
 
@@ -96,7 +96,7 @@ func reach(ctx context.Context, c *Config) (_ *net.UnixConn, silence time.Durati
 		if socket, err := dial(c.socket()); err == nil {
 			return socket, c.waits.found, nil
 		}
-		// Whoever has the lock is an executor that is about to listen, or to end.
+		// A process that has the lock is an executor that will listen soon, or end.
 		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			socket, err := launch(c, lock)
 			return socket, c.waits.begun, err
@@ -183,18 +183,17 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 	if err := noteHolder(lock, cmd.Process.Pid); err != nil {
 		c.Log.Warn("executor.lock does not say which process has it", zap.Error(err))
 	}
-	go func() { _ = cmd.Wait() }() // whose end the broken connection tells
+	go func() { _ = cmd.Wait() }() // the broken connection tells its end
 	return nil
 }
 
-// slack is by how much the kernel may delay the timers of an executor, in nanoseconds: the Go
-// runtime has a thread that otherwise wakes some ten thousand times a second while tasks come and go.
+// slack is how long the kernel may delay the timers of an executor, in nanoseconds. Without it, a
+// thread of the Go runtime wakes about ten thousand times a second while tasks come and go.
 const slack = 1_000_000
 
-// beginAnew sees to it that nothing that this process starts can have more
-// privileges than it has: set-uid programs have no power in tasks. And it gives timers
-// their slack. These attributes are of a thread and survive an exec, so the program begins
-// anew under them.
+// beginAnew makes sure that nothing started by this process can gain more privileges: set-uid
+// programs have no effect in tasks. It also sets the slack of timers. These are attributes of a
+// thread and survive an exec, so the program executes itself again with them.
 func beginAnew() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -220,8 +219,8 @@ func hasSlack() bool {
 	return err == nil && now == slack
 }
 
-// garbage is how much of it, in percent of what is in use, an executor lets pile up
-// before it collects: it has a few megabytes in use, and processors are for tasks.
+// garbage is the growth of memory, in percent, after which an executor collects garbage. It uses
+// only a few megabytes, and processors are for tasks.
 const garbage = 800
 
 // leastProcessors is how many threads of an executor may run at once at least: the thread that
@@ -229,9 +228,8 @@ const garbage = 800
 // looking for others that wait.
 const leastProcessors = 3
 
-// Main is the executor's program: it reads from standard input how tasks are run,
-// and serves on the socket that it inherited. The arguments are those after
-// [Argument].
+// Main is the executor's program. It reads the runner's configuration from standard input, and
+// serves the socket that it inherited. args are the arguments after [Argument].
 func Main(args []string) error {
 	if len(args) > 0 && args[0] == argumentInside {
 		return runner.Inside(args[1:])

@@ -14,15 +14,15 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// argumentMapped follows [Argument] where the executor is to wait until the users of
-// its namespace are there. The file of that number is closed then.
+// argumentMapped follows [Argument] if the executor must wait until the users of its namespace
+// exist. The file with the number that follows is closed then.
 const (
 	argumentMapped = "mapped"
 	mappedFile     = 5
 )
 
-// rights are the capabilities that an executor needs in a user namespace of its own,
-// and passes on to holders of rooms: there they hold for its own users and mounts only.
+// rights are the capabilities that an executor needs in its own user namespace, and passes on to
+// holders of rooms. They are valid only for its own users and mounts.
 var rights = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
 	unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE,
@@ -61,9 +61,8 @@ func startMapped(cmd *exec.Cmd, mapped string) error {
 	return err
 }
 
-// awaitMapping waits until the users of the executor's namespace are there, and takes the
-// argument away: when the program begins anew under [beginAnew], there is nothing
-// to wait for.
+// awaitMapping waits until the users of the executor's namespace exist, and removes the argument.
+// When the program executes itself again in [beginAnew], it need not wait.
 func awaitMapping(args []string) error {
 	if len(args) == 0 || args[0] != argumentMapped {
 		return nil

@@ -22,7 +22,7 @@ type queue struct {
 
 func (q *queue) clear() { clear(q.waits); q.untold = 0 }
 
-// remove takes a task out.
+// remove removes a waiting task.
 func (q *queue) remove(a messages.Attempt) {
 	for class, all := range q.waits {
 		if i := slices.IndexFunc(all, func(t runner.Task) bool { return t.Attempt == a }); i >= 0 {
@@ -32,12 +32,12 @@ func (q *queue) remove(a messages.Attempt) {
 	}
 }
 
-// task is what the frame wants to be started.
+// task returns the task that the frame asks to start.
 func (f *frame) task(p *messages.Program) runner.Task {
 	return runner.Task{Grant: messages.Grant{Attempt: f.Attempt, Array: f.Array, Position: f.Position, Nodes: f.Nodes, Steps: f.Steps}, Program: p}
 }
 
-// follow has a task begin when another of its class has ended.
+// follow lets a task begin when another one of its class has ended.
 func (s *server) follow(agent *conn, f *frame, p *messages.Program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,9 +61,9 @@ func (s *server) withdraw(a messages.Attempt, t *task) {
 	s.agent.sendSoon(&frame{Kind: withdrawn, Attempt: a}) // rarely the only one
 }
 
-// next takes in hand what follows a task that has ended, or returns nil. A suspended task had
-// no slot, and with the files of a task the agent has to do before its slot is free.
-// s.mu is held.
+// next returns the task that takes the slot of an ended task, or nil. A suspended task had no slot.
+// For a task with files, the agent must do some work before the slot is free. The caller holds
+// s.mu.
 func (s *server) next(t *task) (*task, runner.Task) {
 	all := s.waits[t.class]
 	if len(all) == 0 || s.agent == nil || t.suspended || t.files {
@@ -74,9 +74,10 @@ func (s *server) next(t *task) (*task, runner.Task) {
 	return s.take(what.Attempt, what.Program), what
 }
 
-// Where many tasks follow, the agent need not hear of each end at once: ends wait until they are a
-// part of what follows, but not for long. The leader divides the time of a slot between
-// tasks by what it heard before: so ends wait only while one job has the slot.
+// If many tasks wait for slots, the agent need not hear of each end at once. Ends are collected
+// until they are a certain part of the waiting tasks, but not for long. The leader divides the time
+// of a slot between tasks by the reports that it has: so ends are collected only while one job has
+// the slot.
 const (
 	gatherPart   = 4
 	gatherWithin = 5 * time.Millisecond

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// How long an executor without an agent stays: while no task is in hand, and after the last
-// task has ended, for the agent to come back and hear of the ends.
+// How long an executor without an agent stays: while it has no task, and after its last task has
+// ended, so that the agent can come back and hear of the ends.
 const (
 	lonely    = 10 * time.Second
 	abandoned = 10 * time.Minute
@@ -27,33 +27,33 @@ type server struct {
 	run               *runner.Processes
 	inForce           inForce
 	listener          net.Listener
-	ends              string      // the file for ends of which no agent has heard
+	ends              string      // file with the ends that no agent has heard
 	home              os.FileInfo // the directory in which agents look for the executor; nil: not known
 	lonely, abandoned time.Duration
 
 	mu    sync.Mutex
 	tasks map[messages.Attempt]*task
 	kept  int             // tasks that the file names
-	queue                 // what follows
+	queue                 // tasks that wait for a slot
 	agent *conn           // the newest; nil: none
-	lease *boottime.Timer // when it ends every task is killed
-	alone *time.Timer     // counts down while there is no agent and no task runs; else nil
+	lease *boottime.Timer // when it expires, every task is killed
+	alone *time.Timer     // runs while there is no agent and no task; otherwise nil
 }
 
-// task is an attempt in hand, until the agent has confirmed its end.
+// task is an attempt of the executor, from its start until the agent has confirmed its end.
 type task struct {
 	runner.Process
 	class     messages.Name
 	width     int                // slots that it has; 0: 1
-	files     bool               // the agent is not done with it when it has ended
+	files     bool               // after its end the agent still needs it
 	finished  *messages.Finished // nil while it runs
 	forget    bool               // the agent has confirmed its end
 	suspended bool               // it was told to be suspended
 	kept      bool               // the file of ends names it
 }
 
-// Serve runs tasks for the agents that connect, one at a time, until it is told
-// to end, the context is over or it is not needed any more.
+// Serve runs tasks for the agents that connect, one agent at a time, until it is told to end, the
+// context ends, or it is no longer needed.
 func Serve(ctx context.Context, l net.Listener, c runner.Config) error {
 	return serve(ctx, l, c, inForce{})
 }
@@ -79,14 +79,14 @@ func newServer(run *runner.Processes, l net.Listener, dir string) *server {
 	return s
 }
 
-// begin takes the ends in hand that an earlier executor could not tell anybody.
+// begin reads the ends that an earlier executor could not report.
 func (s *server) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all, err := readEnds(s.ends)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v; how these tasks ended is lost, and the leader takes them for stopped\n", s.ends, err)
-		_ = os.Remove(s.ends) // it is written anew when it is needed
+		_ = os.Remove(s.ends) // it is written again when needed
 	}
 	for _, f := range all {
 		s.run.Hold(f.Attempt)
@@ -107,7 +107,7 @@ func (s *server) accept(ctx context.Context) error {
 		}
 		if socket, ok := c.(*net.UnixConn); ok {
 			agent := newConn(socket)
-			s.welcome(agent) // in the order of their coming: an agent that gave up waiting is not the newest
+			s.welcome(agent) // in order of arrival, so that an agent that gave up waiting is not the newest
 			go s.serve(agent)
 		}
 	}
@@ -142,7 +142,7 @@ func (s *server) serve(agent *conn) {
 	}
 }
 
-// welcome makes a connection the one that counts and tells what is in hand.
+// welcome makes a connection the current one, and tells it all tasks.
 func (s *server) welcome(agent *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *server) welcome(agent *conn) {
 	agent.send(&frame{Kind: ready, Number: follows})
 }
 
-// has is what an agent is told of a task in hand.
+// has returns the frame that tells an agent about a task.
 func (t *task) has(a messages.Attempt) *frame {
 	return &frame{Kind: has, Attempt: a, Name: t.class, Number: uint64(t.width), Suspended: t.suspended, Finished: t.finished}
 }
@@ -183,15 +183,16 @@ func (s *server) rest() {
 	s.alone = time.AfterFunc(wait, s.leave)
 }
 
-// homeless reports whether no agent can come any more: the directory with the executor's socket is not there,
-// or another one is.
+// homeless reports whether no agent can connect any more, because the directory with the executor's
+// socket was removed or replaced.
 func (s *server) homeless() bool {
 	now, err := os.Stat(filepath.Dir(s.ends))
 	return os.IsNotExist(err) || err == nil && s.home != nil && !os.SameFile(now, s.home)
 }
 
-// leave ends the executor where no agent came. How tasks ended of which no agent has heard is
-// written down for the next one; as long as that cannot be written though there is a place, the executor stays.
+// leave ends the executor when no agent comes. It first writes the ends that no agent has heard to
+// a file for the next executor. If the file cannot be written, the executor stays, unless the
+// directory of the file is gone.
 func (s *server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +209,8 @@ func (s *server) leave() {
 	s.end()
 }
 
-// keepEnds writes down how tasks ended of which no agent has heard, unless that is written. s.mu is held.
+// keepEnds writes the ends that no agent has heard to a file, unless they are written. The caller
+// holds s.mu.
 func (s *server) keepEnds() error {
 	var all []frame
 	written := true
@@ -233,12 +235,12 @@ func (s *server) keepEnds() error {
 // end ends the executor; Serve does the rest.
 func (s *server) end() { _ = s.listener.Close() }
 
-// handle does what an agent says, unless another has come in its place: that one was
-// told what is in hand, and says anew what it wants.
+// handle does what an agent says, unless a newer agent is connected: the newer one was told all
+// tasks, and says again what it wants.
 func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *frame) {
 	switch f.Kind {
 	case program:
-		if f.Program == nil { // of a long list: begin anew
+		if f.Program == nil { // the first frame of a long list
 			clear(programs)
 			return
 		}
@@ -258,7 +260,7 @@ func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *f
 	}
 }
 
-// obey does what the agent that counts says. s.mu is held.
+// obey does what the current agent says. The caller holds s.mu.
 func (s *server) obey(f *frame) {
 	t := s.tasks[f.Attempt]
 	switch {
@@ -282,7 +284,7 @@ func (s *server) obey(f *frame) {
 	}
 }
 
-// now is the process, or what remembers its orders while it is being started.
+// now returns the process, or what remembers its orders while it is being started.
 func (t *task) now() runner.Process {
 	if t.Process == nil {
 		t.Process = new(early)
@@ -299,15 +301,16 @@ func (s *server) start(agent *conn, f *frame, p *messages.Program) {
 	s.launch(t, f.task(p))
 }
 
-// launch starts a task that was taken in hand.
+// launch starts a task that was entered.
 func (s *server) launch(t *task, what runner.Task) {
-	process := s.run.Start(what, s.done) // which may call done before it returns: the lock is not held
+	process := s.run.Start(what, s.done) // Start may call done before it returns, so the lock is not held
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.begun(process)
 }
 
-// enter takes a task in hand that is not known yet and can be started, else nil.
+// enter adds a task that is not known yet, and returns it. It returns nil if the task is known or
+// cannot be started.
 func (s *server) enter(agent *conn, a messages.Attempt, p *messages.Program) *task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,7 +328,7 @@ func (s *server) enter(agent *conn, a messages.Attempt, p *messages.Program) *ta
 	return s.take(a, p)
 }
 
-// take takes a task in hand. s.mu is held.
+// take adds a task. The caller holds s.mu.
 func (s *server) take(a messages.Attempt, p *messages.Program) *task {
 	t := &task{class: p.Class, width: p.Width, files: len(p.Inputs)+len(p.Outputs) > 0}
 	s.tasks[a] = t
@@ -346,7 +349,7 @@ func (t *task) begun(p runner.Process) {
 	}
 }
 
-// early remembers what a task that is just being started was told.
+// early remembers orders for a task that is just being started.
 type early struct {
 	suspended, stopped bool
 	grace              time.Duration

@@ -15,15 +15,15 @@ import (
 
 // waits are how long a client waits for an executor that says nothing.
 type waits struct {
-	found time.Duration // for a word of one that it found
-	begun time.Duration // for a word of one that it began, which first ends what an earlier one left
-	ends  time.Duration // for one to end or to listen that has the lock and does not listen
-	tell  time.Duration // until the log says that it waits
-	beat  time.Duration // from one look at a connected one to the next
-	beats time.Duration // for the answer to that
+	found time.Duration // for the first message of an executor that was found
+	begun time.Duration // for the first message of an executor that was started, which first ends what an earlier one left
+	ends  time.Duration // for the end, or the first listening, of one that has the lock but does not listen
+	tell  time.Duration // until a log line says that it waits
+	beat  time.Duration // interval of checks of a connected executor
+	beats time.Duration // for the answer to a check
 }
 
-// usualWaits are at least what an executor needs on a loaded machine. An executor that ends has
+// usualWaits are times that are long enough on a loaded machine. An executor that ends has
 // closeWithin for its tasks.
 var usualWaits = waits{found: 10 * time.Second, begun: time.Minute, ends: 5*time.Second + closeWithin, tell: 3 * time.Second, beat: 5 * time.Second, beats: 10 * time.Second}
 
@@ -38,7 +38,7 @@ func (k *Client) watch() {
 		}
 		answered := make(chan struct{})
 		go func() {
-			_, _ = k.ask(k.life, &frame{Kind: logs}) // of no task: any answer will do
+			_, _ = k.ask(k.life, &frame{Kind: logs}) // names no task: any answer shows that it lives
 			close(answered)
 		}()
 		select {
@@ -54,7 +54,7 @@ func (k *Client) watch() {
 	}
 }
 
-// stand notes whether the executor stands still.
+// stand records whether the executor hangs.
 func (k *Client) stand(still bool) {
 	k.mu.Lock()
 	k.still = still
@@ -77,15 +77,15 @@ type silentError struct{ cause *messages.Error }
 func (e silentError) Error() string { return e.cause.Error() }
 func (e silentError) Unwrap() error { return e.cause }
 
-// silent is the error for an executor that says nothing. Its tasks may still run, and only it knows
-// which: to begin another beside it could run them twice.
+// silent returns the error for an executor that does not answer. Its tasks may still run, and only
+// it knows which. A second executor could run them twice.
 func (c *Config) silent(waited time.Duration) error {
 	return silentError{messages.Errorf(messages.Unavailable,
 		"the executor of node %s has said nothing for %v: %s. Its tasks may still run, so none is started beside it; see %s",
 		c.Runner.Node, waited, c.holder(), c.log())}
 }
 
-// holder says which process the executor is, what state it is in and how to end it.
+// holder returns a text with the process of the executor, its state and how to end it.
 func (c *Config) holder() string {
 	b, _ := os.ReadFile(c.lock())
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
@@ -103,7 +103,8 @@ func (c *Config) holder() string {
 	}
 }
 
-// stateOf is the kernel's letter for what a process does, and its command; empty if it is gone.
+// stateOf returns the kernel's letter for the state of a process, and its command; empty if it is
+// gone.
 func stateOf(pid int) (state, command string) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// kind is what a frame says.
+// kind is the kind of a frame.
 type kind uint8
 
 const (
-	hello     kind = iota // Names: what is in force, and abilities; first of all from the executor
-	has                   // Attempt, Name: class, Number: slots, Suspended, Finished if it has ended: one of what it has in hand
-	ready                 // that was all; Number: 1 if tasks can follow others
+	hello     kind = iota // Names: build, configuration and abilities; the executor's first frame
+	has                   // one of its tasks: Attempt, Name: class, Number: slots, Suspended, Finished if it has ended
+	ready                 // end of the list; Number: 1 if tasks can take the slots of others
 	program               // Number, Program: what starts refer to
 	start                 // Attempt, Array, Number
 	stop                  // Attempt, Time: grace
@@ -27,13 +27,13 @@ const (
 	ended                 // Finished; Attempt: what follows on its slot, Number: since when, in nanoseconds since the machine was started
 	confirm               // Attempt: its end has been heard of
 	keep                  // Time: how long tasks may run from now; Number: until when that is, since the machine was started
-	owner                 // Number, Logs.Attempt: whose job it is
+	owner                 // asks for the owner of a job: Number, Logs.Attempt
 	logs                  // Number, Logs
 	reply                 // Number, and Name, Logs or Error
 	end                   // kill everything and end
 	stream                // Number, Stream; the reply has Streamed
 	follow                // Attempt, Array, Position, Number: to begin when a task of its class has ended
-	withdraw              // Attempt: it is not to follow any more
+	withdraw              // Attempt: it must no longer begin
 	withdrawn             // Attempt: it has not begun, and will not
 )
 
@@ -59,17 +59,17 @@ type frame struct {
 	Streamed  *messages.StreamReply
 }
 
-// conn is one end of the socket. Sending never blocks: what the kernel does not
-// take at once is collected and written when it does.
+// conn is one end of the socket. Sending never blocks: bytes that the kernel does not accept at
+// once are collected and written later.
 type conn struct {
 	net.Conn
 	raw syscall.RawConn
 	in  *bufio.Reader
 
 	mu      sync.Mutex
-	out     []byte // what is not written yet
+	out     []byte // bytes that are not written yet
 	writing bool   // the goroutine is at it, or about to be
-	soon    bool   // what was collected will be flushed
+	soon    bool   // the collected bytes will be flushed
 	closed  bool
 }
 
@@ -89,15 +89,15 @@ func (k *conn) send(f *frame) {
 	k.flush()
 }
 
-// sendAll sends what was to be sent later.
+// sendAll sends the frames that sendSoon collected.
 func (k *conn) sendAll() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.flush()
 }
 
-// sendSoon sends a frame once the caller waits for something, and so together
-// with what it sends until then.
+// sendSoon sends a frame when the caller next waits for something, together with all frames until
+// then.
 func (k *conn) sendSoon(f *frame) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -123,15 +123,15 @@ func (k *conn) sendLater(f *frame) {
 // add collects a frame. k.mu is held.
 func (k *conn) add(f *frame) {
 	data, err := messages.Marshal(f, messages.Msgpack)
-	if err != nil || k.closed { // an error is of what a leader or a task made too large
+	if err != nil || k.closed { // a leader or a task made something too large
 		return
 	}
 	k.out = binary.BigEndian.AppendUint32(k.out, uint32(len(data)))
 	k.out = append(k.out, data...)
 }
 
-// flush writes what was collected, here and now as far as the kernel takes it:
-// waking somebody else to do it would cost more than the write. k.mu is held.
+// flush writes the collected bytes in this goroutine, as far as the kernel accepts them: waking
+// another goroutine would cost more than the write. The caller holds k.mu.
 func (k *conn) flush() {
 	if k.writing || k.closed || len(k.out) == 0 {
 		return
@@ -150,7 +150,7 @@ func (k *conn) flush() {
 	}
 }
 
-// write writes what is left, however long it takes.
+// write writes the rest, however long it takes.
 func (k *conn) write() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -8,33 +8,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usage is what was measured.
+// Usage is the result of a measurement.
 type Usage struct {
 	Bytes int64
-	// Unread is the first error at what could not be read and is not in Bytes: directories
-	// whose owner, who measures, took its own rights away, or that were moved meanwhile.
+	// Unread is the first error at something that could not be read and is not in Bytes:
+	// directories that their owner, the measuring user, may not read, or that were moved during the
+	// measurement.
 	Unread error
 }
 
 // Meter adds up what files cost.
 type Meter struct {
-	// Mend has the owners of directories given back rights that they took from
-	// themselves and without which a directory cannot be read.
+	// Mend gives the owners of directories the rights back that they removed, if a directory cannot
+	// be read without them.
 	Mend bool
 
 	most    int64
 	goOn    func() bool
 	bytes   int64
-	least   int64  // what a file costs if it has no blocks
-	dev     uint64 // of the first tree
+	least   int64  // cost of a file without blocks
+	dev     uint64 // device of the first tree
 	counted map[file]struct{}
 	failed  failures
 }
 
 type file struct{ dev, ino uint64 }
 
-// maxLinked bounds the files that a meter remembers: those of several names, without a name,
-// and large ones.
+// maxLinked bounds the files that a meter remembers: files with several names, without a name, and
+// large ones.
 const maxLinked = 1 << 20
 
 const large = 1 << 20
@@ -45,10 +46,10 @@ func NewMeter(most int64, goOn func() bool) *Meter {
 	return &Meter{most: most, goOn: goOn, counted: map[file]struct{}{}}
 }
 
-// Usage returns what was measured so far.
+// Usage returns the measurement so far.
 func (m *Meter) Usage() Usage { return Usage{m.bytes, m.failed.err()} }
 
-// Add adds a directory and what is below it.
+// Add adds a directory and everything below it.
 func (m *Meter) Add(path string) {
 	top, err := m.open(unix.AT_FDCWD, path)
 	if err != nil {
@@ -67,7 +68,7 @@ func (m *Meter) Add(path string) {
 	m.failed.add(w.failed.err())
 }
 
-// AddEntry adds a file, or a directory and what is below it.
+// AddEntry adds a file, or a directory and everything below it.
 func (m *Meter) AddEntry(path string) {
 	var info unix.Stat_t
 	if err := unix.Lstat(path, &info); err != nil {
@@ -84,9 +85,9 @@ func (m *Meter) AddEntry(path string) {
 	m.count(&info)
 }
 
-// AddOpen adds the files of the first tree's file system that a process has open and that
-// have no name any more. What cannot be looked at is of a process that ended meanwhile,
-// or of another user.
+// AddOpen adds the open files of a process that no longer have a name, if they are on the first
+// tree's file system. Files that cannot be looked at belong to a process that has ended, or to
+// another user.
 func (m *Meter) AddOpen(process int) {
 	dir, err := openDir(unix.AT_FDCWD, "/proc/"+strconv.Itoa(process)+"/fd")
 	if err != nil {
@@ -99,7 +100,7 @@ func (m *Meter) AddOpen(process int) {
 // count adds a file, of several names or none once. So is a large file, which may get another
 // name, or lose its own, between two looks.
 func (m *Meter) count(info *unix.Stat_t) {
-	const block = 512 // of st_blocks, on every file system
+	const block = 512 // unit of st_blocks on every file system
 	cost := max(info.Blocks*block, m.least)
 	if isDir := info.Mode&unix.S_IFMT == unix.S_IFDIR; !isDir && (info.Nlink != 1 || cost >= large) {
 		f := file{info.Dev, info.Ino}
@@ -143,15 +144,15 @@ func (o openFiles) found(dir int, e entry) (in bool, err error) {
 	return false, nil
 }
 
-// inodeShare is what one inode of a directory's file system stands for, in bytes. A file
-// system that has as many inodes as fit tells none; there an inode costs a block. No
-// inode costs more than mostShare: what some file systems tell is not their own.
+// inodeShare returns the cost of one inode in a directory's file system, in bytes. A file system
+// that makes inodes as needed tells no number; there an inode costs one block. No inode costs more
+// than mostShare, because some file systems report numbers that are not their own.
 func inodeShare(dir int) int64 {
 	var fs unix.Statfs_t
 	return shareIn(&fs, unix.Fstatfs(dir, &fs))
 }
 
-// leastOf is that of the file system where a file is.
+// leastOf returns the share of an inode in the file system of a path.
 func leastOf(path string) int64 {
 	var fs unix.Statfs_t
 	return shareIn(&fs, unix.Statfs(path, &fs))

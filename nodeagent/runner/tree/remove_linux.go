@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// removeWithin bounds a removal. What is left then stays where it is.
+// removeWithin bounds the time of a removal. What is left then stays.
 const removeWithin = 5 * time.Minute
 
 // passes bounds how often a removal goes through a tree.
 const passes = 100
 
-// Remove removes a file, or a directory and what is below it. What is gone already is no
+// Remove removes a file, or a directory and everything below it. A path that does not exist is no
 // error.
 func Remove(path string) error { return removeUntil(path, time.Now().Add(removeWithin)) }
 
@@ -59,7 +59,7 @@ func wrap(path string, err error) error {
 	return &os.PathError{Op: "remove", Path: path, Err: err}
 }
 
-// removal removes what a walk finds.
+// removal removes the entries that a walk finds.
 type removal struct {
 	until   time.Time
 	removed int
@@ -76,7 +76,7 @@ func (r *removal) open(dir int, name string) (int, error) {
 	}
 	var info unix.Stat_t
 	if own := os.Geteuid(); unix.Fstat(fd, &info) == nil && (info.Mode&0o777 != unix.S_IRWXU || int(info.Uid) != own) {
-		_ = unix.Fchown(fd, own, -1) // where these fail, removing what is inside may fail
+		_ = unix.Fchown(fd, own, -1) // if this fails, removing the contents may fail
 		_ = unix.Fchmod(fd, unix.S_IRWXU)
 	}
 	return fd, nil

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// window is how many directories a walk holds open at most, but for one more for a moment.
-// A directory is opened again only after the walk was as many levels below it, so that
-// opening again costs little, whatever the form of a tree.
+// window is how many directories a walk holds open (for a moment one more). A directory is opened
+// again only after the walk went that many levels below it, so the cost of opening again stays
+// small for any tree.
 const window = 16
 
-// visitor is what a walk is for.
+// visitor is the purpose of a walk.
 type visitor interface {
 	// open opens an entry that is a directory.
 	open(dir int, name string) (fd int, err error)
@@ -37,14 +37,14 @@ type entry struct {
 // walk is under way in the tree below a directory.
 type walk struct {
 	visitor
-	path     []place    // from the top to the directory in which the walk is
-	listings []*listing // of the last places
+	path     []place    // from the top to the current directory
+	listings []*listing // listings of the last places
 	spare    []*listing
 	failed   failures
 }
 
-// place is a directory of the path. If the directory is closed: where in its listing
-// the entry begins and ends in which the walk is.
+// place is a directory of the path. For a closed directory, begin and end are the bounds, in its
+// listing, of the entry that the walk is in.
 type place struct {
 	dev, ino   uint64
 	begin, end int64
@@ -75,7 +75,7 @@ func (f *failures) err() error {
 
 var errMoved = errors.New("a directory was moved meanwhile")
 
-// run walks through what is below a directory, and closes it.
+// run walks through everything below a directory, and closes it.
 func (w *walk) run(top int) {
 	w.push(top)
 	for len(w.path) > 0 && w.step() {
@@ -154,8 +154,8 @@ func (w *walk) leave() bool {
 	return true
 }
 
-// reopen opens the directory above one, behind the entry by which the walk went down. If
-// that entry is not there any more, it has no name.
+// reopen opens the parent directory, and continues after the entry by which the walk went down. If
+// that entry is gone, the listing has no name.
 func (w *walk) reopen(below int, p place, child uint64) (*listing, error) {
 	fd, err := openDir(below, "..")
 	if err != nil {
@@ -199,9 +199,9 @@ func (w *walk) close(l *listing) {
 type listing struct {
 	fd         int
 	buffer     [8 << 10]byte
-	rest       []byte // of the buffer, what was not returned yet
-	name       string // of the entry that was returned last
-	begin, end int64  // where in the directory that entry begins and ends
+	rest       []byte // bytes of the buffer that were not returned yet
+	name       string // name of the last returned entry
+	begin, end int64  // position of that entry in the directory
 }
 
 // next returns the next entry; io.EOF: there is none.
@@ -234,7 +234,7 @@ func (l *listing) take() entry {
 	return entry{unix.ByteSliceToString(record[nameAt:]), record[kindAt], binary.NativeEndian.Uint64(record)}
 }
 
-// seek has the entry read next that begins at a position.
+// seek moves to the entry that begins at a position, so that it is read next.
 func (l *listing) seek(to int64) error {
 	_, err := unix.Seek(l.fd, to, unix.SEEK_SET)
 	l.rest, l.name, l.end = nil, "", to
@@ -248,8 +248,8 @@ func openDir(dir int, name string) (int, error) {
 	})
 }
 
-// openMended opens a directory as [openDir] does, and gives its owner all rights on it where
-// those to read it are missing.
+// openMended opens a directory as [openDir] does, and gives its owner all rights on it if the right
+// to read it is missing.
 func openMended(dir int, name string) (int, error) {
 	fd, err := openDir(dir, name)
 	if err == unix.EACCES {
@@ -284,7 +284,7 @@ func again(call func() (int, error)) (int, error) {
 	}
 }
 
-// isDir reports whether an entry is a directory, of which some file systems say nothing.
+// isDir reports whether an entry is a directory. Some file systems do not tell this in the listing.
 func isDir(dir int, e entry) bool {
 	if e.kind != unix.DT_UNKNOWN {
 		return e.kind == unix.DT_DIR

@@ -1,8 +1,8 @@
-// Package users gives each account of a site a user number of its own on a
-// machine, from a range that belongs to nobody else there.
+// Package users gives each account of a site its own user number on a machine, from a range that
+// belongs to nobody else there.
 //
-// The number is the hash of the account's name within the range, or the next free
-// one: machines without a collision give an account the same number. What was given
-// is kept in a file that all nodes of the site on the machine share, so that no two
-// accounts have one number, and an account keeps its number over restarts.
+// The number is the hash of the account's name within the range, or the next free one. So machines
+// without a collision give an account the same number. The numbers are kept in a file that all
+// nodes of the site on the machine share: no two accounts have one number, and an account keeps its
+// number over restarts.
 package users

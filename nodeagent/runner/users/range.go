@@ -19,7 +19,7 @@ type Range struct{ First, Last uint32 }
 // keeps it.
 const Least = 256
 
-// Parse reads a range such as "100000-165535". It reports false for what is no range.
+// Parse reads a range such as "100000-165535". It returns false if the text is no range.
 func Parse(s string) (Range, bool) {
 	a, b, found := strings.Cut(s, "-")
 	first, firstErr := strconv.ParseUint(a, 10, 32)
@@ -29,7 +29,7 @@ func Parse(s string) (Range, bool) {
 
 func (r Range) String() string { return fmt.Sprintf("%d-%d", r.First, r.Last) }
 
-// Size is how many numbers there are.
+// Size returns how many numbers there are.
 func (r Range) Size() uint64 { return uint64(r.Last) - uint64(r.First) + 1 }
 
 // Contains reports whether a number is of the range.
@@ -122,7 +122,7 @@ func each(path string, f func(fields []string)) {
 	}
 }
 
-// Free says who has numbers of a range already, as an error.
+// Free returns an error that names who has numbers of a range already; nil: nobody.
 func (r Range) Free(taken []Taken) error {
 	for _, t := range taken {
 		if r.Overlaps(t.Range) {
@@ -135,9 +135,8 @@ func (r Range) Free(taken []Taken) error {
 // size is how many numbers a range has that [Choose] may pick.
 const size = 1 << 16
 
-// candidates are ranges to choose from. The first ones are beyond what useradd and
-// container managers give away; the last serves containers, which have 65,536
-// numbers.
+// candidates returns ranges to choose from. The first ones are above the numbers that useradd and
+// container managers assign. The last is for containers, which have 65,536 numbers.
 func candidates() (all []Range) {
 	for _, first := range []uint32{1_900_000_000, 1_950_000_000, 2_000_000_000, 100_000, 1_000_000, 10_000_000} {
 		all = append(all, Range{first, first + size - 1})

@@ -31,7 +31,7 @@ func Open(path string, among Range) *Registry {
 	return &Registry{path: path, among: among, known: map[messages.Name]uint32{}}
 }
 
-// Number is the account's; it is given one if it has none.
+// Number returns the account's; it is given one if it has none.
 func (r *Registry) Number(account messages.Name) (uint32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,8 +85,7 @@ func lock(file *os.File) error {
 	}
 }
 
-// read reads the file up to its last whole line: what a crash cut off there was
-// given to nobody yet.
+// read reads the file up to its last complete line: a line that a crash cut off was not used yet.
 func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err error) {
 	numbers = map[messages.Name]uint32{}
 	lines := bufio.NewReader(file)
@@ -107,8 +106,8 @@ func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err erro
 	}
 }
 
-// line is an account's line, with a checksum: a number or a name that was damaged would
-// have two accounts share one user.
+// line returns an account's line, with a checksum: a number or a name that was damaged would have
+// two accounts share one user.
 func line(n uint32, account messages.Name) []byte {
 	content := fmt.Sprintf("%d %s", n, account)
 	return fmt.Appendf(nil, "%s #%08x\n", content, crc32.ChecksumIEEE([]byte(content)))
@@ -124,7 +123,7 @@ func parse(text string) (account messages.Name, n uint32, ok bool) {
 	return fields[1], uint32(number), err == nil && text == string(line(uint32(number), fields[1]))
 }
 
-// free is the number for a new account.
+// free returns the number for a new account.
 func (r *Registry) free(account messages.Name, numbers map[messages.Name]uint32) (uint32, error) {
 	taken := map[uint32]bool{}
 	for _, n := range numbers {

@@ -42,12 +42,12 @@ type Pays struct{ message string }
 
 func (p *Pays) Error() string { return p.message }
 
-// ExitCode is the program's.
+// ExitCode returns the program's exit code.
 func (p *Pays) ExitCode() int { return 1 }
 
 // document is what --json prints.
 type document struct {
-	Made      string        `json:"made,omitempty"`    // when, of a report that is kept
+	Made      string        `json:"made,omitempty"`    // when a report that is kept was made
 	Command   string        `json:"command,omitempty"` // by which it was made
 	Market    *rules.Market `json:"market"`
 	Trace     string        `json:"trace"`
@@ -55,8 +55,8 @@ type document struct {
 	Seed      uint64        `json:"seed"`
 	Threshold *float64      `json:"threshold"` // null: none
 	Pays      bool          `json:"pays"`      // a lie gains more than the threshold
-	Above     *float64      `json:"above"`     // of fixed lies, in expectation; null: none
-	Failed    []string      `json:"failed"`    // kinds of which a fixed lie gains more, or something where nothing is claimed
+	Above     *float64      `json:"above"`     // gain above fixed lies, in expectation; null: none
+	Failed    []string      `json:"failed"`    // kinds for which a fixed lie gains more, or gains anything although nothing is claimed
 	*audit.Report
 }
 
@@ -185,7 +185,8 @@ func (o *options) run(c *cobra.Command) error {
 	return nil
 }
 
-// failed are the kinds of which a fixed lie gains more than it may, within its interval.
+// failed returns the kinds for which a fixed lie gains more than it may, beyond its confidence
+// interval.
 func (o *options) failed(d *document) []string {
 	out, lies := []string{}, 0
 	for i := range d.Kinds {
@@ -220,7 +221,7 @@ func (o *options) audit(show *simulate.Progress, until <-chan struct{}) (*docume
 	return d, nil
 }
 
-// check refuses flags that are wrong whatever the files say, before any file is read.
+// check refuses invalid flags before any file is read.
 func (o *options) check() error {
 	if o.kinds != nil && len(o.kinds) == 0 {
 		return messages.Errorf(messages.Invalid, "--lies: names no kind; the kinds are %s", strings.Join(audit.Kinds, ", "))
@@ -301,7 +302,7 @@ func (o *options) present(out io.Writer, d *document) error {
 	return nil
 }
 
-// control says whether the control of a kind of lie gains.
+// control returns a text: whether the control of a kind of lie gains.
 func control(f *audit.Finding) string {
 	switch {
 	case f.Control.Jobs == 0:
@@ -312,9 +313,9 @@ func control(f *audit.Finding) string {
 	return "not fired: this sample has no power"
 }
 
-// row is a row of a Markdown table: how many jobs, the surest gain of each kind on average,
-// and whether the control fired. Of joint lies, which are chosen after the fact, it has how
-// many jobs gain, and how much at most.
+// row returns a row of a Markdown table: how many jobs, the surest gain of each kind on average,
+// and whether the control fired. Of joint lies, which are chosen after the fact, it has how many
+// jobs gain, and how much at most.
 func row(d *document) string {
 	cells, fired := []string{"", fmt.Sprint(d.Jobs)}, "-"
 	for i := range d.Kinds {

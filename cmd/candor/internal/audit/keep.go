@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// commandLine is the command again, with the names of files without their directories.
+// commandLine returns the command again, with the names of files without their directories.
 func commandLine(f *pflag.FlagSet) string {
 	words := []string{"candor audit"}
 	f.Visit(func(flag *pflag.Flag) {

@@ -29,7 +29,7 @@ type verbsDocument struct {
 // declared are the flags that say nothing where commands are searched for.
 var declared = []string{"lies", "threshold", "zero", "seeds", "keep"}
 
-// searchVerbs is the command with --verbs.
+// searchVerbs returns the command with --verbs.
 func (o *options) searchVerbs(c *cobra.Command) error {
 	var given error
 	c.Flags().Visit(func(f *pflag.Flag) {
@@ -70,14 +70,14 @@ func (o *options) searchVerbs(c *cobra.Command) error {
 	return nil
 }
 
-// gained is the mean gain with its interval.
+// gained returns the mean gain with its interval.
 func gained(v *audit.Verbed) string { return interval(v.Mean, v.CI) }
 
 func interval(mean float64, ci [2]float64) string {
 	return fmt.Sprintf("%s [%s, %s]", short(mean), short(ci[0]), short(ci[1]))
 }
 
-// fired says what a control found.
+// fired returns a text about what a control found.
 func fired(v *audit.Verbed) string {
 	if !v.Fired() {
 		return "not fired"

@@ -11,9 +11,9 @@ import (
 // heedAfter is how old a process is when it begins to hear interrupts.
 var heedAfter = 20 * time.Millisecond
 
-// interruptible is a context that the first interrupt ends. A second interrupt ends the
-// process at once, as the first one restores the signals' usual effect. In its first moments
-// a process has that effect anyway: a command that is over by then needs no threads that hear.
+// interruptible returns a context that the first interrupt ends. A second interrupt ends the
+// process at once, as the first one restores the signals' usual effect. In its first moments a
+// process has that effect anyway: a command that is over by then needs no threads that hear.
 func interruptible() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	heard := make(chan os.Signal, 1)

@@ -62,10 +62,9 @@ func treeFor(a *cli.App, args []string, further func() []Group) *cobra.Command {
 	return root(a, further())
 }
 
-// protect keeps what a command will have in memory, credentials and keys, from other
-// processes of the same user and from cores, before it reads anything. Commands marked
-// [dumps.StartsTasks] make namespaces first, which a protected process cannot, and
-// protect themselves then.
+// protect protects the memory of a command, with credentials and keys, from other processes of the
+// same user and from core files, before it reads anything. Commands marked [dumps.StartsTasks]
+// first make namespaces, which a protected process cannot do, and then protect themselves.
 func protect(root *cobra.Command, args []string) error {
 	if cmd, _, err := root.Find(args); err == nil && !isProtected(cmd) {
 		return nil
@@ -82,10 +81,10 @@ func isProtected(cmd *cobra.Command) bool {
 	return true
 }
 
-// Root is the tree of commands, for those who describe it.
+// Root returns the tree of commands, for generated documentation.
 func Root(groups ...Group) *cobra.Command { return root(cli.New(), groups) }
 
-// addCompletion adds the command completion, once it is known where output goes.
+// addCompletion adds the command completion. Call it after the output was set.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil && c != root {

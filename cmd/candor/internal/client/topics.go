@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// topics are pages of help that are no commands.
+// topics returns help pages that are not commands.
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "what the exit codes mean", Long: exitCodesTopic},
@@ -155,7 +155,8 @@ command:
 
 Directives of sbatch are read too: see candor help slurm.`
 
-// slurmTopic is partly made of the table by which #SBATCH lines are read.
+// slurmTopic returns a help page. A part of it comes from the table by which #SBATCH lines are
+// read.
 func slurmTopic() string {
 	ours, ignored, without := jobfile.SbatchTable()
 	return `"candor slurm link DIRECTORY" makes commands with the names of Slurm's: sbatch,

@@ -10,11 +10,11 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 )
 
-// buildVersion says which build of candor this is.
+// buildVersion identifies the build of candor.
 type buildVersion struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
-	Time     string `json:"time,omitempty"` // of the revision
+	Time     string `json:"time,omitempty"` // time of the revision
 	Modified bool   `json:"modified"`       // built from a tree that was not committed
 	Go       string `json:"go"`
 	Platform string `json:"platform"`

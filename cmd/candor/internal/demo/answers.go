@@ -11,10 +11,9 @@ import (
 	"strings"
 )
 
-// collect brings together what the last stage of a job left in out: the file
-// "result", or the parts result-0, result-1, … The header of the first part
-// comes first, then the rows of all parts in the order of their leading number;
-// rows without one come last.
+// collect combines the results that the last stage of a job left in out: the file "result", or the
+// parts result-0, result-1, … The header of the first part comes first, then the rows of all parts,
+// sorted by the number at their beginning; rows without one come last.
 func collect(out string) (string, error) {
 	whole, err := os.ReadFile(filepath.Join(out, "result"))
 	if err == nil {
@@ -38,7 +37,7 @@ func collect(out string) (string, error) {
 	return strings.Join(rows, ""), nil
 }
 
-// leading is the number at the beginning of a row; infinity if there is none.
+// leading returns the number at the beginning of a row; infinity if there is none.
 func leading(row string) float64 {
 	first, _, _ := strings.Cut(strings.TrimSpace(row), " ")
 	number, err := strconv.ParseFloat(first, 64)

@@ -11,7 +11,7 @@ import (
 // AccountLine is an account over the time of the demo, from its statement.
 type AccountLine struct {
 	Account  messages.Name    `json:"account"`
-	Opening  messages.Credits `json:"opening"`  // after grants, before the first job
+	Opening  messages.Credits `json:"opening"`  // balance after grants, before the first job
 	Holds    messages.Credits `json:"holds"`    // set aside for jobs
 	Charges  messages.Credits `json:"charges"`  // taken for jobs
 	Refunds  messages.Credits `json:"refunds"`  // set aside and given back
@@ -56,7 +56,7 @@ func (l *AccountLine) add(e *messages.Entry) {
 	case e.Hold > 0:
 		l.Holds += e.Hold
 	case e.Hold < 0:
-		l.Refunds -= e.Hold - e.Change // what was held and not charged
+		l.Refunds -= e.Hold - e.Change // the part of the hold that was not charged
 	}
 }
 
@@ -77,11 +77,11 @@ func (l *AccountLine) check() error {
 type Books struct {
 	Bank     messages.BooksReply `json:"bank"`
 	Accounts []AccountLine       `json:"accounts"` // all but the issuer's, by name
-	Sum      messages.Credits    `json:"sum"`      // of their closing balances
+	Sum      messages.Credits    `json:"sum"`      // sum of their closing balances
 	Issued   messages.Credits    `json:"issued"`   // by the issuer's statement
 	Entries  int                 `json:"entries"`  // read
 	Balanced bool                `json:"balanced"`
-	Problem  string              `json:"problem,omitempty"` // what does not balance
+	Problem  string              `json:"problem,omitempty"` // the reason, if it does not balance
 }
 
 // addUp makes the books from every statement and from the bank's own check, and compares
@@ -132,8 +132,8 @@ func (b *Books) compare() error {
 	return nil
 }
 
-// compareCharges checks that each job was charged what it says, once, and never
-// more than the hold that the charge resolved.
+// compareCharges checks that each job was charged the amount that it shows, once, and never more
+// than its hold.
 func compareCharges(statements []statement, charged map[messages.JobID]messages.Credits) error {
 	paid := map[messages.JobID]messages.Credits{}
 	for _, s := range statements {

@@ -30,7 +30,7 @@ type options struct {
 	limit time.Duration
 }
 
-// Command is "candor demo".
+// Command returns the command "candor demo".
 func Command() *cobra.Command {
 	var o options
 	c := &cobra.Command{
@@ -49,7 +49,7 @@ balance.`,
   candor demo --json > report.json
   candor demo --state ./demo && candor up --state ./demo   # then look around`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			noColor, _ := cmd.Flags().GetBool("no-color") // of the root, if there is one
+			noColor, _ := cmd.Flags().GetBool("no-color") // flag of the root command, if there is one
 			err := demo(cmd.Context(), &o, noColor, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			if err != nil && cmd.Context().Err() == nil {
 				return &failure{strings.ReplaceAll(err.Error(), "\n", "; ")}
@@ -69,10 +69,10 @@ type failure struct{ message string }
 
 func (f *failure) Error() string { return f.message }
 
-// ExitCode is the program's.
+// ExitCode returns the program's exit code.
 func (f *failure) ExitCode() int { return 1 }
 
-// demo runs the whole of it. The error says what is wrong.
+// demo runs the whole demonstration. Its error says what is wrong.
 func demo(ctx context.Context, o *options, noColor bool, out, stderr io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, fmt.Errorf("the jobs have not ended within %v", o.limit))
 	defer cancel()
@@ -153,8 +153,8 @@ func performIn(ctx context.Context, o *options, state string, show io.Writer, st
 	return report, err
 }
 
-// workDir is where the example is unpacked and tasks leave their results: not in the
-// state directory, which no task reaches.
+// workDir returns the directory where the example is unpacked and tasks leave their results. It is
+// not in the state directory, which no task can reach.
 func workDir(state string) string { return state + "-work" }
 
 // prepare makes the working directory and lets the tasks of each account use it.
@@ -174,18 +174,18 @@ func prepare(dir string, info embedded.Info, accounts []embedded.Account) error 
 	return nil
 }
 
-// introduction says what is about to happen.
+// introduction returns a text about what will happen.
 func introduction(w *Workload) string {
 	last := w.Submissions[len(w.Submissions)-1]
 	return fmt.Sprintf("%d people submit %s (%d tasks) over %v: they analyse a year of a real machine's log",
 		len(w.Accounts), terminal.Plural(len(w.Submissions), "job"), w.tasks(), last.Due())
 }
 
-// class is what the site's slots are of: each is a processor and a part of the memory.
+// class is the class of the site's slots: each is a processor and a part of the memory.
 const class = "cpu"
 
-// siteConfig is a site of two nodes of six processors, which this machine stands for whatever it has, with the
-// workload's accounts, on a free port.
+// siteConfig returns a site of two nodes with six processors each, whatever this machine has, with
+// the workload's accounts, on a free port.
 func siteConfig(state string, w *Workload) embedded.Config {
 	config, unit := embedded.Default(), messages.Resources{CPUs: 1, Memory: 256 << 20}
 	config.Markets[0].Classes, config.Markets[0].Units = []messages.Name{class}, []messages.ClassUnit{{Class: class, Unit: unit}}

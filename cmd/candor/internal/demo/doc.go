@@ -1,10 +1,8 @@
-// Package demo is "candor demo", which "make run" runs: it starts a whole site
-// in this process, lets three people submit a real workload to it, shows how
-// they fare, and then checks everything it can: that each job finished, that
-// the results are the known answers, and that the books balance, once by the
-// bank's word and once recomputed from every statement.
+// Package demo is "candor demo", which "make run" starts. It runs a whole site in this process,
+// lets three people submit a real workload to it, and shows how they fare. Then it checks that each
+// job finished, that the results are the known answers, and that the books balance: once by the
+// bank's answer, and once recomputed from every statement.
 //
-// It uses the site as any user does, through requests on the bus, and looks
-// into nothing else. What it learns is gathered into a [Report]; drawing is
-// kept apart, in pure functions of what was learned.
+// It uses the site as any user does, through requests on the bus, and looks at nothing else. It
+// collects what it learns in a [Report]; pure functions draw it.
 package demo

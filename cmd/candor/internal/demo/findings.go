@@ -43,10 +43,10 @@ func table(result string) [][]int64 {
 	return rows
 }
 
-// column is the c-th number of a row.
+// column returns the c-th number of a row.
 func column(c int) func([]int64) int64 { return func(row []int64) int64 { return row[c] } }
 
-// largest is the row with the largest value; nil if there are no rows.
+// largest returns the row with the largest value; nil if there are no rows.
 func largest(rows [][]int64, value func([]int64) int64) []int64 {
 	if len(rows) == 0 {
 		return nil

@@ -24,7 +24,7 @@ type connector interface {
 	Connect(account messages.Name) (bus.Bus, error)
 }
 
-// patience bounds a request where the demo's own limit is longer.
+// patience is a bound for requests; the demo's own limit is shorter.
 const patience = time.Hour
 
 // connect opens the connections of the workload's users and of the operator.

@@ -17,7 +17,7 @@ type progress struct {
 	out   io.Writer
 	style terminal.Style
 	block *terminal.Block // nil: lines
-	last  time.Duration   // of the last line
+	last  time.Duration   // time of the last line
 }
 
 func newProgress(out io.Writer, style terminal.Style) *progress {
@@ -60,7 +60,7 @@ func plain(s *snapshot) string {
 // to spare so that the terminal does not scroll.
 const chrome = 6
 
-// screen is a snapshot as a bar, the prices and a table, within columns and rows.
+// screen returns a snapshot as a bar, the prices and a table, within columns and rows.
 func screen(s *snapshot, style terminal.Style, columns, rows int) []string {
 	lines := []string{bar(s, columns), prices(s), ""}
 	shown, hidden := choose(s.jobs, rows-chrome)

@@ -9,12 +9,12 @@ import (
 // Report is what the demo found out; candor demo --json prints it.
 type Report struct {
 	OK      bool              `json:"ok"`
-	Reason  string            `json:"reason,omitempty"` // what is wrong, if not OK
+	Reason  string            `json:"reason,omitempty"` // the reason, if not OK
 	Site    messages.Name     `json:"site"`
 	Nodes   int               `json:"nodes"`
 	Tasks   int               `json:"tasks"`
 	Took    messages.Duration `json:"took"` // from the first submission to the end of the last job
-	Jobs    []JobLine         `json:"jobs"` // in the order of submission
+	Jobs    []JobLine         `json:"jobs"` // ordered by submission
 	Answers Answers           `json:"answers"`
 	Books   *Books            `json:"books"`
 }
@@ -38,8 +38,8 @@ type JobLine struct {
 // Result is a job's result held against the known answer.
 type Result struct {
 	Right   bool   `json:"right"`
-	Rows    int    `json:"rows"`              // of the result, its header included
-	Problem string `json:"problem,omitempty"` // where it differs
+	Rows    int    `json:"rows"`              // lines of the result, with its header
+	Problem string `json:"problem,omitempty"` // first difference from the known answer
 }
 
 // Answers sums the results up, with a few of their findings.
@@ -49,7 +49,7 @@ type Answers struct {
 	Findings []string `json:"findings"`
 }
 
-// newJobLine takes what the report needs of a job.
+// newJobLine copies what the report needs from a job.
 func newJobLine(d *messages.JobDetail, result Result) JobLine {
 	line := JobLine{Job: d.Job, Name: d.Name, Account: d.Account, State: d.State, Reason: d.Reason, Tasks: d.Tasks,
 		Shares: d.Shares, Budget: d.Budget, Charge: d.Charged, Result: result}

@@ -17,10 +17,10 @@ type run struct {
 	grid     *grid
 	workload *Workload
 	example  fs.FS
-	dir      string // where the example is unpacked and results are left
+	dir      string // the example is unpacked here, and results are left here
 	progress *progress
 
-	jobs []messages.JobID       // of each submission; 0 before it
+	jobs []messages.JobID       // job of each submission; 0 before it
 	mine map[messages.JobID]int // the submission of each job
 }
 
@@ -50,7 +50,7 @@ func (r *run) do(ctx context.Context) (*Report, error) {
 	return r.report(ctx)
 }
 
-// submitAll submits each job when it is due, and tells what came of it.
+// submitAll submits each job when it is due, and reports the answer.
 func (r *run) submitAll(ctx context.Context, began time.Time, accepted chan<- submitted) {
 	for i := range r.workload.Submissions {
 		s := &r.workload.Submissions[i]

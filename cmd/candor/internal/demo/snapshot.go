@@ -8,11 +8,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// snapshot is what is known of the workload at one moment.
+// snapshot is the state of the workload at one moment.
 type snapshot struct {
-	elapsed time.Duration // since the first submission
+	elapsed time.Duration // time since the first submission
 	planned int           // jobs to be submitted in all
-	tasks   int           // of all of them
+	tasks   int           // tasks of all jobs
 	jobs    []messages.JobSummary
 	markets []messages.MarketStatus
 }
@@ -75,7 +75,7 @@ func (s *snapshot) prices() (all []messages.ClassPrice) {
 	return all
 }
 
-// shares are a job's shares now, nil if no market lists it among its largest.
+// shares returns a job's shares now, nil if no market lists it among its largest.
 func (s *snapshot) shares(job messages.JobID) []messages.ClassShare {
 	for _, m := range s.markets {
 		for _, top := range m.Top {

@@ -17,7 +17,7 @@ import (
 // Workload says who submits what, and when.
 type Workload struct {
 	Accounts    []Funding    `yaml:"accounts"`
-	Submissions []Submission `yaml:"submissions"` // in the order of At
+	Submissions []Submission `yaml:"submissions"` // ordered by At
 }
 
 // Funding is an account and the credits it starts with.
@@ -35,7 +35,7 @@ type Submission struct {
 	Budget messages.Credits `yaml:"budget"`
 	Widths string           `yaml:"widths"` // "least-most" processors of the jobs to look at
 
-	spec messages.JobSpec // of the file
+	spec messages.JobSpec // content of the file
 }
 
 // anyWidth are the widths of a submission that gives none: all of the machine.
@@ -102,7 +102,7 @@ func (w *Workload) check() error {
 	return nil
 }
 
-// Due is when the job is submitted, from the first submission on.
+// Due returns when the job is submitted, from the first submission on.
 func (s *Submission) Due() time.Duration {
 	return time.Duration(s.At * float64(time.Second))
 }
@@ -118,7 +118,7 @@ func (s *Submission) Title() string {
 // Answer names the file of its known answer.
 func (s *Submission) Answer() string { return s.Job + "-" + s.Widths + ".txt" }
 
-// Spec is the job to submit, whose tasks run in dir and leave their results in out.
+// Spec returns the job to submit, whose tasks run in dir and leave their results in out.
 func (s *Submission) Spec(dir, out string) messages.JobSpec {
 	spec := s.spec
 	spec.Name, spec.Budget, spec.Dir = s.Title(), s.Budget, dir
@@ -127,12 +127,12 @@ func (s *Submission) Spec(dir, out string) messages.JobSpec {
 	return spec
 }
 
-// outDir is where the tasks of the i-th submission leave their results.
+// outDir returns the directory where the tasks of the i-th submission leave their results.
 func outDir(dir string, i int, s *Submission) string {
 	return filepath.Join(dir, "results", fmt.Sprintf("%02d-%s-%s", i+1, s.Job, s.Widths))
 }
 
-// tasks is the number of tasks of all submissions.
+// tasks returns the number of tasks of all submissions.
 func (w *Workload) tasks() (n int) {
 	for _, s := range w.Submissions {
 		for _, stage := range s.spec.Stages {

@@ -1,6 +1,6 @@
-// Command reference writes what is installed together with the program (man pages, completions
-// for shells, a list of what the program is made of) and the pages of the reference. It is run when candor is built,
-// so that what writes man pages is no part of the program that operators run.
+// Command reference writes files that are installed with the program (man pages, completions for
+// shells, a list of its components) and the pages of the reference. It runs when candor is built,
+// so that the code that writes man pages is not in the program that operators run.
 package main
 
 import (
@@ -44,8 +44,8 @@ func run(args []string) error {
 	return fmt.Errorf("%q is none of man, completions, docs and sbom", args[0])
 }
 
-// root is the tree of commands. Defaults below the home directory are shown as every
-// user has them.
+// root returns the tree of commands. Defaults below the home directory are shown as every user has
+// them.
 func root() *cobra.Command {
 	_ = os.Setenv("HOME", "/home/USER")
 	_ = os.Unsetenv("XDG_STATE_HOME")

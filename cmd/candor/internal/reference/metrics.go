@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// metricsPage has each metric of a new site, as the site itself tells them.
+// metricsPage returns a page with each metric of a new site, read from the site itself.
 func metricsPage() (string, error) {
 	families, err := newSite()
 	if err != nil {
@@ -51,8 +51,7 @@ func newSite() (families []*dto.MetricFamily, err error) {
 	return site.Gatherer().Gather()
 }
 
-// labelsOf has the labels of a metric, with their values where these have no page of
-// their own.
+// labelsOf returns the labels of a metric, with their values unless these have their own page.
 func labelsOf(f *dto.MetricFamily) string {
 	var names []string
 	values := map[string][]string{}

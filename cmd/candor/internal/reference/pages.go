@@ -22,7 +22,7 @@ import (
 
 const generated = "<!-- Made by make docs; do not edit. -->\n\n"
 
-// pages are the pages of the reference, by the names of their files. source is the root of the
+// pages returns the pages of the reference, by the names of their files. source is the root of the
 // source tree: the comments of configuration fields are read from there.
 func pages(source string) (map[string]string, error) {
 	configuration, err := configurationPage(source)
@@ -49,7 +49,7 @@ func writePages(dir string) error {
 	return nil
 }
 
-// commandsPage has each command with its help and its own flags.
+// commandsPage returns a page with each command, its help and its own flags.
 func commandsPage() string {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n" + generated)
@@ -82,7 +82,7 @@ func commandsPage() string {
 	return b.String()
 }
 
-// errorsPage has the kinds of errors, with the exit code of each.
+// errorsPage returns a page with the kinds of errors and the exit code of each.
 func errorsPage() string {
 	var b strings.Builder
 	b.WriteString("# Errors and exit codes\n\n" + generated)
@@ -112,16 +112,17 @@ type fields struct {
 // configured are the packages whose structs a configuration has, by their names.
 var configured = map[string]string{"embedded": "deploy/embedded", "messages": "messages", "quota": "auctioneer/quota", "notify": "auctioneer/notify"}
 
-// goWords are words of comments that are for readers of the source, as a configuration has them.
+// goWords maps words in comments that are meant for readers of the source to words of the
+// configuration.
 var goWords = map[string]string{"DefaultConnections": "128", "Valuation": "`valuation`",
 	"Sigmoidal": "sigmoidal", "LinearDecay": "linear-decay", "Hard": "hard", "Recurrent": "recurrent", "Custom": "custom"}
 
 // capitalised matches a word that may be the name of a field in Go.
 var capitalised = regexp.MustCompile(`[A-Z][A-Za-z]*`)
 
-// meaning is a comment of a field in the words of the configuration: names of fields in Go,
-// of the struct and of those around it, become their keys. At the beginning of a later
-// sentence only a word with a second capital can be such a name.
+// meaning rewrites a comment of a field in words of the configuration: Go names of fields, of the
+// struct and of the surrounding ones, become their keys. At the beginning of a later sentence, only
+// a word with a second capital counts as such a name.
 func meaning(comment string, keys []map[string]string) string {
 	comment = strings.NewReplacer(". nil:", ". Left out:", "nil:", "left out:", `"":`, "empty:", "|", `\|`).Replace(strings.Join(strings.Fields(comment), " "))
 	var out strings.Builder
@@ -184,8 +185,8 @@ func (f *fields) read(name, dir string) error {
 	return nil
 }
 
-// add writes the fields of a struct, and of those within it; around has the keys of the
-// structs that the struct is in, by the names of the fields in Go.
+// add writes the fields of a struct, and of the structs within it. around maps Go names to keys for
+// the surrounding structs.
 func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	s := f.structs[pkg+"."+name]
 	if s == nil || len(around) > 5 {
@@ -218,7 +219,7 @@ func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	}
 }
 
-// keyOf is the key of a field in a configuration, "" or "-" if there is none.
+// keyOf returns the key of a field in a configuration, "" or "-" if there is none.
 func keyOf(field *ast.Field) string {
 	if field.Tag == nil {
 		return ""

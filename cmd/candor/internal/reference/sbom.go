@@ -73,7 +73,7 @@ func sbom(w io.Writer, binary string) error {
 	d.Packages = append(d.Packages, partOf(programID, &info.Main))
 	d.add("SPDXRef-go", &debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")})
 	for _, m := range info.Deps {
-		if m.Replace != nil && m.Replace.Version == "" { // in the project's own tree
+		if m.Replace != nil && m.Replace.Version == "" { // it is in the project's own tree
 			continue
 		}
 		if m.Replace != nil {

@@ -17,8 +17,8 @@ import (
 type single struct {
 	common
 	actor, server, creds, node string
-	certificate                string // of a replica
-	leave                      bool   // of a node agent
+	certificate                string // for a replica
+	leave                      bool   // for a node agent
 	join                       joining
 }
 
@@ -77,7 +77,7 @@ credentials at its first start. The agent writes the credentials to the file of
 	return cmd
 }
 
-// replica is the command of an actor that has replicas.
+// replica returns the command of an actor that has replicas.
 func (s *single) replica(short, long, example string) *cobra.Command {
 	cmd := s.command(short, long, example)
 	s.settings.keysFlag(cmd.Flags())

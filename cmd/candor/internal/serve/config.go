@@ -70,7 +70,7 @@ candor market apply may have changed.`,
 	return cmd
 }
 
-// shown is what show prints.
+// shown returns what show prints.
 func (s *settings) shown(cmd *cobra.Command, running bool) ([]byte, error) {
 	if !running {
 		c, err := s.load()

@@ -6,10 +6,10 @@ import (
 	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
-// document is a configuration file, and what is wrong with it.
+// document is a configuration file with its errors.
 type document struct{ yamlfile.Reader }
 
-// parse reads YAML. The error says where the text is no YAML.
+// parse reads YAML. Its error gives the place where the text is not YAML.
 func parse(name string, text []byte) (*document, error) {
 	file, err := yamlfile.Parse(name, text)
 	if err != nil {

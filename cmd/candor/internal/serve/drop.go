@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// drop has the NATS servers of a site forget one that does not come back.
+// drop makes the NATS servers of a site forget a server that does not come back.
 type drop struct {
 	settings settings
 	server   string
@@ -89,7 +89,7 @@ func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err
 		err = dropped(server, data)
 		switch {
 		case waited && messages.KindOf(err) == messages.NotFound:
-			return false, nil // what was under way was its removal, or the name is wrong
+			return false, nil // the removal itself was under way, or the name is wrong
 		case !errors.Is(err, errPending):
 			return true, err
 		}
@@ -103,7 +103,7 @@ func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err
 
 // Error codes of NATS about the removal of a server.
 const (
-	notMember     = 10044 // no server has the name: none had it ever, or it was removed
+	notMember     = 10044 // no server has the name: it was removed, or never existed
 	changePending = 10202 // another removal is not over
 )
 
@@ -115,7 +115,7 @@ func dropped(server string, answer []byte) error {
 		Success bool `json:"success"`
 		Error   *struct {
 			Code        int    `json:"code"`     // as in HTTP
-			ErrorCode   int    `json:"err_code"` // of NATS
+			ErrorCode   int    `json:"err_code"` // error code of NATS
 			Description string `json:"description"`
 		} `json:"error"`
 	}

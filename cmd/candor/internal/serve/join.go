@@ -26,9 +26,9 @@ func (j *joining) flags(f *pflag.FlagSet) {
 
 func (j *joining) given() bool { return j.token != "" || j.file != "" }
 
-// obtain gets the credentials of a node with the token, unless their file exists, and
-// takes the address of the server from the token where no flag names one. The file is
-// the one of --creds, or else in the state directory.
+// obtain gets the credentials of a node with the token, unless their file exists. If no flag names
+// the server, it uses the address in the token. The file is the one of --creds, or one in the state
+// directory.
 func (j *joining) obtain(ctx context.Context, s *single, state string) error {
 	if s.creds == "" {
 		s.creds = embedded.CredsFile(state, filepath.Join("nodes", s.node))

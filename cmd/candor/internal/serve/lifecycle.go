@@ -18,7 +18,7 @@ import (
 // served is what runs until its command is interrupted.
 type served struct {
 	Gather   func() prometheus.Gatherer
-	Ready    func() error // what keeps the actors from serving; nil: nothing
+	Ready    func() error // why the actors cannot serve; nil: they can
 	Metrics  embedded.MetricsDoor
 	Profile  string // socket for pprof; "": none
 	Announce func(ctx context.Context, w io.Writer)
@@ -26,7 +26,7 @@ type served struct {
 	Close    func() error
 }
 
-// serve says where the actors can be reached, and waits until the command is interrupted.
+// serve prints where the actors can be reached, and waits until the command is interrupted.
 func serve(cmd *cobra.Command, s served, log *zap.Logger) error {
 	stop, err := observe(s.Metrics, s.Profile, s.Gather, s.Ready, log)
 	if err != nil {
@@ -57,7 +57,7 @@ func tellManager(state string) {
 	_ = conn.Close()
 }
 
-// ended is the error of a command that ran until it was interrupted: nil, or the error of
+// ended returns the error of a command that ran until it was interrupted: nil, or the error of
 // closing its actors, marked so that it is not taken for the interruption.
 func ended(closing error) error {
 	if closing == nil {
@@ -66,8 +66,8 @@ func ended(closing error) error {
 	return disorder{closing}
 }
 
-// unstarted is the error of a command whose actors did not start: nil if an interrupt
-// is the reason.
+// unstarted returns the error of a command whose actors did not start: nil if an interrupt is the
+// reason.
 func unstarted(ctx context.Context, err error) error {
 	switch ctx.Err() {
 	case nil:
@@ -83,6 +83,6 @@ type disorder struct{ closing error }
 
 func (d disorder) Error() string { return "could not end in order: " + d.closing.Error() }
 
-// ExitCode is the exit code of a failure, not of an interruption: the command was
-// interrupted, but could not end in order.
+// ExitCode returns the exit code for a command that was interrupted and then could not end in
+// order.
 func (disorder) ExitCode() int { return 1 }

@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// settings is what the environment and the command line can say about a site;
-// the zero value says nothing.
+// settings are the settings of a site from the environment and the command line; the zero value
+// sets nothing.
 type settings struct {
 	file     string
 	state    string
@@ -58,8 +58,7 @@ func (s *settings) siteFlags(f *pflag.FlagSet) {
 	f.Var((*howMany)(&s.replicas), "replicas", "`number` of replicas of the auctioneer and of the bank (default 3)")
 }
 
-// howMany is the value of a flag that says how many there are: 1 at least. 0 stands for a flag
-// that was not given.
+// howMany is a flag for a number of at least 1. 0 means that the flag was not given.
 type howMany int
 
 func (c *howMany) String() string { return strconv.Itoa(int(*c)) }
@@ -99,17 +98,17 @@ func (s *settings) load() (embedded.Config, error) {
 	return c, s.check(&c, d)
 }
 
-// changed returns a function that loads the configuration anew once its file was changed,
-// and returns nil as long as it was not; nil without a file.
+// changed returns a function that loads the configuration again after its file has changed, and
+// returns nil while it has not. Without a file, changed returns nil.
 func (s *settings) changed() func() (*embedded.Config, error) {
 	if s.file == "" {
 		return nil
 	}
-	before, _ := os.Stat(s.file) // it was read just now
+	before, _ := os.Stat(s.file) // it was read just before
 	return func() (*embedded.Config, error) {
 		now, err := os.Stat(s.file)
 		if err != nil {
-			return nil, nil // it is being replaced
+			return nil, nil // the file is being replaced
 		}
 		if before != nil && os.SameFile(before, now) && before.ModTime().Equal(now.ModTime()) && before.Size() == now.Size() {
 			return nil, nil
@@ -148,8 +147,8 @@ func defaults() embedded.Config {
 	return c
 }
 
-// decoded is what the text of a configuration file says, over the defaults. With a
-// document the error is what could not be read, and the rest can be checked.
+// decoded reads the text of a configuration file over the defaults. If it returns a document, the
+// error lists what could not be read, and the rest can be checked.
 func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	c := defaults()
 	d, err := parse(file, text)
@@ -165,8 +164,8 @@ var since = map[string][]string{
 	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
 }
 
-// readable leaves the problems of those parts that the file's text gave as they are meant:
-// a part with something that could not be read says little about the other parts.
+// readable keeps the problems of parts that the file gave completely. If a part could not be read,
+// problems of other parts with it mean little, and are dropped.
 func (d *document) readable(problems embedded.Problems) embedded.Problems {
 	unread := map[string]bool{}
 	for _, text := range d.Findings() {
@@ -179,7 +178,7 @@ func (d *document) readable(problems embedded.Problems) embedded.Problems {
 	})
 }
 
-// partOf is the first step of a path.
+// partOf returns the first step of a path.
 func partOf(path string) string {
 	if i := strings.IndexAny(path, ".["); i >= 0 {
 		return path[:i]
@@ -187,8 +186,8 @@ func partOf(path string) string {
 	return path
 }
 
-// override puts the settings over what the file said. Hosts have addresses and
-// metrics of their own, which flags of this process replace.
+// override replaces values of the file by the settings. Hosts have their own addresses and metrics;
+// flags of this process replace these.
 func (s *settings) override(c *embedded.Config) {
 	set(&c.State, s.state)
 	set(&c.Keys, s.keys)
@@ -199,7 +198,7 @@ func (s *settings) override(c *embedded.Config) {
 	set(&c.Profile, s.profile)
 	if s.nodes != 0 && len(c.Nodes) > 0 {
 		first := c.Nodes[0]
-		if s.nodes > 1 && first.Resources == nil && len(first.Slots) == 0 { // each stands for a machine like this one
+		if s.nodes > 1 && first.Resources == nil && len(first.Slots) == 0 { // each node is a machine like this one
 			first.Resources, first.Declared = &messages.Resources{CPUs: len(runner.Processors()), Memory: runner.Memory()}, true
 		}
 		c.Nodes = first.Times(s.nodes)
@@ -211,7 +210,7 @@ func (s *settings) override(c *embedded.Config) {
 		}
 	}
 	if path, err := filepath.Abs(c.State); err == nil && c.State != "" {
-		c.State = path // as others must name it from where they are
+		c.State = path // absolute, because other processes use it from other directories
 	}
 }
 
@@ -222,7 +221,7 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// check reports every problem, with its place where it is the file's.
+// check reports every problem, with its place in the file if the file is the cause.
 func (s *settings) check(c *embedded.Config, d *document) error {
 	var problems embedded.Problems
 	err := c.Validate()
@@ -239,8 +238,8 @@ func (s *settings) check(c *embedded.Config, d *document) error {
 	return d.Err()
 }
 
-// addOwnAccount gives whoever starts a default site an account of their own
-// name. root is left out: it stands for a machine, not for a person.
+// addOwnAccount gives the user who starts a default site an account with the user's name. root gets
+// none: it stands for a machine, not for a person.
 func addOwnAccount(c *embedded.Config) {
 	u, err := user.Current()
 	if err != nil || u.Username == "root" || !messages.ValidName(u.Username) {
@@ -252,7 +251,7 @@ func addOwnAccount(c *embedded.Config) {
 	}
 }
 
-// defaultState is the state directory where none is named.
+// defaultState returns the state directory where none is named.
 func defaultState() string { return cli.DefaultState(os.Getenv) }
 
 // tilde shortens a path below the home directory, for reading.

@@ -76,8 +76,7 @@ func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer, r
 	return at, serveHTTP(listener, mux), nil
 }
 
-// answerHealth tells whoever watches the process, without a token, that all is well, or
-// what is not.
+// answerHealth tells whether all is well, or what is not. It needs no token.
 func answerHealth(w http.ResponseWriter, problem error) {
 	if problem != nil {
 		http.Error(w, problem.Error(), http.StatusServiceUnavailable)
@@ -97,7 +96,7 @@ func bears(r *http.Request, token string) bool {
 	return ok && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// profileSocket is where a process serves pprof, "" for nowhere. Actors that run
+// profileSocket returns the socket on which a process serves pprof, "" for none. Actors that run
 // alone may share a state directory.
 func profileSocket(c *embedded.Config, actor string) string {
 	switch {
@@ -116,7 +115,7 @@ func observeProfile(socket string) (func() error, error) {
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
 		return nil, fmt.Errorf("pprof: %w", err)
 	}
-	_ = os.Remove(socket) // of a process that was killed
+	_ = os.Remove(socket) // left by a process that was killed
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("pprof: %w", err)
@@ -142,7 +141,7 @@ func serveHTTP(listener net.Listener, handler http.Handler) (stop func() error) 
 		defer cancel()
 		err := s.Shutdown(ctx)
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = s.Close() // whoever still asks, or never did, is cut off
+			err = s.Close() // connections that are still open are cut
 		}
 		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
 			return errors.Join(err, served)

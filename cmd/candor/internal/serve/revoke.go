@@ -80,7 +80,7 @@ func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
 	return say(cmd.OutOrStdout(), "%s%s\n", said, where)
 }
 
-// revoke enters what is revoked among the keys, and says what that is.
+// revoke adds revocations to the keys, and returns what was revoked.
 func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name messages.Name) (string, error) {
 	if r.file != "" {
 		key, err := keyIn(r.file)
@@ -90,7 +90,7 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 		return fmt.Sprintf("Key %s is revoked", key), authority.RevokeKey(key)
 	}
 	role, name := r.role(name)
-	// Credentials of an earlier version have a key that does not follow from the name.
+	// Credentials of an earlier version have a key that is not derived from the name.
 	if key, err := keyIn(embedded.RoleCredsFile(c.State, role, name)); err == nil {
 		r.keys = append(r.keys, key)
 	}
@@ -128,15 +128,15 @@ func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role i
 	return messages.Errorf(messages.NotFound, "this host issued no credentials for %s %s%s (candor user list shows who has credentials; --force revokes credentials that another host issued)", role, name, hint)
 }
 
-// How long a revocation waits for the servers of a site to say that they are there, and
-// then until all of them refuse what was revoked.
+// How long a revocation waits for the servers of a site to report, and then until all of them
+// refuse what was revoked.
 const (
 	serversWithin = 3 * time.Second
 	revokedWithin = 15 * time.Second
 )
 
-// inForce tells all hosts of the running site what was revoked, and returns when their
-// servers refuse these keys: with words for that.
+// inForce tells all hosts of the running site what was revoked, and returns when their servers
+// refuse these keys, with a sentence about it.
 func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *identity.Authority, keys []string) (string, error) {
 	system, err := systemOf(c, authority, r.server)
 	if r.server == "" && (messages.KindOf(err) == messages.NotFound || messages.KindOf(err) == messages.Unavailable) {

@@ -81,7 +81,8 @@ func (s *settings) authority() (embedded.Config, *identity.Authority, error) {
 	return s.authorityElse("name their directory with --keys, or make them with candor site init or candor up")
 }
 
-// authorityElse opens the keys of the configured site; where there are none, its error says what to do.
+// authorityElse opens the keys of the configured site. If there are none, its error contains the
+// advice.
 func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Authority, error) {
 	c, err := s.load()
 	if err != nil {

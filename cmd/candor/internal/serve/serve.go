@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// Commands are the commands that run actors, and what belongs to them.
+// Commands returns the commands that run actors, and what belongs to them.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		upCommand(), auctioneerCommand(), bankCommand(), nodeagentCommand(), estimatorCommand(),
@@ -24,8 +24,8 @@ func Commands() []*cobra.Command {
 	}
 }
 
-// prepare reads the environment into the flags of a command that were not
-// given; those of its parents are not this package's.
+// prepare sets the flags of a command that were not given from the environment. Flags of parent
+// commands belong to other packages.
 func prepare(cmd *cobra.Command) error {
 	if err := environment(cmd.NonInheritedFlags(), os.LookupEnv); err != nil {
 		return err
@@ -64,7 +64,7 @@ func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []s
 	}
 }
 
-// group is a command that only groups others.
+// group returns a command that only groups others.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.AddCommand(commands...)
@@ -87,7 +87,8 @@ type common struct {
 	logging  logging
 }
 
-// options are those with which a command starts its actors; the door is that of the metrics.
+// options returns the options with which a command starts its actors. door is the listener for
+// metrics.
 func (c *common) options(cmd *cobra.Command, config *embedded.Config) (o embedded.Options, door embedded.MetricsDoor, err error) {
 	log, err := c.logging.logger(cmd.ErrOrStderr())
 	if err != nil {

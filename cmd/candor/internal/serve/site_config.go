@@ -5,14 +5,14 @@ import (
 	"text/template"
 )
 
-// config is the configuration to start from.
+// config returns the configuration to start from.
 func (p *plan) config() ([]byte, error) {
 	var text bytes.Buffer
 	err := template.Must(template.New(siteFileName).Parse(siteTemplate)).Execute(&text, p)
 	return text.Bytes(), err
 }
 
-// siteTemplate has what a new site must decide, and leaves the rest to defaults.
+// siteTemplate has the fields that a new site must decide. The others keep their defaults.
 const siteTemplate = `# Site {{.Site}}. "candor config show --config FILE" prints all fields of this file,
 # "candor config check FILE" its mistakes.
 site: {{.Site}}

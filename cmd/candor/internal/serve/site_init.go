@@ -77,7 +77,7 @@ one process makes its keys at its first start.`,
 }
 
 func (i *initial) keysOnly(w io.Writer) error {
-	i.settings.listen = "" // the flag's default is for new configurations
+	i.settings.listen = "" // the flag's default applies only to new configurations
 	c, err := i.settings.load()
 	if err != nil {
 		return err
@@ -88,8 +88,7 @@ func (i *initial) keysOnly(w io.Writer) error {
 	return say(w, "%s\n", c.KeysDir())
 }
 
-// whole makes everything in a directory of its own, which must not exist: all of
-// it or, on an error, none.
+// whole makes all files in a new directory; on an error it makes none.
 func (i *initial) whole(w io.Writer, site messages.Name) error {
 	plan, err := i.plan(site)
 	if err != nil {
@@ -111,7 +110,7 @@ func leftBehind(err error) string {
 	return fmt.Sprintf(" (and what was begun could not be removed: %v)", err)
 }
 
-// plan is a site that is to be made.
+// plan describes a site that will be made.
 type plan struct {
 	Site   messages.Name
 	Dir    string // absolute
@@ -119,7 +118,7 @@ type plan struct {
 	Leaf   string
 	Plain  bool
 	Hosts  []plannedHost
-	CPUs   int // of this machine
+	CPUs   int // processors of this machine
 }
 
 // Monthly is how many credits buy all slots of the site for 30 days, at a credit for a slot-hour.
@@ -128,7 +127,7 @@ func (p *plan) Monthly() int { return max(1, len(p.Hosts)) * p.CPUs * 30 * 24 }
 // plannedHost is a host, and the address that it listens on.
 type plannedHost struct{ Name, Address string }
 
-// At is an address of the host.
+// At returns an address of the host.
 func (h plannedHost) At(port int) string { return net.JoinHostPort(h.Address, fmt.Sprint(port)) }
 
 // localHost is the host of a site that has but one.

@@ -22,7 +22,7 @@ import (
 // site. It is in the directory of the configuration.
 const peersDir = "peers"
 
-// maxLetter bounds what is read as a letter, in bytes: certificates take a few thousand.
+// maxLetter bounds the size of a letter in bytes: one with certificates has a few thousand.
 const maxLetter = 1 << 20
 
 // letters are the commands by which two sites become peers.
@@ -155,8 +155,8 @@ func (l *letters) join(w io.Writer, file string) error {
 	return say(w, "This site has the peer within seconds if it runs, else from its next start. Then candor site status shows the link to the peer.\n")
 }
 
-// admit writes what a letter brings, then makes its site a peer. What the file of
-// the configuration would then have wrong is found before it is replaced.
+// admit writes the files of a letter, and then makes its site a peer. Errors that this would cause
+// in the configuration file are found before the file is replaced.
 func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messages.Credits) error {
 	if (c.TLS != nil) != (letter.CA != "") {
 		return messages.Errorf(messages.Conflict, "site %s and site %s: only one has certificates; a link needs certificates at both ends, or at neither end", c.Site, letter.Site)

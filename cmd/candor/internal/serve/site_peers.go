@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// reachedAt are the addresses of a site's servers for those of peers.
+// reachedAt returns the addresses at which a site's servers accept the servers of peers.
 func reachedAt(c *embedded.Config) ([]string, error) {
 	listening := []string{c.ListenLeaf}
 	for i := range c.Hosts {
@@ -59,7 +59,7 @@ func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	}
 	if i := slices.IndexFunc(c.Peers, func(known embedded.Peer) bool { return known.Name == p.Name }); i >= 0 {
 		if reflect.DeepEqual(c.Peers[i], p) {
-			return text, nil // only the files beside it are new
+			return text, nil // only other files changed
 		}
 		return nil, messages.Errorf(messages.Conflict, "%s: site %s is a peer already, with other keys, addresses or another limit; remove the peer from the file, then join again", file, p.Name)
 	}
@@ -101,7 +101,7 @@ func insertPeer(d *document, text string, p embedded.Peer) (string, error) {
 	if !ok || sequence.IsFlowStyle || len(sequence.Values) == 0 {
 		return "", byHand(d, p)
 	}
-	at := sequence.Start.Position // of the first "-"
+	at := sequence.Start.Position // position of the first "-"
 	lines := strings.SplitAfter(text, "\n")
 	if at.Line < 1 || at.Line > len(lines) || strings.TrimSpace(lines[at.Line-1][:at.Column-1]) != "" {
 		return "", byHand(d, p)
@@ -119,7 +119,7 @@ func item(p embedded.Peer, indent string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s- name: %s\n", indent, p.Name)
 	field := func(name string, value any) {
-		text, err := json.Marshal(value) // which is YAML too
+		text, err := json.Marshal(value) // JSON is valid YAML
 		if err != nil {
 			panic(err) // strings and lists of them can always be written
 		}

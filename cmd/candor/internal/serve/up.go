@@ -181,9 +181,9 @@ func reach(ctx context.Context, site *embedded.Site) string {
 	return text
 }
 
-// exportState is the line of a shell with which commands find the site; "" where its state
-// directory is the default. Not all commands have a flag for it: of candor jobs, --state is
-// the state of a job.
+// exportState returns a shell command that lets commands find the site; "" if its state directory
+// is the default. Not all commands have a flag for this: the --state of candor jobs is the state of
+// a job.
 func exportState(c *embedded.Config) string {
 	if c.State == defaultState() {
 		return ""
@@ -191,8 +191,8 @@ func exportState(c *embedded.Config) string {
 	return "  export CANDOR_STATE=" + c.State + "\n"
 }
 
-// accountList gives the configured accounts with their balances, or without
-// where the bank does not answer.
+// accountList lists the configured accounts with their balances; without balances if the bank does
+// not answer.
 func accountList(ctx context.Context, site *embedded.Site) string {
 	c := site.Config()
 	balance := map[messages.Name]messages.Credits{}

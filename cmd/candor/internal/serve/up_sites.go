@@ -17,7 +17,8 @@ import (
 // firstLimit is what sites for a first look let one another owe.
 const firstLimit = 1000 * messages.Credit
 
-// sitesDir is where the state directory of the first site holds those of others.
+// sitesDir is the directory, in the first site's state directory, for the state directories of
+// other sites.
 const sitesDir = "sites"
 
 // runSites runs several sites, each a peer of the others.
@@ -71,15 +72,15 @@ func (u *up) several() ([]embedded.Config, error) {
 			return nil, err
 		}
 		if i > 0 {
-			own.Console, own.WebSocket = "", "" // the console is that of the first site
+			own.Console, own.WebSocket = "", "" // only the first site has a console
 		}
 		configs = append(configs, own)
 	}
 	return configs, nil
 }
 
-// portAfter returns an address with its port raised by more. Port 0, which stands for a
-// free port, stays.
+// portAfter returns an address with its port raised by more. Port 0, which means a free port,
+// stays.
 func portAfter(address string, more int) (string, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {

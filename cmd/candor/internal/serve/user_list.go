@@ -61,13 +61,13 @@ may have copies. Names without a file here are listed if they were revoked.`,
 type holder struct {
 	Name    messages.Name `json:"name"`
 	Role    identity.Role `json:"role"`
-	State   string        `json:"state,omitempty"` // of the credentials that are here; empty: none are
+	State   string        `json:"state,omitempty"` // state of the credentials that are here; empty: none are
 	Issued  time.Time     `json:"issued,omitzero"`
 	Expires time.Time     `json:"expires,omitzero"`
 	Revoked int           `json:"revoked"`
 }
 
-// holders are those whose credentials are in a directory, and who was revoked.
+// holders returns the names whose credentials are in a directory, and those that were revoked.
 func holders(dir string, authority *identity.Authority) ([]holder, error) {
 	times := authority.Revoked()
 	all := []holder{}

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Await does something that takes long, and returns before it is done when ctx
-// ends: the program is about to, and takes it along.
+// Await runs do, which may take long. If ctx ends first, it returns at once: the program is about
+// to exit, and do ends with it.
 func Await(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()

@@ -27,14 +27,14 @@ const mostSlots = 1 << 16
 type options struct {
 	Source
 	actors string
-	slots  int // of a node
+	slots  int // slots of a node
 	by     string
 	events string
 	json   bool
 	// Of a comparison.
 	compared []string // markets
 	worth    string   // the measure of welfare of all
-	draws    int      // of the types
+	draws    int      // number of draws of types
 	// Of users who lie as it pays.
 	lying  bool
 	passes int
@@ -112,7 +112,7 @@ key.`,
 	return c
 }
 
-// compareHelp says what a comparison tells.
+// compareHelp explains the output of a comparison.
 const compareHelp = `With --compare, several markets get the same jobs with the same types, drawn by
 the model of the first. Welfare has one measure for all of them, by default run:
 the value of each job that is run, less what its waiting costs. Starved jobs are
@@ -177,7 +177,7 @@ func (o *options) show(out io.Writer, report any, err error, write func()) error
 	return nil
 }
 
-// together refuses flags that would be ignored beside others.
+// together refuses flags that other flags make meaningless.
 func (o *options) together(flags *pflag.FlagSet) (err error) {
 	compared := []string{"worth", "draws"}
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -199,7 +199,7 @@ func (o *options) together(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// check refuses flags that are wrong whatever the files say, before any file is read.
+// check refuses invalid flags before any file is read.
 func (o *options) check() error {
 	if o.actors != "core" && o.actors != "all" {
 		return messages.Errorf(messages.Invalid, "--actors: must be core or all, is %.64q", o.actors)

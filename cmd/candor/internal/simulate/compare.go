@@ -69,8 +69,8 @@ func (o *options) compare(show *Progress) (*compareDocument, error) {
 	return d, nil
 }
 
-// problems are the studies of several markets: the same jobs on the same machine, in
-// one measure of welfare.
+// problems returns the studies of several markets: the same jobs on the same machine, in one
+// measure of welfare.
 func (o *options) problems(files []string) ([]*core.Problem, error) {
 	markets := make([]*rules.Market, len(files))
 	gangs := true
@@ -87,7 +87,7 @@ func (o *options) problems(files []string) ([]*core.Problem, error) {
 	}
 	source := o.Source
 	source.Market = files[0]
-	if source.Parallel == "" && !gangs { // what all of them can
+	if source.Parallel == "" && !gangs { // the way that all of them support
 		source.Parallel = string(workload.Split)
 	}
 	first, err := source.Study()
@@ -117,8 +117,8 @@ func label(files []string, i int) string {
 	return short(files[i])
 }
 
-// drawn is a study with the types of a draw: by the model of the first market, but for
-// the budget, which every market means in its own way.
+// drawn returns the study with the types of one draw, by the model of the first market. The budget
+// is not drawn: each market uses it differently.
 func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Problem, error) {
 	own, m := *p, *p.Market
 	m.Bids = model
@@ -128,7 +128,7 @@ func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Prob
 	if o.BidsFile == "" {
 		return &own, nil
 	}
-	work := *own.Work // notes of the file are those of the first reading
+	work := *own.Work // the first reading reported the notes already
 	own.Work = &work
 	err := o.readBids(&own)
 	return &own, err
@@ -232,7 +232,7 @@ func writeWaits(out io.Writer, style terminal.Style, d *compareDocument, title s
 	}
 }
 
-// checkCompared refuses flags of a comparison that are wrong whatever the files say.
+// checkCompared refuses invalid flags of a comparison.
 func (o *options) checkCompared() error {
 	switch {
 	case o.Market != "":

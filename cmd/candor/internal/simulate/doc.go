@@ -1,4 +1,4 @@
-// Package simulate is the command `candor simulate`: a log in the Standard
-// Workload Format, run through any mechanism in virtual time. [Source] is what
-// other studies of a log share with it: the trace, the market and the bids.
+// Package simulate is the command `candor simulate`: it runs a log in the Standard Workload Format
+// through any mechanism in virtual time. [Source] is the part that other studies of a log share:
+// the trace, the market and the bids.
 package simulate

@@ -28,9 +28,9 @@ type event struct {
 
 // What can happen, in the order in which it happens at one instant.
 const (
-	ended     uint8 = iota // as its fate says
+	ended     uint8 = iota // the fate says how
 	suspended              // some of its tasks lost their slots, to go on later
-	requeued               // or to run again from the beginning
+	requeued               // they will run again from the beginning
 	submitted
 	resumed // tasks that were suspended go on
 	started
@@ -41,7 +41,7 @@ var (
 	names   = map[uint8]string{suspended: "suspended", requeued: "requeued", submitted: "submitted", resumed: "resumed", started: "started"}
 )
 
-// readBids puts the file of bids over those that were drawn.
+// readBids replaces drawn bids by those in the file of bids.
 func (s *Source) readBids(p *core.Problem) error {
 	text, err := document(s.BidsFile, maxBids)
 	if err != nil {
@@ -74,8 +74,7 @@ func eventsOf(s *measure.Study) []event {
 	return out
 }
 
-// order is what comes first at one instant; a job that takes no time ends after
-// its own start.
+// order ranks events of the same instant. A job without run time ends after its own start.
 func (e event) order(s *measure.Study) uint8 {
 	if e.what == ended && s.Outcome.Jobs[e.job].Used == 0 {
 		return started + 1
@@ -119,7 +118,7 @@ func writeCSV(w io.Writer, s *measure.Study) error {
 	return rows.Error()
 }
 
-// paid is what a job paid, told with its end.
+// paid returns what a job paid, announced with its end.
 func paid(s *measure.Study, e event) float64 {
 	if e.what != ended {
 		return 0

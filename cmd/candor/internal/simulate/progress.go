@@ -10,7 +10,7 @@ import (
 )
 
 // Progress shows how far a run is, and how long it will take: on a terminal in one line that
-// changes, and on anything else in a line after ten seconds and one for each minute.
+// changes, and otherwise in a line after ten seconds and then one each minute.
 type Progress struct {
 	out   io.Writer
 	block *terminal.Block // nil: no terminal
@@ -19,16 +19,16 @@ type Progress struct {
 
 	mu       sync.Mutex
 	what     string
-	done, of int       // of the step; of is 0 where that is not known
-	began    time.Time // of the step
-	due      time.Time // of the next line
+	done, of int       // done steps; of: number of steps, 0 if unknown
+	began    time.Time // start of the step
+	due      time.Time // time of the next line
 }
 
 // How often a line is written.
 const (
-	redrawn   = 100 * time.Millisecond // on a terminal, where something was done
-	kept      = time.Second            // and where nothing was
-	firstLine = 10 * time.Second       // on anything else
+	redrawn   = 100 * time.Millisecond // on a terminal, if something was done
+	kept      = time.Second            // on a terminal, if nothing was done
+	firstLine = 10 * time.Second       // otherwise
 	furtherOn = time.Minute
 )
 
@@ -80,7 +80,7 @@ func (p *Progress) At(done, of int) {
 	}
 }
 
-// show writes a line if one is due, also where nothing was done since the one before.
+// show writes a line if one is due, even if nothing was done since the last one.
 func (p *Progress) show(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +112,8 @@ func (p *Progress) draw(now time.Time) {
 	p.block.Draw(terminal.Clip(text, p.width))
 }
 
-// line is a bar with the time left, at the pace so far; the time that it took, while there is none.
+// line returns a bar with the time left, at the pace so far; the time that it took, while there is
+// none.
 func line(what string, part float64, took time.Duration) string {
 	left := ""
 	switch {
@@ -124,7 +125,7 @@ func line(what string, part float64, took time.Duration) string {
 	return fmt.Sprintf("%s %s %s  %s", terminal.Bar(part, 24), terminal.Percent(part), left, what)
 }
 
-// End removes what was shown on a terminal, for good.
+// End removes what is shown on a terminal. Call nothing after it.
 func (p *Progress) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -32,7 +32,7 @@ type Source struct {
 	Seed     uint64
 	Parallel string
 	SkipBad  bool
-	// AllActors: all of them are to run it.
+	// AllActors runs the market with all actors.
 	AllActors bool
 
 	flags *pflag.FlagSet
@@ -81,7 +81,7 @@ func (s *Source) Study() (*core.Problem, error) {
 	return p, nil
 }
 
-// check refuses flags that are wrong whatever the files say, before any file is read.
+// check refuses invalid flags before any file is read.
 func (s *Source) check() error {
 	switch {
 	case !(s.Load >= 1e-6 && s.Load <= 1e6):
@@ -96,8 +96,8 @@ func (s *Source) check() error {
 	return messages.Errorf(messages.Invalid, "--parallel: must be %s, %s or %s, is %.64q", workload.Gang, workload.Split, workload.Leave, s.Parallel)
 }
 
-// market reads the market's file; the name of a mechanism that is no file
-// stands for its defaults.
+// market reads the market's file. The name of a mechanism, if there is no such file, means the
+// mechanism with its defaults.
 func (s *Source) market() (*rules.Market, error) {
 	text, err := document(s.Market, maxMarket)
 	switch {
@@ -117,7 +117,8 @@ const (
 	maxBids   = 1 << 30
 )
 
-// document reads a file that is to have no more than so many bytes. A device may have no end.
+// document reads a file of at most so many bytes. It checks while reading, because a device may
+// have no end.
 func document(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

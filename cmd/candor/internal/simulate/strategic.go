@@ -27,7 +27,7 @@ const (
 	mostPlayers = 5 // who gain most, and lie most often, in a table
 )
 
-// strategic has the users of each market lie as it pays.
+// strategic lets the users of each market lie where it pays.
 func (o *options) strategic(show *Progress) (*strategicDocument, error) {
 	defer show.End()
 	show.Step("reading " + o.Trace)
@@ -100,7 +100,7 @@ func writeStrategic(out io.Writer, style terminal.Style, d *strategicDocument) {
 	}
 }
 
-// mostMoved are the users that gain most, and those that lose most.
+// mostMoved returns the users that gain most, and those that lose most.
 func mostMoved(users []audit.Player) []audit.Player {
 	by := slices.Clone(users)
 	slices.SortStableFunc(by, func(a, b audit.Player) int { return cmp.Compare(b.Rest-b.Honest, a.Rest-a.Honest) })
@@ -110,7 +110,7 @@ func mostMoved(users []audit.Player) []audit.Player {
 	return by
 }
 
-// checkStrategic refuses flags that are wrong whatever the files say.
+// checkStrategic refuses invalid flags.
 func (o *options) checkStrategic() error {
 	switch {
 	case o.passes < 1 || o.passes > mostPasses:

@@ -19,7 +19,7 @@ func write(out io.Writer, style terminal.Style, r *measure.Report) {
 	t := &r.Trace
 	fmt.Fprintf(out, "%s on market %s (%s), %s, seed %d, actors: %s\n", style.Bold(t.File), style.Bold(r.Market.Name), r.Market.Mechanism,
 		terminal.Plural(t.Nodes, "slot"), r.Seed, r.Actors)
-	load := "-" // of an instant
+	load := "-" // if all jobs arrive at one instant
 	if t.To > t.From {
 		load = strconv.FormatFloat(t.Load, 'g', 3, 64)
 	}
@@ -99,7 +99,7 @@ func groups(out io.Writer, style terminal.Style, r *measure.Report) {
 	fmt.Fprintln(out)
 }
 
-// of writes a measure of n jobs: "-" where there are none.
+// of writes a measure of n jobs: "-" if there are none.
 func of(n int, write func(float64) string) func(float64) string {
 	if n == 0 {
 		return func(float64) string { return "-" }
@@ -108,7 +108,7 @@ func of(n int, write func(float64) string) func(float64) string {
 }
 
 func span(seconds float64) string {
-	const most = 1e9 // seconds: what is longer overflows
+	const most = 1e9 // seconds: larger values overflow
 	return terminal.Span(time.Duration(min(seconds, most) * 1e9))
 }
 

@@ -1,6 +1,6 @@
-// Package single has a program run on one processor for its first moments. A command that is
-// over by then does not pay for threads that hand its few steps to one another, which are a tenth
-// of its processor time. The package imports nothing else, so that it begins before most others.
+// Package single makes a program run on one processor for its first moments. A command that ends
+// within them does not pay for threads that pass its few steps to one another, which is a tenth of
+// its processor time. The package imports nothing else, so that it starts before most others.
 package single
 
 import "runtime"
@@ -12,8 +12,8 @@ const For = 20_000_000
 
 // End gives the program all its processors.
 func End() {
-	runtime.SetDefaultGOMAXPROCS() // it follows the limits of a control group
+	runtime.SetDefaultGOMAXPROCS() // sets it from the limits of the control group
 	if runtime.GOMAXPROCS(0) != usual {
-		runtime.GOMAXPROCS(usual) // as the environment says
+		runtime.GOMAXPROCS(usual) // the environment sets it
 	}
 }

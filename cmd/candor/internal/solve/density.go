@@ -16,16 +16,16 @@ import (
 type densityInput struct {
 	L         *int         `json:"L,omitempty"` // dimensions, if the writer wants them checked
 	Samples   [][]float64  `json:"samples"`
-	Weights   []float64    `json:"weights,omitempty"` // as how many samples each counts
+	Weights   []float64    `json:"weights,omitempty"` // number of samples that each one stands for
 	H         [][]float64  `json:"H,omitempty"`       // covariance of a kernel
 	Bandwidth density.Rule `json:"bandwidth,omitempty"`
 	Points    [][]float64  `json:"points"`
 }
 
 type densityOutput struct {
-	Density    []float64   `json:"density"` // 0 where it underflows
+	Density    []float64   `json:"density"` // 0 if it underflows
 	LogDensity []float64   `json:"log_density"`
-	H          [][]float64 `json:"H"` // as given, or as the rule says
+	H          [][]float64 `json:"H"` // the given bandwidth, or the rule's
 	// Regularised is the matrix used instead of H, if H is singular.
 	Regularised [][]float64 `json:"regularised,omitempty"`
 }

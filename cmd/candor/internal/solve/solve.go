@@ -1,6 +1,5 @@
-// Package solve is the command `candor solve`: it runs one mechanism on a JSON
-// document, for what-if questions and for checking against other
-// implementations. It needs no grid.
+// Package solve is the command `candor solve`: it runs one mechanism on a JSON document, for
+// what-if questions and to compare with other implementations. It needs no grid.
 package solve
 
 import (
@@ -20,8 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// solvers maps a name on the command line to what reads a document and returns the value
-// whose JSON is the answer: mechanisms, and what they are made of.
+// solvers maps a name on the command line to a function that reads a document and returns the
+// answer, as a value for JSON. The names are mechanisms and their parts.
 func solvers() map[string]func(document []byte) (any, error) {
 	all := map[string]func([]byte) (any, error){"density": solveDensity, "utility": solveUtility, "valuation": valuation.SolveDocument}
 	for _, name := range registry.Names(nil) {
@@ -32,7 +31,7 @@ func solvers() map[string]func(document []byte) (any, error) {
 	return all
 }
 
-// maxDocument bounds what is read from standard input, in bytes.
+// maxDocument bounds the input in bytes.
 const maxDocument = 1 << 30
 
 // Command returns `candor solve`. An error it returns is a *messages.Error:
@@ -90,8 +89,7 @@ func run(args []string, in io.Reader, out io.Writer, pretty bool) error {
 	return write(out, answer, pretty)
 }
 
-// cut reports whether a document is the beginning of one: what it lacks is then no fault of
-// its keys.
+// cut reports whether a document is incomplete: then missing keys are not its fault.
 func cut(document []byte) bool {
 	err := json.NewDecoder(bytes.NewReader(document)).Decode(new(json.RawMessage))
 	return errors.Is(err, io.ErrUnexpectedEOF)

@@ -28,7 +28,7 @@ type utilityOutput struct {
 	Rank           int         `json:"rank"`
 	Weights        []float64   `json:"weights"` // null: the jobs do not determine them
 	RSS            float64     `json:"rss"`
-	StandardErrors []float64   `json:"standard_errors"` // null: no more jobs than weights
+	StandardErrors []float64   `json:"standard_errors"` // null: there are not more jobs than weights
 	Condition      *float64    `json:"condition"`       // null: the rank is short
 	Averages       [][]float64 `json:"averages"`
 }
@@ -72,7 +72,7 @@ func (in *utilityInput) averages() ([][]float64, error) {
 	return averages, nil
 }
 
-// resources is how many a job must have, −1 if it is the first to say.
+// resources returns how many resources a job must have, −1 if it is the first job.
 func (in *utilityInput) resources(first []float64) int {
 	switch {
 	case in.M != nil:
@@ -98,7 +98,7 @@ func (j *utilityJob) average() ([]float64, error) {
 	return average, agree(j.Average, average)
 }
 
-// agree refuses a given average that is not that of the segments.
+// agree refuses a given average that differs from the average of the segments.
 func agree(given, average []float64) error {
 	if len(given) != len(average) {
 		return casefile.Invalid("average", "must be of %d shares as the segments are, is of %d", len(average), len(given))
@@ -111,7 +111,7 @@ func agree(given, average []float64) error {
 	return nil
 }
 
-// place says which job an error is about.
+// place adds to an error the job that it is about.
 func (in *utilityInput) place(i int, err error) error {
 	e := messages.AsError("", err)
 	return messages.Errorf(e.Kind, "jobs[%d].%s", i, e.Message)
@@ -128,7 +128,7 @@ func (in *utilityInput) present(g *utility.Regression, averages [][]float64) (an
 		return out, nil
 	}
 	var err error
-	out.StandardErrors = nil // they hold for the fit without constraint
+	out.StandardErrors = nil // they are for the fit without the constraint
 	out.Weights, out.RSS, err = g.Nonnegative()
 	return out, err
 }

@@ -1,5 +1,4 @@
-// Package terminal draws what the commands of candor print: aligned tables,
-// colours, bars, amounts of time in words, and views that are redrawn in
-// place. Everything but [Screen] and the questions about a file is a pure
-// function of its arguments, and writes plain text where [Style] says so.
+// Package terminal draws the output of candor's commands: aligned tables, colours, bars, durations
+// in words, and views that are redrawn in place. Except for [Screen] and the questions about a
+// file, everything is a pure function of its arguments. It writes plain text if [Style] says so.
 package terminal

@@ -25,10 +25,10 @@ var sequences = map[string]Key{
 	"[H": Home, "OH": Home, "[1~": Home, "[7~": Home, "[F": End, "OF": End, "[4~": End, "[8~": End,
 }
 
-// longest is the length of the longest sequence that is waited for; what is longer is no key.
+// longest is the longest sequence to wait for; a longer one is not a key.
 const longest = 32
 
-// Keys makes keys of the bytes that a terminal sends, in whatever pieces they come.
+// Keys turns the bytes that a terminal sends, in pieces of any size, into keys.
 type Keys struct{ open []byte } // a sequence that has begun
 
 // Feed takes bytes and returns the keys that are whole. Sequences that are not known

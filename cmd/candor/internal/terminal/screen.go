@@ -12,14 +12,14 @@ import (
 	"golang.org/x/term"
 )
 
-// Block is a few lines that are redrawn in place, at the bottom of what was
-// printed. The terminal must not be narrower than the lines: see [Clip].
+// Block is a few lines at the bottom of the output that are redrawn in place. The terminal must not
+// be narrower than the lines: see [Clip].
 type Block struct {
 	Out   io.Writer
 	lines int
 }
 
-// Draw replaces what was drawn before.
+// Draw replaces the lines that were drawn before.
 func (b *Block) Draw(lines ...string) {
 	var s strings.Builder
 	s.WriteString(b.erase())
@@ -30,7 +30,7 @@ func (b *Block) Draw(lines ...string) {
 	b.lines = len(lines)
 }
 
-// Clear removes what was drawn.
+// Clear removes the lines.
 func (b *Block) Clear() {
 	io.WriteString(b.Out, b.erase())
 	b.lines = 0
@@ -66,8 +66,8 @@ func OpenScreen(in, out *os.File) (*Screen, error) {
 	return s, nil
 }
 
-// read hands over what is typed. It ends with the input, or stays in its
-// read until the process ends, as a read of a terminal cannot be interrupted.
+// read passes on typed bytes until the input ends. A read of a terminal cannot be interrupted, so
+// it may stay in its read until the process ends.
 func (s *Screen) read(pieces chan<- []byte) {
 	defer close(pieces)
 	for {
@@ -87,7 +87,7 @@ func (s *Screen) read(pieces chan<- []byte) {
 // escapeWait is how long after Escape the rest of a longer sequence may take to come.
 const escapeWait = 50 * time.Millisecond
 
-// decode makes keys of what is typed, and of changes of the terminal's size.
+// decode turns typed bytes, and changes of the terminal's size, into keys.
 func (s *Screen) decode(pieces <-chan []byte) {
 	defer close(s.keys)
 	sizes := make(chan os.Signal, 1)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Style says whether text is coloured. The zero value writes plain text.
+// Style reports whether text is coloured. The zero value writes plain text.
 type Style struct{ Colour bool }
 
 // StyleFor colours what goes to a terminal, unless the user refused: by flag,
@@ -43,8 +43,8 @@ func Size(f any) (columns, rows int) {
 	return columns, rows
 }
 
-// Columns is the width of the terminal w, 0 where w is none: what goes to a file or a
-// program is written in full.
+// Columns returns the width of the terminal w. It returns 0 if w is no terminal: output to a file
+// or a program is not shortened.
 func Columns(w io.Writer) int {
 	if !IsTerminal(w) {
 		return 0
@@ -66,20 +66,20 @@ func (s Style) Bold(text string) string { return s.paint("1", text) }
 // Dim makes text recede.
 func (s Style) Dim(text string) string { return s.paint("2", text) }
 
-// Red is for what went wrong.
+// Red marks errors.
 func (s Style) Red(text string) string { return s.paint("31", text) }
 
-// Green is for what went well.
+// Green marks success.
 func (s Style) Green(text string) string { return s.paint("32", text) }
 
-// Yellow is for what waits or may need a look.
+// Yellow marks what waits or may need attention.
 func (s Style) Yellow(text string) string { return s.paint("33", text) }
 
-// Cyan is for what is under way.
+// Cyan marks what is in progress.
 func (s Style) Cyan(text string) string { return s.paint("36", text) }
 
-// Width is the number of columns that text takes on a terminal, without the
-// escape sequences of colours.
+// Width returns the number of columns that text takes on a terminal, without the escape sequences
+// of colours.
 func Width(text string) int {
 	n := 0
 	for text != "" {
@@ -93,7 +93,7 @@ func Width(text string) int {
 	return n
 }
 
-// wide are the runes that take two columns: those of East Asian scripts, and pictures.
+// wide has the runes that take two columns: East Asian scripts, and pictures.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{{0x1100, 0x115f, 1}, {0x2e80, 0x303e, 1}, {0x3041, 0xa4cf, 1}, {0xac00, 0xd7a3, 1},
 		{0xf900, 0xfaff, 1}, {0xfe30, 0xfe6f, 1}, {0xff00, 0xff60, 1}, {0xffe0, 0xffe6, 1}},
@@ -148,7 +148,7 @@ func clipStart(line string, width int) string {
 	return "…" + line
 }
 
-// Plain is text without the escape sequences of colours.
+// Plain returns text without the escape sequences of colours.
 func Plain(text string) string {
 	var b strings.Builder
 	for text != "" {
@@ -172,9 +172,8 @@ func cutEscape(text string) (rest string, ok bool) {
 	return rest, true
 }
 
-// Safe replaces control characters, so that a name or message that a stranger
-// chose cannot move the cursor, recolour the terminal, break a table or turn the
-// direction of what follows.
+// Safe replaces control characters, so that a stranger's name or message cannot move the cursor,
+// recolour the terminal, break a table or reverse the direction of the following text.
 func Safe(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unsafe(r) {

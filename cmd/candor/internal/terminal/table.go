@@ -16,8 +16,8 @@ type column struct {
 	end   bool // shortened cells keep their end
 }
 
-// Table is a table in the making. Columns in which no row has anything are
-// left out, and where the terminal is narrow also the spare ones.
+// Table collects the cells of a table. Columns without any text are left out; on a narrow terminal,
+// the spare columns too.
 type Table struct {
 	columns []column
 	rows    [][]string
@@ -26,14 +26,14 @@ type Table struct {
 
 // Layout says how a table is written. The zero value writes all of the table.
 type Layout struct {
-	Width   int      // of the terminal in columns; 0: there is no bound
-	Names   bool     // only the first cell of each row, without titles
-	Columns []string // only these, in this order
+	Width   int      // columns of the terminal; 0: no bound
+	Names   bool     // print only the first cell of each row, without titles
+	Columns []string // print only these, in this order
 }
 
-// NewTable starts a table with the titles of a header, which a "|" parts; ">" stands
-// before the title of a column of numbers, "~" before the title of a column whose cells may be
-// shortened, "~30" where they need 30 columns at least, and "<" where they keep their end.
+// NewTable starts a table with column titles, separated by "|". Marks before a title: ">" for a
+// column of numbers; "~" for a column whose cells may be shortened; "~30" for such cells with at
+// least 30 columns; "<" for cells that keep their end when shortened.
 func NewTable(header string) *Table {
 	t := new(Table)
 	for title := range strings.SplitSeq(header, "|") {
@@ -49,8 +49,8 @@ func NewTable(header string) *Table {
 	return t
 }
 
-// leastCell is the width to which the cells of a column may be shortened, where the header
-// says no other.
+// leastCell is the width to which the cells of a column may be shortened, if the header gives no
+// other.
 const leastCell = 12
 
 // leastWidth takes the number before a title.
@@ -76,10 +76,10 @@ func (t *Table) Spare(titles string) *Table {
 // Row adds a row: a cell for each column.
 func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells[:len(t.columns):len(t.columns)]) }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Titles are the titles of all columns.
+// Titles returns the titles of all columns.
 func (t *Table) Titles() []string {
 	titles := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -88,10 +88,10 @@ func (t *Table) Titles() []string {
 	return titles
 }
 
-// Has reports whether the table has a column of a title, as users write titles.
+// Has reports whether the table has a column with a title, as users write titles.
 func (t *Table) Has(title string) bool { return t.find(title) >= 0 }
 
-// find is the column of a title, -1 if there is none: case, spaces and signs do not count.
+// find returns the column of a title, -1 if there is none: case, spaces and signs do not count.
 func (t *Table) find(title string) int {
 	plain := plainTitle(title)
 	return slices.IndexFunc(t.columns, func(c column) bool { return plain != "" && plainTitle(c.title) == plain })
@@ -106,7 +106,7 @@ func plainTitle(title string) string {
 	}, title)
 }
 
-// Write writes the table, as wide as w where that is a terminal.
+// Write writes the table. On a terminal it is as wide as the terminal.
 func (t *Table) Write(w io.Writer, style Style, indent string) {
 	t.WriteAs(w, style, indent, Layout{Width: Columns(w)})
 }
@@ -145,7 +145,7 @@ func (t *Table) writeNames(w io.Writer) {
 	}
 }
 
-// chosen are the columns of the titles, and without titles those in which a row has anything.
+// chosen returns the columns with these titles; without titles, the columns with text in some row.
 func (t *Table) chosen(titles []string) (shown []int) {
 	for _, title := range titles {
 		if i := t.find(title); i >= 0 {
@@ -163,9 +163,8 @@ func (t *Table) chosen(titles []string) (shown []int) {
 	return shown
 }
 
-// fit returns the columns that the width has room for, and how wide each is. Cells are
-// shortened first; where that is not enough, columns are left out. Columns that the user
-// named all stay.
+// fit returns the columns for which there is room, and their widths. First, cells are shortened. If
+// that is not enough, columns are left out. Columns that the user named always stay.
 func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	natural := t.widths()
 	for spare := t.spare; ; spare = spare[1:] {

@@ -74,9 +74,8 @@ func Bar(fraction float64, width int) string {
 	return bar + strings.Repeat("░", width-Width(bar))
 }
 
-// Wrap breaks the lines of text that are wider than width between words; what follows of
-// a line stands as far in as the line, or as the text of a list's item. A word that is wider
-// alone stays whole.
+// Wrap breaks lines that are wider than width between words. The rest of a line is indented like
+// the line, or like the text of a list's item. A single word that is too wide stays whole.
 func Wrap(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

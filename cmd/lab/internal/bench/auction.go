@@ -20,8 +20,8 @@ type auctionResult struct {
 	Results []row `json:"results"`
 }
 
-// row is one mechanism on one instance. FloorSeconds is a bare loop that does
-// the same arithmetic, where that makes sense.
+// row is the result of one mechanism on one instance. FloorSeconds is the time of a bare loop with
+// the same arithmetic, if that makes sense.
 type row struct {
 	Name         string  `json:"name"`
 	Seconds      float64 `json:"seconds"`
@@ -40,8 +40,8 @@ func auctionFlags(c *cobra.Command) {
 	c.Flags().String("traces", os.Getenv("CANDOR_TRACES"), "directory with logs of the Parallel Workloads Archive, for the instances that need one")
 }
 
-// auction times the mechanisms by themselves, on instances drawn with fixed
-// seeds and, where they are given, on real logs.
+// auction measures the mechanisms alone, on instances drawn with fixed seeds, and on real logs if
+// these are given.
 func auction(_ context.Context, c *cobra.Command) (any, error) {
 	traces, err := c.Flags().GetString("traces")
 	if err != nil {
@@ -125,8 +125,7 @@ func shares(r *auctionResult, _ string) error {
 	return err
 }
 
-// bareRounds does the arithmetic of rounds at α = 1/2 over four classes, and
-// nothing else.
+// bareRounds computes rounds at α = 1/2 over four classes, without the mechanism around them.
 func bareRounds(p *proportional.Problem, rounds int) func() error {
 	n := len(p.Budgets)
 	roots, spends := make([]float64, 4*n), make([]float64, 4*n)
@@ -161,7 +160,7 @@ func bareRounds(p *proportional.Problem, rounds int) func() error {
 	}
 }
 
-// arrival times one job that comes to 100,000 and goes again.
+// arrival measures one job that joins 100,000 others and leaves again.
 func arrival(r *auctionResult, _ string) error {
 	const jobs = 100_000
 	m, err := proportional.NewMarket(0.5, 4, 1e-4)
@@ -186,8 +185,8 @@ func arrival(r *auctionResult, _ string) error {
 	})
 }
 
-// spot times preemptive highest bids at the k-th price, on a drawn trace and on
-// the LPC log where there is one.
+// spot measures preemptive highest bids at the k-th price, on a drawn trace, and on the LPC log if
+// it is there.
 func spot(r *auctionResult, traces string) error {
 	rng := rand.New(rand.NewPCG(3, 4))
 	drawn := make([]highestbid.Job, 220_695)

@@ -57,9 +57,8 @@ func splitTasks(records []swf.Job) (tasks []deadline.Task) {
 	return tasks
 }
 
-// queues times the payments of a batch queue from a thousand draws. Types are
-// as in the thesis a value or a cost of delay; where all is drawn, lengths and
-// widths too.
+// queues measures the payments of a batch queue from a thousand draws. As in the thesis, types are
+// a value or a cost of delay; in another case, lengths and widths are drawn too.
 func queues(r *auctionResult, _ string) error {
 	for _, size := range []struct {
 		jobs, nodes int

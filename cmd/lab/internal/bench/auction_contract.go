@@ -84,7 +84,7 @@ func types(r *rand.Rand, n int) []messages.Valuation {
 func curves(types []messages.Valuation) []valuation.Curve {
 	out := make([]valuation.Curve, len(types))
 	for i, t := range types {
-		out[i], _ = valuation.New(t) // that are valid
+		out[i], _ = valuation.New(t) // cannot fail: the types are valid
 	}
 	return out
 }
@@ -136,8 +136,8 @@ print(repr(least))
 // scipyLimit bounds how long scipy may take for all runs of a matrix.
 const scipyLimit = 90 * time.Second
 
-// scipySeconds is how long scipy takes for the same matching, without prices; 0
-// where python3 or scipy is not installed, or takes too long.
+// scipySeconds returns the time that scipy takes for the same matching, without prices. It returns
+// 0 if python3 or scipy is missing, or takes too long.
 func scipySeconds(m, runs int, weights []float64) float64 {
 	var matrix bytes.Buffer
 	if err := binary.Write(&matrix, binary.LittleEndian, weights); err != nil {

@@ -38,7 +38,8 @@ var measurements = []measurement{
 // CodeInterrupted is the exit code of a program that an interrupt ended.
 const CodeInterrupted = 130
 
-// alone is a measurement that only computes: an interrupt ends it at once, and leaves nothing behind.
+// alone returns a measurement that only computes. An interrupt ends it at once, and nothing is left
+// behind.
 func alone(run func(ctx context.Context, c *cobra.Command) (any, error)) func(context.Context, *cobra.Command) (any, error) {
 	return func(ctx context.Context, c *cobra.Command) (any, error) {
 		defer context.AfterFunc(ctx, func() { os.Exit(CodeInterrupted) })()

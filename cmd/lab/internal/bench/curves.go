@@ -18,7 +18,7 @@ import (
 
 // curve is what other measurements say at several sizes of one thing.
 type curve struct {
-	Over   string  `json:"over"` // what grows: slots, nodes, or jobs that wait
+	Over   string  `json:"over"` // the size that grows: slots, nodes, or jobs that wait
 	Points []point `json:"points"`
 }
 
@@ -67,7 +67,7 @@ type curvesResult struct {
 	SVG    string `json:"svg"`
 }
 
-// growthCurves measures at growing sizes, each in a process of its own, and draws what came of it.
+// growthCurves measures at growing sizes, each in a separate process, and draws the results.
 func growthCurves(ctx context.Context, c *cobra.Command) (any, error) {
 	dir, err := c.Flags().GetString("dir")
 	if err != nil {
@@ -116,7 +116,7 @@ func sizesOf(c *cobra.Command, flag string) (sizes []int, err error) {
 	return sizes, nil
 }
 
-// measure runs another measurement in a process of its own.
+// measure runs another measurement in a separate process.
 func measure(ctx context.Context, arguments []string) (map[string]float64, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -47,9 +47,9 @@ func ledgerFlags(c *cobra.Command) {
 	c.Flags().Bool("postgres", true, "measure PostgreSQL too, where it is installed")
 }
 
-// ledger sends transfers to a bank of three durable replicas in this process:
-// in batches, and from 64 clients that send one at a time. Then PostgreSQL does
-// the like, with its own client, on the same disk.
+// ledger sends transfers to a bank of three durable replicas in this process: in batches, and from
+// 64 clients that send one at a time. Then PostgreSQL does similar work, with its own client, on
+// the same disk.
 func ledger(ctx context.Context, c *cobra.Command) (any, error) {
 	span, err := c.Flags().GetDuration("for")
 	if err != nil || span <= 0 {

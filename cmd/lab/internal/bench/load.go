@@ -19,7 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// order is what a site under measurement has its load do. One field is set.
+// order tells the load of a measured site what to do. One field is set.
 type order struct {
 	Join    *joining    `json:"join,omitempty"`
 	Submit  *submitting `json:"submit,omitempty"`
@@ -46,11 +46,11 @@ type releasing struct {
 	Await int
 }
 
-// outcome is what came of an order.
+// outcome is the result of an order.
 type outcome struct {
 	Seconds float64 `json:"seconds"`
 	Ended   int     `json:"ended"`   // tasks whose end the leader knows
-	Longest float64 `json:"longest"` // seconds that an exchange of a node took meanwhile, at most
+	Longest float64 `json:"longest"` // longest exchange of a node in that time, in seconds
 	Start   float64 `json:"start"`   // 99th percentile of the seconds from a claim to its task
 	CPU     float64 `json:"cpu"`     // seconds of processor time of this process
 	Error   string  `json:"error,omitempty"`
@@ -64,7 +64,7 @@ type load struct {
 	stdin   io.Closer
 }
 
-// loadCommand is the command of the other process. It is not for users.
+// loadCommand returns the command of the other process. It is not for users.
 func loadCommand() *cobra.Command {
 	return &cobra.Command{Use: "load", Hidden: true, Args: cobra.NoArgs, Short: "nodes and clients for `lab bench scale`",
 		RunE: func(c *cobra.Command, _ []string) error { return carryOut(c.Context(), os.Stdin, os.Stdout) }}
@@ -89,7 +89,7 @@ func startLoad(ctx context.Context) (*load, error) {
 	return &load{p, json.NewEncoder(in), json.NewDecoder(out), in}, p.Start()
 }
 
-// do has the other process do something, and waits until it is done.
+// do gives an order to the other process, and waits until it is done.
 func (l *load) do(o order) (r outcome, err error) {
 	if err = l.orders.Encode(o); err != nil {
 		return r, err
@@ -106,7 +106,7 @@ func (l *load) end() {
 	_ = l.process.Wait()
 }
 
-// carryOut does what comes, one order after another.
+// carryOut carries out orders, one after another.
 func carryOut(ctx context.Context, in io.Reader, out io.Writer) error {
 	var h *hall
 	orders, results := json.NewDecoder(in), json.NewEncoder(out)
@@ -182,8 +182,8 @@ func (s *submitting) run(ctx context.Context) error {
 	})
 }
 
-// rackCredentials let a connection speak for every node of a site, as the keys of the site's
-// services allow whoever has them.
+// rackCredentials lets one connection speak for every node of a site. It uses the keys of the
+// site's services.
 func rackCredentials(keys string) (token, seed string, err error) {
 	var pairs [2]nkeys.KeyPair
 	for i, file := range []string{"account.nk", "role-service.nk"} {

@@ -25,7 +25,7 @@ type memoryResult struct {
 	Third  memoryUse `json:"third"`
 	Fourth memoryUse `json:"fourth"`
 
-	// StopSeconds and StartSeconds are for the stop of the site afterwards, and for the next
+	// StopSeconds and StartSeconds are the times of the site's stop afterwards, and of the next
 	// start until jobs are accepted.
 	StopSeconds  float64 `json:"stop_seconds"`
 	StartSeconds float64 `json:"start_seconds"`
@@ -34,9 +34,9 @@ type memoryResult struct {
 // memoryUse is the memory of the process after some jobs have ended.
 type memoryUse struct {
 	Jobs     int    `json:"jobs"`
-	HeapMiB  uint64 `json:"heap_mib"` // after a collection
-	InUseMiB string `json:"in_use"`   // of the process, as the kernel counts it
-	DiskMiB  int64  `json:"disk_mib"` // what the site keeps
+	HeapMiB  uint64 `json:"heap_mib"` // after a garbage collection
+	InUseMiB string `json:"in_use"`   // memory of the process, as the kernel counts it
+	DiskMiB  int64  `json:"disk_mib"` // size of the site's state
 }
 
 func memoryFlags(c *cobra.Command) {
@@ -112,7 +112,7 @@ func (g *grid) memory(jobs int, profiles string) (use memoryUse, err error) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	use = memoryUse{Jobs: jobs, HeapMiB: m.HeapAlloc >> 20, InUseMiB: "unknown"}
-	status, _ := os.ReadFile("/proc/self/status") // there is none but on Linux
+	status, _ := os.ReadFile("/proc/self/status") // missing except on Linux
 	for line := range strings.Lines(string(status)) {
 		if size, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 			use.InUseMiB = strings.TrimSpace(size)

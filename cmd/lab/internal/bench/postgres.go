@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// The same double entry in SQL: a transfer with an identifier of its own, and
-// both balances. Rows are locked in one order, so that nothing deadlocks.
+// The same double entry in SQL: a transfer with its own identifier, and both balances. Rows are
+// always locked in the same order, so there is no deadlock.
 const (
 	schemaSQL = `CREATE TABLE accounts (id int PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0));
 INSERT INTO accounts SELECT i, 1000000000000 FROM generate_series(1, 1000) i;

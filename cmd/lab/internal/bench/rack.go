@@ -14,15 +14,15 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// hall is simulated nodes of one slot each, which speak the protocol of agents. The nodes
-// of a rack share a connection and what they know of the market.
+// hall is a set of simulated nodes of one slot each, which use the protocol of agents. The nodes of
+// a rack share a connection and their knowledge of the market.
 type hall struct {
 	site  messages.Name
 	lease time.Duration
 	racks []*rack
 
 	mu    sync.Mutex
-	holds bool // tasks last until release; else they end as they start
+	holds bool // tasks run until release; otherwise they end as they start
 	held  int  // tasks that last
 	want  int  // tasks that are waited for
 	full  chan struct{}
@@ -46,7 +46,7 @@ type rack struct {
 	fetching  bool
 	nodes     map[messages.Name]*simulated
 	asleep    []*simulated // without a task, in the order in which they fell asleep
-	turns     []*simulated // that have something to say
+	turns     []*simulated // nodes with something to say
 	turn      sync.Cond
 }
 
@@ -59,12 +59,12 @@ type simulated struct {
 	heard     time.Time
 	talks     bool
 	asleep    bool
-	attempts  []messages.Attempt // in hand
-	suspended []messages.Attempt // of them
+	attempts  []messages.Attempt // attempts of the node
+	suspended []messages.Attempt // suspended ones of these
 	began     map[messages.Attempt]messages.Time
 	version   uint64
 	dry       uint64              // the vector by which a claim found no work
-	finished  []messages.Finished // to be told
+	finished  []messages.Finished // ends to report
 }
 
 // Bounds of a rack.
@@ -94,7 +94,7 @@ func openHall(ctx context.Context, site messages.Name, nodes, racks int, connect
 	return h, inParallel(ctx, racks, racks, func(number int) error { return h.racks[number-1].open(ctx) })
 }
 
-// open has the nodes of a rack registered, and begins their work.
+// open registers the nodes of a rack, and begins their work.
 func (r *rack) open(ctx context.Context) error {
 	for name, n := range r.nodes {
 		if err := r.register(ctx, n); err != nil {
@@ -218,7 +218,7 @@ func (r *rack) fetch() {
 	}()
 }
 
-// speak has a worker send what a node has to say.
+// speak lets a worker send the exchange of a node.
 func (r *rack) speak(n *simulated) {
 	if !n.talks {
 		n.talks = true
@@ -227,7 +227,7 @@ func (r *rack) speak(n *simulated) {
 	}
 }
 
-// sleep has a node without a task wait for a vector.
+// sleep makes a node without a task wait for a vector.
 func (r *rack) sleep(n *simulated) {
 	if !n.asleep {
 		n.asleep = true
@@ -315,14 +315,14 @@ func (r *rack) answered(n *simulated, reply *messages.ExchangeReply, took time.D
 	}
 	r.obey(n, reply.Stop, reply.Suspended, reply.Version)
 	r.hall.start(len(reply.Grants))
-	again := r.directs && len(n.exchange.Finished) > 0 // as agents do, where the market decides after it knows of an end
+	again := r.directs && len(n.exchange.Finished) > 0 // agents do this too: the market decides after it knows of an end
 	if len(reply.Grants) == 0 && len(n.exchange.Claims) > 0 && !again {
 		n.dry = r.seq
 	}
 	r.rest(n)
 }
 
-// obey ends and suspends what the leader said.
+// obey ends and suspends the tasks that the leader named.
 func (r *rack) obey(n *simulated, stop, suspended []messages.Attempt, version uint64) {
 	for _, a := range stop {
 		r.end(n, a, messages.Stopped)
@@ -349,7 +349,7 @@ func (r *rack) end(n *simulated, a messages.Attempt, how messages.Outcome) {
 	delete(n.began, a)
 }
 
-// rest has a node say what it has to say, or sleep if its slot is free.
+// rest lets a node send its news, or sleep if its slot is free.
 func (r *rack) rest(n *simulated) {
 	if !r.hall.lasts() {
 		for _, a := range slices.Clone(n.attempts) {
@@ -402,7 +402,8 @@ func (h *hall) await(tasks int) <-chan struct{} {
 	return h.full
 }
 
-// release ends all tasks in hand, also suspended ones. With last, tasks that start then last again.
+// release ends all tasks, also suspended ones. With last, tasks that start afterwards run until the
+// next release.
 func (h *hall) release(last bool) {
 	h.mu.Lock()
 	h.holds = last
@@ -421,7 +422,7 @@ func (h *hall) release(last bool) {
 	}
 }
 
-// count is how many ended tasks the leader knows, and since the last count the longest
+// count returns how many ended tasks the leader knows, and since the last count the longest
 // exchange and the 99th percentile of the exchanges that started a task, in seconds.
 func (h *hall) count() (ended int, longest, start float64) {
 	h.mu.Lock()

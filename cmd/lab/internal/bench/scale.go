@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// scaleResult has the processor time of the site, and apart from it the processor time of agents and clients,
-// which are another process. The site has three replicas of each actor.
+// scaleResult has the processor time of the site and, separately, the processor time of agents and
+// clients, which are another process. The site has three replicas of each actor.
 type scaleResult struct {
 	Agents            int     `json:"agents"`
 	JobsWaiting       int     `json:"jobs_waiting"`
@@ -25,20 +25,20 @@ type scaleResult struct {
 	SubmissionsPerSec float64 `json:"submissions_per_second"`
 	SubmissionMicros  float64 `json:"submission_cpu_us"`
 	ClientMicros      float64 `json:"submission_client_cpu_us"`
-	FirstTenthMicros  float64 `json:"submission_cpu_first_tenth_us"` // of the submissions
+	FirstTenthMicros  float64 `json:"submission_cpu_first_tenth_us"` // processor time of the first tenth of the submissions
 	LastTenthMicros   float64 `json:"submission_cpu_last_tenth_us"`
 	TasksPerSecond    float64 `json:"tasks_per_second"` // dispatched while the jobs wait
 	TaskMicros        float64 `json:"task_cpu_us"`
 	AgentMicros       float64 `json:"task_agent_cpu_us"`
-	EndsPerTask       float64 `json:"ends_per_task"`   // of running and suspended tasks, for each that was dispatched
-	StartMillis       float64 `json:"start_p99_ms"`    // from a claim to its task, as the agents see it
-	JobsPerSecond     float64 `json:"jobs_per_second"` // of one task: run, ended and paid
+	EndsPerTask       float64 `json:"ends_per_task"`   // ended tasks, running or suspended, for each dispatched task
+	StartMillis       float64 `json:"start_p99_ms"`    // from a claim to its task, as agents see it
+	JobsPerSecond     float64 `json:"jobs_per_second"` // jobs of one task that ran, ended and were paid
 	JobMicros         float64 `json:"job_cpu_us"`
 	LongestMillis     float64 `json:"longest_exchange_ms"` // of a node, while the jobs arrived
-	FailoverSeconds   float64 `json:"failover_seconds"`    // from the end of the leader until another answers
+	FailoverSeconds   float64 `json:"failover_seconds"`    // from the end of the leader until another one answers
 	BytesPerArrival   float64 `json:"vector_bytes_per_arrival"`
 	VectorsPerArrival float64 `json:"vectors_per_arrival"`
-	HeapBytes         uint64  `json:"heap_bytes"` // after a collection
+	HeapBytes         uint64  `json:"heap_bytes"` // after a garbage collection
 	ResidentBytes     uint64  `json:"resident_bytes"`
 	BytesPerJob       float64 `json:"heap_bytes_per_job"`
 	AllocationMillis  float64 `json:"allocation_ms"` // mean while the jobs arrived
@@ -59,11 +59,11 @@ type crowdedSite struct {
 	*grid
 	load    *load
 	batch   int // jobs that a client submits in one request
-	clients int // that submit at the same time
+	clients int // clients that submit at the same time
 }
 
-// scale connects many agents, keeps every slot busy, lets jobs pile up, and
-// then lets tasks end so that the site has to dispatch among all of them.
+// scale connects many agents, keeps every slot busy, and lets jobs accumulate. Then it ends tasks,
+// so that the site must dispatch among all the jobs.
 func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "agents", "racks", "jobs", "batch", "clients")
 	if err != nil {
@@ -208,8 +208,8 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	return all, nil
 }
 
-// dispatchAll lets the tasks of all agents end, measures until so many others have begun, and then
-// runs the jobs that wait.
+// dispatchAll lets the tasks of all agents end, measures until as many other tasks have begun, and
+// then runs the waiting jobs.
 func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult) error {
 	running, err := s.load.do(order{Count: true})
 	if err != nil {
@@ -235,7 +235,7 @@ func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult)
 	return err
 }
 
-// spent is the time that something took, and the processor time of the site meanwhile.
+// spent is the duration of some work, and the processor time that the site used in it.
 type spent struct {
 	seconds float64
 	cpu     time.Duration
@@ -245,19 +245,19 @@ type spent struct {
 	start   float64 // 99th percentile of the seconds from a claim to its task
 }
 
-// micros is the processor time for each of some things.
+// micros returns the processor time for one of n things, in microseconds.
 func (s spent) micros(things int) float64 {
 	return float64(s.cpu.Microseconds()) / float64(max(things, 1))
 }
 
-// spend has the other process do something, and measures it.
+// spend gives an order to the other process, and measures it.
 func (s *crowdedSite) spend(o order) (spent, error) {
 	before := processorTime()
 	r, err := s.load.do(o)
 	return spent{r.Seconds, processorTime() - before, r.CPU, r.Ended, r.Longest, r.Start}, err
 }
 
-// processorTime is the processor time of this process so far.
+// processorTime returns the processor time of this process so far.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -266,7 +266,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// settledMemory is the memory of this process after a collection.
+// settledMemory returns the memory of this process after a collection.
 func settledMemory() (m runtime.MemStats) {
 	debug.FreeOSMemory()
 	runtime.ReadMemStats(&m)
@@ -277,7 +277,7 @@ func settledMemory() (m runtime.MemStats) {
 // of an account.
 const crowd = 50_000
 
-// crowds are the accounts that are needed to submit so many jobs.
+// crowds returns the accounts that are needed to submit so many jobs.
 func crowds(jobs int) (names []messages.Name) {
 	for first := 0; first < jobs; first += crowd {
 		names = append(names, crowdOf(first))
@@ -285,10 +285,10 @@ func crowds(jobs int) (names []messages.Name) {
 	return names
 }
 
-// crowdOf is the account that submits the job of a number.
+// crowdOf returns the account that submits the job of a number.
 func crowdOf(number int) messages.Name { return fmt.Sprint(account, "-", number/crowd) }
 
-// allocation is the mean time of an allocation, in milliseconds.
+// allocation returns the mean time of an allocation, in milliseconds.
 func (g *grid) allocation() (float64, error) {
 	all, err := g.metrics("candor_auctioneer_allocation_seconds")
 	sum, count := 0.0, uint64(0)

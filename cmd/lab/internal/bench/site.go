@@ -31,11 +31,11 @@ type grid struct {
 	bus    bus.Bus
 	dir    string
 	keys   int
-	market messages.Name                  // its mechanism
+	market messages.Name                  // the market's mechanism
 	again  func() (*embedded.Site, error) // starts the site after its end
 }
 
-// stop closes the site and removes what it kept.
+// stop closes the site and removes its files.
 func (g *grid) stop() {
 	_ = g.Close()
 	_ = os.RemoveAll(g.dir)
@@ -52,9 +52,9 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 	return openMarket(ctx, messages.Proportional, nodes, slots, run)
 }
 
-// openMarket starts a site with a market, and some nodes of the same slots. Tasks are run by the
-// runners of run; nil: by executors, as "candor up" does. The site has the account of
-// the benchmarks, and others.
+// openMarket starts a site with a market, and some nodes with equal slots. Tasks are run by the
+// runners of run; nil: by executors, as in "candor up". The site has the benchmarks' account, and
+// others.
 func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {
@@ -103,7 +103,7 @@ func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...
 	return r.Job, err
 }
 
-// benchJob is a job for a market of a mechanism.
+// benchJob returns a job for a market of a mechanism.
 func benchJob(mechanism messages.Name, key string, tasks int, command ...string) messages.JobSpec {
 	if len(command) == 0 {
 		command = []string{"/bin/true"}
@@ -140,7 +140,7 @@ func (g *grid) done(ctx context.Context, id messages.JobID) error {
 	}
 }
 
-// entries is the number of log entries that the auctioneer has applied.
+// entries returns the number of log entries that the auctioneer has applied.
 func (g *grid) entries() uint64 {
 	most := uint64(0)
 	for _, s := range g.Status(messages.Auctioneer) {
@@ -149,7 +149,7 @@ func (g *grid) entries() uint64 {
 	return most
 }
 
-// metrics are the metrics with a name, of all replicas.
+// metrics returns the metrics with a name, of all replicas.
 func (g *grid) metrics(name string) ([]*dto.Metric, error) {
 	families, err := g.Gatherer().Gather()
 	for _, f := range families {

@@ -84,10 +84,10 @@ func positive(c *cobra.Command, flags ...string) ([]int, error) {
 type processesResult struct {
 	TasksPerSecond    float64 `json:"tasks_per_second"`
 	ForkExecPerSecond float64 `json:"forkexec_per_second"`
-	Ratio             float64 `json:"ratio"`            // of tasks to bare processes
+	Ratio             float64 `json:"ratio"`            // time of tasks over time of plain processes
 	LimitPerSecond    float64 `json:"limit_per_second"` // processes with a control group, an output file and a record
 	OfLimit           float64 `json:"of_limit"`         // tasks, as a part of that
-	EntriesPerTask    float64 `json:"entries_per_task"` // of the auctioneer's log
+	EntriesPerTask    float64 `json:"entries_per_task"` // entries of the auctioneer's log
 }
 
 func processesFlags(c *cobra.Command) {
@@ -96,9 +96,9 @@ func processesFlags(c *cobra.Command) {
 	c.Flags().Int("parallel", 64, "processes at a time: the slots of one node")
 }
 
-// processes runs /bin/true through the whole path, in a bare loop of fork, exec and wait,
-// and in a loop with what no task can do without, with the same parallelism, in
-// alternating rounds.
+// processes runs /bin/true in three ways with the same parallelism, in alternating rounds: through
+// the whole system; in a bare loop of fork, exec and wait; and in a loop with only what every task
+// needs.
 func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	said, err := positive(c, "tasks", "rounds", "parallel")
 	if err != nil {

@@ -20,15 +20,15 @@ import (
 // waitingResult is what jobs that wait cost a replica of the auctioneer and its leader.
 type waitingResult struct {
 	JobsWaiting  int     `json:"jobs_waiting"`
-	BookBytes    float64 `json:"book_bytes_per_job"`   // of each replica
-	LeaderBytes  float64 `json:"leader_bytes_per_job"` // of the replica that leads, its book included
-	ApplyMicros  float64 `json:"apply_us"`             // to enter one of the last jobs into the book
-	LeadSeconds  float64 `json:"lead_seconds"`         // of a new leader, until it has decided and published
+	BookBytes    float64 `json:"book_bytes_per_job"`   // memory of each replica
+	LeaderBytes  float64 `json:"leader_bytes_per_job"` // memory of the leading replica, with its book
+	ApplyMicros  float64 `json:"apply_us"`             // time to enter one of the last jobs into the book
+	LeadSeconds  float64 `json:"lead_seconds"`         // time until a new leader has decided and published
 	LeadCPU      float64 `json:"lead_cpu_seconds"`     // the processor time of that, with its share of collections of garbage
-	DecideMicros float64 `json:"arrival_us"`           // to enter one more job, have its market decide, and publish
+	DecideMicros float64 `json:"arrival_us"`           // time to enter one more job, let its market decide, and publish
 	LongestMicro float64 `json:"arrival_longest_us"`
 	LongestCPU   float64 `json:"arrival_longest_cpu_us"` // without waits for a processor
-	PauseMillis  float64 `json:"snapshot_pause_ms"`      // in which no command is applied
+	PauseMillis  float64 `json:"snapshot_pause_ms"`      // time in which no command is applied
 	AfterMicros  float64 `json:"snapshot_change_longest_us"`
 	AfterCPU     float64 `json:"snapshot_change_longest_cpu_us"`
 	WriteSeconds float64 `json:"snapshot_write_seconds"`
@@ -107,7 +107,7 @@ func (w *waitingRoom) Read(f func(*book.Book)) { f(w.book) }
 // Changes implements desk.Book.
 func (w *waitingRoom) Changes(f func(*book.Book, book.Changes)) { f(w.book, w.book.TakeChanges()) }
 
-// apply has the book apply a command as it comes from a log.
+// apply applies a command to the book, as if it came from a log.
 func (w *waitingRoom) apply(c *book.Command) (any, error) {
 	c.Stamp(messages.Time(w.jobs+1), 0, false)
 	data, err := c.Encode()
@@ -162,14 +162,14 @@ func (w *waitingRoom) lead() (seconds float64, err error) {
 	return 0, messages.Errorf(messages.Internal, "the new leader published nothing")
 }
 
-// now is a day later than the jobs, so that their holds are to be extended.
+// now returns a time one day after the jobs, so that their holds must be extended.
 func (w *waitingRoom) now() desk.Instant {
 	passed := messages.Duration(time.Since(w.began))
 	return desk.Instant{Wall: messages.Time(24 * time.Hour / time.Microsecond).Add(passed), Mono: passed}
 }
 
-// step makes a step of the desk, carries out what the step proposes, and says whether the step
-// published. The bank and the estimator do not answer.
+// step makes a step of the desk, carries out its proposals, and reports whether it published. The
+// bank and the estimator do not answer.
 func (w *waitingRoom) step() (published bool) {
 	in := w.inputs
 	w.inputs = nil
@@ -230,7 +230,7 @@ func (w *waitingRoom) cancelOne() func() error {
 	}
 }
 
-// mean is how long something takes in the mean and at most, and its processor time at most, in
+// mean returns how long something takes in the mean and at most, and its processor time at most, in
 // microseconds.
 func (w *waitingRoom) mean(f func() error) (mean, longest, longestCPU float64, err error) {
 	runtime.LockOSThread()
@@ -247,7 +247,7 @@ func (w *waitingRoom) mean(f func() error) (mean, longest, longestCPU float64, e
 	return sum / arrivals, longest, longestCPU, nil
 }
 
-// threadTime is the processor time of this thread so far.
+// threadTime returns the processor time of this thread so far.
 func threadTime() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {

@@ -115,7 +115,7 @@ func (g *gated) Close() error {
 // held is a task that goes on until it is let go.
 type held struct{ end func() }
 
-// Stop lets the task go.
+// Stop ends the task.
 func (h *held) Stop(time.Duration) { h.end() }
 
 // Suspend does nothing: the task does nothing either.

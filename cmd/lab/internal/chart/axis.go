@@ -21,7 +21,7 @@ func (a Axis) ranged() Axis {
 	return a
 }
 
-// at is where a value lies on the axis, from 0 to 1.
+// at returns the position of a value on the axis, from 0 to 1.
 func (a Axis) at(v float64) float64 {
 	if a.Log {
 		return math.Log(v/a.low) / math.Log(a.high/a.low)
@@ -29,8 +29,8 @@ func (a Axis) at(v float64) float64 {
 	return (v - a.low) / (a.high - a.low)
 }
 
-// ticks are round values on the axis: powers of ten on a logarithmic axis of two
-// decades and more, otherwise steps of 1, 2 or 5 times a power of ten.
+// ticks returns round values on the axis: powers of ten on a logarithmic axis of two decades and
+// more, otherwise steps of 1, 2 or 5 times a power of ten.
 func (a Axis) ticks() (out []float64) {
 	if decades := math.Log10(a.high / a.low); a.Log && decades >= 2 {
 		every := math.Ceil(decades / 8)

@@ -1,5 +1,5 @@
-// Package chart draws lines and points as SVG: what the figures of a study
-// need, without a plotting library.
+// Package chart draws lines and points as SVG, as much as the figures of a study need, without a
+// plotting library.
 package chart
 
 import (
@@ -19,7 +19,7 @@ type Chart struct {
 // Line is a line of a chart, or its points alone. Lines of one style have one
 // colour.
 type Line struct {
-	Name   string // in the legend; "": not there
+	Name   string // name in the legend; "": not in it
 	Style  int
 	Points bool
 	xy     [][2]float64
@@ -38,7 +38,7 @@ func (l *Line) AddInterval(x, y, half float64) {
 // Axis is an axis that covers everything drawn.
 type Axis struct {
 	Label     string
-	Log       bool // logarithmic: what is drawn must be positive
+	Log       bool // logarithmic: all values must be positive
 	low, high float64
 	covers    bool // low and high are set
 }

@@ -56,7 +56,7 @@ func (d *canvas) text(x, y float64, anchor, s string) {
 	d.add(`<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, x, y, anchor, html.EscapeString(s))
 }
 
-// place is where a point lies in the document.
+// place returns the position of a point in the document.
 func (d *canvas) place(x, y float64) (float64, float64) {
 	return left + d.x.at(x)*(right-left), bottom - d.y.at(y)*(bottom-top)
 }
@@ -117,7 +117,7 @@ func (d *canvas) glyph(x, y float64, style int) {
 	d.add(`<path d="M%.1f %.1f%s" stroke="%s" fill="none"/>`, x, y, shape, colours[style%len(colours)])
 }
 
-// named are the lines that the legend has.
+// named returns the lines that the legend has.
 func (c *Chart) named() (named []Line) {
 	for _, l := range c.lines {
 		if l.Name != "" {
@@ -127,7 +127,7 @@ func (c *Chart) named() (named []Line) {
 	return named
 }
 
-// legendWidth is the room for the longest name.
+// legendWidth returns the room for the longest name.
 func (c *Chart) legendWidth() float64 {
 	longest := 0
 	for _, l := range c.named() {

@@ -18,25 +18,25 @@ const slots = 2
 type agent struct {
 	*site
 	host
-	name     messages.Name // in the book of its site
-	actor    string        // on the network
+	name     messages.Name // name in the book of its site
+	actor    string        // name on the network
 	rng      *rand.Rand
 	state    *state.State
 	tasks    map[messages.Attempt]*task
 	wake     messages.Time
 	hint     int
-	hole     bool // whatever starts here fails at once
-	odd      bool // of every second node
-	feeds    bool // its executor has the tasks at hand: of an odd node, with most seeds
+	hole     bool // every task that starts here fails at once
+	odd      bool // set for every second node
+	feeds    bool // its executor holds waiting tasks; only odd nodes, with most seeds
 	executor executor
 }
 
 // task is a virtual process.
 type task struct {
 	began    messages.Time     // by the agent's clock
-	left     messages.Duration // of its run time, as of since
+	left     messages.Duration // run time left at since
 	since    messages.Time     // when it last began to run; 0: it is suspended
-	round    int               // of its timer; earlier ones are void
+	round    int               // number of its timer; earlier timers are void
 	fails    bool
 	unheeded int           // answers in a row that were not true
 	defies   messages.Time // when the first of these answers came
@@ -60,7 +60,7 @@ func (a *agent) start() {
 	a.down, a.wake, a.tasks = false, 0, map[messages.Attempt]*task{}
 	a.life++
 	a.state = state.New([]messages.ClassSlots{{Class: class, Slots: slots}}, a.rng)
-	if a.odd { // its tasks are short enough to be claimed ahead
+	if a.odd { // its tasks are short enough to be claimed in advance
 		a.state.SetAhead(time.Minute)
 	}
 	if a.executor = (executor{}); a.feeds {
@@ -152,9 +152,9 @@ func (a *agent) begin(at messages.Attempt) {
 	a.goOn(at, t)
 }
 
-// alone holds a task to running at one place at a time: an agent that cannot
-// renew its lease ends its tasks before the leader gives them to others. Clocks
-// that jump are beyond what a lease can promise; then only claims are.
+// alone checks that a task runs at one place at a time: an agent that cannot renew its lease must
+// end its tasks before the leader gives them to others. A lease cannot promise this if clocks jump;
+// then only claims are checked.
 func (a *agent) alone(at messages.Attempt) {
 	for _, o := range a.agents {
 		if o == a || o.down || a.jumped {
@@ -168,7 +168,7 @@ func (a *agent) alone(at messages.Attempt) {
 	}
 }
 
-// goOn lets a task run to its end, unless something comes between.
+// goOn lets a task run to its end, unless it is interrupted.
 func (a *agent) goOn(at messages.Attempt, t *task) {
 	t.since = a.now
 	t.round++
@@ -202,7 +202,7 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 	}
 }
 
-// attempts are the attempts of its tasks, in order.
+// attempts returns the attempts of its tasks, sorted.
 func (a *agent) attempts() []messages.Attempt {
 	return slices.SortedFunc(maps.Keys(a.tasks), messages.Attempt.Compare)
 }
@@ -226,8 +226,8 @@ func (a *agent) directive(d *messages.Directive) {
 	}
 }
 
-// ask sends something to whom it takes for the leader; failed is called once it
-// has not been answered within a time.
+// ask sends a request to the replica that the agent believes to be the leader. If no answer comes
+// within a time, it calls failed.
 func (a *agent) ask(within messages.Duration, do func(l *leader, answer func(func())), failed func(error)) {
 	r, life, over := a.books.replicas[a.hint], a.life, false
 	answer := func(take func()) {
@@ -248,7 +248,7 @@ func (a *agent) ask(within messages.Duration, do func(l *leader, answer func(fun
 			do(r.shell.(*leader), answer)
 		}
 	})
-	if r.role != leading { // as whom it does not know it would find by asking all
+	if r.role != leading { // it would find the leader by asking all of them
 		a.hint = (a.hint + 1) % 3
 	}
 	a.after(&a.host, within, func() {

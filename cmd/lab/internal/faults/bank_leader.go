@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// bankLeader is the shell of a leader of the bank: it answers what is asked of the
-// bank, and tells other banks what they have not answered, again and again.
+// bankLeader is the shell of a leader of the bank: it answers requests, and repeats instructions to
+// other banks until they are answered.
 type bankLeader struct {
 	*site
 	r     *replica
@@ -19,12 +19,12 @@ type bankLeader struct {
 // correspondent is another bank as a leader of this one knows it.
 type correspondent struct {
 	*site
-	sent messages.Time // by the world's clock, what is not answered; 0: nothing
-	hint int           // which of its replicas to ask
+	sent messages.Time // when an unanswered message was sent, by the world's clock; 0: none
+	hint int           // replica to ask first
 	told uint64        // the last number whose outcome it was told is known
 }
 
-// resend is how long a bank waits for an answer before it sends anew.
+// resend is how long a bank waits for an answer before it sends again.
 const resend = 3 * second / 2
 
 func newBankLeader(s *site, r *replica) *bankLeader {
@@ -174,8 +174,8 @@ func (o *bankLeader) transfer(list []messages.Transfer, answer func(any)) {
 	})
 }
 
-// refund is a planted bug: what was set aside for a payment to another site is
-// freed, because no answer has come.
+// refund is a planted bug: the credits set aside for a payment to another site are freed because no
+// answer has come.
 func (o *bankLeader) refund(by messages.Name, key string) {
 	t := messages.Transfer{ID: "refund/" + by + "/" + key, Kind: messages.Void, Pending: fmt.Sprint(clearing.TransferPrefix, "remittance/", by, "/", key)}
 	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: "$clearing", Rank: ledger.Clearing, Transfers: []messages.Transfer{t}}

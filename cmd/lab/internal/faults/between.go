@@ -7,16 +7,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// between is what a tally knows of the instructions between its bank and the
-// others, from the commands and results that were committed.
+// between is a tally's knowledge of the instructions between its bank and the others, from
+// committed commands and results.
 type between struct {
 	issued    map[string]messages.Authorisation // pending, by identifier
 	given     map[string]bool                   // identifiers that were ever issued
 	remitted  map[string]bool                   // by user and key
-	payers    map[number]messages.Name          // of payments that are not answered
+	payers    map[number]messages.Name          // payers of payments that are not answered
 	received  map[messages.Name]uint64          // the last number of a peer that was carried out
 	confirmed map[messages.Name]uint64          // the last number that a peer has answered
-	charges   map[string]messages.Credits       // of other sites' authorisations, by site and identifier
+	charges   map[string]messages.Credits       // charges by authorisations of other sites, by site and identifier
 }
 
 // number is the number of an instruction to a peer.
@@ -30,7 +30,7 @@ func newBetween() between {
 		map[messages.Name]uint64{}, map[messages.Name]uint64{}, map[string]messages.Credits{}}
 }
 
-// clear takes a command of the clearing and what it came to.
+// clear adds a command of the clearing and its result.
 func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error {
 	b := &t.between
 	switch {
@@ -60,7 +60,7 @@ func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error
 	return nil
 }
 
-// obeyed takes what a peer's instructions came to here, each number once.
+// obeyed adds the outcomes of a peer's instructions here, each number once.
 func (t *tally) obeyed(s *site, m *messages.Instructions, r *messages.Receipt) error {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)
@@ -110,7 +110,7 @@ func (t *tally) free(id string) (messages.Authorisation, bool) {
 	return a, pending
 }
 
-// learned takes what instructions of this bank came to at a peer, each once.
+// learned adds the outcomes of this bank's instructions at a peer, each once.
 func (t *tally) learned(s *site, r *messages.Receipt) {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)

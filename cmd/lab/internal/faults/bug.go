@@ -14,26 +14,26 @@ const (
 	StaleAttempt      // 2: the word of an attempt that was given up counts for the next
 	LeaseIgnored      // 2: an agent lets tasks run on though its lease is over
 	DoubleCharge      // 2: a charge that is asked for again has another identifier
-	SkippedSync       // 3: what is not on disk is acknowledged
+	SkippedSync       // 3: entries that are not on disk are acknowledged
 	LocalClock        // 4: a replica applies with its own clock
 	WaitsForPeers     // 5: a bank serves its own site only when other sites have answered
 	SentOnce          // 5: what another site has not answered is not sent again
 	Tilted            // 6: the shares of an allocation do not sum to one
-	Skim              // 6: what a job pays does not all go to whom it is for
+	Skim              // 6: a part of what a job pays goes to the wrong account
 	NoLimit           // 1: a peer may owe more than its limit, and a dispute changes nothing
 	BlindToHoles      // 8: the leader does not look at the health of nodes
 
 	ConfirmedEarly      // 5: an effect is confirmed before the bank has answered
 	RoundLate           // 1: a round between jobs reaches the bank after the charge of a job that pays
 	SettlementForgotten // 5: a settlement that was not committed is not proposed again
-	AskForgotten        // 5: what the bank has not answered is never asked again
-	DirectiveOnce       // 9: what a node is to end and to suspend is told once
+	AskForgotten        // 5: a request that the bank did not answer is never repeated
+	DirectiveOnce       // 9: a node is told only once what to end and to suspend
 	LeaseEarly          // 9: claims are taken back when the agent's lease ends, while it still ends its tasks
 	WallLease           // 9: silence is measured by the clock that is set
-	BareClock           // 5: a leader goes by its machine's clock, whatever the others show
+	BareClock           // 5: a leader uses its machine's clock alone, without comparing it
 	LeaseForever        // 9: the claims of a silent node are never taken back
 	GangForever         // 9: a gang that does not come together keeps its slots
-	EvictionForgotten   // 9: what is left on a node when its time to drain is over stays there
+	EvictionForgotten   // 9: tasks left on a node when its time to drain is over are not ended
 	SettledAnew         // 9: a settlement is worked out and proposed once more
 	DecidesTwice        // 9: a market decides while its last decision is being committed
 	VectorBack          // 9: the vectors of a new leader have lower numbers than the vectors of the last one

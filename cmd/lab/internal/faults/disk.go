@@ -1,7 +1,7 @@
 package faults
 
-// lose empties the disk of a machine that goes off. Where another replica of a group is
-// doubtful, the disk stays: two of three would lose what nobody else has.
+// lose empties the disk of a machine that is switched off. If another replica of a group is
+// doubtful, the disk stays: two of three replicas would lose data that nobody else has.
 func (m *machine) lose() {
 	m.powerOff()
 	for _, g := range []*group{m.site.books, m.site.banks} {
@@ -23,10 +23,10 @@ func (r *replica) lose() {
 	r.doubtful = r.Bug != ForgottenVote
 }
 
-// readmit is what a leader does with the word of a doubtful replica that has its log up to an
-// entry. First the leader has the other two commit an entry: that shows that no later leader
-// was elected with a vote that was forgotten. Once the replica has all that was committed, it
-// counts again.
+// readmit is what a leader does after the report of a doubtful replica that has the leader's log up
+// to an entry. First the leader and the third replica commit an entry. That proves that no later
+// leader was elected with a vote that the doubtful replica has forgotten. Once that replica has all
+// that was committed, it counts again.
 func (r *replica) readmit(p *replica, disk int, durable uint64) {
 	if r.disks[p.me] < disk {
 		r.disks[p.me], r.match[p.me], r.next[p.me] = disk, 0, durable+1

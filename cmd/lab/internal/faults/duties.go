@@ -8,22 +8,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// duties is what a leader is held to: what it must have done by a time, and what it
-// must not do twice.
+// duties is what a leader must do: what must be done by which time, and what must not be done
+// twice.
 type duties struct {
 	*site
 	r         *replica
 	began     messages.Time // by the world's clock
 	gathering map[messages.JobID]gathered
-	spent     map[messages.JobID]messages.Time // since when the budget is, by the world's clock
-	emptied   map[messages.Name]gathered       // of nodes that are to be empty: the end of their drains, and since when it is over
+	spent     map[messages.JobID]messages.Time // when each budget was used up, by the world's clock
+	emptied   map[messages.Name]gathered       // for each node that must become empty: the end of its drain, and since when that is over
 	deciding  int                              // decisions that are being committed
-	refused   messages.Time                    // when the log was full last, by the world's clock
-	undecided messages.Time                    // and when it was for a decision
+	refused   messages.Time                    // when the log was last full, by the world's clock
+	undecided messages.Time                    // when the log was last full for a decision
 }
 
-// gathered is a time in the book, of a gang that gathers or a drain that is over, and since
-// when it stands there by the world's clock.
+// gathered is a time in the book, of a gathering gang or of a drain that is over, and since when
+// the book has this time, by the world's clock.
 type gathered struct{ book, since messages.Time }
 
 // mostGathering is how long a gang gathers at most, and grace is how much longer a
@@ -41,9 +41,9 @@ func newDuties(r *replica) *duties {
 		spent: map[messages.JobID]messages.Time{}, emptied: map[messages.Name]gathered{}}
 }
 
-// proposes holds a leader to what it may propose: one decision at a time, and the
-// loss of a node only when its agent has had time to end its tasks. A leader that is cut
-// off and has a successor, whom the agent speaks to, is let pass: nothing of its is committed.
+// proposes checks what a leader proposes: one decision at a time, and the loss of a node only after
+// its agent had time to end its tasks. A leader that is cut off, while the agent talks to its
+// successor, is not checked: none of its proposals are committed.
 func (d *duties) proposes(c *book.Command) error {
 	switch {
 	case c.Decide != nil:
@@ -73,8 +73,8 @@ func (d *duties) decided(c *book.Command) {
 	}
 }
 
-// published holds the vectors of a site to being numbered upwards, whoever leads. An
-// old leader, which does not know yet that there is another, is let pass.
+// published checks that the numbers of a site's vectors only grow, also across leaders. Vectors of
+// an old leader that does not know its successor yet are not checked.
 func (d *duties) published(v *messages.Vector) error {
 	last := d.vector
 	if d.r.term < last.leader {
@@ -90,7 +90,8 @@ func (d *duties) published(v *messages.Vector) error {
 // lastVector is the number of the last vector that was published at a site.
 type lastVector struct{ leader, term, seq uint64 }
 
-// undone says what a leader has left undone. One that waits for its log is let pass.
+// undone returns an error about what a leader has left undone. A leader that waits for its log is
+// not checked.
 func (d *duties) undone() error {
 	b := d.r.state.(*bookState)
 	for _, n := range b.Nodes() {
@@ -108,7 +109,7 @@ func (d *duties) undone() error {
 			delete(d.gathering, j.ID)
 		case at.book != j.Stages[0].Gathered:
 			d.gathering[j.ID] = gathered{j.Stages[0].Gathered, d.now}
-		case d.refused < at.since && d.waits(at.since, mostGathering+d.apart()): // what a full log refused comes again later
+		case d.refused < at.since && d.waits(at.since, mostGathering+d.apart()): // the full log refused it; it comes again later
 			return fmt.Errorf("invariant 9: the gang of job %d gathers for %v", j.ID, d.now.Sub(at.since))
 		}
 	}
@@ -133,21 +134,21 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	return nil
 }
 
-// waits says whether something waits for the leader for longer than a time, though
-// nothing is on its way into the log.
+// waits reports whether something waits for the leader for longer than a time, although no entry is
+// being committed.
 func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }
 
-// A node heeds what it is told by the second answer, or soon: one may have been on its
-// way before, and a market may change its mind meanwhile.
+// A node obeys at the latest with the second answer: one answer may have been on its way before,
+// and a market may change its decision in between.
 const (
 	mostUnheeded = 1
 	soon         = 3 * second
 )
 
-// heeds holds a node that was answered to doing what the book has it do: each answer
-// says what it is to end and to suspend, whatever directives were lost.
+// heeds checks that a node that got an answer does what the book says: each answer tells what to
+// end and to suspend, so lost directives do not matter.
 func (a *agent) heeds(l *leader) error {
 	n := l.book().Node(a.name)
 	for _, at := range a.attempts() {
@@ -171,7 +172,7 @@ func (a *agent) heeds(l *leader) error {
 	return nil
 }
 
-// undoneAt says what a leader has left undone at a node.
+// undoneAt returns an error about what a leader has left undone at a node.
 func (d *duties) undoneAt(b *bookState, n *book.Node) error {
 	if heard := d.heard[n.Name]; n.Up && d.waits(heard, lease+lease/2) {
 		return fmt.Errorf("invariant 9: node %s is silent for %v, and its claims are not taken back", n.Name, d.now.Sub(heard))

@@ -2,8 +2,7 @@ package faults
 
 import "github.com/candor-grid/candor/messages"
 
-// estimate is what the site's estimator answers: what a market can use, what makes no
-// sense, or nothing in time.
+// estimate returns an answer of the site's estimator: a usable one, a wrong one, or none in time.
 func (s *site) estimate(request any) (any, error) {
 	switch r := request.(type) {
 	case messages.RuntimeRequest:

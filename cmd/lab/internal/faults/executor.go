@@ -7,17 +7,17 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// executor begins tasks on the slots of others, as the executor of a node does. It is told at once what
-// to do; the agent hears a moment later, in order, what it did.
+// executor begins tasks on the slots of ended ones, like the executor of a node. It is told at once
+// what to do. The agent hears a moment later, in order, what it did.
 type executor struct {
-	waits []state.Start // to follow others, the next first
-	heard messages.Time // when the agent hears of the last that it did
+	waits []state.Start // tasks that wait for a slot, the next first
+	heard messages.Time // when the agent hears of its latest action
 }
 
-// tells is within what time an agent hears of what its executor did.
+// tells is the time within which an agent hears of its executor's actions.
 const tells = second / 10
 
-// line has a task follow others. Now and then the executor cannot.
+// line lets a task wait for another's slot. Sometimes the executor refuses.
 func (a *agent) line(s state.Start) {
 	if a.rng.IntN(20) == 0 {
 		a.state.Keep(s.Grant.Attempt)
@@ -26,7 +26,7 @@ func (a *agent) line(s state.Start) {
 	a.executor.waits = append(a.executor.waits, s)
 }
 
-// withdraw takes a task back that was to follow, unless it has begun.
+// withdraw takes a waiting task back, unless it has begun.
 func (a *agent) withdraw(at messages.Attempt) {
 	if a.Bug == WithdrawnBegins && a.executor.has(at) || a.executor.remove(at) {
 		a.hear(func() {
@@ -49,7 +49,7 @@ func (x *executor) remove(at messages.Attempt) bool {
 	return i >= 0
 }
 
-// over has the agent hear how a task ended. If it had a slot, another may follow.
+// over tells the agent how a task ended. If the task had a slot, another may take it.
 func (a *agent) over(f messages.Finished, slot bool) {
 	if !slot || len(a.executor.waits) == 0 {
 		a.hear(func() { a.state.Ended(f) })
@@ -62,8 +62,8 @@ func (a *agent) over(f messages.Finished, slot bool) {
 	a.hear(func() { a.state.Turned(a.clock().Add(since.Sub(a.now)), f, next.Grant.Attempt) })
 }
 
-// hear has the agent hear something after all that it is to hear before: at once, where its tasks
-// follow no others.
+// hear passes something to the agent after all earlier messages. It does so at once if no task of
+// the agent waits for a slot.
 func (a *agent) hear(what func()) {
 	if !a.feeds {
 		what()

@@ -18,8 +18,8 @@ const patience = 100 * second
 // lastCycle is the one that is closed when all faults are over.
 const lastCycle = 2
 
-// look holds the sites and their leaders, once a simulated second, to what they must
-// do in time; invariants 5 and 9 are not about a single step.
+// look checks once a simulated second that the sites and their leaders did in time what they must.
+// It checks invariants 5 and 9, which are not about a single step.
 func (w *World) look() {
 	for _, s := range w.sites {
 		w.check(s, s.goesOn())
@@ -34,9 +34,8 @@ func (w *World) look() {
 	}
 }
 
-// goesOn holds a site within which nothing has been wrong for long to having
-// ended and charged what was submitted before, whether others can be reached or
-// not.
+// goesOn checks a site that has had no internal fault for long: jobs submitted before must have
+// ended and been charged, whether other sites can be reached or not.
 func (s *site) goesOn() error {
 	patience := patience + s.apart()
 	if s.troubles > 0 || s.now.Sub(s.wellSince) < patience {
@@ -86,7 +85,7 @@ func (w *World) healed() error {
 	return nil
 }
 
-// honest is a position without its leg with the site that lies.
+// honest returns a position without its part about the site that lies.
 func honest(p *messages.Position) *messages.Position {
 	p.Legs = slices.DeleteFunc(p.Legs, func(l messages.Leg) bool {
 		if l.Peer == south {
@@ -97,7 +96,8 @@ func honest(p *messages.Position) *messages.Position {
 	return p
 }
 
-// ended says which job of a site has not, or is not as its user was told.
+// ended returns an error about a job of a site that has not ended, or whose state differs from what
+// its user was told.
 func (s *site) ended() error {
 	b := s.books.reference.(*bookState)
 	for _, u := range s.users {
@@ -128,7 +128,7 @@ func (s *site) ended() error {
 	return nil
 }
 
-// whole says which replica of the bank has a history that is not whole.
+// whole returns an error about a replica of the bank with an incomplete history.
 func (s *site) whole() error {
 	for _, r := range s.banks.replicas {
 		if r.harmed || r.out {
@@ -138,8 +138,8 @@ func (s *site) whole() error {
 	return nil
 }
 
-// returned says which of a user's jobs that other sites ran is not over, or is
-// not at home what it was there.
+// returned returns an error if a job of the user at another site has not ended, or if its state at
+// home differs from its state there.
 func (s *site) returned(u *user) error {
 	r := s.books.reference.(*bookState).RemoteByKey(u.name, u.key)
 	switch {

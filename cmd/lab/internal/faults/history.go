@@ -53,7 +53,7 @@ func (f *files) Commit() error {
 
 func (f *files) List() ([]string, error) { return slices.Sorted(maps.Keys(f.now)), nil }
 
-// crash loses what was not synced.
+// crash loses everything that was not synced.
 func (f *files) crash() {
 	f.now = maps.Clone(f.durable)
 	clear(f.synced)
@@ -62,7 +62,7 @@ func (f *files) crash() {
 // spoil flips a bit of a file, zeroes a part of it, cuts it or removes it. It reports whether
 // there was a file.
 func (f *files) spoil(rng *rand.Rand) bool {
-	names, _ := f.List() // which does not fail
+	names, _ := f.List() // it cannot fail
 	if len(names) == 0 {
 		return false
 	}
@@ -100,8 +100,8 @@ func (m *machine) open() {
 	m.store = history.New(m.files, segmentBytes, fetch)
 }
 
-// spoil takes a machine off, and damages a file of its bank's history, where the other two have
-// everything.
+// spoil switches a machine off, and damages a file of its bank's history that the other two
+// machines have.
 func (m *machine) spoil(at messages.Duration) {
 	m.crash()
 	r := m.site.banks.replicas[m.index]
@@ -110,14 +110,14 @@ func (m *machine) spoil(at messages.Duration) {
 	}
 }
 
-// spare says whether all replicas but one have everything.
+// spare reports whether all replicas except one have everything.
 func (g *group) spare(but *replica) bool {
 	return !slices.ContainsFunc(g.replicas[:], func(r *replica) bool { return r != but && (r.doubtful || r.harmed) })
 }
 
-// fetch asks the other replicas of the bank for a file of its history, which they read whole
-// before. A leader that was just elected may need this replica to commit anything: so any
-// replica gives files, whoever leads.
+// fetch asks the other replicas of the bank for a file of its history, and checks the file first. A
+// leader that was just elected may need this replica to commit anything, so every replica gives
+// files.
 func (m *machine) fetch(sum ledger.Sum) ([]byte, error) {
 	for _, r := range m.site.banks.replicas {
 		if r.host == m || r.host.down || m.cutOff() || r.host.cutOff() {
@@ -134,7 +134,7 @@ func (m *machine) fetch(sum ledger.Sum) ([]byte, error) {
 	return nil, messages.Errorf(messages.Unavailable, "no other replica of the bank has the file")
 }
 
-// cutOff says whether the machine cannot be reached.
+// cutOff reports whether the machine cannot be reached.
 func (m *machine) cutOff() bool {
 	return slices.ContainsFunc(m.site.active, func(e Event) bool { return e.Kind == Partition && e.Target == m.name })
 }
@@ -149,7 +149,7 @@ func (r *replica) examine() {
 	}
 	h := b.ledger.History()
 	for _, s := range h.Segments() {
-		_, _ = s.Segment() // what could not be fetched is lost until it can
+		_, _ = s.Segment() // a file that cannot be fetched is missing until it can
 	}
 	b.store.Mend()
 	r.harmed = b.store.Lost() != nil

@@ -60,9 +60,8 @@ func (l *leader) register(a *agent, q *messages.RegisterRequest, answer func(*me
 	})
 }
 
-// exchange answers an agent: at once when a majority says that this leader still
-// leads, where nothing is to be committed. A claim waits while a market is about to
-// decide about it.
+// exchange answers an agent. If nothing must be committed, it answers as soon as a majority
+// confirms the leader. A claim waits while a market is about to decide about it.
 func (l *leader) exchange(a *agent, x *messages.Exchange, answer func(*messages.ExchangeReply, error)) {
 	heard := desk.Heard{Node: a.name, At: l.instant().Mono}
 	if !desk.MustCommit(l.book(), l.r.clock(), a.name, x) {
@@ -87,7 +86,7 @@ func (l *leader) exchange(a *agent, x *messages.Exchange, answer func(*messages.
 func (l *leader) commitExchange(a *agent, x *messages.Exchange, heard desk.Heard, answer func(*messages.ExchangeReply, error)) {
 	c := l.desk.Exchange(a.name, x)
 	if l.Bug == BlindToHoles {
-		for i := range c.Exchange.Finished { // as if no task failed at once
+		for i := range c.Exchange.Finished { // as if no task had failed quickly
 			if f := &c.Exchange.Finished[i]; f.Outcome == messages.Unstartable || f.Outcome == messages.Exited {
 				f.Outcome, f.Started = messages.Exited, 0
 			}

@@ -12,19 +12,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// leader is the shell of a leader of the book: it does what its desk says with the
-// log of its replica, the clocks of its machine and the network, and tells the desk
-// what came of it. It decides nothing.
+// leader is the shell of a leader of the book. It carries out the desk's actions with the log of
+// its replica, the clocks of its machine and the network, and reports the outcomes to the desk. It
+// decides nothing.
 type leader struct {
 	*site
 	r       *replica
 	desk    *desk.Desk
-	came    []desk.Input  // since the last step
+	came    []desk.Input  // inputs since the last step
 	late    []func()      // exchanges that wait for the next step
 	planned messages.Time // the next step, by the world's clock; 0: none
 	duties  *duties
 	visits  *visits
-	told    map[messages.Name]bool // of a planted bug: nodes that were sent a directive
+	told    map[messages.Name]bool // for a planted bug: nodes that were sent a directive
 }
 
 const (
@@ -57,8 +57,8 @@ func newLeader(s *site, r *replica) *leader {
 	return l
 }
 
-// openMarket opens a market whose mechanism is held to what is claimed of it. The market
-// learns run times, though none of the mechanisms here plans with them.
+// openMarket opens a market whose mechanism's guarantees are checked. The market learns run times,
+// although no mechanism here plans with them.
 func (s *site) openMarket(config messages.Market) (*market.Market, error) {
 	mech, err := registry.Make(config)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *site) openMarket(config messages.Market) (*market.Market, error) {
 	return market.New(manner, config, audited(s, mech)), nil
 }
 
-// instant is now, by the machine's clocks. Only the wall clock is ever set.
+// instant returns now, by the machine's clocks. Only the wall clock is ever set.
 func (l *leader) instant() desk.Instant {
 	wall, leap, _ := l.r.stamp()
 	if l.Bug == WallLease {
@@ -85,15 +85,15 @@ func (l *leader) expect(failed []error) {
 	}
 }
 
-// gone says whether somebody else leads.
+// gone reports whether another replica leads.
 func (l *leader) gone() bool { return l.r.shell != l || l.r.host.down }
 
 func (l *leader) book() *book.Book { return l.r.state.(*bookState).Book }
 
-// Read has the desk look at the book.
+// Read lets the desk look at the book.
 func (l *leader) Read(f func(*book.Book)) { f(l.book()) }
 
-// Changes tells the desk what was touched in the book.
+// Changes passes the book's changes to the desk.
 func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 	b := l.book()
 	c := b.TakeChanges()
@@ -101,7 +101,7 @@ func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 	f(b, c)
 }
 
-// applied has the desk make a step soon; what comes until then goes with it.
+// applied lets the desk make a step soon; inputs that come until then are part of it.
 func (l *leader) applied() { l.plan(gathering) }
 
 // tell gives the desk something in its next step, which is soon.
@@ -112,7 +112,7 @@ func (l *leader) tell(in desk.Input) {
 	}
 }
 
-// plan has the next step made after a while at the latest.
+// plan plans the next step after a while or earlier.
 func (l *leader) plan(wait messages.Duration) {
 	at := max(l.now.Add(wait), l.now+1)
 	if l.planned > l.now && l.planned <= at {
@@ -168,7 +168,7 @@ func (l *leader) do(a desk.Actions) {
 	}
 }
 
-// commit has a command of the desk committed, unless the log is full.
+// commit commits a command of the desk, unless the log is full.
 func (l *leader) commit(p desk.Proposal) {
 	done := func(result any) {
 		err, _ := result.(error)
@@ -218,9 +218,9 @@ func (l *leader) ask(q desk.Request) {
 		l.askBank(clearing.Command{Charge: &body}, over, answer)
 	case []messages.Observation: // the stream that they are left on is not among the faults
 		l.after(&l.r.host.host, gathering, func() { answer(len(body), nil) })
-	case messages.RuntimeRequest, messages.Empty, messages.SamplesRequest: // of the estimator
+	case messages.RuntimeRequest, messages.Empty, messages.SamplesRequest: // a request to the estimator
 		l.after(&l.r.host.host, gathering, func() { answer(l.estimate(body)) })
-	case *messages.Empty: // which peers the bank has parted from: none here
+	case *messages.Empty: // asks which peers the bank has parted from; none here
 		answer(&messages.PeersReply{}, nil)
 	case *messages.AuthoriseRequest:
 		l.askBank(clearing.Command{Authorise: body}, over, answer)

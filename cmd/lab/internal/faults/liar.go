@@ -8,23 +8,23 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// south is a site of which there are only words: a peer of the others where a
-// plan has lies, that keeps no books, answers nothing, and in the span of a lie
-// sends its target whatever it can sign. These are the terms that it has.
+// south is a site that exists only as messages. It is a peer of the other sites in plans with lies.
+// It keeps no books and answers nothing. During a lie it sends its target anything that it can
+// sign. Its terms are these.
 const (
 	south                       = "south"
 	southLimit messages.Credits = 5 * messages.Credit
 	southShare messages.Credits = 3 * messages.Credit
 )
 
-// liar is what a site has of south, by plain addition of what was committed.
+// liar is what south has at a site, computed by adding up what was committed.
 type liar struct {
 	rng      *rand.Rand
 	said     []messages.SignedInstructions
 	shown    int              // authorisations
-	given    messages.Credits // to those here, for which south was to pay, less what it paid
-	redeemed messages.Credits // of what it was owed here, by settlements that it took
-	exposed  messages.Credits // what it owes by the books, and is trusted with
+	given    messages.Credits // to accounts here, to be paid by south, minus what it paid
+	redeemed messages.Credits // part of what it was owed here that settlements paid
+	exposed  messages.Credits // its debt by the books
 	disputed bool
 }
 
@@ -32,7 +32,7 @@ func newLiar(s *site) liar {
 	return liar{rng: rand.New(rand.NewPCG(s.seed, 0x6c696172+uint64(s.index)))}
 }
 
-// meet has the operator name south, and users trust it with something.
+// meet makes the operator name south as a peer, and makes users trust it with something.
 func (s *site) meet() {
 	share := southShare
 	s.bank(s.clients, never, operator, clearing.Command{Peer: &messages.PeerRequest{Peer: south, Keys: []string{south}, Limit: southLimit, Share: &share}}, func(clearing.Result) {})
@@ -46,7 +46,7 @@ func (s *site) meet() {
 	}
 }
 
-// southKey is the key of what users ask of their bank for south.
+// southKey is the key of users' requests to their bank about south.
 const southKey = "south"
 
 // lie has south send a site's bank one thing after another, until a time.
@@ -63,8 +63,7 @@ func (w *World) lie(s *site, until messages.Time) {
 	w.queue.Push(w.now.Add(second/20+messages.Duration(s.liar.rng.Int64N(int64(second/2)))), func() { w.lie(s, until) })
 }
 
-// hearLie has a bank take something that south signed. South knows all that the
-// bank does.
+// hearLie gives a bank a message that south signed. South knows everything that the bank knows.
 func (o *bankLeader) hearLie() {
 	p, known := peerIn(o.state().clearing, south)
 	if !known {
@@ -86,7 +85,7 @@ func (o *bankLeader) hearLie() {
 	}
 }
 
-// some is an amount below all that there is to be had, or far above.
+// some returns an amount below the most that south can get, or sometimes far above it.
 func (o *bankLeader) some() messages.Credits {
 	if o.liar.rng.IntN(8) == 0 {
 		return messages.MaxCredits
@@ -94,8 +93,8 @@ func (o *bankLeader) some() messages.Credits {
 	return messages.Credits(o.liar.rng.Int64N(int64(3 * messages.Credit)))
 }
 
-// instruction is one message of south: most under the next number and with the
-// right total, so that what it asks for is looked at.
+// instruction returns one message of south. Most have the next number and the right total, so that
+// their content is checked.
 func (o *bankLeader) instruction(p *messages.PeerReply) *messages.SignedInstructions {
 	rng := o.liar.rng
 	m := messages.Instructions{From: south, To: o.name, First: p.Received.Number + 1, Known: p.Received, At: o.now}
@@ -127,8 +126,7 @@ func (o *bankLeader) instruction(p *messages.PeerReply) *messages.SignedInstruct
 	return &signed
 }
 
-// show is an authorisation of south, new or one that was shown before with other
-// content.
+// show returns an authorisation of south, new or one that was shown before with other content.
 func (o *bankLeader) show() *messages.AcceptRequest {
 	rng := o.liar.rng
 	if rng.IntN(3) > 0 {
@@ -144,8 +142,8 @@ func (o *bankLeader) show() *messages.AcceptRequest {
 	return &messages.AcceptRequest{Purpose: fmt.Sprint("job ", rng.IntN(3)), Authorisation: signed, Firm: rng.IntN(2) == 0}
 }
 
-// answerLie has south answer what the bank asked of it, with what outcomes it
-// likes, and a total that is not always theirs.
+// answerLie makes south answer the bank's instructions with arbitrary outcomes, and a total that is
+// not always the sum of these.
 func (o *bankLeader) answerLie(p *messages.PeerReply) {
 	m, known := o.state().clearing.Outgoing(south, o.now)
 	if !known {
@@ -175,7 +173,7 @@ func (o *bankLeader) answerLie(p *messages.PeerReply) {
 	o.propose(&clearing.Command{Receipt: &signed}, nil)
 }
 
-// obeyed counts what an instruction of south came to.
+// obeyed counts the outcome of an instruction from south.
 func (l *liar) obeyed(in *messages.Instruction, o *messages.TransferResult) {
 	switch in.Kind {
 	case messages.InstructPay:
@@ -185,7 +183,7 @@ func (l *liar) obeyed(in *messages.Instruction, o *messages.TransferResult) {
 	}
 }
 
-// learned counts what an instruction to south came to.
+// learned counts the outcome of an instruction to south.
 func (l *liar) learned(in *messages.Instruction, o *messages.TransferResult) {
 	switch in.Kind {
 	case messages.InstructPay:
@@ -197,8 +195,8 @@ func (l *liar) learned(in *messages.Instruction, o *messages.TransferResult) {
 	}
 }
 
-// bounded holds what south has had of a site to its terms there, and a bank that
-// found it lying to trusting it with no more.
+// bounded checks that south got no more from a site than its terms allow, and that a bank that
+// found a lie trusts it no further.
 func (s *site) bounded() error {
 	p, known := s.peer(south)
 	if !known {

@@ -40,13 +40,13 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 	r.acknowledge(from, term)
 }
 
-// has says whether the log has an entry of this index and term. An image up
-// to there has nothing new, and the entries after it may have been acknowledged.
+// has reports whether the log has an entry of this index and term. An image up to it has nothing
+// new, and the entries after it may have been acknowledged.
 func (r *replica) has(i, term uint64) bool {
 	return r.base < i && i <= r.last() && r.termAt(i) == term
 }
 
-// take is what a follower does with a leader's entries.
+// take handles a leader's entries at a follower.
 func (r *replica) take(from *replica, term, first, prev uint64, entries []entry, commit uint64) {
 	r.hear(term)
 	if term < r.term {
@@ -86,7 +86,7 @@ func (r *replica) stepBack(p *replica, term, last uint64) {
 	}
 }
 
-// acknowledge says what is durable here of the leader's log.
+// acknowledge reports to the leader which part of its log is durable here.
 func (r *replica) acknowledge(to *replica, term uint64) {
 	durable := min(r.matched, r.synced)
 	if r.Bug == SkippedSync {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// meddle plants bugs of the desk in what it proposes.
+// meddle plants bugs of the desk in its proposals.
 func (l *leader) meddle(list []desk.Proposal) (out []desk.Proposal) {
 	for _, p := range list {
 		c := p.Command
@@ -48,8 +48,7 @@ func presume(list []messages.Transfer, answer func(any, error)) {
 	answer(reply, nil)
 }
 
-// spoil is a planted bug: part of what is paid goes on to somebody for whom the
-// mechanism did not mean it.
+// spoil is a planted bug: a part of a payment goes to an account that the mechanism did not choose.
 func (w *World) spoil(list []messages.Transfer) []messages.Transfer {
 	out := slices.Clone(list)
 	for _, t := range list {
@@ -60,7 +59,7 @@ func (w *World) spoil(list []messages.Transfer) []messages.Transfer {
 	return out
 }
 
-// impatient is a planted bug: another's hand frees what is not answered at once.
+// impatient is a planted bug: credits for instructions that are not answered at once are freed.
 func (l *leader) impatient(list []messages.Transfer, over func() bool) {
 	if l.Bug != RefundTimeout {
 		return

@@ -10,7 +10,7 @@ import (
 
 func (s *site) clearing() *clearing.State { return s.banks.reference.(*bankState).clearing }
 
-// peer is how a site's bank sees another; false: it does not know it.
+// peer returns how a site's bank sees another site; false if it does not know it.
 func (s *site) peer(name messages.Name) (messages.PeerReply, bool) { return peerIn(s.clearing(), name) }
 
 func peerIn(c *clearing.State, name messages.Name) (messages.PeerReply, bool) {
@@ -57,8 +57,8 @@ func (s *site) mirrored() error {
 	return nil
 }
 
-// inFlight adds up what was carried out by one bank and not yet entered by the
-// one that asked for it: it compares both books number by number.
+// inFlight adds up the instructions that one bank has carried out and the bank that sent them has
+// not entered yet. It compares both books number by number.
 func inFlight(x, y *site) (sum messages.Credits, err error) {
 	sent, known := x.peer(y.name)
 	received, too := y.peer(x.name)
@@ -95,7 +95,7 @@ func inFlight(x, y *site) (sum messages.Credits, err error) {
 	return sum, nil
 }
 
-// wealth adds up what all have at all banks, and what is in flight.
+// wealth adds up all balances at all banks, and what is in flight.
 func (w *World) wealth() error {
 	var have, issued messages.Credits
 	for i, s := range w.sites {
@@ -107,7 +107,7 @@ func (w *World) wealth() error {
 				have += a.Balance
 			}
 		}
-		have -= s.liar.given // what is issued nowhere
+		have -= s.liar.given // issued nowhere
 		for _, moved := range w.flight[i] {
 			have += moved
 		}

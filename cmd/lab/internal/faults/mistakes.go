@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mistakes are registrations that make no sense, each by what it says.
+// mistakes are invalid registrations, named by what is wrong.
 var mistakes = []struct {
 	what    string
 	node    messages.Name

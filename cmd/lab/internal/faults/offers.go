@@ -7,8 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// offers asks all sites what they expect to make of a job, and answers in time, whoever
-// has not answered, with the site of the best offer; with its own if there is none.
+// offers asks all sites what a job would cost and when it would end there, and answers in time even
+// if some sites do not. The answer is the site of the best offer, or its own site if there is no
+// offer.
 func (l *leader) offers(spec *messages.JobSpec, answer func(any)) {
 	var all []messages.Offer
 	over := false
@@ -48,8 +49,8 @@ func bestOf(spec *messages.JobSpec, all []messages.Offer, best int) error {
 	return nil
 }
 
-// expect is what the site expects to make of a job: its estimator may know how long the
-// job takes, and its market what a slot costs, or not.
+// expect returns the site's offer for a job. Its estimator may know how long the job takes, and its
+// market what a slot costs.
 func (v *visits) expect(spec *messages.JobSpec) messages.Offer {
 	l := v.leader
 	own := *spec

@@ -31,9 +31,9 @@ const (
 	LostDisk  = "lost-disk"  // the target is off for a while, and comes back with an empty disk
 	Damage    = "damage"     // the target is off for a while, and a file of its bank's history is damaged or gone
 	Skew      = "skew"       // the target's clock is off for a while
-	Jump      = "jump"       // the target's clock jumps, for good
-	Lie       = "lie"        // a site that keeps no books sends the target, a site, whatever it can sign
-	BlackHole = "black-hole" // whatever the target, an agent, starts fails at once
+	Jump      = "jump"       // the target's clock jumps and stays wrong
+	Lie       = "lie"        // a site without books sends the target, a site, anything that it can sign
+	BlackHole = "black-hole" // every task that the target, an agent, starts fails at once
 )
 
 // Kinds lists the kinds of fault.
@@ -47,23 +47,23 @@ type Event struct {
 	// east.m2) or one of its agents (east.n0 on).
 	Target string            `yaml:"target,omitempty" json:"target,omitempty"`
 	For    messages.Duration `yaml:"for,omitempty" json:"for,omitempty"`
-	Part   float64           `yaml:"part,omitempty" json:"part,omitempty"` // of the messages: of loss and repeat
-	By     messages.Duration `yaml:"by,omitempty" json:"by,omitempty"`     // of skew and jump
+	Part   float64           `yaml:"part,omitempty" json:"part,omitempty"` // for loss and repeat: part of the messages
+	By     messages.Duration `yaml:"by,omitempty" json:"by,omitempty"`     // for skew and jump: size
 }
 
-// Plan is what a federation goes through. With Events, these are the faults;
-// otherwise they are drawn by Rates, the mean number of each kind in a run.
+// Plan describes a run of a federation. With Events, these are the faults; otherwise they are drawn
+// by Rates, the mean number of each kind in a run.
 type Plan struct {
-	Jobs     int                `yaml:"jobs" json:"jobs"`                   // of each site
+	Jobs     int                `yaml:"jobs" json:"jobs"`                   // jobs of each site
 	Trades   int                `yaml:"trades" json:"trades"`               // payments and authorisations of each site's users for others
-	Nodes    int                `yaml:"nodes,omitempty" json:"nodes"`       // of each site
-	Duration messages.Duration  `yaml:"duration,omitempty" json:"duration"` // of the faults
+	Nodes    int                `yaml:"nodes,omitempty" json:"nodes"`       // nodes of each site
+	Duration messages.Duration  `yaml:"duration,omitempty" json:"duration"` // time with faults
 	Rates    map[string]float64 `yaml:"rates,omitempty" json:"rates,omitempty"`
-	Seed     uint64             `yaml:"seed,omitempty" json:"seed,omitempty"` // that Events belong to
+	Seed     uint64             `yaml:"seed,omitempty" json:"seed,omitempty"` // the seed that made Events
 	Events   []Event            `yaml:"events,omitempty" json:"events,omitempty"`
 }
 
-// Default is a plan with some of every kind of fault.
+// Default returns a plan with some of every kind of fault.
 func Default() *Plan {
 	p := &Plan{Jobs: 4, Trades: 6, Nodes: 2, Duration: 60 * second, Rates: map[string]float64{}}
 	for _, k := range Kinds {
@@ -142,8 +142,7 @@ func (e *Event) check(p *Plan) (string, error) {
 	return "", nil
 }
 
-// targets lists what a kind of fault may be about: machines and agents, sites, or
-// nothing.
+// targets lists the possible targets of a kind of fault: machines and agents, sites, or nothing.
 func (p *Plan) targets(kind string) (out []string) {
 	switch kind {
 	case Power:
@@ -199,7 +198,7 @@ func (p *Plan) drawOne(kind string, rng *rand.Rand) Event {
 			e.By *= 120 // an hour
 		}
 	case Isolate:
-		if rng.IntN(2) == 0 { // until long after all else is well
+		if rng.IntN(2) == 0 { // lasts until long after the other faults
 			e.For = span(p.Duration+patience, 30*second)
 		}
 	}
@@ -209,7 +208,7 @@ func (p *Plan) drawOne(kind string, rng *rand.Rand) Event {
 // YAML writes the plan as Decode reads it.
 func (p *Plan) YAML() (string, error) {
 	out, err := yaml.Marshal(p)
-	if p.Events != nil && len(p.Events) == 0 { // none are listed: that is not the same as no list
+	if p.Events != nil && len(p.Events) == 0 { // an empty list means no events, not a drawn list
 		out = append(out, "events: []\n"...)
 	}
 	return string(out), err

@@ -17,20 +17,20 @@ type machine struct {
 	slow  bool
 	time  *siteclock.Host
 	kept  *messages.Duration // the offset of time, as the disk has it; nil: it has none of this boot
-	files *files             // of its bank's history
-	store *history.Store     // in which they are, since its last start
+	files *files             // files of its bank's history
+	store *history.Store     // store of these files, since its last start
 }
 
 // host is what has a clock, and can be off.
 type host struct {
 	down   bool
 	offset messages.Duration
-	life   int // rises with each restart: what an earlier life had planned is void
+	life   int // grows with each restart: plans of an earlier life are void
 }
 
-// shell is what a leader does and knows in addition to the replicated state. It is
-// made when the leader has applied the first entry of its own, with which it has
-// applied all that was acknowledged before.
+// shell is a leader's behaviour and knowledge in addition to the replicated state. It is made when
+// the leader has applied its own first entry; then it has applied everything that was acknowledged
+// before.
 type shell interface {
 	applied() // something was
 }
@@ -48,22 +48,22 @@ const (
 	leading
 )
 
-// group is the three replicas of one log, and what was committed of it by the
-// first replica that applied it.
+// group is the three replicas of one log, with the committed entries as the first replica applied
+// them.
 type group struct {
 	*site
 	name      string
 	replicas  [3]*replica
 	reference automaton
 	history   []entry
-	hashes    map[uint64][32]byte // of the state after each comparedEvery-th entry
+	hashes    map[uint64][32]byte // hash of the state after each comparedEvery-th entry
 	led       uint64              // the latest term of a leader
 	observe   func(data []byte, result any) error
 	lead      func(*replica) shell
 }
 
-// replica is one of a group. The log is durable up to synced; what comes before
-// base is in the image.
+// replica is a member of a group. Its log is durable up to synced; entries before base are in the
+// image.
 type replica struct {
 	*group
 	me     int
@@ -93,13 +93,13 @@ type replica struct {
 	electAt messages.Time
 	syncing bool
 	begun   uint64    // a leader's first entry
-	disks   [3]int    // of a leader: the disk by which each doubtful replica has spoken
-	needs   [3]uint64 // what must be committed before such a replica counts again
-	shell   shell     // of a leader that has applied that
+	disks   [3]int    // for a leader: the disk on which each doubtful replica last spoke
+	needs   [3]uint64 // entries that must be committed before such a replica counts again
+	shell   shell     // set if it leads and has applied them
 	steady  *siteclock.Steady
 }
 
-// succeeded says whether another replica leads, or has led, in a later term.
+// succeeded reports whether another replica leads, or has led, in a later term.
 func (r *replica) succeeded() bool { return r.led > r.term }
 
 func (r *replica) last() uint64 { return r.base + uint64(len(r.log)) }
@@ -135,7 +135,7 @@ func (r *replica) boot() {
 	r.after(&r.host.host, second, r.examine)
 }
 
-// crash loses what is in memory and, of the log, some of what was not synced.
+// crash loses the memory and a part of the log that was not synced.
 func (r *replica) crash() {
 	kept := r.synced
 	if open := r.last() - r.synced; open > 0 && r.Bug != SkippedSync {
@@ -165,7 +165,7 @@ func (r *replica) flush() {
 	if r.host.slow {
 		cost = 2 * second
 	}
-	if r.Bug == SkippedSync { // it gets there when the system finds the time
+	if r.Bug == SkippedSync { // it is synced when the system finds time
 		cost = 10 * second
 	}
 	upTo, term := r.last(), r.term
@@ -187,7 +187,7 @@ func (r *replica) flush() {
 	})
 }
 
-// decide commits what a majority has on disk.
+// decide commits the entries that a majority has on disk.
 func (r *replica) decide() {
 	r.match[r.me] = r.synced
 	if r.Bug == SkippedSync {
@@ -225,7 +225,7 @@ func (r *replica) advance() {
 	}
 }
 
-// applyAt applies an entry, and holds it to what others applied there.
+// applyAt applies an entry, and compares the result with the results of other replicas.
 func (r *replica) applyAt(i uint64, e entry) any {
 	g := r.group
 	result := r.state.apply(e.data)

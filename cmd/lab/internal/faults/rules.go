@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// auditor stands between a market and its mechanism, and holds the mechanism to
-// what is claimed of it.
+// auditor stands between a market and its mechanism, and checks the mechanism's guarantees.
 type auditor struct {
 	mechanism.Mechanism
 	*site
@@ -31,7 +30,7 @@ func audited(s *site, m mechanism.Mechanism) mechanism.Mechanism {
 	return &a
 }
 
-// Allocate has the mechanism decide.
+// Allocate lets the mechanism decide.
 func (a *auditor) Allocate(v *mechanism.View) *mechanism.Allocation {
 	out := a.Mechanism.Allocate(v)
 	a.tilt(out.Weights)
@@ -39,7 +38,7 @@ func (a *auditor) Allocate(v *mechanism.View) *mechanism.Allocation {
 	return out
 }
 
-// tilt is a planted bug: whoever comes first gets less, and nobody that instead.
+// tilt is a planted bug: the first job gets less, and nobody gets the difference.
 func (a *auditor) tilt(weights [][]float64) {
 	if a.Bug == Tilted && len(weights) > 1 {
 		for k := range weights[0] {
@@ -73,18 +72,17 @@ func (a *auditor) shares(v *mechanism.View, weights func(int) []float64) error {
 	return a.monotone(v, weights)
 }
 
-// spent says whether a job has used up its budget, and so is about to be discarded.
+// spent reports whether a job has used up its budget, and will be discarded soon.
 func (a *auditor) spent(j *mechanism.Job) bool {
 	return a.market.Mechanism == messages.HighestBid && j.Accrued >= j.Budget
 }
 
-// waits says whether the mechanism may leave a class to nobody though there are
-// tasks pending: a queue does so until its front can start.
+// waits reports whether the mechanism may leave a class unused although tasks are pending: a queue
+// does so until its front job can start.
 func (a *auditor) waits() bool { return a.market.Mechanism == messages.BatchQueue }
 
-// monotone holds an allocation to giving nobody less than somebody who bids
-// less, where that is claimed: of budgets that buy shares, and of bids that are
-// served in order.
+// monotone checks that an allocation gives nobody less than somebody who bids less, for mechanisms
+// that guarantee it: with budgets that buy shares, and with bids that are served in order.
 func (a *auditor) monotone(v *mechanism.View, weights func(int) []float64) error {
 	bid := func(j *mechanism.Job) messages.Credits { return j.Budget }
 	more := func(x, y float64) bool { return x >= y*(1-1e-9) }
@@ -107,15 +105,14 @@ func (a *auditor) monotone(v *mechanism.View, weights func(int) []float64) error
 	return nil
 }
 
-// Settle has the mechanism say what a job owes.
+// Settle asks the mechanism what a job owes, and checks the answer.
 func (a *auditor) Settle(v *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	out := a.Mechanism.Settle(v, job, end)
 	a.check(a.site, a.payments(job, end, out))
 	return out
 }
 
-// payments holds what a job pays to its budget, and to what it bid for what it
-// got.
+// payments checks that a job pays at most its budget, and at most its bid for what it received.
 func (a *auditor) payments(job *mechanism.Job, end mechanism.End, list []mechanism.Payment) error {
 	var paid messages.Credits
 	for _, p := range list {
@@ -140,7 +137,7 @@ func (a *auditor) payments(job *mechanism.Job, end mechanism.End, list []mechani
 	return nil
 }
 
-// Update has the mechanism decide about what has changed, and looks at all of it.
+// Update lets the mechanism decide about the changes, and checks the whole result.
 func (f *watcher) Update(v *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	c := f.incremental.Update(v, changed, gone)
 	f.tilt(c.Weights)

@@ -7,23 +7,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Outcome is what became of a seed.
+// Outcome is the result of a run with one seed.
 type Outcome struct {
 	Seed      uint64
 	Steps     uint64            // events that happened
-	Span      messages.Duration // of simulated time
+	Span      messages.Duration // simulated time
 	Faults    map[string]int    // by kind
 	Applied   int               // entries committed, each checked
-	Jobs      int               // that were entered, at all sites
-	Visits    int               // of them, jobs of other sites' users
-	Alone     int               // of them, the jobs that ended and were charged while their site was cut off
+	Jobs      int               // jobs entered at all sites
+	Visits    int               // jobs of other sites' users among them
+	Alone     int               // jobs among them that ended and were charged while their site was cut off
 	Moved     uint64            // instructions between banks that were answered
 	Steered   [6]int            // jobs that were released, raised, requeued, cancelled in part, done again, and ended by their budgets
 	Violation error             // nil: none
 }
 
-// Invariant is the number of the invariant that was violated, as in "5"; "":
-// none.
+// Invariant returns the number of the invariant that was violated, as in "5"; "": none.
 func (o *Outcome) Invariant() string {
 	if o.Violation == nil {
 		return ""
@@ -70,7 +69,7 @@ func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 	return out
 }
 
-// patience is the patience of the site with the worst clocks.
+// patience returns how long to wait for the site with the worst clocks.
 func (w *World) patience() messages.Duration {
 	most := messages.Duration(0)
 	for _, s := range w.sites {

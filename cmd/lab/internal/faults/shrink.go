@@ -3,10 +3,9 @@ package faults
 // shrinkRuns bounds how often Shrink runs a seed.
 const shrinkRuns = 400
 
-// Shrink returns a plan with the events of a seed that fails, without as many
-// of them, and with as few jobs, trades and nodes, as it can do without (delta
-// debugging). It violates the same invariant. The plan of a seed that does not
-// fail is what the seed draws.
+// Shrink returns a plan with the events of a failing seed, reduced to the events, jobs, trades and
+// nodes that are needed to fail (delta debugging). It violates the same invariant. For a seed that
+// does not fail, it returns the drawn plan.
 func Shrink(p *Plan, seed uint64, bug Bug) *Plan {
 	first := Run(p, seed, bug)
 	if first.Violation == nil {
@@ -56,7 +55,7 @@ func (s *shrinker) events(events []Event) *Plan {
 		switch {
 		case shorter:
 			parts = max(2, parts-1)
-		case size == 1: // none can be left out alone
+		case size == 1: // no event can be left out alone
 			return s.plan.with(events, s.seed)
 		default:
 			parts *= 2
@@ -80,10 +79,10 @@ func (s *shrinker) fewer(p *Plan, number func(*Plan) *int) *Plan {
 	return p
 }
 
-// Drawn is a plan with the events of a seed instead of its rates.
+// Drawn returns a plan with the events of a seed instead of its rates.
 func Drawn(p *Plan, seed uint64) *Plan { return p.with(p.draw(seed), seed) }
 
-// with is the plan with these events instead of its rates.
+// with returns the plan with these events instead of its rates.
 func (p *Plan) with(events []Event, seed uint64) *Plan {
 	short := *p
 	short.Rates, short.Events, short.Seed = nil, events, seed

@@ -13,12 +13,12 @@ import (
 const (
 	class = "cpu"
 	lease = 6 * second
-	users = 3 // of a site
+	users = 3 // users of a site
 
 	// granted is what each user has: enough for a few jobs at once.
 	granted = 20 * messages.Credit
-	// limit is the most that a bank lets another owe, and reserve what all others
-	// may owe by settlements.
+	// limit is the most that a bank lets another owe, and reserve is the most that all others
+	// together may owe by settlements.
 	limit   = 30 * messages.Credit
 	reserve = 20 * messages.Credit
 
@@ -27,7 +27,7 @@ const (
 
 var siteNames = []string{"east", "north", "west"}
 
-// markets are the markets of the sites, each with another mechanism.
+// markets returns the markets of the sites, each with another mechanism.
 func markets() []messages.Market {
 	price := messages.Price(messages.Credit / 20)
 	return []messages.Market{
@@ -44,7 +44,7 @@ type site struct {
 	*World
 	index    int
 	name     messages.Name
-	clients  string // where its users and operators are
+	clients  string // network name of its users and operators
 	market   messages.Market
 	machines [3]*machine
 	books    *group
@@ -60,12 +60,12 @@ type site struct {
 	hopeless  bool // all its agents were black holes at once
 	troubles  int  // faults under way within it
 	wellSince messages.Time
-	booted    messages.Time                   // when a machine of it started last
-	wrong     map[*machine]messages.Duration  // how far clocks are set, at most
-	heard     map[messages.Name]messages.Time // when a leader last heard of each node
+	booted    messages.Time                   // when one of its machines last started
+	wrong     map[*machine]messages.Duration  // largest offset of clocks that were set wrong
+	heard     map[messages.Name]messages.Time // when a leader last heard each node
 	vector    lastVector
-	proposed  map[string]messages.Time // when each entry of the book was, by the world's clock
-	once      map[messages.Name]uint64 // of a planted bug: numbers that were sent to a peer
+	proposed  map[string]messages.Time // when each entry of the book was proposed, by the world's clock
+	once      map[messages.Name]uint64 // for a planted bug: numbers that were sent to a peer
 }
 
 func newSite(w *World, i int) *site {
@@ -102,7 +102,7 @@ func (s *site) newGroup(name string, fresh func(*machine) automaton, observe fun
 	return g
 }
 
-// actors are all who send and receive at the site.
+// actors returns all who send and receive at the site.
 func (s *site) actors() []string {
 	out := []string{s.clients}
 	for _, m := range s.machines {
@@ -116,7 +116,7 @@ func (s *site) actors() []string {
 
 func userName(i int) messages.Name { return fmt.Sprint("u", i%users) }
 
-// open has the operator name the other sites and grant the users their credits.
+// open makes the operator name the other sites and grant credits to the users.
 func (s *site) open() {
 	for _, p := range s.sites {
 		if p != s {
@@ -135,7 +135,7 @@ func (s *site) open() {
 	}
 }
 
-// populate plans what the users and the operator are going to do.
+// populate plans the actions of the users and the operator.
 func (s *site) populate() {
 	for i := range s.plan.Jobs {
 		s.users = append(s.users, newUser(s, i))
@@ -153,8 +153,8 @@ func (s *site) populate() {
 	}
 }
 
-// drain has the operator drain a node from a time on, and give it back some time after
-// that was answered.
+// drain makes the operator drain a node from a time on, and give it work again some time after the
+// answer.
 func (s *site) drain(node messages.Name, at messages.Duration) {
 	within := 1 + messages.Duration(s.rng.Int64N(int64(5*second)))
 	s.queue.Push(s.now.Add(at), func() {
@@ -168,7 +168,7 @@ func (s *site) drain(node messages.Name, at messages.Duration) {
 	})
 }
 
-// reform has the operator apply the market with another parameter, while jobs run.
+// reform makes the operator apply the market with another parameter, while jobs run.
 func (s *site) reform() {
 	config, alpha, reserve := s.market, 0.5+s.rng.Float64()/2, 1+messages.Price(s.rng.Int64N(int64(messages.Credit/20)))
 	switch config.Mechanism {
@@ -192,12 +192,12 @@ func (s *site) order(command func(*leader) *book.Command, answered func(any)) {
 	}, answered)
 }
 
-// closeCycle has the operator end a cycle.
+// closeCycle lets the operator end a cycle.
 func (s *site) closeCycle(number uint64) {
 	s.bank(s.clients, never, operator, clearing.Command{Close: &messages.CloseRequest{Cycle: number}}, func(clearing.Result) {})
 }
 
-// site is the one that a target names or lies in; nil: none.
+// site returns the site that a target names or is a part of; nil: none.
 func (w *World) site(target string) *site {
 	name, _, _ := strings.Cut(target, ".")
 	for _, s := range w.sites {
@@ -212,10 +212,10 @@ func (w *World) site(target string) *site {
 type struck interface {
 	crash()
 	start()
-	shift(by messages.Duration) // of its clock
+	shift(by messages.Duration) // moves its clock
 }
 
-// find is the machine or the agent that a target names; nil: none.
+// find returns the machine or the agent that a target names; nil: none.
 func (w *World) find(target string) struck {
 	s := w.site(target)
 	if s == nil {

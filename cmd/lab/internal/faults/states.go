@@ -18,7 +18,7 @@ type automaton interface {
 	capture() []byte
 	restore([]byte) error
 	hash() [32]byte
-	at() (now messages.Time, leapt, carried bool) // the latest time of its commands, and what the last one says of it
+	at() (now messages.Time, leapt, carried bool) // latest time of its commands, and flags of the last one
 }
 
 // bookState is a replica's book.
@@ -79,7 +79,7 @@ func (b *bookState) capture() []byte {
 func (b *bookState) restore(image []byte) error { return b.Restore(bytes.NewReader(image)) }
 func (b *bookState) hash() [32]byte             { return b.Hash() }
 
-// bankState is a replica's ledger and the clearing composed with it.
+// bankState is a replica's ledger together with the clearing.
 type bankState struct {
 	*site
 	store    *history.Store
@@ -114,8 +114,8 @@ func (b *bankState) apply(data []byte) any {
 	return b.clearing.Apply(data)
 }
 
-// trustSouth is a planted bug: a peer may owe and settle as much as it likes, and no
-// dispute with it lasts.
+// trustSouth is a planted bug: a peer may owe and settle any amount, and every dispute with it is
+// closed at once.
 func (b *bankState) trustSouth() {
 	if !b.clearing.Knows(south) {
 		return
@@ -171,8 +171,8 @@ func (b *bankState) hash() [32]byte {
 	return sha256.Sum256(append(c[:], l[:]...))
 }
 
-// seal is a stand-in for signatures that costs little: each site's key is its
-// name, and whoever knows it can sign. Forging is not among the faults.
+// seal is a cheap replacement for signatures. Each site's key is its name, and whoever knows the
+// key can sign. Forgery is not among the faults.
 func seal(key string, data, signature []byte) bool {
 	s, _ := sealer(key).Sign(data)
 	return bytes.Equal(s, signature)

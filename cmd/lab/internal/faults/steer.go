@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// steer has a user steer a job that has not ended: put the job on hold and release it,
-// raise its budget, have its tasks run again, or cancel some of them.
+// steer lets a user change a job that has not ended: put it on hold and release it, raise its
+// budget, requeue its tasks, or cancel some of them.
 func (u *user) steer() {
 	if u.peer != nil {
 		return
@@ -50,8 +50,8 @@ func (u *user) beg() {
 	}
 }
 
-// rerun has a user do again, once the job has ended, what did not end well of it, if all
-// is to be over early enough.
+// rerun lets a user run again, after the job has ended, the tasks that did not end well, if there
+// is enough time left.
 func (u *user) rerun() {
 	late := func() bool { return u.now > epoch.Add(u.plan.Duration+40*second) }
 	u.call(u.clients, u.books, late, func(r *replica, answer func(any)) {
@@ -67,7 +67,7 @@ func (u *user) rerun() {
 	})
 }
 
-// again is the job of the tasks of an ended job that did not end well; nil: there are none.
+// again returns the job of the tasks of an ended job that did not end well; nil: there are none.
 func (u *user) again(j *book.Job) *messages.JobSpec {
 	spec, all := *u.spec, u.spec.Stages[0].Tasks
 	stage := spec.Stages[0]
@@ -88,13 +88,13 @@ func (u *user) again(j *book.Job) *messages.JobSpec {
 	return &spec
 }
 
-// done says whether a task ended well.
+// done reports whether a task ended well.
 func done(j *book.Job, k int) bool {
 	tasks := j.Stages[0].Tasks
 	return k < len(tasks) && tasks[k].Phase == book.Done
 }
 
-// repeats says whether a task of a rerun has the position of a task that ended well before.
+// repeats checks a task of a rerun: the task at its position must not have ended well before.
 func (a *agent) repeats(g *messages.Grant) error {
 	b := a.books.reference.(*bookState)
 	j := b.Job(g.Attempt.Task.Job)
@@ -122,7 +122,7 @@ func (u *user) raise() {
 	}
 }
 
-// word has a leader propose a command, until somebody answers; then is called once.
+// word lets a leader propose a command, repeatedly until one answers; then is called once.
 func (u *user) word(c *book.Command, then func(any)) {
 	u.call(u.clients, u.books, never, func(r *replica, answer func(any)) {
 		own := *c
@@ -137,8 +137,8 @@ func (l *leader) short(list []messages.Transfer) {
 	}
 }
 
-// secured says which job that has not ended has another hold at the bank than its budget.
-// While a raise waits for the bank, and where jobs pay one another, the two differ.
+// secured returns an error if the hold of a job that has not ended differs from its budget. The two
+// may differ while a raise waits for the bank, and in markets where jobs pay one another.
 func (s *site) secured() error {
 	if !registry.Of(&s.market).Raises.Budget {
 		return nil

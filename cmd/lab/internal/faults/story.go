@@ -23,14 +23,14 @@ type story struct{ moments []moment }
 // moment is one thing that happened.
 type moment struct {
 	at       messages.Time
-	site     messages.Name   // where; "": everywhere
-	what     string          // one line
-	subjects map[string]bool // the accounts, nodes, identifiers and, as "job 3", jobs that it is about; nil: it concerns whoever is there
+	site     messages.Name   // site where it happened; "": everywhere
+	what     string          // one line of text
+	subjects map[string]bool // accounts, nodes, identifiers and jobs ("job 3") that it is about; nil: all
 }
 
-// Tell runs a seed once more and returns what led to its violation: the faults,
-// the changes of leader, and what was committed about the jobs, nodes and accounts
-// that the violation names. It returns nil for a seed without a violation.
+// Tell runs a seed again and returns the events that led to its violation: the faults, the changes
+// of leader, and what was committed about the jobs, nodes and accounts that the violation names. It
+// returns nil for a seed without a violation.
 func Tell(p *Plan, seed uint64, bug Bug) []string {
 	s := &story{}
 	o := run(p, p.draw(seed), seed, bug, s)
@@ -84,8 +84,7 @@ var (
 	untold = []string{"Session", "Rules", "Margin", "Known", "Total", "Digest", "Signature"}
 )
 
-// named returns what a violation names: jobs, as "job 3", accounts, nodes and
-// identifiers.
+// named returns the names in a violation: jobs, as "job 3", accounts, nodes and identifiers.
 func named(violation string) map[string]bool {
 	subjects := map[string]bool{}
 	for _, m := range jobsNamed.FindAllStringSubmatch(violation, -1) {
@@ -144,8 +143,8 @@ func line(at messages.Duration, site messages.Name, what string) string {
 	return fmt.Sprintf("%8.3fs %-6s%s", at.Seconds(), site, what)
 }
 
-// brief writes a value on one line: the fields that say something by their names,
-// without times and bytes. It collects what the value is about.
+// brief writes a value on one line: the fields with content, by name, without times and bytes. It
+// collects the names that the value is about.
 func brief(v reflect.Value, subjects map[string]bool) string {
 	if !v.IsValid() || v.IsZero() {
 		return ""

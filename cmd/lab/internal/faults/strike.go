@@ -66,8 +66,8 @@ func (w *World) strike(e Event) {
 	})
 }
 
-// troubled are the sites within which something is wrong because of a fault. A
-// site that is cut off, or lied to, is not one of them: it is to go on.
+// troubled returns the sites that a fault affects from within. A site that is cut off, or lied to,
+// is not one of them: it must continue to work.
 func (w *World) troubled(e Event) []*site {
 	if e.Kind == Isolate || e.Kind == Lie {
 		return nil
@@ -78,7 +78,7 @@ func (w *World) troubled(e Event) []*site {
 	return w.sites[:]
 }
 
-// isolated says whether the site is cut off from the others.
+// isolated reports whether the site is cut off from the others.
 func (s *site) isolated() bool {
 	return slices.ContainsFunc(s.active, func(e Event) bool { return e.Kind == Isolate && e.Target == s.name })
 }

@@ -13,17 +13,16 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// tally keeps a bank's books a second time, by plain addition of what was
-// committed.
+// tally keeps a bank's books a second time, by adding up what was committed.
 type tally struct {
 	balance, reserved map[messages.Name]messages.Credits
 	known             map[string]bool
 	holds             map[string]messages.Transfer
 	resolved          map[string]bool
-	charged           map[messages.JobID]messages.Credits // to the site, by jobs that have ended
-	revenue           messages.Credits                    // of the site's account from its own jobs
-	rounds            map[uint64]messages.Credits         // what the site is to keep of each round of payments
-	kept              messages.Credits                    // of the rounds that were committed
+	charged           map[messages.JobID]messages.Credits // paid to the site by jobs that have ended
+	revenue           messages.Credits                    // income of the site's account from its own jobs
+	rounds            map[uint64]messages.Credits         // what the site keeps from each round of payments
+	kept              messages.Credits                    // what it keeps from committed rounds
 	between           between
 }
 
@@ -37,8 +36,8 @@ func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 	t.balance[credit] += amount
 }
 
-// expects notes what the site is to keep of a round of payments between jobs: what goes
-// to the site itself, and what it pays later, less what it pays now of what it kept.
+// expects records what the site keeps from a round of payments between jobs: payments to the site
+// itself, and amounts that it pays on later, minus amounts kept earlier that it pays on now.
 func (t *tally) expects(e book.Effect) bool {
 	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round && e.Kind != book.Refund {
 		return true
@@ -115,8 +114,8 @@ func (t *tally) lapse(now messages.Time) {
 	}
 }
 
-// count keeps what jobs paid apart, and what the site got of it: of the
-// payments between jobs, which go by way of the site, nothing may stay there.
+// count records what jobs paid, and what the site got of that. Payments between jobs go through the
+// site, and nothing of them may stay there.
 func (t *tally) count(x messages.Transfer, amount messages.Credits) error {
 	switch {
 	case x.Job == 0:
@@ -127,7 +126,7 @@ func (t *tally) count(x messages.Transfer, amount messages.Credits) error {
 		t.revenue += amount
 	}
 	if id, of := roundOf(x.ID); of {
-		t.kept += t.rounds[id] // at the first of the round's transfers, for all of them
+		t.kept += t.rounds[id] // at the first transfer of the round, for all of them
 		t.rounds[id] = 0
 	}
 	if x.Credit != messages.SiteAccount || !strings.Contains(x.ID, "/charge") {
@@ -140,8 +139,8 @@ func (t *tally) count(x messages.Transfer, amount messages.Credits) error {
 	return nil
 }
 
-// roundOf is the effect that a transfer is a part of, if the transfer is a payment
-// between jobs.
+// roundOf returns the effect that a transfer is a part of, if the transfer is a payment between
+// jobs.
 func roundOf(transfer string) (effect uint64, of bool) {
 	_, number, of := strings.Cut(transfer, "/pays/")
 	if !of {
@@ -151,7 +150,7 @@ func roundOf(transfer string) (effect uint64, of bool) {
 	return effect, of && err == nil
 }
 
-// taken is what the bank has taken for a job: of its hold, or of another site's
+// taken returns the amount that the bank has taken for a job: from its hold, or by another site's
 // authorisation.
 func (t *tally) taken(j *book.Job) messages.Credits {
 	if j.Visit != nil {
@@ -160,9 +159,9 @@ func (t *tally) taken(j *book.Job) messages.Credits {
 	return t.charged[j.ID]
 }
 
-// balanced says whether all that jobs paid went to whom it was for: the site gets what
-// they are charged, and of what they pay one another only what it keeps for payees that
-// have not been considered.
+// balanced returns an error unless all that jobs paid went to the right accounts. The site gets the
+// charges, and from payments between jobs it keeps only what is for jobs that were not considered
+// yet.
 func (t *tally) balanced() error {
 	due := t.kept
 	for _, amount := range t.charged {
@@ -174,7 +173,7 @@ func (t *tally) balanced() error {
 	return nil
 }
 
-// seenBank takes what a bank committed, and compares the books.
+// seenBank adds what a bank committed, and compares the books.
 func (s *site) seenBank(data []byte, state automaton, result any) error {
 	books := state.(*bankState)
 	now := books.ledger.Now()
@@ -226,7 +225,7 @@ func (t *tally) compare(books *bankState) error {
 	return nil
 }
 
-// foreign says whether an account stands for other sites.
+// foreign reports whether an account belongs to other sites.
 func foreign(account messages.Name) bool {
 	return strings.HasPrefix(account, messages.PeerAccountPrefix)
 }

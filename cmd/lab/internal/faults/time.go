@@ -12,14 +12,14 @@ import (
 // the other clocks are off by up to half a minute.
 const wrongest = ".m0"
 
-// mono is a clock that nobody sets.
+// mono returns a clock that nobody sets.
 func (w *World) mono() messages.Duration { return w.now.Sub(epoch) + second }
 
-// wall is what the machine's clock shows.
+// wall returns the time that the machine's clock shows.
 func (m *machine) wall() messages.Time { return m.site.now.Add(m.offset) }
 
-// keepTime begins a life's clock of the site's time, which tells the others what the
-// machine's clock shows. It goes on from an earlier life, unless the machine was without power.
+// keepTime begins a clock of the site's time, which tells the machine's clock to the other
+// machines. It continues from an earlier life, unless the machine was without power.
 func (m *machine) keepTime() {
 	m.time = siteclock.NewHost(len(m.site.machines), m.wall, m.site.mono)
 	if m.kept != nil {
@@ -46,7 +46,7 @@ func (m *machine) tellTime() {
 	m.site.after(&m.host, siteclock.ReadEvery, m.tellTime)
 }
 
-// clock is the time by which the replica's commands are made.
+// clock returns the time by which the replica's commands are made.
 func (r *replica) clock() messages.Time {
 	now, _, _ := r.stamp()
 	return now
@@ -68,8 +68,8 @@ func (r *replica) keepTime() {
 	r.steady = siteclock.NewSteady(r.host.time.Now, r.host.time.Known, r.mono)
 }
 
-// apart is how far apart the times of a site's machines can be: the median of three
-// clocks is between the two that are wrong by the least.
+// apart returns how far apart the times of a site's machines can be: the median of three clocks is
+// between the two that are wrong by the least.
 func (s *site) apart() messages.Duration {
 	if len(s.wrong) <= 1 {
 		return 0

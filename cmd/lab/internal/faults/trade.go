@@ -64,8 +64,8 @@ func (t *trade) authorise() {
 	})
 }
 
-// accept has the other site take the authorisation, which charges it when the
-// work is done, or is asked to give it up.
+// accept lets the other site accept the authorisation. That site charges it when the work is done,
+// or is asked to give it up.
 func (t *trade) accept(a messages.SignedAuthorisation) {
 	work := second + messages.Duration(t.rng.Int64N(int64(30*second)))
 	part := messages.Credits(t.rng.Int64N(int64(t.amount) + 1))
@@ -82,7 +82,7 @@ func (t *trade) accept(a messages.SignedAuthorisation) {
 	})
 }
 
-// charge is what the other site does, which may be cut off from this one.
+// charge lets the other site charge. That site may be cut off from this one.
 func (t *trade) charge(id string, amount messages.Credits) {
 	c := clearing.Command{Charge: &messages.ChargeRequest{Issuer: t.name, ID: id, Amount: amount}}
 	t.peer.bank(t.peer.clients, never, auctioneer, c, func(clearing.Result) {})

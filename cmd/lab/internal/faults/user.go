@@ -13,12 +13,12 @@ type user struct {
 	*site
 	name messages.Name
 	key  string
-	peer *site // that is to run it; nil: its own
+	peer *site // the site that will run it; nil: its own
 	spec *messages.JobSpec
 	job  messages.JobID // 0: not answered yet
 	over bool           // refused
-	asks bool           // for offers, before it says which site is to run the job
-	does int            // what it does once the job is accepted
+	asks bool           // it asks for offers first, and then names the site that runs the job
+	does int            // what the user does after the job was accepted
 }
 
 func newUser(s *site, i int) *user {
@@ -40,8 +40,8 @@ func newUser(s *site, i int) *user {
 	return u
 }
 
-// spec is a job for the site's market: some tasks, or a gang of two where these
-// are kept together.
+// spec returns a job for the site's market: some tasks, or a gang of two where these are kept
+// together.
 func (s *site) spec() *messages.JobSpec {
 	stage := messages.Stage{Name: "main", Class: class, Tasks: 1 + s.rng.IntN(4), Command: []string{"run"}}
 	rate := messages.Credit/20 + messages.Credits(s.rng.Int64N(int64(messages.Credit/4)))
@@ -87,7 +87,7 @@ func (u *user) submit() {
 	})
 }
 
-// to has another site run the job, or its own.
+// to sends the job to another site, or keeps it at its own.
 func (u *user) to(s *site) {
 	u.peer, u.spec.Market, u.spec.Stages[0].Gang = s, s.market.Name, false
 	if s == u.site {
@@ -95,11 +95,11 @@ func (u *user) to(s *site) {
 	}
 }
 
-// choose submits the job to the site whose offer is best for it.
+// choose submits the job to the site with the best offer.
 func (u *user) choose() {
 	asked := *u.spec
 	switch u.rng.IntN(4) {
-	case 0: // as early as can be
+	case 0: // as early as possible
 		asked.Value = 0
 	case 1:
 		asked.Valuation = &messages.Valuation{Class: messages.Hard, Max: 4, Deadline: 30}
@@ -115,7 +115,7 @@ func (u *user) choose() {
 	})
 }
 
-// introduced says whether the operators have named the sites to each other's banks.
+// introduced reports whether the operators have named each site to the other's bank.
 func (u *user) introduced() bool {
 	_, ours := u.site.peer(u.peer.name)
 	_, theirs := u.peer.peer(u.site.name)

@@ -14,7 +14,7 @@ import (
 type visits struct {
 	*federation.Visits
 	leader *leader
-	polls  []func(late bool) bool // of peers that wait for a change
+	polls  []func(late bool) bool // requests of peers that wait for a change
 }
 
 // changed tells the peers that wait for a change of their jobs.
@@ -38,7 +38,7 @@ func (v *visits) serve(home messages.Name, q *desk.Request, answer func(any)) {
 	}
 }
 
-// serveJob answers what is asked about one visiting job.
+// serveJob answers requests about one visiting job.
 func (v *visits) serveJob(home messages.Name, verb string, r *messages.JobRequest, answer func(any)) {
 	l := v.leader
 	switch j := l.book().Visitor(messages.Visit{Home: home, Job: r.Job}); {
@@ -51,7 +51,7 @@ func (v *visits) serveJob(home messages.Name, verb string, r *messages.JobReques
 	}
 }
 
-// changes answers which of a site's jobs have changed, as soon as any has.
+// changes tells which of a site's jobs have changed, as soon as one has.
 func (v *visits) changes(home messages.Name, r *messages.PeerJobsRequest, answer func(any)) {
 	l := v.leader
 	if err := v.Poll(home); err != nil {
@@ -78,7 +78,7 @@ func (v *visits) changes(home messages.Name, r *messages.PeerJobsRequest, answer
 	}
 }
 
-// outward is a visiting job as its home site is told of it.
+// outward returns a visiting job as its home site is told of it.
 func outward(j *book.Job) messages.JobSummary {
 	total, running, done := j.Count()
 	return federation.Outward(messages.JobSummary{Visit: &j.Visit.Visit, Account: j.Account, State: j.State, Reason: j.Reason, Charged: j.Charged, Tasks: total, Running: running, Done: done})
@@ -124,7 +124,7 @@ func (v *visits) welcome(home messages.Name, r *messages.PeerSubmitRequest, answ
 		key := visit.Job.String()
 		s := &book.Submit{MarketsVersion: version, Account: account, Key: key, Digest: []byte(key), Payer: account, Spec: &r.Spec, Held: r.Spec.Budget, Visit: &a.Visit}
 		l.propose(&book.Command{Submit: s}, func(result any) {
-			if err, refused := result.(error); refused { // as the markets were changed meanwhile: it is asked again
+			if err, refused := result.(error); refused { // the markets changed in the meantime: ask again
 				over(err)
 			} else if j := l.book().Visitor(visit); j != nil {
 				over(&messages.PeerSubmitReply{Job: outward(j)})

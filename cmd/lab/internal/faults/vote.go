@@ -70,7 +70,7 @@ func (r *replica) vote(of *replica, term, last, lastTerm uint64) {
 	})
 }
 
-// serving says whether the replica is a leader that knows all that was acknowledged.
+// serving reports whether the replica is a leader that knows everything that was acknowledged.
 func (r *replica) serving() bool { return !r.host.down && r.shell != nil }
 
 // follow gives up to lead.

@@ -11,21 +11,21 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// witness remembers what a site's book has said and may never say otherwise.
+// witness remembers statements of a site's book that must never change.
 type witness struct {
 	*site
 	accepted map[messages.TaskRef]uint32
 	attempts map[messages.TaskRef]uint32
 	claims   map[messages.TaskRef]claimed
 	began    map[messages.Attempt]messages.Time // when each claim was proposed, by the world's clock
-	entered  map[messages.JobID]messages.Time   // when each job was, by the world's clock
+	entered  map[messages.JobID]messages.Time   // when each job was proposed, by the world's clock
 	over     map[messages.JobID]bool            // jobs that have ended, and were charged
-	alone    int                                // of them, while the site was cut off
+	alone    int                                // jobs among them that ended while the site was cut off
 	settles  map[messages.JobID]settles
 	visited  bool // by a job of another site
 }
 
-// settles is what a leader said that a job owes.
+// settles is a leader's statement of what a job owes.
 type settles struct {
 	term   uint64
 	charge messages.Credits
@@ -41,7 +41,7 @@ func newWitness(s *site) witness {
 	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.Attempt]messages.Time{}, map[messages.JobID]messages.Time{}, map[messages.JobID]bool{}, 0, map[messages.JobID]settles{}, false}
 }
 
-// book looks at what an entry of the book has changed.
+// book checks what an entry of the book has changed.
 func (s *witness) book(data []byte, state automaton, _ any) error {
 	b := state.(*bookState)
 	if err := s.claimsOf(b.Book, data); err != nil {
@@ -94,7 +94,7 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 	return nil
 }
 
-// settlement holds a leader to one word on what a job owes.
+// settlement checks that a leader never changes its statement of what a job owes.
 func (s *witness) settlement(data []byte) error {
 	c, err := book.Decode(data)
 	if data == nil || err != nil || c.Settle == nil {
@@ -159,10 +159,10 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 // unsaid is how far the time may go ahead in one step that no command calls a leap.
 const unsaid = 2 * siteclock.Bound
 
-// runs holds the time for which a task that runs is to pay by now to the time since it was claimed.
+// runs compares the time for which a running task must pay with the time since it was claimed.
 func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error {
 	began, j := s.began[messages.Attempt{Task: r, Number: h.Attempt}], b.Job(r.Job)
-	if h.Halt == book.Ahead || j == nil || began <= s.booted { // what starts anew goes by its clock
+	if h.Halt == book.Ahead || j == nil || began <= s.booted { // after a restart it uses its own clock
 		return nil
 	}
 	had, claimed := b.Now().Sub(j.Stages[0].Tasks[r.Index].Claimed)-h.PausedBy(b.Now()), s.now.Sub(began)
@@ -179,7 +179,7 @@ func refs[V any](m map[messages.TaskRef]V) []messages.TaskRef {
 	})
 }
 
-// ends says whether a command is a word of the end of a claim.
+// ends reports whether a command says that a claim ended.
 func ends(c *book.Command, r messages.TaskRef, was claimed) bool {
 	switch {
 	case c == nil:
@@ -212,8 +212,8 @@ func (s *witness) job(j *book.Job) error {
 	return nil
 }
 
-// task holds a task to one accepted attempt, which ended well. Only a gang that
-// is broken up runs again what was accepted.
+// task checks that a task has one accepted attempt, which ended well. Only after a gang is broken
+// up are accepted tasks run again.
 func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 	if t.Attempt < s.attempts[r] {
 		return fmt.Errorf("invariant 2: task %v was at attempt %d, and is at %d", r, s.attempts[r], t.Attempt)
@@ -233,7 +233,7 @@ func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 	if !s.exits[a] {
 		return fmt.Errorf("invariant 2: attempt %d of task %v is accepted, and never ended well", t.Attempt, r)
 	}
-	if began := s.began[a]; !was && began > s.booted { // what starts anew goes by its clock
+	if began := s.began[a]; !was && began > s.booted { // after a restart it uses its own clock
 		if had, claimed := t.Ended.Sub(t.Claimed)-t.PausedTime(), s.now.Sub(began); had > claimed+unsaid+grace {
 			return fmt.Errorf("invariant 1: attempt %d of task %v pays for %v, and was claimed %v ago", t.Attempt, r, had, claimed)
 		}

@@ -2,8 +2,8 @@ package faults
 
 import "github.com/candor-grid/candor/messages"
 
-// words is what banks have told one another. What a bank has once said about a
-// number it may never say otherwise, crash or no crash.
+// words records what banks have told one another. A bank must never change what it said about a
+// number, even after crashes.
 type words struct {
 	asked map[pair]messages.Instruction
 	came  map[pair]messages.TransferResult

@@ -26,11 +26,11 @@ type World struct {
 	nets   uint64 // networks there were before
 	active []Event
 	sites  [3]*site
-	asked  map[string]any // what a bank's log entry asks for: []messages.Transfer or *clearing.Command
+	asked  map[string]any // request of a bank's log entry: []messages.Transfer or *clearing.Command
 	words  words
-	flight [3][3]messages.Credits // from the first site to the second, as last worked out
+	flight [3][3]messages.Credits // in flight from the first site to the second, when last computed
 	steps  uint64
-	lies   bool // there is a site that lies
+	lies   bool // one of the sites lies
 	failed error
 	story  *story // nil: nobody asks for it
 }
@@ -57,7 +57,7 @@ func (w *World) violate(format string, args ...any) {
 	}
 }
 
-// check records what a checker found wrong at a site; nil: nothing.
+// check records an error that a checker found at a site; nil: nothing.
 func (w *World) check(s *site, err error) {
 	if err != nil {
 		w.violate("%v, at %s", err, s.name)
@@ -78,8 +78,8 @@ func (w *World) send(from, to string, deliver func()) {
 	w.net.Send(w.now, from, to, func(at messages.Time) { w.queue.Push(at, deliver) })
 }
 
-// call asks the leader of a group, each second anew, until it answers or gone says that
-// nobody waits for the answer.
+// call asks the leader of a group, again each second, until it answers or gone reports that nobody
+// waits for the answer.
 func (w *World) call(from string, to *group, gone func() bool, ask func(r *replica, answer func(any)), answered func(any)) {
 	done, hint := false, 0
 	var try func()
@@ -129,8 +129,7 @@ func (s *site) transfer(from string, gone func() bool, list []messages.Transfer,
 	})
 }
 
-// anew is a planted bug: a charge that is asked for again has a number of its
-// own, and is not from the hold.
+// anew is a planted bug: a repeated charge gets a new number, and is not taken from the hold.
 func anew(list []messages.Transfer, try int) []messages.Transfer {
 	out := slices.Clone(list)
 	for i, t := range list {

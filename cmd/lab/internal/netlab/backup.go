@@ -11,8 +11,8 @@ import (
 // Backup has the site's backup be written into a directory, by this host, which serves.
 func (h *Host) Backup(dir string) error { return h.candor("backup", "--state", h.Dir(), dir) }
 
-// Restore gives this rack, which is stopped, the state of a backup in place of its own. Every
-// rack of a site has to be restored before the first is started.
+// Restore replaces the state of this rack, which is stopped, by a backup's. Restore every rack of a
+// site before you start the first.
 func (h *Host) Restore(dir string) error {
 	if h.disk {
 		return messages.Errorf(messages.Invalid, "host %s has a disk of its own, which cannot be moved away", h.Name)

@@ -47,7 +47,7 @@ func (s *Site) configureAgents() error {
 	return nil
 }
 
-// configuration is what racks and agents have in common.
+// configuration returns what racks and agents have in common.
 func (s *Site) configuration() embedded.Config {
 	c := embedded.Default()
 	c.Site, c.State, c.Keys = s.Name, filepath.Join(s.dir, "state"), s.keys()
@@ -72,7 +72,7 @@ func (s *Site) node(i int) embedded.Node {
 	return embedded.Node{Name: nodeName(i), Slots: embedded.Slots{{Class: "map", Slots: s.plan.Slots}}}
 }
 
-// hosts are the racks as the configuration names them.
+// hosts returns the racks as the configuration names them.
 func (s *Site) hosts() (hosts []embedded.Host) {
 	for _, h := range s.Racks {
 		at := func(port int) string { return fmt.Sprintf("%s:%d", h.Address, port) }

@@ -15,12 +15,11 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// imagesDir is where a lab's images are, in memory.
+// imagesDir is the directory of a lab's disk images, in memory.
 const imagesDir = "disks"
 
-// giveDisk has the state of a host, which has not been started, be on a small disk of its
-// own: a loop device whose image is in memory, so that it can be full, and can hang,
-// without the machine's.
+// giveDisk gives a host that was not started yet a small disk for its state: a loop device with an
+// image in memory. So its disk can be full or hang without affecting the machine's.
 func (h *Host) giveDisk(bytes int64) error {
 	images := filepath.Join(h.site.lab.Dir, imagesDir)
 	if err := os.MkdirAll(images, 0o700); err != nil {
@@ -39,15 +38,15 @@ func (h *Host) giveDisk(bytes int64) error {
 	return nil
 }
 
-// image is the file that is the host's disk.
+// image returns the file that is the host's disk.
 func (h *Host) image() string {
 	return filepath.Join(h.site.lab.Dir, imagesDir, h.site.Name+"-"+h.Name)
 }
 
 func (h *Host) mount() error { return run("mount", "-o", "loop,discard", h.image(), h.Dir()) }
 
-// LosePower ends all processes of a host with a disk of its own, and what they wrote is lost
-// if they did not have the disk keep it.
+// LosePower ends all processes of a host with its own disk. Everything that was not synced to the
+// disk is lost.
 func (h *Host) LosePower() error {
 	if err := shutDown(h.Dir()); err != nil {
 		return err
@@ -56,8 +55,8 @@ func (h *Host) LosePower() error {
 	if err := endUsers(h.Dir()); err != nil {
 		return err
 	}
-	// Tasks of other hosts have the mount too, each in a namespace. So the host goes on with a
-	// copy of its disk, and nothing that happens to the old one reaches it.
+	// Tasks of other hosts also have the mount, each in a namespace. So the host continues with a
+	// copy of its disk, which nothing that happens to the old one can reach.
 	old := h.image() + ".old"
 	if err := errors.Join(os.Rename(h.image(), old), run("cp", "--sparse=always", old, h.image())); err != nil {
 		return err
@@ -71,7 +70,7 @@ const (
 	shutdownNoJournal = 2          // nothing more is written, not even the journal
 )
 
-// shutDown has a file system take nothing any more, and forget what it has not written.
+// shutDown makes a file system accept nothing more, and forget what it has not written.
 func shutDown(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -110,8 +109,8 @@ func endUsers(dir string) error {
 	}
 }
 
-// imagesInMemory has the images of the lab be in memory. Outside the lab's own namespaces
-// nothing is mounted: nobody would remove it if the lab were killed.
+// imagesInMemory puts the images of the lab into memory. Outside the lab's own namespaces it mounts
+// nothing, because nobody would unmount it if the lab were killed.
 func (l *Lab) imagesInMemory(dir string) error {
 	if !Inside() {
 		return messages.Errorf(messages.Unavailable, "disks of hosts are mounted only within namespaces of the lab's own")
@@ -123,8 +122,7 @@ func (l *Lab) imagesInMemory(dir string) error {
 	return unix.Mount("tmpfs", dir, "tmpfs", 0, "")
 }
 
-// Used is how much of the file system with its state the host has written, in bytes, where
-// it has a disk of its own.
+// Used returns how many bytes of its own disk the host has used.
 func (h *Host) Used() int64 {
 	var s unix.Statfs_t
 	if !h.disk || unix.Statfs(h.Dir(), &s) != nil {
@@ -178,7 +176,7 @@ func (h *Host) Drain() error { return errors.Join(os.Remove(h.filler()), durable
 // Freeze has no write on the host's disk return until Thaw.
 func (h *Host) Freeze() error { return run("fsfreeze", "--freeze", h.Dir()) }
 
-// Thaw is the opposite of Freeze.
+// Thaw undoes Freeze.
 func (h *Host) Thaw() error { return run("fsfreeze", "--unfreeze", h.Dir()) }
 
 // empty are files of a replica that hold nothing.
@@ -219,8 +217,8 @@ func (h *Host) Empty() error {
 	return embedded.Each(replicaDirs, func(replicas string) error { return os.RemoveAll(filepath.Join(h.Dir(), replicas)) })
 }
 
-// Copy keeps a copy of what the replicas of the host keep; PutBack puts it back, so that
-// the replicas have less than they had. Both are for a host that is stopped.
+// Copy copies the files of the host's replicas. PutBack puts the copy back, so that the replicas
+// have less than they had. The host must be stopped for both.
 func (h *Host) Copy() error {
 	if err := os.RemoveAll(h.copyDir()); err != nil {
 		return err
@@ -233,7 +231,7 @@ func (h *Host) Copy() error {
 	return nil
 }
 
-// PutBack is the opposite of Copy.
+// PutBack undoes Copy.
 func (h *Host) PutBack() error {
 	return errors.Join(h.Empty(), os.CopyFS(h.Dir(), os.DirFS(h.copyDir())))
 }

@@ -20,14 +20,13 @@ const insideVariable = "CANDOR_NETLAB_INSIDE"
 // Inside reports whether this process is the first in the lab's own namespaces.
 func Inside() bool { return os.Getenv(insideVariable) != "" && os.Getpid() == 1 }
 
-// spaces are the namespaces of a lab: what is made in them goes with the last
-// process, and that goes with the first.
+// spaces are the namespaces of a lab. Everything made in them disappears with the last process; all
+// processes end with the first.
 const spaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 
-// Enter runs this program once more, with the same arguments, as the first process
-// in namespaces of its own, and returns its exit code. An error of kind Unavailable
-// says that the machine does not permit them. An interrupt is passed on; if this
-// process is killed, so are all of those.
+// Enter runs this program again, with the same arguments, as the first process in new namespaces,
+// and returns its exit code. An error of kind Unavailable means that the machine does not permit
+// this. An interrupt is passed on. If this process is killed, all those processes are killed too.
 func Enter(ctx context.Context) (int, error) {
 	var failed []error
 	for _, more := range []uintptr{0, unix.CLONE_NEWUSER} {
@@ -40,8 +39,8 @@ func Enter(ctx context.Context) (int, error) {
 	return 0, messages.Errorf(messages.Unavailable, "network namespaces: %v", errors.Join(failed...))
 }
 
-// probe is the argument with which a program that calls Enter tries, in namespaces
-// of their own, all that a network needs.
+// probe is the argument with which a program that calls Enter runs itself in new namespaces, to try
+// everything that a network needs.
 const probe = "probe-namespaces"
 
 // Probed carries out such a try, if this process is one, and does not return then.
@@ -85,7 +84,7 @@ func tryEnter(more uintptr) error {
 	return nil
 }
 
-// command is this program in namespaces of its own.
+// command returns a command that runs this program in namespaces of its own.
 func command(more uintptr, arguments ...string) *exec.Cmd {
 	c := exec.Command("/proc/self/exe", arguments...)
 	c.Env = append(os.Environ(), insideVariable+"=yes")

@@ -61,8 +61,8 @@ func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error
 // clusters of one name is refused.
 func roadOf(s *Site) string { return "road-of-" + s.Name }
 
-// startRoad starts the server at a site's border. It tells the other one of no address but
-// that of the link to it.
+// startRoad starts the server at a site's border. It tells the other site only the address of the
+// link.
 func (l *Lab) startRoad(s, to *Site) error {
 	const system, between = "SYSTEM", "BETWEEN" // without the first no server has leaf nodes and gateways
 	border := l.network.Border(s.number)

@@ -17,29 +17,29 @@ import (
 // Host is a machine of a site. It is not safe for concurrent use.
 type Host struct {
 	Name    string        // rack1 …, or the node whose agent it has
-	Node    messages.Name // whose agent it has; "": none
+	Node    messages.Name // node whose agent it runs; "": none
 	Address string
 
 	site      *Site
-	number    int // in the site, from 1
+	number    int // number in the site, from 1
 	binary    string
 	arguments []string
 	leave     bool
 	process   *process // nil: none runs
-	disk      bool     // it has one of its own
+	disk      bool     // it has its own disk
 }
 
-// Dir is where the host keeps its state.
+// Dir returns the directory of the host's state.
 func (h *Host) Dir() string { return filepath.Join(h.site.dir, h.Name) }
 
-// Run has the host run another build of the binary from its next start on.
+// Run makes the host run another build of the program from its next start on.
 func (h *Host) Run(binary string) { h.binary = binary }
 
-// Leave has the process that the host starts next leave its node's tasks running
-// when it is stopped, or not. Without, what a node has is gone when it is stopped.
+// Leave sets whether the host's next process leaves its node's tasks running when it is stopped.
+// Otherwise they are ended.
 func (h *Host) Leave(running bool) { h.leave = running }
 
-// Program is the file that the host's process really runs.
+// Program returns the file that the host's process really runs.
 func (h *Host) Program() (string, error) {
 	return os.Readlink(fmt.Sprintf("/proc/%d/exe", h.process.command.Process.Pid))
 }
@@ -91,14 +91,13 @@ func (h *Host) Ended() bool {
 	}
 }
 
-// Pause has the host's process stand still, as where its machine does; Resume has it go
-// on.
+// Pause suspends the host's process, as if its machine hung; Resume resumes it.
 func (h *Host) Pause() error { return h.process.command.Process.Signal(syscall.SIGSTOP) }
 
-// Resume is the opposite of Pause.
+// Resume undoes Pause.
 func (h *Host) Resume() error { return h.process.command.Process.Signal(syscall.SIGCONT) }
 
-// Log is what the host's processes have said since a position in their log.
+// Log returns the log of the host's processes from a position on.
 func (h *Host) Log(since int64) string {
 	f, err := os.Open(h.Dir() + ".log")
 	if err != nil {
@@ -112,7 +111,7 @@ func (h *Host) Log(since int64) string {
 	return string(text)
 }
 
-// LogEnd is where the host's log ends.
+// LogEnd returns the position at the end of the host's log.
 func (h *Host) LogEnd() int64 {
 	info, err := os.Stat(h.Dir() + ".log")
 	if err != nil {
@@ -124,12 +123,12 @@ func (h *Host) LogEnd() int64 {
 // clockFile says by how many nanoseconds the clock of the host is wrong.
 func (h *Host) clockFile() string { return h.Dir() + ".clock" }
 
-// SetClock has the clock of the host be ahead by a time, or behind.
+// SetClock sets the clock of the host ahead by a time, or behind.
 func (h *Host) SetClock(ahead time.Duration) error {
 	return os.WriteFile(h.clockFile(), []byte(strconv.FormatInt(int64(ahead), 10)), 0o600)
 }
 
-// Memory is what the host's process has in memory, in bytes.
+// Memory returns the memory of the host's process, in bytes.
 func (h *Host) Memory() int64 {
 	if h.process == nil {
 		return 0
@@ -137,19 +136,19 @@ func (h *Host) Memory() int64 {
 	return h.process.memory()
 }
 
-// Cut takes the host off its site's network, Heal puts it back.
+// Cut disconnects the host from its site's network; Heal connects it again.
 func (h *Host) Cut() error { return h.site.lab.network.Cut(h.site.number, h.number) }
 
-// Heal is the opposite of Cut.
+// Heal undoes Cut.
 func (h *Host) Heal() error { return h.site.lab.network.Heal(h.site.number, h.number) }
 
-// Mute has nothing that the host sends arrive at another host of the site; what the other
-// sends arrives. Hear is the opposite.
+// Mute drops everything that the host sends to another host of the site; the other direction still
+// works. Hear undoes it.
 func (h *Host) Mute(to *Host) error {
 	return h.site.lab.network.Mute(h.site.number, h.number, to.number)
 }
 
-// Hear is the opposite of Mute.
+// Hear undoes Mute.
 func (h *Host) Hear(to *Host) error {
 	return h.site.lab.network.Hear(h.site.number, h.number, to.number)
 }

@@ -18,7 +18,7 @@ import (
 type Impostor struct {
 	bus.Bus
 	Name, To messages.Name
-	Key      clearing.Signer // of the site's bank
+	Key      clearing.Signer // key of the site's bank
 
 	server *server.Server
 }
@@ -69,12 +69,12 @@ func (i *Impostor) linked(context.Context) error {
 	return messages.Errorf(messages.Unavailable, "the server of the impostor of %s is not linked to %s", i.Name, i.To)
 }
 
-// Subject is the subject of a request from the site to the peer, or from the peer to the site.
+// Subject returns the subject of a request from the site to the peer, or from the peer to the site.
 func (i *Impostor) Subject(actor, verb string) string {
 	return messages.PeerVerb{Actor: actor, Verb: verb}.Subject(i.Name, i.To)
 }
 
-// Answer has the impostor answer the peer's requests, by verb.
+// Answer makes the impostor answer the peer's requests, by verb.
 func (i *Impostor) Answer(actor string, handlers map[string]bus.Handler) error {
 	service := bus.Service{Name: "candor-impostor-" + actor, Version: "1.0.0"}
 	for verb, handle := range handlers {

@@ -23,7 +23,7 @@ type Lab struct {
 
 	network  Network
 	binary   string
-	children []int // of this process, from before the lab
+	children []int // children of this process from before the lab
 	links    []link
 	planned  int              // sites
 	roads    []*server.Server // see JoinByGateways
@@ -58,9 +58,9 @@ func (l *Lab) Start(ctx context.Context) error {
 	return embedded.Each(l.Sites, func(s *Site) error { return s.Start(ctx) })
 }
 
-// Join makes the sites, before they are started, peers of one another: each site's
-// servers connect to the servers of the sites before it, over links in which each direction
-// takes oneWay. Each may owe each other up to a limit.
+// Join makes the sites peers of one another, before they are started. Each site's servers connect
+// to the servers of earlier sites, over links with a delay of oneWay in each direction. Each may
+// owe each other up to a limit.
 func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	for _, from := range l.Sites {
 		from.reserve = limit
@@ -79,7 +79,7 @@ func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	return nil
 }
 
-// peer is a site as another one's configuration has it.
+// peer returns a site as another one's configuration has it.
 func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) {
 	key, err := to.authority.PublicKey()
 	p := embedded.Peer{Name: to.Name, Keys: []string{key}}
@@ -103,7 +103,7 @@ func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) 
 	return p, nil
 }
 
-// linkCreds is the file of credentials that another site issued for this one's servers.
+// linkCreds returns the file of credentials that another site issued for this one's servers.
 func (s *Site) linkCreds(to *Site) (string, error) {
 	creds, err := to.authority.IssueLink(s.Name)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Site) linkCreds(to *Site) (string, error) {
 // linkPort is where hosts of any site find the link to a host at their border.
 func linkPort(to *Site, h *Host) int { return 20_000 + to.number*(maxHosts+1) + h.number }
 
-// Cut takes a site off all others: its links carry nothing until it is healed.
+// Cut disconnects a site from all others: its links carry nothing until it is healed.
 func (l *Lab) Cut(s *Site) { l.eachLink(s, (*delay.Link).Cut) }
 
 // Heal is the opposite of Cut.
@@ -130,7 +130,7 @@ func (l *Lab) eachLink(s *Site, do func(*delay.Link)) {
 	}
 }
 
-// Memory is what all hosts' processes have in memory, in bytes.
+// Memory returns what all hosts' processes have in memory, in bytes.
 func (l *Lab) Memory() (sum int64) {
 	for _, s := range l.Sites {
 		for _, h := range s.Hosts() {
@@ -140,8 +140,8 @@ func (l *Lab) Memory() (sum int64) {
 	return sum
 }
 
-// Close stops what runs and ends what it leaves behind. The directory stays. Hosts that
-// stop all at once cannot hand over what they do, and may say so: that is no error.
+// Close stops all hosts and ends their remaining processes. The directory stays. Hosts that stop
+// all at once cannot hand over their work, and may log that; this is no error.
 func (l *Lab) Close() error {
 	var running []*Host
 	for _, s := range l.Sites {

@@ -13,13 +13,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// namespaces has a network namespace for each host. It lives in namespaces that
-// are the lab's own (see [Enter]), so its names are seen by nobody else, and
-// nothing of it has to be removed.
+// namespaces has a network namespace for each host. They are inside the lab's own namespaces (see
+// [Enter]), so nobody else sees their names, and nothing must be removed.
 type namespaces struct {
-	dir     string // of the files that name the hosts' namespaces
+	dir     string // directory of the files that name the hosts' namespaces
 	bridges map[int]bool
-	hosts   []string // that were made, as their veth and their file are called
+	hosts   []string // names of the hosts that were made; also the names of their veth and file
 }
 
 // Namespaces makes the lab's side of a network of namespaces, whose files are kept
@@ -46,8 +45,8 @@ func (n *namespaces) file(site, host int) string {
 	return filepath.Join(n.dir, veth(site, host))
 }
 
-// bridge is what the hosts of a site are plugged into; the lab has the address of
-// the border there.
+// bridge makes the bridge that connects the hosts of a site. The lab has the address of the border
+// there.
 func (n *namespaces) bridge(site int) error {
 	if n.bridges[site] {
 		return nil
@@ -87,7 +86,7 @@ func (n *namespaces) Add(site, host int) error {
 		"link set eth0 up")
 }
 
-// veth is the end of a host's pair that is plugged into the bridge.
+// veth returns the end of a host's pair that is plugged into the bridge.
 func veth(site, host int) string { return fmt.Sprintf("s%dh%d", site, host) }
 
 func (n *namespaces) Command(site, host int, path string, arguments ...string) *exec.Cmd {
@@ -102,7 +101,7 @@ func (n *namespaces) Heal(site, host int) error { return ip("link set " + veth(s
 // nobody is an address of the link layer that no host has.
 const nobody = "02:00:00:00:00:01"
 
-// Mute has the host believe that another has an address of the link layer that nobody has.
+// Mute makes the host believe that another host has a link-layer address that nobody has.
 func (n *namespaces) Mute(site, host, to int) error {
 	return n.neighbour(site, host, "replace "+n.Address(site, to)+" lladdr "+nobody+" dev eth0 nud permanent")
 }

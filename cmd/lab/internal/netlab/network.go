@@ -18,17 +18,16 @@ type Network interface {
 	Add(site, host int) error
 	// Command is a command as a process of a host.
 	Command(site, host int, path string, arguments ...string) *exec.Cmd
-	// Cut takes a host off its site's network; Heal puts it back.
+	// Cut disconnects a host from its site's network; Heal connects it again.
 	Cut(site, host int) error
 	Heal(site, host int) error
-	// Mute has what a host sends not arrive at another host of its site; Hear has it
-	// arrive again.
+	// Mute drops what a host sends to another host of its site; Hear lets it arrive again.
 	Mute(site, host, to int) error
 	Hear(site, host, to int) error
-	// Block has a host reach no other host's port; Unblock has it reach them again.
+	// Block prevents a host from reaching a port of other hosts; Unblock allows it again.
 	Block(site, host, port int) error
 	Unblock(site, host, port int) error
-	// Close gives up what is not given up by itself at the end of the process.
+	// Close removes what does not disappear with the process.
 	Close() error
 }
 

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopt has the kernel give this process the children of processes that ended
-// before them, so that none is lost sight of: executors outlive their agents, and
-// tasks their executors.
+// adopt makes this process the parent of processes whose parent ended, so that none is lost:
+// executors outlive their agents, and tasks their executors.
 func adopt() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopting what processes leave behind: %w", err)
@@ -20,8 +19,8 @@ func adopt() error {
 	return nil
 }
 
-// endOrphans ends this process's children but those it had before, and what they
-// leave behind in turn.
+// endOrphans ends this process's children except those that it had before, and the orphans that
+// they leave in turn.
 func endOrphans(before []int) {
 	for {
 		left := slices.DeleteFunc(children(), func(pid int) bool { return slices.Contains(before, pid) })
@@ -41,7 +40,7 @@ func endOrphans(before []int) {
 	}
 }
 
-// children are the numbers of this process's children.
+// children returns the numbers of this process's children.
 func children() (pids []int) {
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {

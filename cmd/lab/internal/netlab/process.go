@@ -47,7 +47,7 @@ func begin(command *exec.Cmd, log string) (*process, error) {
 	}
 	go p.listen(socket)
 	go func() {
-		_ = command.Wait() // how it ends is for others to judge
+		_ = command.Wait() // others check how it ended
 		_ = socket.Close()
 		close(p.ended)
 	}()
@@ -61,7 +61,7 @@ func listenNotify(path string) (*net.UnixConn, error) {
 	if len(path) > socketPath {
 		return nil, messages.Errorf(messages.Invalid, "%s: is longer than %d bytes, the limit for the path of a socket; use a directory with a shorter path", path, socketPath)
 	}
-	_ = os.Remove(path) // of the process before
+	_ = os.Remove(path) // left by the process before
 	return net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 }
 
@@ -91,7 +91,7 @@ func (p *process) await(ctx context.Context) error {
 	}
 }
 
-// tail is the last of what the process said.
+// tail returns the end of the process's output.
 func (p *process) tail() string {
 	const most = 4 << 10
 	f, err := os.Open(p.log)
@@ -100,7 +100,7 @@ func (p *process) tail() string {
 	}
 	defer f.Close()
 	if end, err := f.Seek(0, io.SeekEnd); err == nil {
-		_, _ = f.Seek(max(0, end-most), io.SeekStart) // of a file, to where it is
+		_, _ = f.Seek(max(0, end-most), io.SeekStart) // cannot fail on a file
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *process) stop() error {
 	return nil
 }
 
-// memory is what the process has in memory now, in bytes; 0 if that is not known.
+// memory returns the present memory of the process, in bytes; 0 if unknown.
 func (p *process) memory() int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.command.Process.Pid))
 	var size, resident int64

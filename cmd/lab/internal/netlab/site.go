@@ -16,19 +16,19 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Plan says what a site is made of.
+// Plan describes a site.
 type Plan struct {
 	Name   messages.Name
 	Racks  int // replicas: hosts with a NATS server, an auctioneer and a bank; odd, or 0: only an [Impostor] speaks for it
-	Agents int // nodes; the first is on the first rack, each other on a host of its own
-	Slots  int // of class "map", of each node
+	Agents int // nodes; the first is on the first rack, each other one on a host of its own
+	Slots  int // slots of class "map" on each node
 	Users  []messages.Name
-	// Grant is what each user has to begin with.
+	// Grant is the amount with which each user begins.
 	Grant messages.Credits
 	// Lease as in the site's configuration.
 	Lease time.Duration
-	// Disk is the size of a disk of its own that each rack has where the machine permits it
-	// (see Host.HasDisk), in bytes; 0: none.
+	// Disk is the size of each rack's own disk, if the machine permits one (see Host.HasDisk), in
+	// bytes; 0: none.
 	Disk int64
 	// TLS has clients and peers speak TLS, with certificates that the site's own authority
 	// signs.
@@ -59,7 +59,7 @@ type Site struct {
 	Agents []*Host // without those on racks
 
 	lab       *Lab
-	number    int // from 1
+	number    int // number from 1
 	dir       string
 	plan      Plan
 	authority *identity.Authority
@@ -67,7 +67,7 @@ type Site struct {
 	reserve   messages.Credits
 }
 
-// Hosts are all hosts of the site.
+// Hosts returns all hosts of the site.
 func (s *Site) Hosts() []*Host { return slices.Concat(s.Racks, s.Agents) }
 
 // newSite makes the hosts of a site, its keys and its configuration.
@@ -96,7 +96,7 @@ func newSite(l *Lab, number int, p Plan) (*Site, error) {
 		}
 	}
 	if p.Racks == 0 {
-		return s, l.network.Add(number, 1) // for the border, from which the impostor speaks
+		return s, l.network.Add(number, 1) // for the border; the impostor speaks from there
 	}
 	s.Racks[0].Node = nodeName(0)
 	for i := 1; i < p.Agents; i++ {
@@ -134,7 +134,7 @@ func (s *Site) urlOf(h *Host) string {
 	return fmt.Sprintf("%s://%s:%d", s.scheme(), h.Address, natsPort)
 }
 
-// Markets are the markets that the site begins with.
+// Markets returns the markets that the site begins with.
 func (s *Site) Markets() []messages.Market { return s.configuration().Markets }
 
 // Start starts every host and returns when all of them serve and every node is up.
@@ -185,7 +185,7 @@ func (s *Site) connect(name messages.Name, url string) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
-// creds is the credentials file of a user or the operator.
+// creds returns the credentials file of a user or the operator.
 func (s *Site) creds(name messages.Name) (string, error) {
 	role := identity.User
 	if name == Operator {
@@ -194,8 +194,8 @@ func (s *Site) creds(name messages.Name) (string, error) {
 	return embedded.WriteCredentials(s.dir, s.authority, role, name)
 }
 
-// Candor runs a command of the binary as a user or the operator of the site, and
-// returns what it printed.
+// Candor runs a command of the binary as a user or the operator of the site, and returns its
+// output.
 func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string) ([]byte, error) {
 	creds, err := s.creds(as)
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string
 		arguments = append(arguments, "--ca", s.ca())
 	}
 	c := exec.CommandContext(ctx, s.lab.binary, arguments...)
-	c.Env = append(os.Environ(), "NO_COLOR=1", "CANDOR_SITE="+s.Name) // --site of a submission says where it is to run
+	c.Env = append(os.Environ(), "NO_COLOR=1", "CANDOR_SITE="+s.Name) // --site of a submission names the site that is to run it
 	output, err := c.CombinedOutput()
 	if err != nil {
 		return output, fmt.Errorf("candor %s: %w: %s", strings.Join(arguments, " "), err, output)
@@ -214,7 +214,7 @@ func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string
 	return output, nil
 }
 
-// Leader is the rack that leads an actor's group, as the group says.
+// Leader returns the rack that leads an actor's group, as the group says.
 func (s *Site) Leader(ctx context.Context, operator bus.Bus, actor string) (*Host, error) {
 	var led *Host
 	err := Until(ctx, func(ctx context.Context) error {
@@ -243,8 +243,8 @@ func (s *Site) AwaitNodes(ctx context.Context, operator bus.Bus) error {
 	})
 }
 
-// AwaitBack returns when the node of a host, if it has one, has registered anew
-// since a moment.
+// AwaitBack returns when the node of a host has registered since a moment; at once if the host has
+// no node.
 func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since time.Time) error {
 	if h.Node == "" {
 		return nil

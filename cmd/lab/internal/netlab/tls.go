@@ -13,10 +13,10 @@ import (
 
 func (s *Site) tls() string { return filepath.Join(s.dir, "tls") }
 
-// ca is the certificate of the site's authority.
+// ca returns the certificate of the site's authority.
 func (s *Site) ca() string { return filepath.Join(s.tls(), certificate.CAFile) }
 
-// scheme is the scheme of the addresses of the site's servers.
+// scheme returns the scheme of the addresses of the site's servers.
 func (s *Site) scheme() string {
 	if s.plan.TLS {
 		return "tls"
@@ -46,7 +46,7 @@ func (s *Site) certify() error {
 	return nil
 }
 
-// trusts is how clients of the site check its servers.
+// trusts returns how clients of the site check its servers.
 func (s *Site) trusts() (*tls.Config, error) {
 	pem, err := os.ReadFile(s.ca())
 	if err != nil {

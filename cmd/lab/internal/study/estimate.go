@@ -14,7 +14,7 @@ type Estimate struct {
 	Mean, Half float64
 }
 
-// Estimated is the estimate from the values of some runs.
+// Estimated returns the estimate from the values of some runs.
 func Estimated(values []float64) Estimate {
 	n := len(values)
 	if n < 2 {
@@ -25,7 +25,7 @@ func Estimated(values []float64) Estimate {
 	return Estimate{Mean: mean, Half: t * deviation / math.Sqrt(float64(n))}
 }
 
-// Holds says whether x, known to within rounding, is in the interval.
+// Holds reports whether x, known to within rounding, is in the interval.
 func (e Estimate) Holds(x, rounding float64) bool {
 	return math.Abs(x-e.Mean) <= e.Half+rounding
 }

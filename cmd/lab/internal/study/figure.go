@@ -10,7 +10,7 @@ type Figure struct {
 	lines []chart.Line
 }
 
-// NewFigure is a figure without lines; x and y are the labels of its axes.
+// NewFigure returns a figure without lines; x and y are the labels of its axes.
 func NewFigure(name, x, y string) *Figure {
 	return &Figure{Name: name, Chart: chart.New(x, y)}
 }
@@ -36,8 +36,8 @@ func (f *Figure) Points(name string, style int, x, y []float64) {
 	f.add(chart.Line{Name: name, Style: style, Points: true}, x, y)
 }
 
-// Lines adds named lines, of styles from 0: at x[k] they have the values y(k), in
-// the order of the names.
+// Lines adds named lines, with styles counted from 0. At x[k] they have the values y(k), in the
+// order of the names.
 func (f *Figure) Lines(names []string, x []float64, y func(k int) []float64) {
 	lines := make([]chart.Line, len(names))
 	for l, name := range names {
@@ -58,7 +58,7 @@ func (f *Figure) add(l chart.Line, x, y []float64) {
 	f.lines = append(f.lines, l)
 }
 
-// Each is what of says of each value, in their order.
+// Each applies of to each value and returns the results in order.
 func Each[T, R any](values []T, of func(*T) R) (out []R) {
 	for k := range values {
 		out = append(out, of(&values[k]))

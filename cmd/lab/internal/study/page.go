@@ -44,7 +44,7 @@ func (p *Page) Table(head []string, rows [][]string) {
 	}
 }
 
-// Cells are numbers as cells of a table, all of one format.
+// Cells returns numbers as cells of a table, all of one format.
 func Cells(format string, numbers ...float64) []string {
 	return Each(numbers, func(x *float64) string { return fmt.Sprintf(format, *x) })
 }

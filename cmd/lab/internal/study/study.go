@@ -19,23 +19,24 @@ type Study struct {
 	Run func(Options) (*Report, error)
 }
 
-// Options are what a study depends on.
+// Options are the parameters of a study.
 type Options struct {
 	Seed   uint64
-	Quick  bool   // a small one, for tests: seconds, and no more than plausible numbers
+	Quick  bool   // a small version for tests: takes seconds, and its numbers are only plausible
 	Traces string // the directory of the logs
-	// Told, if not nil, hears how much of a long study is done, and what came of the last part.
+	// Told, if not nil, is called with how much of a long study is done, and the result of the last
+	// part.
 	Told func(done, of int, what string)
 }
 
-// Tell says how much of a study is done, and what came of the last part.
+// Tell reports how much of a study is done, and the result of the last part.
 func (o Options) Tell(done, of int, format string, args ...any) {
 	if o.Told != nil {
 		o.Told(done, of, fmt.Sprintf(format, args...))
 	}
 }
 
-// Sized is the full size of a study, or with Quick the small one.
+// Sized returns the full size of a study, or with Quick the small one.
 func Sized[T any](o Options, full, quick T) T {
 	if o.Quick {
 		return quick
@@ -61,7 +62,7 @@ func (o Options) Log(file string) (*swf.Log, error) {
 	return log, nil
 }
 
-// Report is what a study leaves.
+// Report is the result of a study.
 type Report struct {
 	Numbers any // encoded as NAME.json
 	Page    *Page

@@ -1,6 +1,6 @@
-// Package accounts has the commands about accounts, projects and statements, and those
-// that move credits: grants, transfers, withdrawals, corrections, and payments to and
-// authorisations of other sites.
+// Package accounts has the commands about accounts, projects and statements, and the commands that
+// move credits: grants, transfers, withdrawals, corrections, and payments and authorisations for
+// other sites.
 package accounts
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Commands are the commands about accounts and what moves credits between
-// them; predict becomes one of those below "account".
+// Commands returns the commands about accounts and about moving credits between them. predict
+// becomes a subcommand of "account".
 func Commands(a *cli.App, predict func(*cli.App) *cobra.Command) []*cobra.Command {
 	account := func(a *cli.App) *cobra.Command { return accountCommand(a, predict(a)) }
 	return append(a.MakeTabled(cli.Makers{"account": account, "statement": statementCommand}),
@@ -109,7 +109,7 @@ until the job has ended.`,
   candor grant climate 5000 --expires 2027-01-01`,
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			r := messages.GrantRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
-			if span, ok := cli.Span(strings.TrimPrefix(expires, "in ")); ok { // from when the bank has it: the same whenever this is sent
+			if span, ok := cli.Span(strings.TrimPrefix(expires, "in ")); ok { // the bank counts a span from when it gets the request
 				r.Lasts = messages.Duration(span)
 			} else if at, err := a.Future("--expires", expires); err != nil {
 				return err
@@ -134,12 +134,12 @@ until the job has ended.`,
 	return cmd
 }
 
-// confirmAccount asks whether an account that the bank does not know is to be opened: the
-// name may be misspelt.
+// confirmAccount asks whether to open an account that the bank does not know, because the name may
+// be misspelt.
 func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messages.Name) error {
 	_, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: name})
 	if messages.KindOf(err) != messages.NotFound {
-		return nil // of any other error the grant itself tells
+		return nil // the grant itself reports any other error
 	}
 	return a.Confirm(ctx, "There is no account "+name+" yet. Open it?", "there is no account "+name+" yet: check the name, or open it with --yes")
 }
@@ -157,7 +157,7 @@ func askKeyed[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, 
 	return a.Show(reply, func(p *cli.Page) { words(p, reply) })
 }
 
-// optional is the one argument of a command that may have none.
+// optional returns the one argument of a command that may have none.
 func optional(args []string) string {
 	if len(args) == 0 {
 		return ""

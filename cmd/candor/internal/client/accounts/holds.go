@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// showHeld shows an account with what holds its credits. Which job has a young hold the
-// auctioneer alone knows.
+// showHeld shows an account with the holds on its credits. For a recent hold, only the auctioneer
+// knows the job.
 func showHeld(ctx context.Context, a *cli.App, s *cli.Session, name messages.Name) error {
 	reply, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: name, Holds: true})
 	if err != nil {
@@ -27,14 +27,14 @@ func showHeld(ctx context.Context, a *cli.App, s *cli.Session, name messages.Nam
 	})
 }
 
-// holders says what is known of whose holds are.
+// holders holds what is known about the owners of holds.
 type holders struct {
 	caller   messages.Name
 	all      bool // every job was asked for, not the caller's alone
 	answered bool // the auctioneer did
 }
 
-// number fills in the jobs that have holds, and says whether every job was looked at.
+// number fills in the jobs of holds, and reports whether every job was looked at.
 func (h *holders) number(ctx context.Context, s *cli.Session, list []messages.PendingHold, all bool) (every, answered bool) {
 	q := messages.JobsRequest{All: all, Active: true}
 	jobs := map[string]messages.JobID{}
@@ -47,7 +47,7 @@ func (h *holders) number(ctx context.Context, s *cli.Session, list []messages.Pe
 	return q.All, answered
 }
 
-// of says what a hold is for, and what ends it.
+// of returns what a hold is for, and what ends it.
 func (h *holders) of(p *cli.Page, hold *messages.PendingHold) (what, ends string) {
 	at := "when " + terminal.Safe(hold.By) + " resolves it"
 	if hold.Expires != 0 {

@@ -24,8 +24,8 @@ func selectors(o *statementOptions) (out []messages.LabelSelector, err error) {
 	return out, nil
 }
 
-// labelsOf are the labels of the job that an entry moved credits for. What is held
-// for a job is not its cost.
+// labelsOf returns the labels of the job that an entry moved credits for. What is held for a job is
+// not its cost.
 func labelsOf(e messages.Entry) messages.Labels {
 	if e.Job == 0 || e.Change == 0 {
 		return nil
@@ -33,16 +33,16 @@ func labelsOf(e messages.Entry) messages.Labels {
 	return messages.LabelsOf(e.Reason)
 }
 
-// labelCosts is what the jobs of an account cost, by the value of a label.
+// labelCosts is the cost of an account's jobs, by the value of a label.
 type labelCosts struct {
 	Account messages.Name    `json:"account"`
 	Label   string           `json:"label"`
 	Values  []labelCost      `json:"values"`
-	Without messages.Credits `json:"without"` // of jobs that do not have the label
+	Without messages.Credits `json:"without"` // cost of jobs without the label
 	More    bool             `json:"more"`    // there are older entries
 }
 
-// labelCost is what the jobs of one value cost.
+// labelCost is the cost of the jobs with one value of a label.
 type labelCost struct {
 	Value string           `json:"value"`
 	Jobs  int              `json:"jobs"`

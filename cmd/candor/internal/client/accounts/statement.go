@@ -49,7 +49,7 @@ their sum. With --by-label, show the sum for each value of a label.`,
 	return cmd
 }
 
-// statementOptions is what was asked for on the command line of statement.
+// statementOptions are the flags of statement.
 type statementOptions struct {
 	from, to, project string
 	csv               bool
@@ -156,8 +156,8 @@ func FullStatement(ctx context.Context, s *cli.Session, r messages.StatementRequ
 	}
 }
 
-// nameJobs gives a hold the number of its job, which is known to what was done
-// with it later, be it on another page.
+// nameJobs fills in the job's number of entries that make a hold. Later entries about the same hold
+// have it, perhaps on another page.
 func nameJobs(entries []messages.Entry) {
 	jobs := map[string]messages.JobID{}
 	for _, e := range slices.Backward(entries) {

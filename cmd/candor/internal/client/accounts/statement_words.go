@@ -11,19 +11,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// jobFacts is what a statement says of a job in addition to what the bank knows.
+// jobFacts is what a statement shows about a job in addition to what the bank knows.
 type jobFacts struct {
 	name      string
 	market    messages.Name
 	mechanism string
 }
 
-// factsWithin is how long a statement waits for the auctioneer: the bank's part
-// of it stands alone too.
+// factsWithin is how long a statement waits for the auctioneer: the statement is useful without its
+// part.
 const factsWithin = 2 * time.Second
 
-// jobsOf asks the auctioneer about the jobs of a statement. Where it does not
-// answer, or knows a job no more, there is nothing of it.
+// jobsOf asks the auctioneer about the jobs of a statement. If it does not answer, or no longer
+// knows a job, the result lacks that job.
 func jobsOf(ctx context.Context, s *cli.Session, r messages.StatementReply) map[messages.JobID]jobFacts {
 	facts := map[messages.JobID]jobFacts{}
 	low, high := bounds(r.Entries)
@@ -40,7 +40,7 @@ func jobsOf(ctx context.Context, s *cli.Session, r messages.StatementReply) map[
 	return facts
 }
 
-// quickly is a session in which the auctioneer has factsWithin for an answer.
+// quickly returns a session in which the auctioneer has factsWithin for an answer.
 func quickly(s *cli.Session) *cli.Session {
 	quick := *s
 	quick.Timeout = min(s.Timeout, factsWithin)
@@ -53,7 +53,7 @@ func eachJob(ctx context.Context, s *cli.Session, q *messages.JobsRequest, low m
 	q.Limit = cli.MaxPage
 	for range maxFactPages {
 		reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, *q)
-		if err != nil && q.All { // only operators may see all; others see their own
+		if err != nil && q.All { // only operators may see all; ask for the caller's own
 			q.All = false
 			continue
 		}
@@ -80,7 +80,7 @@ func factsOf(j *messages.JobSummary, mechanisms map[messages.Name]string) jobFac
 // maxFactPages bounds what one statement asks of the auctioneer.
 const maxFactPages = 10
 
-// bounds is the smallest and the largest number of a job.
+// bounds returns the smallest and the largest number of a job.
 func bounds(entries []messages.Entry) (low, high messages.JobID) {
 	for _, e := range entries {
 		if e.Job != 0 && (low == 0 || e.Job < low) {
@@ -114,7 +114,7 @@ func (f jobFacts) words() string {
 	return text
 }
 
-// happened is what an entry did, in words.
+// happened returns a phrase for what an entry did.
 func happened(e messages.Entry) string {
 	switch e.Kind {
 	case messages.Hold:
@@ -153,8 +153,8 @@ func ofHold(e messages.Entry) string {
 	return fmt.Sprintf("%v of %v charged, %v came back", -e.Change, -e.Hold, back)
 }
 
-// moved is about credits that moved at once; the beginning of the transfer's
-// identifier says on what ground.
+// moved returns about credits that moved at once; the beginning of the transfer's identifier says
+// on what ground.
 func moved(e messages.Entry) string {
 	ground, _, _ := strings.Cut(strings.TrimPrefix(e.Transfer, "$"), "/")
 	if !strings.HasPrefix(e.Transfer, "$") {

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// payment is what can be said of any from an account of one's choice.
+// payment holds the flags that any payment from a chosen account has.
 type payment struct{ from, reason, key string }
 
 func (m *payment) flags(a *cli.App, cmd *cobra.Command) {

@@ -104,13 +104,13 @@ func writeProjects(p *cli.Page, r messages.AccountsReply) {
 	p.Table(t, "")
 }
 
-// writeMoved says what was moved, and what an account has after it.
+// writeMoved tells what was moved, and what is left in the account.
 func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r messages.AccountReply) {
 	p.Printf("%s %s %s; %s\n", what, cli.Credits(c), where, left(r))
 }
 
-// left says what an account has after a movement. The account of a peer's settled debts has
-// no credits to spend: its balance is a debt.
+// left returns a phrase for what an account has after a movement. The account of a peer's settled
+// debts has no credits to spend: its balance is a debt.
 func left(r messages.AccountReply) string {
 	if !strings.HasPrefix(r.Account, messages.PeerAccountPrefix) {
 		return r.Account + " now has " + cli.Credits(r.Available) + " available"
@@ -154,7 +154,7 @@ func writeStatement(p *cli.Page, r messages.StatementReply, facts map[messages.J
 	writeOlder(p, r.More)
 }
 
-// writePart writes those entries of a project that were on one member's word.
+// writePart writes the entries of a project that were made for one member.
 func writePart(p *cli.Page, r messages.StatementReply, member messages.Name, facts map[messages.JobID]jobFacts) {
 	p.Printf("%s  on the word of %s\n", p.Bold("Account "+r.Account), member)
 	if !entries(p, r.Entries, facts) {

@@ -1,6 +1,5 @@
-// Package books has the commands that check the bank's books and take them elsewhere:
-// the check of the balances, export and verification of the journal, and the
-// signatures of those who asked.
+// Package books has the commands that check the bank's books and export them: the check of the
+// balances, export and verification of the journal, and signing requests.
 package books
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Command has the bank check its books.
+// Command tells the bank to check its books.
 func Command(a *cli.App) *cobra.Command {
 	var full bool
 	cmd := &cobra.Command{
@@ -46,7 +45,7 @@ func writeBooks(p *cli.Page, r messages.BooksReply) {
 	}
 	p.Printf("%s\n", verdict)
 	held := ""
-	if r.Holds > 0 { // not told to users
+	if r.Holds > 0 { // users are not told the number
 		held = cli.Credits(r.Held) + " in " + terminal.Plural(r.Holds, "hold")
 	}
 	p.Fields(

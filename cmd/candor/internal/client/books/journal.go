@@ -31,8 +31,8 @@ func AddCommands(a *cli.App, bank *cobra.Command, usage string) {
 	}
 }
 
-// journalSource is where a command reads the journal: a site that runs, or the
-// directory of a replica that is stopped.
+// journalSource is a place from which a command reads the journal: a running site, or the directory
+// of a stopped replica.
 type journalSource interface {
 	site() messages.Name
 	// each calls f for every record, in its canonical bytes.
@@ -54,8 +54,7 @@ func withJournal(a *cli.App, directory *string, do func(ctx context.Context, sou
 	}
 }
 
-// openHistory opens the history of a replica, also where the directory of the
-// replica itself is named.
+// openHistory opens the history of a replica. dir may also be the directory of the replica itself.
 func openHistory(dir string) (history.Files, error) {
 	if inner := filepath.Join(dir, "history"); isDir(inner) {
 		dir = inner
@@ -177,7 +176,7 @@ func Export(ctx context.Context, s *cli.Session, format, file, flag string) erro
 	return exportFile(ctx, &liveJournal{session: s}, format, file, flag)
 }
 
-// exportFile writes to a file that has its name only once it is whole.
+// exportFile writes a file that gets its name only when it is complete.
 func exportFile(ctx context.Context, source journalSource, format, output, flag string) error {
 	output, err := durable.Place(output)
 	if err != nil {

@@ -60,7 +60,7 @@ The exit code is 1 if anything is wrong. The first error is named.`,
 	return cmd
 }
 
-// verified is what was checked.
+// verified counts what was checked.
 type verified struct {
 	Records     uint64           `json:"records"`
 	Head        string           `json:"head"`
@@ -70,37 +70,37 @@ type verified struct {
 	Held        messages.Credits `json:"held"`
 	Holds       int              `json:"holds"`
 	Rules       bool             `json:"rules"`    // each record was carried out again
-	Compared    int              `json:"compared"` // accounts of which the bank stated the same
+	Compared    int              `json:"compared"` // accounts with the same numbers as the bank states
 	Signed      uint64           `json:"signed"`   // records under the latest checkpoint
 	Checkpoints int              `json:"checkpoints"`
-	Key         string           `json:"key"`     // that signed them
+	Key         string           `json:"key"`     // key that signed them
 	Trusted     bool             `json:"trusted"` // the key is known to be the site's
 	Proofs      *proofs          `json:"proofs"`  // null: who asked was not checked
 }
 
-// proofs is what the records follow from, each record counted once.
+// proofs counts the records by what they follow from, each record once.
 type proofs struct {
 	Keys      uint64 `json:"keys"`      // statements of the site of its keys
-	Requests  uint64 `json:"requests"`  // that users, operators and services signed
+	Requests  uint64 `json:"requests"`  // requests signed by users, operators and services
 	Followed  uint64 `json:"followed"`  // records that follow from these requests
-	Transfers uint64 `json:"transfers"` // under the marks of services, and what follows
+	Transfers uint64 `json:"transfers"` // transfers under the marks of services, and the records that follow
 	Unchecked uint64 `json:"unchecked"` // marks that were not read for want of the site's keys
 	Forced    uint64 `json:"forced"`    // records that the rules force as time passes
 	Peers     uint64 `json:"peers"`     // statements that the banks of other sites signed
 	Settled   uint64 `json:"settled"`   // records that follow from these statements
-	Passed    uint64 `json:"passed"`    // records of what ended between sites as time passed
-	Found     uint64 `json:"found"`     // records of what the replica that led found, which nobody signed
+	Passed    uint64 `json:"passed"`    // records of what ended between sites because time passed
+	Found     uint64 `json:"found"`     // records of what the leading replica found out, which nobody signed
 }
 
 // verification is a check under way.
 type verification struct {
 	verifier    *ledger.Verifier
-	checkpoints []messages.Checkpoint // those still to come
-	key         string                // that they must be signed with; "": any
+	checkpoints []messages.Checkpoint // checkpoints that are not reached yet
+	key         string                // key that must sign them; "": any
 	result      verified
 }
 
-// verifyBooks checks a journal and says what was checked.
+// verifyBooks checks a journal and shows what was checked.
 func verifyBooks(ctx context.Context, a *cli.App, source journalSource, quick bool, key, keys string) error {
 	v := &verification{key: cmp.Or(key, trustedKey(a)), result: verified{Rules: !quick}}
 	var err error
@@ -150,8 +150,8 @@ func scratchStore() (ledger.Store, func(), error) {
 	return history.New(files, history.SegmentBytes, nil), remove, nil
 }
 
-// trustedKey is the public key of the site that issued the credentials in
-// use, "" if there are none.
+// trustedKey returns the public key of the site that issued the credentials in use, "" if there are
+// none.
 func trustedKey(a *cli.App) string {
 	t, err := a.Resolve(false)
 	if err != nil || t.Creds == "" {
@@ -168,8 +168,8 @@ func trustedKey(a *cli.App) string {
 	return key
 }
 
-// keysBeside is the keys directory of the site whose history is named, or of the
-// site on this machine; "" if it is not here.
+// keysBeside returns the keys directory of the site whose history is named, or of the site on this
+// machine; "" if it is not here.
 func keysBeside(a *cli.App, history string) string {
 	dir := filepath.Join(a.StateDir(), "keys")
 	if history != "" {
@@ -184,8 +184,8 @@ func keysBeside(a *cli.App, history string) string {
 	return dir
 }
 
-// proofRoot is the root of trust for proofs: from a keys directory, or else the public
-// key of the site that issued the credentials in use; nil if there is neither.
+// proofRoot returns the root of trust for proofs: from a keys directory, or else the public key of
+// the site that issued the credentials in use; nil if there is neither.
 func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	if keys != "" {
 		authority, err := identity.Open(keys)
@@ -209,7 +209,7 @@ func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	return &ledger.Root{Site: t.Site, Account: key, Unread: true}, nil
 }
 
-// run reads the journal, and compares the result with what the bank states.
+// run reads the journal, and compares the result with the bank's statements.
 func (v *verification) run(ctx context.Context, source journalSource) error {
 	err := source.each(ctx, func(_ uint64, record []byte) error {
 		if err := v.verifier.Add(record); err != nil {
@@ -268,7 +268,7 @@ func (v *verification) checkpoint() error {
 	return nil
 }
 
-// compare holds the balances that the bank states against those recomputed.
+// compare compares the balances that the bank states with the recomputed ones.
 func (v *verification) compare(last *messages.JournalReply) error {
 	if len(last.Standings) == 0 {
 		return nil
@@ -310,7 +310,7 @@ func checkpointsOf(ctx context.Context, source journalSource) ([]messages.Checkp
 	for {
 		page, err := cli.Call[messages.CheckpointsReply](ctx, live.session, messages.Bank, messages.VerbCheckpoints, r)
 		if r.Sign && messages.KindOf(err) == messages.NotFound {
-			r.Sign = false // it runs without the site's keys
+			r.Sign = false // the bank runs without the site's keys
 			continue
 		}
 		if err != nil {
@@ -324,7 +324,7 @@ func checkpointsOf(ctx context.Context, source journalSource) ([]messages.Checkp
 	}
 }
 
-// writeVerified says what was checked.
+// writeVerified shows what was checked.
 func writeVerified(p *cli.Page, r verified) {
 	p.Printf("The books verify: %s records\n", terminal.Count(r.Records))
 	p.Printf("  the hash chain holds, up to %s\n", r.Head)
@@ -350,7 +350,7 @@ func writeVerified(p *cli.Page, r verified) {
 	}
 }
 
-// writeProofs says what each record follows from, and what is not proven.
+// writeProofs shows what the records follow from, and what is not proven.
 func writeProofs(p *cli.Page, rules bool, r *proofs) {
 	switch {
 	case !rules:

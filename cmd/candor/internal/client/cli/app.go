@@ -1,8 +1,7 @@
-// Package cli is what every group of commands needs: the process's surroundings
-// ([App]), the connection to a site ([Session], [Call]), the output ([Page]), times and
-// names as users write them, and errors with their exit codes. A group of commands is a
-// package of its own; it makes its commands of an App and has no other
-// dependency on the process.
+// Package cli has what every group of commands needs: the process's environment ([App]), the
+// connection to a site ([Session], [Call]), the output ([Page]), times and names as users write
+// them, and errors with their exit codes. A group of commands is a separate package. It makes its
+// commands from an App and has no other access to the process.
 package cli
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// App is what the commands know of their process. Tests replace every part of it.
+// App is the commands' access to their process. Tests replace every part of it.
 type App struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -46,10 +45,10 @@ type App struct {
 	Only string
 
 	Flags connection
-	sites map[string]siteFile // that were read, by state directory
+	sites map[string]siteFile // files that were read, by state directory
 }
 
-// New is the App of this process.
+// New returns the App of this process.
 func New() *App {
 	return &App{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
@@ -58,7 +57,7 @@ func New() *App {
 	}
 }
 
-// Input is In for who reads all of it: an interrupt ends the waiting for what is typed.
+// Input returns In for reading it to its end: an interrupt stops the wait for typed input.
 func (a *App) Input() io.Reader {
 	if a.Interrupted == nil {
 		return a.In
@@ -66,7 +65,7 @@ func (a *App) Input() io.Reader {
 	return until(a.Interrupted, a.In)
 }
 
-// until is a reader that fails when ctx ends, also while it waits.
+// until returns a reader that fails when ctx ends, also while it waits.
 func until(ctx context.Context, in io.Reader) io.Reader {
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
@@ -113,13 +112,13 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Getenv is a variable of the environment; "" if it is not set.
+// Getenv returns a variable of the environment; "" if it is not set.
 func (a *App) Getenv(name string) string {
 	value, _ := a.Lookup(name)
 	return value
 }
 
-// Style is how text to one of the app's outputs looks.
+// Style returns how text to one of the app's outputs looks.
 func (a *App) Style(w io.Writer) terminal.Style {
 	return terminal.StyleFor(terminal.IsTerminal(w), a.Flags.noColor, a.Getenv)
 }
@@ -134,7 +133,7 @@ func (a *App) Page(w io.Writer) *Page {
 	return &Page{Style: a.Style(w), Now: messages.TimeOf(a.Now()), Zone: a.Zone, Columns: cmp.Or(columns, 80), Layout: layout}
 }
 
-// Show prints a reply: as the site sent it with --json, else in words.
+// Show prints a reply: with --json as the site sent it, otherwise in words.
 func (a *App) Show(reply any, words func(*Page)) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(reply)
@@ -144,8 +143,8 @@ func (a *App) Show(reply any, words func(*Page)) error {
 	return a.print(p)
 }
 
-// print prints a page. Where the user asked for names or columns alone, what else is to
-// be said, such as that there is nothing, goes to standard error.
+// print prints a page. If the user asked only for names or columns, other text, such as a note that
+// the list is empty, goes to standard error.
 func (a *App) print(p *Page) error {
 	if err := p.check(); err != nil {
 		return err
@@ -163,8 +162,7 @@ func (a *App) print(p *Page) error {
 	return err
 }
 
-// Verdict shows a reply, and ends the command with exit code 1 where what was checked
-// is not good.
+// Verdict shows a reply, and ends the command with exit code 1 if the check failed.
 func (a *App) Verdict(reply any, good bool, words func(*Page)) error {
 	if err := a.Show(reply, words); err != nil || good {
 		return err
@@ -182,7 +180,7 @@ func (a *App) PrintJSON(reply any) error {
 	return err
 }
 
-// Ask asks an actor of the site, and shows what it answers.
+// Ask sends a request to an actor of the site, and shows the reply.
 func Ask[Reply any](ctx context.Context, a *App, s *Session, actor, verb string, request any, words func(*Page, Reply)) error {
 	reply, err := Call[Reply](ctx, s, actor, verb, request)
 	if err != nil {
@@ -205,7 +203,7 @@ func (a *App) Make(all Makers) (made []*cobra.Command) {
 	return made
 }
 
-// MakeTabled is Make for commands that print tables.
+// MakeTabled does what Make does, for commands that print tables.
 func (a *App) MakeTabled(all Makers) []*cobra.Command {
 	made := a.Make(all)
 	for _, cmd := range made {
@@ -217,7 +215,7 @@ func (a *App) MakeTabled(all Makers) []*cobra.Command {
 // runE is the RunE of a command.
 type runE = func(*cobra.Command, []string) error
 
-// Action is what a command does once it is connected.
+// Action is the work of a command after it has connected.
 type Action func(ctx context.Context, s *Session, args []string) error
 
 // Online makes a command's RunE of an action.
@@ -251,7 +249,7 @@ func Asking[Reply any](a *App, as func(Action) runE, actor, verb string, words f
 	})
 }
 
-// WithAmount is an action whose argument at a position is an amount.
+// WithAmount returns an action whose argument at a position is an amount.
 func WithAmount(position int, do func(ctx context.Context, s *Session, args []string, amount messages.Credits) error) Action {
 	return func(ctx context.Context, s *Session, args []string) error {
 		amount, err := AmountOf(args[position])
@@ -262,7 +260,7 @@ func WithAmount(position int, do func(ctx context.Context, s *Session, args []st
 	}
 }
 
-// Group is a command that only groups others.
+// Group returns a command that only groups others.
 func Group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(commands...)
 	return cmd
@@ -275,7 +273,7 @@ func (a *App) Warn(command string, sentences []string) {
 	}
 }
 
-// Tell writes lines on standard error, which fit the terminal where it is one.
+// Tell writes lines to standard error, wrapped to the width of a terminal.
 func (a *App) Tell(text string) {
 	if width := a.Width(a.Err); width > 0 {
 		text = terminal.Wrap(text, width)
@@ -283,8 +281,8 @@ func (a *App) Tell(text string) {
 	fmt.Fprintln(a.Err, text)
 }
 
-// Confirm asks a user on a terminal to go on. Elsewhere, and where the user does not say
-// yes, it returns an error with the reason.
+// Confirm asks a user on a terminal whether to go on. Without a terminal, or if the user does not
+// say yes, it returns an error with the reason.
 func (a *App) Confirm(ctx context.Context, question, refusal string) error {
 	if !terminal.IsTerminal(a.In) || !terminal.IsTerminal(a.Err) {
 		return Usagef("%s", refusal)
@@ -309,7 +307,7 @@ func (a *App) Agrees(ctx context.Context, question string) (bool, error) {
 	return text == "y" || text == "yes", nil
 }
 
-// FromHere is a path seen from the user's current directory.
+// FromHere returns a path seen from the user's current directory.
 func (a *App) FromHere(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil

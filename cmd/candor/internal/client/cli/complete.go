@@ -28,8 +28,7 @@ func (a *App) completion(ask func(ctx context.Context, s *Session) []string) cob
 	}
 }
 
-// CompleteJobs completes the numbers of recent jobs, with active only those
-// that have not ended.
+// CompleteJobs completes the numbers of recent jobs; with active, only of jobs that have not ended.
 func (a *App) CompleteJobs(active bool) cobra.CompletionFunc {
 	return a.completion(func(ctx context.Context, s *Session) (words []string) {
 		r := messages.JobsRequest{Active: active, Limit: 50}
@@ -76,13 +75,13 @@ func (a *App) CompleteClasses() cobra.CompletionFunc {
 	})
 }
 
-// SiteMarkets asks for the markets of the site; none where it does not answer.
+// SiteMarkets asks for the markets of the site; none if it does not answer.
 func SiteMarkets(ctx context.Context, s *Session) []messages.MarketStatus {
 	reply, _ := Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	return reply.Markets
 }
 
-// JobNumber is the job that an argument names.
+// JobNumber returns the job that an argument names.
 func JobNumber(argument string) (messages.JobID, error) {
 	n, err := strconv.ParseUint(argument, 10, 64)
 	if err != nil || n == 0 {

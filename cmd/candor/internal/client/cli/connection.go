@@ -26,9 +26,9 @@ type connection struct {
 	timeout                                     time.Duration
 	JSON, noColor                               bool
 	form                                        string   // wide, name or json; "" for the usual one
-	columns                                     []string // of tables, "" for all
-	// Destination is the site that a job is for, which --site then names: where no
-	// other is known, it is the one to connect to as well.
+	columns                                     []string // columns of tables; "": all
+	// Destination is the site that a job is for, in commands where --site names that. If no other
+	// site is known, the command also connects to it.
 	Destination messages.Name
 }
 
@@ -46,17 +46,17 @@ func (a *App) ConnectionFlags(f *pflag.FlagSet) {
 	f.BoolVar(&a.Flags.noColor, "no-color", false, "no colours (NO_COLOR)")
 }
 
-// Target says where to connect, and as whom.
+// Target says where to connect, and with which account.
 type Target struct {
 	Server        string
 	Site, Account messages.Name
 	Creds         string           // file; "" for none
-	held          *proof.Principal // what the file says; nil: it cannot be read, or there is none
+	held          *proof.Principal // content of the file; nil: there is none, or it cannot be read
 	ca            string           // file; "" for none
 }
 
-// siteFile is what "candor up" leaves in its state directory as site.json.
-// Beside it, creds/<account>.creds holds each account's credentials.
+// siteFile is the file site.json that "candor up" leaves in its state directory. The file
+// creds/<account>.creds there holds an account's credentials.
 type siteFile struct {
 	Site           messages.Name `json:"site"`
 	Server         string        `json:"server"`
@@ -68,8 +68,8 @@ type siteFile struct {
 	// for its pages; "" for none.
 	Console   string `json:"console"`
 	WebSocket string `json:"websocket"`
-	// TaskUsers is a range of users: each account has one of them on this machine, and
-	// UsersFile says which.
+	// TaskUsers is a range of users: each account has one of them on this machine. UsersFile has
+	// the assignment.
 	TaskUsers string `json:"task_users"`
 	UsersFile string `json:"users_file"`
 	// Hidden are the directories of this machine that tasks do not see.
@@ -79,7 +79,7 @@ type siteFile struct {
 // operatorAccount is the operator of a site that is configured with no other.
 const operatorAccount = "operator"
 
-// StateDir is the state directory of the site on this machine.
+// StateDir returns the state directory of the site on this machine.
 func (a *App) StateDir() string {
 	if dir := cmp.Or(a.Flags.state, a.Getenv("CANDOR_STATE")); dir != "" {
 		return dir
@@ -87,9 +87,9 @@ func (a *App) StateDir() string {
 	return DefaultState(a.Getenv)
 }
 
-// DefaultState is the state directory where none is named: the same for the site and for the
-// users who submit to it. Without HOME it is still in the user's home directory, and never a
-// place where other users make directories, such as /tmp or the working directory.
+// DefaultState returns the state directory to use if none is named. It is the same for the site and
+// for the users who submit to it. Without HOME it is still in the user's home directory. It is
+// never in a place where other users make directories, such as /tmp or the working directory.
 func DefaultState(getenv func(string) string) string {
 	if dir := getenv("XDG_STATE_HOME"); dir != "" {
 		return filepath.Join(dir, "candor")
@@ -103,8 +103,7 @@ func DefaultState(getenv func(string) string) string {
 	return filepath.Join("/", home, ".local", "state", "candor")
 }
 
-// siteFile is the site.json of a state directory, read once: a command line has several questions
-// to it.
+// siteFile returns the site.json of a state directory. It reads the file only once.
 func (a *App) siteFile(state string) (site siteFile, err error) {
 	if site, known := a.sites[state]; known {
 		return site, nil
@@ -163,7 +162,7 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 	return t, t.check()
 }
 
-// check refuses what could not stand in a subject.
+// check refuses values that cannot be part of a subject.
 func (t Target) check() error {
 	switch {
 	case t.Site == "":
@@ -178,7 +177,7 @@ func (t Target) check() error {
 	return nil
 }
 
-// accountOf is the account that a credentials file is named after.
+// accountOf returns the account that a credentials file is named after.
 func accountOf(creds string) messages.Name {
 	name, ok := strings.CutSuffix(filepath.Base(creds), ".creds")
 	if !ok || !messages.ValidName(name) {
@@ -187,7 +186,7 @@ func accountOf(creds string) messages.Name {
 	return name
 }
 
-// localCreds is the file with an account's credentials, "" if there is none.
+// localCreds returns the file with an account's credentials, "" if there is none.
 func localCreds(state string, account messages.Name) string {
 	path := filepath.Join(state, "creds", account+".creds")
 	if _, err := os.Stat(path); err != nil || !messages.ValidName(account) {
@@ -277,8 +276,8 @@ func unreachable(t Target, err error) error {
 // repeatAfter is the wait before a request with a key is sent again.
 const repeatAfter = 50 * time.Millisecond
 
-// CallKeyed is call for a request with a key: where the outcome is not known,
-// the same request is sent again, and gets the answer of the first.
+// CallKeyed does what Call does, for a request with a key: if the outcome is unknown, it sends the
+// same request again, and gets the first one's answer.
 func CallKeyed[Reply any](ctx context.Context, s *Session, actor, verb string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -296,7 +295,7 @@ func Call[Reply any](ctx context.Context, s *Session, actor, verb string, reques
 	return CallAt[Reply](ctx, s, messages.Subject(s.Site, actor, verb, s.Account), request)
 }
 
-// CallAt is Call for a subject that is not of an actor alone.
+// CallAt does what Call does, for a subject that is not an actor's.
 func CallAt[Reply any](ctx context.Context, s *Session, subject string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -306,12 +305,12 @@ func CallAt[Reply any](ctx context.Context, s *Session, subject string, request 
 // MaxPage is the most that the site gives in one reply.
 const MaxPage = 1000
 
-// sitesDir is where the state directory of the first of several sites that run
-// together holds those of the others.
+// sitesDir is the directory, in the first site's state directory, for the state directories of
+// other sites that run in the same process.
 const sitesDir = "sites"
 
-// LocalSite is the site of this machine that is meant: the one named with --at,
-// else the one of the state directory. The zero value: there is none.
+// LocalSite returns the site of this machine: the one named with --at, or else the one of the state
+// directory. The zero value: there is none.
 func (a *App) LocalSite() (state string, site siteFile, err error) {
 	state = a.StateDir()
 	site, err = a.siteFile(state)
@@ -330,7 +329,7 @@ func (a *App) LocalSite() (state string, site siteFile, err error) {
 	return below, named, err
 }
 
-// JobSite is the site for jobs that name none and can run at any; "": the user's own.
+// JobSite returns the site for jobs that name none and can run at any; "": the user's own.
 func (a *App) JobSite() messages.Name {
 	_, site, _ := a.LocalSite() // an error is said when the command connects
 	return cmp.Or(a.Getenv("CANDOR_JOB_SITE"), site.JobSite)
@@ -342,7 +341,7 @@ func others(state string, base siteFile) string {
 	if base.Site != "" {
 		names = append(names, base.Site)
 	}
-	entries, _ := os.ReadDir(filepath.Join(state, sitesDir)) // none: no hint
+	entries, _ := os.ReadDir(filepath.Join(state, sitesDir)) // without the directory there is no hint
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}

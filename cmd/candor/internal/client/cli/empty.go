@@ -40,7 +40,7 @@ func (v filled) Set(text string) error {
 // blank reports whether nothing is said by a flag or an argument.
 func blank(text string) bool { return strings.Trim(text, ", \t\n") == "" }
 
-// checkFilled refuses empty arguments, but those for a job's own program.
+// checkFilled refuses empty arguments, except arguments of a job's own program.
 func checkFilled(cmd *cobra.Command, args []string) error {
 	switch {
 	case cmd.DisableFlagParsing:

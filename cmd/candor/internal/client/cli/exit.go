@@ -27,7 +27,7 @@ const (
 	CodeDenied      = 4
 	CodeCredits     = 5
 	CodeUnavailable = 6
-	CodeRepaired    = 7 // of peer reconcile alone
+	CodeRepaired    = 7 // only of peer reconcile
 	CodeInterrupted = 130
 )
 
@@ -37,7 +37,7 @@ type ExitStatus int
 // Error names the code; nobody is shown it.
 func (e ExitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// ExitCode is the code.
+// ExitCode returns the code.
 func (e ExitStatus) ExitCode() int { return int(e) }
 
 // usageError is a command line that cannot be understood.
@@ -45,7 +45,7 @@ type usageError struct{ message string }
 
 func (e *usageError) Error() string { return e.message }
 
-// ExitCode is the exit code for bad usage.
+// ExitCode returns the exit code for wrong usage.
 func (e *usageError) ExitCode() int { return CodeUsage }
 
 // Usagef is an error of a command line that cannot be understood.
@@ -94,8 +94,8 @@ func isCobraUsage(err error) bool {
 	return strings.HasPrefix(err.Error(), "required flag(s) ") || strings.HasPrefix(err.Error(), "if any flags in the group ")
 }
 
-// Explain writes an error for the user, "" if everything was said. The kind
-// stands at the end of the first line; a snippet of a file may follow.
+// Explain writes an error for the user, "" if everything was said. The kind is at the end of the
+// first line; a snippet of a file may follow.
 func Explain(cmd *cobra.Command, err error) string {
 	if _, ok := errors.AsType[ExitStatus](err); ok {
 		return ""
@@ -107,8 +107,8 @@ func Explain(cmd *cobra.Command, err error) string {
 	return cmd.CommandPath() + ": " + missingFile().ReplaceAllString(text, "there is no file or directory $1")
 }
 
-// NotMade is the error of a file that could not be made. Where its directory is not there,
-// the error says so.
+// NotMade returns the error for a file that could not be made. If its directory is missing, the
+// error says so.
 func NotMade(file string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no directory %s", filepath.Dir(file))
@@ -116,7 +116,7 @@ func NotMade(file string, err error) error {
 	return err
 }
 
-// missingFile matches what the system says of a file that is not there.
+// missingFile matches the system's text for a missing file.
 var missingFile = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:open|stat|lstat) ([^:\n]+): no such file or directory`)
 })
@@ -152,9 +152,9 @@ func UsageErrors(cmd *cobra.Command) {
 	wrapArguments(cmd)
 }
 
-// wrapArguments checks the arguments of every command below cmd: none is empty, and their
-// number is as the command says, or else as its usage line does. A command that does nothing
-// but group others says which these are, and is wrong usage.
+// wrapArguments checks the arguments of every command below cmd: none may be empty, and their
+// number must match the command or its usage line. A command that only groups others lists them,
+// and counts as wrong usage.
 func wrapArguments(cmd *cobra.Command) {
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, OneOf
@@ -179,12 +179,12 @@ func wrapArguments(cmd *cobra.Command) {
 	}
 }
 
-// countError matches what cobra says of a wrong number of arguments.
+// countError matches cobra's text for a wrong number of arguments.
 var countError = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(accepts|accepts at most|requires at least) (\d+) arg\(s\), (?:only )?received (\d+)$`)
 })
 
-// extraArgument matches what cobra says of an argument of a command that takes none.
+// extraArgument matches cobra's text for an argument to a command that takes none.
 var extraArgument = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^unknown command (".*") for ".*"$`)
 })
@@ -226,7 +226,7 @@ func byUsage(use string) cobra.PositionalArgs {
 	return cobra.NoArgs
 }
 
-// UnknownCommand is the error of a command that there is not, with those like it.
+// UnknownCommand returns the error for an unknown command, with similar commands.
 func UnknownCommand(cmd *cobra.Command, name string) error {
 	hint := ""
 	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
@@ -262,7 +262,7 @@ func similarFlag(cmd *cobra.Command, err error) string {
 	return ""
 }
 
-// OneOf is the RunE of a command that only groups others.
+// OneOf returns the RunE of a command that only groups others.
 func OneOf(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return UnknownCommand(cmd, args[0])

@@ -22,23 +22,23 @@ type Page struct {
 	terminal.Style
 	Now     messages.Time
 	Zone    *time.Location
-	Columns int // of the terminal, 80 where there is none
+	Columns int // columns of the terminal; 80 without one
 	// Layout says how tables are written.
 	Layout terminal.Layout
 	tables []*terminal.Table
-	listed bytes.Buffer // what Layout asks for alone: names, or columns
+	listed bytes.Buffer // the names or columns that Layout selects
 }
 
-// Part is an empty page that looks like p.
+// Part returns an empty page that looks like p.
 func (p *Page) Part() *Page {
 	return &Page{Style: p.Style, Now: p.Now, Zone: p.Zone, Columns: p.Columns, Layout: p.Layout}
 }
 
-// Table writes a table, which fits the terminal where the page goes to one.
+// Table writes a table, shortened to the width of a terminal.
 func (p *Page) Table(t *terminal.Table, indent string) {
 	p.tables = append(p.tables, t)
 	if p.alone() {
-		if !p.Layout.Names || p.listed.Len() == 0 { // the first table is what the command lists
+		if !p.Layout.Names || p.listed.Len() == 0 { // the first table is the main list of the command
 			t.WriteAs(&p.listed, p.Style, "", p.Layout)
 		}
 		return
@@ -97,8 +97,8 @@ func (p *Page) At(t messages.Time) string {
 	return t.Std().In(p.Zone).Format(instants)
 }
 
-// Said writes what the site or another user has said: with control characters replaced, and
-// instants as the page writes them.
+// Said writes a text of the site or of another user: with control characters replaced, and times as
+// the page writes them.
 func (p *Page) Said(text string) string { return LocalTimes(terminal.Safe(text), p.Zone) }
 
 // written matches an instant as the site writes instants in its sentences.
@@ -115,8 +115,8 @@ func LocalTimes(text string, zone *time.Location) string {
 	})
 }
 
-// Between writes the span between two instants, up to now where the second
-// has not come; "" where the first has not.
+// Between writes the span between two instants, up to now if the second has not come; "" if the
+// first has not come.
 func (p *Page) Between(from, to messages.Time) string {
 	if from == 0 {
 		return ""
@@ -134,7 +134,7 @@ func Credits(c messages.Credits) string {
 
 // Price writes a number of credits that a mechanism computed, to four digits.
 func Price(x float64) string {
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64) // of a number that was just written
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64) // cannot fail: FormatFloat wrote the text
 	if rounded >= 1000 && rounded < math.MaxInt32 {
 		return terminal.Count(int(rounded))
 	}

@@ -17,12 +17,12 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// renewWithin bounds what a command waits for the renewal of its credentials.
+// renewWithin bounds the time that a command waits for the renewal of its credentials.
 const renewWithin = 2 * time.Second
 
-// validity is from when to when the credentials in a file are good; zero if they cannot be
-// read: the connection then says why. Credentials that have expired are an
-// error that says what to do.
+// validity returns from when to when the credentials in a file are valid; zero if they cannot be
+// read: then connecting reports the reason. For expired credentials it returns an error that says
+// what to do.
 func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	p, err := bus.ReadPrincipal(t.Creds)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *App) renew(t Target, b bus.Bus, issued, expires time.Time) {
 	}
 }
 
-// renewFile asks the site for a later claim and writes the file anew.
+// renewFile asks the site for a later claim and replaces the file.
 func renewFile(ctx context.Context, t Target, b bus.Bus) error {
 	p, err := bus.ReadPrincipal(t.Creds)
 	if err != nil {

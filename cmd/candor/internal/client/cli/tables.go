@@ -15,8 +15,8 @@ const (
 	formJSON  = "json"
 )
 
-// Tabled adds to a command that prints tables the flags that say how. Where --output is
-// about the files of a job, the long name is --table.
+// Tabled adds the flags for tables to a command that prints tables. If --output already has another
+// meaning (files of the job), the long name is --table.
 func (a *App) Tabled(cmd *cobra.Command) *cobra.Command {
 	f, name := cmd.Flags(), "output"
 	if f.Lookup(name) != nil {
@@ -42,8 +42,8 @@ func (a *App) Form(text string) error {
 	return nil
 }
 
-// Tariff says what a second on a slot of a class costs now; "": nothing, because nobody
-// else wants a slot.
+// Tariff returns a phrase for the price of a second on a slot of a class; "": it costs nothing,
+// because nobody else wants a slot.
 func Tariff(t messages.SlotTariff) string {
 	costs := "a second on a slot of " + t.Class + " costs "
 	switch {

@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// layouts are the forms in which an instant is read; those without a zone are
-// of the user's.
+// layouts are the accepted forms of a time; forms without a zone use the user's zone.
 var layouts = []string{time.RFC3339Nano, "2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05"}
 
 // Instant reads a point in time: a date or time of the local zone, RFC 3339,
@@ -27,7 +26,7 @@ func (a *App) Instant(flag, text string) (messages.Time, error) {
 	return a.absolute(flag, text, "how long ago, like 24h or 7d")
 }
 
-// Future reads a point in time that is to come; a span counts from now.
+// Future reads a time in the future; a span counts from now.
 func (a *App) Future(flag, text string) (messages.Time, error) {
 	if text == "" {
 		return 0, nil

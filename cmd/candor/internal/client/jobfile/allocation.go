@@ -10,12 +10,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// allocation is what a script asks for that starts several ranks by srun or mpirun. The script runs once, in a task that has
-// what the ranks of its node ask for.
+// allocation is what a script asks for if it starts several ranks by srun or mpirun. The script
+// runs once. Each task has what the ranks of its node ask for.
 type allocation struct {
 	nodes, ranks, perNode int // 0: not said
 	gpusPerRank           int
-	gpusInAll             bool // the number of GPUs is that of all nodes
+	gpusInAll             bool // the number of GPUs is the sum over all nodes
 	cpusPerRank           int  // known when all options are said; 0: not said
 }
 
@@ -30,7 +30,7 @@ func (o *Options) allocationOptions() {
 		return err
 	})
 	o.hidden("nodes", func(job *Job, text string) (err error) {
-		least, _, _ := strings.Cut(text, "-") // of a range the least number is enough
+		least, _, _ := strings.Cut(text, "-") // the lower end of a range is enough
 		job.allocation.nodes, err = count1(least)
 		return err
 	})
@@ -41,7 +41,7 @@ func (o *Options) allocationOptions() {
 	})
 }
 
-// count is how many ranks a step has unless it says, and on how many nodes.
+// count returns the default number of ranks of a step, and of nodes that it uses.
 func (a *allocation) count() (ranks, nodes int) {
 	ranks, nodes = a.ranks, max(a.nodes, 1)
 	switch {
@@ -53,18 +53,19 @@ func (a *allocation) count() (ranks, nodes int) {
 	return ranks, nodes
 }
 
-// Ranks is how many ranks a step of the job's script has unless it says.
+// Ranks returns the default number of ranks for a step of the job's script.
 func (job *Job) Ranks() int {
 	ranks, _ := job.allocation.count()
 	return ranks
 }
 
-// finishAllocation gives each task what the ranks of a node ask for: one task, or one on each of several nodes.
+// finishAllocation gives each task what the ranks of its node ask for: one task, or one on each of
+// several nodes.
 func (job *Job) finishAllocation() error {
 	s, a := &job.Spec.Stages[0], &job.allocation
 	ranks, nodes := a.count()
 	a.cpusPerRank = s.CPUs
-	nodes = min(nodes, ranks) // as sbatch, which warns
+	nodes = min(nodes, ranks) // sbatch does the same, with a warning
 	here := (ranks-1)/nodes + 1
 	if a.gpusInAll && nodes > 1 {
 		if s.GPUs%nodes != 0 {
@@ -92,7 +93,7 @@ func (job *Job) finishAllocation() error {
 	return nil
 }
 
-// perNodeCounts are the ranks of each node.
+// perNodeCounts returns the ranks of each node.
 func (a *allocation) perNodeCounts() []int {
 	ranks, nodes := a.count()
 	nodes = min(nodes, ranks)
@@ -105,7 +106,8 @@ func (a *allocation) perNodeCounts() []int {
 	return counts
 }
 
-// allocationVariables tell a script, and the programs that start ranks, what it has.
+// allocationVariables returns variables that tell the allocation to a script, and to programs that
+// start ranks.
 func (job *Job) allocationVariables() [][2]string {
 	counts := job.allocation.perNodeCounts()
 	ranks, nodes, cpus, list := strconv.Itoa(job.Ranks()), strconv.Itoa(len(counts)), `"${CANDOR_CPUS:-1}"`, `"$CANDOR_NODE"`

@@ -17,9 +17,9 @@ var spanFromNow = sync.OnceValue(func() *regexp.Regexp {
 // dayTimes are the names of times of the day.
 var dayTimes = map[string]time.Duration{"midnight": 0, "noon": 12 * time.Hour, "teatime": 16 * time.Hour}
 
-// ParseBegin reads a time to begin, in the zone of now, as sbatch does: now+1hour,
-// 16:00 (today or else tomorrow), tomorrow, 2026-01-31, 2026-01-31T12:00, and with a zone
-// 2026-01-31T12:00:00Z; +1h30m counts from now too.
+// ParseBegin reads a begin time, in the zone of now, as sbatch does: now+1hour, 16:00 (today or
+// else tomorrow), tomorrow, 2026-01-31, 2026-01-31T12:00, and with a zone 2026-01-31T12:00:00Z.
+// Also, +1h30m counts from now.
 func ParseBegin(text string, now time.Time) (time.Time, error) {
 	lower := strings.ToLower(strings.TrimSpace(text))
 	if rest, relative := strings.CutPrefix(strings.TrimPrefix(lower, "now"), "+"); relative {
@@ -74,8 +74,7 @@ func timeOfDay(text string, midnight time.Time) (time.Time, bool) {
 	return midnight, false
 }
 
-// setBegin notes when the job is to begin. The text is checked now, and counts from the
-// submission.
+// setBegin sets the begin time. The text is checked now, and interpreted at the submission.
 func setBegin(job *Job, text string) error {
 	job.Begin = text
 	_, err := ParseBegin(text, time.Unix(0, 0))

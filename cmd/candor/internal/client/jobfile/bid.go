@@ -77,7 +77,7 @@ func parseJobs(items []string) ([]messages.JobID, error) {
 	return out, nil
 }
 
-// bidOptions are the options about what is bid.
+// bidOptions declares the options for the bid.
 func (o *Options) bidOptions() {
 	o.option("rate", "", "the bid for a second on a slot, in `credits`, in markets that read it; see candor markets",
 		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Rate }))

@@ -30,7 +30,7 @@ type document struct {
 	Env     env      `yaml:"env"`
 	Dir     text     `yaml:"dir"`
 
-	// What is bid, where the market's mechanism asks for it.
+	// The bid, for markets whose mechanism asks for it.
 	Rate      amount     `yaml:"rate"`
 	Value     amount     `yaml:"value"`
 	Delay     amount     `yaml:"delay"`
@@ -47,8 +47,8 @@ type document struct {
 	Comment text    `yaml:"comment"`
 	Notify  notices `yaml:"notify"`
 
-	// The fields of the one stage of a job without "stages"; of its files, every stage has
-	// those of the top level.
+	// The fields of the single stage of a job without "stages". In a job with stages, every stage
+	// also has the files given here.
 	Work `yaml:",inline"`
 }
 
@@ -59,7 +59,8 @@ type stage struct {
 	Work  `yaml:",inline"`
 }
 
-// Work is what a stage does; exported, as the YAML reader sets no other embedded struct.
+// Work is the work of a stage. It is exported because the YAML reader sets no other embedded
+// struct.
 type Work struct {
 	Class      text     `yaml:"class"`
 	Tasks      count    `yaml:"tasks"`
@@ -96,17 +97,18 @@ type Job struct {
 	Spec messages.JobSpec
 	// HasBudget tells a budget of 0, which the site refuses, from none.
 	HasBudget bool
-	// Site is where the job is to run; "": where it is submitted.
+	// Site is the site that is to run the job; "": the site where it is submitted.
 	Site messages.Name
 	// DueIn is a deadline that counts from the submission; 0: none, or
 	// Spec.Deadline.
 	DueIn messages.Duration
-	// Begin is when the job is to begin, as the user wrote it, for ParseBegin.
+	// Begin is the begin time as the user wrote it, for ParseBegin.
 	Begin string
 	// Inputs are files that are not stored yet; stored, they become Inputs of their
 	// stages.
 	Inputs []Input
-	// Here says that the job runs where it is submitted, as it names no directory.
+	// Here says that the job runs in the directory where it is submitted, because it names no
+	// directory.
 	Here bool
 	// Stdout and Stderr are patterns of files for the output of the tasks; "": the log. Stdin is one of a file that
 	// they read; "": they read nothing.
@@ -114,13 +116,13 @@ type Job struct {
 	Append                bool // the files are not emptied first
 	// Slurm asks for the variables that tasks have under Slurm.
 	Slurm bool
-	// Names are what the job asks for by names of Slurm, for Translate.
+	// Names are the names of Slurm that the job uses, for Translate.
 	Names Names
 	// Typed is the command that the user typed; "": candor submit.
 	Typed string
-	// Warnings are sentences about what was ignored.
+	// Warnings are sentences about ignored options.
 	Warnings []string
-	// Options are those of the directives, not yet applied to Spec.
+	// Options are the options from directives; they are not applied to Spec yet.
 	Options *Options
 
 	relative   relative
@@ -174,7 +176,8 @@ func documentError(err error) error {
 	return messages.Errorf(messages.Invalid, "line %d, column %d: %s\n%s", position.Line, position.Column, wanted(at), strings.TrimRight(snippet, " \n"))
 }
 
-// wanted is the message of an error, for a value of another shape in words without those of YAML.
+// wanted returns the message of an error. If a value has the wrong shape, it says so without terms
+// of YAML.
 func wanted(err yaml.Error) string {
 	if shape, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
 		switch shape.Expected {
@@ -216,8 +219,8 @@ func (d *document) spec() (messages.JobSpec, error) {
 	return spec, nil
 }
 
-// single is the stage that the top level of the document describes; nil if the top level
-// has no field of a stage.
+// single returns the stage that the top level of the document describes; nil if the top level has
+// no field of a stage.
 func (d *document) single() *stage {
 	own := d.Work
 	own.Inputs, own.Outputs = inputs{}, nil
@@ -262,7 +265,7 @@ func (j *Job) Locate(message string) string {
 	return ""
 }
 
-// at shows the line on which a field stands, "" if there is none.
+// at returns the line of the document with a field, "" if there is none.
 func (j *Job) at(field string) string {
 	path, err := yaml.PathString("$." + field)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// AddEnvironment sets the variables of a user's environment ("K=V" each) that
-// nothing else has set, as --export=ALL asks. It leaves out variables that describe a
-// surrounding Candor task or connection. It returns the names of the variables that no task
-// can have, because they are too long or are no text.
+// AddEnvironment sets the variables of a user's environment ("K=V" each) that nothing else has set,
+// as --export=ALL asks. It leaves out variables that describe a surrounding Candor task or
+// connection. It returns the names of variables that no task can have, because they are too long or
+// not text.
 func (j *Job) AddEnvironment(environment []string) (left []string) {
 	for _, pair := range environment {
 		key, value, _ := strings.Cut(pair, "=")
@@ -42,13 +42,14 @@ func setVariable(e messages.Env, name, value string) messages.Env {
 	return slices.Insert(e, i, messages.Variable{Name: name, Value: value})
 }
 
-// findVariable is the place of a variable in a set, or where it would stand.
+// findVariable returns the place of a variable in a sorted set, or where it belongs.
 func findVariable(e messages.Env, name string) (int, bool) {
 	return slices.BinarySearchFunc(e, name, func(v messages.Variable, name string) int { return strings.Compare(v.Name, name) })
 }
 
-// AddSafeEnvironment is AddEnvironment without variables that seem to hold a secret, which
-// a job would carry into every replica's log. It returns sentences about what was left out.
+// AddSafeEnvironment does what AddEnvironment does, but leaves out variables that seem to hold a
+// secret, because a job would carry them into every replica's log. It returns sentences about
+// these.
 func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 	var safe, left []string
 	for _, pair := range environment {
@@ -78,7 +79,8 @@ func secret(name string) bool {
 	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
 }
 
-// unwanted are variables of the process that submits, which tasks have of their own.
+// unwanted reports whether a variable of the submitting process must not be passed on, because
+// tasks have their own value.
 func unwanted(name string) bool {
 	return slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "TMPDIR", "HOME", "USER", "LOGNAME", "TERM"}, name)
 }

@@ -13,9 +13,9 @@ import (
 
 // Input is a file of the user's that goes with a job.
 type Input struct {
-	Stage int    // position of the stage that it is for
-	Path  string // where the user has it
-	Name  string // where tasks find it in their working directory
+	Stage int    // position of the stage that gets the file
+	Path  string // path on the user's machine
+	Name  string // path in the working directory of tasks
 }
 
 // inputs are files in a document: files of the user's, and files that the site has
@@ -25,7 +25,7 @@ type inputs struct {
 	stored []messages.File
 }
 
-// patterns are those of outputs.
+// patterns are the output patterns of a job file.
 type patterns []string
 
 // UnmarshalYAML takes a FILE or FILE=NAME or a list of them.

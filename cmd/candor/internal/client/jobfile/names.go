@@ -10,18 +10,18 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Names are what a script asks for by names that a site of Slurm has: what they mean here, the site's tables say.
+// Names are names of a Slurm site in a script. The site's tables give their meaning here.
 type Names struct {
-	Partition   string // or a list of them
+	Partition   string // one partition or a list
 	Account     string
 	QOS         string
 	Reservation string
-	Cluster     string // or a list of them
+	Cluster     string // one cluster or a list
 	// Singleton asks to begin after the jobs of the same name that the account has submitted before.
 	Singleton bool
 }
 
-// nameFlags are the hidden options for those of sbatch that have names of Slurm.
+// nameFlags maps the options of sbatch that take a name of Slurm to our hidden options.
 var nameFlags = map[string]string{"partition": "slurm-partition", "account": "slurm-account", "qos": "slurm-qos", "reservation": "slurm-reservation",
 	"clusters": "slurm-cluster", "cluster": "slurm-cluster"}
 
@@ -56,9 +56,9 @@ func ours(field func(*Job) *string, said func(*Names) *string) rule {
 	}
 }
 
-// Market is what a job would go to for one of the partitions that it names.
+// Market is the market for one of the partitions that a job names.
 type Market struct {
-	Partition string        // as the job names it
+	Partition string        // name that the job uses
 	Market    messages.Name // "": the first whose slots hold the job
 }
 
@@ -90,7 +90,7 @@ func sells(reply *messages.MarketsReply, name messages.Name) bool {
 	return slices.ContainsFunc(reply.Markets, func(m messages.MarketStatus) bool { return m.Market.Name == name })
 }
 
-// toSite says what a list of clusters means: as with sbatch, any of them will do.
+// toSite finds the site for a list of clusters: as with sbatch, any of them will do.
 func (j *Job) toSite(site messages.Name, table messages.Labels) error {
 	names := j.Names.Cluster
 	if names == "" || names == "all" {
@@ -111,7 +111,7 @@ func (j *Job) toSite(site messages.Name, table messages.Labels) error {
 	return nil
 }
 
-// toProject says who pays.
+// toProject finds the account that pays.
 func (j *Job) toProject(table messages.Labels, payers func() ([]messages.Name, error)) error {
 	name := j.Names.Account
 	if name == "" {
@@ -135,7 +135,7 @@ func (j *Job) toProject(table messages.Labels, payers func() ([]messages.Name, e
 	return nil
 }
 
-// toMarkets says what a list of partitions means, each market once.
+// toMarkets finds the markets for a list of partitions, each market once.
 func (j *Job) toMarkets(table messages.Labels, reply *messages.MarketsReply) (markets []Market, err error) {
 	if j.Names.Partition == "" {
 		return nil, nil
@@ -160,7 +160,8 @@ func (j *Job) toMarkets(table messages.Labels, reply *messages.MarketsReply) (ma
 	return markets, nil
 }
 
-// within says what a quality of service or a reservation means: a market, a time that bounds the time limit, or nothing.
+// within finds the meaning of a quality of service or a reservation: a market, a bound of the time
+// limit, or nothing.
 func (j *Job) within(option, name string, table messages.Labels, markets []Market, reply *messages.MarketsReply) ([]Market, error) {
 	if name == "" {
 		return markets, nil

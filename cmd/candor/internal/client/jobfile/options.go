@@ -39,7 +39,7 @@ type Options struct {
 	Noted map[string]string
 
 	said     []setting
-	gpus     *gpus // that sbatch's options ask for so far
+	gpus     *gpus // GPUs that the options of sbatch have asked for so far
 	rules    map[string]rule
 	mailOn   []string // events, by our names
 	mailUser string
@@ -302,8 +302,8 @@ func (o *Options) setEnv(job *Job, text string) error {
 	return nil
 }
 
-// setExport takes over single variables at once; ALL is left to the caller,
-// who alone knows the whole environment.
+// setExport sets single variables at once. ALL is left to the caller, because only the caller knows
+// the whole environment.
 func (o *Options) setExport(job *Job, text string) error {
 	o.Export = nil
 	for part := range strings.SplitSeq(text, ",") {
@@ -313,7 +313,7 @@ func (o *Options) setExport(job *Job, text string) error {
 			continue
 		}
 		if _, set := o.lookup(key); !given && !set && messages.ValidVariable(key) {
-			continue // as for sbatch: a variable that is not set is not passed on
+			continue // as with sbatch, a variable that is not set is not passed on
 		}
 		if err := o.setEnv(job, part); err != nil {
 			return err

@@ -11,11 +11,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// AddPrelude puts before a script what gives its tasks Slurm's variables and sends their
-// output to files, where the job asks for either. user submits the job, and partition is
-// the market that the user named.
+// AddPrelude puts commands before a script that set Slurm's variables for its tasks and send their
+// output to files, if the job asks for either. user submits the job, and partition is the market
+// that the user named.
 func (j *Job) AddPrelude(user string) error {
-	slurm := j.Slurm || j.Ranks() > 1 // whose ranks srun and mpirun start
+	slurm := j.Slurm || j.Ranks() > 1 // srun and mpirun start its ranks
 	if !slurm && j.Stdin+j.Stdout+j.Stderr == "" {
 		return nil
 	}
@@ -46,8 +46,8 @@ func (j *Job) AddPrelude(user string) error {
 	return nil
 }
 
-// slurmVariables is a command that sets the variables. An element of an array has the
-// job's own number: Candor gives none to each.
+// slurmVariables returns a command that sets the variables. An element of an array has the job's
+// own number: Candor gives none to each.
 func (j *Job) slurmVariables(user string) string {
 	stage := &j.Spec.Stages[0]
 	values := [][2]string{
@@ -78,7 +78,8 @@ func (j *Job) slurmVariables(user string) string {
 	return b.String()
 }
 
-// shapeVariables say what the task has. As under Slurm, some are there only if the job asks in those words.
+// shapeVariables returns variables that tell the resources of a task. As under Slurm, some are set
+// only if the job uses the matching option.
 func (j *Job) shapeVariables() (values [][2]string) {
 	stage, noted := &j.Spec.Stages[0], map[string]string{}
 	if j.Options != nil {
@@ -117,7 +118,8 @@ func (j *Job) shapeVariables() (values [][2]string) {
 // has it. Bash would go on otherwise.
 const cannotCreate = " || exit 73"
 
-// redirection is a command that sends the output to files, and reads the input from one; "": there are none.
+// redirection returns a command that sends the output to files, and reads the input from one; "":
+// there are none.
 func (j *Job) redirection(user string) (string, error) {
 	in, err := j.file("--input", j.Stdin, user)
 	if err != nil {
@@ -150,7 +152,7 @@ func (j *Job) redirection(user string) (string, error) {
 	return command + cannotCreate, nil
 }
 
-// file is a shell's word for a pattern of sbatch, such as "logs/%A_%4a.out".
+// file returns a shell's word for a pattern of sbatch, such as "logs/%A_%4a.out".
 func (j *Job) file(option, pattern, user string) (string, error) {
 	if pattern == "" {
 		return "", nil
@@ -191,11 +193,11 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 	return word, nil
 }
 
-// placeholder is what a letter of a pattern stands for, within double quotes.
+// placeholder returns the text for a letter of a pattern, for use within double quotes.
 func (j *Job) placeholder(letter byte, user string) string {
 	switch letter {
 	case 'j', 'J':
-		// Under Slurm each element of an array has a number of its own.
+		// Under Slurm each element of an array has its own number.
 		if j.Spec.Stages[0].Array != nil {
 			return "${CANDOR_JOB}_$CANDOR_ARRAY_INDEX"
 		}
@@ -204,7 +206,7 @@ func (j *Job) placeholder(letter byte, user string) string {
 		return "$CANDOR_JOB"
 	case 'a':
 		if j.Spec.Stages[0].Array == nil {
-			return "4294967294" // as under Slurm
+			return "4294967294" // the same value as under Slurm
 		}
 		return "$CANDOR_ARRAY_INDEX"
 	case 'x':
@@ -222,8 +224,8 @@ func (j *Job) placeholder(letter byte, user string) string {
 // quote makes one word of a text for a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// withPrelude puts a command before a script: on a line of its own where a shell runs the
-// script. Other scripts are written to a file, which is then run.
+// withPrelude puts a command before a script. If a shell runs the script, the command gets a line
+// of its own. Other scripts are written to a file, which is then run.
 func withPrelude(script, prelude string) string {
 	first, rest := "", script
 	if strings.HasPrefix(script, "#!") {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// readSbatch says the options of all #SBATCH lines. What is refused is refused together;
-// one warning names what is ignored.
+// readSbatch reads the options of all #SBATCH lines. All refused options are refused together; one
+// warning names the ignored ones.
 func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 	var ignored, bad []string
 	for _, d := range lines {
@@ -76,8 +76,8 @@ func (o *Options) SayWords(words []string) (rest []string, err error) {
 	return words, cmp.Or(o.contradiction(), o.sayMail(new([]string)))
 }
 
-// TestOnly is the option with which sbatch asks whether a job would be taken, and submits nothing. It counts on the
-// command line alone.
+// TestOnly is the option with which sbatch asks whether a job would be accepted, without submitting
+// it. It works only on the command line.
 const TestOnly = "test-only"
 
 // saySbatch says one option. noted: it changes nothing about the job as such.
@@ -102,9 +102,8 @@ type sbatchOption struct {
 	given                bool
 }
 
-// nextOption takes an option and its value off the words: "--x=v", "--x v",
-// "-xv" or "-x v". What follows an option that may have a value and does not look like
-// an option is taken for the value.
+// nextOption removes an option and its value from the words: "--x=v", "--x v", "-xv" or "-x v". For
+// an option with an optional value, the next word is the value if it does not look like an option.
 func nextOption(words []string) (sbatchOption, []string) {
 	first, rest := words[0], words[1:]
 	opt := sbatchOption{written: first}
@@ -122,7 +121,7 @@ func nextOption(words []string) (sbatchOption, []string) {
 	return opt, rest
 }
 
-// sayAlias says one option that has a meaning here.
+// sayAlias sets one option that has a meaning here.
 func (o *Options) sayAlias(opt sbatchOption) error {
 	switch {
 	case !opt.given && !sbatchOptions[opt.name].alone:
@@ -198,7 +197,7 @@ var mailTypes = map[string][]string{
 	"NONE": nil, "BEGIN": {messages.NotifyStart}, "END": {messages.NotifyEnd}, "FAIL": {messages.NotifyFailure}, "ALL": messages.NotifyEvents,
 }
 
-// noMail are the other events for which sbatch sends e-mail: nobody here does, and the job is the same.
+// noMail are events for which sbatch sends e-mail but Candor does not. They do not change the job.
 var noMail = []string{"TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "REQUEUE", "INVALID_DEPEND", "STAGE_OUT", "ARRAY_TASKS"}
 
 // sayMailType reads a list such as "BEGIN,END". Several options count together, as with sbatch.

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// manner says what becomes of an option of sbatch.
+// manner says how an option of sbatch is treated.
 type manner uint8
 
 const (
 	refused  manner = iota // the option changes when, whether or on what a job runs
-	mapped                 // it is one of ours
-	harmless               // it changes nothing of that, and is reported
+	mapped                 // we have the same option, perhaps under another name
+	harmless               // the option changes none of this; the user is told
 )
 
-// sbatchRule says what becomes of one option of sbatch.
+// sbatchRule says how one option of sbatch is treated.
 type sbatchRule struct {
 	short byte // 0: none
 	manner
-	// text is our option where the option is mapped; else what a user reads: what to say
+	// text is our option, if the option is mapped. Otherwise it tells the user what to write
 	// instead, or why nothing is lost.
 	text string
 	// alone: the option takes no value, or only behind "=".
@@ -162,7 +162,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"overcommit":       {short: 'O', text: cpusAre, alone: true},
 }
 
-// sbatchShort is the long name of a short option of sbatch, "" if there is none.
+// sbatchShort returns the long name of a short option of sbatch, "" if there is none.
 func sbatchShort(short byte) string {
 	for name, r := range sbatchOptions {
 		if r.short == short {
@@ -201,8 +201,8 @@ func (opt *sbatchOption) refusal() error {
 	return fmt.Errorf("%s is not possible here: %s", opt.written, r.text)
 }
 
-// SbatchTable lists what becomes of the options of sbatch, for the help: each line has
-// an option and a text.
+// SbatchTable lists, for the help, how each option of sbatch is treated. A line has an option and a
+// text.
 func SbatchTable() (ours, ignored, without string) {
 	for _, name := range slices.Sorted(maps.Keys(sbatchOptions)) {
 		r := sbatchOptions[name]

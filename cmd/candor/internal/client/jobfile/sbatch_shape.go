@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// shapeFlags are our flags for the options of sbatch that say what a task asks for.
+// shapeFlags are our flags for the options of sbatch about the resources of a task.
 var shapeFlags = map[string]string{
 	"cpus-per-task": "cpus", "mincpus": "mincpus", "mem": "memory", "mem-per-cpu": "mem-per-cpu", "mem-per-gpu": "mem-per-gpu", "tmp": "disk",
 	"gres": "gpus", "gpus": "gpus", "gpus-per-node": "gpus", "gpus-per-task": "gpus-per-task", "cpus-per-gpu": "cpus-per-gpu",
 	"exclusive": "exclusive", "constraint": "constraint", "nodelist": "nodelist", "exclude": "exclude",
 }
 
-// sayShape says an option about what a task asks for, and notes it for the variables of Slurm.
+// sayShape sets an option about the resources of a task, and records it for the variables of Slurm.
 func (o *Options) sayShape(flag string, opt sbatchOption) error {
 	value := opt.value
 	switch opt.name {
@@ -48,7 +48,7 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 	return nil
 }
 
-// sameGPUs refuses GPUs that contradict what was said before, and writes what is known of both.
+// sameGPUs refuses GPUs that contradict an earlier option, and combines what is known from both.
 func (o *Options) sameGPUs(written, value string) (string, error) {
 	if strings.Contains(value, ",") {
 		return "", fmt.Errorf("%s %q is not possible here: the GPUs of a task are of one type", written, value)
@@ -69,7 +69,8 @@ func (o *Options) sameGPUs(written, value string) (string, error) {
 	return strings.TrimSuffix(fmt.Sprintf("%d:%s", number, kind), ":"), nil
 }
 
-// gpusOfGres is what a list of generic resources says of GPUs: "gpu", "gpu:2", "gpu:a100", "gpu:a100:2".
+// gpusOfGres returns the number and type of GPUs in a list of generic resources: "gpu", "gpu:2",
+// "gpu:a100", "gpu:a100:2".
 func gpusOfGres(list string) (string, error) {
 	said := ""
 	for part := range strings.SplitSeq(list, ",") {
@@ -89,10 +90,10 @@ func gpusOfGres(list string) (string, error) {
 	return cmp.Or(said, "0"), nil
 }
 
-// exclusives are options of sbatch of which only one can be meant.
+// exclusives lists options of sbatch that exclude one another.
 var exclusives = [][]string{{"mem", "mem-per-cpu", "mem-per-gpu"}, {"cpus-per-task", "cpus-per-gpu"}}
 
-// noteOver notes what top has noted, and forgets what that takes the place of.
+// noteOver records the options of top, and forgets options that they replace.
 func (o *Options) noteOver(top map[string]string) {
 	for _, group := range append(exclusives, []string{"gres", "gpus", "gpus-per-node", "gpus-per-task"}) {
 		if slices.ContainsFunc(group, func(name string) bool { _, is := top[name]; return is }) {

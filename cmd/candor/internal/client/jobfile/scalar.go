@@ -57,7 +57,7 @@ func bare(n ast.Node) ast.Node {
 	return n
 }
 
-// scalar returns the text of a scalar as it stands in the document.
+// scalar returns the text of a scalar as it is written in the document.
 func scalar(n ast.Node) (string, bool) {
 	switch n := bare(n).(type) {
 	case *ast.StringNode:
@@ -287,8 +287,8 @@ func (a *array) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// parseArray is messages.ParseArray with an error that does not name its
-// kind, for use within another.
+// parseArray calls messages.ParseArray and removes the kind from its error, so that another error
+// can contain it.
 func parseArray(s string) (messages.Array, int, error) {
 	ranges, most, err := messages.ParseArray(s)
 	if e, ok := errors.AsType[*messages.Error](err); ok {

@@ -76,11 +76,11 @@ type directive struct {
 
 type directives struct {
 	candor, sbatch []directive
-	others         string // what is said of the first line of another system; "": there is none
+	others         string // the complaint about directives of another system; "": there are none
 }
 
-// checkOthers refuses a script whose directives are all of another system, as what they
-// ask for would be lost. Beside directives that are read they are reported.
+// checkOthers refuses a script if all its directives are for another system, because their requests
+// would be lost. If there are also directives that Candor reads, the others are only reported.
 func (f *directives) checkOthers(job *Job) error {
 	switch {
 	case f.others == "":
@@ -142,7 +142,7 @@ func (o *Options) readDirective(d directive) error {
 	return nil
 }
 
-// flagError matches what pflag says of a value that an option refused.
+// flagError matches pflag's text for a value that an option refused.
 var flagError = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^invalid argument (".*") for "(.*)" flag: (.*)$`) })
 
 // Reword puts an error of the flag parser in the words of a user.
@@ -254,8 +254,8 @@ var documentKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running|inputs|outputs|begin)"?\s*:(\s|$))`)
 })
 
-// IsScript tells a script from a document by its name, if that says, and else
-// by how its text begins. ok is false where neither tells.
+// IsScript tells a script from a document: by the file's name if that is enough, and otherwise by
+// the beginning of the text. ok is false if neither tells.
 func IsScript(name string, source []byte) (script, ok bool) {
 	if bytes.HasPrefix(source, []byte("#!")) {
 		return true, true
@@ -277,7 +277,7 @@ func IsScript(name string, source []byte) (script, ok bool) {
 	return false, false
 }
 
-// OfCommand is the job of one command.
+// OfCommand returns the job of one command.
 func OfCommand(words []string) *Job {
 	return &Job{Spec: messages.JobSpec{Stages: []messages.Stage{{Name: singleStage, Command: words}}}, Options: NewOptions(nil)}
 }

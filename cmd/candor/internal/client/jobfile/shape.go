@@ -9,14 +9,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// relative is what a job asks for by each processor or GPU: it is known when all options are said.
+// relative has the requests for each processor or GPU. The amounts are known only after all options
+// were read.
 type relative struct {
 	perCPU, perGPU int64 // bytes of memory
 	cpusPerGPU     int
 	leastCPUs      int
 }
 
-// shapeOptions declares what a task can ask for. The hidden ones are sbatch's.
+// shapeOptions declares the options for a task's resources. The hidden ones are sbatch's.
 func (o *Options) shapeOptions() {
 	o.option("cpus", "", "`number` of processors of each task (default: what a slot has)", func(job *Job, text string) error {
 		job.relative.cpusPerGPU = 0
@@ -59,7 +60,7 @@ func (o *Options) shapeOptions() {
 	})
 }
 
-// hidden declares an option that only scripts of sbatch are meant to use.
+// hidden declares an option that is only for scripts of sbatch.
 func (o *Options) hidden(name string, set rule) {
 	o.option(name, "", "", set)
 	_ = o.Flags.MarkHidden(name)
@@ -80,7 +81,7 @@ func perEach(field func(*relative) *int64) rule {
 	}
 }
 
-// finishShape works out what was said by each processor or GPU.
+// finishShape computes the amounts that were given for each processor or GPU.
 func (job *Job) finishShape() error {
 	r := job.relative
 	if r == (relative{}) && job.allocation == (allocation{}) || len(job.Spec.Stages) != 1 {
@@ -154,8 +155,8 @@ func parseGPUs(text string) (n int, kind messages.Name, err error) {
 	return n, kind, nil
 }
 
-// setConstraint takes the forms of sbatch that are about one node: "," is "&", and brackets
-// that have all of it say nothing.
+// setConstraint accepts the forms of sbatch that concern one node: "," means "&", and brackets
+// around everything mean nothing.
 func setConstraint(job *Job, text string) error {
 	if inner, ok := strings.CutPrefix(text, "["); ok {
 		if inner, ok = strings.CutSuffix(inner, "]"); ok {
@@ -201,7 +202,7 @@ func parseNodes(text string) (nodes []messages.Name, err error) {
 	return slices.Compact(nodes), nil
 }
 
-// NodeList are the nodes that a list of Slurm names; none where it names none, or cannot be read.
+// NodeList returns the nodes in a list of Slurm; none if it names none, or cannot be read.
 func NodeList(text string) []string {
 	if text == "" {
 		return nil

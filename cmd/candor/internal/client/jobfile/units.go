@@ -102,8 +102,8 @@ func (g *gpus) UnmarshalYAML(n ast.Node) (err error) {
 	return nil
 }
 
-// parseSize reads a size as sbatch does: a number of mebibytes, or of what the
-// letter behind it says.
+// parseSize reads a size as sbatch does: a number of mebibytes, or of the unit that the letter
+// after it names.
 func parseSize(text string) (bytes int64, err error) {
 	digits, shift := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I"), 20
 	if at := strings.IndexByte("KMGT", last(digits)); at >= 0 {

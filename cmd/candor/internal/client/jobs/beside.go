@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runningTasks are the tasks of a query that run now. away: at another site.
+// runningTasks returns the tasks of a query that run now. away: at another site.
 func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (running []messages.TaskStatus, away bool, err error) {
 	r, err := newReader(ctx, a, s, q)
 	if err != nil {
@@ -38,7 +38,7 @@ func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) 
 	return running, r.job.Away != nil, err
 }
 
-// oneRunning is the only task of a query that runs now. away: at another site.
+// oneRunning returns the only task of a query that runs now. away: at another site.
 func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t messages.TaskStatus, away bool, err error) {
 	all, away, err := runningTasks(ctx, a, s, q)
 	if err == nil && len(all) > 1 {
@@ -50,7 +50,7 @@ func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t
 	return all[0], away, nil
 }
 
-// StreamOf is the stream of a task, or a further stream that begins while the task runs.
+// StreamOf returns the stream of a task, or a further stream that begins while the task runs.
 func StreamOf(a *cli.App, s *cli.Session, t *messages.TaskStatus, away bool, begin *messages.StreamBegin) *Stream {
 	return &Stream{App: a, Session: s, Node: t.Node, Away: away, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
 }
@@ -151,8 +151,8 @@ func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, t
 	})
 }
 
-// SignalTasks sends the signal of a request to running tasks, and returns how many have got
-// it: tasks that have ended meanwhile have not.
+// SignalTasks sends the signal of a request to running tasks, and returns how many got it. Tasks
+// that ended in the meantime do not count.
 func SignalTasks(ctx context.Context, s *cli.Session, running []messages.TaskStatus, away bool, r messages.StreamRequest) (n int, err error) {
 	for _, t := range running {
 		r.Attempt = messages.Attempt{Task: t.Task, Number: t.Attempt}
@@ -253,7 +253,7 @@ func hasNode(a *cli.App, node messages.Name) bool {
 	return err == nil
 }
 
-// portLinger is for how long a connection waits for a client that was lost.
+// portLinger is how long a connection waits for a client that was lost.
 const portLinger = messages.Duration(time.Minute)
 
 // connect passes a connection on until either side has closed it.

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// cancellation is what was asked for on the command line of cancel.
+// cancellation is the flags of cancel.
 type cancellation struct {
 	which       selection
 	all         bool // jobs that have not ended, of the caller
@@ -153,8 +153,8 @@ func writeChosen(p *cli.Page, found []messages.JobSummary, what string) {
 	}
 }
 
-// cancelNumbers cancels the jobs that arguments name, all or none where one is not even a
-// number.
+// cancelNumbers cancels the jobs that the arguments name. If an argument is not a number, it
+// cancels none.
 func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []string, dryRun bool) error {
 	ids := make([]messages.JobID, len(args))
 	for i, arg := range args {
@@ -172,8 +172,8 @@ func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []strin
 	return cancelJobs(ctx, a, s, ids)
 }
 
-// cancelJobs cancels jobs, and shows each; the exit code is for the first job that could
-// not be cancelled.
+// cancelJobs cancels jobs, and shows the result of each. The exit code is the one of the first job
+// that could not be cancelled.
 func cancelJobs(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) error {
 	var all messages.CancelReply
 	var failed error

@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// fetchQuery is what was asked for on the command line of fetch.
+// fetchQuery is the flags of fetch.
 type fetchQuery struct {
 	logsQuery // job, stage and task
 	into      string
@@ -93,7 +93,7 @@ func fetch(ctx context.Context, a *cli.App, s *cli.Session, q fetchQuery) error 
 	return cmp.Or(lost, err)
 }
 
-// patterns are those of the selected stages.
+// patterns returns the output patterns of the selected stages.
 func patterns(r *logReader) string {
 	var all []string
 	for i := range r.job.Spec.Stages {
@@ -141,7 +141,7 @@ func nothingLeft(r *logReader) error {
 	return messages.Errorf(messages.NotFound, "job %v keeps no files: name files with --output when you submit a job; candor logs %v prints the output of the tasks", job.Job, job.Job)
 }
 
-// outputsOf lists what the selected tasks left.
+// outputsOf lists the files that the selected tasks left.
 func outputsOf(ctx context.Context, r *logReader) (all []messages.TaskOutputs, err error) {
 	for i, stage := range r.job.Stages {
 		if r.stage != nil && i != *r.stage || len(r.job.Spec.Stages[i].Outputs) == 0 {
@@ -191,7 +191,7 @@ func fetchAll(ctx context.Context, a *cli.App, r *logReader, q fetchQuery, all [
 	return nil
 }
 
-// local is where a task's file goes, below the directory.
+// local returns the path, below the directory, for a task's file.
 func (r *logReader) local(t messages.TaskRef, f messages.File) string {
 	if r.selected == 1 {
 		return f.Name
@@ -238,7 +238,7 @@ func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Atte
 
 // sameFile reports whether a file is there already; one that differs is an error.
 func sameFile(root *os.Root, name string, f messages.File) (bool, error) {
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // no wait for the other end of a pipe
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // otherwise opening a pipe would wait for the other end
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

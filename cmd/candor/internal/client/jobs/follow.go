@@ -18,7 +18,7 @@ const (
 	lastPause  = time.Second
 )
 
-// nextPause is the pause after one of d.
+// nextPause returns the pause after one of d.
 func nextPause(d time.Duration) time.Duration { return min(d+d/2, lastPause) }
 
 // Wait follows a job to its end and reports its exit code.
@@ -39,7 +39,7 @@ func Wait(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) e
 	return nil
 }
 
-// ExitCode is the exit code by which submit --wait and run tell how a job ended.
+// ExitCode returns the exit code by which submit --wait and run tell how a job ended.
 func ExitCode(job messages.JobSummary) int {
 	switch {
 	case job.State == messages.Completed:
@@ -83,7 +83,7 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 		default:
 			show.trouble(err)
 		}
-		if err := a.Pause(ctx, d-a.Now().Sub(asked)); err != nil { // where the site did not wait
+		if err := a.Pause(ctx, d-a.Now().Sub(asked)); err != nil { // if the site answered early
 			return detail, err
 		}
 		waited += d
@@ -98,8 +98,7 @@ type progress interface {
 	done()
 }
 
-// newProgress draws in place on a terminal, and else writes a line where
-// something changed.
+// newProgress redraws one place on a terminal. Otherwise it writes a line for each change.
 func newProgress(a *cli.App) progress {
 	if terminal.IsTerminal(a.Err) && a.Getenv("TERM") != "dumb" {
 		return &drawnProgress{app: a, block: terminal.Block{Out: a.Err}}

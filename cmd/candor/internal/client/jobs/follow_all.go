@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// WaitAll follows jobs to their ends, shows what became of them, and returns them.
+// WaitAll follows jobs until they end, shows their results, and returns them.
 func WaitAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]messages.JobSummary, error) {
 	ended, err := followAll(ctx, a, s, ids)
 	if err != nil {
@@ -89,8 +89,8 @@ func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.J
 	}
 }
 
-// lookAtEnded are those of the first jobs that have ended. Sometimes it makes sure that the
-// site still knows the others.
+// lookAtEnded returns those of the first jobs that have ended. From time to time it also checks
+// that the site still knows the others.
 func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure bool) ([]messages.JobSummary, error) {
 	r := messages.JobsRequest{Jobs: ids[:min(len(ids), messages.MaxListed)], Limit: messages.MaxListed}
 	if !sure {

@@ -1,5 +1,5 @@
-// Package jobs has the commands about jobs that a site has: list, show, explain, cancel
-// and follow them, and read what their tasks wrote.
+// Package jobs has the commands about a site's jobs: list, show, explain, cancel and follow them,
+// and read the output of their tasks.
 package jobs
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Commands are the commands about jobs that a site has.
+// Commands returns the commands about jobs that a site has.
 func Commands(a *cli.App) []*cobra.Command {
 	return append(a.MakeTabled(cli.Makers{"jobs": jobsCommand, "job": jobCommand, "why": whyCommand}),
 		a.Make(cli.Makers{"tasks": tasksCommand, "logs": logsCommand, "fetch": fetchCommand, "cancel": cancelCommand, "hold": holdCommand,
@@ -89,8 +89,8 @@ func takesNoJob(cmd *cobra.Command, args []string) error {
 	return cli.Usagef("it lists jobs; candor job %s shows this job", args[0])
 }
 
-// othersHave reports whether an operator who sees no jobs would see some with
-// --all; everybody else is refused that.
+// othersHave reports whether an operator without own jobs would see some with --all. Only operators
+// may use --all.
 func othersHave(ctx context.Context, s *cli.Session, r messages.JobsRequest) bool {
 	if r.All || r.Account != "" {
 		return false
@@ -109,7 +109,7 @@ func naming(flag, field string, err error) error {
 	return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: flag + strings.TrimPrefix(wire.Message, field)}
 }
 
-// listJobs asks page after page until it has what the request's limit asks for.
+// listJobs requests pages until it has as many jobs as the request's limit.
 func listJobs(ctx context.Context, s *cli.Session, r messages.JobsRequest) (messages.JobsReply, error) {
 	if r.Limit < 1 {
 		return messages.JobsReply{}, cli.Usagef("--limit %d: must be a whole number from 1 on", r.Limit)
@@ -180,7 +180,7 @@ bids are sealed; the answer says so.`,
 // each does something to each job that arguments name, and goes on after one that it
 // could not be done to.
 func each(a *cli.App, what string, args []string, do func(arg string) error) error {
-	for _, arg := range args { // all or nothing for what is not even a number
+	for _, arg := range args { // if one argument is not a number, nothing is done
 		if _, err := cli.JobNumber(arg); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// logsQuery is what was asked for on the command line of logs.
+// logsQuery is the flags of logs.
 type logsQuery struct {
 	job      messages.JobID
 	stage    string
@@ -29,11 +29,11 @@ type logsQuery struct {
 // flags are the flags that choose tasks of the job.
 func (q *logsQuery) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&q.task, "task", -1, "only the task at this `position` in its stage, from 0 on")
-	cmd.Flags().Lookup("task").DefValue = "0" // so that the help does not show -1
+	cmd.Flags().Lookup("task").DefValue = "0" // the help would show -1 otherwise
 	cmd.Flags().StringVar(&q.stage, "stage", "", "only tasks of this `stage`")
 }
 
-// ofJob is an action on the job that the first argument names.
+// ofJob returns an action on the job that the first argument names.
 func (q *logsQuery) ofJob(do cli.Action) cli.Action {
 	return func(ctx context.Context, s *cli.Session, args []string) (err error) {
 		if q.task < -1 {
@@ -144,7 +144,7 @@ type logReader struct {
 	query    logsQuery
 	job      messages.JobDetail
 	stage    *int // the selected stage, nil for all
-	selected int  // how many tasks the query selects
+	selected int  // number of tasks that the query selects
 
 	mu     sync.Mutex // guards the app's outputs, failed and wrote
 	failed error      // the first task that could not be read
@@ -215,7 +215,7 @@ func (r *logReader) chosen() string {
 	return noun + strings.Join(parts, ", ")
 }
 
-// noneHas says of the tasks that the query selects that none of them has done something.
+// noneHas returns a sentence: none of the selected tasks has done something.
 func (r *logReader) noneHas(done string) string {
 	if r.selected == 1 {
 		return r.chosen() + " has not " + done
@@ -268,9 +268,8 @@ func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(messages.T
 	}
 }
 
-// choose returns the attempt to read of those of one task, the latest last: that one, or
-// the one that the query names. Of an attempt that the site does not know any more, the
-// node is left empty.
+// choose returns the attempt to read: the latest one, or the one that the query names. attempts are
+// of one task, the latest last. If the site no longer knows the attempt, its node is empty.
 func (r *logReader) choose(attempts []messages.TaskStatus) (messages.TaskStatus, bool) {
 	latest := attempts[len(attempts)-1]
 	if r.query.attempt == 0 {
@@ -357,7 +356,7 @@ func (r *logReader) watch(ctx context.Context, start func(messages.TaskStatus) e
 	}
 }
 
-// streams are the outputs to print; true stands for standard error.
+// streams returns the outputs to print; true stands for standard error.
 func (r *logReader) streams() []bool {
 	switch {
 	case r.query.stdout:
@@ -385,7 +384,7 @@ func (r *logReader) readBoth(ctx context.Context, t messages.TaskStatus) error {
 	return nil
 }
 
-// findNode asks every node for an attempt when the site does not know where it ran.
+// findNode asks every node for an attempt if the site does not know where it ran.
 func (r *logReader) findNode(ctx context.Context, t messages.TaskStatus) (messages.Name, error) {
 	gone := messages.Errorf(messages.NotFound, "the site has forgotten where attempt %d ran, and no node has its output", t.Attempt)
 	if r.job.Away != nil {
@@ -473,7 +472,7 @@ func (r *logReader) keep(err error) {
 	}
 }
 
-// name is how a task is called: by its stage and position.
+// name returns how a task is called: by its stage and position.
 func (r *logReader) name(t messages.TaskRef) string {
 	if int(t.Stage) < len(r.job.Stages) {
 		return fmt.Sprintf("%s.%d", r.job.Stages[t.Stage].Name, t.Index)
@@ -481,7 +480,7 @@ func (r *logReader) name(t messages.TaskRef) string {
 	return t.String()
 }
 
-// output is where an output of a task goes, in its form.
+// output returns a writer for an output of a task, in the chosen form.
 func (r *logReader) output(t messages.TaskStatus, stderr bool) logOutput {
 	to := &lockedWriter{mu: &r.mu, to: r.app.Out, wrote: &r.wrote}
 	switch {

@@ -30,7 +30,7 @@ func (w *lockedWriter) Write(b []byte) (int, error) {
 	return w.to.Write(b)
 }
 
-// missing is the line that stands for output that was not kept.
+// missing returns a line in place of output that was not kept.
 func missing(p messages.LogsReply) string {
 	return "[candor: " + terminal.Plural(int(p.Missing), "byte") + " of the output are missing here: the site keeps no more of one output]\n"
 }
@@ -119,7 +119,7 @@ func (o *lineOutput) piece(p messages.LogsReply) error {
 	return err
 }
 
-// flush ends the line at hand.
+// flush writes the rest of the current line.
 func (o *lineOutput) flush(b *bytes.Buffer) {
 	b.WriteString(o.prefix)
 	b.Write(bytes.TrimSuffix(o.rest, []byte("\n")))

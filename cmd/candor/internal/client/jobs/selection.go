@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// selection says which jobs a command line is about: the jobs that fit all its flags. The
-// auctioneer finds them.
+// selection selects the jobs that match all its flags. The auctioneer finds them.
 type selection struct {
 	states, labels        []string
 	name, market, project string

@@ -118,7 +118,7 @@ func (q *logsQuery) requeue(ctx context.Context, s *cli.Session) (messages.Reque
 	return r, nil
 }
 
-// changes is what was asked for on the command line of change.
+// changes is the flags of change.
 type changes struct {
 	messages.ChangeRequest
 	budget, rate, limit, stage string
@@ -153,13 +153,13 @@ changes, cancel the job and submit it again.`,
 	cmd.Flags().StringVarP(&c.Name, "name", "J", "", "`name` of the job")
 	cmd.Flags().StringVarP(&c.limit, "time", "t", "", "`limit` of one attempt of a task: 1h30m, 2:00:00; a bare number is minutes")
 	cmd.Flags().IntVar(&c.mostRunning, "max-running", -1, "at most this `number` of tasks at once; 0: no bound")
-	cmd.Flags().Lookup("max-running").DefValue = "0" // so that the help does not show -1
+	cmd.Flags().Lookup("max-running").DefValue = "0" // the help would show -1 otherwise
 	cmd.Flags().StringVar(&c.stage, "stage", "", "the `stage` that --time and --max-running are about (default: the only one)")
 	cmd.Flags().StringVar(&c.Key, "key", "", "idempotency `key` of the change (default: random)")
 	return cmd
 }
 
-// change reads what is to be otherwise, and asks for it.
+// change reads the flags and sends the change.
 func change(ctx context.Context, a *cli.App, s *cli.Session, c *changes) (err error) {
 	if c.budget == "" && c.rate == "" && c.Name == "" && c.limit == "" && c.mostRunning < 0 {
 		return cli.Usagef("say what to change: --budget, --rate, --name, --time or --max-running")

@@ -26,8 +26,8 @@ type Stream struct {
 	Session *cli.Session
 	Node    messages.Name
 	Attempt messages.Attempt
-	Away    bool                  // another site runs the task: the auctioneers pass on what is said
-	Begin   *messages.StreamBegin // begins the stream; nil: that of the task itself
+	Away    bool                  // another site runs the task: the auctioneers pass the messages on
+	Begin   *messages.StreamBegin // starts the stream; nil: the stream of the task itself
 	// Over says why a stream that does not answer will not come back; nil: it may.
 	Over func(context.Context) error
 	// Comes reports whether a stream that its node does not know may come: the node may not have begun the task; nil: it will not.
@@ -38,7 +38,7 @@ type Stream struct {
 
 	name, client string
 	signals      atomic.Uint64
-	asked        atomic.Int64 // when this process asked last, in milliseconds since 1970
+	asked        atomic.Int64 // when this process last asked, in milliseconds since 1970
 	lost         atomic.Bool
 }
 
@@ -46,10 +46,10 @@ type Stream struct {
 const (
 	streamPoll   = time.Second
 	streamAnswer = 5 * time.Second
-	streamStay   = time.Second // for how long a client that needs nothing is silent
+	streamStay   = time.Second // longest silence of an idle client
 )
 
-// Open takes the stream, or begins it, and returns where its input goes on.
+// Open takes over the stream, or starts it, and returns the position at which its input continues.
 func (c *Stream) Open(ctx context.Context) (from int64, err error) {
 	c.client = rand.Text()
 	if c.Begin != nil {
@@ -107,7 +107,7 @@ func askStream(ctx context.Context, s *cli.Session, node messages.Name, away boo
 	return *answer.Stream, nil
 }
 
-// lineEnd ends a line where the terminal may be raw.
+// lineEnd returns the end of a line. A terminal that may be in raw mode needs a carriage return.
 func lineEnd(a *cli.App) string {
 	if terminal.IsTerminal(a.Err) {
 		return "\r\n"
@@ -148,8 +148,8 @@ func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	}
 }
 
-// stay tells the node that this client is there while nothing else does, as when the reader
-// of the output is slow. A command whose client is silent is ended after a while.
+// stay sends a sign of life while the client sends nothing else, for example because the reader of
+// the output is slow. The node ends commands of silent clients after a while.
 func (c *Stream) stay(ctx context.Context) {
 	tick := time.NewTicker(streamStay)
 	defer tick.Stop()
@@ -165,10 +165,11 @@ func (c *Stream) stay(ctx context.Context) {
 	}
 }
 
-// Close tells the node that the stream is needed no more.
+// Close tells the node that the client no longer needs the stream.
 func (c *Stream) Close(ctx context.Context) { c.close(ctx) }
 
-// close tells the node that the stream is needed no more; it finds out by itself else.
+// close tells the node that the client no longer needs the stream. If the message is lost, the node
+// finds out by itself.
 func (c *Stream) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, streamPoll)
 	defer cancel()
@@ -273,7 +274,7 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 	return code, err
 }
 
-// Window is what a process on a terminal like this process's is told of it.
+// Window returns what the node must know about the terminal of this process.
 func Window(a *cli.App, onTerminal bool) messages.Interactive {
 	i := messages.Interactive{Terminal: onTerminal}
 	if onTerminal {

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// tasksQuery is what was asked for on the command line of tasks.
+// tasksQuery is the flags of tasks.
 type tasksQuery struct {
 	job    messages.JobID
 	stage  string
@@ -92,8 +92,8 @@ func (q *tasksQuery) of(argument string) (err error) {
 // filters reports whether the query leaves out tasks that have started.
 func (q *tasksQuery) filters() bool { return len(q.states) > 0 || q.ask.Node != "" || q.index != "" }
 
-// positions reads "7", "7-9" or "7-" as the first position and the one after the last; 0
-// stands for no end.
+// positions reads "7", "7-9" or "7-" as the first position and the one after the last; 0 means no
+// end.
 func positions(text string) (from, until uint32, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -134,7 +134,7 @@ func tasks(ctx context.Context, a *cli.App, s *cli.Session, q tasksQuery) error 
 	return a.Show(all, func(p *cli.Page) { writeTasks(p, &q, all) })
 }
 
-// tasksOf adds the tasks of a stage, as far as the limit lets it.
+// tasksOf adds the tasks of a stage, up to the limit.
 func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all *messages.TasksReply) error {
 	ask := q.ask
 	ask.Stage = &stage
@@ -156,7 +156,7 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 		if !reply.More {
 			return nil
 		}
-		if reply.Next <= ask.From { // it does not go on
+		if reply.Next <= ask.From { // the site makes no progress
 			return messages.Errorf(messages.Internal, "the answer of the site ends after task %d", ask.From)
 		}
 		if ask.From = reply.Next; len(all.Tasks) >= q.limit {
@@ -166,8 +166,8 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 	}
 }
 
-// writeTasks writes a line for each attempt. Where sentences do not fit the page, the lines
-// have the reasons alone, and the sentences of a few tasks follow.
+// writeTasks writes a line for each attempt. If sentences do not fit the page, the lines have only
+// the reasons, and the sentences of a few tasks follow.
 func writeTasks(p *cli.Page, q *tasksQuery, r messages.TasksReply) {
 	columns := p.Layout.Width
 	t := tasksTable(p, r.Tasks, func(s messages.TaskStatus) string { return s.Message })
@@ -211,7 +211,7 @@ func attemptOf(s messages.TaskStatus) string {
 	return fmt.Sprintf(", attempt %d", s.Attempt)
 }
 
-// fewTasks is how many tasks are told about in sentences of their own.
+// fewTasks is how many tasks get a sentence each.
 const fewTasks = 8
 
 func tasksTable(p *cli.Page, tasks []messages.TaskStatus, why func(messages.TaskStatus) string) *terminal.Table {
@@ -231,7 +231,7 @@ func tasksTable(p *cli.Page, tasks []messages.TaskStatus, why func(messages.Task
 	return t
 }
 
-// has counts things, as the subject of a sentence about what they have not done.
+// has returns the beginning of a sentence about n things, such as "3 tasks have".
 func has(n int, noun string) string {
 	if n == 1 {
 		return terminal.Plural(n, noun) + " was"

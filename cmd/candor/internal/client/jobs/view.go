@@ -30,7 +30,7 @@ func writeEnded(p *cli.Page, j messages.JobDetail) {
 	}
 	switch said := notState(j.State, j.Reason); {
 	case j.Message == "":
-	case said == "": // it ended well, with attempts that did not
+	case said == "": // it ended well after failed attempts
 		p.Printf("On the way, %s\n", p.Said(j.Message))
 	default:
 		p.Printf("%s: %s\n", said, p.Said(j.Message))
@@ -65,7 +65,7 @@ func writeJobs(p *cli.Page, r messages.JobsReply) {
 	}
 }
 
-// writeGaps says what a list does not have though the site once did.
+// writeGaps tells what is missing in a list, although the site once had it.
 func writeGaps(p *cli.Page, r messages.JobsReply) {
 	if r.Unreadable > 0 {
 		p.Printf("Not listed: %s of ended jobs on the site's disk\n", terminal.Plural(r.Unreadable, "damaged record"))
@@ -92,7 +92,7 @@ func where(j messages.JobSummary) string {
 	return j.Away.Site + "/" + j.Market
 }
 
-// away says how a job at another site stands; "" for any other.
+// away returns the state of a job at another site; "" for any other job.
 func away(p *cli.Page, j messages.JobSummary) string {
 	a := j.Away
 	switch {
@@ -126,8 +126,8 @@ func charged(j messages.JobSummary) string {
 	return j.Charged.String()
 }
 
-// waited is the time from submission to the first claimed task, or to the end
-// of a job that never started.
+// waited returns the time from submission to the first claimed task, or to the end of a job that
+// never started.
 func waited(p *cli.Page, j messages.JobSummary) string {
 	if j.Started == 0 {
 		return p.Between(j.Submitted, j.Ended)
@@ -135,10 +135,10 @@ func waited(p *cli.Page, j messages.JobSummary) string {
 	return p.Between(j.Submitted, j.Started)
 }
 
-// reason tells why a job is not done, where that needs telling.
+// reason returns why a job is not done, if that is not clear from its state.
 func reason(j messages.JobSummary) string {
 	switch {
-	case j.Reason == j.State.String(): // says no more than the state
+	case j.Reason == j.State.String(): // the reason only repeats the state
 		return ""
 	case j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1 && exitCode(j) != "":
 		return fmt.Sprintf("%s (%d failed, exit %s)", terminal.Safe(j.Reason), j.Failed, exitCode(j))
@@ -180,8 +180,8 @@ func writeJob(p *cli.Page, j messages.JobDetail) {
 	writeShares(p, j.State, j.Shares)
 }
 
-// whyOrNote is what the message of a job is called: why it ended as it did, or what happened
-// to a job that goes on or that ended well.
+// whyOrNote returns the title of a job's message: why it ended, or a note on a job that goes on or
+// ended well.
 func whyOrNote(s messages.State) string {
 	if s <= messages.Running || s == messages.Completed {
 		return "Note"
@@ -209,7 +209,7 @@ func rerunOf(j messages.JobDetail) string {
 	return "job " + j.Spec.RerunOf.String()
 }
 
-// writeNotices says what became of the words about a job.
+// writeNotices tells whether the notifications about a job were delivered.
 func writeNotices(p *cli.Page, list []messages.NoticeStatus) {
 	for _, n := range list {
 		what := "not sent yet to"
@@ -227,7 +227,7 @@ func writeNotices(p *cli.Page, list []messages.NoticeStatus) {
 	}
 }
 
-// exitCode is the exit code of a task that failed, if the task had a process.
+// exitCode returns the exit code of a task that failed, if the task had a process.
 func exitCode(j messages.JobSummary) string {
 	if j.ExitCode <= 0 {
 		return ""
@@ -235,7 +235,7 @@ func exitCode(j messages.JobSummary) string {
 	return strconv.Itoa(int(j.ExitCode))
 }
 
-// notState is a reason that says more than the state.
+// notState returns a reason that says more than the state.
 func notState(s messages.State, reason string) string {
 	if reason == s.String() {
 		return ""
@@ -243,7 +243,7 @@ func notState(s messages.State, reason string) string {
 	return terminal.Safe(reason)
 }
 
-// begins is before when no task of a job may start.
+// begins returns a sentence: the time before which no task of a job may start.
 func begins(p *cli.Page, j messages.JobDetail) string {
 	if j.Spec.Begin == 0 {
 		return ""
@@ -277,7 +277,7 @@ func numbers(jobs []messages.JobID) string {
 	return text
 }
 
-// because is why a job is at another site, where that was not its owner's choice.
+// because returns why a job is at another site, if the owner did not choose the site.
 func because(j messages.JobSummary) string {
 	if j.Away == nil {
 		return ""
@@ -285,7 +285,7 @@ func because(j messages.JobSummary) string {
 	return terminal.Safe(j.Away.Chosen)
 }
 
-// charge says what a job has cost, and how much came back.
+// charge returns a job's cost, and how much was returned.
 func charge(j messages.JobSummary) string {
 	if !j.State.Final() {
 		return "not yet"
@@ -293,7 +293,7 @@ func charge(j messages.JobSummary) string {
 	return fmt.Sprintf("%s (%v came back)", cli.Credits(j.Charged), j.Budget-j.Charged)
 }
 
-// response is the time from submission to the end of a job that has ended.
+// response returns the time from submission to the end of a job that has ended.
 func response(p *cli.Page, j messages.JobSummary) string {
 	if j.Ended == 0 {
 		return ""

@@ -1,5 +1,5 @@
-// Package peers has the commands about other sites: their terms, the debts between the
-// banks and how these are settled, and the links to the sites.
+// Package peers has the commands about other sites: their terms, the debts between the banks and
+// their settlement, and the links to the sites.
 package peers
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Commands are the commands about the debts between sites.
+// Commands returns the commands about the debts between sites.
 func Commands(a *cli.App) []*cobra.Command {
 	return a.Make(cli.Makers{"peer": peerCommand, "settle": settleCommand})
 }
@@ -87,8 +87,8 @@ func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r messages.PeerReq
 	})
 }
 
-// known is a peer as the bank has it. A site that was parted from is none: to change its terms
-// would make it a peer again, which only candor peer add does.
+// known returns a peer from the bank's list. It returns an error for a site that was parted from:
+// changing its terms would make it a peer again, which only peer rejoin should do.
 func known(ctx context.Context, s *cli.Session, name messages.Name) (p messages.PeerReply, err error) {
 	all, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
 	if err != nil {

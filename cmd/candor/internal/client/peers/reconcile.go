@@ -78,7 +78,7 @@ func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen messages.Re
 	})
 }
 
-// adoption is what was adopted, and how the books stand after it.
+// adoption is the totals that were adopted, and the state of the books after that.
 type adoption struct {
 	Adopted messages.Adoption       `json:"adopted"`
 	After   messages.ReconcileReply `json:"after"`

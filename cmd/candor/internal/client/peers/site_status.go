@@ -22,7 +22,7 @@ func AddStatus(a *cli.App, site *cobra.Command, usage string) {
 	site.AddCommand(status)
 }
 
-// siteStatus is how a site stands with its peers.
+// siteStatus is the state of a site's relations with its peers.
 type siteStatus struct {
 	Links messages.LinksReply `json:"links"`
 	Bank  messages.PeersReply `json:"bank"`
@@ -53,12 +53,12 @@ exit code is 1 if a peer has no link or its bank does not answer.`,
 	})
 }
 
-// linksTimeout is how long the service of links may be silent: it answers within
-// two seconds where it is.
+// linksTimeout is how long to wait for the service of links. If it runs, it answers within two
+// seconds.
 const linksTimeout = 4 * time.Second
 
-// linked asks for the links. Where nobody serves that, as NATS runs on its own,
-// the bank's word stands alone.
+// linked asks for the state of the links. If no service tells it, because NATS runs separately,
+// only the bank's answer is shown.
 func linked(ctx context.Context, s *cli.Session, bank messages.PeersReply) (r siteStatus, err error) {
 	r.Bank, r.Links.Site = bank, bank.Site
 	if len(bank.Peers) == 0 {
@@ -73,7 +73,7 @@ func linked(ctx context.Context, s *cli.Session, bank messages.PeersReply) (r si
 	return r, err
 }
 
-// sound reports whether every peer is linked and answers, as far as is known.
+// sound reports whether every peer is linked and answers, as far as known.
 func (r *siteStatus) sound() bool {
 	for _, p := range r.Bank.Peers {
 		if p.Standing == messages.PeerParted {
@@ -123,7 +123,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 		trip := r.trip(peer.Peer)
 		way, rtt := way(r.linksTo(peer.Peer))
 		if r.Failure != "" {
-			way = "" // not known
+			way = "" // unknown
 		}
 		t.Row(peer.Peer, way, rtt, milliseconds(trip.Took), max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(),
 			cli.Number(peer.Outstanding), cli.OrBlank(peer.Waiting), peerState(p, peer))
@@ -136,7 +136,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 	}
 }
 
-// way says which servers are joined, and the shortest round trip between two.
+// way returns the connected servers, and the shortest round trip between two.
 func way(links []messages.Link) (string, string) {
 	if len(links) == 0 {
 		return "none", ""

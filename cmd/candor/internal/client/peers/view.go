@@ -55,7 +55,7 @@ func writeParted(p *cli.Page, r messages.PartReply) {
 	p.Printf("The operator of the peer uses candor peer part too. The sites have parted when\nnothing is left to settle: candor peer list shows the rest.\n")
 }
 
-// owed says which way a debt goes; "" for none.
+// owed returns the direction of a debt; "" for none.
 func owed(c messages.Credits) string {
 	switch {
 	case c > 0:
@@ -98,7 +98,7 @@ func peerState(p *cli.Page, r messages.PeerReply) string {
 	return p.Green("answers")
 }
 
-// partedDebt says what this site wrote off at a parting, or what it still owes; "": nothing.
+// partedDebt returns what this site wrote off at a parting, or what it still owes; "": nothing.
 func partedDebt(r messages.PeerReply) string {
 	switch {
 	case r.Settled < 0:
@@ -109,7 +109,7 @@ func partedDebt(r messages.PeerReply) string {
 	return ""
 }
 
-// parting says what an agreed parting waits for.
+// parting returns what an agreed parting waits for.
 func parting(r messages.PeerReply) string {
 	switch {
 	case r.Owed != 0:
@@ -136,7 +136,7 @@ func gone(r messages.PeerReply) bool {
 	return r.Tries > 0 && strings.HasPrefix(r.Failure, "parted: ")
 }
 
-// unsettleable says why no cycle settles what a peer owes; "": one does.
+// unsettleable returns why no cycle settles the debt of a peer; "": one does.
 func unsettleable(r messages.PeerReply) string {
 	switch {
 	case r.Owed >= 0 || r.Settled < r.Share:
@@ -147,7 +147,7 @@ func unsettleable(r messages.PeerReply) string {
 	return "no more of its debt can be settled: it has not paid " + cli.Credits(r.Settled) + ", which are granted to clearing--" + r.Peer + " when it has"
 }
 
-// writeLeft says what is owed after a cycle was closed, and why.
+// writeLeft tells what is owed after a cycle was closed, and why.
 func writeLeft(p *cli.Page, peers []messages.PeerReply) {
 	peers = slices.DeleteFunc(slices.Clone(peers), func(r messages.PeerReply) bool { return r.Owed == 0 })
 	if len(peers) > 0 {

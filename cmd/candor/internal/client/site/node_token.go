@@ -56,7 +56,7 @@ func makeToken(ctx context.Context, a *cli.App, s *cli.Session, node messages.Na
 		return cli.Usagef("--expires: %v", err)
 	}
 	write := func(string) error { return nil }
-	if output != "" { // before there is a token that could not be kept
+	if output != "" { // check first: no token must be made that cannot be stored
 		if write, err = newSecret(output); err != nil {
 			return cli.Usagef("--output: %v", err)
 		}

@@ -1,5 +1,5 @@
-// Package site has the commands about the nodes, markets and replicas of a site, and
-// the overview that is redrawn.
+// Package site has the commands about the nodes, markets and replicas of a site, and the overview
+// that redraws itself.
 package site
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Commands are the commands about the nodes, markets and replicas of a site.
+// Commands returns the commands about the nodes, markets and replicas of a site.
 func Commands(a *cli.App) []*cobra.Command {
 	return append(a.MakeTabled(cli.Makers{"nodes": nodesCommand, "markets": marketsCommand, "reservations": reservationsCommand}),
 		a.Make(cli.Makers{"node": nodeCommand, "replica": replicaCommand, "market": marketCommand, "top": topCommand, "console": consoleCommand})...)

@@ -64,8 +64,8 @@ func survey(ctx context.Context, s *cli.Session) (o overview, err error) {
 	return overview{Site: s.Site, Account: account, Nodes: nodes.Nodes, Markets: markets.Markets}, nil
 }
 
-// watchTop redraws the overview until the user has enough. It asks the site
-// in a goroutine of its own, so that keys work while the site does not answer.
+// watchTop redraws the overview until the user quits. It asks the site in another goroutine, so
+// that keys work while the site does not answer.
 func watchTop(ctx context.Context, a *cli.App, s *cli.Session, interval time.Duration) error {
 	in, out := a.In.(*os.File), a.Out.(*os.File)
 	screen, err := terminal.OpenScreen(in, out)

@@ -11,18 +11,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// look is what the site has answered; neither: it has not answered yet.
+// look is the answer of the site; if both fields are empty, it has not answered yet.
 type look struct {
 	overview *overview
 	err      error
 }
 
-// topView is what the user has made of the overview: how far it is scrolled, and how
-// sorted.
+// topView is the overview as the user chose it: scrolled and sorted.
 type topView struct {
 	look     look
-	offset   int // of the first line shown below the head
-	by       int // in orders
+	offset   int // first line shown below the header
+	by       int // position in orders
 	reversed bool
 }
 
@@ -45,7 +44,7 @@ var orders = []order{
 // around are the lines of a frame that do not scroll: head, blank, blank and keys.
 const around = 4
 
-// press does what a key asks for, and reports whether the user has enough.
+// press carries out a key, and reports whether the user wants to quit.
 func (v *topView) press(key terminal.Key, rows int) (enough bool) {
 	page := max(1, rows-around)
 	switch key {
@@ -74,7 +73,8 @@ func (v *topView) press(key terminal.Key, rows int) (enough bool) {
 	return false
 }
 
-// frame is one picture of at most as many rows; a site that does not answer is one too.
+// frame returns one picture with at most so many rows. If the site does not answer, the picture
+// says so.
 func (v *topView) frame(p *cli.Page, rows int) string {
 	head := p.Bold("candor top")
 	if v.look == (look{}) {
@@ -91,7 +91,7 @@ func (v *topView) frame(p *cli.Page, rows int) string {
 	return head + "\n\n" + strings.Join(body, "\n") + "\n\n" + p.Dim(keys) + "\n"
 }
 
-// body is what scrolls.
+// body returns the part that scrolls.
 func (v *topView) body(p *cli.Page) []string {
 	if v.look.err != nil {
 		return []string{p.Yellow("The site does not answer: " + terminal.Safe(cli.Sentence(v.look.err)))}

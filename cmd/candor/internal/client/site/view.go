@@ -68,7 +68,7 @@ func remark(p *cli.Page, n messages.NodeStatus) string {
 	return strings.Join(parts, "; ")
 }
 
-// writeReach says of the nodes that keep tasks apart least what tasks can reach there.
+// writeReach tells what tasks can reach on the least protected nodes.
 func writeReach(p *cli.Page, nodes []messages.NodeStatus) {
 	worst := slices.MinFunc(nodes, func(a, b messages.NodeStatus) int {
 		return cmp.Compare(messages.Containment(a.Abilities), messages.Containment(b.Abilities))
@@ -117,7 +117,7 @@ func used(n messages.NodeStatus) string {
 
 // suspended writes how many suspended tasks a node keeps, of how many at most.
 func suspended(n messages.NodeStatus) string {
-	if n.MostSuspended == 0 { // of a site that does not say
+	if n.MostSuspended == 0 { // the site does not report it
 		return ""
 	}
 	return fmt.Sprintf("%d/%d", n.Suspended, n.MostSuspended)
@@ -210,7 +210,7 @@ func writeBidders(p *cli.Page, m messages.MarketStatus) {
 	p.Table(t, "  ")
 }
 
-// shareBar draws a job's present share of a class, "" where it has none.
+// shareBar draws a job's present share of a class, "" if it has none.
 func shareBar(p *cli.Page, shares []messages.ClassShare, class messages.Name) string {
 	for _, s := range shares {
 		if s.Class == class {

@@ -174,7 +174,7 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []messages.JobSu
 	}
 }
 
-// wants says whether a row fits what the site was not asked.
+// wants reports whether a row fits what the site was not asked.
 func (q *query) wants(r *row) bool {
 	return (q.states == nil || slices.Contains(q.states, r.state)) &&
 		(q.names == nil || slices.Contains(q.names, r.Name)) &&
@@ -184,7 +184,7 @@ func (q *query) wants(r *row) bool {
 		q.has(r)
 }
 
-// has says whether the row is one of the numbers that were asked for.
+// has reports whether the row is one of the numbers that were asked for.
 func (q *query) has(r *row) bool {
 	if q.targets == nil {
 		return true

@@ -14,10 +14,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// openDir gives the account's tasks access to the directory in which the job runs, if the
-// site of this machine runs tasks as another user. Home directories, and directories of
-// other users, are not opened. Where tasks cannot run in the directory, each task runs in a
-// fresh directory instead, unless the user named the directory.
+// openDir gives the account's tasks access to the directory in which the job runs, if the site of
+// this machine runs tasks as another user. It never opens home directories or directories of other
+// users. If tasks cannot run in the directory, each task runs in a fresh directory instead, unless
+// the user named the directory.
 func openDir(a *cli.App, job *jobfile.Job) error {
 	dir := job.Spec.Dir
 	cure, why := letTasksIn(a, dir)
@@ -32,8 +32,8 @@ func openDir(a *cli.App, job *jobfile.Job) error {
 	return nil
 }
 
-// letTasksIn gives the account's tasks access to a directory. It says why they cannot run there,
-// and what the user can do.
+// letTasksIn gives the account's tasks access to a directory. It returns why they cannot run there,
+// and what the user can do about it.
 func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 	if dir == "" {
 		return "", nil
@@ -41,7 +41,7 @@ func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 	_, local, err := a.LocalSite()
 	t, unresolved := a.Resolve(false)
 	if err != nil || unresolved != nil || t.Server != local.Server || t.Site != local.Site {
-		return "", nil // no site of this machine's, or what dialling says
+		return "", nil // no site of this machine, or dialling reports the error
 	}
 	cure, why = "use another directory", hides(local.Hidden, dir)
 	if among, others := users.Parse(local.TaskUsers); others && why == nil {
@@ -67,7 +67,7 @@ func hides(hidden []string, dir string) error {
 	return nil
 }
 
-// open lets a user into a directory, or says why not.
+// open gives a user access to a directory, or returns why that is impossible.
 func open(dir string, number uint32) error {
 	why := mayOpen(dir)
 	if why == nil {

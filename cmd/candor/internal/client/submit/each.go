@@ -35,14 +35,15 @@ type member struct {
 type batch struct {
 	*cli.App
 	sub     *submission
-	key     string          // of which the keys of the jobs are made
+	key     string          // the keys of the jobs are derived from it
 	named   map[string]int  // how often each path was named so far
 	sent    map[string]bool // inputs, by their digests
 	session *cli.Session    // nil: not connected yet
 	members []*member
 }
 
-// submitEach submits a job for each of several files, and follows the jobs that ask for it.
+// submitEach submits a job for each of several files, and follows the jobs if the user asked for
+// it.
 func submitEach(ctx context.Context, a *cli.App, sub *submission, args []string) error {
 	paths, err := pathsOf(a, sub, args)
 	if err != nil {
@@ -72,7 +73,7 @@ func submitEach(ctx context.Context, a *cli.App, sub *submission, args []string)
 	return b.finish(ctx)
 }
 
-// pathsOf are the files that the arguments name, or the lines of standard input.
+// pathsOf returns the files that the arguments name, or the lines of standard input.
 func pathsOf(a *cli.App, sub *submission, args []string) (paths []string, err error) {
 	switch {
 	case sub.wrap != "":
@@ -127,7 +128,8 @@ func (b *batch) read(ctx context.Context, path string) *member {
 	return m
 }
 
-// unnamed is an error without the name of its file, which stands before each error.
+// unnamed removes the name of the file from an error, because the name is printed before each
+// error.
 func unnamed(path string, err error) error {
 	if wire, ok := errors.AsType[*messages.Error](err); ok {
 		return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: strings.TrimPrefix(wire.Message, path+": ")}
@@ -135,15 +137,15 @@ func unnamed(path string, err error) error {
 	return err
 }
 
-// keyOf is the key of a job: the same one if the same command is repeated, also together
-// with other files.
+// keyOf returns the key of a job: the same one if the same command is repeated, also together with
+// other files.
 func (b *batch) keyOf(path string) string {
 	b.named[path]++
 	digest := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", b.key, path, b.named[path]))
 	return hex.EncodeToString(digest[:16])
 }
 
-// sizeOf is how many bytes a job takes in a request.
+// sizeOf returns how many bytes a job takes in a request.
 func sizeOf(r *messages.SubmitRequest) (int, error) {
 	if r == nil {
 		return 0, nil
@@ -152,8 +154,8 @@ func sizeOf(r *messages.SubmitRequest) (int, error) {
 	return len(data) + len(r.Key), err
 }
 
-// submit sends the jobs of some files, and shows what became of each. An error says that
-// this is not known.
+// submit sends the jobs of some files and shows the result of each. It returns an error if the
+// results are unknown.
 func (b *batch) submit(ctx context.Context, part []*member) error {
 	b.members = append(b.members, part...)
 	var together []*member
@@ -227,7 +229,7 @@ func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	return nil
 }
 
-// unknown says how to ask again where it is not known which jobs were submitted.
+// unknown adds to an error how to repeat the request, if it is not known which jobs were submitted.
 func (b *batch) unknown(err error) error {
 	if !messages.KindOf(err).Retriable() {
 		return err
@@ -236,7 +238,7 @@ func (b *batch) unknown(err error) error {
 		messages.Detail(err), b.key)
 }
 
-// show says what became of jobs; accepted jobs go to standard output.
+// show shows the results of submissions; accepted jobs go to standard output.
 func (b *batch) show(part []*member) error {
 	p := b.Page(b.Out)
 	for _, m := range part {
@@ -258,7 +260,7 @@ func (b *batch) show(part []*member) error {
 	return err
 }
 
-// refusal is the site's error, with the place in the file that it is about.
+// refusal returns the site's error, with the place in the file that it is about.
 func (m *member) refusal() error {
 	if m.request == nil {
 		return m.err
@@ -266,8 +268,8 @@ func (m *member) refusal() error {
 	return refused(m.err, m.job, m.request.Key)
 }
 
-// finish waits for the jobs that are to be waited for. The first file
-// whose job was refused, or did not complete, decides the exit code.
+// finish waits for jobs if the user asked for that. The first file with a job that was refused, or
+// did not complete, decides the exit code.
 func (b *batch) finish(ctx context.Context) error {
 	var awaited []messages.JobID
 	for _, m := range b.members {
@@ -300,7 +302,7 @@ func (b *batch) finish(ctx context.Context) error {
 	return nil
 }
 
-// outcomes are what became of the jobs, in the form in which the site answers.
+// outcomes returns the results of all submissions, in the site's form.
 func (b *batch) outcomes() (all messages.SubmitReply) {
 	for _, m := range b.members {
 		r := &m.reply

@@ -81,7 +81,7 @@ func writeClasses(p *cli.Page, r messages.ClassesReply) {
 // plain writes a number as an operator wrote it.
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// writeParameters writes what is known of each parameter of a class.
+// writeParameters shows what is known about each parameter of a class.
 func writeParameters(p *cli.Page, c messages.ClassEstimate) {
 	p.Title(c.Profile.Name)
 	t := terminal.NewTable("~PARAMETER|>FROM|>TO|>MEAN|>DEVIATION|>BANDWIDTH")

@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// travels reports whether files go with a job: its tasks then run in directories
-// of their own.
+// travels reports whether files travel with a job: then its tasks run in directories of their own.
 func travels(job *jobfile.Job) bool {
 	return len(job.Inputs) > 0 || slices.ContainsFunc(job.Spec.Stages, func(s messages.Stage) bool { return s.Travels() })
 }
@@ -60,8 +59,8 @@ func describe(path, called string) (messages.File, error) {
 	return f, nil
 }
 
-// sendInputs stores the inputs of a job that the site does not have yet, but for a dry run;
-// sent are the digests of the inputs that it has.
+// sendInputs stores the inputs of a job that the site does not have yet; in a dry run it does
+// nothing. sent has the digests of the inputs that the site has.
 func sendInputs(ctx context.Context, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest, sent map[string]bool) error {
 	if request.DryRun {
 		return nil

@@ -26,7 +26,8 @@ func dialFor(ctx context.Context, a *cli.App, job *jobfile.Job) (*cli.Session, e
 	return s, nil
 }
 
-// alone makes a job wait for those of the same name that the account has now, as --dependency=singleton asks.
+// alone makes a job wait for the account's present jobs of the same name, as --dependency=singleton
+// asks.
 func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if !job.Names.Singleton {
 		return nil
@@ -47,8 +48,8 @@ func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	}
 }
 
-// translate gives a job what its names of Slurm mean at the site. Of several partitions it takes the first that
-// takes the job and has room for it now, or else the first that takes it.
+// translate replaces a job's names of Slurm by their meaning at the site. Of several partitions it
+// takes the first that accepts the job and has room for it now, or else the first that accepts it.
 func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	reply, err := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
@@ -59,7 +60,7 @@ func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 		for _, a := range all.Accounts {
 			names = append(names, a.Account)
 		}
-		if messages.KindOf(err) == messages.PermissionDenied { // within a job, where the site alone can tell
+		if messages.KindOf(err) == messages.PermissionDenied { // inside of a job, only the site can translate
 			return []messages.Name{job.Names.Account}, nil
 		}
 		return names, err
@@ -77,7 +78,7 @@ func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return nil
 }
 
-// earliest is the market of several in which a job starts first, as far as the slots that are free now tell.
+// earliest returns the market in which a job starts first, as far as the presently free slots tell.
 func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []jobfile.Market, reply *messages.MarketsReply) (first jobfile.Market, err error) {
 	nodes, err := cli.Call[messages.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	if err != nil {
@@ -111,8 +112,8 @@ func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []j
 	return first, nil
 }
 
-// sendSomewhere submits a job. A script of sbatch that names no partition goes to the next market that takes its
-// shape where no node of the market that the site would choose does.
+// sendSomewhere submits a job. If a script of sbatch names no partition, and no node of the market
+// that the site would choose can run it, the next market that can gets the job.
 func sendSomewhere(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest) (messages.SubmitReply, error) {
 	reply, err := send(ctx, a, s, job, request)
 	if kind := messages.KindOf(err); !job.Slurm || request.Spec.Market != "" || request.Site != "" || kind != messages.Invalid && kind != messages.TooLarge || !strings.HasPrefix(messages.Detail(err), "stages[") {

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// offersQuery is what was asked for on the command line of quote.
+// offersQuery is the flags of quote.
 type offersQuery struct {
 	sites  []string
 	within time.Duration
@@ -42,8 +42,8 @@ func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery,
 	return noOffer(reply.Silent)
 }
 
-// noOffer is why there is no offer: the reason of a site that has refused the job, else of
-// one that did not answer.
+// noOffer returns why there is no offer: the reason of a site that refused the job, or else of a
+// site that did not answer.
 func noOffer(silent []messages.Silent) error {
 	kind := messages.Unavailable
 	for _, s := range silent {

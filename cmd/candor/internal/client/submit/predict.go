@@ -11,10 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// prediction is an account before a job and after it, if nothing else
-// happens.
+// prediction is an account now and after a job, if nothing else happens.
 type prediction struct {
-	Account   messages.AccountReply `json:"account"` // that pays, as it is now
+	Account   messages.AccountReply `json:"account"` // the account that pays, as it is now
 	Market    messages.Name         `json:"market"`
 	Held      messages.Credits      `json:"held"`      // while the job lives, and the most it can cost
 	Available messages.Credits      `json:"available"` // while it lives
@@ -24,18 +23,18 @@ type prediction struct {
 	// which Left is left while the job lives.
 	Limited bool             `json:"limited"`
 	Left    messages.Credits `json:"left"`
-	Draws   []draw           `json:"draws"`             // on what expires, the earliest first
+	Draws   []draw           `json:"draws"`             // expiring grants that it uses, the earliest first
 	Refusal string           `json:"refusal,omitempty"` // why the account could not hold it, as it is now
 }
 
-// draw is what a job would hold of a grant that expires.
+// draw is the part of an expiring grant that a job would hold.
 type draw struct {
 	Grant   string           `json:"grant"`
 	Expires messages.Time    `json:"expires"`
 	Amount  messages.Credits `json:"amount"`
 }
 
-// PredictCommand shows what a job would leave of the account that pays.
+// PredictCommand shows what would be left of the paying account after a job.
 func PredictCommand(a *cli.App) *cobra.Command {
 	cmd, sub := describing(a, &cobra.Command{
 		Use:   "predict [flags] [FILE|-] [ARGUMENT...]",
@@ -83,7 +82,7 @@ func predict(ctx context.Context, a *cli.App, sub *submission, args []string) er
 	return cli.ExitStatus(cli.ExitCode(account.Affords(s.Account, checked.Held)))
 }
 
-// predictFor adds a job's hold to an account as it stands.
+// predictFor adds a job's hold to the present state of an account.
 func predictFor(account messages.AccountReply, job messages.SubmitReply, submitter messages.Name) prediction {
 	p := prediction{
 		Account: account, Market: job.Market, Held: job.Held, Available: account.Available - job.Held,

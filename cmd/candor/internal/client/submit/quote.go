@@ -86,7 +86,7 @@ func writeMenu(p *cli.Page, r messages.QuoteReply, chart bool) {
 	}
 }
 
-// remark is short, so that the table fits a narrow terminal.
+// remark returns a short note, so that the table fits a narrow terminal.
 func remark(c *messages.QuotedContract) string {
 	switch {
 	case c.Declared:

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// again is what was asked for on the command line of rerun.
+// again is the flags of rerun.
 type again struct {
 	budget string
 	key    string
@@ -104,8 +104,8 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 	return jobs.Wait(ctx, a, s, reply.Job)
 }
 
-// repeated is the job of all that did not end well of an ended job. Todo says which tasks
-// of a stage these are, ascending.
+// repeated returns a job that repeats all tasks of an ended job that did not end well. todo returns
+// these tasks of a stage, in ascending order.
 func repeated(job messages.JobDetail, todo func(stage int) ([]uint32, error)) (messages.JobSpec, error) {
 	spec := job.Spec
 	switch {
@@ -145,7 +145,7 @@ func repeated(job messages.JobDetail, todo func(stage int) ([]uint32, error)) (m
 	return spec, nil
 }
 
-// span are the numbers from 0 up to n.
+// span returns the numbers from 0 up to n.
 func span(n int) []uint32 {
 	out := make([]uint32, n)
 	for i := range out {
@@ -154,13 +154,13 @@ func span(n int) []uint32 {
 	return out
 }
 
-// finished says whether each task of a stage ended well.
+// finished reports whether each task of a stage ended well.
 func finished(job messages.JobDetail, stage messages.Name) bool {
 	i := slices.IndexFunc(job.Stages, func(s messages.StageStatus) bool { return s.Name == stage })
 	return i >= 0 && job.Stages[i].Done == job.Stages[i].Tasks
 }
 
-// part is tasks/all of a budget, rounded up to the microcredit.
+// part returns tasks/all of a budget, rounded up to the microcredit.
 func part(budget messages.Credits, tasks, all int) messages.Credits {
 	hi, lo := bits.Mul64(uint64(budget), uint64(tasks))
 	quotient, rest := bits.Div64(hi, lo, uint64(all))
@@ -170,7 +170,7 @@ func part(budget messages.Credits, tasks, all int) messages.Credits {
 	return messages.Credits(quotient)
 }
 
-// unfinished are the tasks of a stage that did not end well, ascending.
+// unfinished returns the tasks of a stage that did not end well, ascending.
 func unfinished(ctx context.Context, s *cli.Session, job messages.JobDetail, stage int) (left []uint32, err error) {
 	done := map[uint32]bool{}
 	r := messages.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}
@@ -193,7 +193,7 @@ func unfinished(ctx context.Context, s *cli.Session, job messages.JobDetail, sta
 	return left, nil
 }
 
-// filesThere refuses a job whose inputs the site does not keep any more.
+// filesThere refuses a job with inputs that the site no longer has.
 func filesThere(ctx context.Context, s *cli.Session, spec *messages.JobSpec) error {
 	asked := map[string]bool{}
 	for i := range spec.Stages {

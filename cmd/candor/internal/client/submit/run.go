@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// interaction is what was asked for on the command line of run.
+// interaction is the flags of run.
 type interaction struct {
 	*submission
 	terminal     bool
@@ -147,7 +147,7 @@ func (i *interaction) say(a *cli.App, format string, args ...any) {
 	}
 }
 
-// terms says what the slot costs now, and when the command ends by itself.
+// terms returns what the slot costs now, and when the command ends by itself.
 func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, class messages.Name) (text string) {
 	if i.quiet {
 		return ""
@@ -170,13 +170,13 @@ func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, c
 	return text
 }
 
-// cancel ends a job that nobody is at any more.
+// cancel ends a job that nobody uses any more.
 func (i *interaction) cancel(ctx context.Context, s *cli.Session, job messages.JobID) {
 	_, _ = cli.Call[messages.CancelReply](context.WithoutCancel(ctx), s, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: job})
 }
 
-// started waits until the task has begun, or the job has ended without it. A task that has
-// ended meanwhile still has its output and its exit code.
+// started waits until the task has begun, or the job has ended without it. A task that ended in the
+// meantime still has its output and its exit code.
 func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (*messages.TaskStatus, error) {
 	told := false
 	for d, began := 20*time.Millisecond, a.Now(); ; d = min(d+d/2, time.Second) {
@@ -201,7 +201,7 @@ func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, j
 	}
 }
 
-// outputKept is for how long a node keeps what a command wrote last.
+// outputKept is how long a node keeps the last output of a command.
 const outputKept = 2 * time.Minute
 
 // lostFor says why a task that does not answer will not come back; nil: it may.
@@ -244,14 +244,14 @@ const cannotStart = 127
 // endWithin is how long the site may take to settle a job whose command has ended.
 const endWithin = 15 * time.Second
 
-// end says what the job has cost, cancels a job that would begin again or that nobody reads,
-// and returns the exit code of the command.
+// end tells the cost of the job, cancels a job that would start again or that nobody reads, and
+// returns the exit code of the command.
 func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskStatus, code int, err error) error {
 	job := t.Task.Job
-	if messages.KindOf(err) == messages.Conflict { // another client has the job now
+	if messages.KindOf(err) == messages.Conflict { // another client uses the job now
 		return err
 	}
-	notThere := messages.KindOf(err) == messages.NotFound // it had no stream, or its node kept the end for long enough
+	notThere := messages.KindOf(err) == messages.NotFound // the task had no stream, or the node dropped its end after a while
 	if notThere {
 		err = nil
 	} else if err != nil {
@@ -278,7 +278,7 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *me
 				code = jobs.ExitCode(detail.JobSummary)
 			}
 			return jobs.ExitWith(code, err)
-		case askErr == nil && (detail.State == messages.Waiting || beginsAgain(ctx, s, t)): // its slot was lost
+		case askErr == nil && (detail.State == messages.Waiting || beginsAgain(ctx, s, t)): // the task lost its slot
 			i.cancel(ctx, s, t.Task.Job)
 		}
 		_ = a.Pause(ctx, d)

@@ -1,5 +1,5 @@
-// Package submit has the commands that read a description of a job: submit it, ask for
-// contracts and for estimates, and predict what is left of an account.
+// Package submit has the commands that read a description of a job: to submit it, to ask for
+// contracts and for estimates, and to predict what is left of an account.
 package submit
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// submission is what was asked for on the command line of submit.
+// submission is the flags of submit.
 type submission struct {
 	options *jobfile.Options
 	dryRun  bool
@@ -36,10 +36,10 @@ type submission struct {
 	wrap    string
 	idOnly  bool
 	each    bool
-	dash    func() int // how many arguments are before "--"; negative: there is none
+	dash    func() int // number of arguments before "--"; negative: there is no "--"
 }
 
-// Commands are the commands that read a description of a job.
+// Commands returns the commands that read a description of a job.
 func Commands(a *cli.App) []*cobra.Command {
 	return append(a.MakeTabled(cli.Makers{"quote": quoteCommand, "estimate": estimateCommand}),
 		a.Make(cli.Makers{"submit": submitCommand, "run": runCommand, "shell": shellCommand, "rerun": rerunCommand})...)
@@ -105,16 +105,15 @@ job is printed once, when it has ended, as by "candor job N --json".`,
 	return cmd
 }
 
-// describing adds to a command what a description of a job has: its options, and a file
-// with arguments.
+// describing adds to a command the options of a job's description, and a file with arguments.
 func describing(a *cli.App, cmd *cobra.Command) (*cobra.Command, *submission) {
 	sub := &submission{options: jobfile.NewOptions(a.Lookup), dash: cmd.ArgsLenAtDash}
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.Flags().SortFlags = false
 	switch cmd.Name() {
-	case "submit": // where there are tables, -o chooses their columns
+	case "submit": // in commands with tables, -o chooses columns instead
 		sub.options.Flags.Lookup("stdout").Shorthand = "o"
-	case "run": // -t is for a terminal
+	case "run": // here -t means a terminal
 		sub.options.Flags.Lookup("time").Shorthand = ""
 	}
 	cmd.Flags().AddFlagSet(sub.options.Flags)
@@ -124,8 +123,8 @@ func describing(a *cli.App, cmd *cobra.Command) (*cobra.Command, *submission) {
 	return cmd, sub
 }
 
-// Read makes the job of a script and options, as a command of another name asks for it.
-// The job may have no budget.
+// Read makes a job from a script and options, for a command with another name. The job may lack a
+// budget.
 func Read(a *cli.App, options *jobfile.Options, source []byte, name string, arguments []string) (*jobfile.Job, error) {
 	job, err := jobfile.ParseScript(source, arguments, a.Lookup)
 	if err != nil {
@@ -164,21 +163,21 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 	return nil
 }
 
-// Unsaid is the error of a submission that went well and could not be told where the output
-// goes: without the number, the user would submit the job again.
+// Unsaid returns an error with the job's number if the submission succeeded but its output could
+// not be written. Without the number, the user would submit the job again.
 func Unsaid(reply messages.SubmitReply, err error) error {
-	if reply.Job == 0 { // of a dry run
+	if reply.Job == 0 { // it was a dry run
 		return err
 	}
 	return fmt.Errorf("job %v is submitted, but its number was not written: %w", reply.Job, err)
 }
 
-// Send submits a job. The session is open where there is no error.
+// Send submits a job. If it returns no error, the session is open.
 func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun bool) (s *cli.Session, reply messages.SubmitReply, err error) {
 	// The key is chosen before the first send, so that a repeated send cannot
 	// become a second job.
 	key = cmp.Or(key, rand.Text())
-	if job.Names != (jobfile.Names{}) { // what is refused in any case is refused without a connection
+	if job.Names != (jobfile.Names{}) { // refuse without a connection what every site refuses
 		if s, err = dialFor(ctx, a, job); err != nil {
 			return nil, reply, err
 		}
@@ -205,7 +204,7 @@ func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun 
 	return nil, reply, err
 }
 
-// prepare makes the request of a job, and refuses what the site would refuse in any case.
+// prepare makes the request for a job, and refuses what the site would refuse in any case.
 func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*messages.SubmitRequest, error) {
 	warn(a, job, job.Warnings...)
 	if err := openDir(a, job); err != nil {
@@ -234,9 +233,9 @@ func warn(a *cli.App, job *jobfile.Job, sentences ...string) {
 	}
 }
 
-// umask is what files of this process are made without: the tasks' files are private where the user's are.
+// umask returns the umask of this process: files of tasks are private if the user's files are.
 func umask() string {
-	changing.Lock() // it is read by changing it
+	changing.Lock() // it can be read only by changing it
 	defer changing.Unlock()
 	mask := syscall.Umask(0o077)
 	syscall.Umask(mask)
@@ -248,7 +247,7 @@ func umask() string {
 
 var changing sync.Mutex
 
-// userName is the user of this process, by its number where it has no name.
+// userName returns the name of this process's user, or the number if there is no name.
 func userName() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
@@ -314,8 +313,8 @@ func AssumeBudget(a *cli.App, job *jobfile.Job) (err error) {
 	return nil
 }
 
-// readCommand makes the job of a command line that has the command itself, or a line of
-// shell; nil: it has neither.
+// readCommand makes a job from a command line that contains the command itself, or a line of shell;
+// nil if it contains neither.
 func readCommand(sub *submission, args []string) (job *jobfile.Job, name string, err error) {
 	bare := len(args) > 0 && sub.dash() == 0
 	switch {
@@ -415,7 +414,7 @@ func readSource(a *cli.App, sub *submission, path string) (source []byte, name s
 	return source, name, nil
 }
 
-// parse reads the text as what it is: a script or a document.
+// parse reads the text as a script or as a document.
 func parse(a *cli.App, sub *submission, name string, source []byte, arguments []string) (*jobfile.Job, error) {
 	script, known := jobfile.IsScript(name, source)
 	blank := len(strings.TrimSpace(string(source))) == 0
@@ -431,7 +430,7 @@ func parse(a *cli.App, sub *submission, name string, source []byte, arguments []
 		"is it a script or a job file? begin a script with #!/bin/sh, or submit it with --script; a job file has stages, command or script")
 }
 
-// roams reports whether a job with a directory of its own can run at any site: it has a budget, and
+// roams reports whether a job with its own directory can run at any site: it has a budget, and
 // needs nothing that only the user's site has.
 func roams(job *jobfile.Job) bool {
 	s := &job.Spec

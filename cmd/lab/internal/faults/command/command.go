@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// options are what the command line says.
+// options are the flags of the command line.
 type options struct {
 	plan  string
 	seeds int
@@ -103,7 +103,7 @@ func (o *options) run(out, stderr io.Writer) error {
 	if o.seeds < 1 || o.seeds > mostSeeds {
 		return messages.Errorf(messages.Invalid, "--seeds: must be from 1 to %d, is %d", mostSeeds, o.seeds)
 	}
-	if plan.Seed != 0 { // its events belong to this one
+	if plan.Seed != 0 { // the events were made with this seed
 		o.from, o.seeds = plan.Seed, 1
 	}
 	report, err := o.report(plan, stderr)

@@ -30,7 +30,7 @@ const (
 	codeFailed = 2
 )
 
-// options are what the command line says.
+// options are the flags of the command line.
 type options struct {
 	scenarios string
 	short     bool
@@ -98,7 +98,7 @@ type verdict struct {
 
 func (v *verdict) Error() string { return v.why }
 
-// ExitCode is the program's.
+// ExitCode returns the program's exit code.
 func (v *verdict) ExitCode() int { return v.code }
 
 // run builds the binaries and runs the trials: in namespaces if it may.
@@ -136,7 +136,7 @@ func (o *options) run(ctx context.Context) (int, error) {
 // every stands for all scenarios.
 const every = "all"
 
-// names are the scenarios that are asked for.
+// names returns the scenarios that are asked for.
 func (o *options) names() []string {
 	if o.scenarios == every {
 		return trial.Names()
@@ -144,7 +144,7 @@ func (o *options) names() []string {
 	return strings.Split(o.scenarios, ",")
 }
 
-// drawn are the faults that may be drawn; none: all.
+// drawn returns the faults that may be drawn; none: all.
 func (o *options) drawn() []string {
 	return strings.FieldsFunc(o.only, func(r rune) bool { return r == ',' })
 }
@@ -186,12 +186,12 @@ func (o *options) build(ctx context.Context, dir string) error {
 	return nil
 }
 
-// binary is the file of a build.
+// binary returns the file of a build.
 func (o *options) binary(dir, version string) string {
 	return filepath.Join(cmp.Or(o.builds, dir), "candor-"+version)
 }
 
-// dirVariable tells the program in the namespaces where the lab's directory is.
+// dirVariable tells the program inside of the namespaces the path of the lab's directory.
 const dirVariable = "CANDOR_NETLAB_DIR"
 
 // versions are the builds that trials use; the second replaces the first.
@@ -243,7 +243,7 @@ func (o *options) print(r *trial.Report) error {
 	return r.Print(os.Stdout)
 }
 
-// trial runs one in a directory of its own.
+// trial runs one trial in its own directory.
 func (o *options) trial(ctx context.Context, dir, name string, network func(dir string) (netlab.Network, error)) (trial.Report, error) {
 	own := filepath.Join(dir, name)
 	if err := os.MkdirAll(own, 0o700); err != nil {
@@ -259,7 +259,7 @@ func (o *options) trial(ctx context.Context, dir, name string, network func(dir 
 	})
 }
 
-// write writes the reports into the file that is meant for them, if any.
+// write writes the reports into their file, if there is one.
 func (o *options) write(reports []trial.Report) error {
 	if o.reports == "" {
 		return nil
@@ -273,7 +273,7 @@ func (o *options) write(reports []trial.Report) error {
 	return os.WriteFile(o.reports, text.Bytes(), 0o644)
 }
 
-// summarise says which trials kept all promises, and returns the exit code.
+// summarise tells which trials kept all promises, and returns the exit code.
 func (o *options) summarise(reports []trial.Report) int {
 	code := 0
 	for _, r := range reports {

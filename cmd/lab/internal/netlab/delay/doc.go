@@ -1,16 +1,16 @@
-// Package delay is a link between places that are far apart: a TCP proxy that
-// delivers every byte a fixed time after it was sent, and that can be cut and
-// healed. It stands in for a kernel's network emulation where that is missing.
+// Package delay simulates a link between distant places: a TCP proxy that delivers every byte a
+// fixed time after it was sent, and that can be cut and healed. It is used where the kernel's
+// network emulation is missing.
 //
-// # What is like a real link, and what is not
+// # Differences from a real link
 //
-// Each direction has its own delay, and bytes keep their distance: what is sent
-// over half a second arrives over half a second. A connection reaches the other
-// side one delay after it was opened, but is open for its maker at once: the
-// first exchange takes a round trip, where a real one takes two.
+// Each direction has its own delay, and bytes keep their distances: what is sent within half a
+// second arrives within half a second. A connection reaches the other side one delay after it was
+// opened, but its maker can use it at once. So the first exchange takes one round trip; on a real
+// link it takes two.
 //
-// A link that is cut carries nothing, and says so to nobody: what is under way
-// waits, as retransmissions do, and new connections open without an answer.
-// Healed, it goes on where it was. There is no loss, no reordering and no limit
-// of bandwidth: a stream hides the first two, and the last is not what is studied.
+// A link that is cut carries nothing and reports no error. Bytes under way wait, as with
+// retransmissions, and new connections open without an answer. After it is healed, it continues
+// where it was. There is no loss, no reordering and no limit of bandwidth: a stream hides the first
+// two, and the third is not studied.
 package delay

@@ -52,7 +52,7 @@ func (g *gate) heal() {
 	}
 }
 
-// wait returns when what was sent at a time has arrived, or with ctx's error.
+// wait returns when data sent at a time has arrived, or with ctx's error.
 func (g *gate) wait(ctx context.Context, sent time.Time) error {
 	timer := time.NewTimer(time.Until(sent.Add(g.oneWay)))
 	defer timer.Stop()
@@ -78,8 +78,8 @@ type chunk struct {
 	sent time.Time
 }
 
-// forward delivers what src sends to dst, late, until src ends. It closes both:
-// an end that is gone is told as late as everything else.
+// forward delivers what src sends to dst with a delay, until src ends. Then it closes both; the end
+// of a connection is delayed like everything else.
 func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate) {
 	under := make(chan chunk, inFlight)
 	var reading sync.WaitGroup

@@ -35,13 +35,13 @@ func Listen(address, target string, oneWay time.Duration) (*Link, error) {
 	return l, nil
 }
 
-// Address is where the link listens.
+// Address returns the address on which the link listens.
 func (l *Link) Address() string { return l.listener.Addr().String() }
 
-// Cut has the link carry nothing until [Link.Heal]. Cutting twice is cutting once.
+// Cut makes the link carry nothing until [Link.Heal]. Repeating it changes nothing.
 func (l *Link) Cut() { l.gate.cut() }
 
-// Heal has the link carry again, from where it was cut.
+// Heal makes the link carry data again, from where it was cut.
 func (l *Link) Heal() { l.gate.heal() }
 
 // Close ends the link and every connection through it.

@@ -13,15 +13,14 @@ import (
 // askAtOnce bounds the questions of a check that are under way.
 const askAtOnce = 16
 
-// Losses is what a site does not know of what it acknowledged.
+// Losses lists what a site acknowledged and no longer knows.
 type Losses struct {
 	Asked int
 	Lost  []string // a sentence each
 }
 
-// Repeat asks for every acknowledged submission by sending it again under its key:
-// the answer must be the number that was acknowledged. The users' connections are
-// made anew.
+// Repeat sends every acknowledged submission again under its key. The answer must have the number
+// that was acknowledged. The users' connections are opened again.
 func (l *Load) Repeat(ctx context.Context, acks []Ack) (Losses, error) {
 	losses := Losses{Asked: len(acks)}
 	buses := map[messages.Name]bus.Bus{}
@@ -40,7 +39,7 @@ func (l *Load) Repeat(ctx context.Context, acks []Ack) (Losses, error) {
 			return nil
 		}
 		if messages.KindOf(err).Retriable() {
-			return err // not an answer
+			return err // not an answer of the site
 		}
 		mu.Lock()
 		defer mu.Unlock()

@@ -1,9 +1,7 @@
-// Package load is users who submit jobs to a site at an even pace, whatever
-// becomes of the site, and who remember what was acknowledged, when, and what
-// was not.
+// Package load is users who submit jobs to a site at an even pace, whatever happens to the site.
+// They remember what was acknowledged, when, and what was not.
 //
-// Requests do not wait for one another: a client sends one at every tick, so that
-// an outage is seen by all requests that fall into it and not by the one that
-// happens to be under way. What is not answered is sent again under its key, as
-// bus.Call does for everybody.
+// Requests do not wait for one another: a client sends one at every tick. So all requests during an
+// outage see it, not only the one that was under way when it began. A request without an answer is
+// sent again under its key, as bus.Call always does.
 package load

@@ -13,10 +13,10 @@ import (
 // Config says who submits what, and how often.
 type Config struct {
 	Site  messages.Name
-	Users []messages.Name // one client each
+	Users []messages.Name // one client for each
 	// Connect connects a user; the load closes the connection.
 	Connect func(user messages.Name) (bus.Bus, error)
-	// Job is what a client submits as its n-th job, from 0; the key is the load's.
+	// Job returns a client's n-th submission, from 0; the load sets the key.
 	Job func(n int) messages.SubmitRequest
 	// Every is the time between two submissions of a client; clients take turns in it.
 	Every time.Duration
@@ -37,12 +37,12 @@ type Ack struct {
 	Key   string
 	N     int // the client's n-th
 	Job   messages.JobID
-	Site  messages.Name // that it was submitted for; "": the one that was asked
+	Site  messages.Name // the site that it was submitted for; "": the one that was asked
 	Sent  time.Time
 	Acked time.Time
 }
 
-// Waited is how long the user waited for the answer.
+// Waited returns how long the user waited for the answer.
 func (a *Ack) Waited() time.Duration { return a.Acked.Sub(a.Sent) }
 
 // Load is clients at work.
@@ -53,7 +53,7 @@ type Load struct {
 	buses   []bus.Bus
 
 	mu     sync.Mutex
-	more   chan struct{} // closed, and made anew, when there is news
+	more   chan struct{} // closed and replaced when there is news
 	acks   []Ack
 	failed []error
 	sent   int
@@ -106,7 +106,7 @@ func (l *Load) run(ctx context.Context, user messages.Name, b bus.Bus, after tim
 	}
 }
 
-// submit submits a client's n-th job and remembers what came of it.
+// submit submits a client's n-th job and remembers the result.
 func (l *Load) submit(ctx context.Context, user messages.Name, b bus.Bus, n int) {
 	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
 	defer cancel()
@@ -149,7 +149,7 @@ func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r messages
 // againAfter is how long a client waits that was refused for a full disk.
 const againAfter = 50 * time.Millisecond
 
-// request is a client's n-th submission.
+// request returns a client's n-th submission.
 func (l *Load) request(user messages.Name, n int) messages.SubmitRequest {
 	r := l.config.Job(n)
 	r.Key = fmt.Sprintf("%s-%s-%d", l.config.Prefix, user, n)
@@ -197,8 +197,8 @@ func (l *Load) AwaitAnswered(ctx context.Context, before time.Time) error {
 	})
 }
 
-// await looks, whenever there is news, whether enough has happened; it returns what
-// is missing if ctx, or the load's patience, ends before.
+// await checks, at each news, whether enough has happened. If ctx or the load's patience ends
+// first, it returns what is missing.
 func (l *Load) await(ctx context.Context, missing func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
 	defer cancel()
@@ -217,8 +217,8 @@ func (l *Load) await(ctx context.Context, missing func() error) error {
 	}
 }
 
-// firstServed is when each client was first answered a request sent after a
-// moment. The newest answers are looked at first: it is asked while they come.
+// firstServed returns when each client was first answered a request sent after a moment. The newest
+// answers are looked at first: it is asked while they come.
 func (l *Load) firstServed(after time.Time) map[messages.Name]time.Time {
 	first := map[messages.Name]time.Time{}
 	for i := len(l.acks) - 1; i >= 0 && l.acks[i].Acked.After(after); i-- {
@@ -230,7 +230,7 @@ func (l *Load) firstServed(after time.Time) map[messages.Name]time.Time {
 	return first
 }
 
-// Result is what a load came to.
+// Result is the result of a load.
 type Result struct {
 	Sent   int
 	Acks   []Ack
@@ -244,7 +244,7 @@ func (l *Load) Stop() Result {
 	return l.Wait()
 }
 
-// Wait waits until every client has submitted its jobs, and says what it came to.
+// Wait waits until every client has submitted its jobs, and returns the result.
 func (l *Load) Wait() Result {
 	l.clients.Wait()
 	l.close()

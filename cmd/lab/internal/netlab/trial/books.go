@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// checkWork holds a site to what it acknowledged: every job is there, under its
-// number alone, has completed, and is the answer when the request is repeated.
+// checkWork checks what a site acknowledged: every job exists, with only its own number, has
+// completed, and is returned when the request is repeated.
 func (m *member) checkWork(ctx context.Context) error {
 	if err := m.settle(ctx); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (m *member) checkWork(ctx context.Context) error {
 		return err
 	}
 	t.breaksEach(losses.Lost)
-	of := "" // whose, where there are several sites
+	of := "" // name of the site, if there are several
 	if len(t.Lab.Sites) > 1 {
 		of = " by " + m.Name
 	}
@@ -53,8 +53,7 @@ func (m *member) checkWork(ctx context.Context) error {
 	return nil
 }
 
-// checkBooks has the books of a site verified, and compares what was charged with
-// what the jobs say.
+// checkBooks verifies the books of a site, and compares the charges with the jobs.
 func (m *member) checkBooks(ctx context.Context) error {
 	if err := m.verify(ctx); err != nil {
 		return err
@@ -62,8 +61,7 @@ func (m *member) checkBooks(ctx context.Context) error {
 	return m.checkCharges(ctx)
 }
 
-// verify has the books of a site carried out again from their first record, by the
-// command that an operator has for it.
+// verify replays the books of a site from their first record, with the operators' command for that.
 func (m *member) verify(ctx context.Context) error {
 	t := m.trial
 	ctx, cancel := context.WithTimeout(ctx, verifyWithin)
@@ -89,7 +87,7 @@ func (m *member) verify(ctx context.Context) error {
 	return nil
 }
 
-// checkCharges compares what accounts have spent with what their jobs were charged.
+// checkCharges compares the amounts that accounts have spent with the charges of their jobs.
 func (m *member) checkCharges(ctx context.Context) error {
 	jobs, err := m.jobs(ctx)
 	if err != nil {

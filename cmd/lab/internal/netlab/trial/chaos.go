@@ -23,24 +23,24 @@ const (
 	faultsOfRound      = 8 // at least
 	faultsOfRoundShort = 2
 	servedBetween      = 20 // acknowledgements between two faults
-	toldOfRound        = 20 // how many of the promises that a round broke are shown
+	toldOfRound        = 20 // how many of the promises broken in a round are shown
 	chaosEvery         = 20 * time.Millisecond
-	healWithin         = 10 * time.Minute // until a site that was struck serves, and has everything
-	chaosPatience      = healWithin       // of a request
+	healWithin         = 10 * time.Minute // time until a site is healthy again after a fault
+	chaosPatience      = healWithin       // patience for one request
 	chaosGroups        = 16
 	chaosWorkers       = 6
 	chaosSlots         = 8
-	chaosDisk          = 6 << 30 // what a million acknowledgements take, and twice a log in addition
+	chaosDisk          = 6 << 30 // space for a million acknowledgements and two more copies of a log
 	chaosStartWith     = 100 * messages.Credit
 )
 
-// chaosPlan is a site of three hosts, with agents on the first and on two others.
+// chaosPlan returns a site of three hosts. The first and two others have agents.
 func chaosPlan(name messages.Name) netlab.Plan {
 	return netlab.Plan{Name: name, Racks: 3, Agents: 3, Slots: chaosSlots, Users: slices.Concat(slices.Concat(chaosAccounts()...), chaosUsers()),
 		Grant: chaosStartWith, Lease: 10 * time.Second, Disk: chaosDisk}
 }
 
-// chaosAccounts are the accounts that pay one another.
+// chaosAccounts returns the accounts that pay one another.
 func chaosAccounts() (groups [][]messages.Name) {
 	for g := range chaosGroups {
 		var group []messages.Name
@@ -52,7 +52,7 @@ func chaosAccounts() (groups [][]messages.Name) {
 	return groups
 }
 
-// chaosUsers are the users that submit jobs.
+// chaosUsers returns the users that submit jobs.
 func chaosUsers() (users []messages.Name) {
 	for i := range chaosWorkers {
 		users = append(users, fmt.Sprintf("worker%d", i+1))
@@ -73,8 +73,8 @@ type storm struct {
 
 	under                   map[*netlab.Host]string // the fault that befalls a host now
 	also                    *netlab.Host            // struck with another
-	deaf                    []*netlab.Host          // to a host that is cut off one way
-	since                   int64                   // where the log of a host ended whose files were damaged as it ran
+	deaf                    []*netlab.Host          // hosts that are cut off in one direction
+	since                   int64                   // end of the log of the host whose files were damaged while it ran
 	newer                   bool                    // the hosts run the newer build
 	noticed                 int                     // hosts that said that their files were damaged or too old
 	noticedRunning          int                     // hosts that said so as they ran
@@ -82,8 +82,8 @@ type storm struct {
 	mostOnDisks, mostMemory int64                   // bytes that the disks of the racks held, and the memory of all hosts
 }
 
-// chaos has faults of all kinds befall the hosts of a site, drawn by the seed, while
-// clients with a record of their own use it.
+// chaos makes faults of all kinds happen to the hosts of a site, drawn by the seed, while clients
+// that keep records use it.
 func chaos(ctx context.Context, t *trial, all []*member) error {
 	dir, err := openDir()
 	if err != nil {
@@ -118,7 +118,7 @@ func newStorm(m *member) *storm {
 	return &storm{member: m, rng: rand.New(rand.NewPCG(m.trial.Seed, 1)), under: map[*netlab.Host]string{}, struck: map[string]int{}, silence: map[string]time.Duration{}}
 }
 
-// lasts is how long a trial of chaos goes on.
+// lasts returns how long a trial of chaos goes on.
 func (t *trial) lasts() time.Duration {
 	if t.For > 0 || t.Acks > 0 || t.Faults > 0 {
 		return t.For
@@ -132,7 +132,7 @@ func (s *storm) enough(begun time.Time) bool {
 	return time.Since(begun) >= s.trial.lasts() && c.Acknowledged >= s.trial.Acks && s.faults() >= s.trial.Faults
 }
 
-// possible are the faults that the machine permits.
+// possible returns the faults that the machine permits.
 func (s *storm) possible() (list []fault) {
 	disk, namespaces := s.Racks[0].HasDisk(), netlab.Inside()
 	for _, f := range faults {
@@ -174,7 +174,7 @@ func (m *member) witness(ctx context.Context, dir string) (*witness.Witness, err
 		Dir: dir, Every: chaosEvery, Patience: chaosPatience, Seed: m.trial.Seed, Plant: m.trial.Plant})
 }
 
-// round has some faults happen and checks what was acknowledged meanwhile.
+// round makes some faults happen, and checks what was acknowledged in that time.
 func (s *storm) round(ctx context.Context, possible []fault, begun time.Time) error {
 	if err := s.w.Begin(ctx); err != nil {
 		return err
@@ -223,7 +223,7 @@ func goal(n int) string {
 	return fmt.Sprintf(" of %d", n)
 }
 
-// disks is what the racks have on their disks, in bytes.
+// disks returns the bytes on the racks' disks.
 func (s *storm) disks() (sum int64) {
 	for _, h := range s.Racks {
 		sum += h.Used()
@@ -267,8 +267,8 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
-// draw draws a fault: of the faults that must be alone three in four are drawn again, since each of
-// them takes as long as several others.
+// draw draws a fault. Faults that must happen alone are drawn again in three of four cases, because
+// each takes as long as several others.
 func (s *storm) draw(possible []fault) fault {
 	f := possible[s.rng.IntN(len(possible))]
 	if f.alone && s.rng.IntN(4) > 0 {
@@ -285,7 +285,7 @@ func (s *storm) target(f *fault) *netlab.Host {
 	return hosts[s.rng.IntN(len(hosts))]
 }
 
-// strike has a fault befall a host, and ends it.
+// strike makes a fault happen to a host, and ends it.
 func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible []fault) error {
 	s.struck[f.name]++
 	s.under[h] = f.name
@@ -325,7 +325,7 @@ func (s *storm) another(ctx context.Context, first *fault, possible []fault) err
 	return s.strike(ctx, &f, h, possible)
 }
 
-// report says what was done to the site and what came of it.
+// report tells what was done to the site and what followed.
 func (s *storm) report() {
 	t := s.trial
 	c, broken := s.w.Counts()
@@ -358,7 +358,7 @@ func (s *storm) report() {
 
 // reportFaults says what befell the site.
 func (s *storm) reportFaults() {
-	t, of := s.trial, "" // whose, where there are several sites
+	t, of := s.trial, "" // name of the site, if there are several
 	if len(t.Lab.Sites) > 1 {
 		of = " of " + s.Name
 	}

@@ -23,13 +23,12 @@ type fault struct {
 	name string
 	// agents too may be struck, not only racks.
 	agents bool
-	// alone: nothing else may be wrong, as the fault takes away what a replica has, or
-	// strikes every host.
+	// alone says that nothing else may be wrong at the time, because the fault takes away what a
+	// replica has, or hits every host.
 	alone bool
-	// needs says what the machine must permit: "network" namespaces, or a "disk" of the
-	// host's own.
+	// needs says what the machine must permit: "network" namespaces, or a "disk" of the host's own.
 	needs string
-	most  time.Duration // that the fault lasts; drawn below it
+	most  time.Duration // longest time of the fault; the time is drawn
 	// strike does it, mend ends it.
 	strike func(context.Context, *storm, *netlab.Host) error
 	mend   func(context.Context, *storm, *netlab.Host) error
@@ -64,8 +63,8 @@ func Faults() (names []string) {
 	return names
 }
 
-// plain is a strike that only does something to a host, plainly such a mend; after it the
-// host's process, should it have ended itself, is started again.
+// plain returns a strike that only does one thing to a host. After it, the host's process is
+// started again if it has ended itself.
 func plain(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.Host) error {
 	return func(_ context.Context, _ *storm, h *netlab.Host) error { return do(h) }
 }
@@ -81,7 +80,7 @@ func plainly(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.
 
 func killed(_ context.Context, _ *storm, h *netlab.Host) error { h.Kill(); return nil }
 
-// revived has a host run and serve.
+// revived starts a host and waits until it serves.
 func revived(ctx context.Context, s *storm, h *netlab.Host) error {
 	return s.await(ctx, func(ctx context.Context) error {
 		if !h.Runs() {
@@ -96,9 +95,9 @@ func revived(ctx context.Context, s *storm, h *netlab.Host) error {
 // superviseEvery is how often hosts are looked at while something is waited for.
 const superviseEvery = 10 * time.Second
 
-// await waits for what comes once the hosts are well. Meanwhile a process that ended itself,
-// because the host was off the others, its disk hung or its files are damaged, is started
-// again, as a service manager does.
+// await waits until look succeeds after the hosts were restored. Processes that end themselves
+// (because the host was cut off, its disk hung or its files are damaged) are started again, as a
+// service manager does.
 func (s *storm) await(ctx context.Context, look func(context.Context) error) error {
 	return within(ctx, healWithin, func(ctx context.Context) error {
 		for _, h := range s.Hosts() {
@@ -118,8 +117,8 @@ func (s *storm) await(ctx context.Context, look func(context.Context) error) err
 	})
 }
 
-// obey does what an operator does about a damaged file of the history: the sentence in the
-// log names it, and it is removed.
+// obey does what an operator does about a damaged file of the history: it removes the file that the
+// log names.
 func (s *storm) obey(h *netlab.Host, said string) {
 	for word := range strings.FieldsFuncSeq(said, func(r rune) bool { return strings.ContainsRune(" \n\t:\";,", r) }) {
 		if strings.HasPrefix(word, h.Dir()) && strings.Contains(word, "/history/") {
@@ -151,7 +150,7 @@ func filled(_ context.Context, s *storm, h *netlab.Host) error {
 	return h.Fill(s.rng.Int64N(4) * (64 << 20))
 }
 
-// slowed has a disk stand still for a part of a second, again and again.
+// slowed makes a disk hang for a part of a second, repeatedly.
 func slowed(ctx context.Context, s *storm, h *netlab.Host) error {
 	for range 3 + s.rng.IntN(8) {
 		if err := h.Freeze(); err != nil {
@@ -188,7 +187,7 @@ func allRevived(ctx context.Context, s *storm, _ *netlab.Host) error {
 	return embedded.Each(s.Racks, func(h *netlab.Host) error { return revived(ctx, s, h) })
 }
 
-// upgraded stops every host in turn and has it run the other of the two builds.
+// upgraded stops every host in turn and starts the other of the two builds on it.
 func upgraded(ctx context.Context, s *storm, _ *netlab.Host) error {
 	build := s.trial.Newer
 	if s.newer = !s.newer; !s.newer {
@@ -284,7 +283,7 @@ func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 // startedAnew kills a host that runs on damaged files, or stops it, and has it be healed.
 func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	if s.rng.IntN(2) == 0 {
-		_ = h.Stop() // it may have found the damage, and have ended
+		_ = h.Stop() // it may have found the damage, and ended
 	} else {
 		h.Kill()
 	}
@@ -294,7 +293,7 @@ func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	return healed(false)(ctx, s, h)
 }
 
-// change changes a part of a file in place, or zeroes it: a process has the file open.
+// change changes a part of a file in place, or zeroes it, while a process has the file open.
 func change(file string, rng *rand.Rand) (string, error) {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -343,7 +342,7 @@ func damage(file string, rng *rand.Rand) (string, error) {
 	return fmt.Sprintf("bytes %d to %d changed", from, to), os.WriteFile(file, content, 0o600)
 }
 
-// part draws a part of what is written in a file.
+// part draws a part of a file's written content.
 func part(content []byte, rng *rand.Rand) (from, to int) {
 	end := len(bytes.TrimRight(content[:min(len(content), written)], "\x00"))
 	from = rng.IntN(max(end, 1))
@@ -361,7 +360,7 @@ func emptied(_ context.Context, _ *storm, h *netlab.Host) error {
 	return h.Empty()
 }
 
-// putBack has a host go on for a while, and then has it have what it had before.
+// putBack lets a host continue for a while, and then puts its earlier files back.
 func putBack(ctx context.Context, s *storm, h *netlab.Host) error {
 	h.Kill()
 	if err := h.Copy(); err != nil {
@@ -391,8 +390,8 @@ func putBack(ctx context.Context, s *storm, h *netlab.Host) error {
 	return h.PutBack()
 }
 
-// has is how far the log of a host's bank goes, as its leader knows, and what the leader
-// has carried out.
+// has returns the last entry in the log of a host's bank, as its leader knows it, and the last
+// entry that the leader has applied.
 func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, err error) {
 	reply, err := ask[messages.ReplicasReply](ctx, s.member, messages.Bank, messages.VerbReplicas, messages.Empty{})
 	for _, r := range reply.Replicas {
@@ -403,9 +402,9 @@ func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, 
 	return last, reply.Applied, err
 }
 
-// healed starts a host that lost something, and waits until it has everything again. Where
-// its replicas lack what they had, the host has to say so; damage may be where nothing is
-// read any more.
+// healed starts a host that lost something, and waits until it has everything again. If its
+// replicas lack something that they had, the host must report that. Damage may also be in a place
+// that is no longer read.
 func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	return func(ctx context.Context, s *storm, h *netlab.Host) error {
 		end := h.LogEnd()
@@ -428,7 +427,8 @@ func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	}
 }
 
-// well waits until every replica of both groups answers, votes and has what the leader has.
+// well waits until every replica of both groups answers, votes and has everything that the leader
+// has.
 func (s *storm) well(ctx context.Context) error {
 	return s.await(ctx, func(ctx context.Context) error {
 		for _, actor := range []string{messages.Auctioneer, messages.Bank} {

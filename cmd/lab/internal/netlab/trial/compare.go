@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// compare holds all else that the sites of a federation wrote down, when their books
-// and statements agree, against one another.
+// compare compares everything else that the sites of a federation recorded, after their books and
+// statements agree.
 func (t *trial) compare(ctx context.Context, all []*member) error {
 	for _, m := range all {
 		t.log("asking %s for all that it acknowledged", m.Name)
@@ -42,8 +42,8 @@ func (t *trial) agree(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// awaitStatements waits until the statements of all users of a site agree with their
-// jobs: what a job at another site cost comes with that site's next word.
+// awaitStatements waits until the statements of all users of a site agree with their jobs: the cost
+// of a job at another site comes with that site's next report.
 func (m *member) awaitStatements(ctx context.Context) error {
 	var read statements
 	err := within(ctx, patience, func(ctx context.Context) (err error) {
@@ -61,15 +61,15 @@ func (m *member) awaitStatements(ctx context.Context) error {
 	return err
 }
 
-// statements is what the statements of a site's users come to.
+// statements is the sum of the statements of a site's users.
 type statements struct {
-	apart []string // where they do not agree with the jobs or the accounts
+	apart []string // differences from the jobs or the accounts
 	lines int
 	away  int // jobs that ran elsewhere
 }
 
-// readStatements replays the statement of every user of a site: what each job was
-// charged has to stand there, once, and all lines together to come to the balance.
+// readStatements replays the statement of every user of a site. Each charge of a job must be there
+// once, and all lines together must sum to the balance.
 func (m *member) readStatements(ctx context.Context) (read statements, err error) {
 	jobs, err := m.jobs(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (m *member) readStatement(ctx context.Context, user messages.Name, jobs map
 	return nil
 }
 
-// statement is a user's whole statement, page by page.
+// statement returns a user's whole statement, page by page.
 func (m *member) statement(ctx context.Context, user messages.Name) (all []messages.Entry, err error) {
 	r := messages.StatementRequest{Account: user, Limit: 1000}
 	for {
@@ -137,8 +137,8 @@ func (m *member) statement(ctx context.Context, user messages.Name) (all []messa
 	}
 }
 
-// awaitAgreement waits until nothing is in flight between any two banks and each
-// says of the other what that says of it.
+// awaitAgreement waits until nothing is in flight between any two banks, and their records of each
+// other agree.
 func (t *trial) awaitAgreement(ctx context.Context, all []*member) error {
 	where := ""
 	err := within(ctx, patience, func(ctx context.Context) (err error) {
@@ -167,8 +167,7 @@ func disagreement(ctx context.Context, all []*member) (string, error) {
 	return apart(replies), nil
 }
 
-// apart is where banks do not agree, by what each says of its peers, in a clause;
-// "": nowhere.
+// apart returns a clause that tells where banks disagree about their debts; "": nowhere.
 func apart(replies []messages.PeersReply) string {
 	owed := map[[2]messages.Name]messages.Credits{}
 	for _, r := range replies {
@@ -244,8 +243,8 @@ func (t *trial) reconcile(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// checkTotals wants nothing to have been made or lost anywhere: the balances of all
-// accounts of all sites, without what sites owe one another, come to what was granted.
+// checkTotals checks that no credits were made or lost anywhere: the balances of all accounts of
+// all sites, without debts between sites, must sum to what was granted.
 func (t *trial) checkTotals(ctx context.Context, all []*member) error {
 	var balances, between, granted messages.Credits
 	for _, m := range all {

@@ -8,13 +8,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// phases is how long the trial of a cut measures before it, and how long the cut is:
-// whole turns of three submissions; one of the three is for another site.
+// phases is how long a trial of a cut measures before the cut, and how long the cut lasts: whole
+// turns of three submissions, one of which is for another site.
 type phases struct{ before, cut time.Duration }
 
 const (
 	cutEvery = 500 * time.Millisecond
-	settling = 3 * time.Second // before it is measured: the first submissions meet idle sites
+	settling = 3 * time.Second // before measuring: the first submissions meet idle sites
 )
 
 var (
@@ -24,12 +24,12 @@ var (
 
 // What is promised of a cut.
 const (
-	leastThroughput = 0.95             // of that before, at the site that is cut off
-	agreeWithin     = 30 * time.Second // of healing, with all that waited for it
+	leastThroughput = 0.95             // compared with before, at the site that is cut off
+	agreeWithin     = 30 * time.Second // time until the books agree after healing, including all that waited for it
 )
 
-// cut takes one of three sites off the others while users of all submit, and wants it
-// to go on as before, to lose nothing, and to catch up.
+// cut disconnects one of three sites from the others while users of all submit. It checks that the
+// site works as before, loses nothing, and catches up.
 func cut(ctx context.Context, t *trial, all []*member) error {
 	p := either(t, long, short)
 	for _, m := range all {
@@ -56,7 +56,7 @@ func cut(ctx context.Context, t *trial, all []*member) error {
 	return t.compare(ctx, all)
 }
 
-// cutFor lets the sites work for a while, cuts one off for a while, and heals that.
+// cutFor lets the sites work for a while, cuts one off for a while, and connects it again.
 func (t *trial) cutFor(ctx context.Context, victim *member, p phases) (cutAt, healed time.Time, err error) {
 	if err := wait(ctx, settling+p.before); err != nil {
 		return cutAt, healed, err
@@ -70,7 +70,7 @@ func (t *trial) cutFor(ctx context.Context, victim *member, p phases) (cutAt, he
 	return cutAt, time.Now(), err
 }
 
-// wait lets time pass: what is measured is what happens in it.
+// wait lets time pass, during which something is measured.
 func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -98,8 +98,8 @@ func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) er
 	return nil
 }
 
-// reportThroughput says how many jobs of its own a site completed, before and during
-// the cut, and how long its users waited for answers then.
+// reportThroughput tells how many of its own jobs a site completed, before and during the cut, and
+// how long its users waited for answers.
 func (m *member) reportThroughput(ctx context.Context, victim bool, cutAt, healed time.Time, p phases) error {
 	jobs, err := m.jobs(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (m *member) reportThroughput(ctx context.Context, victim bool, cutAt, heale
 	return nil
 }
 
-// perSecond is how many jobs of a site's users, run there, completed in a second.
+// perSecond returns how many jobs of a site's users, run there, completed in a second.
 func perSecond(jobs map[messages.JobID]messages.JobSummary, from, to time.Time) float64 {
 	n := 0
 	for _, j := range jobs {

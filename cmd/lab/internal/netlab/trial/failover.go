@@ -19,14 +19,14 @@ const (
 	acksBetweenBlows = 12
 )
 
-// victims are who is struck, in turn: what the host leads, both, or nothing of either.
+// victims are the hosts that are struck, in turn: the leader of an actor, of both, or of none.
 var victims = []string{messages.Auctioneer, messages.Bank, leadsBoth, "server"}
 
 const leadsBoth = "both"
 
 // blow is what befalls a host.
 type blow struct {
-	name   string // in the report
+	name   string // name in the report
 	strike func(*netlab.Host) error
 	mend   func(context.Context, *netlab.Host) error
 	// median and longest bound how long clients are not served because of leaders that
@@ -34,7 +34,7 @@ type blow struct {
 	median, longest time.Duration
 }
 
-// Bounds of what the death of a leader costs a client.
+// Bounds for the effect of a leader's death on a client.
 const (
 	deathMedian  = time.Second
 	deathLongest = 2 * time.Second
@@ -56,14 +56,14 @@ func stops(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{name: "stopped in order", strike: (*netlab.Host).Stop, mend: revive})
 }
 
-// standstill has hosts stand still under load (SIGSTOP), and go on once clients are served.
+// standstill suspends hosts under load (SIGSTOP), and resumes them once clients are served.
 func standstill(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{name: "stood still", strike: (*netlab.Host).Pause,
 		mend: func(_ context.Context, h *netlab.Host) error { return h.Resume() }})
 }
 
-// isolation takes hosts off the network of their site under load: nobody is told, as
-// a process that dies has its connections closed for it.
+// isolation disconnects hosts from the network of their site under load. Nobody is told; when a
+// process dies, in contrast, its connections are closed.
 func isolation(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{
 		name:   "isolated",
@@ -138,7 +138,7 @@ func revive(ctx context.Context, h *netlab.Host) error {
 	return h.Await(ctx)
 }
 
-// victim is the host that leads an actor, or both; for a server, one that leads neither if
+// victim returns the host that leads an actor, or both; for a server, one that leads neither if
 // there is one.
 func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) {
 	auctioneer, err := m.leads(ctx, messages.Auctioneer)
@@ -168,7 +168,7 @@ func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) 
 	return auctioneer, nil
 }
 
-// united has the host that leads the bank restart in order until one host leads both.
+// united restarts the host that leads the bank until one host leads both actors.
 func (m *member) united(ctx context.Context, bank *netlab.Host) (*netlab.Host, error) {
 	if err := bank.Stop(); err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ import (
 const (
 	oneWay    = 30 * time.Millisecond // a round trip between two sites takes 60 ms
 	peerLimit = 10_000 * messages.Credit
-	// jobsEach is how many jobs the users of a site submit; a third of them is for
-	// the other sites, by turns.
+	// jobsEach is how many jobs the users of a site submit; a third of them is for the other sites,
+	// in turn.
 	jobsEach      = 500
 	jobsEachShort = 60
 )
@@ -24,13 +24,13 @@ const (
 // joined makes the sites of a lab peers.
 func joined(l *netlab.Lab) error { return l.Join(oneWay, peerLimit) }
 
-// roaming is what a site's users submit: every third job is for one of the other
+// roaming returns the jobs that a site's users submit: every third job is for one of the other
 // sites.
 func roaming(home messages.Name) func(n int) messages.SubmitRequest {
 	return roamingTo(slices.DeleteFunc(slices.Clone(siteNames), func(name messages.Name) bool { return name == home }))
 }
 
-// roamingTo is the same for other sites that are given.
+// roamingTo does what roaming does, for the given other sites.
 func roamingTo(others []messages.Name) func(n int) messages.SubmitRequest {
 	return func(n int) messages.SubmitRequest {
 		r := quick(n)
@@ -41,8 +41,8 @@ func roamingTo(others []messages.Name) func(n int) messages.SubmitRequest {
 	}
 }
 
-// federation has the users of three sites submit, a third of it to the other sites,
-// and compares everything that was written down about it.
+// federation lets the users of three sites submit, a third of it to the other sites, and compares
+// all records about it.
 func federation(ctx context.Context, t *trial, all []*member) error {
 	jobs := either(t, jobsEach, jobsEachShort) / len(federated)
 	began := time.Now()

@@ -19,25 +19,25 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// The terms of the site that lies, and what a user of its victim trusts it with.
+// The terms of the lying site, and the amount that a user of its victim trusts it with.
 const (
 	liarLimit  = 100 * messages.Credit
 	liarShare  = 40 * messages.Credit
 	liarBudget = 5 * messages.Credit
-	leastVisit = messages.Credit / 100 // that a visiting job must be authorised
+	leastVisit = messages.Credit / 100 // least authorisation of a visiting job
 )
 
-// Who does what at the victim of the lies: the site's honest users submit, the trusting one
-// has a job at the liar, and what the liar pays out, it pays to its accomplice.
+// Roles at the victim of the lies: the site's honest users submit; the trusting user has a job at
+// the liar; and the liar pays out to its accomplice.
 var (
 	honest                             = users[:2]
 	trusting, accomplice messages.Name = "dave", "erin"
 )
 
-// chargedWithin is by when the site's own jobs are charged, whatever its peer does.
+// chargedWithin is how soon the site's own jobs must be charged, whatever its peer does.
 const chargedWithin = 30 * time.Second
 
-// liarPlan is a site of a federation; of the last one there are only lies.
+// liarPlan returns a site of a federation. The last one only sends lies.
 func liarPlan(name messages.Name) netlab.Plan {
 	p := plan(name, true)
 	p.Agents, p.Queue = 2, name == siteNames[0]
@@ -47,23 +47,24 @@ func liarPlan(name messages.Name) netlab.Plan {
 	return p
 }
 
-// liar is a site that sends its peer whatever it can sign.
+// liar is a site that sends its peer anything that it can sign.
 type liar struct {
 	*netlab.Impostor
 	*trial
 	victim *member
 	said   []messages.SignedInstructions
-	in     messages.RunningTotal // of its instructions, as the victim has them
+	in     messages.RunningTotal // total of its instructions at the victim
 
 	mu      sync.Mutex
 	trusted *messages.PeerSubmitRequest // the job that a user of the victim sent it
-	answers bool                        // the victim's instructions; else it is silent
-	out     messages.RunningTotal       // of those
+	answers bool                        // it answers the victim's instructions; otherwise it is silent
+	out     messages.RunningTotal       // total of the victim's instructions
 }
 
-// lies has a peer attack a site with its own credentials, and wants that it costs its
-// limit, its share and what users authorised it to charge, that the site's own users and
-// an honest peer have what they want meanwhile, and that the site parts from it for that.
+// lies lets a peer attack a site with its own credentials. It checks that the attack gains at most
+// the peer's limit, its share and what users authorised it to charge; that the site's own users and
+// an honest peer are served in the meantime; and that the site parts from the attacker because of
+// it.
 func lies(ctx context.Context, t *trial, all []*member) error {
 	l, err := newLiar(ctx, t, all[0])
 	if err != nil {
@@ -109,7 +110,7 @@ func (l *liar) terms(ctx context.Context, retire bool) error {
 	return err
 }
 
-// attack does to the victim what a peer can do, one thing after another.
+// attack does to the victim everything that a peer can do, step by step.
 func (l *liar) attack(ctx context.Context, all []*member) error {
 	for _, step := range []struct {
 		name string
@@ -139,9 +140,9 @@ func (l *liar) attack(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// speaksIll has a user of the victim send the liar a job and ask for its offers, and looks
-// at what the commands of that user print. No other job of that user may cost anything: what
-// the user pays is the liar's.
+// speaksIll lets a user of the victim send a job to the liar and ask for its offers, and checks the
+// output of that user's commands. No other job of the user may cost anything: all that the user
+// pays must be the liar's charge.
 func (l *liar) speaksIll(ctx context.Context) error {
 	script := filepath.Join(l.Lab.Dir, "job.sh")
 	if err := os.WriteFile(script, []byte("true\n"), 0o600); err != nil {
@@ -296,13 +297,13 @@ func (l *liar) charged(ctx context.Context) error {
 	return nil
 }
 
-// had is what the accomplice of the liar has of it.
+// had returns what the liar's accomplice has received.
 func (l *liar) had(ctx context.Context) (messages.Credits, error) {
 	a, err := ask[messages.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: accomplice})
 	return a.Balance - startingGrant, err
 }
 
-// standing is how the victim's bank stands with the liar.
+// standing returns the liar's standing at the victim's bank.
 func (l *liar) standing(ctx context.Context) (messages.PeerReply, error) {
 	all, err := ask[messages.PeersReply](ctx, l.victim, messages.Bank, messages.VerbPeers, messages.Empty{})
 	for _, p := range all.Peers {
@@ -316,7 +317,7 @@ func (l *liar) standing(ctx context.Context) (messages.PeerReply, error) {
 	return messages.PeerReply{}, err
 }
 
-// bound holds the liar to what it may cost, by the books.
+// bound checks that the liar costs no more than its terms allow, by the books.
 func (l *liar) bound(ctx context.Context, step string) error {
 	had, err := l.had(ctx)
 	if err != nil {
@@ -332,8 +333,8 @@ func (l *liar) bound(ctx context.Context, step string) error {
 	return nil
 }
 
-// after has the victim part from the liar, and wants that the loss is within the bound, and
-// that all else that was written down agrees, with an honest peer too.
+// after lets the victim part from the liar. It checks that the loss is within the bound, and that
+// all other records agree, also with an honest peer.
 func (l *liar) after(ctx context.Context, all []*member) error {
 	p, err := l.standing(ctx)
 	if err != nil {
@@ -361,7 +362,7 @@ func (l *liar) after(ctx context.Context, all []*member) error {
 	return l.agreed(ctx, all)
 }
 
-// parted has a site part from a peer that never spoke.
+// parted lets a site part from a peer that never answered.
 func (m *member) parted(ctx context.Context, peer messages.Name) error {
 	_, err := m.Candor(ctx, netlab.Operator, "peer", "part", peer, "--loss", "0", "--reason", "it never answers")
 	return err

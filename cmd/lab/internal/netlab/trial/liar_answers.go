@@ -55,7 +55,7 @@ const (
 	late = messages.Time(100_000_000_000_000_000) // in the year 5138
 )
 
-// summary is what the liar says of a job: that it is complete. It charges nothing yet.
+// summary returns what the liar says of a job: that it is complete. It charges nothing yet.
 func summary(id messages.JobID) messages.JobSummary {
 	return messages.JobSummary{Job: id, Account: ill, Name: ill, Market: ill, State: messages.Completed, Reason: ill, Message: ill, Payer: ill,
 		Submitted: math.MinInt64, Started: math.MaxInt64, Charged: math.MaxInt64, Tasks: math.MaxInt, Running: math.MaxInt, Done: math.MinInt}

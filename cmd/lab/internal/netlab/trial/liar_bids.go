@@ -16,10 +16,10 @@ import (
 // firstBidder numbers the liar's jobs in the batch queue.
 const firstBidder = 500_000
 
-// queues has visitors of many names wait in a batch queue, who say that each second of
-// waiting costs them far more than they may be charged, who are cancelled and sent
-// again. Each owes at most what was authorised, once, nobody is paid for them, and a job of
-// an honest user in the same queue costs no more than its budget.
+// queues lets visitors with many names wait in a batch queue. They declare that each second of
+// waiting costs them far more than they may be charged, and are cancelled and submitted again. Each
+// must owe at most its authorisation, once; nobody may be paid for them; and an honest user's job
+// in the same queue must cost no more than its budget.
 func (l *liar) queues(ctx context.Context) error {
 	bid := func(value, delay messages.Credits, command ...string) *messages.JobSpec {
 		return &messages.JobSpec{Name: "bid", Market: netlab.QueueMarket, Value: value, Delay: delay, Length: messages.Duration(5 * time.Second),

@@ -15,11 +15,11 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// answerWithin bounds what the liar waits for an answer: what is refused as passing is
-// not said again for longer.
+// answerWithin bounds the liar's wait for an answer. A request that is refused for a temporary
+// reason is not repeated for longer.
 const answerWithin = 3 * time.Second
 
-// send has the bank of the victim take instructions.
+// send sends instructions to the bank of the victim.
 func (l *liar) send(ctx context.Context, signed messages.SignedInstructions) (r messages.SignedReceipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()

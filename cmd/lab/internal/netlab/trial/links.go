@@ -23,13 +23,13 @@ const (
 	leadsNothing
 )
 
-// link is a cut: what the racks of these roles send does not arrive at the other one.
+// link is a cut: messages from the racks of some roles do not arrive at another rack.
 type link struct {
 	title string
-	mutes [][2]int // from, to
+	mutes [][2]int // pairs: from, to
 }
 
-// links are all cuts of one link, the worst first.
+// links returns all cuts of one link, the worst first.
 func links() (all []link) {
 	names := []string{"the auctioneer's leader", "the bank's leader", "the third rack"}
 	for _, pair := range [][2]int{{leadsAuctioneer, leadsBank}, {leadsAuctioneer, leadsNothing}, {leadsBank, leadsNothing}} {
@@ -42,16 +42,16 @@ func links() (all []link) {
 	return all
 }
 
-// How long each link is cut, and what is promised of the cuts.
+// How long each link is cut, and the promises about cuts.
 const (
 	linkCut      = time.Minute
 	linkCutShort = 10 * time.Second
 	mostUnserved = 5 * time.Second
 )
 
-// severed cuts one link between two racks after another under load, and wants each client
-// to be served meanwhile, and each task to run once. The two leads are on two racks at
-// each cut, and each rack has a client.
+// severed cuts the links between two racks one after another under load. It checks that each client
+// is served in the meantime, and that each task runs once. At each cut the two leaders are on
+// different racks, and each rack has a client.
 func severed(ctx context.Context, t *trial, all []*member) error {
 	m, cuts := all[0], links()
 	dir, err := openDir()
@@ -140,8 +140,8 @@ func (m *member) severFor(ctx context.Context, l link, roles []*netlab.Host) (cu
 	return cutAt, wait(ctx, either(m.trial, linkCut, linkCutShort))
 }
 
-// roles are the racks that lead the auctioneer, the bank, and neither. Where one leads both, it is
-// to lead the bank no longer.
+// roles returns the racks that lead the auctioneer, the bank, and neither. If one leads both, the
+// bank gets another leader.
 func (m *member) roles(ctx context.Context) ([]*netlab.Host, error) {
 	auctioneer, err := m.leads(ctx, messages.Auctioneer)
 	if err != nil {
@@ -161,7 +161,8 @@ func (m *member) roles(ctx context.Context) ([]*netlab.Host, error) {
 	return []*netlab.Host{auctioneer, bank, m.Racks[i]}, nil
 }
 
-// depose has a rack that leads the bank reach no other replica of it until another one leads.
+// depose prevents a rack that leads the bank from reaching the bank's other replicas, until another
+// one leads.
 func (m *member) depose(ctx context.Context, h *netlab.Host) error {
 	restore, err := h.Depose()
 	if err != nil {
@@ -177,7 +178,7 @@ func (m *member) depose(ctx context.Context, h *netlab.Host) error {
 	return errors.Join(err, restore())
 }
 
-// longestSilence is the longest time, from an instant on, in which a client was answered nothing.
+// longestSilence returns the longest time since an instant in which a client got no answer.
 func longestSilence(from time.Time, acks []load.Ack) (longest time.Duration) {
 	last := map[messages.Name]time.Time{}
 	for _, a := range slices.SortedFunc(slices.Values(acks), func(a, b load.Ack) int { return a.Acked.Compare(b.Acked) }) {

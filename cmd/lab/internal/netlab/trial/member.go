@@ -65,8 +65,8 @@ func (m *member) begin(ctx context.Context, c load.Config) (err error) {
 	return err
 }
 
-// within looks again and again until nothing is missing; the error is what is missing
-// when the time is over.
+// within repeats a check until nothing is missing. Its error says what is missing when the time is
+// over.
 func within(ctx context.Context, d time.Duration, look func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -101,7 +101,7 @@ func (m *member) leads(ctx context.Context, actor string) (*netlab.Host, error) 
 	return m.Leader(ctx, m.operator, actor)
 }
 
-// reportLoad says what became of the submissions of the load.
+// reportLoad reports the results of the load's submissions.
 func (m *member) reportLoad() {
 	t, answers := m.trial, []time.Duration{}
 	for _, a := range m.result.Acks {

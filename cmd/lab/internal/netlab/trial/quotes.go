@@ -14,7 +14,7 @@ import (
 // What is promised of quotes.
 const (
 	quoteBeyond = 20 * time.Millisecond  // a round trip to the farthest site
-	silentLimit = 500 * time.Millisecond // that a site which does not answer is waited for
+	silentLimit = 500 * time.Millisecond // how long a site that does not answer is waited for
 	quotesAsked = 100
 	quotesShort = 20
 )
@@ -40,7 +40,7 @@ func quotes(ctx context.Context, t *trial, all []*member) error {
 	return q.silent(ctx, n/5, all[2].Name)
 }
 
-// practise has the site run some jobs, so that its estimator knows what to expect.
+// practise runs some jobs, so that the estimator knows what to expect.
 func (m *member) practise(ctx context.Context) error {
 	if err := m.begin(ctx, load.Config{Users: users[:1], Job: quick, Every: 20 * time.Millisecond, Jobs: 20, Prefix: "practice"}); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 	return nil
 }
 
-// slack is what a machine with other work to do may add to a time that is promised.
+// slack is the time that a busy machine may add to a promised time.
 const slack = 100 * time.Millisecond
 
 func offering(reply *messages.OffersReply) (sites []messages.Name) {
@@ -120,7 +120,7 @@ func offering(reply *messages.OffersReply) (sites []messages.Name) {
 	return slices.Compact(sites)
 }
 
-// named are the sites that made no offer according to a reply.
+// named returns the sites that made no offer according to a reply.
 func named(reply *messages.OffersReply) (sites []messages.Name) {
 	for _, s := range reply.Silent {
 		sites = append(sites, s.Site)

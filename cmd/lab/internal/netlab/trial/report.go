@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Report is what a trial came to.
+// Report is the result of a trial.
 type Report struct {
 	Scenario string   `json:"scenario"`
 	Network  string   `json:"network"`
@@ -25,7 +25,7 @@ type Number struct {
 	Unit  string  `json:"unit"`
 }
 
-// Value is the number of a name; false if there is none.
+// Value returns the number of a name; false if there is none.
 func (r *Report) Value(name string) (float64, bool) {
 	i := slices.IndexFunc(r.Numbers, func(n Number) bool { return n.Name == name })
 	if i < 0 {
@@ -55,7 +55,7 @@ func (r *Report) times(name string, all []time.Duration) {
 	r.time(name+", longest", sorted[len(sorted)-1])
 }
 
-// quantile is the least of the sorted values that a part q of all does not exceed.
+// quantile returns the least of the sorted values that a part q of all does not exceed.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	i := int(q*float64(len(sorted))+0.999999) - 1
 	return sorted[min(max(i, 0), len(sorted)-1)]

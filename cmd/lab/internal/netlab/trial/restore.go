@@ -15,7 +15,7 @@ import (
 // it.
 const acksOfPhase = 30
 
-// duoPlan is a site of a federation of two. One of the two loses something.
+// duoPlan returns a site of a federation of two. One of the two loses something.
 func duoPlan(name messages.Name) netlab.Plan {
 	p := plan(name, true)
 	p.Agents = 2
@@ -57,7 +57,7 @@ func restore(ctx context.Context, t *trial, all []*member) error {
 		return err
 	}
 	before.trial = t
-	for _, m := range []*member{&before, east} { // what west acknowledged before its backup, and east ever
+	for _, m := range []*member{&before, east} { // what west acknowledged before its backup, and all that east acknowledged
 		if err := m.checkWork(ctx); err != nil {
 			return err
 		}
@@ -68,8 +68,8 @@ func restore(ctx context.Context, t *trial, all []*member) error {
 	return nil
 }
 
-// phase has the users of both sites submit, a third of it to the other site, while
-// something happens, and waits until all books agree.
+// phase lets the users of both sites submit, a third of it to the other site, while something
+// happens, and waits until all books agree.
 func (t *trial) phase(ctx context.Context, all []*member, name string, meanwhile func() error) error {
 	for i, m := range all {
 		if err := m.begin(ctx, load.Config{Users: federated, Job: roamingTo([]messages.Name{all[1-i].Name}), Every: cutEvery, Prefix: name}); err != nil {
@@ -112,8 +112,8 @@ func (t *trial) damageOneBank(ctx context.Context, m *member) error {
 	return healed(false)(ctx, s, h)
 }
 
-// putBackup has all racks of a site have the state of a backup. Its other hosts are stopped
-// meanwhile, with what they left running.
+// putBackup replaces the state of all racks of a site by a backup's. The site's other hosts are
+// stopped in that time, with everything that they left running.
 func (t *trial) putBackup(ctx context.Context, m *member, backup string) error {
 	t.log("%s gets the state of its backup", m.Name)
 	if err := embedded.Each(m.Hosts(), func(h *netlab.Host) error { h.Kill(); return nil }); err != nil {
@@ -134,7 +134,8 @@ func (t *trial) putBackup(ctx context.Context, m *member, backup string) error {
 	})
 }
 
-// books compares the books of this site with the books of a peer: by whose instructions.
+// books compares the books of this site with a peer's. The result is by the site that sent the
+// instructions.
 func (m *member) books(ctx context.Context, peer *member) (map[messages.Name]messages.ReconciledBook, error) {
 	reply, err := ask[messages.ReconcileReply](ctx, m, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: peer.Name})
 	books := map[messages.Name]messages.ReconciledBook{}

@@ -10,14 +10,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Who remits in the trials of two sites; nobody else of the site does, and the remitter
+// The remitter of a site, in trials of two sites. Nobody else of the site remits, and the remitter
 // submits nothing.
 var (
 	remitter   = federated[len(federated)-1]
 	submitters = federated[:len(federated)-1]
 )
 
-// securePlan is a site whose clients and peers speak TLS.
+// securePlan returns a site whose clients and peers speak TLS.
 func securePlan(name messages.Name) netlab.Plan {
 	p := duoPlan(name)
 	p.TLS = true
@@ -27,9 +27,9 @@ func securePlan(name messages.Name) netlab.Plan {
 // byGateways makes the sites of a lab peers that are joined by gateways.
 func byGateways(l *netlab.Lab) error { return l.JoinByGateways(oneWay, peerLimit) }
 
-// roads has the users of two sites submit, a third of it to the other site, and remit
-// before, in and after a cut; it wants everything to arrive once, all books to agree, and a
-// cycle to be settled.
+// roads lets the users of two sites submit, a third of it to the other site, and remit before,
+// during and after a cut. It checks that everything arrives once, that all books agree, and that a
+// cycle can be settled.
 func roads(ctx context.Context, t *trial, all []*member) error {
 	if err := t.beginBoth(ctx, all, submitters, "roads"); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (t *trial) endBoth(ctx context.Context, all []*member, steps []func() error
 	return t.compare(ctx, all)
 }
 
-// remit has a user of each site pay one of the other.
+// remit lets a user of each site pay a user of the other.
 func (t *trial) remit(ctx context.Context, all []*member) error {
 	for i, m := range all {
 		if _, err := m.Candor(ctx, remitter, "remit", remitter+"@"+all[1-i].Name, remitted[i].String()); err != nil {

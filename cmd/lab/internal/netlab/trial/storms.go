@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// stormyPlan is a site of a federation that faults befall.
+// stormyPlan returns a site of a federation that is hit by faults.
 func stormyPlan(name messages.Name) netlab.Plan {
 	p := plan(name, true)
 	p.Agents, p.Slots, p.Disk = 2, chaosSlots, chaosDisk
@@ -45,8 +45,8 @@ func storms(ctx context.Context, t *trial, all []*member) error {
 	return t.calmAfter(ctx, all)
 }
 
-// weather has a fault befall one of the sites, then another, half of them while the sites
-// are cut off from one another.
+// weather makes one fault after another happen to the sites, half of them while the sites are cut
+// off from one another.
 func (t *trial) weather(ctx context.Context, of []*storm) (cuts int, err error) {
 	rng, possible := of[0].rng, of[0].possible()
 	for begun := time.Now(); time.Since(begun) < t.lasts() && err == nil; {

@@ -15,19 +15,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Options are what a trial is given.
+// Options configure a trial.
 type Options struct {
 	Dir     string         // an empty directory for everything
 	Binary  string         // the build that is tried
 	Newer   string         // another build, which replaces it in the trial of upgrades
-	Network netlab.Network // that the lab takes over
+	Network netlab.Network // the lab takes it over
 	Short   bool           // a version that fits into a minute
-	Seed    uint64         // of what the trials of chaos and storms draw
-	For     time.Duration  // how long they go on at least; 0: as they say themselves
+	Seed    uint64         // seed of the trials of chaos and storms
+	For     time.Duration  // how long they last at least; 0: their own time
 	Acks    int            // acknowledgements that the trial of chaos goes on for
 	Faults  int            // faults that it goes on for
 	Only    []string       // the faults that they draw from; none: all
-	Plant   string         // what the trial of chaos is to plant and find, one of witness.Plants; "": nothing
+	Plant   string         // fault that the trial of chaos plants and must find, one of witness.Plants; "": none
 	Log     io.Writer      // progress
 }
 
@@ -137,7 +137,7 @@ func (t *trial) run(ctx context.Context, s scenario) error {
 	return err
 }
 
-// stack is what a Go program prints when it fails without a word for its operator.
+// stack matches the output of a Go program that failed without a message for its operator.
 var stack = regexp.MustCompile(`(?m)^(panic: |fatal error: |SIGSEGV|goroutine \d+ \[)(?s:.{0,900})`)
 
 // checkLogs wants that no process of a site ended with a Go stack.
@@ -149,7 +149,7 @@ func (t *trial) checkLogs(m *member) {
 	}
 }
 
-// either is what a trial is to do, in full or in its short version.
+// either returns full, or short in the short version of a trial.
 func either[T any](t *trial, full, short T) T {
 	if t.Short {
 		return short
@@ -157,12 +157,12 @@ func either[T any](t *trial, full, short T) T {
 	return full
 }
 
-// Bounds of what has to happen sooner or later.
+// Bounds for things that must happen at some time.
 const (
 	startWithin   = 2 * time.Minute
-	patience      = time.Minute     // of a request with all its repetitions, and of most waits
-	finishWithin  = 3 * time.Minute // until all that was submitted has run
-	verifyWithin  = time.Hour       // until all books are carried out again: millions of records, each with a signature
+	patience      = time.Minute     // for a request with all its repetitions, and for most waits
+	finishWithin  = 3 * time.Minute // time until all submitted jobs have run
+	verifyWithin  = time.Hour       // time to replay all books: millions of records, each with a signature
 	startingGrant = 1_000_000 * messages.Credit
 )
 
@@ -188,7 +188,7 @@ var (
 	federated = append(slices.Clone(users), "dave", "erin")
 )
 
-// plan is a site of three replicas and four agents.
+// plan returns a site of three replicas and four agents.
 func plan(name messages.Name, federation bool) netlab.Plan {
 	p := netlab.Plan{Name: name, Racks: 3, Agents: 4, Slots: 4, Users: users, Grant: startingGrant, Lease: 10 * time.Second}
 	if federation {
@@ -197,7 +197,7 @@ func plan(name messages.Name, federation bool) netlab.Plan {
 	return p
 }
 
-// quick is a job of one short task.
+// quick returns a job of one short task.
 func quick(int) messages.SubmitRequest {
 	return messages.SubmitRequest{Spec: messages.JobSpec{Name: "quick", Budget: messages.Credit,
 		Stages: []messages.Stage{{Name: "main", Class: "map", Command: []string{"true"}}}}}

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// upgrade replaces the binary on every host of a site, one host after another, while
-// users submit and every node has a task that runs through all of it.
+// upgrade replaces the binary on the hosts of a site one by one, while users submit and every node
+// has a task that runs during all of it.
 func upgrade(ctx context.Context, _ *trial, all []*member) error {
 	m := all[0]
 	dir, err := openDir()
@@ -55,8 +55,8 @@ func leaving(l *netlab.Lab) error {
 	return nil
 }
 
-// replaceAll goes on to the next host when the one before serves and its node has
-// registered anew, as an operator does.
+// replaceAll replaces the hosts one by one. It continues when the replaced host serves and its node
+// has registered again, as an operator does.
 func (m *member) replaceAll(ctx context.Context) error {
 	t, hosts, replaced := m.trial, m.Hosts(), []time.Duration{}
 	slices.Reverse(hosts)
@@ -145,7 +145,7 @@ func openDir() (string, error) {
 	return dir, os.Chmod(dir, 0o777)
 }
 
-// endLong lets the tasks end, and wants each of them to have run once.
+// endLong lets the tasks end, and checks that each of them has run once.
 func (m *member) endLong(ctx context.Context, l *longJob) error {
 	if err := os.WriteFile(l.file, nil, 0o600); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (w *Witness) Check(ctx context.Context) error {
 
 func closing(f *os.File, err error) error { return errors.Join(err, f.Close()) }
 
-// statement reads what is new in the statement of an account, to its end.
+// statement reads the new part of an account's statement, to its end.
 func (w *Witness) statement(ctx context.Context, name messages.Name, each func(*messages.Entry)) error {
 	for {
 		reply, err := ask[messages.StatementReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbStatement, name),
@@ -125,8 +125,7 @@ func (w *Witness) checkBalance(ctx context.Context, name messages.Name) error {
 	return nil
 }
 
-// checkJobs compares the jobs of the round with what was acknowledged, and returns what
-// they were charged.
+// checkJobs compares the jobs of the round with what was acknowledged, and returns their charges.
 func (w *Witness) checkJobs(ctx context.Context) (map[messages.Name]map[messages.JobID]messages.Credits, error) {
 	ran, err := w.ran()
 	if err != nil {
@@ -181,7 +180,7 @@ func (w *Witness) checkJob(j *messages.JobSummary, ran int) {
 	}
 }
 
-// ran is how often the task of each key ran, as the tasks say themselves.
+// ran returns how often the task of each key ran, as the tasks say themselves.
 func (w *Witness) ran() (map[string]int, error) {
 	text, err := os.ReadFile(w.traces())
 	times := map[string]int{}

@@ -16,7 +16,7 @@ func (w *Witness) subject(actor, verb string, account messages.Name) string {
 	return messages.Subject(w.Site, actor, verb, account)
 }
 
-// key is a new key of a client: no two requests have the same.
+// key returns a new key of a client: no two requests have the same.
 func (w *Witness) key(client int, rng *rand.Rand) string {
 	return fmt.Sprintf("%d-%d-%016x", w.round, client, rng.Uint64())
 }
@@ -59,14 +59,14 @@ func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, r
 	}
 }
 
-// stale is what a client read last, and whether it has paid since.
+// stale is a client's last reading, and whether it has paid since.
 type stale struct {
 	balance messages.Credits
 	paid    bool
 }
 
-// plantStale is the balance that a client is to have read: where a stale one is to be
-// planted, the answer from before its last payment.
+// plantStale returns the balance that a client should record. If a stale one must be planted, it is
+// the balance from before the client's last payment.
 func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Credits {
 	before := *old
 	*old = stale{balance: balance}
@@ -76,7 +76,7 @@ func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Cred
 	return balance
 }
 
-// plants reports whether a fault is to be planted now.
+// plants reports whether a fault must be planted now.
 func (w *Witness) plants(what string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +114,7 @@ func (w *Witness) pay(ctx context.Context, p payment, key string) (messages.Acco
 		messages.PayRequest{Key: key, To: p.to, Amount: p.amount, Reason: p.key})
 }
 
-// leastPurse is what a worker has at least when a round begins.
+// leastPurse is the least balance of a worker when a round begins.
 const leastPurse = 50 * messages.Credit
 
 // fund grants credits to workers whose jobs have used them up.
@@ -201,7 +201,7 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 // applyMarkets applies markets, the last with a new time limit; half of the time only
 // to the version that it has just read, or reads them.
 func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
-	seen, err := w.readMarket(ctx, client) // what came of it is in the record
+	seen, err := w.readMarket(ctx, client) // the record has the result
 	if err != nil || rng.IntN(10) > 0 {
 		return
 	}
@@ -221,7 +221,7 @@ func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) 
 
 const marketsName = "the markets"
 
-// readMarket reads the markets, and notes what was read.
+// readMarket reads the markets, and records the answer.
 func (w *Witness) readMarket(ctx context.Context, client int) (markets, error) {
 	call := w.now()
 	found, err := w.look(ctx)
@@ -246,7 +246,7 @@ func (w *Witness) look(ctx context.Context) (found markets, err error) {
 	return found, err
 }
 
-// traces is the file in which the tasks of the round write that they ran.
+// traces returns the file in which the tasks of the round write that they ran.
 func (w *Witness) traces() string { return filepath.Join(w.Dir, fmt.Sprintf("ran-%d", w.round)) }
 
 // prepareTraces makes the file of the round, in which the users of all tasks may write.
@@ -259,8 +259,7 @@ func (w *Witness) prepareTraces() error {
 	return closing(f, os.Chmod(w.traces(), 0o666))
 }
 
-// job is the submission of a key. Every fourth job takes a while, so that it can be
-// cancelled.
+// job returns the submission of a key. Every fourth job takes a while, so that it can be cancelled.
 func (w *Witness) job(key string) messages.SubmitRequest {
 	script := "echo $KEY >> " + filepath.Base(w.traces())
 	if key[len(key)-1]%4 == 0 {

@@ -1,25 +1,26 @@
-// Package witness is clients of a site who write down what they are told, and then hold
-// the site to it, whatever befell its hosts meanwhile.
+// Package witness is clients of a site who record what they are told, and later check it, whatever
+// happened to the site's hosts.
 //
-// The record is the clients' own: requests, answers and their times. It is compared with
-// what the site answers later, and with what the tasks themselves wrote into a file.
-// The site's state directories are never read.
+// The record has only what the clients know: requests, answers and their times. It is compared with
+// what the site answers later, and with what the tasks themselves wrote into a file. The site's
+// state directories are never read.
 //
 // # What the clients do
 //
-// Accounts in groups of three pay one another, look at their balances and are granted
-// credits. Workers submit jobs of one task, ask for them, repeat submissions and cancel
-// some of the jobs. The operator applies markets and reads them. Each client does one
-// thing at a time and repeats a request under its key until the outcome is known.
+// Accounts in groups of three pay one another, read their balances and are granted credits. Workers
+// submit jobs of one task, ask for them, repeat submissions and cancel some of the jobs. The
+// operator applies markets and reads them. Each client does one thing at a time and repeats a
+// request under its key until the outcome is known.
 //
 // # What is checked
 //
 // After a round, when every request is answered and every job has ended:
 //
-//   - porcupine is asked whether all answers fit one order of the requests: of each group
-//     of accounts, of each job, and of the markets;
-//   - each acknowledged payment and grant stands once in the statements that it concerns,
-//     and the balances come to what was acknowledged since the beginning;
-//   - each acknowledged job is listed once under its key, has ended well or was
-//     cancelled, was charged once, and if it completed, its task has run.
+//   - porcupine checks whether all answers fit one order of the requests: of each group of
+//     accounts, of each job, and of the markets;
+//   - each acknowledged payment and grant is once in the statements of its accounts, and the
+//     balances equal the sum of what was acknowledged since the
+//     beginning;
+//   - each acknowledged job is listed once under its key, has ended well or was cancelled, was
+//     charged once, and if it completed, its task has run.
 package witness

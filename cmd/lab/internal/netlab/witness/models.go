@@ -16,7 +16,7 @@ const groupSize = 3
 type (
 	moneyAsk struct {
 		kind     string // "pay", "grant" or "balance"
-		from, to int    // in the group; of a balance: to
+		from, to int    // accounts in the group; for a balance: to
 		amount   messages.Credits
 	}
 	moneyTold struct {
@@ -28,7 +28,7 @@ type (
 
 func (in moneyAsk) verb() string { return in.kind }
 
-// moneyModel is a group of accounts, one request at a time.
+// moneyModel returns a group of accounts, one request at a time.
 func moneyModel(opening purses) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return opening },
@@ -59,8 +59,8 @@ type (
 	jobTold struct {
 		outcome outcome
 		job     messages.JobID
-		state   messages.State // of "show"
-		missing bool           // of "show"
+		state   messages.State // for "show"
+		missing bool           // for "show"
 	}
 	jobState struct {
 		job   messages.JobID // 0: there is none yet
@@ -76,19 +76,19 @@ type phase uint8
 const (
 	active phase = iota
 	cancelling
-	over // it has ended, or was cancelled by a request that was repeated
+	over // it has ended, or a repeated request cancelled it
 	completed
 	cancelled
 )
 
-// jobModel is a job, one request at a time: it has one number, it stays cancelled once it
-// was, and it never comes back once it has ended. A job ends by itself at any time.
+// jobModel is a job, one request at a time. It has one number. Once cancelled it stays cancelled,
+// and once ended it never comes back. A job ends by itself at any time.
 var jobModel = porcupine.Model{
 	Init: func() any { return jobState{} },
 	Step: func(state, input, output any) (bool, any) {
 		s, in, out := state.(jobState), input.(jobAsk), output.(jobTold)
 		if out.outcome == unknown {
-			return true, s // whatever it did, the clients use the key no more
+			return true, s // the clients do not use the key again, so the result does not matter
 		}
 		switch {
 		case in.kind == "submit" && s.job == 0:
@@ -113,7 +113,7 @@ var jobModel = porcupine.Model{
 	DescribeOperation: describe,
 }
 
-// show is what a job may be seen to be, and what is known of it then.
+// show returns the states in which a job may be shown, and what is known after it was.
 func (s jobState) show(out jobTold) (bool, any) {
 	switch {
 	case out.missing:
@@ -136,7 +136,7 @@ func (s jobState) show(out jobTold) (bool, any) {
 type (
 	marketAsk struct {
 		apply   messages.Duration // 0: they are read
-		version uint64            // at which alone they are to change; 0: at any
+		version uint64            // the only version at which they may change; 0: any
 	}
 	marketTold struct {
 		outcome outcome
@@ -155,7 +155,7 @@ func (in marketAsk) verb() string {
 	return "apply"
 }
 
-// marketModel is the markets, as a register that is compared and set.
+// marketModel returns the markets, as a register that is compared and set.
 func marketModel(opening markets) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return opening },

@@ -28,50 +28,50 @@ type Counts struct {
 	// porcupine could not tell in its time.
 	Disordered, Undecided int
 
-	// Verbs are the answers by what was asked, such as "pay".
+	// Verbs counts the answers by request, such as "pay".
 	Verbs    map[string]Verb
 	Jobs     int           // acknowledged submissions
 	RanTwice int           // jobs whose task ran more than once; one run counts
 	Silence  time.Duration // the longest time without an acknowledgement
-	Longest  time.Duration // that a request waited for its answer
+	Longest  time.Duration // longest time that a request waited for its answer
 }
 
-// Verb is what became of the requests of one kind.
+// Verb counts the results of the requests of one kind.
 type Verb struct {
-	Answered int           // acknowledged, read or refused for good
-	Longest  time.Duration // that one waited for its answer: the verb was unavailable for about so long
+	Answered int           // acknowledged, read or finally refused
+	Longest  time.Duration // longest wait for an answer: the verb was unavailable for about this long
 }
 
-// Sound reports whether the site kept what it promised.
+// Sound reports whether the site kept its promises.
 func (c *Counts) Sound() bool {
 	return c.Lost == 0 && c.Doubled == 0 && c.Wrong == 0 && c.Disordered == 0 && c.GivenUp == 0
 }
 
-// record is what was asked and answered in a round.
+// record is the requests and answers of a round.
 type record struct {
 	began time.Time
 
 	mu        sync.Mutex
 	histories map[string][]porcupine.Operation // by model
 	counts    Counts
-	last      time.Time     // of the last acknowledgement
+	last      time.Time     // time of the last acknowledgement
 	silence   time.Duration // the longest since it was asked for
 	broken    []string
 }
 
 func (r *record) now() int64 { return int64(time.Since(r.began)) }
 
-// request is what a client asks.
+// request is a request of a client.
 type request interface{ verb() string }
 
 // outcome of a request.
 type outcome uint8
 
 const (
-	read         outcome = iota // it was a question
+	read         outcome = iota // it was a query, and answered
 	acknowledged                // it was done
 	refused                     // it was not done, and never will be
-	unknown                     // it was given up: it may be done at any later time
+	unknown                     // the client gave up: it may still be done later
 )
 
 // note writes a request and its answer down.
@@ -103,7 +103,7 @@ func (r *record) note(client int, model string, call int64, input request, outpu
 	r.histories[model] = append(r.histories[model], porcupine.Operation{ClientId: client, Input: input, Call: call, Output: output, Return: end})
 }
 
-// Silence is the longest time without an acknowledgement since Silence was last asked for.
+// Silence returns the longest time without an acknowledgement since Silence was last asked for.
 func (r *record) Silence() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,7 +141,8 @@ func ask[Reply any](ctx context.Context, b bus.Bus, patience time.Duration, subj
 	}
 }
 
-// judge says what an error means for a request; the kinds are of refusals that hold.
+// judge returns the outcome that an error means for a request; holding lists the kinds of final
+// refusals.
 func judge(err error, holding ...messages.Kind) outcome {
 	switch {
 	case err == nil:

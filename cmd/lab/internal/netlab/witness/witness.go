@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Config says who the clients are.
+// Config describes the clients.
 type Config struct {
 	Site     messages.Name
 	Connect  func(account messages.Name) (bus.Bus, error)
@@ -25,13 +25,14 @@ type Config struct {
 	// Markets are the markets of the site; the time limit of the last is applied and read. None:
 	// the clients leave the markets alone.
 	Markets []messages.Market
-	// Dir is where tasks write that they ran: all users may enter it.
+	// Dir is the directory where tasks record that they ran; all users may enter it.
 	Dir   string
 	Every time.Duration // between two requests of a client
 	// Patience bounds a request with all its repetitions.
 	Patience time.Duration
 	Seed     uint64
-	// Plant is a fault of its own making, once, that the check must find; "": none.
+	// Plant names a fault that is planted once in the record, and that the check must find; "":
+	// none.
 	Plant string
 }
 
@@ -51,10 +52,10 @@ type Witness struct {
 	buses   map[messages.Name]bus.Bus
 	round   int
 	opening map[string]purses                  // of each group, when the round began
-	due     map[messages.Name]messages.Credits // what accounts have by the record
+	due     map[messages.Name]messages.Credits // balances of accounts by the record
 	read    map[messages.Name]uint64           // entries of statements that are checked
 	listed  map[messages.Name]messages.JobID   // the last jobs of workers that are checked
-	markets markets                            // when the round began
+	markets markets                            // markets when the round began
 
 	record
 	payments []payment
@@ -73,7 +74,7 @@ type payment struct {
 // appliers are how many clients change the markets.
 const appliers = 2
 
-// New connects the clients and has them look at what the accounts have.
+// New connects the clients, and lets them read the balances of the accounts.
 func New(ctx context.Context, c Config) (*Witness, error) {
 	w := &Witness{Config: c, buses: map[messages.Name]bus.Bus{}, opening: map[string]purses{}, due: map[messages.Name]messages.Credits{},
 		read: map[messages.Name]uint64{}, listed: map[messages.Name]messages.JobID{}, record: record{began: time.Now(), counts: Counts{Verbs: map[string]Verb{}}}}
@@ -111,7 +112,7 @@ func (w *Witness) Close() (err error) {
 	return err
 }
 
-// accounts are those with a balance, everybody the operator too.
+// accounts returns the accounts with a recorded balance.
 func (w *Witness) accounts() (all []messages.Name) {
 	for _, group := range w.Groups {
 		all = append(all, group...)
@@ -121,7 +122,7 @@ func (w *Witness) accounts() (all []messages.Name) {
 
 func (w *Witness) everybody() []messages.Name { return append(w.accounts(), w.Operator) }
 
-// Begin has the clients begin a round.
+// Begin starts a round of the clients.
 func (w *Witness) Begin(ctx context.Context) error {
 	w.round++
 	w.histories, w.jobs, w.payments, w.stop = map[string][]porcupine.Operation{}, map[string]messages.JobID{}, nil, make(chan struct{})
@@ -154,7 +155,7 @@ func (w *Witness) Begin(ctx context.Context) error {
 			begin(w.applyMarkets)
 		}
 		begin(func(ctx context.Context, client int, _ *rand.Rand) {
-			_, _ = w.readMarket(ctx, client) // what came of it is in the record
+			_, _ = w.readMarket(ctx, client) // the record has the result
 		})
 	}
 	return nil
@@ -162,7 +163,7 @@ func (w *Witness) Begin(ctx context.Context) error {
 
 func groupName(g int) string { return fmt.Sprintf("the accounts of group %d", g+1) }
 
-// purses is what the accounts of a group have by the record.
+// purses returns the balances of a group's accounts by the record.
 func (w *Witness) purses(g int) (p purses) {
 	for i, name := range w.Groups[g] {
 		p[i] = w.due[name]
@@ -185,13 +186,13 @@ func (w *Witness) run(ctx context.Context, client int, act func(context.Context,
 	}
 }
 
-// End has the clients stop, and returns when every request is answered or given up.
+// End stops the clients, and returns when every request is answered or given up.
 func (w *Witness) End() {
 	close(w.stop)
 	w.clients.Wait()
 }
 
-// Counts are what was seen so far, and the promises that were broken, a sentence each.
+// Counts returns the numbers so far, and a sentence for each broken promise.
 func (w *Witness) Counts() (Counts, []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -47,13 +47,13 @@ var sweeps = []sweep{
 // measured are means and 95 % quantiles over the runs of a setting.
 type measured struct {
 	At       float64 `json:"at"`
-	Rounds   float64 `json:"rounds"` // of settled rows, until no sub-budget moves by more than coarse
+	Rounds   float64 `json:"rounds"` // settled rows until no sub-budget moves by more than coarse
 	Rounds95 float64 `json:"rounds_95"`
 	Steps    float64 `json:"single_step_rounds"` // the same with one step a row
 	Steps95  float64 `json:"single_step_rounds_95"`
-	Exact    float64 `json:"single_step_rounds_exact"` // until nothing moves by more than 1e-12 of a budget
+	Exact    float64 `json:"single_step_rounds_exact"` // rounds until nothing moves by more than 1e-12 of a budget
 	Passes   float64 `json:"solver_passes"`
-	Millis   float64 `json:"single_step_ms"` // of the exact rounds: median
+	Millis   float64 `json:"single_step_ms"` // median time of the exact rounds
 	Millis95 float64 `json:"single_step_ms_95"`
 	Solver   float64 `json:"solver_ms"` // median
 	Solver95 float64 `json:"solver_ms_95"`
@@ -146,8 +146,8 @@ func timed(run func() (*proportional.Result, error)) (float64, *proportional.Res
 	return time.Since(began).Seconds() * 1000, r, err
 }
 
-// roundsUntil is the number of the first round in which no sub-budget moves by
-// more than a part of its budget.
+// roundsUntil returns the number of the first round in which no sub-budget moves by more than a
+// part of its budget.
 func roundsUntil(s *proportional.Solver, p *proportional.Problem, part float64) (int, error) {
 	var before []float64
 	for k := 0; ; k++ {
@@ -166,7 +166,7 @@ func roundsUntil(s *proportional.Solver, p *proportional.Problem, part float64) 
 	}
 }
 
-// settledRounds is roundsUntil with rows that settle.
+// settledRounds returns roundsUntil with rows that settle.
 func settledRounds(p *proportional.Problem, part float64) int {
 	r := newRepeated(p)
 	for k := 1; ; k++ {

@@ -57,8 +57,8 @@ func (n auctionNumbers) rows(axis string) (out [][]string) {
 	return out
 }
 
-// verdict shows what the paper says of its figures next to the numbers. Its text
-// gives few of its own.
+// verdict shows the paper's statements about its figures next to our numbers. The paper's text
+// gives few numbers.
 func (n auctionNumbers) verdict(p *study.Page) {
 	users, resources, alpha := n["users"], n["resources"], n["alpha"]
 	within, all, gap := 0, 0, 0.0

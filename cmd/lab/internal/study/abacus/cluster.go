@@ -19,20 +19,20 @@ const (
 
 // user submits jobs of one kind, one after another by a Poisson process.
 type user struct {
-	budget  float64          // of each job
+	budget  float64          // budget of each job
 	weights [classes]float64 // reported
 	tasks   [classes]int
-	seconds [classes]float64 // of a task, on average
+	seconds [classes]float64 // mean time of a task
 	between float64          // seconds between submissions, on average
 }
 
-// cluster is slots and those who use them.
+// cluster is some slots and their users.
 type cluster struct {
 	users []user
 	slots [classes]int
 	alpha float64
-	fifo  bool // the earliest job has all it can use, and no auction is held
-	// levels is for jobs with deadlines, and chooses among those outside the pool.
+	fifo  bool // the earliest job gets all that it can use, without an auction
+	// levels is used for jobs with deadlines, and chooses among jobs outside the pool.
 	levels *rand.Rand
 	hadoop
 }
@@ -54,16 +54,16 @@ type mapReduce struct {
 	// With deadlines only.
 
 	deadline float64
-	outside  bool // of the pool
+	outside  bool // it is outside of the pool
 }
 
-// waits says whether the job has a task to start on a class.
+// waits reports whether the job has a task to start on a class.
 func (j *mapReduce) waits(class int) bool {
 	return j.next[class] < len(j.durations[class]) && (class == mapClass || j.left[mapClass] <= j.early)
 }
 
-// draw draws the jobs submitted up to a time, in the order of submission. A
-// user's are the same whatever the others do. Tasks vary by a fifth.
+// draw draws the jobs submitted up to a time, in the order of submission. A user's jobs do not
+// depend on the other users. The times of tasks vary by a fifth.
 func (c *cluster) draw(until float64, seed uint64) []*mapReduce {
 	var jobs []*mapReduce
 	for i, u := range c.users {
@@ -96,10 +96,10 @@ type ending struct {
 	at    float64
 	job   *mapReduce
 	class int
-	node  int // of a map, where nodes differ
+	node  int // node of a map, if nodes differ
 }
 
-// byEnd has the task that ends first before the others.
+// byEnd orders tasks by their end.
 var byEnd = heap.Order[ending]{Before: func(a, b ending) bool { return a.at < b.at }}
 
 // course is a run of a cluster.
@@ -108,14 +108,14 @@ type course struct {
 	solver proportional.Solver
 	now    float64
 	free   [classes]int
-	idle   []int        // the nodes of free map slots, where nodes differ
+	idle   []int        // the nodes of free map slots, if nodes differ
 	active []*mapReduce // by submission
 	ends   []ending     // a heap, byEnd
 	sums   []float64    // response times, by user
 	counts []int
 	profit float64
-	maps   int // started, where nodes differ
-	strays int // of these, away from their data
+	maps   int // maps that were started, if nodes differ
+	strays int // of these, those away from their data
 }
 
 // served is what users got: mean response times in seconds, and when all ended;
@@ -161,7 +161,7 @@ func (c *cluster) run(jobs []*mapReduce) (*served, error) {
 	return s, nil
 }
 
-// end ends a task, and says whether its job has ended with it.
+// end ends a task, and reports whether its job has ended with it.
 func (r *course) end(e ending) bool {
 	r.free[e.class]++
 	e.job.running[e.class]--
@@ -197,8 +197,8 @@ func (r *course) auction() error {
 	return err
 }
 
-// start gives every free slot to a job with a task for it, the one that has least
-// of its share; what one cannot use goes to the others.
+// start gives every free slot to a job with a task for it: the job that has the least part of its
+// share. Slots that it cannot use go to others.
 func (r *course) start() {
 	for class := range classes {
 		for r.free[class] > 0 {
@@ -233,7 +233,7 @@ func (r *course) begin(j *mapReduce, class int) {
 	byEnd.Push(&r.ends, e)
 }
 
-// pick is the job to start a task of a class; with fit given, one of the jobs that fit.
+// pick returns the job to start a task of a class; with fit given, one of the jobs that fit.
 func (r *course) pick(class int, fit func(*mapReduce) bool) *mapReduce {
 	var best *mapReduce
 	least := math.Inf(1)

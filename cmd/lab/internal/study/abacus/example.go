@@ -17,9 +17,9 @@ var Example = study.Study{
 	Run:   example,
 }
 
-// running is the paper's running example. Its text gives the first job, the
-// third's utility, and what the first gets; the other numbers are those, in whole
-// weights and tens of dollars, that fit it.
+// running is the paper's running example. The text gives the first job, the third job's utility,
+// and the first job's result. The other numbers are the ones that fit these, in whole weights and
+// tens of dollars.
 var running = &proportional.Problem{
 	Alpha:   0.5,
 	Log:     make([]bool, 3),

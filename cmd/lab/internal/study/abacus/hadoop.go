@@ -10,20 +10,19 @@ const copies = 3
 
 // hadoop is what clusters of Hadoop 0.20 have and the model may do without.
 type hadoop struct {
-	// slowStart is the part of a job's maps after which its reduces take slots,
-	// where they wait for the other maps; 0 if they take none before all have ended.
+	// slowStart is the part of a job's maps after which its reduces take slots and wait there for
+	// the other maps; 0 if they take none before all maps have ended.
 	slowStart float64
 	// away is how many times as long a map takes on a node without its data; 0 if
 	// all nodes have it.
 	away    float64
 	perNode int // map slots
-	// patient says that first in, first out passes over jobs without data on the
-	// node of a free slot too, as the fair scheduler beneath the auction does: no
-	// slot stays free for it.
+	// patient says that first in, first out also passes over jobs without data on the node of a
+	// free slot, as the fair scheduler under the auction does: no slot stays free for it.
 	patient bool
 }
 
-// spread gives jobs their slow start and data, from draws of their own.
+// spread gives jobs their slow start and their data, from separate draws.
 func (c *cluster) spread(jobs []*mapReduce, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, uint64(len(c.users))))
 	for _, j := range jobs {
@@ -48,7 +47,7 @@ func some(nodes int, r *rand.Rand) (of [copies]int) {
 	return of
 }
 
-// near is a map to start that has its data on a node, or -1.
+// near returns a map to start that has its data on a node, or -1.
 func (j *mapReduce) near(node int) int {
 	for t := j.next[mapClass]; t < len(j.data); t++ {
 		if slices.Contains(j.data[t][:], node) {
@@ -58,7 +57,7 @@ func (j *mapReduce) near(node int) int {
 	return -1
 }
 
-// nodes are the nodes of the map slots, all of them free.
+// nodes returns the nodes of the map slots, all of them free.
 func (c *cluster) nodes() []int {
 	var idle []int
 	for slot := range c.slots[mapClass] {

@@ -58,8 +58,8 @@ func (r *course) share(members []*mapReduce) (bool, error) {
 	return fits, nil
 }
 
-// estimate is how long what is left of a job is estimated to take, by the bounds
-// of ARIA, on its shares of the slots in whole ones.
+// estimate returns the estimated time of the rest of a job, by the bounds of ARIA, on its shares of
+// the slots rounded to whole slots.
 func (r *course) estimate(j *mapReduce, shares [classes]float64) float64 {
 	var phases []aria.Phase
 	var slots []int
@@ -74,8 +74,7 @@ func (r *course) estimate(j *mapReduce, shares [classes]float64) float64 {
 	return aria.Estimate(phases, slots)
 }
 
-// leftover is one of the jobs outside the pool that have a task for a class, at
-// random; nil if there is none.
+// leftover returns a random job outside the pool that has a task for a class; nil if there is none.
 func (r *course) leftover(class int) *mapReduce {
 	var waiting []*mapReduce
 	for _, j := range r.active {

@@ -15,18 +15,17 @@ type repeatedJob struct {
 	Weights [2]float64
 	// Low and High are between which each run's shares are, evenly.
 	Low, High float64
-	// Timed: the utility is the inverse of the time that work in proportion to the
-	// weights takes one resource after the other, which is linear in the shares
-	// only nearly; else it is linear.
+	// Timed makes the utility the inverse of the time for work in proportion to the weights, one
+	// resource after the other. That is only nearly linear in the shares. Otherwise the utility is
+	// linear.
 	Timed bool
-	// Noise is by what part utilities fluctuate (standard deviation of their
-	// logarithm).
+	// Noise is the relative fluctuation of utilities (standard deviation of their logarithm).
 	Noise float64
-	Runs  int // that each estimate is made from
+	Runs  int // runs that each estimate is made from
 	Seed  uint64
 }
 
-// figure11 is the paper's user 3, whose weights are 6 to 1.
+// figure11 returns the paper's user 3, whose weights are 6 to 1.
 func figure11(runs int, seed uint64) repeatedJob {
 	return repeatedJob{Weights: [2]float64{6, 1}, Low: 0, High: 1, Noise: 0.05, Runs: runs, Seed: seed}
 }
@@ -67,7 +66,7 @@ func (e *repeatedJob) check(repetitions int) error {
 	return nil
 }
 
-// once has the job run so often and learns from that.
+// once runs the job so many times and learns from the runs.
 func (e *repeatedJob) once(r *rand.Rand) (*utility.Regression, error) {
 	g, err := utility.New(messages.Linear, len(e.Weights), 0)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 )
 
-// repeated does rounds in which each job in turn repeats the step of algorithm 2
-// until its row settles, as the paper's figure 4 does, and not once, as our
-// solver: a round is then a best response of each. The fixed point is the same.
+// repeated runs rounds in which each job in turn repeats the step of algorithm 2 until its row
+// settles, as in the paper's figure 4. Our solver makes one step. A round is then a best response
+// of each job. The fixed point is the same.
 type repeated struct {
 	p      *proportional.Problem
 	bids   []float64 // n·m

@@ -47,7 +47,7 @@ var settings = []deadlines{
 	{"uniform, 500 to 1000", func(r *rand.Rand) float64 { return 500 + 500*r.Float64() }},
 }
 
-// schedulers are those compared, in the order of profits.
+// schedulers lists the compared schedulers, in the order of profits.
 var schedulers = []string{"Abacus", "ARIA, spare slots used", "ARIA, spare slots idle"}
 
 // profits are the profits of a setting and rate, over the budgets of all jobs, by
@@ -105,9 +105,8 @@ func (d *deadlines) measure(rate float64, repeats int, seed uint64) (*profits, e
 	return p, nil
 }
 
-// levelled draws jobs with deadlines and budgets, of all kinds alike often, at
-// uniform times, until what they ask for of the class most asked for is so many
-// times what there is of it.
+// levelled draws jobs with deadlines and budgets, of all kinds with equal frequency, at uniform
+// times. It stops when the demand for the most wanted class is rate times its supply.
 func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*mapReduce) {
 	var work [classes]float64
 	for i := 0; max(work[mapClass]/float64(c.slots[mapClass]), work[reduceClass]/float64(c.slots[reduceClass])) < rate*submitSeconds; i++ {
@@ -124,7 +123,7 @@ func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*ma
 	return jobs
 }
 
-// compare is what the schedulers earn from the same jobs, which it uses up.
+// compare returns what the schedulers earn from the same jobs, which it uses up.
 func (c *cluster) compare(jobs []*mapReduce, seed uint64) ([]float64, error) {
 	in := &aria.Instance{Slots: c.slots[:]}
 	for _, j := range jobs {

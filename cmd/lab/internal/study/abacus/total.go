@@ -68,13 +68,13 @@ func timePage(n map[string]both) *study.Page {
 	return p
 }
 
-// over is the total time under the auction over that first in, first out.
+// over returns the total time under the auction divided by the total time of first in, first out.
 func (b *both) over(k int) float64 { return b.Auction[k].Total.Mean / b.FIFO[k].Total.Mean }
 
 // change shows a ratio as one.
 func change(ratio float64) string { return fmt.Sprintf("%+.1f %%", 100*(ratio-1)) }
 
-// span is the least and the largest of these over an axis.
+// span returns the least and the largest of these over an axis.
 func (b *both) span() (low, high float64) {
 	low = math.Inf(1)
 	for k := range b.Auction {

@@ -39,7 +39,7 @@ var jobCounts = []int{5, 10, 15, 20, 30, 50}
 type estimator struct {
 	Ratio    float64    `json:"median_ratio"`
 	Within   float64    `json:"part_from_5_to_9"`
-	Variance [2]float64 `json:"variance"` // of the weights on map and on reduce
+	Variance [2]float64 `json:"variance"` // variance of the weights on map and on reduce
 }
 
 // recovery is what estimates from so many jobs are like.
@@ -47,12 +47,12 @@ type recovery struct {
 	Jobs     int       `json:"jobs"`
 	Plain    estimator `json:"least_squares"`
 	Estimate estimator `json:"estimate"`
-	Millis   float64   `json:"ms"` // of an estimate, drawing its jobs included: median
+	Millis   float64   `json:"ms"` // median time of an estimate, with the drawing of its jobs
 	Slowest  float64   `json:"slowest_ms"`
 }
 
-// utilitiesNumbers are the figure's points, [map, reduce], by least squares, and
-// what comes of more jobs.
+// utilitiesNumbers are the figure's points, [map, reduce], by least squares, and the results with
+// more jobs.
 type utilitiesNumbers struct {
 	Points [][]float64 `json:"points"`
 	ByJobs []recovery  `json:"by_jobs"`

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// paperMillis is what the paper's estimates finish within.
+// paperMillis is the time within which the paper's estimates finish.
 const paperMillis = 3
 
 // figures draw the three parts of figure 11.

@@ -7,12 +7,12 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// variation is a change of the clusters of figures 10 and 13 to what the paper's
-// may have been.
+// variation is a change of the clusters of figures 10 and 13 towards what the paper's clusters may
+// have been.
 type variation struct {
 	key, name string
 	hadoop
-	smaller int // times so are jobs, and as much more frequent
+	smaller int // jobs are this many times smaller, and as much more frequent
 }
 
 var (
@@ -36,7 +36,7 @@ var variations = []variation{
 // fewer of the repeats do for variations: one in so many.
 const fewer = 2
 
-// axes are the axes of the paper's claims, on the changed clusters.
+// axes returns the axes of the paper's claims, on the changed clusters.
 func (v *variation) axes() []axis {
 	var out []axis
 	for _, a := range timeAxes {
@@ -108,7 +108,7 @@ func variationSection(p *study.Page, n map[string]both) {
 		"costs nor how many ran so: this shows what suffices for its result, not that it was so.")
 }
 
-// moved is by what part totals first in, first out differ at most.
+// moved returns the largest relative difference between two sets of totals of first in, first out.
 func moved(a, b func(axis string) *both) float64 {
 	furthest := 0.0
 	for _, axis := range []string{"10a", "10c", "13a", "13b"} {

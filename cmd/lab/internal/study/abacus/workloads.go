@@ -11,10 +11,10 @@ const (
 	quickRepeats = 6
 )
 
-// private is the cluster of figures 9 and 10: users 1 to 3, whose maps and reduces
-// take 30 and 20, 20 and 30, and 60 and 10 seconds. The paper's text gives user
-// 3's times and user 1's ratio, 72 nodes, but neither user 2's, nor how many tasks
-// and how often: ours ask for a little more than there are slots.
+// private returns the cluster of figures 9 and 10: users 1 to 3, whose maps and reduces take 30 and
+// 20, 20 and 30, and 60 and 10 seconds. The paper's text gives user 3's times and user 1's ratio,
+// 72 nodes, but neither user 2's, nor how many tasks and how often: ours ask for a little more than
+// there are slots.
 func private(number int) *cluster {
 	c := &cluster{slots: [classes]int{72, 72}, alpha: 0.5, hadoop: hadoop{perNode: 1}}
 	for i := range number {
@@ -29,10 +29,10 @@ func private(number int) *cluster {
 	return c
 }
 
-// public is the cluster of figures 12 and 13: virtual machines of two map and two
-// reduce slots, and users with jobs of ten kinds: the sixth and the ninth
-// are the reduces' and all others the maps'. The paper's table of them is not in
-// its text, but for that the third's ratio is nearest to 4.
+// public returns the cluster of figures 12 and 13: virtual machines of two map and two reduce
+// slots, and users with jobs of ten kinds. The sixth and the ninth need mostly reduce slots, all
+// others mostly map slots. The paper's text does not give its table of them; it says only that the
+// third's ratio is nearest to 4.
 func public(number, machines int) *cluster {
 	c := &cluster{slots: [classes]int{2 * machines, 2 * machines}, alpha: 0.5, hadoop: hadoop{perNode: 2}}
 	ratios := []float64{2, 3, 4, 5, 3, 0.4, 2, 6, 0.5, 4}
@@ -47,12 +47,12 @@ func public(number, machines int) *cluster {
 	return c
 }
 
-// estimates are of what a setting's users get.
+// estimates are for the results of a setting's users.
 type estimates struct {
 	At       float64          `json:"at"`
 	Response []study.Estimate `json:"response_s"` // by user
 	Total    study.Estimate   `json:"total_s"`
-	Away     *study.Estimate  `json:"away,omitempty"` // the part of maps that ran away from their data, where nodes differ
+	Away     *study.Estimate  `json:"away,omitempty"` // the part of maps that ran away from their data, if nodes differ
 }
 
 // repeat runs a cluster with the draws of so many seeds.
@@ -87,7 +87,7 @@ type axis struct {
 	of          func(x float64) *cluster
 }
 
-// often is how many times a setting is repeated, with these options.
+// often returns how many times a setting is repeated, with these options.
 func often(o study.Options) int { return study.Sized(o, repeats, quickRepeats) }
 
 // run measures each place n times, under the auction or first in, first out.

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// Rule says what becomes of slots that nobody needs to be in time.
+// Rule says what to do with slots that no job needs to be in time.
 type Rule uint8
 
 // The rules.
@@ -40,9 +40,9 @@ type Instance struct {
 	Rule  Rule
 }
 
-// Result says what became of the jobs.
+// Result is the outcome for the jobs.
 type Result struct {
-	Start, Finish []float64 // of the first task, of the last; a job without tasks has both at its submission
+	Start, Finish []float64 // of the first and the last task; for a job without tasks, both are its submission
 	InTime        []bool
 	Profit        float64
 	Offered       float64 // the value of all jobs

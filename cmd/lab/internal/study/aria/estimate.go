@@ -10,11 +10,11 @@ type Phase struct {
 	Longest float64 // duration of the longest
 }
 
-// work and tail are what the estimate a/S + c of a phase on S slots is made of.
+// work and tail are the a and the c of the estimate a/S + c of a phase on S slots.
 func (p *Phase) work() float64 { return (float64(p.Tasks) - 0.5) * p.Mean }
 func (p *Phase) tail() float64 { return p.Longest / 2 }
 
-// Estimate is the time that phases take one after the other, each on its slots.
+// Estimate returns the time that phases take one after the other, each on its slots.
 func Estimate(phases []Phase, slots []int) float64 {
 	sum := 0.0
 	for i := range phases {

@@ -50,7 +50,7 @@ type state struct {
 type progress struct {
 	*Job
 	index   int
-	rest    []Phase // phases not done; Tasks are those not ended
+	rest    []Phase // phases that are not done; Tasks counts the tasks that have not ended
 	started int     // tasks of the current phase that were started
 	running int
 }
@@ -81,7 +81,7 @@ func byDeadline(a, b *progress) int {
 	return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.index, b.index))
 }
 
-// move takes a job on from phases that are done, and says whether all are.
+// move removes the phases of a job that are done, and reports whether all are done.
 func (s *state) move(job *progress) bool {
 	for len(job.rest) > 0 && job.rest[0].Tasks == 0 {
 		job.rest = job.rest[1:]
@@ -109,7 +109,7 @@ func (s *state) end(e event) {
 	}
 }
 
-// assign gives out the free slots: what is needed, then by the rule the rest.
+// assign gives out the free slots: first what is needed, and then the rest by the rule.
 func (s *state) assign() {
 	late, _ := slices.BinarySearchFunc(s.active, s.now, func(p *progress, now float64) int {
 		return cmp.Compare(p.Deadline, now)
@@ -130,8 +130,8 @@ func (s *state) assign() {
 	}
 }
 
-// need is how many slots the job's current phase should have; any number where
-// none is free.
+// need returns how many slots the job's current phase should have. If none is free, the number does
+// not matter.
 func (s *state) need(job *progress) int {
 	if s.Rule == Most || s.free[job.rest[0].Class] == 0 {
 		return math.MaxInt
@@ -164,7 +164,7 @@ type event struct {
 	job *progress
 }
 
-// byEnd has the task that ends first before the others.
+// byEnd orders tasks by their end.
 var byEnd = heap.Order[event]{Before: func(a, b event) bool {
 	return a.at < b.at || a.at == b.at && a.job.index < b.job.index
 }}

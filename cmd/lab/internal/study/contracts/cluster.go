@@ -12,11 +12,11 @@ import (
 // job is one in the cluster. Times are in seconds.
 type job struct {
 	arrived  float64
-	work     float64           // that is left
+	work     float64           // work that is left
 	own      valuation.Curve   // the user's
-	declared valuation.Curve   // that it is scheduled with: its surrogate's
+	declared valuation.Curve   // the valuation that it is scheduled with: its surrogate's
 	contract contract.Contract // the one chosen
-	paid     float64           // when it has completed
+	paid     float64           // set when it has completed
 	utility  float64
 }
 
@@ -28,7 +28,7 @@ type cluster struct {
 	solver contract.Solver
 }
 
-// problem is what there is to schedule.
+// problem returns the present scheduling problem.
 func (c *cluster) problem() *deadlineaware.Problem {
 	p := &deadlineaware.Problem{Slots: 1}
 	for _, j := range c.jobs {
@@ -48,7 +48,7 @@ func (c *cluster) join(t messages.Valuation, work float64) (*job, error) {
 	return j, nil
 }
 
-// offer is the menu of the job that joined last, whose type is declared.
+// offer returns the menu of the job that joined last, whose type is declared.
 func (c *cluster) offer(declared messages.Valuation, class contract.Sampler, seed uint64) (*contract.Offer, error) {
 	d, err := contract.NewDraw(declared, class, replicas, seed)
 	if err != nil {
@@ -57,9 +57,9 @@ func (c *cluster) offer(declared messages.Valuation, class contract.Sampler, see
 	return contract.NewOffer(&c.solver, d, contract.DeadlineAware(c.problem(), len(c.jobs)-1))
 }
 
-// arrive has a job of a type come, be offered a menu, and take the contract that
-// is its own type's; then all are put in order anew. Without a class there is no menu: the job is
-// scheduled as its own type, with a part of its times.
+// arrive adds a job of a type, offers it a menu, and takes the contract for its own type; then all
+// jobs are scheduled again. Without a class there is no menu: the job is scheduled as its own type,
+// with a part of its times.
 func (c *cluster) arrive(t messages.Valuation, work float64, class contract.Sampler, seed uint64, part float64) error {
 	j, err := c.join(t, work)
 	if err != nil {

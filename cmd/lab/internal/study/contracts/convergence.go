@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// figure7 is the truth of figure 7 of Huang et al.: types (μ, δ), normal around
-// (2000, 1000) with standard deviations 1000 and 500.
+// figure7 returns the truth of figure 7 of Huang et al.: types (μ, δ), normal around (2000, 1000)
+// with standard deviations 1000 and 500.
 func figure7() *density.Density {
 	f, err := density.New(&density.Data{Dimensions: 2, Values: []float64{2000, 1000}}, mat.NewSymDense(2, []float64{1e6, 0, 0, 250_000}))
 	if err != nil {

@@ -43,8 +43,8 @@ type distribution struct {
 	Training  string         `json:"training"`
 	Mean      study.Estimate `json:"mean"`
 	Paid      study.Estimate `json:"paid"`
-	Quantiles []float64      `json:"quantiles"` // at levels
-	Means     []float64      `json:"means"`     // of each repetition
+	Quantiles []float64      `json:"quantiles"` // quantiles at levels
+	Means     []float64      `json:"means"`     // mean of each repetition
 	Payments  []float64      `json:"payments"`  // the mean of each repetition
 	utilities []float64      // ascending
 }
@@ -103,7 +103,7 @@ func (s size) repeat(t *training, load float64, seed uint64) (*distribution, err
 	return d, nil
 }
 
-// jobsOf is a repetition: the same jobs come whatever the training set.
+// jobsOf draws the jobs of a repetition. They do not depend on the training set.
 func (s size) jobsOf(class contract.Sampler, part, load float64, seed, repetition uint64) ([]*job, error) {
 	r := rand.New(rand.NewPCG(seed, repetition<<1))
 	draw := contract.Valid(normal(1))

@@ -18,7 +18,7 @@ var Divergence = study.Study{
 	Run:   divergence,
 }
 
-// sampleCounts are those the figure is drawn at.
+// sampleCounts are the counts for which the figure is drawn.
 var sampleCounts = []int{5, 10, 20, 30, 50, 75, 100, 150, 200}
 
 // The repetitions are the paper's; the draws that each divergence is taken from
@@ -30,8 +30,8 @@ const (
 	quickDraws       = 300
 )
 
-// rules are the bandwidths compared; the paper does not name its own, but for the
-// book they are from. In two dimensions Silverman's are the same as Scott's.
+// rules are the bandwidths compared. The paper does not name its rule, only the book that it is
+// from. In two dimensions Silverman's bandwidths equal Scott's.
 var rules = []density.Rule{density.ScottFull, density.ScottDiag}
 
 // point is the divergence in nats over the repetitions.
@@ -92,7 +92,7 @@ func (n divergenceNumbers) page(times, each int) *study.Page {
 	return p
 }
 
-// at is the point of so many samples, by the rule our estimator uses.
+// at returns the point of so many samples, by the rule our estimator uses.
 func (n divergenceNumbers) at(samples int) point {
 	of := n[density.ScottFull]
 	if k := slices.IndexFunc(of, func(p point) bool { return p.Samples == samples }); k >= 0 {
@@ -101,9 +101,9 @@ func (n divergenceNumbers) at(samples int) point {
 	return point{Samples: samples, Mean: math.NaN(), Variance: math.NaN()}
 }
 
-// verdict counts the variance as nearly zero where it is a hundredth of the variance of
-// the fewest samples, the height of the figure, and the mean as converged where
-// four times as many samples lower it by less than a tenth of a nat.
+// verdict counts the variance as nearly zero if it is a hundredth of the variance with the fewest
+// samples, the height of the figure. It counts the mean as converged if four times as many samples
+// lower it by less than a tenth of a nat.
 func (n divergenceNumbers) verdict(p *study.Page) {
 	five, twenty, fifty, last := n.at(5), n.at(20), n.at(50), n.at(200)
 	p.Section("Same, better, different")

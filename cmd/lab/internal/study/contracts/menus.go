@@ -20,18 +20,18 @@ var Menus = study.Study{
 // shownJobs is how many jobs are shown a menu.
 const shownJobs = 4
 
-// The paper does not say how many other jobs there are nor what they do. Ours
-// have so much work on average that all of it is done, with fewer of them, about
-// when the typical job's value begins to fall, and with more, well after it is gone.
+// The paper does not say how many other jobs there are, nor their work. Ours have this much work on
+// average: with few of them, all work is done about when the typical job's value begins to fall;
+// with many, well after the value is gone.
 const workSeconds = 130
 
 var crowds = []int{15, 30}
 
-// offered is a contract and what it leaves the user of the menu.
+// offered is a contract and the utility that it leaves to the user of the menu.
 type offered struct {
 	Completion float64 `json:"completion"` // seconds
 	Price      float64 `json:"price"`
-	Utility    float64 `json:"utility"` // of the user's own type, at that completion
+	Utility    float64 `json:"utility"` // utility of the user's own type, at that completion
 }
 
 // menu is one job's, in the order of completion.
@@ -63,7 +63,7 @@ func menus(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: numbers, Page: menusPage(numbers), Figures: figures}, nil
 }
 
-// compete draws the four jobs, which are the same with any number of others, and the others.
+// compete draws the four jobs, which do not depend on the number of others, and the others.
 func compete(others int, seed uint64) (*competition, error) {
 	r := rand.New(rand.NewPCG(seed, 4))
 	class, err := trainings[0].train(r)
@@ -98,7 +98,7 @@ func compete(others int, seed uint64) (*competition, error) {
 	return out, nil
 }
 
-// menu is what a job would be offered; it does not stay.
+// menu returns the menu that a job would be offered. The job is not added.
 func (c *cluster) menu(t messages.Valuation, work float64, class contract.Sampler, seed uint64) (*menu, error) {
 	j, err := c.join(t, work)
 	if err != nil {

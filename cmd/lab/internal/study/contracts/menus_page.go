@@ -25,7 +25,7 @@ func (c *competition) figures() []*study.Figure {
 	return []*study.Figure{prices, utilities}
 }
 
-// named is the name of a figure among so many others.
+// named returns the name of a figure among so many others.
 func (c *competition) named(suffix string) string {
 	return fmt.Sprintf("%s-%s-%d", menusName, suffix, c.Others)
 }

@@ -14,7 +14,7 @@ const (
 	replicas = 100 // M
 )
 
-// typed is the type with a (μ, δ).
+// typed returns the type with a (μ, δ).
 func typed(x []float64) messages.Valuation {
 	return messages.Valuation{Class: messages.Sigmoidal, Max: best, Mu: x[0], Delta: x[1]}
 }
@@ -31,7 +31,7 @@ func normal(part float64) contract.Sampler {
 type training struct {
 	name    string
 	samples int
-	part    float64 // of the true distribution: 1 is truthful
+	part    float64 // part of the true distribution: 1 is truthful
 }
 
 // The paper's training sets, and controls: types that are less urgent than the true ones

@@ -28,7 +28,7 @@ var (
 	groupNumber = 5
 )
 
-// point is what came of a capacity, of the counted tasks.
+// point is the result for one capacity, over the counted tasks.
 type point struct {
 	Capacity float64 `json:"capacity"` // over the average
 	Slots    int     `json:"slots"`
@@ -177,9 +177,9 @@ func (c *crowd) offline(slots int) (value float64, number int) {
 	return value, number
 }
 
-// bound is more value than any schedule has of the counted tasks: the value of the densest of
-// them that fit into all slots from their first arrival to their last deadline, of the
-// last one a part.
+// bound returns an upper bound on the value of the counted tasks in any schedule: the value of the
+// densest tasks that fit into all slots from the first arrival to the last deadline, with a part of
+// the last one.
 func (c *crowd) bound(slots int) (value float64) {
 	var own []deadline.Task
 	first, last := math.MaxInt, math.MinInt
@@ -201,7 +201,7 @@ func (c *crowd) bound(slots int) (value float64) {
 	return value
 }
 
-// ratios are online value over its bound, over λ.
+// ratios returns the online value divided by its bound, for each λ.
 func (c *crowd) ratios(part float64) (*ratio, error) {
 	slots := c.slots(part)
 	best := c.bound(slots)

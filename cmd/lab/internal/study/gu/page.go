@@ -88,8 +88,8 @@ func (n *figureNumbers) lambdaRows() (out [][]string) {
 	return out
 }
 
-// verdict sets what the paper's text says of its figures, which print no
-// numbers, next to ours.
+// verdict sets the statements of the paper's text about its figures, which print no numbers, next
+// to ours.
 func (n *figureNumbers) verdict(p *study.Page) {
 	first, mean, last := &n.ByCapacity[0], &n.ByCapacity[3], &n.ByCapacity[len(n.ByCapacity)-1]
 	grows, falls, groups := true, true, true
@@ -122,7 +122,7 @@ func (n *figureNumbers) verdict(p *study.Page) {
 		"that are truthful; the critical values of the paper's rule with λ > 0 do not make it so.")
 }
 
-// spread is how far the ratio moves over λ under the paper's rule.
+// spread returns how far the ratio moves over λ under the paper's rule.
 func (r *ratio) spread() float64 {
 	return slices.Max(r.Paper) - slices.Min(r.Paper)
 }

@@ -25,7 +25,7 @@ type crowd struct {
 	units   int     // from the first arrival to the last
 	average float64 // the paper's average capacity: counted lengths over counted units
 	length  float64 // mean, of the counted
-	number  int     // of the counted
+	number  int     // number among the counted tasks
 }
 
 // The paper's workload: seconds of a unit, and means of the exponentials.

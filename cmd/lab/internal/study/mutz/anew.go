@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// anew works out payments as the thesis does: each expectation is estimated
-// where it occurs, by draws of its own. On a whole machine an expectation costs
-// O(jobs) a draw, with widths O(jobs²); there are as many as pairs of jobs.
+// anew computes payments as the thesis does: each expectation is estimated at the place where it
+// occurs, by its own draws. On a whole machine an expectation costs O(jobs) for each draw, with
+// widths O(jobs²); there are as many expectations as pairs of jobs.
 type anew struct {
 	queue   *batchqueue.Queue
 	scale   scale
@@ -17,8 +17,8 @@ type anew struct {
 	random  *rand.Rand
 
 	drawn         batchqueue.Queue
-	cost          []float64 // of position l: what is multiplied by d_l in the threshold
-	loss          []float64 // and in what the decision is worth to l
+	cost          []float64 // by position l: factor of d_l in the threshold
+	loss          []float64 // by position l: factor in the worth of the decision to l
 	with, without segments
 }
 
@@ -52,7 +52,7 @@ func (a *anew) payment(i int) float64 {
 	return others/float64(len(a.queue.Jobs)-1) - own
 }
 
-// externality is what the others can expect, given what j announces.
+// externality returns what the others can expect, given j's announcement.
 func (a *anew) externality(j int) float64 {
 	sum := 0.0
 	for range a.draws {
@@ -63,7 +63,7 @@ func (a *anew) externality(j int) float64 {
 	return sum / float64(a.draws)
 }
 
-// redraw draws what everybody else announces.
+// redraw draws the announcements of everybody else.
 func (a *anew) redraw(j int) {
 	jobs := a.drawn.Jobs
 	jobs[0].Value = a.scale.value * a.random.Float64()
@@ -93,7 +93,7 @@ func (a *anew) weigh() {
 	}
 }
 
-// others is what the decision on what was drawn is worth to all but j.
+// others returns what the decision on the drawn jobs is worth to all except j.
 func (a *anew) others(j int) float64 {
 	threshold, worth := 0.0, a.drawn.Jobs[0].Value
 	for l := 1; l < len(a.cost); l++ {

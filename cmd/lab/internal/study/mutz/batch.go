@@ -21,12 +21,12 @@ var Batch = study.Study{
 // queueSize is how large a study of a batch queue is.
 type queueSize struct {
 	effort
-	costly    effort // of the dots that take longest: by the thesis' own payments, or over whole types
-	jobs      []int  // of the figures of time against jobs
-	mostAnew  int    // beyond, the thesis' payments are not timed
+	costly    effort // of the dots that take longest: with the thesis' own payments, or over whole types
+	jobs      []int  // numbers of jobs in the figures of time
+	mostAnew  int    // above this number, the thesis' payments are not timed
 	perRun    int    // draws, of the same figures
 	queue     int    // jobs of figures 4.4, 4.5 and 6.7
-	draws     []int  // of the same figures
+	draws     []int  // numbers of draws in the same figures
 	imbalance int    // queues of figures 4.5 and 6.7
 }
 
@@ -111,7 +111,7 @@ func (n *batchNumbers) queued(seed uint64) {
 // timedScale makes values as large as thresholds, for queues of any length.
 func timedScale(jobs int) scale { return scale{value: 25 * float64(jobs-1) * 2, delay: 100} }
 
-// timedCrowd is who the queues of figures 4.4 and 4.5 are drawn from.
+// timedCrowd returns the crowd from which the queues of figures 4.4 and 4.5 are drawn.
 func (n *batchNumbers) timedCrowd() *crowd {
 	return &crowd{jobs: n.size.queue, scale: timedScale(n.size.queue), length: 1}
 }
@@ -133,7 +133,7 @@ func (n *batchNumbers) byDraws(seed uint64) {
 	}
 }
 
-// timeQueue times all payments of a queue, the thesis' where it is asked for.
+// timeQueue measures all payments of a queue, with the thesis' payments if both is set.
 func (f *failure) timeQueue(c *crowd, thesis, ours *series, at float64, both bool, draws int, seed uint64) {
 	q, e := c.queue(rand.New(rand.NewPCG(seed, 2))), c.expectation(batchqueue.Priority, draws, seed)
 	if both {
@@ -143,7 +143,7 @@ func (f *failure) timeQueue(c *crowd, thesis, ours *series, at float64, both boo
 	f.time(ours, at, func() error { _, err := batchqueue.Pay(q, e); return err })
 }
 
-// imbalances are the imbalances of figures 4.5 and 6.7.
+// imbalances returns the imbalances of figures 4.5 and 6.7.
 func (f *failure) imbalances(c *crowd, size *queueSize, seed uint64) (out []unbalanced) {
 	for _, k := range size.draws {
 		var thesis, ours balance
@@ -178,5 +178,5 @@ func (b *balance) add(net []float64) {
 	b.off += math.Abs(sum)
 }
 
-// part is what is off, as a part of all that is paid and received.
+// part returns the imbalance as a part of all that is paid and received.
 func (b *balance) part() float64 { return b.off / max(b.all, math.SmallestNonzeroFloat64) }

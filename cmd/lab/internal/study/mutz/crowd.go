@@ -37,7 +37,7 @@ func (c *crowd) queue(r *rand.Rand) *batchqueue.Queue {
 	return q
 }
 
-// expectation is what is believed: the truth about how the crowd is drawn.
+// expectation returns the belief, which is the true distribution of the crowd.
 func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batchqueue.Expectation {
 	e := &batchqueue.Expectation{Mode: mode, Draws: draws, Seed: seed}
 	for i := range c.jobs {
@@ -69,13 +69,13 @@ type participant struct {
 
 // effort is how precisely payoffs are worked out.
 type effort struct {
-	dots   int // of each declaration
-	groups int // of competitors; a dot is their mean
-	draws  int // of each expectation
+	dots   int // dots for each declaration
+	groups int // groups of competitors; a dot is the mean over them
+	draws  int // draws for each expectation
 }
 
-// payoff is the mean payoff of a participant that declares x, among groups of
-// competitors that depend on the seed and the dot only.
+// payoff returns the mean payoff of a participant that declares x, among groups of competitors that
+// depend on the seed and the dot only.
 func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x float64, dot int) (float64, error) {
 	return func(x float64, dot int) (float64, error) {
 		sum := 0.0
@@ -98,8 +98,8 @@ func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x 
 	}
 }
 
-// payer decides on a queue, and says what the job at a position is delayed by if
-// the front job runs, and what it pays.
+// payer decides on a queue. It returns how long the job at a position is delayed if the front job
+// runs, and what it pays.
 type payer func(q *batchqueue.Queue, position int, seed uint64) (runs bool, delay, payment float64, err error)
 
 // ours pays as Candor does, in a mode.
@@ -117,7 +117,7 @@ func (c *crowd) ours(mode batchqueue.Mode, draws int) payer {
 	}
 }
 
-// thesis pays as the thesis does, by equation 4.2 as it is meant or as printed.
+// thesis pays as the thesis does, by equation 4.2 as intended or as printed.
 func (c *crowd) thesis(draws int, printed bool) payer {
 	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
 		a := newAnew(q, c.scale, draws, rand.New(rand.NewPCG(seed, 1)))

@@ -12,9 +12,9 @@ type scheduled struct {
 	met   []bool // by bid
 }
 
-// randomOrders is the thesis' search: of so many random orders, each bid in turn
-// in its soonest window, the first that is worth most. Of all bids but one, which
-// come first.
+// randomOrders returns the result of the thesis' search. It tries depth random orders of the first
+// bids, puts each bid in turn into its soonest window, and keeps the first order with the largest
+// value.
 func randomOrders(p *reservation.Problem, bids, depth int, r *rand.Rand) scheduled {
 	best := scheduled{value: -1, met: make([]bool, bids)}
 	met, order := make([]bool, bids), make([]int, bids)
@@ -45,8 +45,8 @@ func (s *segments) meet(p *reservation.Problem, i int) bool {
 	return s.place(float64(b.Length), b.Width, float64(min(b.Deadline, p.Horizon))) >= 0
 }
 
-// anewSearch is what the last bid gets by the thesis' search and payments: the
-// search without it is of orders drawn anew.
+// anewSearch returns what the last bid gets by the thesis' search and payments. The search without
+// this bid uses newly drawn orders.
 func anewSearch(p *reservation.Problem, depth int, r *rand.Rand) (met bool, payment float64) {
 	last := len(p.Bids) - 1
 	with := randomOrders(p, last+1, depth, r)
@@ -57,7 +57,7 @@ func anewSearch(p *reservation.Problem, depth int, r *rand.Rand) (met bool, paym
 	return true, without.value - (with.value - p.Bids[last].Value)
 }
 
-// ourSearch is what the last bid gets by ours.
+// ourSearch returns what the last bid gets by our search and payments.
 func ourSearch(p *reservation.Problem, depth int, seed uint64) (met bool, payment float64, err error) {
 	found, err := reservation.Find(p, reservation.Search{Candidates: depth, Seed: seed})
 	if err != nil {
@@ -70,15 +70,15 @@ func ourSearch(p *reservation.Problem, depth int, seed uint64) (met bool, paymen
 // every tries every order.
 type every struct {
 	problem *reservation.Problem
-	// short leaves out a bid as soon as it does not fit any more, and orders that
-	// cannot be worth more than the best so far: the same value, sooner.
+	// short skips a bid as soon as it no longer fits, and skips orders that cannot be worth more
+	// than the best so far: the same result, sooner.
 	short  bool
-	levels []segments // after so many bids
+	levels []segments // by number of bids so far
 	used   []bool
 	best   float64
 }
 
-// everyOrder is what the best of all orders is worth.
+// everyOrder returns the value of the best of all orders.
 func everyOrder(p *reservation.Problem, short bool) float64 {
 	e := &every{problem: p, short: short, levels: make([]segments, len(p.Bids)+1), used: make([]bool, len(p.Bids))}
 	e.levels[0].reset(p.Nodes)
@@ -111,7 +111,7 @@ func (e *every) extend(level int, value float64) {
 	}
 }
 
-// hope is what the bids are worth that would still fit, each by itself.
+// hope returns the sum of the values of the bids that would still fit, each for itself.
 func (e *every) hope(level int) (sum float64) {
 	scratch := &e.levels[min(level+1, len(e.used))]
 	for i := range e.used {

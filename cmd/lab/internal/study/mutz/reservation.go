@@ -18,11 +18,11 @@ var Reservation = study.Study{
 
 // reservationSize is how large the study is.
 type reservationSize struct {
-	pools     int   // of competitors, in figures 5.5 to 5.7
-	bids      []int // of figures 5.8 and 5.9
-	mostTable int   // beyond, the payments by the thesis' table are not timed
+	pools     int   // pools of competitors, in figures 5.5 to 5.7
+	bids      []int // numbers of bids in figures 5.8 and 5.9
+	mostTable int   // above this number, the payments by the thesis' table are not timed
 	brute     []int // bids of figure 5.10
-	days      []int // of figures 5.11 and 5.12
+	days      []int // numbers of days in figures 5.11 and 5.12
 }
 
 var (
@@ -84,7 +84,7 @@ func reserve(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// reservationDeclaration is a figure of payoffs by what a bid declares.
+// reservationDeclaration is a figure of payoffs as a function of what a bid declares.
 type reservationDeclaration struct {
 	sweep
 	at      []float64
@@ -122,7 +122,7 @@ func (n *reservationNumbers) payoffs(seed uint64) {
 	}
 }
 
-// payoff is the payoff of the participant, the last bid.
+// payoff returns the payoff of the participant, the last bid.
 func (n *reservationNumbers) payoff(p *reservation.Problem) (float64, error) {
 	o, err := reservation.Solve(p)
 	if err != nil {

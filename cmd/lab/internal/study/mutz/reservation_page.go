@@ -73,5 +73,5 @@ func (n *reservationNumbers) verdict(p *study.Page) {
 		most, n.OursByBids.at(most), n.PaymentsByBids.at(most)/1000, n.Violations)
 }
 
-// near says whether a power is what it should be, as far as clocks tell.
+// near reports whether a power is as expected, as far as clocks can tell.
 func near(power, want float64) bool { return power > want-0.25 && power < want+0.25 }

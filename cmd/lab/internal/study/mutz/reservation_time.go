@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// The periods of the thesis' figures on time: six hours in granules of a quarter
-// of an hour, but where one of the two is varied, and 20 bids, but where these are.
+// The periods of the thesis' figures on time: six hours in granules of a quarter of an hour, except
+// where one of the two varies; and 20 bids, except where their number varies.
 const (
 	periodSeconds  = 6 * 3600
 	granuleSeconds = 900

@@ -21,12 +21,12 @@ var Search = study.Study{
 
 // searchSize is how large the study is.
 type searchSize struct {
-	pools  int   // of competitors, in figures 7.1 to 7.4
-	depth  int   // of their searches
-	runs   int   // of each search in figures 7.10 and 7.11
+	pools  int   // pools of competitors, in figures 7.1 to 7.4
+	depth  int   // depth of their searches
+	runs   int   // runs of each search in figures 7.10 and 7.11
 	tests  int   // pools of figures 7.8 and 7.9
-	depths []int // of figures 7.6 to 7.11
-	bids   []int // of figures 7.5, 7.6 and 7.9
+	depths []int // depths in figures 7.6 to 7.11
+	bids   []int // numbers of bids in figures 7.5, 7.6 and 7.9
 	few    []int // bids of figure 7.8
 	brute  []int // bids of figure 7.7
 }
@@ -48,14 +48,14 @@ const (
 	dayQuarter = 96
 )
 
-// searched is the thesis' participant, but for its length, which is ours.
+// searched is the thesis' participant; only the length is our choice.
 var searched = reservation.Bid{Length: 30, Deadline: 82, Value: 470, Width: 6}
 
 // searchNumbers are the results.
 type searchNumbers struct {
 	Thesis []*sweep   `json:"thesis"` // figures 7.1 to 7.4
 	Ours   []*sweep   `json:"ours"`
-	Price  float64    `json:"price"`    // of the participant in the pool of figures 7.10 and 7.11
+	Price  float64    `json:"price"`    // price of the participant in the pool of figures 7.10 and 7.11
 	Depths []*byDepth `json:"by_depth"` // figures 7.10 and 7.11
 	Table  *series    `json:"table"`    // figure 7.5: a schedule by the program for a whole machine
 	Search []*series  `json:"search"`   // figures 7.5 and 7.6: by random orders, by depth
@@ -68,7 +68,7 @@ type searchNumbers struct {
 	failure
 }
 
-// byDepth is what a search of some depth does for the participant.
+// byDepth is the result of a search of some depth for the participant.
 type byDepth struct {
 	Name    string    `json:"name"`
 	Payoffs *sweep    `json:"payoffs"` // figure 7.10
@@ -78,9 +78,9 @@ type byDepth struct {
 // worths are what schedules of so many bids are worth: means over pools.
 type worths struct {
 	Bids    int       `json:"bids"`
-	ByDepth []float64 `json:"by_depth"` // of random orders
+	ByDepth []float64 `json:"by_depth"` // over random orders
 	Ours    float64   `json:"ours"`
-	Best    float64   `json:"best,omitempty"`    // of all orders
+	Best    float64   `json:"best,omitempty"`    // over all orders
 	Optimal []int     `json:"optimal,omitempty"` // pools in which it is found: by depth, and by ours
 }
 
@@ -95,7 +95,7 @@ func search(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// contest is a pool of competitors and the participant as it declares itself.
+// contest returns a pool of competitors and the participant as it declares itself.
 func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
 	p := pool(rand.New(rand.NewPCG(seed, number)), rivals, nodes, units, units)
 	p.Bids = append(p.Bids, told)
@@ -130,9 +130,8 @@ func payoffOf(met bool, payment float64) float64 {
 	return searched.Value - payment
 }
 
-// The pool of figures 7.10 and 7.11 is the first in which the participant would
-// pay about what it seems to in the thesis', whose likelihood of running jumps
-// near a declared value of 100.
+// The pool of figures 7.10 and 7.11 is the first one in which the participant pays about what it
+// seems to pay in the thesis, where its probability of running jumps near a declared value of 100.
 const (
 	lowestPrice, highestPrice = 90, 110
 	mostPools                 = 10_000

@@ -21,12 +21,12 @@ func (n *searchNumbers) figures() (out []*study.Figure) {
 		n.incentivesPlot(), n.likelihoodPlot())
 }
 
-// searchNames are the thesis' searches, by depth, and at last ours.
+// searchNames returns the thesis' searches, by depth, and at last ours.
 func (n *searchNumbers) searchNames() []string {
 	return append(study.Each(n.size.depths, func(depth *int) string { return depthName(*depth) }), "ours, "+depthName(n.size.depth))
 }
 
-// found are the values that searches find, in the order of their names.
+// found returns the values that searches find, in the order of their names.
 func (w *worths) found() []float64 { return append(slices.Clone(w.ByDepth), w.Ours) }
 
 // worthPlot draws what searches find, over a scale.
@@ -39,7 +39,7 @@ func (n *searchNumbers) worthPlot(name, label string, of []*worths, scale func(*
 	return p
 }
 
-// incentivesPlot is figure 7.10.
+// incentivesPlot returns figure 7.10.
 func (n *searchNumbers) incentivesPlot() *study.Figure {
 	p := study.NewFigure(searchName+"-incentives", "value declared", "payoff")
 	for k, d := range n.Depths {
@@ -55,7 +55,7 @@ func (n *searchNumbers) incentivesPlot() *study.Figure {
 	return p
 }
 
-// likelihoodPlot is figure 7.11.
+// likelihoodPlot returns figure 7.11.
 func (n *searchNumbers) likelihoodPlot() *study.Figure {
 	p := study.NewFigure(searchName+"-likelihood", "value declared", "likelihood that the job runs")
 	for k, d := range n.Depths {
@@ -140,7 +140,7 @@ func (n *searchNumbers) byDepthPage(p *study.Page) {
 	p.Figure(searchName+"-likelihood", "How often the job runs by the value declared and the depth (figure 7.11)")
 }
 
-// often is how often the participant's bid is met at the declaration nearest to x.
+// often returns how often the participant's bid is met at the declaration nearest to x.
 func (d *byDepth) often(x float64) float64 {
 	return d.Runs[slices.Index(d.Payoffs.declared(), d.Payoffs.at(x).At)]
 }

@@ -11,7 +11,7 @@ import (
 
 func depthName(depth int) string { return fmt.Sprintf("depth %d", depth) }
 
-// depthSeries are series without points, one of each depth.
+// depthSeries returns series without points, one of each depth.
 func (n *searchNumbers) depthSeries() []*series {
 	return study.Each(n.size.depths, func(depth *int) *series { return &series{Name: depthName(*depth)} })
 }
@@ -59,7 +59,7 @@ func (n *searchNumbers) worth(seed uint64) {
 	}
 }
 
-// worths are means over pools of so many bids.
+// worths returns means over pools of so many bids.
 func (n *searchNumbers) worths(bids int, seed uint64, best bool) *worths {
 	w, tests := &worths{Bids: bids, ByDepth: make([]float64, len(n.size.depths))}, float64(n.size.tests)
 	if best {
@@ -82,7 +82,7 @@ func (n *searchNumbers) worths(bids int, seed uint64, best bool) *worths {
 	return w
 }
 
-// values are what the thesis' searches find, by depth, and at last ours.
+// values returns the values found by the thesis' searches, by depth, and last by ours.
 func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float64) {
 	for _, depth := range n.size.depths {
 		out = append(out, randomOrders(p, len(p.Bids), depth, rand.New(rand.NewPCG(seed, uint64(depth)))).value)
@@ -95,7 +95,7 @@ func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float
 	return append(out, r.Value)
 }
 
-// compare counts what is as good as the best. Values are whole numbers.
+// compare counts the results that are as good as the best. Values are whole numbers.
 func (w *worths) compare(values []float64, best, tests float64) {
 	w.Best += best / tests
 	for k, value := range values {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// sweep is what a participant can expect by what it declares of one parameter,
-// all else as it is.
+// sweep is what a participant can expect, as a function of one declared parameter, with all else
+// fixed.
 type sweep struct {
 	Figure   string  `json:"figure"`
 	Declares string  `json:"declares"`
@@ -27,22 +27,21 @@ type point struct {
 	Dots []float64 `json:"dots"`
 }
 
-// lie is the declaration that gains most over the truth by the dots of even
-// index, and what it gains by the others, with half the 95 % interval.
+// lie is the declaration that gains most over the truth by the dots of even index, and its gain by
+// the other dots, with half the 95 % interval.
 type lie struct {
 	At   float64 `json:"at"`
 	Gain float64 `json:"gain"`
 	Half float64 `json:"half"`
-	Most float64 `json:"most"` // of any dot at any declaration; not negative
+	Most float64 `json:"most"` // largest of any dot at any declaration; not negative
 }
 
-// pays says whether the gain is above zero by more than chance.
+// pays reports whether the gain is above zero by more than chance.
 func (l *lie) pays() bool { return l.Gain > l.Half }
 
 func (l *lie) String() string { return fmt.Sprintf("%.3g ± %.2g", l.Gain, l.Half) }
 
-// failure is the first error of a study: what is explored and timed after it is
-// left empty.
+// failure is the first error of a study: explorations and measurements after it are left empty.
 type failure struct{ err error }
 
 // explore works out the dots of a sweep over some declarations and the truth.
@@ -68,10 +67,10 @@ func (f *failure) explore(s sweep, at []float64, dots int, payoff func(x float64
 	return &s
 }
 
-// honest is the point of the truth.
+// honest returns the point of the truth.
 func (s *sweep) honest() *point { return s.at(s.Truth) }
 
-// at is the point of the declaration nearest to x.
+// at returns the point of the declaration nearest to x.
 func (s *sweep) at(x float64) *point {
 	best := &s.Points[0]
 	for k := range s.Points {
@@ -82,7 +81,7 @@ func (s *sweep) at(x float64) *point {
 	return best
 }
 
-// gains are what dots gain over the truth; only every second index from one on.
+// gains returns what dots gain over the truth; only every second index from one on.
 func (s *sweep) gains(p *point, from int) (out []float64) {
 	for k := from; k < len(p.Dots); k += 2 {
 		out = append(out, p.Dots[k]-s.honest().Dots[k])
@@ -107,7 +106,7 @@ func (s *sweep) measureLies() {
 	s.Lie.At, s.Lie.Gain, s.Lie.Half = best.At, e.Mean, e.Half
 }
 
-// spread is how far the mean moves over all declarations.
+// spread returns how far the mean moves over all declarations.
 func (s *sweep) spread() float64 {
 	return slices.Max(s.means()) - slices.Min(s.means())
 }
@@ -139,7 +138,7 @@ func (s *sweep) means() []float64 {
 // mostDots bounds the dots drawn of a declaration.
 const mostDots = 20
 
-// steps are so many declarations from one to another, both included.
+// steps returns n evenly spaced declarations between two values, both included.
 func steps(from, to float64, n int) (out []float64) {
 	for k := range n {
 		out = append(out, from+(to-from)*float64(k)/float64(n-1))
@@ -147,7 +146,7 @@ func steps(from, to float64, n int) (out []float64) {
 	return out
 }
 
-// sweepRows are rows of a page's table.
+// sweepRows returns rows of a page's table.
 func sweepRows(sweeps ...*sweep) (out [][]string) {
 	for _, s := range sweeps {
 		first, last := s.Points[0], s.Points[len(s.Points)-1]

@@ -14,9 +14,9 @@ type cell struct {
 	bids  []int
 }
 
-// table is the thesis' program for a whole machine, O(bids² · granules): the best
-// schedule of all bids but one (−1: of all). It goes earliest deadline first from
-// the front, in place of deadline descending, which the thesis' recursion needs.
+// table returns the thesis' program for a whole machine, O(bids² · granules): the best schedule of
+// all bids but one (−1: of all). It goes earliest deadline first from the front, in place of
+// deadline descending, which the thesis' recursion needs.
 func table(p *reservation.Problem, without int) cell {
 	order := make([]int, 0, len(p.Bids))
 	for i := range p.Bids {
@@ -44,7 +44,7 @@ func table(p *reservation.Problem, without int) cell {
 // solver finds the best schedule of all bids but one.
 type solver func(p *reservation.Problem, without int) cell
 
-// vickrey are all payments, each winner's from a schedule of its own without it.
+// vickrey returns all payments. Each winner's is from a separate schedule without it.
 func (solve solver) vickrey(p *reservation.Problem) []float64 {
 	best, out := solve(p, -1), make([]float64, len(p.Bids))
 	for i := range p.Bids {

@@ -28,8 +28,8 @@ const (
 	clockTells    = 3 * time.Millisecond
 )
 
-// time adds a point to a series. It is the time of all processors together, which
-// does not count what others do that share the machine.
+// time adds a point to a series. It is the processor time of this process, so other work on the
+// machine does not count.
 func (f *failure) time(s *series, at float64, work func() error) {
 	if f.err != nil {
 		return
@@ -60,7 +60,7 @@ func (f *failure) timeAll(s *series, at float64, work func()) {
 	f.time(s, at, func() error { work(); return nil })
 }
 
-// processorTime is what this process has used, in steps of a microsecond.
+// processorTime returns what this process has used, in steps of a microsecond.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -69,7 +69,7 @@ func processorTime() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// power is the exponent of growth over the upper half of the points.
+// power returns the exponent of growth over the upper half of the points.
 func (s *series) power() float64 {
 	var x, y []float64
 	for k := (len(s.At) - 1) / 2; k < len(s.At); k++ {
@@ -79,10 +79,10 @@ func (s *series) power() float64 {
 	return slope
 }
 
-// last is the time of the last point.
+// last returns the time of the last point.
 func (s *series) last() float64 { return s.Millis[len(s.Millis)-1] }
 
-// at is the time at a point, NaN if there is none.
+// at returns the time at a point, NaN if there is none.
 func (s *series) at(x float64) float64 {
 	if k := slices.Index(s.At, x); k >= 0 {
 		return s.Millis[k]
@@ -90,7 +90,7 @@ func (s *series) at(x float64) float64 {
 	return math.NaN()
 }
 
-// timePlot draws series; with log, on logarithmic axes, where a power is a slope.
+// timePlot draws series. With log the axes are logarithmic, so that a power becomes a slope.
 func timePlot(name, label string, log bool, of ...*series) *study.Figure {
 	p := study.NewFigure(name, label, "milliseconds")
 	p.X.Log, p.Y.Log = log, log
@@ -106,7 +106,7 @@ func timeTable(p *study.Page, label string, of ...*series) {
 	for _, s := range of {
 		head = append(head, s.Name+", ms")
 	}
-	var points []float64 // where any of the series has one
+	var points []float64 // points that any of the series has
 	for _, s := range of {
 		points = append(points, s.At...)
 	}

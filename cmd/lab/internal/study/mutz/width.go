@@ -31,9 +31,9 @@ var (
 // 7.18 is the mean, values so that its 42.5 is near the threshold.
 var widthCrowd = crowd{jobs: 16, nodes: 16, scale: scale{value: 100, delay: 1}, length: 15}
 
-// The participants of figures 6.3 to 6.6. Value, length and nodes are the
-// thesis'; which of its participants has which it does not say, nor the cost of
-// delay of the one of figure 6.6. Ours is the middle one of the queue.
+// The participants of figures 6.3 to 6.6. Value, length and nodes are from the thesis, but it does
+// not say which participant has which, nor the cost of delay in figure 6.6. Ours is in the middle
+// of the queue.
 var (
 	wideFront  = batchqueue.Job{Value: 42.5, Length: 7.18, Width: 8}
 	wideQueued = batchqueue.Job{Delay: 0.6, Length: 7.18, Width: 8}
@@ -66,7 +66,7 @@ type widthNumbers struct {
 	Priority  []*sweep     `json:"priority"` // figures 6.3 to 6.6, by the mode of expectations
 	Full      []*sweep     `json:"full"`
 	Whole     *series      `json:"whole"`  // the thesis' payments for whole-machine jobs; figure 6.1
-	Thesis    *series      `json:"thesis"` // and for any width
+	Thesis    *series      `json:"thesis"` // for any width too
 	Ours      *series      `json:"ours"`
 	Imbalance []unbalanced `json:"imbalance"` // figure 6.7
 
@@ -88,7 +88,7 @@ func width(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// payoffs are figures 6.3 to 6.6.
+// payoffs returns figures 6.3 to 6.6.
 func (n *widthNumbers) payoffs(mode batchqueue.Mode, e effort, seed uint64) (out []*sweep) {
 	c := &widthCrowd
 	for _, d := range widthDeclarations() {
@@ -111,7 +111,7 @@ func (n *widthNumbers) times(seed uint64) {
 	}
 }
 
-// perCube is a series divided by the third power of the jobs: figure 6.2.
+// perCube returns a series divided by the third power of the jobs: figure 6.2.
 func (s *series) perCube() *series {
 	out := &series{Name: s.Name, At: s.At}
 	for k, x := range s.At {

@@ -14,15 +14,15 @@ var Figures = study.Study{
 	Run:   curvesStudy,
 }
 
-// A curve's points are means over jobs of about one value: bins of binWidth from 0
-// to binWidth·bins, those with fewest jobs or more over all seeds.
+// A curve's points are means over jobs of about one value: bins of binWidth from 0 to
+// binWidth·bins, if they have at least fewest jobs over all seeds.
 const (
 	binWidth  = 10
 	bins      = 20
 	fewest    = 30
 	shading   = 0.9 // β of the aggressive
 	groupC    = 2
-	highValue = 100 // what the upper mode of the values lies above
+	highValue = 100 // the upper mode of the values lies above this
 )
 
 // tally collects a number of jobs by value.
@@ -38,7 +38,7 @@ func (t *tally) add(value, x float64) {
 	}
 }
 
-// mean is over the jobs whose values are in a range.
+// mean returns the mean over jobs with values in a range.
 func (t *tally) mean(from, to float64) float64 {
 	sum, n := 0.0, 0
 	for k := range bins {
@@ -67,7 +67,7 @@ func (t *tally) curve() (c curve) {
 	return c
 }
 
-// crowdTally is what is counted of some of the jobs of a run.
+// crowdTally is the counts for some of the jobs of a run.
 type crowdTally struct {
 	slowdown, severe tally
 	utility          [3]tally // by group
@@ -80,8 +80,8 @@ type run struct {
 	shades    bool
 }
 
-// runs are the runs of the figures. In a run in which users shade, the aggressive
-// are counted, else all, as the paper does.
+// runs are the runs of the figures. In a run in which users shade, only the aggressive ones are
+// counted, as in the paper; otherwise all.
 var runs = []run{honestFirst, honestKth, shadeFirst, shadeKth, shadeNPHB, shadeWSPT, shadeWSEPT}
 
 func (p *population) tally(r run, nodes int, into *crowdTally) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// The runs by what the figures call them.
+// The runs, by their names in the figures.
 var (
 	honestFirst = run{highestbid.HB, highestbid.First, false}
 	honestKth   = run{highestbid.HB, highestbid.Kth, false}
@@ -98,8 +98,8 @@ func about(paper string, a, b float64) claim {
 	return claim{paper, a, b, a/b > 0.97 && a/b < 1.03}
 }
 
-// curvesVerdict compares what the paper says of its figures, low values being
-// those below highValue.
+// curvesVerdict checks the paper's statements about its figures. Low values are those below
+// highValue.
 func curvesVerdict(p *study.Page, of map[run]*crowdTally) {
 	for _, c := range claimsOf(of) {
 		p.Claim(c.holds, c.paper, "%.5g and %.5g, in the order named", c.a, c.b)

@@ -46,8 +46,8 @@ func play(p *population, nodes int) (*game, error) {
 	return g, nil
 }
 
-// payoffs are the designer's from a group and the mean utility of its aggressive
-// jobs.
+// payoffs returns the designer's payoff from a group, and the mean utility of the group's
+// aggressive jobs.
 func (p *population) payoffs(out *highestbid.Outcome, group []int) (designer, users float64) {
 	revenue, weighted, n := 0.0, 0.0, 0
 	for _, i := range group {

@@ -34,8 +34,8 @@ type otherLog struct {
 	Nodes  int                           `json:"nodes"`
 	Jobs   int                           `json:"jobs"`
 	Seeds  int                           `json:"seeds"`
-	Tables map[string]map[string]payoffs `json:"tables"` // as of shudler-tables
-	Curves map[string]map[string]curve   `json:"curves"` // as of shudler-figures
+	Tables map[string]map[string]payoffs `json:"tables"` // from shudler-tables
+	Curves map[string]map[string]curve   `json:"curves"` // from shudler-figures
 	// Controls change one thing about the log or the machine, to tell why a sentence of the
 	// paper's turns.
 	Controls []control `json:"controls"`
@@ -44,7 +44,7 @@ type otherLog struct {
 	tallies map[run]*crowdTally
 }
 
-// control is a machine with which the log is played again, and which of the claims hold there.
+// control is another machine on which the log is replayed, with the claims that hold there.
 type control struct {
 	Name  string `json:"name"`
 	Nodes int    `json:"nodes"`
@@ -56,8 +56,8 @@ type control struct {
 // lpcLoad is the part of its time that a node of the paper's is asked for.
 const lpcLoad = 0.325
 
-// controls are the log as it is, on so many nodes that it has the load of the paper's, and with
-// each parallel job as one serial job, at the load that it has.
+// controls returns two controls: the log on so many nodes that its load equals the paper's, and the
+// log with each parallel job as one serial job, at its own load.
 func (m machine) controls(o study.Options) (out []control, err error) {
 	w, _, err := m.load(o)
 	if err != nil {
@@ -85,7 +85,7 @@ func (m machine) controls(o study.Options) (out []control, err error) {
 	return out, nil
 }
 
-// holding is how many claims hold.
+// holding returns how many claims hold.
 func (c claims) holding() (n int) {
 	for _, x := range c {
 		if x.holds {
@@ -160,7 +160,7 @@ func othersPage(numbers map[string]*otherLog) *study.Page {
 	return p
 }
 
-// controlsTable says which sentences hold with which control.
+// controlsTable shows which sentences hold with which control.
 func controlsTable(p *study.Page, of []control) {
 	p.Text("Controls: the same sentences on as many nodes as give the log the load of the paper's, %.3g, and with each parallel job as one serial job. A sentence that "+
 		"turns on the log and holds with a control turns by what the control takes away. A log without requested times, as NASA's, makes WSEPT the same as WSPT.", lpcLoad)
@@ -180,10 +180,9 @@ func controlsTable(p *study.Page, of []control) {
 	p.Table(head, rows)
 }
 
-// tablesVerdict says which of the paper's findings in its tables hold: by its
-// numbers, β = 50 % under HB at first price and β = 70 % under WSPT at k-th price
-// are equilibria, WSPT earns the designer most at k-th price, and first price
-// never earns less than k-th.
+// tablesVerdict says which of the paper's findings in its tables hold: β = 50 % under HB at first
+// price and β = 70 % under WSPT at k-th price are equilibria, WSPT earns the designer most at k-th
+// price, and first price never earns less than k-th.
 func (r *results) tablesVerdict(p *study.Page) {
 	designer, users := r.designer.means(), r.users[groupC].means()
 	for s := range prices {

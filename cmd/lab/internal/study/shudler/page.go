@@ -39,7 +39,7 @@ func betaHead() []string {
 	return append([]string{"algorithm"}, study.Each(betas, func(b *float64) string { return fmt.Sprintf("β = %.0f %%", 100**b) })...)
 }
 
-// tableRows are rows of a table of an algorithm each, with a cell for each β.
+// tableRows returns rows of a table of an algorithm each, with a cell for each β.
 func tableRows(cell func(algorithm, beta int) string) (out [][]string) {
 	for a, algorithm := range algorithms {
 		row := []string{string(algorithm)}

@@ -68,7 +68,7 @@ func (m machine) load(o study.Options) (w *workload.Workload, runs int, err erro
 	return w, study.Sized(o, seeds, quickSeeds), nil
 }
 
-// busiest is the n jobs in a row that ask for most slots while they come. Of jobs that hardly
+// busiest returns the n jobs in a row that ask for most slots while they come. Of jobs that hardly
 // meet each other, such as a log's first, all payoffs would be 1.
 func busiest(jobs []workload.Job, n int) []workload.Job {
 	if n >= len(jobs) {
@@ -139,7 +139,7 @@ type payoffs struct {
 	Users    []float64 `json:"user"`
 }
 
-// numbers are the means for group C, by price and algorithm.
+// numbers returns the means for group C, by price and algorithm.
 func (r *results) numbers() map[string]map[string]payoffs {
 	out, designer, users := map[string]map[string]payoffs{}, r.designer.means(), r.users[groupC].means()
 	for s, price := range prices {
@@ -178,8 +178,8 @@ func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 // cell is a pure Nash equilibrium of one price's table: an algorithm and a β.
 type cell struct{ algorithm, beta int }
 
-// equilibria are the cells that are best in their row to the users and in their
-// column to the designer, to the third decimal, as the tables are printed.
+// equilibria returns the cells that are best in their row to the users and in their column to the
+// designer, to the third decimal, as the tables are printed.
 func equilibria(designer, users *[3][7]float64) (out []cell) {
 	for a := range users {
 		for b := range betas {

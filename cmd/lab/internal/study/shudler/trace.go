@@ -14,10 +14,10 @@ import (
 type machine struct {
 	file  string
 	nodes int
-	alone bool // a job of several processors becomes one serial job, and not so many
+	alone bool // a job of several processors becomes one serial job instead of several
 }
 
-// lpc has a quarter fewer nodes than the cluster had, for competition.
+// lpc has a quarter fewer nodes than the real cluster, so that jobs compete.
 var lpc = machine{file: "LPC-EGEE-2004-1.2-cln.swf.gz", nodes: 105}
 
 // read reads the log's jobs, as serial ones.
@@ -35,7 +35,7 @@ func (m machine) read(o study.Options) (*workload.Workload, error) {
 	return w, err
 }
 
-// asked is how many slots the jobs of a log ask for while they come.
+// asked returns how many slots the jobs of a log ask for while they come.
 func asked(w *workload.Workload) float64 {
 	work := 0.0
 	for i := range w.Jobs {
@@ -45,11 +45,11 @@ func asked(w *workload.Workload) float64 {
 	return work / max(1, to-from)
 }
 
-// population is the jobs of a log with what a seed draws for them.
+// population is the jobs of a log with the values that a seed draws for them.
 type population struct {
-	jobs       []highestbid.Job // their bids are set by bid
+	jobs       []highestbid.Job // bid sets their bids
 	aggressive []bool
-	shade      []float64 // where between w and (1−β)·w a bid is, from 0
+	shade      []float64 // position of a bid between w and (1−β)·w, from 0
 	groups     [3][]int  // A, B, C: positions of jobs
 }
 
@@ -83,7 +83,7 @@ func draw(w *workload.Workload, seed uint64) *population {
 	return p
 }
 
-// serial is how many jobs the jobs of a log become.
+// serial returns how many jobs the jobs of a log become.
 func serial(w *workload.Workload) (n int) {
 	for i := range w.Jobs {
 		n += max(w.Jobs[i].Width, 1)
@@ -91,8 +91,8 @@ func serial(w *workload.Workload) (n int) {
 	return n
 }
 
-// estimated is the run time the user asked for, or where that is not known the
-// real one, of a second at least.
+// estimated returns the run time that the user asked for, or if unknown the real one, at least a
+// second.
 func estimated(j *workload.Job) float64 {
 	if j.Asked > 0 {
 		return j.Asked

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// Run runs a study, and writes what it leaves.
+// Run runs a study, and writes its report.
 func Run(t testing.TB, s study.Study, o study.Options) *study.Report {
 	t.Helper()
 	r, err := s.Run(o)
