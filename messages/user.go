@@ -443,7 +443,7 @@ type ClassPrice struct {
 	Price   float64 `json:"price,omitempty"`
 	Slots   int     `json:"slots"`
 	Idle    int     `json:"idle"`
-	Pending int     `json:"pending,omitempty"`
+	Pending int     `json:"pending,omitempty"` // slots of tasks that wait
 	Bidders int     `json:"bidders"`
 	// Sealed means that Price and Pending are hidden, because they would disclose the bids of
 	// others.

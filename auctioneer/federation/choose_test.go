@@ -123,7 +123,7 @@ func TestExpect(t *testing.T) {
 		price messages.Credits
 		basis string
 	}{
-		"proportional pays the budget":       {Outlook{Market: market(messages.Proportional), Prices: busy, Estimate: estimate}, 60 * second, 10 * c, "3 of 8 slots of cpu idle and 2 tasks waiting"},
+		"proportional pays the budget":       {Outlook{Market: market(messages.Proportional), Prices: busy, Estimate: estimate}, 60 * second, 10 * c, "3 of 8 slots of cpu idle, 2 wanted"},
 		"no wait with idle slots":            {Outlook{Market: market(messages.Proportional), Prices: idle, Estimate: estimate}, 30 * second, 10 * c, "4 of 8 slots"},
 		"fifo: 20 slot-seconds at a tenth":   {Outlook{Market: market(messages.FIFO), Prices: busy, Estimate: estimate}, 60 * second, 2 * c, "present prices"},
 		"spot: 20 slot-seconds at a 20th":    {Outlook{Market: market(messages.HighestBid), Prices: busy, Tariffs: tariffs, Estimate: estimate}, 60 * second, c, "present prices"},

@@ -112,7 +112,7 @@ func (s *Outlook) queue(spec *messages.JobSpec) string {
 		}
 		text += fmt.Sprintf("%d of %d slots of %s idle", p.Idle, p.Slots, p.Class)
 		if !p.Sealed {
-			text += fmt.Sprintf(" and %d tasks waiting", p.Pending)
+			text += fmt.Sprintf(", %d wanted", p.Pending)
 		}
 	}
 	if text == "" {

@@ -59,7 +59,7 @@ func Chained(s *Submission) string {
 func Unenforced(b *book.Book, s *Submission) (warnings []string) {
 	for i := range s.Spec.Stages {
 		stage := &s.Spec.Stages[i]
-		if stage.Memory == 0 {
+		if i >= len(s.bounds) || !s.bounds[i] { // the memory of its slots is not a limit that the user relies on
 			continue
 		}
 		all, cannot := 0, 0

@@ -259,6 +259,11 @@ func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 			t.Errorf("%q, want %q", got, step.want)
 		}
 	}
+	s = prepared(t, "alice", request("k2"))
+	s.Spec.Stages[0].Memory = 1 << 20 // as a job has what its slots have
+	if got := intake.Unenforced(b, s); got != nil {
+		t.Errorf("%q of a job that bounds no memory", got)
+	}
 }
 
 // TestAJobWithoutABidHasThatOfItsMarket: the budget is for each task, a repeated request

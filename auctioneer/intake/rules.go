@@ -37,6 +37,9 @@ func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Subm
 	s := &Submission{Account: account, Key: q.Key, Digest: digest, Spec: &q.Spec, Deposit: r.Deposit, version: r.Version, most: r.Pending}
 	s.hold = fmt.Sprintf("job/%s/%s/%s", r.Site, account, q.Key)
 	s.unpaid = s.Spec.Budget == 0
+	for i := range s.Spec.Stages {
+		s.bounds = append(s.bounds, s.Spec.Stages[i].Memory != 0)
+	}
 	if s.Said, err = r.assumeBid(s.Spec); err != nil {
 		return s, err
 	}

@@ -27,7 +27,8 @@ type Submission struct {
 	Seen    uint64           // 1 + the latest effect of the book before the hold was asked for
 	Said    []string         // values of the bid that the market filled in
 
-	unpaid   bool // the request names no budget
+	unpaid   bool   // the request names no budget
+	bounds   []bool // by stage, whether the request bounds the memory of a task
 	hold     string
 	assumed  string             // source of the utility function, if the user gave none
 	contract *messages.Contract // the contract that the spec names

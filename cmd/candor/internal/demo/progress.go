@@ -87,7 +87,7 @@ func bar(s *snapshot, columns int) string {
 func prices(s *snapshot) string {
 	var parts []string
 	for _, p := range s.prices() {
-		parts = append(parts, fmt.Sprintf("%s: %d of %d slots busy, %d tasks waiting, %d bidders, price %.2f",
+		parts = append(parts, fmt.Sprintf("%s: %d of %d slots busy, %d slots wanted, %d bidders, price %.2f",
 			p.Class, p.Slots-p.Idle, p.Slots, p.Pending, p.Bidders, p.Price))
 	}
 	return strings.Join(parts, "  |  ")

@@ -52,7 +52,7 @@ export const market = {
     draw("price", past.at, each("price", ""), { write: price });
     draw("used", past.at, past.classes.map((c) => ({ label: c.class, values: c.used.map((u, i) => (c.slots[i] ? u / c.slots[i] : null)), stepped: true })), { write: percent });
     draw("demand", past.at, [{ label: "jobs waiting", values: past.waiting, stepped: true }, { label: "jobs running", values: past.running, stepped: true },
-      ...past.classes.map((c) => ({ label: `tasks waiting, ${c.class}`, values: c.pending, stepped: true, dash: [4, 3] }))], { write: count });
+      ...past.classes.map((c) => ({ label: `slots wanted, ${c.class}`, values: c.pending, stepped: true, dash: [4, 3] }))], { write: count });
     if (past.own?.length) draw("share", past.at, [{ label: "your share", values: past.own, stepped: true }], { write: percent });
   },
 };

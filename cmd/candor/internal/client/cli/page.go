@@ -213,7 +213,7 @@ func Change(c messages.Credits) string {
 
 // Prices writes the price, slots and demand of each class, as far as they are told.
 func (p *Page) Prices(prices []messages.ClassPrice) {
-	t := terminal.NewTable("~CLASS|>PRICE (CREDITS)|SLOTS|>USED|>TASKS WAITING|>BIDDERS").Spare("SLOTS")
+	t := terminal.NewTable("~CLASS|>PRICE (CREDITS)|SLOTS|>USED|>SLOTS WANTED|>BIDDERS").Spare("SLOTS")
 	for _, c := range prices {
 		busy, price, waiting := c.Slots-c.Idle, Price(c.Price), terminal.Count(c.Pending)
 		if c.Sealed {

@@ -195,11 +195,11 @@ func bidding(rate messages.Credits) string {
 
 // writeBidders writes the jobs that are told, and their share of each class.
 func writeBidders(p *cli.Page, m messages.MarketStatus) {
-	header := ">JOB|~NAME|~ACCOUNT|>BUDGET|>RUNNING|>SUSPENDED|>WAITING"
+	header := ">JOB|~NAME|~ACCOUNT|>BUDGET|>SLOTS|>SUSPENDED|>WANTED"
 	for _, class := range m.Market.Classes {
 		header += "|" + strings.ToUpper(class)
 	}
-	t := terminal.NewTable(header).Spare("WAITING|BUDGET|RUNNING")
+	t := terminal.NewTable(header).Spare("WANTED|BUDGET|SLOTS")
 	for _, j := range m.Top {
 		row := []string{j.Job.String(), terminal.Safe(j.Name), j.Account, cli.OrBlank(j.Budget), terminal.Count(j.Running), cli.Number(j.Suspended), terminal.Count(j.Pending)}
 		for _, class := range m.Market.Classes {
