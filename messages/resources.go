@@ -286,6 +286,9 @@ func (s *Stage) Shaped() bool {
 	return s.CPUs != 0 || s.GPUs != 0 || s.Disk != 0 || s.Exclusive || s.Memory == AllMemory
 }
 
+// TakesNode reports whether a task of the stage takes all slots of a node.
+func (s *Stage) TakesNode() bool { return s.Exclusive || s.Memory == AllMemory }
+
 // Slots returns the width of a task of the stage: how many slots it takes on one node.
 func (s *Stage) Slots() int { return max(s.Width, 1) }
 

@@ -3,6 +3,7 @@ package intake
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
@@ -27,7 +28,7 @@ func (r *Rules) shape(m *messages.Market, i int, s *messages.Stage) error {
 	if !ok {
 		return messages.Errorf(messages.Invalid, "stages[%d]: asks for %v, and no number of slots of class %s has that: a slot is %v; choose another class", i, needs, s.Class, unit)
 	}
-	if s.Width = width; s.Slots() > 1 || whole(s) {
+	if s.Width = width; s.Slots() > 1 || s.TakesNode() {
 		if err := widens(m, i, s); err != nil {
 			return err
 		}
@@ -66,9 +67,6 @@ func (r *Rules) holds(spec *messages.JobSpec) messages.Name {
 	return r.Configs[0].Name
 }
 
-// whole reports whether a task of the stage takes all slots of a node.
-func whole(s *messages.Stage) bool { return s.Exclusive || s.Memory == messages.AllMemory }
-
 // widens refuses tasks of several slots in markets that cannot start them together.
 func widens(m *messages.Market, i int, s *messages.Stage) error {
 	switch {
@@ -87,7 +85,7 @@ func widens(m *messages.Market, i int, s *messages.Stage) error {
 func placeable(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 	for i := range spec.Stages {
 		s, unit := &spec.Stages[i], m.UnitOf(spec.Stages[i].Class)
-		if s.Slots() == 1 && !s.Allocation && !whole(s) && s.Constraint == "" && s.GPUType == "" && len(s.Nodes)+len(s.Exclude) == 0 {
+		if s.Slots() == 1 && !s.Allocation && !s.TakesNode() && s.Constraint == "" && s.GPUType == "" && len(s.Nodes)+len(s.Exclude) == 0 {
 			fill(s, unit)
 			continue
 		}
@@ -106,7 +104,7 @@ func placeable(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 				if suits++; c.Slots > most {
 					largest, most, large = n.Name, c.Slots, 0
 				}
-				if c.Slots >= s.Slots() && (c.Slots == most || !whole(s)) {
+				if c.Slots >= s.Slots() && (c.Slots == most || !s.TakesNode()) {
 					large++
 				}
 			}
@@ -118,7 +116,7 @@ func placeable(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 			return messages.Errorf(messages.TooLarge, "stages[%d]: no node of class %s has %v: the largest, %s, has %v; ask for less", i, s.Class, s.Needs(), largest, unit.Times(most))
 		case s.Allocation && s.Tasks > large:
 			return messages.Errorf(messages.TooLarge, "stages[%d]: the job wants %d nodes, and %d of class %s can have it; ask for fewer nodes", i, s.Tasks, large, s.Class)
-		case whole(s):
+		case s.TakesNode():
 			s.Width = most // the largest nodes alone have so many
 			s.Memory = max(s.Memory, 0)
 		}
@@ -133,7 +131,7 @@ func required(s *messages.Stage) string {
 	case s.Constraint != "":
 		return "constraint " + s.Constraint
 	case len(s.Nodes) > 0:
-		return "nodes"
+		return "the list of nodes " + strings.Join(s.Nodes[:min(len(s.Nodes), 3)], ",")
 	case len(s.Exclude) > 0:
 		return "exclude"
 	}

@@ -125,3 +125,58 @@ func TestSingletonWaitsForItsNamesakes(t *testing.T) {
 		t.Errorf("after %v, after ok %v", spec.AfterJobs, spec.AfterOK)
 	}
 }
+
+// TestRanksAreSpreadOverNodes where no node has room for all, as under Slurm, unless the script says how many nodes.
+func TestRanksAreSpreadOverNodes(t *testing.T) {
+	s := newSite(t)
+	s.env["CANDOR_BUDGET"] = "2"
+	market := func(name messages.Name, unit messages.Resources) messages.MarketStatus {
+		return messages.MarketStatus{Market: messages.Market{Name: name, Classes: []messages.Name{name}, Units: []messages.ClassUnit{{Class: name, Unit: unit}}}}
+	}
+	reply(s, messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{market("loose", messages.Resources{CPUs: 1, Memory: 1 << 30}),
+		market("day", messages.Resources{CPUs: 1, Memory: 1 << 30}), market("gpu", messages.Resources{CPUs: 8, Memory: 64 << 30, GPUs: 1})}})
+	var nodes []messages.NodeStatus
+	for name, slots := range map[messages.Name]messages.ClassSlots{"l1": {Class: "loose", Slots: 4}, "l2": {Class: "loose", Slots: 4}, "l3": {Class: "loose", Slots: 4}, "a": {Class: "day", Slots: 4}, "b": {Class: "day", Slots: 4},
+		"c": {Class: "day", Slots: 3}, "g1": {Class: "gpu", Slots: 4}, "g2": {Class: "gpu", Slots: 4}} {
+		nodes = append(nodes, messages.NodeStatus{Node: name, State: "Up", Slots: []messages.ClassSlots{slots}, Labels: []messages.Name{"on-" + name[:1]}})
+	}
+	reply(s, messages.Auctioneer, messages.VerbNodes, messages.NodesReply{Nodes: nodes})
+	var last messages.SubmitRequest
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+		if r.Spec.Market == "loose" && r.Spec.Stages[0].Allocation {
+			return messages.SubmitReply{}, messages.Errorf(messages.Invalid, "stages[0]: this mechanism starts no tasks together")
+		}
+		last = r
+		return messages.SubmitReply{Job: 5, Market: r.Spec.Market}, nil
+	})
+	for line, want := range map[string]struct {
+		market               messages.Name
+		nodes, cpus, gpus    int
+		memory               int64
+		tasksPerNode, ntasks string
+	}{
+		"-n 4":                                  {"", 0, 4, 0, 0, "4", "4"},
+		"-n 7":                                  {"day", 2, 4, 0, 0, "'4,3'", "7"},
+		"-n 9 -p day":                           {"day", 3, 3, 0, 0, "'3(x3)'", "9"},
+		"-n 4 --mem-per-cpu=2G -p day":          {"day", 2, 2, 0, 4 << 30, "'2(x2)'", "4"},
+		"-n 12":                                 {"", 0, 12, 0, 0, "12", "12"}, // the third node of day is too small, and one of gpu holds all
+		"-n 8 --gpus-per-task=1 -c 2":           {"gpu", 2, 8, 4, 0, "'4(x2)'", "8"},
+		"-n 6 -p day -C on-c":                   {"day", 0, 6, 0, 0, "6", "6"}, // the site says why not
+		"-n 6 -p day -N 1":                      {"day", 0, 6, 0, 0, "6", "6"},
+		"-n 6 -p day -N 1-2 --mem-per-cpu=512M": {"day", 2, 3, 0, 3 << 29, "'3(x2)'", "6"},
+		"-n 9 -p day -N 1-2":                    {"day", 0, 9, 0, 0, "9", "9"},
+		"-n 9 -p loose,day":                     {"day", 3, 3, 0, 0, "'3(x3)'", "9"},
+	} {
+		last = messages.SubmitRequest{}
+		s.write("a.sh", "#!/bin/sh\n#SBATCH "+line+"\ntrue\n")
+		got := s.slurmCall("sbatch", s.path("a.sh"))
+		st := messages.Stage{}
+		if len(last.Spec.Stages) == 1 {
+			st = last.Spec.Stages[0]
+		}
+		if got.code != 0 || last.DryRun || last.Spec.Market != want.market || st.Tasks != want.nodes || st.Allocation != (want.nodes > 0) || st.CPUs != want.cpus || st.GPUs != want.gpus || st.Memory != want.memory ||
+			!strings.Contains(st.Script, "SLURM_TASKS_PER_NODE="+want.tasksPerNode+" ") || !strings.Contains(st.Script, "SLURM_NTASKS="+want.ntasks+" ") {
+			t.Errorf("%s: %+v, %+v in %q", line, got, st, last.Spec.Market)
+		}
+	}
+}

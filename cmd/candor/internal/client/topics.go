@@ -175,15 +175,16 @@ SLURM_ARRAY_TASK_ID and the other variables of Slurm. scancel cancels a job.
 With --signal, scancel sends a signal; only the signal KILL cancels.
 
 A script with --ntasks, --nodes or --ntasks-per-node runs once. srun starts the
-ranks, and so do mpirun of Open MPI and mpiexec of MPICH. Without --nodes all
-ranks are on one node. Steps that run at once divide what the job has: with
---exact a step takes the processors of its ranks, with --overlap none, otherwise
-all; it waits while others have them.
+ranks, and so do mpirun of Open MPI and mpiexec of MPICH. Without --nodes the
+ranks are on as few nodes as hold them. Steps that run at once divide what the
+job has: with --exact a step takes the processors of its ranks, with --overlap
+none, otherwise all; it waits while others have them.
 
 The lines "#SBATCH option..." before the first command of a script are read. No
-option that changes when, whether or where a job runs is ignored. An option that
-Candor cannot do is refused, with the option to use instead. --nice is ignored,
-because the bid decides here which job goes first.
+option that changes when, whether or where a job runs is ignored, but for wishes
+about the place of ranks within a node, and about nodes near one another. An
+option that Candor cannot do is refused, with the option to use instead. --nice
+is ignored, because the bid decides here which job goes first.
 
 What names of partitions, accounts, --qos, reservations and clusters mean, the
 site's configuration says under "slurm". A name that it does not list is that of
@@ -195,9 +196,10 @@ that names none goes to the first market with a node that can hold it.
 These options are options of "candor submit":
 
 ` + ours + `
---dependency accepts afterok:NUMBER, afterany:NUMBER and singleton. What --gres,
---gpus and --gpus-per-node ask for is the GPUs of the job on each node, as in
-gpu:a100:2, and --mem=0 is all memory of a node. --nodelist names one node.
+--dependency accepts afterok:NUMBER, afterany:NUMBER and singleton. --gres and
+--gpus-per-node say how many GPUs the job has on each node, as in gpu:a100:2,
+and --gpus how many on all nodes together. --mem=0 is all memory of a node. A
+job has all nodes of its --nodelist.
 
 These options are ignored and reported, because nothing is lost:
 

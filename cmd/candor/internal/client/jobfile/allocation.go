@@ -14,8 +14,11 @@ import (
 // runs once. Each task has what the ranks of its node ask for.
 type allocation struct {
 	nodes, ranks, perNode int // 0: not said
+	most                  int // nodes; 0: as many as nodes says
+	perGPU                int // ranks; 0: not said
+	listed                int // nodes that the job is to have; 0: not said
 	gpusPerRank           int
-	gpusInAll             bool // the number of GPUs is the sum over all nodes
+	inAll                 gpus // of all nodes together
 	cpusPerRank           int  // known when all options are said; 0: not said
 }
 
@@ -30,8 +33,24 @@ func (o *Options) allocationOptions() {
 		return err
 	})
 	o.hidden("nodes", func(job *Job, text string) (err error) {
-		least, _, _ := strings.Cut(text, "-") // the lower end of a range is enough
-		job.allocation.nodes, err = count1(least)
+		least, most, ranges := strings.Cut(text, "-")
+		job.allocation.most = 0
+		if job.allocation.nodes, err = count1(least); err == nil && ranges {
+			job.allocation.most, err = count1(most)
+		}
+		return err
+	})
+	o.hidden("slurm-nodelist", func(job *Job, text string) (err error) {
+		job.Spec.Stages[0].Nodes, err = parseNodes(text)
+		job.allocation.listed = len(job.Spec.Stages[0].Nodes)
+		return err
+	})
+	o.hidden("ntasks-per-gpu", func(job *Job, text string) (err error) {
+		job.allocation.perGPU, err = count1(text)
+		return err
+	})
+	o.hidden("gpus-in-all", func(job *Job, text string) (err error) {
+		job.allocation.inAll.number, job.allocation.inAll.kind, err = parseGPUs(text)
 		return err
 	})
 	o.hidden("gpus-per-task", func(job *Job, text string) error {
@@ -63,15 +82,15 @@ func (job *Job) Ranks() int {
 // several nodes.
 func (job *Job) finishAllocation() error {
 	s, a := &job.Spec.Stages[0], &job.allocation
+	if err := cmp.Or(job.listedNodes(), job.ranksOfGPUs()); err != nil {
+		return err
+	}
 	ranks, nodes := a.count()
 	a.cpusPerRank = s.CPUs
 	nodes = min(nodes, ranks) // sbatch does the same, with a warning
 	here := (ranks-1)/nodes + 1
-	if a.gpusInAll && nodes > 1 {
-		if s.GPUs%nodes != 0 {
-			return messages.Errorf(messages.Invalid, "--gpus=%d: each of %d nodes has as many GPUs here: use --gpus-per-node", s.GPUs, nodes)
-		}
-		s.GPUs /= nodes
+	if err := job.divideGPUs(nodes); err != nil {
+		return err
 	}
 	switch {
 	case here > messages.MaxCPUs/max(s.CPUs, 1):
@@ -90,6 +109,52 @@ func (job *Job) finishAllocation() error {
 		}
 		s.Tasks, s.Gang, s.Allocation, s.OnFailure = nodes, true, true, ""
 	}
+	return nil
+}
+
+// listedNodes makes a list of nodes the nodes of the job: sbatch means all of them.
+func (job *Job) listedNodes() error {
+	a := &job.allocation
+	switch ranks, nodes := a.count(); {
+	case a.listed < 2:
+	case a.nodes == 0 && (a.ranks == 0 || ranks >= a.listed) && nodes <= a.listed:
+		a.nodes = a.listed
+	case nodes != a.listed || ranks < nodes:
+		return messages.Errorf(messages.Invalid, "--nodelist: the job would have all %d nodes of the list, and runs on %d: name as many", a.listed, min(ranks, nodes))
+	}
+	return nil
+}
+
+// ranksOfGPUs works out how many ranks there are for the GPUs, or GPUs for the ranks.
+func (job *Job) ranksOfGPUs() error {
+	a := &job.allocation
+	all := max(a.inAll.number, job.Spec.Stages[0].GPUs*max(a.nodes, 1))
+	switch {
+	case a.perGPU == 0:
+	case all == 0 && a.ranks > 0 && a.ranks%a.perGPU == 0:
+		a.inAll.number = a.ranks / a.perGPU
+	case all == 0:
+		return messages.Errorf(messages.Invalid, "--ntasks-per-gpu=%d: say how many GPUs, with --gpus", a.perGPU)
+	case a.ranks == 0 && all <= messages.MaxCPUs/a.perGPU:
+		a.ranks = all * a.perGPU
+	case a.ranks != all*a.perGPU:
+		return messages.Errorf(messages.Invalid, "--ntasks-per-gpu=%d: %d GPUs have %d tasks, and --ntasks asks for %d: leave it out", a.perGPU, all, all*a.perGPU, a.ranks)
+	}
+	return nil
+}
+
+// divideGPUs gives each node its part of the GPUs of all nodes together.
+func (job *Job) divideGPUs(nodes int) error {
+	s, all := &job.Spec.Stages[0], job.allocation.inAll
+	switch {
+	case all.number == 0:
+		return nil
+	case s.GPUs > 0 && s.GPUs*nodes != all.number, s.GPUType != "" && all.kind != "" && s.GPUType != all.kind:
+		return messages.Errorf(messages.Invalid, "--gpus=%d: another option asks for other GPUs, %d on each of %d nodes: leave one out", all.number, s.GPUs, nodes)
+	case all.number%nodes != 0:
+		return messages.Errorf(messages.Invalid, "--gpus=%d: each of %d nodes has as many GPUs here: use --gpus-per-node", all.number, nodes)
+	}
+	s.GPUs, s.GPUType = all.number/nodes, cmp.Or(s.GPUType, all.kind)
 	return nil
 }
 
@@ -135,4 +200,5 @@ func (job *Job) allocationVariables() [][2]string {
 }
 
 // rankFlags are our flags for the options of sbatch about ranks.
-var rankFlags = map[string]string{"ntasks": "ntasks", "ntasks-per-node": "ntasks-per-node", "tasks-per-node": "ntasks-per-node", "nodes": "nodes"}
+var rankFlags = map[string]string{"ntasks": "ntasks", "ntasks-per-node": "ntasks-per-node", "tasks-per-node": "ntasks-per-node", "nodes": "nodes",
+	"ntasks-per-gpu": "ntasks-per-gpu"}

@@ -127,6 +127,7 @@ type Job struct {
 
 	relative   relative
 	allocation allocation
+	asked      asked
 
 	source []byte // the document; nil for a script
 }

@@ -39,7 +39,8 @@ type Options struct {
 	Noted map[string]string
 
 	said     []setting
-	gpus     *gpus // GPUs that the options of sbatch have asked for so far
+	gpus     map[string]gpus // that sbatch's options ask for so far, on each node
+	inAll    string          // and on all nodes
 	rules    map[string]rule
 	mailOn   []string // events, by our names
 	mailUser string
@@ -140,6 +141,9 @@ func (o *Options) check(name string) func(string) error {
 // what top can look up.
 func (o *Options) Overlay(top *Options) error {
 	o.lookup = top.lookup
+	if err := o.forgetGPUs(top.Noted); err != nil {
+		return err
+	}
 	for _, s := range top.said {
 		if err := o.Flags.Set(s.flag, s.text); err != nil {
 			return err
@@ -169,7 +173,6 @@ func (o *Options) Apply(job *Job) error {
 			return messages.Errorf(messages.Invalid, "--%s: %v", s.flag, err)
 		}
 	}
-	_, job.allocation.gpusInAll = o.Noted["gpus"]
 	return job.finishShape()
 }
 
@@ -180,7 +183,7 @@ var repeatable = []string{"env", "export", "input", "output", "label", "notify"}
 func (o *Options) ofStage() string {
 	for _, s := range o.said {
 		switch s.flag {
-		case "array", "time", "class", "tasks", "attempts", "gang", "cpus", "memory", "gpus", "disk", "exclusive", "constraint", "nodelist", "exclude",
+		case "array", "time", "class", "tasks", "attempts", "gang", "cpus", "memory", "gpus", "disk", "exclusive", "constraint", "nodelist", "slurm-nodelist", "exclude",
 			"cpus-per-gpu", "mem-per-cpu", "mem-per-gpu", "mincpus", "input", "output", "stdin", "stdout", "stderr", "on-failure", "oom", "signal":
 			return s.flag
 		}

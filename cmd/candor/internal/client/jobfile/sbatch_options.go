@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,12 +32,13 @@ type sbatchRule struct {
 
 // Reasons that several options have.
 const (
-	oneNode   = "where tasks run within a node is not chosen here: use --ntasks or --ntasks-per-node"
+	inTheNode = "the ranks of a node share its processors: the node says on which each runs"
+	oneSystem = "the site does not tell nodes apart by their sockets and cores"
+	noMap     = "the site does not know which nodes are near one another"
+	noImages  = "tasks are not run in images: start the container in the script"
 	slotsAre  = "a task asks for processors, memory and GPUs: use --cpus-per-task, --mem and --gres=gpu"
 	nodesAre  = "nodes are chosen by their labels and names: use --constraint, --nodelist and --exclude"
 	bidsOrder = "the bid of a job decides when the job runs: use --budget, --rate or --value"
-	oneNodeIs = "a task is on one node"
-	cpusAre   = "processors are not chosen one by one here"
 )
 
 // sbatchOptions are all options of sbatch, by their long names.
@@ -50,7 +52,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"export":              {manner: mapped, text: "export"},
 	"job-name":            {short: 'J', manner: mapped, text: "name"},
 	"mem":                 {manner: mapped, text: "memory"},
-	"mem-per-cpu":         {manner: mapped, text: "memory, times --cpus"},
+	"mem-per-cpu":         {manner: mapped, text: "memory (times --cpus)"},
 	"no-requeue":          {manner: mapped, text: "attempts 1", alone: true},
 	"partition":           {short: 'p', manner: mapped, text: "market"},
 	"time":                {short: 't', manner: mapped, text: "time"},
@@ -66,7 +68,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"ignore-pbs":          {manner: harmless, text: "#PBS lines are not read", alone: true},
 	"mail-type":           {manner: mapped, text: "notify"},
 	"mail-user":           {manner: mapped, text: "notify"},
-	"no-kill":             {short: 'k', manner: harmless, text: oneNodeIs, alone: true},
+	"no-kill":             {short: 'k', manner: harmless, text: "a job ends with each of its nodes, and is run again as --requeue says", alone: true},
 	"open-mode":           {manner: harmless, text: "each attempt has an output of its own"},
 	"output":              {short: 'o', manner: harmless, text: "candor logs shows it"},
 	"oversubscribe":       {short: 's', manner: harmless, text: "nodes are always shared", alone: true},
@@ -74,10 +76,10 @@ var sbatchOptions = map[string]sbatchRule{
 	"parsable":            {manner: harmless, text: "use --json on the command line", alone: true},
 	"profile":             {manner: harmless, text: "candor job and tasks show what was used"},
 	"quiet":               {short: 'Q', manner: harmless, text: "only what sbatch prints", alone: true},
-	"spread-job":          {manner: harmless, text: oneNodeIs, alone: true},
-	"use-min-nodes":       {manner: harmless, text: oneNodeIs, alone: true},
+	"spread-job":          {manner: harmless, text: "ranks are divided evenly over the nodes", alone: true},
+	"use-min-nodes":       {manner: harmless, text: "a job has the fewest nodes that hold it", alone: true},
 	"verbose":             {short: 'v', manner: harmless, text: "only what sbatch prints", alone: true},
-	"wait-all-nodes":      {manner: harmless, text: oneNodeIs},
+	"wait-all-nodes":      {manner: harmless, text: "a job begins when all its nodes are there"},
 	"wckey":               {manner: harmless, text: "a remark"},
 	"kill-on-invalid-dep": {text: "a job whose --after-ok cannot be met always ends", but: []string{"yes"}},
 
@@ -85,16 +87,16 @@ var sbatchOptions = map[string]sbatchRule{
 	"ntasks":             {short: 'n', manner: mapped, text: "ntasks"},
 	"ntasks-per-node":    {manner: mapped, text: "ntasks-per-node"},
 	"tasks-per-node":     {manner: mapped, text: "ntasks-per-node"},
-	"ntasks-per-socket":  {text: oneNode, but: []string{"1"}},
-	"ntasks-per-core":    {text: oneNode, but: []string{"1"}},
-	"ntasks-per-gpu":     {text: slotsAre},
+	"ntasks-per-socket":  {manner: harmless, text: inTheNode},
+	"ntasks-per-core":    {manner: harmless, text: inTheNode},
+	"ntasks-per-gpu":     {manner: mapped, text: "ntasks (times --gpus)"},
 	"cpus-per-task":      {short: 'c', manner: mapped, text: "cpus"},
-	"mincpus":            {manner: mapped, text: "cpus, at least"},
+	"mincpus":            {manner: mapped, text: "cpus (at least)"},
 	"nice":               {manner: harmless, text: "the bid decides when a job runs", alone: true},
 	"priority":           {text: bidsOrder},
 	"qos":                {short: 'q', manner: mapped, text: "market or --time as the site says"},
 	"deadline":           {text: "--deadline of sbatch ends a late job: use --deadline in a #CANDOR line, for markets that plan by deadlines"},
-	"time-min":           {text: "time limits are not shortened: use --time"},
+	"time-min":           {manner: harmless, text: "time limits are not shortened"},
 	"reservation":        {manner: mapped, text: "market or --time as the site says"},
 	"clusters":           {short: 'M', manner: mapped, text: "site"},
 	"cluster":            {manner: mapped, text: "site"},
@@ -107,11 +109,15 @@ var sbatchOptions = map[string]sbatchRule{
 	"export-file":        {text: "use --export with the names"},
 	"tmp":                {manner: mapped, text: "disk"},
 	"licenses":           {short: 'L', text: "licenses are not counted here"},
-	"container":          {text: "tasks are not run in images: start the container in the script"},
-	"container-id":       {text: "tasks are not run in images: start the container in the script"},
+	"container":          {text: noImages},
+	"container-id":       {text: noImages},
+	"container-image":    {text: noImages},
+	"container-mounts":   {text: noImages},
+	"container-name":     {text: noImages},
+	"container-workdir":  {text: noImages},
 	"bb":                 {text: "there are no burst buffers here"},
 	"bbf":                {text: "there are no burst buffers here"},
-	"propagate":          {text: "limits are the node's", alone: true, but: []string{"NONE"}},
+	"propagate":          {manner: harmless, text: "limits are the node's: use ulimit in the script", alone: true},
 	"uid":                {text: "use candor submit --account"},
 	"gid":                {text: "use candor submit --account"},
 	"mcs-label":          {text: "accounts are always kept apart"},
@@ -119,47 +125,47 @@ var sbatchOptions = map[string]sbatchRule{
 	"usage":              {text: "give the option on the command line", alone: true},
 	"version":            {short: 'V', text: "give the option on the command line", alone: true},
 	"reboot":             {text: "nodes are not booted for jobs", alone: true},
-	"power":              {text: "nodes' power is not managed"},
+	"power":              {manner: harmless, text: "nodes' power is not managed"},
 	"resv-ports":         {text: "ports are not reserved", alone: true},
 	"network":            {manner: harmless, text: "networks are not reserved"},
-	"stepmgr":            {text: "a task has no steps", alone: true},
-	"oom-kill-step":      {text: "a task has no steps", alone: true},
+	"stepmgr":            {manner: harmless, text: "the agent of the job's first node manages its steps", alone: true},
+	"oom-kill-step":      {text: "use --oom in a #CANDOR line", alone: true, but: []string{"1"}},
 
 	"batch":                {text: nodesAre},
 	"constraint":           {short: 'C', manner: mapped, text: "constraint"},
-	"prefer":               {text: nodesAre},
+	"prefer":               {manner: harmless, text: "no node is preferred: --constraint requires labels"},
 	"exclude":              {short: 'x', manner: mapped, text: "exclude"},
 	"nodefile":             {short: 'F', text: nodesAre},
 	"nodelist":             {short: 'w', manner: mapped, text: "nodelist"},
-	"contiguous":           {text: nodesAre, alone: true},
-	"switches":             {text: nodesAre},
+	"contiguous":           {manner: harmless, text: noMap, alone: true},
+	"switches":             {manner: harmless, text: noMap},
 	"segment":              {text: nodesAre},
 	"consolidate-segments": {text: nodesAre, alone: true},
 
 	"gres":             {manner: mapped, text: "gpus"},
-	"gres-flags":       {text: slotsAre},
+	"gres-flags":       {manner: harmless, text: "the node says which processors are near a GPU"},
 	"gpus":             {short: 'G', manner: mapped, text: "gpus"},
 	"gpus-per-node":    {manner: mapped, text: "gpus"},
 	"gpus-per-socket":  {text: slotsAre},
-	"gpus-per-task":    {manner: mapped, text: "gpus, times --ntasks"},
+	"gpus-per-task":    {manner: mapped, text: "gpus (times --ntasks)"},
 	"gpu-bind":         {manner: harmless, text: "a task sees its own GPUs alone"},
-	"gpu-freq":         {text: slotsAre},
-	"cpus-per-gpu":     {manner: mapped, text: "cpus, times --gpus"},
-	"mem-per-gpu":      {manner: mapped, text: "memory, times --gpus"},
+	"gpu-freq":         {manner: harmless, text: "frequencies are the node's"},
+	"cpus-per-gpu":     {manner: mapped, text: "cpus (times --gpus)"},
+	"mem-per-gpu":      {manner: mapped, text: "memory (times --gpus)"},
 	"tres-bind":        {text: slotsAre},
 	"tres-per-task":    {text: slotsAre},
-	"core-spec":        {short: 'S', text: cpusAre},
-	"thread-spec":      {text: cpusAre},
-	"cores-per-socket": {text: cpusAre},
-	"sockets-per-node": {text: cpusAre},
-	"threads-per-core": {text: cpusAre, but: []string{"1"}},
-	"extra-node-info":  {short: 'B', text: cpusAre},
-	"hint":             {text: cpusAre, but: []string{"nomultithread", "multithread", "compute_bound", "memory_bound"}},
-	"mem-bind":         {text: cpusAre},
-	"cpu-bind":         {text: cpusAre},
-	"cpu-freq":         {text: cpusAre},
-	"distribution":     {short: 'm', manner: harmless, text: oneNodeIs},
-	"overcommit":       {short: 'O', text: cpusAre, alone: true},
+	"core-spec":        {short: 'S', text: "processors are not set apart for the system here: leave the option out", but: []string{"0"}},
+	"thread-spec":      {text: "processors are not set apart for the system here: leave the option out", but: []string{"0"}},
+	"cores-per-socket": {manner: harmless, text: oneSystem},
+	"sockets-per-node": {manner: harmless, text: oneSystem},
+	"threads-per-core": {manner: harmless, text: oneSystem},
+	"extra-node-info":  {short: 'B', manner: harmless, text: oneSystem},
+	"hint":             {manner: harmless, text: inTheNode},
+	"mem-bind":         {manner: harmless, text: inTheNode},
+	"cpu-bind":         {manner: harmless, text: inTheNode},
+	"cpu-freq":         {manner: harmless, text: "frequencies are the node's"},
+	"distribution":     {short: 'm', manner: harmless, text: "ranks are divided evenly over the nodes, in blocks"},
+	"overcommit":       {short: 'O', manner: harmless, text: "each rank has processors of its own", alone: true},
 }
 
 // sbatchShort returns the long name of a short option of sbatch, "" if there is none.
@@ -193,6 +199,10 @@ func sbatchLong(name string) string {
 func (opt *sbatchOption) refusal() error {
 	r, known := sbatchOptions[opt.name]
 	switch {
+	case opt.written == "hetjob", opt.written == "packjob", opt.written == ":":
+		return errors.New("a heterogeneous job is not possible here: submit a job for each of its parts")
+	case !strings.HasPrefix(opt.written, "-"):
+		return fmt.Errorf("%q is not an option: a value has no space in it, unless it is quoted, and a comment begins with #", opt.written)
 	case !known:
 		return fmt.Errorf("%s is no option of sbatch that candor knows: remove it (see candor help slurm)", opt.written)
 	case r.manner != refused || opt.given && slices.Contains(r.but, opt.value):

@@ -12,8 +12,8 @@ import (
 // shapeFlags are our flags for the options of sbatch about the resources of a task.
 var shapeFlags = map[string]string{
 	"cpus-per-task": "cpus", "mincpus": "mincpus", "mem": "memory", "mem-per-cpu": "mem-per-cpu", "mem-per-gpu": "mem-per-gpu", "tmp": "disk",
-	"gres": "gpus", "gpus": "gpus", "gpus-per-node": "gpus", "gpus-per-task": "gpus-per-task", "cpus-per-gpu": "cpus-per-gpu",
-	"exclusive": "exclusive", "constraint": "constraint", "nodelist": "nodelist", "exclude": "exclude",
+	"gres": "gpus", "gpus": "gpus-in-all", "gpus-per-node": "gpus", "gpus-per-task": "gpus-per-task", "cpus-per-gpu": "cpus-per-gpu",
+	"exclusive": "exclusive", "constraint": "constraint", "nodelist": "slurm-nodelist", "exclude": "exclude",
 }
 
 // sayShape sets an option about the resources of a task, and records it for the variables of Slurm.
@@ -30,10 +30,11 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 		if value, err = gpusOfGres(value); err != nil {
 			return err
 		}
-	case "nodelist":
-		if nodes, err := parseNodes(value); err == nil && len(nodes) > 1 {
-			return fmt.Errorf("--nodelist %q is not possible here: %s, and sbatch means all of these nodes", value, oneNodeIs)
+	case "gpus":
+		if strings.Contains(value, ",") {
+			return fmt.Errorf("%s %q is not possible here: the GPUs of a task are of one type", opt.written, value)
 		}
+		o.inAll = value
 	}
 	if flag == "gpus" {
 		var err error
@@ -45,6 +46,9 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 		return err
 	}
 	o.Noted[opt.name] = opt.value
+	if flag == "gpus" && o.inAll != "" { // which "gpus" takes back
+		return o.Flags.Set("gpus-in-all", o.inAll)
+	}
 	return nil
 }
 
@@ -57,15 +61,21 @@ func (o *Options) sameGPUs(written, value string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if b := o.gpus; b != nil && b.number > 0 && number > 0 {
-		if b.number != number || b.kind != kind && b.kind != "" && kind != "" {
-			return "", fmt.Errorf("%s %q is not possible here: another option asks for other GPUs, and a job has one task", written, value)
-		}
-		kind = cmp.Or(kind, b.kind)
-	} else if b != nil && number == 0 {
-		number, kind = b.number, b.kind
+	if o.gpus == nil {
+		o.gpus = map[string]gpus{}
 	}
-	o.gpus = &gpus{number, kind}
+	o.gpus[written] = gpus{number, kind} // of one option the last one counts
+	for other, b := range o.gpus {
+		switch {
+		case other == written || b.number == 0:
+		case number == 0:
+			number, kind = b.number, b.kind
+		case b.number != number || b.kind != kind && b.kind != "" && kind != "":
+			return "", fmt.Errorf("%s %q is not possible here: %s asks for other GPUs on each node", written, value, other)
+		default:
+			kind = cmp.Or(kind, b.kind)
+		}
+	}
 	return strings.TrimSuffix(fmt.Sprintf("%d:%s", number, kind), ":"), nil
 }
 
@@ -93,6 +103,14 @@ func gpusOfGres(list string) (string, error) {
 // exclusives lists options of sbatch that exclude one another.
 var exclusives = [][]string{{"mem", "mem-per-cpu", "mem-per-gpu"}, {"cpus-per-task", "cpus-per-gpu"}}
 
+// forgetGPUs forgets how many GPUs each node has where top says how many there are in all.
+func (o *Options) forgetGPUs(top map[string]string) error {
+	if _, inAll := top["gpus"]; inAll {
+		return o.Flags.Set("gpus", "0")
+	}
+	return nil
+}
+
 // noteOver records the options of top, and forgets options that they replace.
 func (o *Options) noteOver(top map[string]string) {
 	for _, group := range append(exclusives, []string{"gres", "gpus", "gpus-per-node", "gpus-per-task"}) {
@@ -107,7 +125,7 @@ func (o *Options) noteOver(top map[string]string) {
 
 // contradiction refuses what sbatch refuses too.
 func (o *Options) contradiction() error {
-	defer func() { o.gpus = nil }()
+	defer func() { o.gpus, o.inAll = nil, "" }()
 	for _, only := range exclusives {
 		said := slices.DeleteFunc(slices.Clone(only), func(name string) bool {
 			_, is := o.Noted[name]

@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// optionsOfSbatch are those of its manual, as of Slurm 25.05, with the older names of two.
+// optionsOfSbatch are those of its manual, as of Slurm 25.05, with the older names of two and those of the plugin pyxis.
 const optionsOfSbatch = `account acctg-freq array batch bb bbf begin chdir cluster cluster-constraint clusters comment consolidate-segments
-constraint container container-id contiguous core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot
+constraint container container-id container-image container-mounts container-name container-workdir contiguous core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot
 dependency distribution error exclude exclusive export export-file extra extra-node-info get-user-env gid gpu-bind gpu-freq gpus
 gpus-per-node gpus-per-socket gpus-per-task gres gres-flags help hint hold ignore-pbs input job-name kill-on-invalid-dep licenses
 mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus network nice no-kill no-requeue nodefile nodelist nodes ntasks
@@ -23,12 +23,14 @@ verbose version wait wait-all-nodes wckey workdir wrap`
 // TestNoOptionOfSbatchIsDropped: each is mapped, harmless or refused in a sentence, and
 // no others than these are ignored.
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
-	ignored := strings.Fields(`acctg-freq delay-boot distribution error extra get-user-env network gpu-bind ignore-pbs mail-type mail-user nice no-kill open-mode output oversubscribe
-parsable profile quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)
+	ignored := strings.Fields(`acctg-freq contiguous cores-per-socket cpu-bind cpu-freq delay-boot distribution error extra extra-node-info get-user-env
+gpu-bind gpu-freq gres-flags hint ignore-pbs mail-type mail-user mem-bind network nice no-kill ntasks-per-core ntasks-per-socket open-mode output overcommit
+oversubscribe parsable power prefer profile propagate quiet requeue share sockets-per-node spread-job stepmgr switches threads-per-core time-min
+use-min-nodes verbose wait-all-nodes wckey`)
 	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "time": "5", "signal": "B:USR2@30", "begin": "now+1hour", "mail-type": "END",
 		"constraint": "a100", "nodelist": "node1", "exclude": "node1", "gres": "gpu", "cpus-per-gpu": "2", "cpus-per-task": "2", "mincpus": "2", "mem-per-gpu": "1G", "tmp": "1G",
-		"ntasks": "2", "ntasks-per-node": "2", "tasks-per-node": "2", "nodes": "1-2", "gpus-per-task": "1"}
-	needs := map[string]string{"cpus-per-gpu": " --gpus=1", "mem-per-gpu": " --gpus=1"}
+		"ntasks": "2", "ntasks-per-node": "2", "tasks-per-node": "2", "nodes": "1-2", "gpus-per-task": "1", "ntasks-per-gpu": "1"}
+	needs := map[string]string{"ntasks-per-gpu": " --gpus=1", "cpus-per-gpu": " --gpus=1", "mem-per-gpu": " --gpus=1"}
 	shorts := map[byte]string{}
 	for _, name := range strings.Fields(optionsOfSbatch) {
 		r, known := sbatchOptions[name]
@@ -87,7 +89,11 @@ func TestSbatchDependencies(t *testing.T) {
 		"-n x":                             "must be a whole number from 1",
 		"--ntasks":                         "--ntasks needs a value",
 		"--nonsense":                       "--nonsense is no option of sbatch that candor knows",
-		"stray":                            "stray is no option of sbatch",
+		"stray":                            `"stray" is not an option: a value has no space in it`,
+		"--mem=16 G":                       `"G" is not an option`,
+		"hetjob":                           "a heterogeneous job is not possible here: submit a job for each of its parts",
+		"-S 2":                             "not set apart for the system here",
+		"--container-image=x":              "start the container in the script",
 		"--exclusive=user -b now+1hour":    "--exclusive=user is not possible here",
 	} {
 		_, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+text+"\ntrue\n"), nil, lookup)

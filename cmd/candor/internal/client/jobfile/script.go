@@ -112,11 +112,14 @@ func scan(source string) (found directives, err error) {
 		}
 		if rest, ok := cutMarker(line, "#CANDOR"); ok {
 			found.candor = append(found.candor, directive{number, rest})
-		} else if rest, ok := cutMarker(line, "#SBATCH"); ok {
+		} else if rest, ok := strings.CutPrefix(line, "#SBATCH"); ok && (rest == "" || strings.Contains(" 	-", rest[:1])) {
 			found.sbatch = append(found.sbatch, directive{number, rest})
 		} else {
 			found.foreign(line, number)
 		}
+	}
+	if len(found.sbatch) > 0 { // which sbatch takes
+		return found, nil
 	}
 	return found, messages.Errorf(messages.Invalid, "the script has no command: nothing but comments in %d lines", number)
 }

@@ -26,7 +26,7 @@ func (o *Options) shapeOptions() {
 	o.option("memory", "", "memory of each task, a `size` such as 512M or 2G, or all, which is all memory of a node;\na bare number is MiB (default: what its slots have, or the node's)", setMemory)
 	o.option("gpus", "", "`number` of GPUs of each task, of any type, or of one, as in 2:a100", func(job *Job, text string) error {
 		n, kind, err := parseGPUs(text)
-		job.Spec.Stages[0].GPUs, job.Spec.Stages[0].GPUType = n, kind
+		job.Spec.Stages[0].GPUs, job.Spec.Stages[0].GPUType, job.allocation.inAll = n, kind, gpus{}
 		return err
 	})
 	o.option("disk", "", "disk of each task, a `size`; a bare number is MiB (default: what its slots have)", func(job *Job, text string) (err error) {
@@ -41,6 +41,7 @@ func (o *Options) shapeOptions() {
 	o.option("constraint", "", "run only on nodes with these `labels`: a100&infiniband|v100 is both of the first two, or the third", setConstraint)
 	o.option("nodelist", "", "run only on one of these `nodes`, as in node1,node[3-5]", func(job *Job, text string) (err error) {
 		job.Spec.Stages[0].Nodes, err = parseNodes(text)
+		job.allocation.listed = 0
 		return err
 	})
 	o.option("exclude", "", "run on none of these `nodes`, as in node1,node[3-5]", func(job *Job, text string) (err error) {
@@ -77,6 +78,9 @@ func perEach(field func(*relative) *int64) rule {
 	return func(job *Job, text string) (err error) {
 		job.Spec.Stages[0].Memory, job.relative.perCPU, job.relative.perGPU = 0, 0, 0
 		*field(&job.relative), err = parseSize(text)
+		if err == nil && *field(&job.relative) == 0 { // as with --mem=0
+			job.Spec.Stages[0].Memory = messages.AllMemory
+		}
 		return err
 	}
 }
@@ -87,10 +91,11 @@ func (job *Job) finishShape() error {
 	if r == (relative{}) && job.allocation == (allocation{}) || len(job.Spec.Stages) != 1 {
 		return nil
 	}
+	s := &job.Spec.Stages[0]
+	job.asked = asked{Resources: messages.Resources{CPUs: s.CPUs, Memory: s.Memory, GPUs: s.GPUs, GPUType: s.GPUType}, tasks: s.Tasks, onFailure: s.OnFailure, allocation: job.allocation}
 	if err := job.finishAllocation(); err != nil {
 		return err
 	}
-	s := &job.Spec.Stages[0]
 	if (r.cpusPerGPU > 0 || r.perGPU > 0) && s.GPUs == 0 {
 		return messages.Errorf(messages.Invalid, "--cpus-per-gpu and --mem-per-gpu need GPUs: use --gpus")
 	}

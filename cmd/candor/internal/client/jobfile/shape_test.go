@@ -48,7 +48,15 @@ func TestShapesOfSbatch(t *testing.T) {
 		`-C "[skylake|icelake]"`:                             {constraint: "skylake|icelake"},
 		"-C ib,a100":                                         {constraint: "ib&a100"},
 		"-w node3 -x node[1-2,08-10],rack1":                  {nodes: []messages.Name{"node3"}, except: []messages.Name{"node08", "node09", "node1", "node10", "node2", "rack1"}},
-		"--threads-per-core=1 --hint=nomultithread --nice":   {},
+		"--threads-per-core=2 --hint=nomultithread --nice":   {},
+		"--gpus-per-node=h100:4 --gpus-per-node=l40s:2":      {Resources: messages.Resources{GPUs: 2, GPUType: "l40s"}},
+		"--mem-per-cpu=0 -c 2":                               {Resources: messages.Resources{CPUs: 2, Memory: messages.AllMemory}},
+		"-N 2 --gpus-per-node=a100:4 -G 8":                   {Resources: messages.Resources{CPUs: 1, GPUs: 4, GPUType: "a100"}},
+		"-G a100:8 --gres=gpu:4 -N 2 -c 3":                   {Resources: messages.Resources{CPUs: 3, GPUs: 4, GPUType: "a100"}},
+		"--ntasks-per-gpu=2 --gres=gpu:2 -c 3":               {Resources: messages.Resources{CPUs: 12, GPUs: 2}},
+		"-n 4 --ntasks-per-gpu=2 -B 2:8:1 -S 0":              {Resources: messages.Resources{CPUs: 4, GPUs: 2}},
+		"-w node[1-2]":                                       {Resources: messages.Resources{CPUs: 1}, nodes: []messages.Name{"node1", "node2"}},
+		"-w node1,node2 -n 4":                                {Resources: messages.Resources{CPUs: 2}, nodes: []messages.Name{"node1", "node2"}},
 		"-m block:cyclic --get-user-env -q long":             {},
 	} {
 		job := parse(t, "#!/bin/sh\n#SBATCH "+text+"\ntrue\n")
@@ -64,8 +72,12 @@ func TestShapesOfSbatch(t *testing.T) {
 		"--gres=gpu:a100:1,gpu:v100:1":       "of one type",
 		"--gpus=a100:1,v100:1":               "of one type",
 		"--gpus=2 --gres=gpu:1":              "asks for other GPUs",
+		"--gpus-per-node=2 --gres=gpu:1":     "--gpus-per-node asks for other GPUs",
 		"--gpus=x:y":                         "write how many",
-		"-w node1,node2":                     "means all of these nodes",
+		"-n 4 --ntasks-per-gpu=2 -G 4":       "4 GPUs have 8 tasks, and --ntasks asks for 4",
+		"--ntasks-per-gpu=2":                 "say how many GPUs",
+		"-w node1,node2 -N 1":                "would have all 2 nodes of the list, and runs on 1",
+		"-w node1,node2 -n 1":                "would have all 2 nodes of the list, and runs on 1",
 		"-w node[1-":                         "write names of nodes",
 		"-x node[1-9999999]":                 "write names of nodes",
 		"-C 'a*2'":                           "write labels",
@@ -73,7 +85,6 @@ func TestShapesOfSbatch(t *testing.T) {
 		"-N 2 -G 3":                          "each of 2 nodes has as many GPUs here",
 		"-n 60000 -c 2":                      "60000 tasks of 2 processors are more than any node has",
 		"-n 4 -G 2 --gpus-per-task=1":        "4 tasks of 1 GPUs are not the 2 that another option asks for",
-		"--threads-per-core=2":               "not possible here",
 		"-c 0":                               "whole number from 1",
 		"-c 65536 --mem-per-cpu=4000000000G": "more than any node has",
 	} {
@@ -118,6 +129,18 @@ func TestTheCommandLineShapes(t *testing.T) {
 		if got := shapeOf(&job.Spec.Stages[0]); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", line, got, want)
 		}
+	}
+}
+
+// TestListedNodesAreTheNodesOfTheJob: under Slurm a job has all nodes of its --nodelist.
+func TestListedNodesAreTheNodesOfTheJob(t *testing.T) {
+	for text, want := range map[string]int{"-w node1,node2": 2, "-w node1,node2 -N 2 -n 8": 2, "-w node1": 0, "--nodelist=node1 -n 2": 0} {
+		if s := parse(t, "#!/bin/sh\n#SBATCH "+text+"\n").Spec.Stages[0]; s.Tasks != want || s.Allocation != (want > 0) {
+			t.Errorf("%s: %d tasks, allocation %v", text, s.Tasks, s.Allocation)
+		}
+	}
+	if s := parse(t, "#!/bin/sh\n#SBATCH-n3\n#CANDOR --nodelist=node1,node2\n").Spec.Stages[0]; s.Tasks != 0 || s.CPUs != 3 {
+		t.Errorf("one of two nodes, 3 ranks: %+v", s)
 	}
 }
 

@@ -114,9 +114,9 @@ func (b *batch) read(ctx context.Context, path string) *member {
 		return m
 	}
 	m.job.Typed = "candor submit: " + terminal.Safe(path)
-	if m.job.Names != (jobfile.Names{}) {
+	if asksSite(m.job) {
 		if m.err = b.connect(m.job); m.err == nil {
-			m.err = cmp.Or(translate(ctx, b.session, m.job), alone(ctx, b.session, m.job))
+			m.err = suit(ctx, b.session, m.job)
 		}
 	}
 	if m.err == nil {

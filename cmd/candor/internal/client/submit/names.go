@@ -12,18 +12,31 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// dialFor connects to the site, and gives a job what its names of Slurm mean there.
+// dialFor connects to the site, and gives a job what depends on it.
 func dialFor(ctx context.Context, a *cli.App, job *jobfile.Job) (*cli.Session, error) {
 	a.Flags.Destination = job.Site
 	s, err := a.Dial(false)
-	if err != nil || job.Names == (jobfile.Names{}) {
+	if err != nil {
 		return s, err
 	}
-	if err := cmp.Or(translate(ctx, s, job), alone(ctx, s, job)); err != nil {
+	if err := suit(ctx, s, job); err != nil {
 		s.Bus.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// asksSite reports whether a part of a job is known only when its site was asked.
+func asksSite(job *jobfile.Job) bool { return job.Names != (jobfile.Names{}) || job.Spreads() }
+
+// suit gives a job what its names of Slurm mean at the site, and as many nodes as its ranks need there.
+func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
+	if job.Names != (jobfile.Names{}) {
+		if err := cmp.Or(translate(ctx, s, job), alone(ctx, s, job)); err != nil {
+			return err
+		}
+	}
+	return spreadRanks(ctx, s, job)
 }
 
 // alone makes a job wait for the account's present jobs of the same name, as --dependency=singleton
@@ -87,7 +100,13 @@ func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []j
 	var refused error
 	found := false
 	for _, m := range markets {
+		if m.Market == "" && job.Spreads() { // any market may hold it
+			return m, nil
+		}
 		request := messages.SubmitRequest{Key: rand.Text(), Spec: job.Spec, DryRun: true}
+		if i := slices.IndexFunc(reply.Markets, func(status messages.MarketStatus) bool { return status.Market.Name == m.Market }); i >= 0 && job.Spreads() {
+			_, request.Spec = fewestNodes(job, &reply.Markets[i].Market, nodes.Nodes)
+		}
 		request.Spec.Market = m.Market
 		taken, err := cli.Call[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 		switch {
@@ -99,7 +118,7 @@ func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []j
 		if err != nil {
 			continue
 		}
-		if roomy(job, taken.Market, reply, nodes.Nodes) {
+		if roomy(&request.Spec, taken.Market, reply, nodes.Nodes) {
 			return m, nil
 		}
 		if !found {
@@ -134,11 +153,11 @@ func sendSomewhere(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile
 }
 
 // roomy reports whether one node has free slots for a task of each stage of a job.
-func roomy(job *jobfile.Job, market messages.Name, reply *messages.MarketsReply, nodes []messages.NodeStatus) bool {
+func roomy(spec *messages.JobSpec, market messages.Name, reply *messages.MarketsReply, nodes []messages.NodeStatus) bool {
 	for i := range reply.Markets {
 		if m := &reply.Markets[i].Market; m.Name == market {
-			for k := range job.Spec.Stages {
-				if !fitsNow(m, &job.Spec.Stages[k], nodes) {
+			for k := range spec.Stages {
+				if !fitsNow(m, &spec.Stages[k], nodes) {
 					return false
 				}
 			}
@@ -150,14 +169,8 @@ func roomy(job *jobfile.Job, market messages.Name, reply *messages.MarketsReply,
 
 func fitsNow(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus) bool {
 	for _, class := range m.Classes {
-		width := 1
-		if unit := m.UnitOf(class); unit != (messages.Resources{}) {
-			var ok bool
-			if width, ok = unit.Width(s.Needs()); !ok {
-				continue
-			}
-		}
-		if s.Class != "" && s.Class != class {
+		width, ok := widthIn(m, class, s)
+		if !ok {
 			continue
 		}
 		for i := range nodes {
@@ -167,6 +180,18 @@ func fitsNow(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus)
 		}
 	}
 	return false
+}
+
+// widthIn is how many slots of a class a task of a stage takes; it is not ok where the class is another one than the
+// stage asks for, or has nothing of a resource.
+func widthIn(m *messages.Market, class messages.Name, s *messages.Stage) (width int, ok bool) {
+	if s.Class != "" && s.Class != class {
+		return 0, false
+	}
+	if unit := m.UnitOf(class); unit != (messages.Resources{}) {
+		return unit.Width(s.Needs())
+	}
+	return 1, true
 }
 
 func slotsOf(all []messages.ClassSlots, class messages.Name) int {

@@ -177,7 +177,7 @@ func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun 
 	// The key is chosen before the first send, so that a repeated send cannot
 	// become a second job.
 	key = cmp.Or(key, rand.Text())
-	if job.Names != (jobfile.Names{}) { // refuse without a connection what every site refuses
+	if asksSite(job) { // refuse without a connection what every site refuses
 		if s, err = dialFor(ctx, a, job); err != nil {
 			return nil, reply, err
 		}

@@ -1,0 +1,47 @@
+package jobfile
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// asked is what a job asks for before the ranks are divided over nodes.
+type asked struct {
+	messages.Resources
+	tasks      int
+	onFailure  messages.OnFailure
+	allocation allocation
+}
+
+// Spreads reports whether the site may divide the ranks of a job over several nodes: their number is not said.
+func (job *Job) Spreads() bool {
+	a, s := &job.asked.allocation, &job.Spec.Stages[0]
+	return a.ranks > 1 && !s.Gang && a.perGPU == 0 && a.perNode == 0 && (a.nodes == 0 || a.most > a.nodes) && a.listed < 2 && s.Array == nil
+}
+
+// NodeCounts are the numbers of nodes over which the ranks of a job may be divided, at a site that has so many, the
+// smallest first.
+func (job *Job) NodeCounts(all int) iter.Seq[int] {
+	a := &job.asked.allocation
+	if a.most > 0 {
+		all = min(all, a.most)
+	}
+	return func(yield func(int) bool) {
+		for n := max(a.nodes, 1); n <= min(all, a.ranks) && yield(n); n++ {
+		}
+	}
+}
+
+// SpreadOver divides the ranks of a job over so many nodes. It changes neither copies of the job made before nor their stages.
+func (job *Job) SpreadOver(nodes int) error {
+	job.Spec.Stages = slices.Clone(job.Spec.Stages)
+	s, a := &job.Spec.Stages[0], job.asked
+	s.CPUs, s.Memory, s.GPUs, s.GPUType, s.Tasks, s.OnFailure, s.Gang, s.Allocation = a.CPUs, a.Memory, a.GPUs, a.GPUType, a.tasks, a.onFailure, false, false
+	job.allocation = a.allocation
+	job.allocation.nodes, job.allocation.most = nodes, 0
+	err := job.finishShape()
+	job.asked = a
+	return err
+}

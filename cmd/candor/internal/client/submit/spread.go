@@ -1,0 +1,98 @@
+package submit
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/messages"
+)
+
+// spreadRanks divides the ranks of a job over the fewest nodes that hold them, where no node holds all of them. A job that
+// names no market goes to the first one that can hold it in this way. A job that no market holds stays as it is: the
+// site says what is missing.
+func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
+	if !job.Spreads() {
+		return nil
+	}
+	markets, err := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+	if err != nil {
+		return err
+	}
+	nodes, err := cli.Call[messages.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+	if err != nil {
+		return err
+	}
+	for i := range markets.Markets {
+		m := &markets.Markets[i].Market
+		if job.Spec.Market != "" && job.Spec.Market != m.Name {
+			continue
+		}
+		n, spec := fewestNodes(job, m, nodes.Nodes)
+		if n > 1 && job.Spec.Market == "" { // not all mechanisms start tasks together
+			spec.Market = m.Name
+			_, err := cli.Call[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: rand.Text(), Spec: spec, DryRun: true})
+			if messages.KindOf(err).Retriable() {
+				return err
+			} else if err != nil {
+				continue
+			}
+			job.Spec.Market = m.Name
+		}
+		if n > 1 {
+			return job.SpreadOver(n)
+		} else if n == 1 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// fewestNodes is on how many nodes of a market the ranks of a job have room, and the job as it is then; 0: on any number
+// they have none.
+func fewestNodes(job *jobfile.Job, m *messages.Market, nodes []messages.NodeStatus) (int, messages.JobSpec) {
+	for n := range job.NodeCounts(len(nodes)) {
+		again := *job
+		if again.SpreadOver(n) == nil && holding(m, &again.Spec.Stages[0], nodes) >= n {
+			return n, again.Spec
+		}
+	}
+	return 0, job.Spec
+}
+
+// holding counts the nodes of a market that hold a task of a stage when nothing else runs there.
+func holding(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus) (most int) {
+	for _, class := range m.Classes {
+		width, ok := widthIn(m, class, s)
+		if !ok {
+			continue
+		}
+		largest, count := 0, 0
+		for i := range nodes {
+			slots := slotsOf(nodes[i].Slots, class)
+			if slots < width || len(m.Nodes) > 0 && !slices.Contains(m.Nodes, nodes[i].Node) || !suits(&nodes[i], s) {
+				continue
+			}
+			if s.TakesNode() && slots > largest { // the largest nodes alone
+				largest, count = slots, 0
+			}
+			if slots >= largest {
+				count++
+			}
+		}
+		most = max(most, count)
+	}
+	return most
+}
+
+// suits reports whether a node satisfies what a stage requires of nodes.
+func suits(n *messages.NodeStatus, s *messages.Stage) bool {
+	if len(s.Nodes) > 0 && !slices.Contains(s.Nodes, n.Node) || slices.Contains(s.Exclude, n.Node) ||
+		s.GPUType != "" && n.Resources != nil && n.Resources.GPUType != s.GPUType {
+		return false
+	}
+	c, err := messages.ParseConstraint(s.Constraint)
+	return s.Constraint == "" || err == nil && c.Satisfied(n.Labels)
+}
