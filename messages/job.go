@@ -66,6 +66,20 @@ type JobSpec struct {
 	Begin Time `json:"begin,omitempty"`
 	// Umask is the umask of the tasks, three octal digits; default: 022.
 	Umask string `json:"umask,omitempty"`
+	// Numbered: each element of the array of the one stage has a number of its own, which no job has: the
+	// job's, and its position in the array.
+	Numbered bool `json:"numbered,omitempty"`
+}
+
+// Numbers is how many numbers the job and the elements of its array have.
+func (s *JobSpec) Numbers() int {
+	switch {
+	case !s.Numbered || len(s.Stages) != 1:
+		return 1
+	case s.Stages[0].Repeats != nil: // whose elements have the positions of before
+		return s.Stages[0].Repeats.Tasks
+	}
+	return s.Stages[0].TaskCount()
 }
 
 // DefaultUmask is the umask of tasks whose job names none.

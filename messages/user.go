@@ -286,6 +286,8 @@ type JobSummary struct {
 	Hold    string `json:"hold,omitempty"` // the bank's name of the hold that the job has
 	// Array has the indices of the tasks, for a job with one stage that is an array.
 	Array Array `json:"array,omitempty"`
+	// Numbered says that the element at each position of the array has the number of the job and the position.
+	Numbered bool `json:"numbered,omitempty"`
 }
 
 // JobDetail is everything a user may want to know of a job.

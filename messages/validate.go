@@ -105,6 +105,9 @@ func (s *JobSpec) validateStages() error {
 			return Errorf(TooLarge, "%s.tasks: the job has more than %d tasks with this stage; submit several jobs", path, MaxTasks)
 		}
 	}
+	if s.Numbered && (len(s.Stages) != 1 || s.Stages[0].Array == nil) {
+		return Errorf(Invalid, "numbered: elements of the array of a job of one stage have numbers, and this job has no array; leave numbered out")
+	}
 	return s.validateOrder()
 }
 

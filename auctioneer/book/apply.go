@@ -160,6 +160,7 @@ func (b *Book) enterJob(c *Submit) (Receipt, error) {
 		return Receipt{}, err
 	}
 	j := newJob(c, b.index.next(), b.clock.now)
+	b.index.skip(j.Spec.Numbers())
 	if q != nil {
 		b.quotes.take(q, j.ID)
 	}

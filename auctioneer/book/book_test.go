@@ -601,3 +601,29 @@ func decision(rt *rapid.T, attempts []messages.Attempt) *Decide {
 	}
 	return d
 }
+
+// TestElementsOfArraysHaveNumbers where the job asks for that: the next job has the number after them, also in a book that
+// was restored.
+func TestElementsOfArraysHaveNumbers(t *testing.T) {
+	s := newSite(t)
+	array := mapStage(0)
+	array.Tasks, array.Array = 0, messages.Array{{First: 5, Last: 11, Step: 2}}
+	r := s.apply(Command{Submit: &Submit{Account: "alice", Key: "a", Payer: "alice", Hold: "a", Held: 100, Spec: &messages.JobSpec{
+		Market: "main", Budget: 100, Numbered: true, Stages: []messages.Stage{array}}}}).(Receipt)
+	if !s.Job(r.Job).Summary().Numbered || s.Job(r.Job+1) != nil {
+		t.Errorf("%+v", s.Job(r.Job).Summary())
+	}
+	var image bytes.Buffer
+	if _, err := s.Capture().WriteTo(&image); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Restore(&image); err != nil {
+		t.Fatal(err)
+	}
+	if next := s.submit("b", mapStage(1)); next != r.Job+4 {
+		t.Errorf("job %d has 4 elements, and the next job is %d", r.Job, next)
+	}
+	if again := s.submit("c", mapStage(1)); again != r.Job+5 {
+		t.Errorf("the job after it is %d", again)
+	}
+}

@@ -21,6 +21,7 @@ func (j *Job) Summary() messages.JobSummary {
 	}
 	if len(j.Spec.Stages) == 1 {
 		s.Array = j.Spec.Stages[0].Array
+		s.Numbered = j.Spec.Numbered && j.Spec.Stages[0].Repeats == nil
 	}
 	if j.Visit != nil {
 		s.Visit = &j.Visit.Visit

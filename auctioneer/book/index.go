@@ -35,6 +35,9 @@ func (x *index) next() messages.JobID {
 	return x.lastJob
 }
 
+// skip leaves out the numbers that the elements of an array have beyond the first.
+func (x *index) skip(elements int) { x.lastJob += messages.JobID(elements - 1) }
+
 // enter adds a job with the highest number so far.
 func (x *index) enter(account messages.Name, key string, id messages.JobID, active bool) {
 	x.recall(account, key, id)

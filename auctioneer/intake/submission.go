@@ -40,7 +40,7 @@ type Submission struct {
 // reassume works out the budget of a job that names none once more, where a task has a whole node: only its place says how
 // many slots that is.
 func (s *Submission) reassume() (err error) {
-	if s.unpaid && slices.ContainsFunc(s.Spec.Stages, func(g messages.Stage) bool { return whole(&g) }) {
+	if s.unpaid && slices.ContainsFunc(s.Spec.Stages, func(g messages.Stage) bool { return g.TakesNode() }) {
 		s.Said[len(s.Said)-1], err = assumeBudget(s.Spec, s.Market, true)
 	}
 	return err

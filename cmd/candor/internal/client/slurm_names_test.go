@@ -180,3 +180,61 @@ func TestRanksAreSpreadOverNodes(t *testing.T) {
 		}
 	}
 }
+
+// TestElementsHaveNumbersOfTheirOwn as under Slurm: the commands take them and show them, and a job that is to wait for
+// one waits for its array.
+func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
+	s, submitted := namesSite(t)
+	array := messages.JobSummary{Job: 40, Name: "sweep", Account: "alice", State: messages.Running, Tasks: 3, Running: 2, Array: messages.Array{{First: 0, Last: 6, Step: 3}}, Numbered: true}
+	plain := messages.JobSummary{Job: 30, Name: "old", Account: "alice", State: messages.Running, Tasks: 40, Array: messages.Array{{First: 0, Last: 39, Step: 1}}}
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (reply messages.JobsReply, err error) {
+		for _, j := range []messages.JobSummary{array, plain} {
+			if (r.Jobs == nil || slices.Contains(r.Jobs, j.Job)) && (r.Before == 0 || j.Job < r.Before) && (r.Limit == 0 || len(reply.Jobs) < r.Limit) {
+				reply.Jobs = append(reply.Jobs, j)
+			}
+		}
+		return reply, nil
+	})
+	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+		return messages.JobDetail{JobSummary: array, Spec: messages.JobSpec{Stages: []messages.Stage{{Name: "main"}}}}, nil
+	})
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (messages.TasksReply, error) {
+		return messages.TasksReply{Tasks: []messages.TaskStatus{{Index: 0, Array: 0, State: "Running", Node: "a"}, {Index: 1, Array: 3, State: "Running", Node: "b"}}}, nil
+	})
+	var cancelled messages.CancelRequest
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+		cancelled = r
+		return messages.CancelReply{Job: r.Job}, nil
+	})
+	if got := s.slurmCall("squeue", "-h", "-j", "41", "-o", "%i %A %F %N"); got.code != 0 || got.out != "40_3 41 40 b\n" {
+		t.Errorf("squeue: %+v", got)
+	}
+	if got := s.slurmCall("scontrol", "show", "job", "41"); !strings.HasPrefix(got.out, "JobId=41 ArrayJobId=40 ArrayTaskId=3 ") || strings.Contains(got.out, "ArrayTaskId=0") {
+		t.Errorf("scontrol: %+v", got)
+	}
+	if got := s.slurmCall("sacct", "-n", "-P", "-j", "42,40_0", "-o", "JobID,JobIDRaw"); got.out != "40_[6]|40\n40_0|40\n" {
+		t.Errorf("sacct: %+v", got)
+	}
+	if got := s.slurmCall("scancel", "42"); got.code != 0 || cancelled.Job != 40 || !slices.Equal(cancelled.Tasks, messages.Array{{First: 2, Last: 2, Step: 1}}) {
+		t.Errorf("scancel: %+v, %+v", got, cancelled)
+	}
+	for _, none := range []string{"43", "31"} { // beyond the array, and within one whose elements have no numbers
+		if got := s.slurmCall("squeue", "-j", none); got.code != 1 || !strings.Contains(got.err, "Invalid job id") {
+			t.Errorf("squeue -j %s: %+v", none, got)
+		}
+	}
+	s.write("a.sh", "#!/bin/sh\n#SBATCH -a 5-7 -o %j.%A.%a -d afterok:41:42\ntrue\n")
+	got := s.slurmCall("sbatch", s.path("a.sh"))
+	if got.code != 0 || len(*submitted) != 1 || !strings.Contains(got.err, "41 is an element of array job 40") {
+		t.Fatalf("%+v", got)
+	}
+	spec := (*submitted)[0].Spec
+	if !spec.Numbered || spec.Numbers() != 3 || !slices.Equal(spec.AfterOK, []messages.JobID{40}) {
+		t.Errorf("%+v", spec)
+	}
+	for _, want := range []string{`SLURM_JOB_ID="$((CANDOR_JOB + CANDOR_TASK))"`, `SLURM_ARRAY_JOB_ID="$CANDOR_JOB"`, `"$((CANDOR_JOB + CANDOR_TASK))"'.'"$CANDOR_JOB"'.'"$CANDOR_ARRAY_INDEX"`} {
+		if !strings.Contains(spec.Stages[0].Script, want) {
+			t.Errorf("no %s in %s", want, spec.Stages[0].Script)
+		}
+	}
+}

@@ -163,7 +163,7 @@ func slurmTopic() string {
 srun, squeue, sacct, scancel, scontrol, sinfo, sacctmgr and sshare. Programs
 that call these commands can then use Candor. A partition is a market, an
 account is the project that pays, a cluster is a site. An element of an array
-has the number of the job with its index, such as 33_4.
+has the number of the job with its index, such as 33_4, and one of its own.
 
 sbatch reads its options as candor submit reads #SBATCH lines, with these
 differences: -o and -e name files for the output, as under Slurm (slurm-%j.out,

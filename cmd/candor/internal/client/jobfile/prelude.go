@@ -35,6 +35,7 @@ func (j *Job) AddPrelude(user string) error {
 	}
 	var lines []string
 	if slurm {
+		j.Spec.Numbered = stage.Array != nil
 		lines = append(lines, j.slurmVariables(user))
 	}
 	if redirect, err := j.redirection(user); err != nil {
@@ -46,12 +47,19 @@ func (j *Job) AddPrelude(user string) error {
 	return nil
 }
 
-// slurmVariables returns a command that sets the variables. An element of an array has the job's
-// own number: Candor gives none to each.
+// jobNumber is the number of the job, or of the element of its array, for a shell.
+func (j *Job) jobNumber() string {
+	if j.Spec.Stages[0].Array != nil && j.Spec.Numbered {
+		return "$((CANDOR_JOB + CANDOR_TASK))"
+	}
+	return "$CANDOR_JOB"
+}
+
+// slurmVariables is a command that sets the variables.
 func (j *Job) slurmVariables(user string) string {
 	stage := &j.Spec.Stages[0]
 	values := [][2]string{
-		{"SLURM_JOB_ID", `"$CANDOR_JOB"`}, {"SLURM_JOBID", `"$CANDOR_JOB"`}, {"SLURM_JOB_NAME", `"$CANDOR_JOB_NAME"`},
+		{"SLURM_JOB_ID", `"` + j.jobNumber() + `"`}, {"SLURM_JOBID", `"` + j.jobNumber() + `"`}, {"SLURM_JOB_NAME", `"$CANDOR_JOB_NAME"`},
 		{"SLURM_SUBMIT_DIR", quote(j.Spec.Dir)}, {"SLURM_JOB_USER", quote(user)}, {"SLURM_CLUSTER_NAME", `"$CANDOR_SITE"`},
 		{"SLURMD_NODENAME", `"$CANDOR_NODE"`},
 		{"SLURM_RESTART_COUNT", "$((CANDOR_ATTEMPT - 1))"},
@@ -197,11 +205,10 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 func (j *Job) placeholder(letter byte, user string) string {
 	switch letter {
 	case 'j', 'J':
-		// Under Slurm each element of an array has its own number.
-		if j.Spec.Stages[0].Array != nil {
+		if j.Spec.Stages[0].Array != nil && !j.Spec.Numbered {
 			return "${CANDOR_JOB}_$CANDOR_ARRAY_INDEX"
 		}
-		return "$CANDOR_JOB"
+		return j.jobNumber()
 	case 'A':
 		return "$CANDOR_JOB"
 	case 'a':

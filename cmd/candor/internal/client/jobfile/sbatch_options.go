@@ -32,9 +32,9 @@ type sbatchRule struct {
 
 // Reasons that several options have.
 const (
-	inTheNode = "the ranks of a node share its processors: the node says on which each runs"
-	oneSystem = "the site does not tell nodes apart by their sockets and cores"
-	noMap     = "the site does not know which nodes are near one another"
+	inTheNode = "the ranks on a node share the processors of the job"
+	oneSystem = "the site knows nothing of sockets and cores"
+	noMap     = "the site does not know which nodes are near"
 	noImages  = "tasks are not run in images: start the container in the script"
 	slotsAre  = "a task asks for processors, memory and GPUs: use --cpus-per-task, --mem and --gres=gpu"
 	nodesAre  = "nodes are chosen by their labels and names: use --constraint, --nodelist and --exclude"
@@ -68,7 +68,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"ignore-pbs":          {manner: harmless, text: "#PBS lines are not read", alone: true},
 	"mail-type":           {manner: mapped, text: "notify"},
 	"mail-user":           {manner: mapped, text: "notify"},
-	"no-kill":             {short: 'k', manner: harmless, text: "a job ends with each of its nodes, and is run again as --requeue says", alone: true},
+	"no-kill":             {short: 'k', manner: harmless, text: "a job ends with any of its nodes", alone: true},
 	"open-mode":           {manner: harmless, text: "each attempt has an output of its own"},
 	"output":              {short: 'o', manner: harmless, text: "candor logs shows it"},
 	"oversubscribe":       {short: 's', manner: harmless, text: "nodes are always shared", alone: true},

@@ -8,6 +8,6 @@
 // with exit code 1, as Slurm does.
 //
 // In Slurm's words: a partition is a market, an account is the project that pays, a node is
-// a node, and a cluster is a site. An element of an array has no number of its own: its
-// number is the job's, followed by the index (33_4).
+// a node, and a cluster is a site. An element of an array has the job's number, followed by
+// the index (33_4), and a number of its own: the job's, plus its position in the array.
 package slurm

@@ -18,6 +18,7 @@ import (
 type row struct {
 	messages.JobSummary
 	index  string // of the array: "4", or "[5-9]"; "" for a job
+	at     int    // the position of an element in its array
 	state  state
 	code   string // exit code and signal
 	why    string
@@ -36,6 +37,14 @@ func (r *row) id() string {
 		return r.Job.String()
 	}
 	return r.Job.String() + "_" + r.index
+}
+
+// number is the job's, or that which an element of the array has of its own.
+func (r *row) number() messages.JobID {
+	if r.Numbered {
+		return r.Job + messages.JobID(r.at)
+	}
+	return r.Job
 }
 
 // elapsed is for how long the row has run.
@@ -169,9 +178,46 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []messages.JobSu
 		}
 		jobs = append(jobs, reply.Jobs...)
 		if r.After = reply.Next; !reply.More || r.After == "" {
-			return jobs, nil
+			break
 		}
 	}
+	more, err := elementsOf(ctx, s, q.targets, jobs)
+	if err != nil || len(more) == 0 {
+		return jobs, err
+	}
+	again := *q
+	again.targets = more
+	elements, err := again.jobs(ctx, s)
+	return append(jobs, elements...), err
+}
+
+// elementsOf finds the elements of arrays among the targets that are no jobs, and makes them targets of their arrays. It
+// returns those whose arrays are not among the jobs.
+func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []messages.JobSummary) (more []target, err error) {
+	among := func(id messages.JobID) bool {
+		return slices.ContainsFunc(jobs, func(j messages.JobSummary) bool { return j.Job == id })
+	}
+	for i := range targets {
+		t := &targets[i]
+		if t.indices != nil || among(t.job) {
+			continue
+		}
+		if is, err := t.resolve(ctx, s); err != nil {
+			return nil, err
+		} else if is && !among(t.job) {
+			more = append(more, *t)
+		}
+	}
+	return more, nil
+}
+
+// resolve makes a number that an element of an array has of its own the array and the index, and reports whether it is one.
+func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err error) {
+	array, at, is, err := cli.Element(ctx, s, t.job)
+	if is {
+		t.job, t.indices = array.Job, []int64{array.Array.At(at)}
+	}
+	return is, err
 }
 
 // wants reports whether a row fits what the site was not asked.
@@ -196,8 +242,8 @@ func (q *query) has(r *row) bool {
 		if t.indices == nil {
 			return true
 		}
-		index, err := strconv.ParseInt(r.index, 10, 64)
-		if err != nil || slices.Contains(t.indices, index) {
+		some, err := indicesOf(strings.Trim(r.index, "[]"))
+		if err != nil || slices.ContainsFunc(some, func(i int64) bool { return slices.Contains(t.indices, i) }) {
 			return true
 		}
 	}
@@ -261,6 +307,7 @@ func elements(ctx context.Context, s *cli.Session, job *row) (rows []row, err er
 		for i := range reply.Tasks {
 			t := &reply.Tasks[i]
 			e := *job
+			e.at = int(t.Index)
 			e.index, e.node, e.began, e.ended, e.cpu, e.rss = strconv.FormatInt(t.Array, 10), t.Node, t.Claimed, t.Ended, t.CPU, t.MaxRSS
 			if e.say(t); e.state == pending {
 				continue

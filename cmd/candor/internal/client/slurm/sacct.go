@@ -36,10 +36,10 @@ func (c *call) records(cluster string) []recordField {
 	return []recordField{
 		{"JobID", 12, (*row).id},
 		{"JobIDRaw", 12, func(r *row) string {
-			if r.index != "" {
+			if r.index != "" && !r.Numbered {
 				return r.id()
 			}
-			return r.Job.String()
+			return r.number().String()
 		}},
 		{"JobName", 10, func(r *row) string { return r.Name }},
 		{"Partition", 10, func(r *row) string { return r.Market }},

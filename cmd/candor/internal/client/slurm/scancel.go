@@ -66,6 +66,12 @@ func scancel(ctx context.Context, c *call, args []string) error {
 		q.users = []string{s.Account}
 	}
 	list := q.targets
+	if !filtered {
+		err = known(ctx, s, list)
+	}
+	if err != nil {
+		return err
+	}
 	if filtered {
 		rows, err := q.list(ctx, s)
 		if err != nil {

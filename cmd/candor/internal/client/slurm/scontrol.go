@@ -52,17 +52,37 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 	return fmt.Errorf("invalid keyword: %s: Candor has show, ping, hold, release and requeue", words[0])
 }
 
-// someTargets are the jobs that the words of a command name: at least one.
-func someTargets(words []string) (list []target, err error) {
+// someTargets are the jobs, and elements of arrays, that the words of a command name: at least one.
+func someTargets(ctx context.Context, s *cli.Session, words []string) (list []target, err error) {
 	if list, err = targets(words...); err == nil && len(list) == 0 {
 		err = errors.New("too few arguments for keyword")
+	}
+	if err == nil {
+		err = known(ctx, s, list)
 	}
 	return list, err
 }
 
+// known makes targets of arrays of the numbers that elements have of their own.
+func known(ctx context.Context, s *cli.Session, list []target) error {
+	var ids []messages.JobID
+	for _, t := range list {
+		ids = append(ids, t.job)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	reply, err := ask[messages.JobsReply](ctx, s, messages.VerbJobs, messages.JobsRequest{Jobs: ids, Limit: cli.MaxPage})
+	if err != nil || reply.More {
+		return err
+	}
+	_, err = elementsOf(ctx, s, list, reply.Jobs)
+	return err
+}
+
 // requeue has jobs, or elements of arrays, begin anew.
 func requeue(ctx context.Context, s *cli.Session, words []string) error {
-	list, err := someTargets(words)
+	list, err := someTargets(ctx, s, words)
 	if err != nil {
 		return err
 	}
@@ -93,7 +113,7 @@ func requeue(ctx context.Context, s *cli.Session, words []string) error {
 
 // steer holds or releases jobs.
 func steer(ctx context.Context, s *cli.Session, verb string, words []string) error {
-	list, err := someTargets(words)
+	list, err := someTargets(ctx, s, words)
 	if err != nil {
 		return err
 	}
@@ -282,7 +302,7 @@ func (c *call) jobLines(r *row) []string {
 	}
 	head := fmt.Sprintf("JobId=%v", r.Job)
 	if r.index != "" {
-		head += fmt.Sprintf(" ArrayJobId=%v ArrayTaskId=%s", r.Job, r.index)
+		head = fmt.Sprintf("JobId=%v ArrayJobId=%v ArrayTaskId=%s", r.number(), r.Job, r.index)
 	}
 	shares := make([]string, len(r.detail.Shares))
 	for i, s := range r.detail.Shares {

@@ -27,7 +27,7 @@ func (c *call) queueFields() map[byte]column {
 	}
 	return map[byte]column{
 		'i': text("JOBID", (*row).id),
-		'A': text("JOBID", func(r *row) string { return r.Job.String() }),
+		'A': text("JOBID", func(r *row) string { return r.number().String() }),
 		'F': text("ARRAY_JOB_ID", func(r *row) string { return r.Job.String() }),
 		'K': text("ARRAY_TASK_ID", func(r *row) string {
 			if r.index == "" {

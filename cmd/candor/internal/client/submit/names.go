@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -27,7 +28,9 @@ func dialFor(ctx context.Context, a *cli.App, job *jobfile.Job) (*cli.Session, e
 }
 
 // asksSite reports whether a part of a job is known only when its site was asked.
-func asksSite(job *jobfile.Job) bool { return job.Names != (jobfile.Names{}) || job.Spreads() }
+func asksSite(job *jobfile.Job) bool {
+	return job.Names != (jobfile.Names{}) || job.Spreads() || job.Slurm && len(job.Spec.AfterJobs)+len(job.Spec.AfterOK) > 0
+}
 
 // suit gives a job what its names of Slurm mean at the site, and as many nodes as its ranks need there.
 func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
@@ -36,7 +39,34 @@ func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 			return err
 		}
 	}
+	if job.Slurm {
+		for _, list := range []*[]messages.JobID{&job.Spec.AfterJobs, &job.Spec.AfterOK} {
+			if err := awaitArrays(ctx, s, job, list); err != nil {
+				return err
+			}
+		}
+	}
 	return spreadRanks(ctx, s, job)
+}
+
+// awaitArrays makes a job wait for the whole array where it is to wait for an element that has a number of its own.
+func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]messages.JobID) error {
+	var jobs []messages.JobID
+	for _, id := range *list {
+		array, _, is, err := cli.Element(ctx, s, id)
+		if err != nil {
+			return err
+		}
+		if is {
+			job.Warnings = append(job.Warnings, fmt.Sprintf("%v is an element of array job %v: this job waits for the whole array", id, array.Job))
+			id = array.Job
+		}
+		if !slices.Contains(jobs, id) {
+			jobs = append(jobs, id)
+		}
+	}
+	*list = jobs
+	return nil
 }
 
 // alone makes a job wait for the account's present jobs of the same name, as --dependency=singleton

@@ -1,0 +1,18 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Element finds the array whose element has a number of its own, and the position of the element. is: there is one.
+func Element(ctx context.Context, s *Session, number messages.JobID) (array messages.JobSummary, at int64, is bool, err error) {
+	reply, err := Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Before: number + 1, Limit: 1})
+	if err != nil || len(reply.Jobs) == 0 {
+		return array, 0, false, err
+	}
+	array = reply.Jobs[0]
+	at = int64(number - array.Job)
+	return array, at, at > 0 && array.Numbered && at < array.Array.Count(), nil
+}
