@@ -253,7 +253,9 @@ func summary(j *book.Job) messages.JobSummary {
 	s := j.Summary()
 	s.Reason = reason(j)
 	s.Message = cmp.Or(j.Cause, j.Message) // what ended it
-	if !j.State.Final() {
+	if j.State.Final() {
+		s.Used = j.Use()
+	} else {
 		s.Hold = j.HoldID()
 	}
 	return s

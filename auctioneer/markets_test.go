@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -132,6 +133,8 @@ func TestPostedPrices(t *testing.T) {
 			g.complete(second1)
 			if a, b := g.final(first), g.final(second1); a.Charged != 10*messages.Credit || b.Charged != 2*messages.Credit {
 				t.Errorf("charged %v and %v, want 10 and 2", a.Charged, b.Charged)
+			} else if len(a.Used) != 1 || a.Used[0].Class != "cpu" || math.Abs(a.Used[0].SlotHours-20./3600) > 1e-6 || a.Used[0].CPUHours != 0 {
+				t.Errorf("used %+v, want 20 slot-seconds", a.Used)
 			}
 		})
 	}

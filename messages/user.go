@@ -281,6 +281,8 @@ type JobSummary struct {
 	// Failed is how many tasks failed in all their attempts before the job ended.
 	Failed int    `json:"failed,omitempty"`
 	Labels Labels `json:"labels,omitempty"`
+	// Used is, of a job that is over, what it had of each class of slots.
+	Used []ClassUse `json:"used,omitempty"`
 	// Message says what ended the job, if it did not end well.
 	Message string `json:"message,omitempty"`
 	Hold    string `json:"hold,omitempty"` // the bank's name of the hold that the job has
@@ -288,6 +290,15 @@ type JobSummary struct {
 	Array Array `json:"array,omitempty"`
 	// Numbered says that the element at each position of the array has the number of the job and the position.
 	Numbered bool `json:"numbered,omitempty"`
+}
+
+// ClassUse is what a job had of a class, in hours: of slots, in all attempts but those that the site ended, and of the
+// processors and GPUs that its tasks had there; 0 where the class has no unit.
+type ClassUse struct {
+	Class     Name    `json:"class"`
+	SlotHours float64 `json:"slot_hours"`
+	CPUHours  float64 `json:"cpu_hours,omitempty"`
+	GPUHours  float64 `json:"gpu_hours,omitempty"`
 }
 
 // JobDetail is everything a user may want to know of a job.

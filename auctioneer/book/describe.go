@@ -3,6 +3,7 @@ package book
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/spelling"
@@ -27,6 +28,23 @@ func (j *Job) Summary() messages.JobSummary {
 		s.Visit = &j.Visit.Visit
 	}
 	return s
+}
+
+// Use is what a job that is over had of each class, in the order of its stages.
+func (j *Job) Use() (out []messages.ClassUse) {
+	for i := range j.Stages {
+		s, had := &j.Spec.Stages[i], float64(j.Stages[i].Meter.Micros)/3600e6
+		if had == 0 {
+			continue
+		}
+		k := slices.IndexFunc(out, func(u messages.ClassUse) bool { return u.Class == s.Class })
+		if k < 0 {
+			k, out = len(out), append(out, messages.ClassUse{Class: s.Class})
+		}
+		each := had / float64(s.Slots())
+		out[k].SlotHours, out[k].CPUHours, out[k].GPUHours = out[k].SlotHours+had, out[k].CPUHours+each*float64(s.CPUs), out[k].GPUHours+each*float64(s.GPUs)
+	}
+	return out
 }
 
 // exitCode returns the exit code of a job that completed or failed; a task that could not start had

@@ -19,7 +19,7 @@ import (
 // becomes a subcommand of "account".
 func Commands(a *cli.App, predict func(*cli.App) *cobra.Command) []*cobra.Command {
 	account := func(a *cli.App) *cobra.Command { return accountCommand(a, predict(a)) }
-	return append(a.MakeTabled(cli.Makers{"account": account, "statement": statementCommand}),
+	return append(a.MakeTabled(cli.Makers{"account": account, "statement": statementCommand, "usage": usageCommand}),
 		a.Make(cli.Makers{"project": projectCommand, "transfer": transferCommand, "grant": grantCommand, "withdraw": withdrawCommand, "correct": correctCommand,
 			"remit": remitCommand, "authorise": authoriseCommand, "revoke": revokeCommand})...)
 }

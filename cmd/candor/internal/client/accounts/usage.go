@@ -1,0 +1,251 @@
+package accounts
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+func usageCommand(a *cli.App) *cobra.Command {
+	o := usageOptions{by: []string{"account"}}
+	cmd := &cobra.Command{
+		Use:   "usage",
+		Short: "show who used what: hours of slots and GPUs, credits, jobs",
+		Long: `Sum up the jobs that ended in a time: how many there were and how they ended,
+the hours of their slots, processors and GPUs, and what they were charged. An
+operator sees the jobs of all, everybody else the own ones. Where nobody pays
+anything, the hours are there all the same.
+
+The time of an attempt counts however it ended, except where the site itself
+ended it, as when it drained a node. Hours of processors and GPUs are those that
+a job had, busy or not, in classes of slots that have a unit.
+
+--by names what the jobs are summed up by, one or several of
+  account     who pays: a user's own account, or a project
+  project     the project that pays; none for jobs on a user's own account
+  user        who submitted the job
+  market, class
+  label=NAME  the value of this label
+A job that used several classes counts in each, with its charge divided by the
+time of its slots.`,
+		Example: `  candor usage --account operator --from 2026-01-01 --to 2026-02-01
+  candor usage --by project,user --from 30d
+  candor usage --by label=run --from 7d
+  candor usage --by account,market,class --from 2026-01-01 --csv > usage.csv`,
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error { return usage(ctx, a, s, &o) }),
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.by, "by", o.by, "sum up by these `words`: account, project, user, market, class, label=NAME")
+	f.StringVar(&o.from, "from", "30d", "jobs that ended from this `time` on: 2026-01-31, or how long ago, like 24h")
+	f.StringVar(&o.to, "to", "", "jobs that ended before this `time`")
+	f.BoolVar(&o.csv, "csv", false, "print a table of comma-separated values")
+	return cmd
+}
+
+type usageOptions struct {
+	by       []string
+	from, to string
+	csv      bool
+}
+
+// usageReport is who used what in a time.
+type usageReport struct {
+	From    messages.Time `json:"from"`
+	To      messages.Time `json:"to"`
+	Account messages.Name `json:"account,omitempty"` // whose jobs these are; "": everybody's
+	By      []string      `json:"by"`
+	Rows    []usageRow    `json:"rows"`
+	All     usageRow      `json:"all"`
+	// Complete is a time since which the site lists all jobs that ended; Unreadable is how many records were damaged.
+	Complete   messages.Time `json:"complete_since,omitempty"`
+	Unreadable int           `json:"unreadable,omitempty"`
+}
+
+// usageRow is what some jobs used. Keys are the values of what they are summed up by, in that order.
+type usageRow struct {
+	Keys      []string         `json:"keys,omitempty"`
+	Jobs      int              `json:"jobs"`
+	Completed int              `json:"completed"`
+	Failed    int              `json:"failed"`
+	Cancelled int              `json:"cancelled"`
+	Discarded int              `json:"discarded"`
+	SlotHours float64          `json:"slot_hours"`
+	CPUHours  float64          `json:"cpu_hours"`
+	GPUHours  float64          `json:"gpu_hours"`
+	Charged   messages.Credits `json:"charged"`
+}
+
+func usage(ctx context.Context, a *cli.App, s *cli.Session, o *usageOptions) (err error) {
+	if o.csv && a.Flags.JSON {
+		return cli.Usagef("--csv: cannot go with --json: choose one")
+	}
+	keys, err := usageKeys(o.by)
+	if err != nil {
+		return err
+	}
+	report := usageReport{By: o.by, Rows: []usageRow{}}
+	if report.From, err = a.Instant("--from", o.from); err != nil {
+		return err
+	}
+	if report.To, err = a.Instant("--to", o.to); err != nil {
+		return err
+	}
+	report.To = cmp.Or(report.To, messages.TimeOf(a.Now()))
+	if report.To <= report.From {
+		return cli.Usagef("--to: is not after --from")
+	}
+	sums := usageSums{keys: keys, rows: map[string]*usageRow{}}
+	if err := endedJobs(ctx, s, &report, sums.add); err != nil {
+		return err
+	}
+	report.Rows, report.All = sums.sorted(), sums.all
+	if o.csv {
+		return usageCSV(a, &report)
+	}
+	return a.Show(report, func(p *cli.Page) { writeUsage(p, &report) })
+}
+
+// endedJobs lists the jobs that ended in the time of a report: everybody's where the site allows that.
+func endedJobs(ctx context.Context, s *cli.Session, report *usageReport, each func(*messages.JobSummary)) error {
+	r := messages.JobsRequest{All: true, Since: report.From, Until: report.To, Limit: cli.MaxPage}
+	for {
+		reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+		if r.All && r.After == "" && messages.KindOf(err) == messages.PermissionDenied {
+			r.All, report.Account = false, s.Account
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range reply.Jobs {
+			if j := &reply.Jobs[i]; j.State.Final() && j.Ended >= report.From && j.Ended < report.To {
+				each(j)
+			}
+		}
+		report.Complete, report.Unreadable = reply.Complete, report.Unreadable+reply.Unreadable
+		if !reply.More || reply.Next == "" {
+			return nil
+		}
+		r.After = reply.Next
+	}
+}
+
+// usageKey is the value of a job, or of its use of a class, that jobs are summed up by.
+type usageKey func(*messages.JobSummary, *messages.ClassUse) string
+
+func usageKeys(by []string) (keys []usageKey, err error) {
+	for _, word := range by {
+		name, label := strings.CutPrefix(word, "label=")
+		switch {
+		case label && messages.CheckLabel(name, "") == nil:
+			keys = append(keys, func(j *messages.JobSummary, _ *messages.ClassUse) string {
+				value, _ := j.Labels.Get(name)
+				return value
+			})
+		case usageWords[word] != nil:
+			keys = append(keys, usageWords[word])
+		default:
+			return nil, cli.Usagef("--by %q: must be account, project, user, market, class or label=NAME", word)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, cli.Usagef("--by: is empty; it must be account, project, user, market, class or label=NAME")
+	}
+	return keys, nil
+}
+
+var usageWords = map[string]usageKey{
+	"account": func(j *messages.JobSummary, _ *messages.ClassUse) string { return j.Payer },
+	"project": func(j *messages.JobSummary, _ *messages.ClassUse) string {
+		if j.Payer == j.Account {
+			return ""
+		}
+		return j.Payer
+	},
+	"user":   func(j *messages.JobSummary, _ *messages.ClassUse) string { return j.Account },
+	"market": func(j *messages.JobSummary, _ *messages.ClassUse) string { return j.Market },
+	"class":  func(_ *messages.JobSummary, u *messages.ClassUse) string { return u.Class },
+}
+
+// usageSums adds up jobs by their keys.
+type usageSums struct {
+	keys []usageKey
+	rows map[string]*usageRow
+	all  usageRow
+}
+
+// add counts a job once in each row that a class of it belongs to, and once in all.
+func (s *usageSums) add(j *messages.JobSummary) {
+	used := j.Used
+	if len(used) == 0 { // it never had a slot
+		used = []messages.ClassUse{{}}
+	}
+	whole := 0.0
+	for i := range used {
+		whole += used[i].SlotHours
+	}
+	left, seen := j.Charged, map[*usageRow]bool{}
+	for i := range used {
+		part := left
+		if i < len(used)-1 && whole > 0 {
+			part = messages.Credits(float64(j.Charged) * used[i].SlotHours / whole)
+		}
+		left -= part
+		row := s.row(j, &used[i])
+		row.use(&used[i], part)
+		s.all.use(&used[i], part)
+		if !seen[row] {
+			seen[row] = true
+			row.end(j.State)
+		}
+	}
+	s.all.end(j.State)
+}
+
+func (s *usageSums) row(j *messages.JobSummary, u *messages.ClassUse) *usageRow {
+	var keys []string
+	for _, k := range s.keys {
+		keys = append(keys, k(j, u))
+	}
+	name := strings.Join(keys, "\x00")
+	if s.rows[name] == nil {
+		s.rows[name] = &usageRow{Keys: keys}
+	}
+	return s.rows[name]
+}
+
+func (r *usageRow) use(u *messages.ClassUse, charged messages.Credits) {
+	r.SlotHours, r.CPUHours, r.GPUHours, r.Charged = r.SlotHours+u.SlotHours, r.CPUHours+u.CPUHours, r.GPUHours+u.GPUHours, r.Charged+charged
+}
+
+func (r *usageRow) end(state messages.State) {
+	r.Jobs++
+	switch state {
+	case messages.Completed:
+		r.Completed++
+	case messages.Failed:
+		r.Failed++
+	case messages.Cancelled:
+		r.Cancelled++
+	default:
+		r.Discarded++
+	}
+}
+
+// sorted are the rows, those with the most slot time first.
+func (s *usageSums) sorted() []usageRow {
+	rows := make([]usageRow, 0, len(s.rows))
+	for _, r := range s.rows {
+		rows = append(rows, *r)
+	}
+	slices.SortFunc(rows, func(x, y usageRow) int {
+		return cmp.Or(cmp.Compare(y.SlotHours, x.SlotHours), slices.Compare(x.Keys, y.Keys))
+	})
+	return rows
+}

@@ -1,0 +1,61 @@
+package client
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// usedSite answers lists of jobs in pages of two, to an operator of all, to others of their own.
+func usedSite(t *testing.T) *fakeSite {
+	s := newSite(t)
+	job := func(id messages.JobID, account, payer messages.Name, state messages.State, charged messages.Credits, used ...messages.ClassUse) messages.JobSummary {
+		return messages.JobSummary{Job: id, Account: account, Payer: payer, Market: "main", State: state, Charged: charged, Submitted: at(-200), Ended: at(float64(id) - 100), Used: used}
+	}
+	all := []messages.JobSummary{
+		job(5, "alice", "climate", messages.Completed, 9*credit, messages.ClassUse{Class: "cpu", SlotHours: 2, CPUHours: 4}, messages.ClassUse{Class: "gpu", SlotHours: 1, GPUHours: 3}),
+		job(4, "bob", "bob", messages.Failed, credit, messages.ClassUse{Class: "cpu", SlotHours: 0.5, CPUHours: 1}),
+		{Job: 3, Account: "bob", Payer: "bob", Market: "main", State: messages.Running, Submitted: at(-200)},
+		job(2, "alice", "alice", messages.Cancelled, 0),
+		job(1, "alice", "alice", messages.Completed, 7*credit, messages.ClassUse{Class: "cpu", SlotHours: 7}), // ended before
+	}
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (reply messages.JobsReply, err error) {
+		if r.All && s.env["CANDOR_ACCOUNT"] != "operator" {
+			return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of others")
+		}
+		from, _ := strconv.Atoi(r.After) // "" is the beginning
+		to := min(from+2, len(all))
+		if reply.Jobs = all[from:to]; to < len(all) {
+			reply.More, reply.Next = true, strconv.Itoa(to)
+		}
+		return reply, nil
+	})
+	return s
+}
+
+// TestUsageSumsUpTheJobsThatEnded in a time, over all pages; a job of two classes counts once, and its charge is divided.
+func TestUsageSumsUpTheJobsThatEnded(t *testing.T) {
+	s := usedSite(t)
+	s.env["CANDOR_ACCOUNT"] = "operator"
+	from := at(-98).Std().UTC().Format("2006-01-02T15:04:05Z")
+	s.run("usage", "--from", from, "--by", "project,user", "--csv").expect(t, 0,
+		"project,user,jobs,completed,failed,cancelled,discarded,slot_hours,cpu_hours,gpu_hours,credits\n"+
+			"climate,alice,1,1,0,0,0,3.000000,4.000000,3.000000,9\n,bob,1,0,1,0,0,0.500000,1.000000,0.000000,1\n,alice,1,0,0,1,0,0.000000,0.000000,0.000000,0\n", "")
+	s.run("usage", "--from", from, "--by", "class", "--csv").expect(t, 0,
+		"cpu,2,1,1,0,0,2.500000,5.000000,0.000000,7\ngpu,1,1,0,0,0,1.000000,0.000000,3.000000,3\n,1,0,0,1,0,0.000000,0.000000,0.000000,0\n", "")
+	s.run("usage", "--from", from, "--json").expect(t, 0, `"all":{"jobs":3,"completed":1,"failed":1,"cancelled":1,"discarded":0,"slot_hours":3.5,"cpu_hours":5,"gpu_hours":3,"charged":10}`, "")
+	s.run("usage", "--from", from).expect(t, 0, "Usage of all accounts", "")
+}
+
+// TestUsageOfOneself is all that who is no operator sees.
+func TestUsageOfOneself(t *testing.T) {
+	s := usedSite(t)
+	s.run("usage", "--from", "2020-01-01").expect(t, 0, "Usage of account alice", "")
+	for _, bad := range [][]string{{"--by", "colour"}, {"--by", "label="}, {"--from", "1h", "--to", "2h"}, {"--csv", "--json"}} {
+		if r := s.run(append([]string{"usage"}, bad...)...); r.code != cli.CodeUsage || r.err == "" {
+			t.Errorf("%q: %+v", bad, r)
+		}
+	}
+}
