@@ -33,6 +33,9 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 	a.Clock = a.replica.time.Now
 	a.gate = &gate{rules: c.Limits, metrics: a.metrics}
 	a.loadPast()
+	if c.Metrics != nil {
+		c.Metrics.MustRegister(service{a.site})
+	}
 	box, err := c.Open(a.replica)
 	if err != nil {
 		return nil, fmt.Errorf("auctioneer %s: %w", c.Replica, err)

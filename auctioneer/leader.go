@@ -224,6 +224,8 @@ func lead(ctx context.Context, a *site, number uint64) (stop func()) {
 	l.requests = services(t, &l.inputs)
 	a.replica.watch(true)
 	a.metrics.leading.Set(1)
+	with := t.with
+	a.leadingDesk.Store(&with)
 	var running, serving sync.WaitGroup
 	serving.Go(l.keepServing)
 	for _, f := range []func(context.Context){l.run, a.watchHealth, t.watchPast} {
@@ -231,6 +233,7 @@ func lead(ctx context.Context, a *site, number uint64) (stop func()) {
 	}
 	return func() {
 		a.metrics.leading.Set(0)
+		a.leadingDesk.Store(nil)
 		cancel()
 		serving.Wait()
 		running.Wait()

@@ -3,6 +3,7 @@ package auctioneer
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -24,6 +25,8 @@ type site struct {
 	pastFile  pastFile
 	questions questions
 	endings   endings
+	// leadingDesk reads the desk of the term in which this replica leads; nil: it does not lead.
+	leadingDesk atomic.Pointer[func(func(*desk.Desk))]
 }
 
 // propose commits a command and returns its result.

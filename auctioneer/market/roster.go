@@ -451,6 +451,16 @@ func (s *roster) Started() int {
 	return n
 }
 
+// Oldest is when the first of the jobs arrived that can start a task and have had none; 0: there is none.
+func (s *roster) Oldest() (first messages.Time) {
+	for _, e := range s.members() {
+		if e.job.Started == 0 && mechanism.Sum(e.pending()) > 0 {
+			first = messages.Earlier(first, e.job.Arrived)
+		}
+	}
+	return first
+}
+
 // Shares returns a job's shares by class up to now, nil if it is not there.
 func (s *roster) Shares(now messages.Time, id messages.JobID) []messages.ClassShare {
 	e := s.number.get(id)

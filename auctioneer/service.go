@@ -1,0 +1,135 @@
+package auctioneer
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/messages"
+)
+
+// service collects what the site sells, and what waits for it, when a monitor asks. Only the replica that leads knows it.
+// Whoever reads metrics sees no more than any user: prices that are sealed are left out.
+type service struct{ *site }
+
+// mostNodesTold bounds the nodes that have series of their own.
+const mostNodesTold = 1000
+
+func described(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("candor_auctioneer_"+name, help, labels, nil)
+}
+
+var (
+	marketSlots   = described("market_slots", "Slots that a market has of a class, on nodes that take work.", "market", "class")
+	marketUsed    = described("market_slots_used", "Slots of a market and class in use.", "market", "class")
+	marketWaiting = described("market_tasks_waiting", "Tasks that could start in a market and class, and have no slot.", "market", "class")
+	marketPrice   = described("market_price", "Price of a market and class: credits for a slot-second, in proportional the sum of the bids. Absent while it is sealed.", "market", "class")
+	marketJobs    = described("market_jobs", "Jobs of a market that have had a task started, or not.", "market", "state")
+	marketOldest  = described("market_oldest_waiting_seconds", "For how long the first job of a market has waited that can start and has had no slot; 0: there is none.", "market")
+	nodesBy       = described("nodes", "Nodes by state.", "state")
+	nodeSlots     = described("node_slots", "Slots of a node that take work, by class. Sites of more than 1,000 nodes leave out the series of single nodes.", "node", "class")
+	nodeUsed      = described("node_slots_used", "Slots of a node in use, by class.", "node", "class")
+	nodeState     = described("node_state", "1 for the state in which a node is.", "node", "state")
+)
+
+// nodeStates are what a node can be.
+var nodeStates = []string{"Up", "Draining", "Quarantined", "Stopped", "Lost"}
+
+// Describe implements [prometheus.Collector].
+func (s service) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{marketSlots, marketUsed, marketWaiting, marketPrice, marketJobs, marketOldest, nodesBy, nodeSlots, nodeUsed, nodeState} {
+		out <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (s service) Collect(out chan<- prometheus.Metric) {
+	with := s.leadingDesk.Load()
+	if with == nil {
+		return
+	}
+	var told []prometheus.Metric // sent without a lock
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		told = append(told, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
+	}
+	(*with)(func(d *desk.Desk) {
+		for _, config := range d.Configs {
+			collectMarket(d, config.Name, s.Clock(), gauge)
+		}
+	})
+	s.replica.read(func(b *book.Book) { collectNodes(b.Nodes(), gauge) })
+	for _, m := range told {
+		out <- m
+	}
+}
+
+type gauges func(d *prometheus.Desc, value float64, labels ...string)
+
+func collectMarket(d *desk.Desk, name messages.Name, now messages.Time, gauge gauges) {
+	m := d.Market(name)
+	if m == nil {
+		return
+	}
+	for _, c := range m.SeenBy("", false).Prices() {
+		gauge(marketSlots, float64(c.Slots), name, c.Class)
+		gauge(marketUsed, float64(c.Slots-c.Idle), name, c.Class)
+		if !c.Sealed {
+			gauge(marketWaiting, float64(c.Pending), name, c.Class)
+			gauge(marketPrice, c.Price, name, c.Class)
+		}
+	}
+	started := m.Started()
+	gauge(marketJobs, float64(started), name, "started")
+	gauge(marketJobs, float64(m.Jobs()-started), name, "waiting")
+	waits := 0.0
+	if since := m.Oldest(); since != 0 {
+		waits = max(0, now.Sub(since).Seconds())
+	}
+	gauge(marketOldest, waits, name)
+}
+
+func collectNodes(nodes []*book.Node, gauge gauges) {
+	count := map[string]int{}
+	for _, n := range nodes {
+		if n.Removed {
+			continue
+		}
+		count[stateOf(n)]++
+	}
+	for _, state := range nodeStates {
+		gauge(nodesBy, float64(count[state]), state)
+	}
+	if len(nodes) > mostNodesTold {
+		return
+	}
+	for _, n := range nodes {
+		if n.Removed {
+			continue
+		}
+		state := stateOf(n)
+		gauge(nodeState, 1, n.Name, state)
+		for i, c := range n.Slots {
+			slots := 0
+			if state == "Up" {
+				slots = c.Slots
+			}
+			gauge(nodeSlots, float64(slots), n.Name, c.Class)
+			gauge(nodeUsed, float64(n.Used[i]), n.Name, c.Class)
+		}
+	}
+}
+
+// stateOf is the state of a node in a word.
+func stateOf(n *book.Node) string {
+	switch {
+	case !n.Up && n.Stopped:
+		return "Stopped"
+	case !n.Up:
+		return "Lost"
+	case n.Drain != 0:
+		return "Draining"
+	case n.Health.Quarantined != 0:
+		return "Quarantined"
+	}
+	return "Up"
+}

@@ -1,0 +1,67 @@
+package auctioneer
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// serviceOf has the series of a replica by name and the values of their labels, in the order of the labels' names.
+func serviceOf(t *testing.T, a *Auctioneer) map[string]float64 {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	r.MustRegister(service{a.site})
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()[len("candor_auctioneer_"):]
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			out[name] = m.GetGauge().GetValue()
+		}
+	}
+	return out
+}
+
+// TestMetricsSayWhatIsSoldAndWhatWaits, for as long as this replica leads.
+func TestMetricsSayWhatIsSoldAndWhatWaits(t *testing.T) {
+	half := messages.Price(messages.Credit / 2)
+	g := newGrid(t, 2, messages.Market{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}, Reserve: &half})
+	first := g.enter("alice", "a", 2, func(*messages.JobSpec) {})
+	g.until(first, first)
+	g.enter("bob", "b", 1, func(*messages.JobSpec) {})
+	has := func(want map[string]float64) {
+		t.Helper()
+		await.Until(t, "the metrics are those of the site", func() bool {
+			got := serviceOf(t, g.Auctioneer)
+			for name, value := range want {
+				if v, is := got[name]; !is || v != value {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	has(map[string]float64{"market_slots cpu main": 2, "market_slots_used cpu main": 2, "market_tasks_waiting cpu main": 1, "market_price cpu main": 0.5,
+		"market_jobs main started": 1, "market_jobs main waiting": 1, "nodes Up": 1, "nodes Lost": 0,
+		"node_state " + g.node.name + " Up": 1, "node_slots cpu " + g.node.name: 2, "node_slots_used cpu " + g.node.name: 2})
+	before := serviceOf(t, g.Auctioneer)["market_oldest_waiting_seconds main"]
+	g.pass(10 * second)
+	has(map[string]float64{"market_oldest_waiting_seconds main": before + 10})
+	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: g.node.name})
+	has(map[string]float64{"nodes Up": 0, "nodes Draining": 1, "node_state " + g.node.name + " Draining": 1, "node_slots cpu " + g.node.name: 0})
+	if err := g.Auctioneer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := serviceOf(t, g.Auctioneer); len(left) != 0 {
+		t.Errorf("a replica that does not lead tells %v", left)
+	}
+}
