@@ -157,6 +157,8 @@ type Claim struct {
 	Jobs  []messages.JobID
 	// Most is how many claims of the class each of Jobs may have at the same time; none: no bound.
 	Most []int
+	// Fits: a task of several slots is claimed only if the node has them, and none gathers.
+	Fits bool
 	// Ahead is how many tasks of the class the node may have that have no slot yet.
 	Ahead int
 }

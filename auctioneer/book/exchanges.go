@@ -289,7 +289,7 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 			}
 			if of.Slots() > 1 || of.Allocation {
 				before := len(grants)
-				grants = x.claimWide(on, node, j, i, want, most, grants)
+				grants = x.claimWide(on, node, j, i, want, most, c.Fits, grants)
 				want -= (len(grants) - before) * of.Slots()
 				room, most = min(room, want), most-(len(grants)-before)*of.Slots()
 				continue

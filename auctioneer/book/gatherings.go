@@ -47,8 +47,8 @@ func (n *Node) Suits(s *messages.Stage) bool {
 
 // claimWide grants tasks that need several slots each, while the node has the slots. It grants as
 // many slots as were asked for; the last task may take a few more. If slots lack for a task, the
-// node begins to gather them.
-func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, grants []messages.Grant) []messages.Grant {
+// node begins to gather them, unless tasks are to fit.
+func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, fits bool, grants []messages.Grant) []messages.Grant {
 	of := &j.Spec.Stages[stage]
 	width, class := of.Slots(), of.Class
 	if of.Allocation {
@@ -59,7 +59,9 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 	}
 	for ; want > 0 && most >= width && j.Claimable(stage) > 0; want, most = want-width, most-width {
 		if on.Idle(class) < width {
-			x.gatherSlots(on, node, j, stage)
+			if !fits {
+				x.gatherSlots(on, node, j, stage)
+			}
 			break
 		}
 		at, ok := x.health.next(j, stage, node)

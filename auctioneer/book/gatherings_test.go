@@ -119,7 +119,7 @@ func TestConstraintsBindClaims(t *testing.T) {
 // slots in use than it has.
 func TestNoNodeIsOversold(t *testing.T) {
 	first, end := seeds(t, 40)
-	started, both := 0, 0
+	started, both, resumed := 0, 0, 0
 	for seed := first; seed < end; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 49))
 		s := newSite(t)
@@ -159,6 +159,21 @@ func TestNoNodeIsOversold(t *testing.T) {
 			case at == 4: // the agent comes back with what it still runs
 				n.session, n.seq = uint64(step+1), 0
 				register(name, n.session, n.held...)
+			case at == 6 && len(n.held) > 0: // tasks of several slots give them up, and have them again where they are free
+				d := &Decide{Market: "main"}
+				for _, a := range n.held {
+					if s.Node(name).Claims[a.Task].Halt == Suspended {
+						d.Resume = append(d.Resume, a)
+					} else if rng.IntN(2) == 0 {
+						d.Suspend = append(d.Suspend, a)
+					}
+				}
+				s.apply(Command{Decide: d})
+				for _, a := range d.Resume {
+					if h := s.Node(name).Claims[a.Task]; h.Attempt == a.Number && h.Halt == Goes && h.Width > 1 {
+						resumed++
+					}
+				}
 			case at == 5:
 				s.apply(Command{Drain: &Drain{Node: name, Until: messages.Time(rng.IntN(2)) * (s.at + 100)}})
 			default:
@@ -203,6 +218,9 @@ func TestNoNodeIsOversold(t *testing.T) {
 	}
 	if started < 100 {
 		t.Errorf("only %d wide tasks started", started)
+	}
+	if resumed == 0 {
+		t.Error("no wide task went on after it was suspended")
 	}
 	if both < 100 {
 		t.Errorf("only %d times a node had tasks of both classes", both)

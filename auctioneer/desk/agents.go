@@ -139,7 +139,7 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 
 // resolve gives a claim of an exchange that tells of ends its jobs.
 func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended []messages.Finished, c *messages.Claim) book.Claim {
-	claim := m.ReserveClaim(b, c, d.rng)
+	claim := m.ReserveClaim(b, node, c, d.rng)
 	if len(claim.Jobs) > 0 || len(ended) == 0 || m.Stale(d.now.Wall) {
 		return claim
 	}

@@ -69,9 +69,13 @@ func (r *Rules) holds(spec *messages.JobSpec) messages.Name {
 
 // widens refuses tasks of several slots in markets that cannot start them together.
 func widens(m *messages.Market, i int, s *messages.Stage) error {
+	sold := m.Mechanism
+	if m.Price == messages.PricePivot {
+		sold += ", price " + m.Price
+	}
 	switch {
 	case !registry.Of(m).Wide:
-		return messages.Errorf(messages.Invalid, "stages[%d]: a task would take %d slots of class %s, and market %s (%s) sells single slots; ask for less, or use a market of %s", i, s.Width, s.Class, m.Name, m.Mechanism,
+		return messages.Errorf(messages.Invalid, "stages[%d]: a task would take %d slots of class %s, and market %s (%s) sells single slots; ask for less, or use a market of %s", i, s.Width, s.Class, m.Name, sold,
 			spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Wide })))
 	case s.Gang && !s.Allocation:
 		return messages.Errorf(messages.Invalid, "stages[%d].gang: each task would take %d slots of class %s, and the tasks of a gang have one each; ask for less, or leave gang out", i, s.Width, s.Class)
@@ -121,6 +125,19 @@ func placeable(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 			s.Memory = max(s.Memory, 0)
 		}
 		fill(s, unit)
+	}
+	return even(spec, m)
+}
+
+// even refuses a job whose tasks take different numbers of slots of a class, where the mechanism has them take the same.
+func even(spec *messages.JobSpec, m *messages.Market) error {
+	for i := range spec.Stages {
+		s := &spec.Stages[i]
+		first := slices.IndexFunc(spec.Stages, func(o messages.Stage) bool { return o.Class == s.Class })
+		if o := &spec.Stages[first]; o.Slots() != s.Slots() && registry.Of(m).Even {
+			return messages.Errorf(messages.Invalid, "stages[%d]: a task takes %d slots of class %s, and one of stages[%d] takes %d: in market %s (%s) all tasks of a job take as many; submit a job for each stage",
+				i, s.Slots(), s.Class, first, o.Slots(), m.Name, m.Mechanism)
+		}
 	}
 	return nil
 }

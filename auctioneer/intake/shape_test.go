@@ -112,10 +112,23 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", wide, err)
 		}
 	}
-	r, _ := shaped(t, messages.HighestBid)
+	r, b := shaped(t, messages.HighestBid)
 	q := request("k")
-	q.Spec.Stages[0].CPUs, q.Spec.Rate = 2, messages.Credit
-	if _, err := r.Prepare("alice", q); err == nil || !strings.Contains(err.Error(), "market share (highest-bid) sells single slots") {
+	q.Spec.Rate, q.Spec.Stages[0].CPUs = messages.Credit, 2
+	s, err := r.Prepare("alice", q)
+	if err == nil {
+		_, err = r.Known(b, s)
+	}
+	if err != nil || s.Spec.Alone() != 2 {
+		t.Errorf("highest-bid: %v", err)
+	}
+	s.Spec.Stages = append(s.Spec.Stages, s.Spec.Stages[0])
+	s.Spec.Stages[1].Width = 3
+	if _, err = r.Known(b, s); err == nil || !strings.Contains(err.Error(), "stages[1]: a task takes 3 slots of class cpu, and one of stages[0] takes 2") {
+		t.Errorf("two widths: %v", err)
+	}
+	r.Configs[0].Price, q.Spec.Stages = messages.PricePivot, q.Spec.Stages[:1]
+	if _, err := r.Prepare("alice", q); err == nil || !strings.Contains(err.Error(), "market share (highest-bid, price pivot) sells single slots") {
 		t.Errorf("a market of single slots: %v", err)
 	}
 }

@@ -56,13 +56,18 @@ func asOf(now, wake messages.Time) messages.Time {
 	return now
 }
 
-// settleOn lets the mechanism decide again until every task that it resumes has a slot on its node.
-// In each round except the last, a task leaves the front of its node.
+// settleOn lets the mechanism decide again until every task that it resumes has a slot on its node,
+// and every task of several slots that it starts has a node. In each round except the last, a task leaves the front of its node,
+// or is found to have no node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	p := &m.plan
 	p.begin(m, b, now)
 	defer p.end()
 	m.visitNew(b)
+	m.seek()
+	if m.manner.Order != nil && !m.manner.Displaces {
+		p.bar()
+	}
 	for p.again = true; p.again; {
 		m.Allocate(now)
 		p.draw()

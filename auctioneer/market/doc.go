@@ -8,6 +8,9 @@
 // beginning. Slots and prices stay as the mechanism decided, and the least work is lost. The bound
 // is four for each slot, unless the node gives another.
 //
+// A mechanism counts slots over all nodes, and a task of several slots needs them on one. Where better jobs take slots of
+// others, a decision also chooses the node; see house.go.
+//
 // # Between the book and the mechanism
 //
 // A site's shell, in production or in virtual time, connects the book and a market:

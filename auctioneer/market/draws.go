@@ -79,24 +79,34 @@ func (d *draws) Unreserve(id messages.JobID) {
 // ReserveClaim gives a claim its jobs in order of preference: first the job that the agent drew,
 // and then, if this job has too little work, other jobs drawn by their shares. In a market that
 // directs claims, a job whose tasks are all reserved is left out: otherwise one of the claims that
-// they are reserved for would fail, although there is a task for each.
-func (m *Market) ReserveClaim(b *book.Book, c *messages.Claim, rng *rand.Rand) book.Claim {
+// they are reserved for would fail, although there is a task for each. If a decision chose a node for a task of several slots,
+// only that node claims the task, before others.
+func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *messages.Claim, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
-	var jobs []messages.JobID
-	missing := c.Slots
+	jobs, spare := m.atHome(b, node, k)
+	missing := min(c.Slots, spare)
+	for _, id := range jobs {
+		m.reserve(id, k, 1)
+	}
+	elsewhere := func(id messages.JobID) bool {
+		e := m.number.get(id)
+		return m.manner.Displaces && e != nil && e.job.Alone > 1
+	}
 	left := m.manner.Directs && m.Pending(c.Job, k) > 0 && m.free(c.Job, k) == 0
-	if j := b.Job(c.Job); j != nil && j.Spec.Market == m.Config.Name && !left { // another market may have the class too
+	if j := b.Job(c.Job); missing > 0 && j != nil && j.Spec.Market == m.Config.Name && !left && !elsewhere(c.Job) { // another market may have the class too
 		jobs, missing = append(jobs, c.Job), m.reserve(c.Job, k, missing)
 	}
-	for missing > 0 && len(jobs) <= mostSubstitutes {
+	for tries := 0; missing > 0 && len(jobs) <= mostSubstitutes && tries < 4*mostSubstitutes; tries++ {
 		id := m.Substitute(k, rng)
 		if id == 0 {
 			break
 		}
-		jobs, missing = append(jobs, id), m.reserve(id, k, missing)
+		if !elsewhere(id) {
+			jobs, missing = append(jobs, id), m.reserve(id, k, missing)
+		}
 	}
-	claim := book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs}
+	claim := book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs, Fits: m.manner.Displaces}
 	if !m.manner.Attentive { // otherwise the running tasks match the mechanism's decision at every moment
 		claim.Ahead = c.Ahead
 	}

@@ -2,6 +2,7 @@ package market
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -23,16 +24,22 @@ type plan struct {
 	start   []mechanism.Directive
 	discard []messages.JobID
 	cancel  []messages.JobID // because their slots go to others
-	again   bool             // a task cannot resume: the mechanism must decide again
+	again   bool             // a task cannot resume, or has no node: the mechanism must decide again
+
+	// Of tasks of several slots:
+	homes    []home
+	shifted  int                    // slots that their tasks take from others
+	wide     []int                  // directives that are about them
+	lodgings map[[2]uint32]*lodging // by node and class
 
 	// Of the job whose claims are read:
 	stages []int   // by stage: position of its tasks in stands
 	stands []bool  // by task: its claim is unchanged since it was read
-	kept   []int   // by list of claims: how many stand
-	added  []claim // for each list of claims, how many are unchanged
+	kept   []int   // by list of claims: how many are unchanged
+	added  []claim // claims that are new in a list
 }
 
-// claims that are new in a list
+// place is what a plan knows of a node's slots of a class.
 type place struct {
 	idle   int32 // idle slots in the book
 	freed  int32 // slots that the plan frees, less those that it gives away
@@ -73,10 +80,10 @@ func (p *plan) draw() {
 			}
 		}
 	}
-	for i, d := range directives {
+	p.house(directives, jobs)
+	p.free(directives, jobs)
+	for _, d := range directives {
 		switch d.Action {
-		case mechanism.Suspend:
-			p.freeSlots(d, jobs[i])
 		case mechanism.Discard:
 			p.discard = append(p.discard, d.Job)
 		case mechanism.Start:
@@ -84,9 +91,29 @@ func (p *plan) draw() {
 		}
 	}
 	for i, d := range directives {
-		if d.Action == mechanism.Resume && jobs[i] != nil {
+		if d.Action == mechanism.Resume && jobs[i] != nil && !slices.Contains(p.wide, i) {
 			p.resumeIn(d, jobs[i])
 		}
+	}
+}
+
+// free chooses the tasks that lose their slots. If tasks of several slots take slots of other jobs than the mechanism
+// named, the named jobs lose as many fewer, the worst jobs first.
+func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
+	var order []int
+	owed := -p.shifted
+	for i, d := range directives {
+		if d.Action == mechanism.Suspend {
+			order, owed = append(order, i), owed+d.Slots
+		}
+	}
+	if p.shifted == 0 {
+		owed = math.MaxInt
+	} else {
+		slices.SortStableFunc(order, func(x, y int) int { return p.market.compare(jobs[y], jobs[x]) })
+	}
+	for _, i := range order {
+		owed -= p.freeSlots(directives[i], jobs[i], owed)
 	}
 }
 
@@ -108,6 +135,7 @@ type claim struct {
 	version uint64            // the node's version when the claim was read: see [book.Node]
 	since   messages.Time     // when it was suspended, if it is
 	claimed messages.Time     // if it runs
+	width   int               // slots that it takes
 	ran     messages.Duration // time run since it was claimed
 }
 
@@ -186,7 +214,7 @@ func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 		}
 		node := nodes[t.Node]
 		c := claim{Attempt: messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}, Number: t.Attempt},
-			node: t.Node, version: node.Version, claimed: t.Claimed}
+			node: t.Node, version: node.Version, claimed: t.Claimed, width: j.Spec.Stages[stage].Slots()}
 		if !goes {
 			if h := node.Claims[c.Task]; h.Attempt != t.Attempt || h.Leaving || h.Halt != book.Goes {
 				continue
@@ -212,32 +240,34 @@ func (p *plan) merge(list []claim, first int) {
 	}
 }
 
-// freeSlots chooses the tasks that lose their slots: first tasks on nodes where suspended tasks
-// should resume, then the tasks that were claimed last.
-func (p *plan) freeSlots(d mechanism.Directive, e *entry) {
+// freeSlots chooses the tasks of a job that lose their slots, at most so many: first tasks on nodes where suspended tasks
+// should resume, then the tasks that were claimed last. It returns how many slots are newly free.
+func (p *plan) freeSlots(d mechanism.Directive, e *entry, most int) (freed int) {
 	running := p.claimed(e, d.Class)
-	if p.market.Config.Preemption == messages.PreemptCancel {
-		if len(running) > 0 {
-			p.cancel = append(p.cancel, d.Job)
+	left := cmp.Or(d.Slots, math.MaxInt)
+	lost := func(c *claim) bool { return p.shifted > 0 && slices.Contains(p.suspend, c.Attempt) }
+	for i := range running {
+		if lost(&running[i]) {
+			left -= running[i].width
 		}
-		return
 	}
-	left := cmp.Or(d.Slots, len(running))
+	left = min(left, most)
 	for _, wanted := range []bool{true, false} {
 		for i := range running {
-			if left == 0 {
-				return
+			if left <= 0 {
+				return freed
 			}
 			c := &running[i]
-			if at := p.place(c, d.Class); at.wanted == wanted {
-				left--
-				p.suspend = append(p.suspend, c.Attempt)
-				if p.market.Config.Preemption != messages.PreemptRequeue {
-					at.freed++
+			if at := p.place(c, d.Class); at.wanted == wanted && !lost(c) {
+				left, freed = left-c.width, freed+c.width
+				p.lose(c, at)
+				if p.market.Config.Preemption == messages.PreemptCancel {
+					return freed
 				}
 			}
 		}
 	}
+	return freed
 }
 
 // resumeIn chooses the suspended tasks that get a slot again: those suspended longest among the
@@ -247,7 +277,7 @@ func (p *plan) resumeIn(d mechanism.Directive, e *entry) {
 	if e.front == nil {
 		return
 	}
-	left := cmp.Or(d.Slots, len(e.front[d.Class]))
+	left := cmp.Or(d.Slots, math.MaxInt)
 	for i := 0; i < len(e.front[d.Class]) && left > 0; i++ {
 		c := &e.front[d.Class][i]
 		at := p.place(c, d.Class)
@@ -255,9 +285,9 @@ func (p *plan) resumeIn(d mechanism.Directive, e *entry) {
 			at.looked, at.idle = true, int32(p.book.Nodes()[c.node].Idle(p.market.classes[d.Class]))
 		}
 		switch waits := p.waits(c); {
-		case waits && at.idle+at.freed > 0:
-			at.freed--
-			left--
+		case waits && at.idle+at.freed >= int32(c.width):
+			at.freed -= int32(c.width)
+			left -= c.width
 			p.resume = append(p.resume, c.Attempt)
 		case e.ordered:
 			p.again = true

@@ -84,7 +84,7 @@ func TestClaimsStayInTheirMarket(t *testing.T) {
 	b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Spec: &messages.JobSpec{Market: "other", Budget: 1,
 		Stages: []messages.Stage{{Name: "s", Class: "cpu", Script: "true"}}}}})
 	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
-	c := m.ReserveClaim(b, &messages.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rand.New(rand.NewPCG(1, 1)))
+	c := m.ReserveClaim(b, "n1", &messages.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rand.New(rand.NewPCG(1, 1)))
 	if len(c.Jobs) != 0 {
 		t.Errorf("claims %v", c.Jobs)
 	}

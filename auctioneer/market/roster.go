@@ -29,6 +29,8 @@ type roster struct {
 	gone    []messages.JobID
 	ongoing []*entry // jobs that are charged, and have slots
 	unseen  []*entry // jobs that came with suspended tasks
+	wides   []*entry // jobs with tasks of several slots
+	astray  []*entry // those of which no node has the slots, as of the last decision
 }
 
 // entry is a job of the market. There may be a million that only wait, so that what these do
@@ -185,6 +187,9 @@ func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, manner me
 	if p.Suspended != nil {
 		s.unseen = append(s.unseen, e)
 	}
+	if job.Alone > 1 {
+		s.wides = append(s.wides, e)
+	}
 	s.advance(now)
 	for k := range e.ledger {
 		e.ledger[k].area = s.areas[k]
@@ -209,6 +214,9 @@ func (s *roster) remove(now messages.Time, e *entry) {
 		s.number.stale(e, -bids)
 	}
 	s.number.remove(id)
+	if e.job.Alone > 1 {
+		s.wides = slices.DeleteFunc(s.wides, func(x *entry) bool { return x == e })
+	}
 	e.gone = true
 	s.left++
 	s.gone = append(s.gone, id)

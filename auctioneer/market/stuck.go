@@ -98,7 +98,7 @@ func (m *Market) read(l *lot, n *book.Node, node uint32) {
 	for _, a := range l.halted {
 		h, e := n.Claims[a.Task], m.number.get(a.Task.Job)
 		if k := m.Class(h.Class); e != nil && k >= 0 && h.Halt == book.Suspended {
-			l.waiting = append(l.waiting, waiter{claim{Attempt: a, node: node, since: h.Since}, e, k})
+			l.waiting = append(l.waiting, waiter{claim{Attempt: a, node: node, since: h.Since, width: max(h.Width, 1)}, e, k})
 		}
 	}
 	slices.SortFunc(l.waiting, func(x, y waiter) int { return cmp.Or(m.compare(x.job, y.job), longest(x.claim, y.claim)) })
@@ -112,24 +112,24 @@ func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
 		if w.class != k || w.job.gone || n.Claims[w.Task].Leaving {
 			continue
 		}
-		if m.manner.Order != nil && (room == 0 && !(first && m.goesBefore(w.job, n, k))) {
-			break
+		if m.manner.Order != nil && room < w.width && !(first && room+m.behind(w.job, n, k) >= w.width) {
+			continue
 		}
-		front, room, first = append(front, w), max(0, room-1), false
+		front, room, first = append(front, w), max(0, room-w.width), false
 	}
 	return front
 }
 
-// goesBefore reports whether a job has precedence over a job that has a slot of a node's class.
-func (m *Market) goesBefore(e *entry, n *book.Node, k int) bool {
+// behind returns how many slots of a node's class belong to jobs over which a job has precedence.
+func (m *Market) behind(e *entry, n *book.Node, k int) (slots int) {
 	for r, h := range n.Claims {
 		if h.Halt == book.Goes && !h.Leaving && h.Class == m.classes[k] {
 			if x := m.number.get(r.Job); x != nil && m.compare(e, x) < 0 {
-				return true
+				slots += max(h.Width, 1)
 			}
 		}
 	}
-	return false
+	return slots
 }
 
 func (m *Market) compare(x, y *entry) int {
@@ -161,7 +161,7 @@ func (e *entry) leaveFront(class int, a messages.Attempt) {
 	e.countStuck()
 }
 
-// countStuck counts the suspended tasks that are in no front.
+// countStuck counts the slots of the suspended tasks that are in no front.
 func (e *entry) countStuck() {
 	if e.Suspended == nil || !e.ordered {
 		e.job.Stuck = nil
@@ -172,7 +172,9 @@ func (e *entry) countStuck() {
 	}
 	for k, n := range e.Suspended {
 		if e.front != nil {
-			n -= len(e.front[k])
+			for i := range e.front[k] {
+				n -= e.front[k][i].width
+			}
 		}
 		e.job.Stuck[k] = max(0, n)
 	}

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -21,6 +22,8 @@ type floor struct {
 	seq   map[messages.Name]uint64
 	now   messages.Time
 	keys  int
+	width int        // of the tasks of the next jobs; 0: 1
+	rng   *rand.Rand // claims are resolved as a leader does; nil: each claims all that it may
 
 	asked       int // slots that jobs have asked for
 	suspensions int
@@ -35,8 +38,7 @@ func newFloor(t *rapid.T, m messages.Market, nodes, slots int) *floor {
 	f := &floor{T: t, book: book.New(), seq: map[messages.Name]uint64{}, suspended: map[messages.JobID]int{}, t: live, now: 1_700_000_000_000_000}
 	for i := range nodes {
 		name := "n" + messages.JobID(i+1).String()
-		f.nodes = append(f.nodes, name)
-		f.apply(book.Command{Register: &book.Register{Node: name, Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: slots}}}})
+		f.register(name, slots)
 	}
 	f.t.SetSlots(f.now, []int{nodes * slots}, []int{nodes * slots})
 	return f
@@ -56,7 +58,7 @@ func (f *floor) submit(rate messages.Credits, tasks int) {
 	f.keys++
 	f.asked += tasks
 	spec := messages.JobSpec{Market: "spot", Rate: rate * messages.Credit, Budget: messages.MaxCredits,
-		Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
+		Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Width: f.width, Command: []string{"true"}}}}
 	f.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: messages.JobID(f.keys).String(), Payer: "alice", Spec: &spec, Hold: "h", Held: spec.Budget}})
 }
 
@@ -69,7 +71,9 @@ func (f *floor) look() {
 	}
 	slots := 0
 	for _, n := range f.book.Nodes() {
-		slots += n.Slots[0].Slots
+		if n.Up {
+			slots += n.Slots[0].Slots
+		}
 	}
 	f.t.SetSlots(f.now, []int{slots}, []int{idle})
 	for j := range f.book.Jobs {
@@ -157,9 +161,15 @@ func (f *floor) claim() (any bool) {
 				most = append(most, f.t.most(id, 0))
 			}
 		}
+		claim := book.Claim{Class: "cpu", Slots: free, Jobs: jobs, Most: most}
+		if f.rng != nil {
+			claim = f.t.ReserveClaim(f.book, name, &messages.Claim{Class: "cpu", Job: jobs[f.rng.IntN(len(jobs))], Slots: free}, f.rng)
+		}
 		f.seq[name]++
-		grants := f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name],
-			Claims: []book.Claim{{Class: "cpu", Slots: free, Jobs: jobs, Most: most}}}}).([]messages.Grant)
+		grants := f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Claims: []book.Claim{claim}}}).([]messages.Grant)
+		for _, id := range jobs {
+			f.t.Unreserve(id)
+		}
 		any = any || len(grants) > 0
 		f.look()
 	}
@@ -209,7 +219,7 @@ func (f *floor) claims(halt book.Halt) (out []claim) {
 // check sees to it that who took the slots pays for it: the price of a slot is
 // from then on at least what any job bids that lost it.
 func (f *floor) check(lost []messages.Attempt) {
-	if len(lost) == 0 {
+	if len(lost) == 0 || f.width > 0 { // a job of several slots may take those of better tasks than it must, for they are together
 		return
 	}
 	price := f.book.Tariffs("spot")[0].Price

@@ -61,14 +61,15 @@ type Bid struct {
 // Job is a bid and how far its work has come.
 type Job struct {
 	*Bid
-	Pending []int // by class: tasks that could be claimed now
-	Running []int // by class: tasks claimed and not finished
+	Pending []int // by class: slots of tasks that could be claimed now
+	Running []int // by class: slots of tasks claimed and not finished
 	Started messages.Time
 
 	// The fields below are for mechanisms that suspend, and that charge by time.
 
-	Suspended []int            // by class: tasks suspended, not counted in Running; nil: none
-	Stuck     []int            // by class: of Suspended, those whose node has no slot for them; nil: none
+	Suspended []int            // by class: slots of tasks suspended, not counted in Running; nil: none
+	Stuck     []int            // by class: of Suspended, those of tasks whose node has no slot for them; nil: none
+	Nowhere   []int            // by class: of Pending, the slots of tasks for which no node has enough; nil: none
 	Accrued   messages.Credits // owed so far, at the tariffs that were committed
 
 	// Received is the slot time the job has had, for mechanisms that count it; 0

@@ -90,6 +90,11 @@ type Manner struct {
 	Gangs bool
 	// Wide: a task may take several slots of a node.
 	Wide bool
+	// Even: the tasks of a job take as many slots of a class each.
+	Even bool
+	// Displaces: a job takes slots of those that come after it by Order, so that a task of several slots
+	// has its node chosen, and none gathers.
+	Displaces bool
 	// Spans: a job has its slots for its declared length and no longer.
 	Spans bool
 	// Stays: what others owe depends on a job from when it bids until it ends, so that it

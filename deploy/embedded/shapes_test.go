@@ -78,7 +78,7 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas, c.Markets, c.Nodes = 1, nil, nil
-	mechanisms := []messages.Name{messages.Karma, messages.BatchQueue, messages.Backfill}
+	mechanisms := []messages.Name{messages.Karma, messages.BatchQueue, messages.Backfill, messages.HighestBid}
 	for _, mechanism := range mechanisms {
 		m := messages.Market{Name: mechanism, Mechanism: mechanism, Classes: []messages.Name{mechanism},
 			Units: []messages.ClassUnit{{Class: mechanism, Unit: messages.Resources{CPUs: 1, Memory: 1 << 30}}}}
@@ -98,6 +98,9 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 	u := connect(t, s, "alice")
 	for _, mechanism := range mechanisms {
 		spec := messages.JobSpec{Market: mechanism, Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: 2, CPUs: 3, Script: "exit 0"}}}
+		if mechanism == messages.HighestBid {
+			spec.Rate, spec.Budget = messages.Credit, 200*messages.Credit
+		}
 		if mechanism == messages.BatchQueue {
 			spec.Value, spec.Length = spec.Budget, messages.Duration(600e9)
 		}

@@ -81,14 +81,14 @@ func (c *accounts) begin(number int32, key float64) {
 	}
 }
 
-// pause has the time since begin count for so many tasks, and no more time.
-func (c *accounts) pause(number int32, tasks int) {
+// pause has the time since begin count for so many nodes, and no more time.
+func (c *accounts) pause(number int32, nodes int) {
 	a := &c.bills[number]
 	b := c.total.minus(a.began)
 	if c.caps != nil {
 		b = b.plus(c.caps.remove(number).bill())
 	}
-	a.until = a.until.plus(b.times(tasks))
+	a.until = a.until.plus(b.times(nodes))
 }
 
 // close returns what a bill comes to. Its number goes to another.

@@ -2,6 +2,7 @@ package highestbid
 
 import (
 	"math"
+	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -19,12 +20,21 @@ type auction struct {
 	waiting  heap // best first
 	aside    heap // worst first: those that wait for certain nodes, and go before the worst that runs
 	changed  []int32
+	taken    []lent // of displace
+	wide     bool   // some bidder takes several nodes at once
 	isRatio  bool
 	sequence uint64
 }
 
+// lent are nodes that a bidder had.
+type lent struct {
+	id    int32
+	nodes int
+}
+
 // bidder is a job in the auction. One that wants several nodes is so many
-// bidders of the same bid, of which some may run while others wait.
+// bidders of the same bid, of which some may run while others wait; each has width nodes,
+// or none.
 type bidder struct {
 	key     float64 // bid, or bid over length
 	bid     float64
@@ -36,6 +46,7 @@ type bidder struct {
 	stuck   int32         // of waiting: it wants certain nodes, which are taken, and no others
 	before  int32         // nodes it had when it was touched
 	touched bool          // is in changed
+	width   int32         // nodes that it takes at once: the counts above are multiples of it
 	aside   bool          // waits aside
 }
 
@@ -73,9 +84,9 @@ func (a *auction) firstOf(i, j int32) bool {
 	return x.since < y.since || x.since == y.since && x.order < y.order
 }
 
-// arrive puts a bidder that wants so many nodes among those who wait. Its
+// arrive puts a bidder that wants so many nodes, some at once, among those who wait. Its
 // number is the caller's: small, and not in use.
-func (a *auction) arrive(id int32, bid, length float64, nodes int) {
+func (a *auction) arrive(id int32, bid, length float64, nodes, width int) {
 	for int(id) >= len(a.bidders) {
 		a.bidders = append(a.bidders, bidder{})
 	}
@@ -83,7 +94,8 @@ func (a *auction) arrive(id int32, bid, length float64, nodes int) {
 	if !a.isRatio {
 		length = 1
 	}
-	a.bidders[id] = bidder{key: bid / length, bid: bid, length: length, order: a.sequence}
+	a.bidders[id] = bidder{key: bid / length, bid: bid, length: length, order: a.sequence, width: int32(max(width, 1))}
+	a.wide = a.wide || width > 1
 	a.want(id, nodes)
 }
 
@@ -118,7 +130,7 @@ func (a *auction) move(id int32, running, waiting int) {
 // line has a bidder that wants nodes wait with the others, or aside if it is to.
 func (a *auction) line(id int32) {
 	b := &a.bidders[id]
-	b.aside = b.aside && b.waiting == b.stuck
+	b.aside = b.aside && (b.waiting == b.stuck || b.width > 1)
 	a.waiting.keep(id, -b.key, b.waiting > 0 && !b.aside)
 	a.aside.keep(id, b.key, b.waiting > 0 && b.aside)
 }
@@ -136,31 +148,86 @@ func (a *auction) set(id int32, running, waiting, stuck int) {
 // decide gives nodes to the best: free ones, and with preemption those of
 // worse bidders too, and takes back those above the number there are. The
 // bidders in changed then differ in running from before, unless their changes
-// came to nothing. A bidder is never given and taken nodes in one decision.
+// came to nothing. What a bidder is given and taken in one decision comes to one of them.
 //
 // Bidders are passed over that can have no node now but would go before the worst that
-// runs: they are aside then. Nobody is kept from a node for them, and they set no level.
+// runs: they are aside then. Nobody is kept from a node for them, and they set no level. One that
+// takes several nodes at once is passed over where the free ones and those of worse bidders are too few.
+// Without preemption nobody is: free nodes are kept until they are enough.
 func (a *auction) decide() {
+	a.recall()
 	for a.preempt && a.used > a.nodes {
 		worst := a.running.first()
-		n := min(a.used-a.nodes, int(a.bidders[worst].running))
+		n := a.bidders[worst].whole(a.used - a.nodes)
 		a.move(worst, -n, n)
 	}
-	for a.used < a.nodes && a.next() {
+	for (a.preempt || a.used < a.nodes) && a.next() {
 		best := a.waiting.first()
-		n := min(a.nodes-a.used, a.bidders[best].free())
-		a.move(best, n, -n)
+		b := &a.bidders[best]
+		n := min(a.nodes-a.used, b.free())
+		switch n -= n % int(b.width); {
+		case n > 0:
+			a.move(best, n, -n)
+		case a.preempt && a.displace(best):
+		case a.preempt:
+			b.aside = true
+			a.line(best)
+		default:
+			return
+		}
 	}
-	for a.preempt && a.used >= a.nodes && a.next() {
-		best, worst := a.waiting.first(), a.running.first()
-		n := min(a.bidders[best].free(), int(a.bidders[worst].running))
-		a.move(worst, -n, n)
-		a.move(best, n, -n)
-	}
-	for !a.aside.empty() && a.used >= a.nodes && !(a.preempt && a.ahead(a.aside.first())) {
-		a.bidders[a.aside.first()].aside = false
+	for !a.aside.empty() && !(a.preempt && a.ahead(a.aside.first())) {
+		b := &a.bidders[a.aside.first()]
+		if a.used < a.nodes && b.free() == 0 {
+			break
+		}
+		b.aside = false
 		a.line(a.aside.first())
 	}
+}
+
+// recall has those who take several nodes at once, and were passed over, wait with the others again.
+func (a *auction) recall() {
+	if !a.wide {
+		return
+	}
+	for _, x := range slices.Clone(a.aside.items) {
+		if b := &a.bidders[x.id]; b.width > 1 {
+			b.aside = false
+			a.line(x.id)
+		}
+	}
+}
+
+// displace gives a bidder nodes of worse ones, the worst first: if these have too few, none.
+func (a *auction) displace(id int32) bool {
+	b := &a.bidders[id]
+	a.taken = a.taken[:0]
+	for a.nodes-a.used < int(b.width) && a.ahead(id) {
+		worst := a.running.first()
+		n := b.free() // all that one bidder has to give, where that needs no search
+		if b.width > 1 {
+			n = int(b.width) - (a.nodes - a.used)
+		}
+		n = a.bidders[worst].whole(n)
+		a.move(worst, -n, n)
+		a.taken = append(a.taken, lent{worst, n})
+	}
+	n := min(a.nodes-a.used, b.free())
+	if n -= n % int(b.width); n > 0 {
+		a.move(id, n, -n)
+		return true
+	}
+	for _, l := range a.taken {
+		a.move(l.id, l.nodes, -l.nodes)
+	}
+	return false
+}
+
+// whole is the fewest nodes, at least so many, that a bidder can lose, or all that it has.
+func (b *bidder) whole(n int) int {
+	w := int(b.width)
+	return min((n+w-1)/w*w, int(b.running))
 }
 
 // free is how many of the nodes that a bidder waits for may be any.

@@ -88,7 +88,7 @@ func TestKthPriceIsTheSmallestBidThatRuns(t *testing.T) {
 func momentary(nodes int, rates []int) *auction {
 	a := newAuction(Rule{HB, Kth, false}, nodes)
 	for i, r := range rates {
-		a.arrive(int32(i), float64(r), 1, 1)
+		a.arrive(int32(i), float64(r), 1, 1, 1)
 	}
 	a.decide()
 	return a

@@ -36,6 +36,14 @@
 // jobs on one node, 1,000 s at 2 and 10 s at 1, the long one would pay 1,000 for a place
 // that spares it 20.
 //
+// A task may take k nodes at once, or slots of one node in a live market. It bids, and pays, for each: k times. The
+// best have them first, as before, and a task is passed over if what better ones leave is too little for it, also
+// where worse ones then run; that is the greedy auction of Lehmann, O'Callaghan and Shoham, with the bid for a slot-second as
+// the order. Without preemption nobody is passed over: free nodes are kept until they are enough. A bid that is passed
+// over sets no level, so that nobody pays above its own bid. All tasks of a job take as many, and at pivot prices one.
+// In a live market with preemption a task is passed over also where no single node has enough free slots and slots of worse
+// bids; else it takes those of the worst bids of one node, which need not be the worst of all.
+//
 // Run runs a whole trace. New makes the mechanism of a live market, where each class is
 // an auction. In both each task is a bidder with its job's bid.
 //
@@ -69,14 +77,24 @@
 //
 // # Guarantees
 //
-// No node is idle while a job waits. Under HB a higher bid never ends later, and
+// No node is idle while a job waits that has room. Under HB a higher bid never ends later, and
 // while no slots go away no sequence of offers causes more suspensions of slots
 // than the slots it asks for. With bids of at least the reserve, nobody pays above
 // its bid, but for WSPT and WSEPT uncapped; under HB nobody pays more at the
 // k-th price than at the first, and the k-th price is, while somebody waits, the
-// smallest bid with which a job would still be running. Payments are exact to
+// smallest bid with which a job would still be running (of equal widths). Payments are exact to
 // 1e-9 as long as they are within some 22 orders of magnitude of the sum of all
 // prices to date.
+//
+// With tasks of several nodes, HB is no optimum: a wide task of a better bid may leave nodes idle, or keep out narrow tasks that
+// bid more together (with n nodes, nearly n times as much). What stays: a higher bid never ends later, because in each second
+// those that go before it are some of those that went before the lower one, the first of them in order, and the nodes
+// that the first of an order take are no more than all of them take. So each task has a critical bid in each second, which
+// would be a price for which the truth is best in a single second (Lehmann et al., where truth is shown to follow from such prices). It is each
+// task's own, and the k-th price is one for all. Where all widths are equal the two are the same. Else a task may pay
+// less than its critical bid, as a bid passed over sets no level, or more, as the best that waits may be too wide to
+// take its nodes. On 3 nodes, bids and widths of 5×2, 4×2 and 3×1: the first and the last run and pay the reserve,
+// though the first needs 4. Bids of 5×2, 3×1 and 2×3: the second pays 2, and needs nothing. The tests have both.
 //
 // At first and k-th prices bidding the private value is not best. Waiting costs v a
 // second, but these prices cover only the seconds that run: 10 s whose delay costs 1 a
@@ -123,7 +141,7 @@
 // at the horizon at the latest. A job that its owner cancels counts as having left
 // then; whether a job ends well makes no difference to its price. A start that took time,
 // a lost node and a suspended task that ran again from its beginning are not in the model.
-// Jobs of several tasks, several classes, and preemption other than suspension are
+// Jobs of several tasks, tasks of several slots, several classes, and preemption other than suspension are
 // refused. The number of slots over time is noted with the decisions; all else is in the book,
 // so that the next leader asks for the same price.
 //
@@ -161,7 +179,8 @@
 // O(log n) in time for each event, with n jobs in the system, and for each job
 // that starts or is suspended, whoever else runs; O(n) memory. A live decision
 // costs O(log n) for each job and class that has changed, or whose slots it
-// changes; where prices are by length and not capped, it also looks at all who run.
+// changes; where prices are by length and not capped, it also looks at all who run. With tasks of
+// k slots it is O(k·log n) for each job that waits with such tasks and goes before the worst that runs, or for whose tasks some slots are free.
 // One made anew is O(n·log n) for each class, and an explanation O(n). A pivot price is a run of
 // the market from the first job that was there together with this one, directly or
 // through others, until the job would have ended with any bid: O(n) for each event. `lab bench auction` shows what that comes
@@ -186,4 +205,7 @@
 //     with the other two. The division of users into 80 % that are cautious and 20 % that are not is not run:
 //     the paper says that it comes to nearly the same as the one of 90 and 10 %, which is.
 //   - A waiting bid below the reserve, at the letter, lowers everyone's price.
+//   - Tasks of several nodes are from D. Lehmann, L. O'Callaghan, Y. Shoham, "Truth revelation in approximately efficient
+//     combinatorial auctions" (2002). They divide a bid by the root of its size for the best bound on welfare; here the
+//     bid is for a slot-second, so that a job is not ranked by how it is divided into tasks.
 package highestbid

@@ -49,7 +49,7 @@ func (s *standing) runs(view *mechanism.View, job *mechanism.Job, b *bidder) mec
 	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %v has %s of %s, at a price of %.6g a slot-second now; the job owes %v until now",
 		job.Rate, spelling.Number(int(b.running), "slot", "slots"), class.Name, price, job.Accrued))
 	if b.waiting > 0 {
-		e.Message += "; " + spelling.Number(int(b.waiting), "more of its tasks waits", "more of its tasks wait")
+		e.Message += "; " + spelling.Number(int(b.waiting/b.width), "more of its tasks waits", "more of its tasks wait")
 		e.Change = append(e.Change, s.enough(view, job)...)
 	}
 	return e
@@ -60,18 +60,25 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 	if class.Slots == 0 {
 		return mechanism.Explain(WaitingForNode, fmt.Sprintf("no node that is up has a slot of %s", class.Name), fmt.Sprintf("a node with slots of %s that is up", class.Name))
 	}
-	if s.auction.bidders[at].aside {
+	b := &s.auction.bidders[at]
+	switch width := int(b.width); {
+	case b.aside && width > 1 && (b.free() > 0 || nowhere(job, s.class) > 0):
+		e := mechanism.Explain(WaitingForNode, fmt.Sprintf("a task takes %d slots of %s on one node, and no node has as many that are free or have lower bids", width, class.Name),
+			fmt.Sprintf("%d slots of %s on one node that are free", width, class.Name))
+		e.Change = append(e.Change, s.enough(view, job)...)
+		return e
+	case b.aside:
 		return mechanism.Explain(WaitingForNode, "its tasks were suspended on nodes whose slots of "+class.Name+" others have, and go on where they are",
 			"a free slot of "+class.Name+" on a node that keeps a task of it")
 	}
-	ahead := 0
+	ahead, taken := 0, 0
 	for i := range s.seats {
 		if b := &s.auction.bidders[i]; b.waiting > 0 && !b.aside && int32(i) != at && s.auction.better(int32(i), at) {
-			ahead += int(b.waiting)
+			ahead, taken = ahead+int(b.waiting/b.width), taken+int(b.waiting)
 		}
 	}
 	e := mechanism.Explain(Outbid, fmt.Sprintf("others use all slots of %s, and %s", class.Name, before(ahead)),
-		fmt.Sprintf("%s of %s", spelling.Number(ahead+1, "free slot", "free slots"), class.Name))
+		fmt.Sprintf("%s of %s", spelling.Number(taken+int(b.width), "free slot", "free slots"), class.Name))
 	e.Change = append(e.Change, s.enough(view, job)...)
 	return e
 }
@@ -85,7 +92,8 @@ func before(ahead int) string {
 }
 
 // enough says what bid would get a job a slot: with preemption, at once; else
-// the next. The bid of the only other account is not told.
+// the next. The bid of the only other account is not told. What bid would get it several slots on one
+// node depends on where tasks of others run, and is not told.
 func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
 	others, gets := &s.auction.waiting, "would win the next free slot"
 	if s.auction.preempt {
@@ -94,7 +102,7 @@ func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
 	if others.empty() || s.seats[others.first()].job.Job == job.Job {
 		return nil
 	}
-	if mechanism.OneRival(view, job) {
+	if mechanism.OneRival(view, job) || job.Alone > 1 {
 		return []string{"a higher bid " + gets}
 	}
 	other := others.first()

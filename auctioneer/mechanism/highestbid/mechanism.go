@@ -23,12 +23,15 @@ type Mechanism struct {
 // New makes the mechanism of a market that is valid. Without an algorithm jobs go
 // by HB, without a price they pay the k-th.
 func New(m messages.Market) (*Mechanism, error) {
-	c := &Mechanism{market: m.Name, reserve: m.ReservePrice(),
-		rule: Rule{Algorithm: cmp.Or(Algorithm(m.Algorithm), HB), Price: cmp.Or(Price(m.Price), Kth), Capped: m.Capped}}
+	c := &Mechanism{market: m.Name, reserve: m.ReservePrice(), rule: ruleOf(&m)}
 	if c.reserve > MostRate {
 		return nil, messages.Errorf(messages.Invalid, "reserve: must be from 0 to %v credits, is %v", MostRate, c.reserve)
 	}
 	return c, nil
+}
+
+func ruleOf(m *messages.Market) Rule {
+	return Rule{Algorithm: cmp.Or(Algorithm(m.Algorithm), HB), Price: cmp.Or(Price(m.Price), Kth), Capped: m.Capped}
 }
 
 var (
@@ -48,8 +51,10 @@ func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 		return messages.Errorf(messages.Invalid, "rate: %v is too high: the most is %v credits for a second on a slot", bid.Rate, MostRate)
 	case bid.Budget <= 0 || bid.Budget > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "budget: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Budget)
-	case bid.Width > 1:
+	case bid.Width > max(bid.Alone, 1):
 		return messages.Errorf(messages.Invalid, "width: this market starts tasks one by one and cannot keep %d together: use 1, or another market", bid.Width)
+	case bid.Width > 1 && c.rule.Price == Pivot:
+		return messages.Errorf(messages.Invalid, "width: a task of a market with price %s has one slot, this one takes %d: ask for less, or use another market", Pivot, bid.Width)
 	case c.rule.byLength() && bid.Length <= 0:
 		return messages.Errorf(messages.Invalid, "length: must be above 0, is %v: declare the expected run time of a task", bid.Length)
 	}

@@ -102,7 +102,7 @@ func TestAllocateComesToTheSameAsOneDecision(t *testing.T) {
 			job := task(id+1, messages.Credits(n("rate", 4)+1)*credit, n("pending", 3), n("running", min(left, 3)), n("suspended", 2))
 			left -= job.Running[0]
 			v.Jobs = append(v.Jobs, job)
-			m.arrive(int32(id), float64(job.Rate), 1, job.Pending[0]+job.Running[0]+job.Suspended[0])
+			m.arrive(int32(id), float64(job.Rate), 1, job.Pending[0]+job.Running[0]+job.Suspended[0], 1)
 		}
 		m.decide()
 		c := live(t, rule, "cpu")

@@ -27,7 +27,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 		Who:        "the highest bids for a second on a slot; other jobs are suspended",
 		Cost:       "the highest bid that waits, or the job's own bid, for each second; with `price: pivot` the bids of the jobs that wait for this job, for the time of their waiting",
 		Parameters: []string{"reserve", "algorithm", "price", "capped", "horizon", "preemption", "default_rate"}, Bid: []string{"budget", "rate", "length"},
-		Manner: mechanism.Manner{Attentive: true, Directs: true, Order: Order, Raises: mechanism.Terms{Budget: true, Rate: true}},
+		Manner: mechanism.Manner{Attentive: true, Directs: true, Wide: m.Price != messages.PricePivot, Even: true, Displaces: ruleOf(m).preempts(), Order: Order, Raises: mechanism.Terms{Budget: true, Rate: true}},
 		Tells:  mechanism.Prices, Decides: messages.TermRate,
 		Owes: mechanism.ForTime, Rule: "the price is the time of its slots at present prices",
 		Capped: m.Capped || m.Algorithm == string(NPHB),

@@ -55,9 +55,12 @@ type Job struct {
 	Bid      float64 `json:"bid"`                // for a second on a node
 	Estimate float64 `json:"estimate,omitempty"` // of the run time, for WSEPT alone
 	Tasks    int     `json:"-"`                  // each of the run time; 0: one
+	Width    int     `json:"width,omitempty"`    // nodes that each task has, at the same time; 0: one
 }
 
 func (j *Job) tasks() int { return max(1, j.Tasks) }
+
+func (j *Job) width() int { return max(1, j.Width) }
 
 // Check refuses what has no outcome, naming the job and the field.
 func (p *Problem) Check() error {
@@ -80,14 +83,14 @@ func (p *Problem) Check() error {
 		return messages.Errorf(messages.TooLarge, "jobs: there are %d, above the limit of %d", len(p.Jobs), math.MaxInt32-1)
 	}
 	for i := range p.Jobs {
-		if err := p.Jobs[i].check(i, p.Rule.Algorithm == WSEPT); err != nil {
+		if err := p.Jobs[i].check(i, p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (j *Job) check(i int, estimated bool) error {
+func (j *Job) check(i int, p *Problem) error {
 	for _, f := range [...]struct {
 		name string
 		x    float64
@@ -99,7 +102,13 @@ func (j *Job) check(i int, estimated bool) error {
 	if j.Tasks < 0 || j.Tasks > MostTasks {
 		return messages.Errorf(messages.Invalid, "jobs[%d].tasks: must be from 0 to %d, is %d", i, MostTasks, j.Tasks)
 	}
-	if estimated && j.Estimate == 0 {
+	if most := p.Nodes; j.Width < 0 || j.Width > most || j.Width > MostTasks/j.tasks() {
+		return messages.Errorf(messages.Invalid, "jobs[%d].width: must be from 0 to the %d nodes, and at most %d with all tasks of the job, is %d", i, most, MostTasks, j.Width)
+	}
+	if j.Width > 1 && p.Rule.Price == Pivot {
+		return messages.Errorf(messages.Invalid, "jobs[%d].width: a job of price %s has one node, this one has %d", i, Pivot, j.Width)
+	}
+	if p.Rule.Algorithm == WSEPT && j.Estimate == 0 {
 		return messages.Errorf(messages.Invalid, "jobs[%d].estimate: must be above 0 for WSEPT, which orders jobs by it: give the run time that is expected", i)
 	}
 	return nil

@@ -141,7 +141,7 @@ func (r *run) arrive(id int32) {
 		r.out.Start[t.index], r.out.Finish[t.index] = job.Submit, job.Submit
 		return
 	}
-	r.auction.arrive(id, scaled(job.Bid, r.units.money), r.length(job), job.tasks())
+	r.auction.arrive(id, scaled(job.Bid, r.units.money), r.length(job), job.tasks()*job.width(), job.width())
 }
 
 // length is what the rule divides a job's bid by, in ticks.
@@ -157,7 +157,7 @@ func (r *run) finish(id int32) {
 		t.groups = t.groups[1:]
 	}
 	r.give(id, int(t.running)-done)
-	r.auction.leave(id, done, 0)
+	r.auction.leave(id, done*r.width(t), 0)
 	r.tell(t, Step{Done: done})
 	if len(t.groups) > 0 {
 		return
@@ -170,7 +170,7 @@ func (r *run) finish(id int32) {
 // follow starts or suspends tasks of a job as the decision says.
 func (r *run) follow(id int32) {
 	t := &r.jobs[id]
-	was, has := int(t.running), int(r.auction.bidders[id].running)
+	was, has := int(t.running), int(r.auction.bidders[id].running)/r.width(t)
 	if has == was {
 		return
 	}
@@ -188,6 +188,9 @@ func (r *run) follow(id int32) {
 	r.give(id, has)
 }
 
+// width is how many nodes each task of a job takes.
+func (r *run) width(t *traced) int { return r.p.Jobs[t.index].width() }
+
 // give has so many tasks of a job run from now on.
 func (r *run) give(id int32, tasks int) {
 	t := &r.jobs[id]
@@ -195,7 +198,7 @@ func (r *run) give(id int32, tasks int) {
 		t.began = r.now
 	} else {
 		r.ends.remove(id)
-		r.accounts.pause(t.bill, int(t.running))
+		r.accounts.pause(t.bill, int(t.running)*r.width(t))
 	}
 	if t.running = int32(tasks); tasks > 0 {
 		r.accounts.begin(t.bill, r.auction.bidders[id].key)

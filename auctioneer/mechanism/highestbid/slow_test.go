@@ -18,6 +18,7 @@ type slow struct {
 	runs    map[int]bool
 	payment []float64
 	seconds [][]float64 // by job, those in which it ran
+	passed  int         // how often a better bid was passed over
 }
 
 func (s *slow) run() {
@@ -52,27 +53,54 @@ func (s *slow) decide() {
 		return cmp.Or(kept, cmp.Compare(s.key(b), s.key(a)), cmp.Compare(s.p.Jobs[a].Submit, s.p.Jobs[b].Submit), cmp.Compare(a, b))
 	})
 	s.runs = map[int]bool{}
-	for _, i := range s.in[:min(s.p.Nodes, len(s.in))] {
-		s.runs[i] = true
+	free := s.p.Nodes
+	for _, i := range s.in {
+		if w := s.p.Jobs[i].width(); w <= free {
+			s.runs[i], free = true, free-w
+		} else if s.p.Rule.Algorithm != HB {
+			return
+		}
 	}
 }
 
 func (s *slow) second(now float64) {
-	waiting := s.in[min(s.p.Nodes, len(s.in)):]
+	var waiting []int // but for those that were passed over
+	for k := len(s.in) - 1; k >= 0; k-- {
+		switch i := s.in[k]; {
+		case !s.runs[i]:
+			waiting = append(waiting, i)
+		case s.p.Rule.Algorithm == HB && slices.ContainsFunc(s.in[:k], func(i int) bool { return !s.runs[i] }):
+			s.passed++
+			s.pay(now, s.in[k+1:])
+			return
+		}
+	}
+	s.pay(now, waiting)
+}
+
+func (s *slow) pay(now float64, waiting []int) {
 	for i := range s.p.Jobs {
 		if s.runs[i] {
-			s.payment[i] += s.price(i, waiting)
+			s.payment[i] += s.price(i, waiting) * float64(s.p.Jobs[i].width())
 			s.left[i]--
 			s.seconds[i] = append(s.seconds[i], now)
 		}
 	}
 }
 
+// wanted is how many nodes those in the system want.
+func (s *slow) wanted() (n int) {
+	for _, i := range s.in {
+		n += s.p.Jobs[i].width()
+	}
+	return n
+}
+
 func (s *slow) price(i int, waiting []int) float64 {
 	job, rule := s.p.Jobs[i], s.p.Rule
 	price := s.p.Reserve
 	switch {
-	case rule.Price == First && len(s.in) >= s.p.Nodes:
+	case rule.Price == First && s.wanted() >= s.p.Nodes:
 		price = job.Bid
 	case rule.Price == Kth && len(waiting) > 0:
 		highest := 0.0

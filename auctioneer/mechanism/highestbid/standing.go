@@ -23,7 +23,7 @@ func newStanding(r *roster, class int) *standing {
 
 // enter makes a bidder of a job, that has nothing and wants nothing.
 func (s *standing) enter(id int32, job *mechanism.Job) {
-	s.auction.arrive(id, float64(job.Rate), float64(s.rule.microseconds(job.Length)), 0)
+	s.auction.arrive(id, float64(job.Rate), float64(s.rule.microseconds(job.Length)), 0, job.Alone)
 	b := &s.auction.bidders[id]
 	b.since, b.order = job.Arrived, uint64(job.Job)
 }
@@ -35,8 +35,8 @@ func (s *standing) put(id int32, job *mechanism.Job, out bool) {
 		s.pending.keep(id, 0, false)
 		return
 	}
-	s.auction.set(id, job.Running[s.class], job.Pending[s.class]+suspended(job, s.class), stuck(job, s.class))
-	s.pending.keep(id, -s.auction.bidders[id].key, job.Pending[s.class] > 0)
+	s.auction.set(id, job.Running[s.class], job.Pending[s.class]+suspended(job, s.class), stuck(job, s.class)+nowhere(job, s.class))
+	s.pending.keep(id, -s.auction.bidders[id].key, job.Pending[s.class] > nowhere(job, s.class))
 }
 
 func suspended(job *mechanism.Job, class int) int {
@@ -51,6 +51,13 @@ func stuck(job *mechanism.Job, class int) int {
 		return 0
 	}
 	return job.Stuck[class]
+}
+
+func nowhere(job *mechanism.Job, class int) int {
+	if job.Nowhere == nil {
+		return 0
+	}
+	return job.Nowhere[class]
 }
 
 // decide finds who should have the slots.
@@ -124,7 +131,7 @@ func (s *standing) gains(id int32) (resume, start int) {
 // next is the job of which a pending task gets the next free slot; 0: none, or a suspended task does.
 func (s *standing) next() messages.JobID {
 	a := s.auction
-	if a.waiting.empty() {
+	if a.waiting.empty() || a.wide { // with those who take several slots at once, a slot may go to one that was passed over
 		return 0
 	}
 	id := a.waiting.first()

@@ -19,7 +19,7 @@ func TestUpdateAgainstAFreshMechanism(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := Rule{rapid.SampledFrom([]Algorithm{HB, NPHB, WSEPT}).Draw(t, "algorithm"),
 			rapid.SampledFrom([]Price{First, Kth}).Draw(t, "price"), rapid.Bool().Draw(t, "capped")}
-		w := &world{T: t, mechanism: live(t, rule, "cpu", "gpu"), weights: map[messages.JobID][]float64{}, owed: map[messages.JobID]float64{}}
+		w := &world{widest: rapid.SampledFrom([]int{0, 3}).Draw(t, "widest"), T: t, mechanism: live(t, rule, "cpu", "gpu"), weights: map[messages.JobID][]float64{}, owed: map[messages.JobID]float64{}}
 		w.view = mechanism.View{Now: second, Charge: func(j *mechanism.Job) { j.Accrued, _ = messages.RoundCredits(w.owed[j.Job]) },
 			Classes: []mechanism.Class{{Name: "cpu", Slots: 2}, {Name: "gpu", Slots: 1}}}
 		for range rapid.IntRange(1, 30).Draw(t, "instants") {
@@ -44,10 +44,16 @@ type world struct {
 	weights   map[messages.JobID][]float64
 	wake      messages.Time
 	next      messages.JobID
+	widest    int // 0 and 1: all tasks have one slot
 }
 
 func (w *world) n(what string, least, most int) int {
 	return rapid.IntRange(least, most).Draw(w.T, what)
+}
+
+// slots draws how many slots so many tasks of a job at most take.
+func (w *world) slots(j *mechanism.Job, what string, most int) int {
+	return w.n(what, 0, most) * max(j.Alone, 1)
 }
 
 // pass lets time go by until so many seconds later, or until the mechanism wakes.
@@ -75,8 +81,8 @@ func (w *world) event() {
 	case kind <= 2 || len(w.view.Jobs) == 0:
 		w.next++
 		j := &mechanism.Job{Bid: &mechanism.Bid{Job: w.next, Arrived: w.view.Now, Rate: messages.Credits(w.n("rate", 1, 4)) * credit,
-			Budget: messages.Credits(w.n("budget", 1, 30)) * credit, Length: messages.Duration(1<<w.n("length", 0, 2)) * 1e9}}
-		j.Pending, j.Running = []int{w.n("tasks", 0, 3), w.n("tasks", 0, 1)}, []int{0, 0}
+			Budget: messages.Credits(w.n("budget", 1, 30)) * credit, Length: messages.Duration(1<<w.n("length", 0, 2)) * 1e9, Alone: w.n("width", 0, w.widest)}}
+		j.Pending, j.Running = []int{w.slots(j, "tasks", 3), w.slots(j, "tasks", 1)}, []int{0, 0}
 		w.view.Jobs = append(w.view.Jobs, j)
 		w.changed = append(w.changed, j)
 	case kind == 3:
@@ -88,9 +94,13 @@ func (w *world) event() {
 	default:
 		j := w.view.Jobs[w.n("which", 0, len(w.view.Jobs)-1)]
 		k := w.n("class", 0, 1)
-		j.Running[k] = w.n("running", 0, j.Running[k])
+		width := max(j.Alone, 1)
+		j.Running[k] = w.slots(j, "running", j.Running[k]/width)
 		if j.Suspended != nil {
-			j.Stuck = []int{w.n("stuck", 0, j.Suspended[0]), w.n("stuck", 0, j.Suspended[1])}
+			j.Stuck = []int{w.slots(j, "stuck", j.Suspended[0]/width), w.slots(j, "stuck", j.Suspended[1]/width)}
+		}
+		if j.Nowhere = nil; w.widest > 1 {
+			j.Nowhere = []int{w.slots(j, "nowhere", j.Pending[0]/width), w.slots(j, "nowhere", j.Pending[1]/width)}
 		}
 		w.changed = append(w.changed, j)
 	}
@@ -146,6 +156,8 @@ func (w *world) follow(j *mechanism.Job, o mechanism.Directive) {
 			w.Fatalf("of %d suspended tasks of job %d, %d were stuck, and %d were to resume", j.Suspended[k]+o.Slots, j.Job, j.Stuck[k], o.Slots)
 		}
 	case mechanism.Start:
-		j.Running[k], j.Pending[k] = j.Running[k]+o.Slots, j.Pending[k]-o.Slots
+		if j.Running[k], j.Pending[k] = j.Running[k]+o.Slots, j.Pending[k]-o.Slots; j.Nowhere != nil && j.Nowhere[k] > j.Pending[k] {
+			w.Fatalf("%d slots of job %d start, and for %d of %d there is no node", o.Slots, j.Job, j.Nowhere[k], j.Pending[k]+o.Slots)
+		}
 	}
 }

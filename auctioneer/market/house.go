@@ -1,0 +1,290 @@
+package market
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// A mechanism counts slots over all nodes, and a task of several slots needs them on one. Where jobs
+// take slots of worse ones (mechanism.Manner), the plan finds the node: of those on which free slots, and slots of tasks that
+// are about to end, are enough, the one where fewest are left over; else the one that ends or suspends the worst tasks. These are
+// instead of as many others that the mechanism named, the best first. A job that no node can
+// have is told to the mechanism (mechanism.Job.Nowhere), which decides anew; the next decision tries again. Until the task is
+// claimed, the slots of its node are for no other.
+
+// home is a node on which a task of several slots is to start.
+type home struct {
+	node  uint32
+	class int
+	job   messages.JobID
+	width int
+}
+
+// tenant is a claim that runs on a node, for a job of the market.
+type tenant struct {
+	claim
+	job *entry
+}
+
+// lodging is what a plan knows of a node's class where tasks of several slots look for a place.
+type lodging struct {
+	room    int      // slots that are free, or that the plan takes from tenants
+	leaving int      // slots of tasks that are about to end
+	tenants []tenant // that the plan leaves there, the worst first
+}
+
+// house finds places for tasks of several slots that are to start or go on, and for suspended tasks of one slot with them, the
+// best first.
+func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
+	p.homes, p.shifted, p.wide = p.homes[:0], 0, p.wide[:0]
+	clear(p.lodgings)
+	any := false
+	for i, d := range directives {
+		if e := jobs[i]; e != nil && (d.Action == mechanism.Start && e.job.Alone > 1 || d.Action == mechanism.Resume) {
+			p.wide, any = append(p.wide, i), any || e.job.Alone > 1
+		}
+	}
+	if !any || !p.market.manner.Displaces {
+		p.wide = p.wide[:0]
+		return
+	}
+	slices.SortStableFunc(p.wide, func(x, y int) int { return p.market.compare(jobs[x], jobs[y]) })
+	for _, i := range p.wide {
+		d, e := directives[i], jobs[i]
+		if d.Action == mechanism.Resume {
+			p.rehouse(d, e)
+			continue
+		}
+		of := p.stage(e, d.Class)
+		for left := d.Slots; of != nil && left > 0; left -= e.job.Alone {
+			if !p.lodge(e, of, d.Class) {
+				p.market.nowhere(e, of, d.Class, d.Slots-left)
+				p.again = true
+				break
+			}
+		}
+	}
+}
+
+// lodge finds a node for a task of a job.
+func (p *plan) lodge(e *entry, of *messages.Stage, class int) bool {
+	width, best, worst, found := e.job.Alone, uint32(0), 0, false
+	for at, n := range p.book.Nodes() {
+		if !p.market.opens(n) || !n.Suits(of) {
+			continue
+		}
+		l := p.lodging(uint32(at), class)
+		switch k := l.displaced(p.market, e, l.room+l.leaving, width); {
+		case k < 0 || found && !p.better(l, k, p.lodging(best, class), worst, width):
+		default:
+			best, worst, found = uint32(at), k, true
+		}
+	}
+	if found {
+		p.take(best, class, worst, width)
+		p.homes = append(p.homes, home{node: best, class: class, job: e.job.Job, width: width})
+	}
+	return found
+}
+
+// rehouse has suspended tasks of several slots go on at their nodes, those at the front for longest first.
+func (p *plan) rehouse(d mechanism.Directive, e *entry) {
+	left := d.Slots
+	for i := 0; e.front != nil && i < len(e.front[d.Class]) && left > 0; i++ {
+		c := e.front[d.Class][i]
+		l := p.lodging(c.node, d.Class)
+		if k := l.displaced(p.market, e, l.room, c.width); k >= 0 && p.waits(&c) && p.market.opens(p.book.Nodes()[c.node]) {
+			p.take(c.node, d.Class, k, c.width)
+			p.resume = append(p.resume, c.Attempt)
+			left -= c.width
+			continue
+		}
+		p.again = true
+		p.market.turnAway(e, d.Class, c)
+		i--
+	}
+}
+
+// stage is the stage of which a task of a job is to start; nil: all have started meanwhile.
+func (p *plan) stage(e *entry, class int) *messages.Stage {
+	j := p.book.Job(e.job.Job)
+	if j == nil {
+		return nil
+	}
+	for i := range j.Stages {
+		if of := &j.Spec.Stages[i]; of.Class == p.market.classes[class] && j.Claimable(i) > 0 {
+			return of
+		}
+	}
+	return nil
+}
+
+// lodging reads a node's class once in a plan.
+func (p *plan) lodging(node uint32, class int) *lodging {
+	key := [2]uint32{node, uint32(class)}
+	if l := p.lodgings[key]; l != nil {
+		return l
+	}
+	n, name := p.book.Nodes()[node], p.market.classes[class]
+	l := &lodging{room: n.Idle(name)}
+	for r, h := range n.Claims {
+		switch x := p.market.number.get(r.Job); {
+		case h.Class != name || h.Halt != book.Goes:
+		case h.Leaving:
+			l.leaving += max(h.Width, 1)
+		case x != nil:
+			c := claim{Attempt: messages.Attempt{Task: r, Number: h.Attempt}, node: node, width: max(h.Width, 1)}
+			if j := p.book.Job(r.Job); j != nil {
+				c.claimed = j.Stages[r.Stage].Tasks[r.Index].Claimed
+			}
+			l.tenants = append(l.tenants, tenant{c, x})
+		}
+	}
+	slices.SortFunc(l.tenants, func(x, y tenant) int { return cmp.Or(p.market.compare(y.job, x.job), latest(x.claim, y.claim)) })
+	if p.lodgings == nil {
+		p.lodgings = map[[2]uint32]*lodging{}
+	}
+	p.lodgings[key] = l
+	return l
+}
+
+// displaced is how many tenants, all worse than a job, leave it so many slots beside those that there are; −1: they do not.
+func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
+	for k := 0; ; k++ {
+		switch {
+		case room >= width:
+			return k
+		case k == len(l.tenants) || m.compare(e, l.tenants[k].job) >= 0:
+			return -1
+		}
+		room += l.tenants[k].width
+	}
+}
+
+// better reports whether a lodging that loses so many tenants is better than another: whose best that goes is worse, or where
+// fewer slots are left over.
+func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
+	switch {
+	case j == 0 || k == 0:
+		return j < k || j == k && x.room+x.leaving < y.room+y.leaving
+	default:
+		return p.market.compare(x.tenants[j-1].job, y.tenants[k-1].job) > 0
+	}
+}
+
+// take gives slots of a node to a task, and ends or suspends the tenants that have them.
+func (p *plan) take(node uint32, class, tenants, width int) {
+	l := p.lodging(node, class)
+	at := p.place(&claim{node: node}, class)
+	for _, t := range l.tenants[:tenants] {
+		l.room += t.width
+		p.shifted += t.width
+		p.market.least(t.job, class, t.width)
+		p.lose(&t.claim, at)
+	}
+	l.tenants = l.tenants[tenants:]
+	l.room -= width
+	at.freed -= int32(width)
+}
+
+// lose takes the slots of a claim.
+func (p *plan) lose(c *claim, at *place) {
+	switch p.market.Config.Preemption {
+	case messages.PreemptCancel:
+		if !slices.Contains(p.cancel, c.Task.Job) {
+			p.cancel = append(p.cancel, c.Task.Job)
+		}
+		return
+	case messages.PreemptRequeue:
+	default:
+		at.freed += int32(c.width)
+	}
+	p.suspend = append(p.suspend, c.Attempt)
+}
+
+// least has a job that loses slots claim no others for them before the next decision.
+func (m *Market) least(e *entry, class, slots int) {
+	e.most[class] -= slots
+	m.count(e)
+}
+
+// nowhere notes that nodes have slots for some tasks of a job and for no more, nor, where it may run on any, for those of jobs
+// that come after it and take as many.
+func (m *Market) nowhere(e *entry, of *messages.Stage, class, housed int) {
+	m.stray(e, class, housed)
+	if of.Constraint != "" || of.GPUType != "" || len(of.Nodes)+len(of.Exclude) > 0 {
+		return
+	}
+	for _, x := range m.wides {
+		if x.job.Alone >= e.job.Alone && m.compare(e, x) < 0 {
+			m.stray(x, class, 0)
+		}
+	}
+}
+
+// stray notes that nodes have some slots of a class for the pending tasks of a job, and no more.
+func (m *Market) stray(e *entry, class, housed int) {
+	if e.job.Nowhere == nil {
+		e.job.Nowhere = make([]int, len(m.classes))
+		m.astray = append(m.astray, e)
+	}
+	e.job.Nowhere[class] = max(0, e.pending()[class]-housed)
+	m.change(e)
+}
+
+// bar notes, where no job takes slots of others, the jobs for which no node has as many slots: the others are not to
+// wait until they start.
+func (p *plan) bar() {
+	for _, e := range p.market.wides {
+		for k := range p.market.classes {
+			of := p.stage(e, k)
+			if of != nil && !slices.ContainsFunc(p.book.Nodes(), func(n *book.Node) bool {
+				return p.market.opens(n) && n.Suits(of) && slices.ContainsFunc(n.Slots, func(s messages.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() })
+			}) {
+				p.market.stray(e, k, 0)
+			}
+		}
+	}
+}
+
+// atHome are the jobs of which tasks of several slots are to start at a node, as far as it has the slots now, and how many of its
+// slots are for none of them.
+func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []messages.JobID, spare int) {
+	at, known := b.Position(node)
+	if len(m.plan.homes) == 0 || !known {
+		return nil, math.MaxInt
+	}
+	spare = math.MaxInt
+	for _, h := range m.plan.homes {
+		if h.node != at || h.class != class || m.Pending(h.job, class) < h.width {
+			continue
+		}
+		if spare == math.MaxInt {
+			spare = b.Nodes()[at].Idle(m.classes[class])
+		}
+		if spare -= h.width; spare >= 0 && !slices.Contains(jobs, h.job) {
+			jobs = append(jobs, h.job)
+		}
+	}
+	return jobs, max(spare, 0)
+}
+
+// seek has all jobs that were nowhere look for a place again.
+func (m *Market) seek() {
+	for _, e := range m.astray {
+		if e.job.Nowhere = nil; !e.gone {
+			m.change(e)
+		}
+	}
+	m.astray = m.astray[:0]
+}
+
+// opens reports whether tasks of the market may start at a node.
+func (m *Market) opens(n *book.Node) bool {
+	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && (len(m.Config.Nodes) == 0 || slices.Contains(m.Config.Nodes, n.Name))
+}

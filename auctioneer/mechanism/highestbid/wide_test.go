@@ -1,0 +1,104 @@
+package highestbid
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// wider draws problems in which some tasks take several nodes.
+func wider(t *rapid.T, most int) *Problem {
+	p := instances(t, most)
+	for i := range p.Jobs {
+		p.Jobs[i].Width = rapid.IntRange(0, p.Nodes).Draw(t, "width")
+	}
+	return p
+}
+
+// TestWideJobsAgainstSecondBySecond: whoever has several nodes at once, in each second the best have what is left by better
+// ones, and pay for each node.
+func TestWideJobsAgainstSecondBySecond(t *testing.T) {
+	passed := 0
+	for range 20 {
+		rapid.Check(t, func(t *rapid.T) {
+			p := wider(t, 12)
+			s := &slow{p: p, left: make([]float64, len(p.Jobs)), payment: make([]float64, len(p.Jobs)), seconds: make([][]float64, len(p.Jobs))}
+			for i, j := range p.Jobs {
+				s.left[i] = j.Runtime
+			}
+			s.run()
+			passed += s.passed
+			same(t, mustRun(t, p), s)
+		})
+	}
+	if passed == 0 {
+		t.Error("no job was ever passed over: this shows nothing")
+	}
+}
+
+// TestAHigherBidOfAWideJobNeverEndsLater, and under HB nobody pays above its bid, whatever widths there are.
+func TestAHigherBidOfAWideJobNeverEndsLater(t *testing.T) {
+	for range 5 {
+		rapid.Check(t, func(t *rapid.T) {
+			p := wider(t, 10)
+			p.Rule.Algorithm = HB
+			if len(p.Jobs) == 0 {
+				return
+			}
+			for i := range p.Jobs {
+				p.Jobs[i].Bid += p.Reserve
+			}
+			before, i := mustRun(t, p), rapid.IntRange(0, len(p.Jobs)-1).Draw(t, "who")
+			for k, j := range p.Jobs {
+				if most := j.Bid * j.Runtime * float64(j.width()); before.Payment[k] > most*(1+1e-12) {
+					t.Fatalf("job %d pays %v, above %v: %+v", k, before.Payment[k], most, p)
+				}
+			}
+			q := *p
+			q.Jobs = slices.Clone(p.Jobs)
+			q.Jobs[i].Bid += float64(rapid.IntRange(1, 8).Draw(t, "more")) / 2
+			if after := mustRun(t, &q); after.Finish[i] > before.Finish[i] {
+				t.Fatalf("job %d ends at %v with a bid of %v, and at %v with %v: %+v", i, before.Finish[i], p.Jobs[i].Bid, after.Finish[i], q.Jobs[i].Bid, p)
+			}
+		})
+	}
+}
+
+// TestOfEqualWidthsThePriceIsWhatIsEnough: with a bid below the k-th price a job would not run, with one above it it would.
+func TestOfEqualWidthsThePriceIsWhatIsEnough(t *testing.T) {
+	p := &Problem{Nodes: 4, Rule: Rule{Algorithm: HB, Price: Kth}, Reserve: 1, Jobs: []Job{
+		{Runtime: 1, Bid: 5, Width: 2}, {Runtime: 1, Bid: 4, Width: 2}, {Runtime: 1, Bid: 3, Width: 2}}}
+	if o := mustRun(t, p); o.Payment[0] != 6 || o.Payment[1] != 6 || o.Payment[2] != 2 {
+		t.Errorf("they pay %v, want 3 and 3 for a node-second, then the reserve", o.Payment)
+	}
+	for bid, start := range map[float64]float64{2.9: 1, 3.1: 0} {
+		p.Jobs[0].Bid = bid
+		if o := mustRun(t, p); o.Start[0] != start {
+			t.Errorf("a bid of %v starts at %v, want %v", bid, o.Start[0], start)
+		}
+	}
+}
+
+// TestOfUnequalWidthsThePriceIsNotWhatIsEnough, as doc.go has it: on 3 nodes A of 2 runs beside C, and B of 2 between them
+// in bids is passed over. A pays the reserve, though with less than 4 it would not run; with D of 3 that waits below all, C
+// pays what D bids, though it would run with less.
+func TestOfUnequalWidthsThePriceIsNotWhatIsEnough(t *testing.T) {
+	p := &Problem{Nodes: 3, Rule: Rule{Algorithm: HB, Price: Kth}, Reserve: 1, Jobs: []Job{
+		{Runtime: 1, Bid: 5, Width: 2}, {Runtime: 1, Bid: 4, Width: 2}, {Runtime: 1, Bid: 3}}}
+	if o := mustRun(t, p); o.Payment[0] != 2 || o.Start[1] != 1 || o.Payment[2] != 1 {
+		t.Errorf("they pay %v", o.Payment)
+	}
+	p.Jobs[0].Bid = 3.5
+	if o := mustRun(t, p); o.Start[0] != 1 {
+		t.Errorf("with 3.5 A starts at %v", o.Start[0])
+	}
+	p.Jobs[0].Bid, p.Jobs[1] = 5, Job{Runtime: 1, Bid: 2, Width: 3}
+	if o := mustRun(t, p); o.Payment[0] != 4 || o.Payment[2] != 2 {
+		t.Errorf("they pay %v", o.Payment)
+	}
+	p.Jobs[2].Bid = 1.5
+	if o := mustRun(t, p); o.Start[2] != 0 {
+		t.Errorf("with 1.5 C starts at %v", o.Start[2])
+	}
+}
