@@ -47,6 +47,9 @@ func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *mes
 	if err := l.quotable(account); err != nil {
 		return reply, err
 	}
+	if l.replica.read(func(b *book.Book) { err = intake.Place(b, spec, m) }); err != nil {
+		return reply, err
+	}
 	q, err := l.menu(ctx, m, account, spec)
 	if err != nil {
 		return reply, err

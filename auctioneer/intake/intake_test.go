@@ -181,6 +181,12 @@ func TestAgree(t *testing.T) {
 			t.Errorf("%v, want %v", err, want)
 		}
 	}
+	wide := request("k")
+	wide.Spec.Market, wide.Spec.Contract = "menu", "q1-1"
+	s := prepared(t, "alice", wide)
+	if s.Spec.Stages[0].Width = 2; messages.KindOf(s.Agree(b, epoch)) != messages.Invalid {
+		t.Error("a quote for a task of one slot is taken for a task of two")
+	}
 	if err := agree("bob", "q1-1", epoch, 1); messages.KindOf(err) != messages.Expired {
 		t.Errorf("another account's quote: %v, want what is said of none", err)
 	}

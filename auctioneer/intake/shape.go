@@ -14,7 +14,7 @@ import (
 )
 
 // shape computes how many slots a task of a stage takes. A task that asks for a whole node gets its
-// width later, in [placeable].
+// width later, in [Place].
 func (r *Rules) shape(m *messages.Market, i int, s *messages.Stage) error {
 	unit := m.UnitOf(s.Class)
 	if s.Width = 0; unit == (messages.Resources{}) {
@@ -83,10 +83,10 @@ func widens(m *messages.Market, i int, s *messages.Stage) error {
 	return nil
 }
 
-// placeable refuses a stage that no node of the market can run, whether the node is up now or not.
+// Place refuses a stage that no node of the market can run, whether the node is up now or not.
 // It also fills in resources that the stage leaves out, from its slots. It looks at nodes only for
 // stages with requirements on nodes.
-func placeable(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
+func Place(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 	for i := range spec.Stages {
 		s, unit := &spec.Stages[i], m.UnitOf(spec.Stages[i].Class)
 		if s.Slots() == 1 && !s.Allocation && !s.TakesNode() && s.Constraint == "" && s.GPUType == "" && len(s.Nodes)+len(s.Exclude) == 0 {

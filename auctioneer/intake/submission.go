@@ -196,7 +196,7 @@ func WorkOf(spec *messages.JobSpec) []byte {
 	work := messages.JobSpec{Market: spec.Market, Length: spec.Length, Valuation: spec.Valuation}
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
-		work.Stages = append(work.Stages, messages.Stage{Name: s.Name, Class: s.Class, Tasks: s.TaskCount(), After: s.After})
+		work.Stages = append(work.Stages, messages.Stage{Name: s.Name, Class: s.Class, Tasks: s.TaskCount(), Width: s.Slots(), After: s.After})
 	}
 	data, _ := messages.Marshal(&work, messages.Msgpack) // the request was read from such bytes
 	digest := sha256.Sum256(data)

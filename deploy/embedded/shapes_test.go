@@ -3,6 +3,7 @@ package embedded
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
@@ -78,12 +79,17 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas, c.Markets, c.Nodes = 1, nil, nil
-	mechanisms := []messages.Name{messages.Karma, messages.BatchQueue, messages.Backfill, messages.HighestBid}
+	// Contracts come first, while no run times were seen: their tasks are planned to take as long as is declared.
+	mechanisms := []messages.Name{messages.ContractMenu, messages.Karma, messages.BatchQueue, messages.Backfill, messages.HighestBid}
+	worth := messages.Valuation{Class: messages.Sigmoidal, Max: 10, Mu: 600, Delta: 300}
 	for _, mechanism := range mechanisms {
 		m := messages.Market{Name: mechanism, Mechanism: mechanism, Classes: []messages.Name{mechanism},
 			Units: []messages.ClassUnit{{Class: mechanism, Unit: messages.Resources{CPUs: 1, Memory: 1 << 30}}}}
 		if mechanism == messages.BatchQueue {
 			m.Pricing = "pivot"
+		}
+		if mechanism == messages.ContractMenu {
+			m.Prior = []messages.Valuation{worth}
 		}
 		c.Markets = append(c.Markets, m)
 		c.Nodes = append(c.Nodes, Node{Name: "n-" + mechanism, Resources: &messages.Resources{CPUs: 4, Memory: 4 << 30}, Declared: true})
@@ -103,6 +109,15 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 		}
 		if mechanism == messages.BatchQueue {
 			spec.Value, spec.Length = spec.Budget, messages.Duration(600e9)
+		}
+		if mechanism == messages.ContractMenu {
+			spec.Valuation, spec.Length = &worth, messages.Duration(600e9)
+			menu, err := bus.Call[messages.QuoteReply](within(t), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbQuote, u.name), messages.QuoteRequest{Spec: spec})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })
+			spec.Contract, spec.Budget = menu.Contracts[at].ID, menu.Contracts[at].Budget
 		}
 		if job := u.final(u.submit(mechanism, spec)); job.State != messages.Completed || job.Done != 2 {
 			t.Errorf("%s: %v, %s, %d of 2 tasks", mechanism, job.State, job.Reason, job.Done)

@@ -62,6 +62,12 @@
 //     counted for each market (Kept): candor markets shows it, and so does a metric.
 //   - A whole instance (candor solve contract, candor simulate and the declarations of candor audit) is solved as
 //     in the paper, without committed promises.
+//   - A task of k slots is planned as k tasks of one slot that take as long, so that its menu is theirs, and it pays for
+//     what the k slots cost others. The plan counts slots on whichever nodes, and runs the k tasks also one after the other
+//     where fewer are free; a node gathers the slots for it, for others not to have meanwhile. So a wide task, and those behind
+//     it, may be later than was promised, most where its width is near that of a node. The price falls then with
+//     the value received, as for any other delay by the site, and nobody owes for idle slots. To declare
+//     fewer slots than a task uses is not possible: it has those of its shape, and no others. All tasks of a job take as many.
 //   - The value promised counts from the quote, and the value received from the submission,
 //     as the surrogate's does. Who takes a quote late is scheduled from then on, and pays the
 //     price agreed if the job takes as long from its submission as was promised from the quote.

@@ -29,7 +29,7 @@ func Describe(*messages.Market) mechanism.Traits {
 		Who:        "jobs in an order that keeps the promised completion times",
 		Cost:       "a price from a menu, times the received value over the promised value",
 		Parameters: []string{"settle", "quote", "replicas", "late_only", "prior"}, Bid: []string{"budget", "length", "valuation", "contract"},
-		Manner: mechanism.Manner{Attentive: true, Plans: true, Stays: true},
+		Manner: mechanism.Manner{Attentive: true, Wide: true, Even: true, Plans: true, Stays: true},
 		Rule:   "the price is at most the budget",
 	}
 }
@@ -72,8 +72,8 @@ func plannable(bid *mechanism.Bid) error {
 	switch {
 	case bid.Length <= 0:
 		return messages.Errorf(messages.Invalid, "length: must be above 0, is %v: say how long a task runs", bid.Length)
-	case bid.Width > 1:
-		return messages.Errorf(messages.Invalid, "width: must be 1 in this market, which starts tasks one by one, is %d", bid.Width)
+	case bid.Width > width(bid):
+		return messages.Errorf(messages.Invalid, "width: this market starts tasks one by one and cannot keep %d together: use 1, or another market", bid.Width)
 	case bid.Tasks < 0 || bid.Tasks > messages.MaxTasks:
 		return messages.Errorf(messages.Invalid, "tasks: must be from 0 to %d, is %d", messages.MaxTasks, bid.Tasks)
 	}

@@ -29,7 +29,7 @@ func problem(view *mechanism.View) *deadlineaware.Problem {
 	return p
 }
 
-// planned is what is left of a job. Tasks that run are taken to be of a wave
+// planned is what is left of a job, a task of several slots as so many tasks of one. Tasks that run are taken to be of a wave
 // that started when they last could have, had all before them taken as long as
 // is planned.
 func planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
@@ -38,13 +38,16 @@ func planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
 	if job.Started != 0 && each > 0 {
 		age = math.Mod(max(0, now.Sub(job.Started).Seconds()), each)
 	}
-	tasks := max(job.Tasks-job.Done, mechanism.Sum(job.Pending)+running+mechanism.Sum(job.Suspended))
+	tasks := max((job.Tasks-job.Done)*width(job.Bid), mechanism.Sum(job.Pending)+running+mechanism.Sum(job.Suspended))
 	return deadlineaware.Job{
 		Tasks:   tasks,
 		Demand:  min(deadlineaware.Largest, float64(tasks-running)*each+float64(running)*(each-age)),
 		Elapsed: max(0, now.Sub(job.Arrived).Seconds()),
 	}
 }
+
+// width is how many slots each task of a job takes.
+func width(bid *mechanism.Bid) int { return max(bid.Alone, 1) }
 
 // fewestRuns is how many runs must have been seen, of like weight, to plan with
 // them; how far they may mislead is in their divergence.

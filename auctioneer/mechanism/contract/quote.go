@@ -77,7 +77,7 @@ func with(view *mechanism.View, bid *mechanism.Bid) (*deadlineaware.Problem, int
 	}
 	fresh := *bid
 	fresh.Arrived = cmp.Or(fresh.Arrived, view.Now)
-	p.Jobs = append(p.Jobs, planned(view.Now, &mechanism.Job{Bid: &fresh, Pending: []int{max(1, bid.Tasks)}}))
+	p.Jobs = append(p.Jobs, planned(view.Now, &mechanism.Job{Bid: &fresh, Pending: []int{max(1, bid.Tasks) * width(&fresh)}}))
 	return p, len(view.Jobs)
 }
 

@@ -46,7 +46,7 @@ func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messa
 	if c.Completion >= completed || each <= 0 || end.Began == 0 {
 		return completed, 0
 	}
-	own = max(0, end.Delivered-messages.Duration(end.Began)*each)
+	own = max(0, end.Delivered-messages.Duration(end.Began*width(job.Bid))*each)
 	return min(completed, max(c.Completion, completed.Add(-own))), own
 }
 
