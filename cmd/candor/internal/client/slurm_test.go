@@ -102,6 +102,14 @@ func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
 		s.signals = append(s.signals, fmt.Sprintf("%v.%d %s first %v rest %v", r.Attempt.Task, r.Attempt.Number, r.Signal, r.SignalFirst, r.SignalRest))
 		return messages.StreamReply{}, nil
 	})
+	answer(s, messages.Auctioneer, messages.VerbChange, func(r messages.ChangeRequest) (messages.ChangeReply, error) {
+		most := -1
+		if r.MaxRunning != nil {
+			most = *r.MaxRunning
+		}
+		s.signals = append(s.signals, fmt.Sprintf("change job %v name %q limit %v at once %d", r.Job, r.Name, r.TimeLimit, most))
+		return messages.ChangeReply{Job: r.Job}, r.Validate()
+	})
 	answer(s, messages.Auctioneer, messages.VerbRequeue, func(r messages.RequeueRequest) (messages.RequeueReply, error) {
 		s.signals = append(s.signals, fmt.Sprintf("requeue job %v stage %v task %v", r.Job, *r.Stage, *r.Task))
 		return messages.RequeueReply{Job: r.Job, Tasks: 1}, nil
@@ -192,7 +200,17 @@ var slurmCalls = [][]string{
 	{"srun", "-o", "x", "hostname"},
 	{"srun", "--gres=shard:1", "hostname"},
 	{"scontrol", "show", "job", "99"},
-	{"scontrol", "update", "JobId=3", "TimeLimit=5"},
+	{"scontrol", "update", "JobId=11", "TimeLimit=5", "Name=other"},
+	{"scontrol", "update", "job", "10", "arraytaskthrottle=3"},
+	{"scontrol", "update", "jobid=11", "priority=5"},
+	{"scontrol", "update", "jobid=11", "TimeLimit=UNLIMITED"},
+	{"scontrol", "update", "jobid=10_1", "TimeLimit=5"},
+	{"scontrol", "update", "TimeLimit=5"},
+	{"squeue", "--start"},
+	{"squeue", "-h", "-j", "10_1", "-o", "%L"},
+	{"sprio"},
+	{"sreport", "cluster", "utilization"},
+	{"salloc", "--overlap", "hostname"},
 }
 
 // TestSlurmCalls holds the outputs, the exit codes and what the site is asked to run.
@@ -232,6 +250,8 @@ func TestSlurmCalls(t *testing.T) {
 	}
 	user := os.Getenv("USER")
 	text := strings.ReplaceAll(b.String(), s.dir, "DIR")
+	host, _ := os.Hostname()
+	text = strings.ReplaceAll(text, "SLURM_SUBMIT_HOST='"+host+"'", "SLURM_SUBMIT_HOST='HOST'")
 	golden(t, "slurm.txt", strings.ReplaceAll(text, "SLURM_JOB_USER='"+user+"'", "SLURM_JOB_USER='USER'"))
 }
 

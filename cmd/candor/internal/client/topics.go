@@ -160,8 +160,9 @@ Directives of sbatch are read too: see candor help slurm.`
 func slurmTopic() string {
 	ours, ignored, without := jobfile.SbatchTable()
 	return `"candor slurm link DIRECTORY" makes commands with the names of Slurm's: sbatch,
-srun, squeue, sacct, scancel, scontrol, sinfo, sacctmgr and sshare. Programs
-that call these commands can then use Candor. A partition is a market, an
+srun, salloc, squeue, sacct, scancel, scontrol, sinfo, sacctmgr and sshare;
+sprio and sreport say what to use instead. Programs that call these commands can
+then use Candor. A partition is a market, an
 account is the project that pays, a cluster is a site. An element of an array
 has the number of the job with its index, such as 33_4, and one of its own.
 

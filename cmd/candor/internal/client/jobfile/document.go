@@ -120,6 +120,8 @@ type Job struct {
 	Names Names
 	// Typed is the command that the user typed; "": candor submit.
 	Typed string
+	// Host is the machine on which the job is submitted; "": it is not known.
+	Host string
 	// Warnings are sentences about ignored options.
 	Warnings []string
 	// Options are the options from directives; they are not applied to Spec yet.

@@ -29,7 +29,7 @@ func (j *Job) AddPrelude(user string) error {
 	default:
 		words := make([]string, len(stage.Command))
 		for i, word := range stage.Command {
-			words[i] = quote(word)
+			words[i] = Quote(word)
 		}
 		stage.Script, stage.Command = "#!/bin/sh\nexec "+strings.Join(words, " ")+"\n", nil
 	}
@@ -60,16 +60,19 @@ func (j *Job) slurmVariables(user string) string {
 	stage := &j.Spec.Stages[0]
 	values := [][2]string{
 		{"SLURM_JOB_ID", `"` + j.jobNumber() + `"`}, {"SLURM_JOBID", `"` + j.jobNumber() + `"`}, {"SLURM_JOB_NAME", `"$CANDOR_JOB_NAME"`},
-		{"SLURM_SUBMIT_DIR", quote(j.Spec.Dir)}, {"SLURM_JOB_USER", quote(user)}, {"SLURM_CLUSTER_NAME", `"$CANDOR_SITE"`},
-		{"SLURMD_NODENAME", `"$CANDOR_NODE"`},
+		{"SLURM_SUBMIT_DIR", Quote(j.Spec.Dir)}, {"SLURM_JOB_USER", Quote(user)}, {"SLURM_CLUSTER_NAME", `"$CANDOR_SITE"`},
+		{"SLURMD_NODENAME", `"$CANDOR_NODE"`}, {"SLURM_JOB_UID", `"${UID:-$(id -u)}"`}, {"SLURM_JOB_GID", `"${GROUPS:-$(id -g)}"`}, {"SLURM_TASK_PID", `"$$"`},
 		{"SLURM_RESTART_COUNT", "$((CANDOR_ATTEMPT - 1))"},
+	}
+	if j.Host != "" {
+		values = append(values, [2]string{"SLURM_SUBMIT_HOST", Quote(j.Host)})
 	}
 	values = append(values, j.allocationVariables()...)
 	if partition := cmp.Or(j.Names.Partition, j.Spec.Market); partition != "" {
-		values = append(values, [2]string{"SLURM_JOB_PARTITION", quote(partition)})
+		values = append(values, [2]string{"SLURM_JOB_PARTITION", Quote(partition)})
 	}
 	if account := cmp.Or(j.Names.Account, j.Spec.Project); account != "" {
-		values = append(values, [2]string{"SLURM_JOB_ACCOUNT", quote(account)})
+		values = append(values, [2]string{"SLURM_JOB_ACCOUNT", Quote(account)})
 	}
 	if a := stage.Array; a != nil {
 		last := a.At(a.Count() - 1)
@@ -100,7 +103,9 @@ func (j *Job) shapeVariables() (values [][2]string) {
 		}
 	}
 	mebibytes := func(bytes int64) string { return strconv.FormatInt((bytes+1<<20-1)>>20, 10) }
-	given("cpus-per-task", "SLURM_CPUS_PER_TASK", strconv.Itoa(cmp.Or(j.allocation.cpusPerRank, stage.CPUs)))
+	for _, name := range []string{"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK"} {
+		given("cpus-per-task", name, strconv.Itoa(cmp.Or(j.allocation.cpusPerRank, stage.CPUs)))
+	}
 	given("mem-per-cpu", "SLURM_MEM_PER_CPU", mebibytes(j.relative.perCPU))
 	given("mem-per-gpu", "SLURM_MEM_PER_GPU", mebibytes(j.relative.perGPU))
 	if stage.Memory == messages.AllMemory {
@@ -109,7 +114,7 @@ func (j *Job) shapeVariables() (values [][2]string) {
 		given("mem", "SLURM_MEM_PER_NODE", mebibytes(stage.Memory))
 	}
 	if j.Names.QOS != "" {
-		add("SLURM_JOB_QOS", quote(j.Names.QOS))
+		add("SLURM_JOB_QOS", Quote(j.Names.QOS))
 	}
 	if stage.GPUs == 0 {
 		return values
@@ -117,7 +122,7 @@ func (j *Job) shapeVariables() (values [][2]string) {
 	add("SLURM_GPUS_ON_NODE", strconv.Itoa(stage.GPUs))
 	add("SLURM_JOB_GPUS", `"$CANDOR_GPUS"`)
 	for _, option := range []string{"gpus", "gpus-per-node", "gpus-per-task", "cpus-per-gpu"} {
-		given(option, "SLURM_"+strings.ToUpper(strings.ReplaceAll(option, "-", "_")), quote(noted[option]))
+		given(option, "SLURM_"+strings.ToUpper(strings.ReplaceAll(option, "-", "_")), Quote(noted[option]))
 	}
 	return values
 }
@@ -168,7 +173,7 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 	word, text := "", ""
 	flush := func() {
 		if text != "" {
-			word += quote(text)
+			word += Quote(text)
 		}
 		text = ""
 	}
@@ -228,8 +233,8 @@ func (j *Job) placeholder(letter byte, user string) string {
 	return ""
 }
 
-// quote makes one word of a text for a shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// Quote makes one word of a text for a shell.
+func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // withPrelude puts a command before a script. If a shell runs the script, the command gets a line
 // of its own. Other scripts are written to a file, which is then run.

@@ -26,7 +26,7 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	if len(words) == 0 {
-		return errors.New("too few arguments for keyword: use show, hold, release or requeue")
+		return errors.New("too few arguments for keyword: use show, hold, release, requeue or update")
 	}
 	if is, err := c.showHosts(words); is {
 		return err
@@ -48,8 +48,10 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 		return steer(ctx, s, messages.VerbRelease, words[1:])
 	case "requeue":
 		return requeue(ctx, s, words[1:])
+	case "update":
+		return update(ctx, s, words[1:])
 	}
-	return fmt.Errorf("invalid keyword: %s: Candor has show, ping, hold, release and requeue", words[0])
+	return fmt.Errorf("invalid keyword: %s: Candor has show, ping, hold, release, requeue and update", words[0])
 }
 
 // someTargets are the jobs, and elements of arrays, that the words of a command name: at least one.
@@ -326,11 +328,21 @@ func (c *call) jobLines(r *row) []string {
 		fmt.Sprintf("StartTime=%s EndTime=%s Deadline=N/A", c.instant(r.began, "Unknown"), c.instant(r.ended, "Unknown")),
 		"Partition=" + r.Market,
 		"NodeList=" + r.node + " BatchHost=" + r.node,
-		"NumNodes=1 NumCPUs=1 NumTasks=1 CPUs/Task=1",
+		r.sizes(),
 		"WorkDir=" + spec.Dir,
 		"Comment=" + spec.Comment,
 		fmt.Sprintf("Budget=%v Charged=%v Shares=%s", r.Budget, r.Charged, strings.Join(shares, ",")),
 	}
+}
+
+// sizes says how many nodes and processors the row has.
+func (r *row) sizes() string {
+	stage, nodes := &r.detail.Spec.Stages[0], 1
+	if stage.Allocation {
+		nodes = stage.TaskCount()
+	}
+	cpus := max(stage.CPUs, 1)
+	return fmt.Sprintf("NumNodes=%d NumCPUs=%d NumTasks=%d CPUs/Task=%d", nodes, nodes*cpus, nodes, cpus)
 }
 
 // partition is a market.

@@ -43,7 +43,12 @@ func (c *call) queueFields() map[byte]column {
 		'T': text("STATE", func(r *row) string { return r.state.long }),
 		'M': text("TIME", func(r *row) string { return clock(r.elapsed(now)) }),
 		'l': text("TIME_LIMIT", limit),
-		'L': text("TIME_LEFT", limit),
+		'L': text("TIME_LEFT", func(r *row) string {
+			if limit(r) == "UNLIMITED" {
+				return "UNLIMITED"
+			}
+			return clock(max(0, r.detail.Spec.Stages[0].TimeLimit-r.elapsed(now)))
+		}),
 		'r': text("REASON", func(r *row) string { return r.why }),
 		'R': text("NODELIST(REASON)", func(r *row) string {
 			if r.state == pending {
@@ -80,6 +85,8 @@ func (c *call) queueFields() map[byte]column {
 
 const (
 	queueFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
+	// No time is foretold: START_TIME is N/A.
+	startFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %R"
 	longFormat  = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 )
 
@@ -98,6 +105,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	markets := f.StringSliceP("partition", "p", nil, "")
 	projects := f.StringSliceP("account", "A", nil, "")
 	array := f.BoolP("array", "r", false, "")
+	start := f.Bool("start", false, "")
 	bare := f.BoolP("noheader", "h", false, "")
 	long := f.BoolP("long", "l", false, "")
 	me := f.Bool("me", false, "")
@@ -107,6 +115,12 @@ func squeue(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	q := query{names: *names, markets: *markets, projects: *projects, active: true, elements: true}
+	if *start {
+		q.states = []state{pending}
+	}
+	if *start && *format == "" {
+		*format = startFormat
+	}
 	if *long && *format == "" {
 		*format = longFormat
 	}
@@ -114,10 +128,10 @@ func squeue(ctx context.Context, c *call, args []string) error {
 		*format = queueFormat
 	}
 	var err error
-	if q.states, err = named(*wanted); err != nil {
-		return err
-	}
 	if *wanted != "" {
+		if q.states, err = named(*wanted); err != nil {
+			return err
+		}
 		q.active = q.states != nil && !slices.ContainsFunc(q.states, state.ended)
 	}
 	if q.targets, err = targets(*numbers...); err != nil {

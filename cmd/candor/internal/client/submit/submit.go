@@ -210,6 +210,7 @@ func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*messages.S
 	if err := openDir(a, job); err != nil {
 		return nil, err
 	}
+	job.Host, _ = os.Hostname()
 	if err := job.AddPrelude(userName()); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,48 @@
+package slurm
+
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
+)
+
+// salloc runs a command, or without one a shell, in a job, with its input and output here. Under Slurm the command runs
+// where salloc is called; here it runs on the job's node, where srun starts ranks.
+func salloc(ctx context.Context, c *call, args []string) error {
+	o := jobfile.NewOptions(c.Lookup)
+	if asks(c, args) {
+		return nil
+	}
+	words, err := o.SayWords(args)
+	if err != nil {
+		return err
+	}
+	command, name := `exec "${BASH:-/bin/sh}" -i`, "interactive"
+	if len(words) > 0 {
+		command, name = "exec", words[0]
+		for _, word := range words {
+			command += " " + jobfile.Quote(word)
+		}
+	}
+	job, err := c.read(o, []byte("#!/bin/bash\n"+command+"\n"), strings.TrimPrefix(name, "/"), nil)
+	if err != nil {
+		return err
+	}
+	_, quiet := job.Options.Noted["quiet"]
+	return submit.Interact(ctx, c.App, job, len(words) == 0, quiet)
+}
+
+// sprio answers that there are no priorities.
+func sprio(context.Context, *call, []string) error {
+	return errors.New("there are no priorities here: the bid of a job decides when it runs; candor why JOB says why a job waits")
+}
+
+// sreport answers that usage is in the statement.
+func sreport(context.Context, *call, []string) error {
+	return errors.New("there are no reports here: candor statement lists what was charged, and sacct what jobs used")
+}
