@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/hostlist"
 	"github.com/candor-grid/candor/nodeagent/lease"
 	"github.com/candor-grid/candor/nodeagent/proxy"
 )
@@ -101,7 +102,7 @@ func (e *environment) setShape(p *messages.Program, all int64) {
 
 // perTask names the variables that differ between the tasks of a program; a program
 // cannot set them.
-var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", messages.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
+var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", "CANDOR_NODELIST", messages.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
 
 // taskEnv adds a task's own variables to its program's environment. alive is its file of package
 // lease.
@@ -112,7 +113,7 @@ func taskEnv(shared []string, homeless bool, task *Task, alive, dir string) []st
 		env = append(env, "HOME="+dir)
 	}
 	if task.Nodes != "" {
-		env = append(env, "CANDOR_NODES="+task.Nodes)
+		env = append(env, "CANDOR_NODES="+task.Nodes, "CANDOR_NODELIST="+hostlist.Join(strings.Split(task.Nodes, ",")))
 	}
 	if task.Steps != "" {
 		env = append(env, messages.StepsVariable+"="+task.Steps)

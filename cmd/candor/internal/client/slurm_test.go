@@ -307,11 +307,11 @@ func TestSbatchIsInterrupted(t *testing.T) {
 // TestSlurmLink: the links lead to the program, and nothing else is written over.
 func TestSlurmLink(t *testing.T) {
 	s := newSite(t)
-	s.run("slurm", "link", s.path("bin")).expect(t, 0, "9 commands of Slurm", "")
+	s.run("slurm", "link", s.path("bin")).expect(t, 0, "12 commands of Slurm", "")
 	if to, err := os.Readlink(filepath.Join(s.path("bin"), "sbatch")); err != nil || to == "" {
 		t.Errorf("sbatch leads to %q, %v", to, err)
 	}
-	s.run("slurm", "link", s.path("bin")).expect(t, 0, "9 commands of Slurm", "")
+	s.run("slurm", "link", s.path("bin")).expect(t, 0, "12 commands of Slurm", "")
 	s.write("other/sacct", "a program")
 	s.run("slurm", "link", s.path("other")).expect(t, 2, "", "sacct is there already")
 	if _, err := os.Lstat(filepath.Join(s.path("other"), "sbatch")); err == nil {

@@ -178,7 +178,7 @@ func (job *Job) allocationVariables() [][2]string {
 	ranks, nodes, cpus, list := strconv.Itoa(job.Ranks()), strconv.Itoa(len(counts)), `"${CANDOR_CPUS:-1}"`, `"$CANDOR_NODE"`
 	per := ranks
 	if len(counts) > 1 {
-		cpus, list, per = fmt.Sprintf(`"${CANDOR_CPUS:-1}(x%d)"`, len(counts)), `"${CANDOR_NODES:-$CANDOR_NODE}"`, Quote(PerNode(counts))
+		cpus, list, per = fmt.Sprintf(`"${CANDOR_CPUS:-1}(x%d)"`, len(counts)), `"${CANDOR_NODELIST:-$CANDOR_NODE}"`, Quote(PerNode(counts))
 	}
 	values := [][2]string{
 		{"SLURM_JOB_NODELIST", list}, {"SLURM_NODELIST", list}, {"SLURM_JOB_NUM_NODES", nodes}, {"SLURM_NNODES", nodes},

@@ -3,11 +3,11 @@ package slurm
 //lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/candor-grid/candor/messages/hostlist"
 )
 
 // maxHosts bounds what a list of hosts may expand to.
@@ -77,61 +77,6 @@ func expandNumbers(list string) (numbers []string, ok bool) {
 	return numbers, true
 }
 
-// joinHosts writes hosts in short: numbers that follow one another in the list become a range, and words that differ
-// in their last number alone share brackets.
-func joinHosts(hosts []string) string {
-	var words []string
-	for i := 0; i < len(hosts); {
-		stem, _, numbered := splitHost(hosts[i])
-		if !numbered {
-			words = append(words, hosts[i])
-			i++
-			continue
-		}
-		var ranges []string
-		count := 0
-		for i < len(hosts) {
-			s, first, ok := splitHost(hosts[i])
-			if !ok || s != stem {
-				break
-			}
-			last, k := first, i+1
-			for ; k < len(hosts); k++ {
-				if s, next, ok := splitHost(hosts[k]); !ok || s != stem || !follows(last, next) {
-					break
-				} else {
-					last = next
-				}
-			}
-			count += k - i
-			if i = k; last == first {
-				ranges = append(ranges, first)
-			} else {
-				ranges = append(ranges, first+"-"+last)
-			}
-		}
-		if count == 1 {
-			words = append(words, stem+ranges[0])
-		} else {
-			words = append(words, stem+"["+strings.Join(ranges, ",")+"]")
-		}
-	}
-	return strings.Join(words, ",")
-}
-
-// splitHost parts a name before the number that ends it.
-func splitHost(host string) (stem, number string, ok bool) {
-	stem = strings.TrimRight(host, "0123456789")
-	number = host[len(stem):]
-	return stem, number, number != "" && len(number) <= 9
-}
-
-// follows reports whether a number is the next after another, in the same width.
-func follows(last, next string) bool {
-	n, _ := strconv.ParseUint(last, 10, 32)
-	return fmt.Sprintf("%0*d", len(last), n+1) == next && (len(last) == len(next) || last[0] != '0')
-}
-
 // clip keeps an error short.
 func clip(s string) string {
 	if len(s) > 80 {
@@ -170,19 +115,8 @@ func (c *call) showHosts(words []string) (is bool, err error) {
 		return true, err
 	}
 	if kind == "hostlistsorted" {
-		hosts = sortHosts(hosts)
+		hosts = hostlist.Sort(hosts)
 	}
-	_, err = fmt.Fprintln(c.Out, joinHosts(hosts))
+	_, err = fmt.Fprintln(c.Out, hostlist.Join(hosts))
 	return true, err
-}
-
-// sortHosts puts hosts in the order of their stems and numbers, each once.
-func sortHosts(hosts []string) []string {
-	hosts = slices.Clone(hosts)
-	slices.SortFunc(hosts, func(a, b string) int {
-		stemA, a, _ := splitHost(a)
-		stemB, b, _ := splitHost(b)
-		return cmp.Or(cmp.Compare(stemA, stemB), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
-	})
-	return slices.Compact(hosts)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/candor-grid/candor/messages/hostlist"
 )
 
 // TestHostlists: what `scontrol show hostnames` and `show hostlist` of Slurm 22.05 print.
@@ -31,7 +33,7 @@ func TestHostlists(t *testing.T) {
 		"n1 n1":           "n[1,1]",
 		"gpu-a gpu-b":     "gpu-a,gpu-b",
 	} {
-		got := joinHosts(strings.Fields(hosts))
+		got := hostlist.Join(strings.Fields(hosts))
 		if got != want {
 			t.Errorf("%s: %s, want %s", hosts, got, want)
 		}
@@ -44,7 +46,7 @@ func TestHostlists(t *testing.T) {
 			t.Errorf("%q: %d hosts", list, len(got))
 		}
 	}
-	if got := sortHosts([]string{"n10", "n2", "a1", "n2"}); !slices.Equal(got, []string{"a1", "n2", "n10"}) {
+	if got := hostlist.Sort([]string{"n10", "n2", "a1", "n2"}); !slices.Equal(got, []string{"a1", "n2", "n10"}) {
 		t.Error(got)
 	}
 }
