@@ -20,16 +20,16 @@ func described(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	marketSlots   = described("market_slots", "Slots that a market has of a class, on nodes that take work.", "market", "class")
-	marketUsed    = described("market_slots_used", "Slots of a market and class in use.", "market", "class")
-	marketWaiting = described("market_tasks_waiting", "Tasks that could start in a market and class, and have no slot.", "market", "class")
-	marketPrice   = described("market_price", "Price of a market and class: credits for a slot-second, in proportional the sum of the bids. Absent while it is sealed.", "market", "class")
-	marketJobs    = described("market_jobs", "Jobs of a market that have had a task started, or not.", "market", "state")
-	marketOldest  = described("market_oldest_waiting_seconds", "For how long the first job of a market has waited that can start and has had no slot; 0: there is none.", "market")
-	nodesBy       = described("nodes", "Nodes by state.", "state")
-	nodeSlots     = described("node_slots", "Slots of a node that take work, by class. Sites of more than 1,000 nodes leave out the series of single nodes.", "node", "class")
-	nodeUsed      = described("node_slots_used", "Slots of a node in use, by class.", "node", "class")
-	nodeState     = described("node_state", "1 for the state in which a node is.", "node", "state")
+	marketSlots  = described("market_slots", "Slots that a market has of a class, on nodes that take work.", "market", "class")
+	marketUsed   = described("market_slots_used", "Slots of a market and class in use.", "market", "class")
+	marketWanted = described("market_slots_wanted", "Slots of the tasks that could start in a market and class, and have none.", "market", "class")
+	marketPrice  = described("market_price", "Price of a market and class: credits for a slot-second, in proportional the sum of the bids. Absent while it is sealed.", "market", "class")
+	marketJobs   = described("market_jobs", "Jobs of a market that have had a task started, or not.", "market", "state")
+	marketOldest = described("market_oldest_waiting_seconds", "For how long the first job of a market has waited that can start and has had no slot; 0: there is none.", "market")
+	nodesBy      = described("nodes", "Nodes by state.", "state")
+	nodeSlots    = described("node_slots", "Slots of a node that take work, by class. Sites of more than 1,000 nodes leave out the series of single nodes.", "node", "class")
+	nodeUsed     = described("node_slots_used", "Slots of a node in use, by class.", "node", "class")
+	nodeState    = described("node_state", "1 for the state in which a node is.", "node", "state")
 )
 
 // nodeStates are what a node can be.
@@ -37,7 +37,7 @@ var nodeStates = []string{"Up", "Draining", "Quarantined", "Stopped", "Lost"}
 
 // Describe implements [prometheus.Collector].
 func (s service) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{marketSlots, marketUsed, marketWaiting, marketPrice, marketJobs, marketOldest, nodesBy, nodeSlots, nodeUsed, nodeState} {
+	for _, d := range []*prometheus.Desc{marketSlots, marketUsed, marketWanted, marketPrice, marketJobs, marketOldest, nodesBy, nodeSlots, nodeUsed, nodeState} {
 		out <- d
 	}
 }
@@ -74,7 +74,7 @@ func collectMarket(d *desk.Desk, name messages.Name, now messages.Time, gauge ga
 		gauge(marketSlots, float64(c.Slots), name, c.Class)
 		gauge(marketUsed, float64(c.Slots-c.Idle), name, c.Class)
 		if !c.Sealed {
-			gauge(marketWaiting, float64(c.Pending), name, c.Class)
+			gauge(marketWanted, float64(c.Pending), name, c.Class)
 			gauge(marketPrice, c.Price, name, c.Class)
 		}
 	}

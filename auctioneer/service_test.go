@@ -50,7 +50,7 @@ func TestMetricsSayWhatIsSoldAndWhatWaits(t *testing.T) {
 			return true
 		})
 	}
-	has(map[string]float64{"market_slots cpu main": 2, "market_slots_used cpu main": 2, "market_tasks_waiting cpu main": 1, "market_price cpu main": 0.5,
+	has(map[string]float64{"market_slots cpu main": 2, "market_slots_used cpu main": 2, "market_slots_wanted cpu main": 1, "market_price cpu main": 0.5,
 		"market_jobs main started": 1, "market_jobs main waiting": 1, "nodes Up": 1, "nodes Lost": 0,
 		"node_state " + g.node.name + " Up": 1, "node_slots cpu " + g.node.name: 2, "node_slots_used cpu " + g.node.name: 2})
 	before := serviceOf(t, g.Auctioneer)["market_oldest_waiting_seconds main"]
