@@ -121,7 +121,7 @@ func (c *Config) checkTasks(ps *Problems) {
 	offered := c.offered()
 	for class, m := range t.Classes {
 		path := "tasks.classes." + class
-		if !offered[class] {
+		if !offered[class] && !c.sells(class) {
 			ps.addf(path, "no node offers class %q%s", clip(class), didYouMean(class, sorted(offered)))
 		}
 		if m.MemoryMiB < 0 || m.MaxMemoryMiB < 0 || m.MaxMemoryMiB > 0 && m.MemoryMiB > m.MaxMemoryMiB {

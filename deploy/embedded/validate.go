@@ -145,7 +145,7 @@ func (c *Config) checkMarkets(ps *Problems) {
 			ps.addf(path+".mechanism", "%q is no mechanism of this version; it has %s%s",
 				clip(m.Mechanism), strings.Join(known, ", "), didYouMean(m.Mechanism, known))
 		}
-		checkClasses(ps, path+".classes", m.Classes, offered)
+		c.checkClasses(ps, path+".classes", m.Classes, offered)
 		for k, n := range m.Nodes {
 			if !nodes[n] {
 				ps.addf(at(path+".nodes", k), "%q is not among nodes%s", clip(n), didYouMean(n, sorted(nodes)))
@@ -186,17 +186,24 @@ func (c *Config) nodeNames() map[messages.Name]bool {
 	return names
 }
 
-func checkClasses(ps *Problems, path string, classes []messages.Name, offered map[messages.Name]bool) {
+// checkClasses accepts a class that no node of the file offers: the file of an agent has its own nodes alone, and nodes
+// come later. A class that looks like a misspelling of an offered one is refused.
+func (c *Config) checkClasses(ps *Problems, path string, classes []messages.Name, offered map[messages.Name]bool) {
 	if len(classes) == 0 {
 		ps.addf(path, "is empty; name the classes of slots that the market allocates")
 	}
 	seen := map[messages.Name]bool{}
 	for i, class := range classes {
 		ps.unique(at(path, i), class, seen)
-		if !offered[class] {
+		if near := spelling.Nearest(class, sorted(offered)); !offered[class] && near != "" && !c.sells(near) {
 			ps.addf(at(path, i), "no node offers class %q%s", clip(class), didYouMean(class, sorted(offered)))
 		}
 	}
+}
+
+// sells reports whether a market names a class.
+func (c *Config) sells(class messages.Name) bool {
+	return slices.ContainsFunc(c.Markets, func(m messages.Market) bool { return slices.Contains(m.Classes, class) })
 }
 
 // offered returns the classes that some node has slots of.

@@ -1,14 +1,18 @@
 package client
 
 import (
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/certificate"
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
@@ -65,6 +69,26 @@ func TestASiteThatRefusesOrDoesNotAnswer(t *testing.T) {
 	silent.write("bad.pem", "x")
 	silent.run("jobs", "--ca", silent.path("bad.pem")).expect(t, cli.CodeUsage, "", "holds no certificate in PEM")
 	silent.run("jobs", "--creds", silent.path("alice.creds")).expect(t, cli.CodeUsage, "", "credentials")
+}
+
+// TestAWrongAuthorityIsNoSiteThatIsAway: it is the certificate that is not accepted.
+func TestAWrongAuthorityIsNoSiteThatIsAway(t *testing.T) {
+	own, other, now := t.TempDir(), t.TempDir(), time.Now()
+	authority, err := certificate.Create(own, "west", now)
+	if err == nil {
+		err = authority.Issue("localhost", []string{"127.0.0.1"}, now)
+	}
+	if err == nil {
+		_, err = certificate.Create(other, "west", now)
+	}
+	pair, err2 := tls.LoadX509KeyPair(filepath.Join(own, "localhost.pem"), filepath.Join(own, "localhost.key"))
+	if err = errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	url := natsServer(t, server.Options{TLS: true, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}}})
+	s := overNATS(t, url)
+	s.run("jobs", "--ca", filepath.Join(other, "ca.pem")).expect(t, cli.CodeUnavailable, "", "the certificate of "+url+" is not accepted: give the site's authority with --ca")
+	s.run("jobs", "--timeout", "100ms", "--ca", filepath.Join(own, "ca.pem")).expect(t, cli.CodeUnavailable, "", "no actor serves")
 }
 
 // Credentials that cannot be read are named; they do not look like a site that is away.

@@ -40,6 +40,17 @@ the keys. Your configuration and your certificates are not in the backup.`,
 	return cmd
 }
 
+// restored are the flags with which a restored site starts, besides its state directory.
+func restored(host, keys string) (flags string) {
+	if host != "" { // there are several hosts, which only a configuration says
+		flags = " --config FILE --host " + host
+	}
+	if keys != "" {
+		flags += " --keys " + keys
+	}
+	return flags
+}
+
 func restoreCommand() *cobra.Command {
 	var state, keys, host string
 	cmd := &cobra.Command{
@@ -67,7 +78,7 @@ its --host, before you start one of them. No host may keep its old state.`,
 			if err != nil {
 				return err
 			}
-			return say(cmd.OutOrStdout(), "%s has site %s as it was at %s; start the site with: candor up --state %s\n", tilde(to), about.Site, about.Began.Local().Format(time.DateTime), to)
+			return say(cmd.OutOrStdout(), "%s has site %s as it was at %s; start the site with: candor up%s --state %s\n", tilde(to), about.Site, about.Began.Local().Format(time.DateTime), restored(host, keys), to)
 		}),
 	}
 	f := cmd.Flags()

@@ -97,14 +97,14 @@ func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 			`markets:
   - name: main
     mechanism: proportionel
-    classes: [map, gpu]
+    classes: [map, gpv]
     alpha: 2
   - name: main
     mechanism: proportional
     classes: []
 nodes:
   - name: Node1
-    slots: {map: 0}
+    slots: {map: 0, gpu: 1}
   - name: node2
 accounts:
   - {name: alice, grant: -5}
@@ -115,7 +115,7 @@ lease: 1ms
 `,
 			[]string{
 				`3:16: markets[0].mechanism: "proportionel" is no mechanism of this version`,
-				`4:20: markets[0].classes[1]: no node offers class "gpu"`,
+				`4:20: markets[0].classes[1]: no node offers class "gpv"; did you mean "gpu"?`,
 				"5:12: markets[0].alpha: 2 must be between 0 and 1",
 				`6:11: markets[1].name: "main" stands there twice`,
 				"8:14: markets[1].classes: is empty",

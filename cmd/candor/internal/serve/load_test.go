@@ -109,6 +109,37 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 }
 
+// TestListenIsNotOfHosts: it was ignored without a word.
+func TestListenIsNotOfHosts(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "west")
+	refused(t, messages.Invalid, "with --hosts each host listens at its own address", "site", "init", "west", "--dir", dir, "--listen", "0.0.0.0:5000", "--hosts", "a=10.0.0.1,b=10.0.0.2,c=10.0.0.3")
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("a site was made")
+	}
+}
+
+// TestAFileOfSomeNodesHasAllMarkets: the configuration of an agent has its own nodes alone, and may lack classes that others have.
+func TestAFileOfSomeNodesHasAllMarkets(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agents.yaml")
+	text := "site: west\nstate: /tmp/x\nmarkets:\n  - {name: cpu, mechanism: fifo, classes: [cpu]}\n  - {name: gpu, mechanism: fifo, classes: [gpu]}\n" +
+		"nodes: [{name: node1, slots: {cpu: 2}}]\ntasks: {classes: {gpu: {memory_mib: 5}}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said := must(t, "config", "check", file); !strings.Contains(said, "nothing is wrong: site west, 2 markets, 1 node") {
+		t.Error(said)
+	}
+}
+
+// TestRestoreNamesTheFlagsThatWork, which are those of the site's keys and host.
+func TestRestoreNamesTheFlagsThatWork(t *testing.T) {
+	for _, c := range []struct{ host, keys, want string }{{"", "", ""}, {"", "/k", " --keys /k"}, {"rack1", "/k", " --config FILE --host rack1 --keys /k"}} {
+		if got := restored(c.host, c.keys); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
 // TestNumbersBeginAtOne: 0 nodes or replicas are not the default number of them.
 func TestNumbersBeginAtOne(t *testing.T) {
 	for _, flag := range []string{"--nodes", "--replicas"} {

@@ -56,6 +56,9 @@ one process makes its keys at its first start.`,
 			if f := cmd.Flags(); len(args) > 0 && (f.Changed("config") || f.Changed("keys") || f.Changed("state")) {
 				return messages.Errorf(messages.Invalid, "--config, --keys and --state are only for the command without a name; a new site has all its files in --dir")
 			}
+			if f := cmd.Flags(); f.Changed("hosts") && f.Changed("listen") {
+				return messages.Errorf(messages.Invalid, "--listen: is of a site of one process; with --hosts each host listens at its own address, on port 4222: leave --listen out, and change the configuration for other ports")
+			}
 			if err := prepare(cmd); err != nil {
 				return err
 			}

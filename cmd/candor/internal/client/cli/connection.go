@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -36,7 +37,7 @@ type connection struct {
 func (a *App) ConnectionFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.Flags.server, "server", "", "`URL` of the site's NATS server (CANDOR_SERVER)")
 	f.StringVar(&a.Flags.Site, "site", "", "`name` of the site (CANDOR_SITE)")
-	f.StringVar(&a.Flags.account, "account", "", "`account` to speak as (CANDOR_ACCOUNT)")
+	f.StringVar(&a.Flags.account, "account", "", "`account` to speak as (CANDOR_ACCOUNT); --project names who pays")
 	f.StringVar(&a.Flags.creds, "creds", "", "NATS credentials `file` of the account (CANDOR_CREDS)")
 	f.StringVar(&a.Flags.ca, "ca", "", "PEM `file` with the authority of the server's certificate, for TLS (CANDOR_CA)")
 	f.StringVar(&a.Flags.state, "state", "", "state `directory` of candor up (CANDOR_STATE)")
@@ -262,10 +263,13 @@ func (t *Target) principal() func() (token, seed string, err error) {
 // unreachable says what to do about a connection that was not made.
 func unreachable(t Target, err error) error {
 	cause := messages.Detail(err)
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+		return messages.Errorf(messages.Unavailable, "the certificate of %s is not accepted: give the site's authority with --ca, such as its tls/ca.pem, and name the server as its certificate does (%s)", t.Server, cause)
+	}
 	switch messages.KindOf(err) {
 	case messages.PermissionDenied:
 		return messages.Errorf(messages.PermissionDenied,
-			"site %s at %s does not accept account %s: give its credentials with --creds (%s)", t.Site, t.Server, t.Account, cause)
+			"site %s at %s does not accept account %s: give its credentials with --creds (%s); a project that pays for jobs is named with --project", t.Site, t.Server, t.Account, cause)
 	case messages.Invalid:
 		return err
 	}

@@ -62,7 +62,7 @@ func NewOptions(lookup Lookup) *Options {
 	o := &Options{Noted: map[string]string{}, Flags: pflag.NewFlagSet("options", pflag.ContinueOnError), rules: map[string]rule{}, lookup: lookup}
 	o.Flags.SortFlags = false
 	o.option("array", "a", "one task for each of the `indices`: 0-15, 0-99:2,200, 0-999%4 (at most 4 at once)", setArray)
-	o.option("project", "A", "the `account` of the project that pays (default: your own)", ours(func(j *Job) *string { return &j.Spec.Project }, func(n *Names) *string { return &n.Account }))
+	o.option("project", "A", "the `account` of the project that pays (default: your own); --account says who asks", ours(func(j *Job) *string { return &j.Spec.Project }, func(n *Names) *string { return &n.Account }))
 	o.option("budget", "b", "the most that the job may cost, in `credits`; held until the job ends", setBudget)
 	o.option("time", "t", "`limit` of one attempt of a task: 1h30m, 90s, 2:00:00, 1-12; a bare number is minutes (default: the market's)", setTime)
 	o.option("market", "p", "the `market` to bid in (default: the site's first)", ours(func(j *Job) *string { return &j.Spec.Market }, func(n *Names) *string { return &n.Partition }))
