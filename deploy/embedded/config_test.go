@@ -50,7 +50,7 @@ func TestValidatePaths(t *testing.T) {
 		"markets":                func(c *Config) { c.Markets = nil },
 		"markets[0].name":        func(c *Config) { c.Markets[0].Name = ">" },
 		"markets[0].mechanism":   func(c *Config) { c.Markets[0].Mechanism = "lottery" },
-		"markets[0].classes[0]":  func(c *Config) { c.Markets[0].Classes[0] = "gpu" },
+		"markets[0].classes[0]":  func(c *Config) { c.Markets[0].Classes[0] = "mapp" },
 		"markets[0].time_limit":  func(c *Config) { c.Markets[0].TimeLimit = -1 },
 		"markets[0].alpha":       func(c *Config) { c.Markets[0].Alpha = &nan },
 		"nodes[0].name":          func(c *Config) { c.Nodes[0].Name = "*" },

@@ -64,7 +64,7 @@ func TestUp(t *testing.T) {
 }
 
 // checkMetrics wants the metrics of every actor, of three replicas where it is
-// replicated, and no label that has a value for each job, account or task.
+// replicated, and no label that has a value for each job, account or task. Nodes have series of their own up to a bound.
 func metricsOf(t *testing.T, address string) string {
 	t.Helper()
 	reply, err := http.Get("http://" + address + "/metrics")
@@ -95,12 +95,13 @@ func checkMetrics(t *testing.T, address string) {
 	for _, want := range []string{
 		`candor_auctioneer_log_leader{replica="3"}`, `candor_bank_log_leader{replica="1"}`,
 		"candor_estimator_", "candor_nodeagent_", "candor_auctioneer_allocation_seconds", "go_goroutines",
+		`candor_auctioneer_market_slots{class="cpu",market="main"`, `candor_auctioneer_nodes{`, `candor_auctioneer_node_state{node="node2"`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s among the metrics", want)
 		}
 	}
-	for _, label := range regexp.MustCompile(`[{,](job|account|task|node|attempt)="`).FindAllString(body, -1) {
+	for _, label := range regexp.MustCompile(`[{,](job|account|task|attempt)="`).FindAllString(body, -1) {
 		t.Errorf("a label that grows: %s", label)
 	}
 	if pprof, err := http.Get("http://" + address + "/debug/pprof/"); err != nil || pprof.StatusCode != http.StatusNotFound {
