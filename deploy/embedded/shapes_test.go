@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -80,13 +81,16 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 	c := small(t.TempDir())
 	c.Replicas, c.Markets, c.Nodes = 1, nil, nil
 	// Contracts come first, while no run times were seen: their tasks are planned to take as long as is declared.
-	mechanisms := []messages.Name{messages.ContractMenu, messages.Karma, messages.BatchQueue, messages.Backfill, messages.HighestBid}
+	mechanisms := []messages.Name{messages.ContractMenu, messages.Karma, messages.BatchQueue, messages.Backfill, messages.HighestBid, messages.DeadlineBid}
 	worth := messages.Valuation{Class: messages.Sigmoidal, Max: 10, Mu: 600, Delta: 300}
 	for _, mechanism := range mechanisms {
 		m := messages.Market{Name: mechanism, Mechanism: mechanism, Classes: []messages.Name{mechanism},
 			Units: []messages.ClassUnit{{Class: mechanism, Unit: messages.Resources{CPUs: 1, Memory: 1 << 30}}}}
 		if mechanism == messages.BatchQueue {
 			m.Pricing = "pivot"
+		}
+		if mechanism == messages.DeadlineBid {
+			m.Slot = unit
 		}
 		if mechanism == messages.ContractMenu {
 			m.Prior = []messages.Valuation{worth}
@@ -109,6 +113,9 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 		}
 		if mechanism == messages.BatchQueue {
 			spec.Value, spec.Length = spec.Budget, messages.Duration(600e9)
+		}
+		if mechanism == messages.DeadlineBid { // a task at a time
+			spec.Value, spec.Length, spec.Deadline = messages.Credit, 60*unit, messages.TimeOf(time.Now().Add(time.Hour))
 		}
 		if mechanism == messages.ContractMenu {
 			spec.Valuation, spec.Length = &worth, messages.Duration(600e9)

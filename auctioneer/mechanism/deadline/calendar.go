@@ -26,6 +26,11 @@ func (c calendar) whole(span messages.Duration) (down, up int) {
 	return int(micros / int64(c)), int((micros + int64(c) - 1) / int64(c))
 }
 
+// had is how many whole units some slot time of a job is, and in how many it fits.
+func (c calendar) had(bid *mechanism.Bid, received messages.Duration) (down, up int) {
+	return c.whole(received / messages.Duration(max(bid.Alone, 1)))
+}
+
 // taskOf puts a bid in units: the first whole one after it came, the last that
 // ends by its deadline, and as many as its length takes.
 func (c calendar) taskOf(bid *mechanism.Bid) Task {
@@ -35,5 +40,6 @@ func (c calendar) taskOf(bid *mechanism.Bid) Task {
 		Deadline: c.unitOf(bid.Deadline) - 1,
 		Length:   max(1, length),
 		Value:    bid.Value.Float(),
+		Width:    bid.Alone,
 	}
 }

@@ -131,20 +131,31 @@ func (r *replay) price(i int32) (float64, bool) {
 		return r.descend(i)
 	}
 	var ladder ladder
-	ok := r.run(i, 0, true, func(t int, s step) bool {
+	task := &r.p.Tasks[i]
+	if r.wide {
+		for _, b := range without(r.p, i) {
+			ladder.levels, ladder.raises = append(ladder.levels, b.served), append(ladder.raises, b.raised)
+		}
+	} else if !r.run(i, 0, true, func(t int, s step) bool {
 		ladder.levels = append(ladder.levels, s.rival)
 		return true
-	})
-	if !ok {
+	}) {
 		return 0, false
 	}
-	task := &r.p.Tasks[i]
 	ladder.length, ladder.work = task.Length, task.work()
 	if r.p.Rule == Monotone && r.p.Lambda > 0 {
 		ladder.growth = r.growth[task.Arrival-r.first:]
 	}
 	top := r.p.initial(i, task.Value)
-	return min(ladder.least(top)*float64(task.Length), task.Value), true
+	return min(ladder.least(top)*task.area(), task.Value), true
+}
+
+// without runs the mechanism without a task, and returns what this one would have had to outdo from its arrival to its deadline.
+func without(p *Problem, i int32) []bar {
+	m := newSimulation(p, 0)
+	m.absent = i
+	m.run(0, p.Tasks[i].Deadline-m.first+1)
+	return m.bars
 }
 
 // descend is the paper's search: from the report made down, to the largest
@@ -197,13 +208,14 @@ func (r *replay) given(i int32) (float64, bool) {
 // −1 where a slot is free.
 type ladder struct {
 	levels []float64
+	raises []float64 // what it has to outdo for its level to grow; nil: the same
 	growth []float64 // nil: levels do not grow
 	length int       // units it is taken to need
 	work   int       // units that complete it
 }
 
 // climb runs the ladder from a starting level, losing ties. It returns whether
-// the task is completed, and the largest level at which it would lose a unit
+// the task is completed, and the largest level at which it would lose a unit, or a growth,
 // that it now gets.
 func (l *ladder) climb(from float64) (bool, float64) {
 	level, done, next := from, 0, 0.0
@@ -211,16 +223,22 @@ func (l *ladder) climb(from float64) (bool, float64) {
 		if len(l.levels)-t < l.length-done {
 			return false, 0
 		}
-		if level <= rival*(1+slack) {
-			continue
+		outdoes := func(rival float64) bool {
+			if level <= rival*(1+slack) {
+				return false
+			}
+			if rival > 0 {
+				next = max(next, from*(rival/level))
+			}
+			return true
 		}
-		if rival > 0 {
-			next = max(next, from*(rival/level))
+		served := outdoes(rival)
+		if served {
+			if done++; done == l.work {
+				return true, next
+			}
 		}
-		if done++; done == l.work {
-			return true, next
-		}
-		if l.growth != nil {
+		if rises := served && l.raises == nil || l.raises != nil && outdoes(l.raises[t]); rises && l.growth != nil {
 			level = min(level*l.growth[t], math.MaxFloat64)
 		}
 	}

@@ -17,6 +17,10 @@
 // lengths weighted by their squares, from a start of 4 units. At λ = 0 both
 // rules rank by v/l.
 //
+// A task may take w slots at once in each of its units. Then it ranks by v/(l·w), the slots go down the
+// ranking, and a task that has no room in what is left is passed over. Under rule Monotone the levels rise of the tasks served before the first
+// that is passed over, and of that one, if some slots were left to it; those served after it do not rise. Rule Paper has tasks of one slot.
+//
 // A task that is completed pays its critical value: the lower end of the
 // interval of reports, containing the one it made, in which it is completed,
 // others fixed; 0 if any positive report would do. Nobody else pays, in the model. RunGroups
@@ -64,6 +68,13 @@
 //
 // (2) So in every unit i has had in R' at least what it has had in R, and it is
 // completed. ∎
+//
+// With tasks of several slots the same claim holds, also for fewer slots. What changes in the proof: A(t) is served alike in both
+// runs because slots go down the ranking. If a task of A(t) is passed over, the levels that rise are of A(t) alone, in both runs, and no other
+// does. If none is, and slots are left, i is next in R': it is served, or passed over as the first; its level rises in
+// either case, and so no other passes it, in either run. And if i is served in R, those that rank above it there include A(t), which therefore
+// leaves it enough slots in R' too. That those who are served past a task without room do not rise is what this needs: with growth they
+// would pass it. A critical value is found as before, with two levels to outdo in a unit: to be served, and to rise.
 //
 // The growth must be the same for all, and must not depend on i's report while
 // it competes, which is why S is learned from tasks whose time is over. The
@@ -118,6 +129,12 @@
 // rounding. In the search the payer loses whatever is a tie to 1e-12. A live
 // market prices what it has seen: it replays the jobs that it remembers, ranked by
 // the lengths declared, for as long as they really took.
+//
+// With tasks of several slots the total value is at no fixed part of the optimum: one task that ranks first may take the slots of a node, and
+// leave too few for one that is worth nearly n times as much, on n slots. Wide tasks of the same rank wait longer than narrow ones, which fill what is
+// left. A live market counts slots over all nodes. A task that is to have several is served once a node has gathered them, which
+// may be late, or too late: it then owes nothing, and those that it kept waiting had been told the truth about their ranks alone.
+// So the truth is best about a width, as about the rest, where nodes are as in the model: one, or all with room for the widest.
 //
 // A critical value needs the future up to the deadline: a job that was completed
 // early would with a smaller value have waited, and then it is a matter of who
@@ -183,7 +200,7 @@
 // followed, from the ranks that the run kept around the last slot; if those do
 // not reach, the run is repeated with more kept. Under a monotone rule a replay
 // without the task is enough: it is completed from the level at which it outdoes
-// the last served, unit by unit, for l units. Under rule Paper the search replays once for each
+// the last served, unit by unit, for l units. Where tasks have several slots, that is a whole run without the task for each payer. Under rule Paper the search replays once for each
 // unit that a lower report would lose. Payments uses all processors. `lab bench
 // auction` measures both on the RICC log: 318,265 tasks, of which nearly half are completed.
 //
@@ -199,6 +216,8 @@
 //     the two tasks of its proof. Figures 1 and 2, how many tasks arrive in each unit and of which
 //     lengths, are not drawn anew: they are of 10,000 records of the log, and the paper does not say which.
 //   - The example's text has users 2 and 3 pay 22; its tables, and we, 1 and 2.
+//   - Tasks of several slots are ours; their order is the greedy one of D. Lehmann, L. O'Callaghan, Y. Shoham, "Truth
+//     revelation in approximately efficient combinatorial auctions", with the value of a unit of a slot as the norm.
 //   - Table 5 needs the run repeated at each candidate; where the rule is
 //     monotone we need one replay.
 //   - The order of two tasks served alike is what makes additive growth truthful

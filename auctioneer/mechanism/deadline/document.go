@@ -38,7 +38,7 @@ type output struct {
 var ruleNames = [...]string{Paper: "paper", Monotone: "monotone"}
 
 // SolveDocument answers a JSON document: {"C" | "capacities" and "group_of",
-// "lambda", "rule"?, "scale"?, "tasks": [{"a", "d", "l", "v", "id"?}…]}.
+// "lambda", "rule"?, "scale"?, "tasks": [{"a", "d", "l", "v", "w"?, "id"?}…]}.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {

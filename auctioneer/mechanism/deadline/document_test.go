@@ -29,7 +29,7 @@ func TestBadDocuments(t *testing.T) {
 		`{"C":1,"lambda":0,"tasks":[{"a":1,"d":2,"l":1,"v":-5}]}`:                                            "tasks[0].v: must be from 0",
 		`{"C":1,"lambda":0,"tasks":[{"a":1,"d":2,"l":1,"v":1e19}]}`:                                          "tasks[0].v: must be from 0",
 		`{"C":1,"lambda":0,"tasks":[{"a":1.5,"d":2,"l":1,"v":1}]}`:                                           "tasks[0].a: 1.5 is not a whole number",
-		`{"C":1,"lambda":0,"tasks":[{"a":1,"d":2,"l":1,"v":1,"w":1}]}`:                                       "tasks[0].w: is no field",
+		`{"C":1,"lambda":0,"tasks":[{"a":1,"d":2,"l":1,"v":1,"x":1}]}`:                                       "tasks[0].x: is no field",
 		`{"C":1,"lambda":0,"tasks":[{"a":1,"d":2,"l":1,"v":1,"id":"x"},{"a":1,"d":2,"l":1,"v":1,"id":"x"}]}`: "tasks[1].id",
 		`{"C":1,"capacities":[1],"group_of":[],"lambda":0,"tasks":[]}`:                                       "C: cannot be combined",
 		`{"capacities":[1],"lambda":0,"tasks":[]}`:                                                           "group_of: the key is missing",

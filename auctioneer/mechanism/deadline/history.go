@@ -95,12 +95,13 @@ func (h *history) skipped(until, slots int) {
 		return
 	}
 	var there []int
+	wanted := 0
 	for i, t := range h.tasks {
 		if t.Arrival < until && t.Deadline >= from && (h.gone[i] == 0 || h.gone[i] > from) {
-			there = append(there, i)
+			there, wanted = append(there, i), wanted+t.slots()
 		}
 	}
-	if len(there) > max(1, slots) { // one alone meets nobody
+	if len(there) > 1 && wanted > slots { // one alone meets nobody
 		for _, i := range there {
 			h.met[i] = true
 		}

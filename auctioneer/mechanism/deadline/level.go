@@ -19,7 +19,10 @@ type contender struct {
 const slack = 1e-12
 
 // initial is the level of a task that reports a value.
-func (p *Problem) initial(i int32, value float64) float64 { return value / float64(p.Tasks[i].Length) }
+func (p *Problem) initial(i int32, value float64) float64 { return value / p.Tasks[i].area() }
+
+// area is the units of slots that a task asks for.
+func (t *Task) area() float64 { return float64(t.Length) * float64(t.slots()) }
 
 // raised is the level after one more unit of a task that reported value, after
 // which it has received done.

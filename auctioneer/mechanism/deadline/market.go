@@ -24,7 +24,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 		Who:        "jobs that can still meet their deadlines, by value and work done",
 		Cost:       "the smallest value that was enough, if the job had its time by its deadline; outputs and logs can be read then",
 		Parameters: []string{"preemption", "settle", "lambda", "slot", "scale", "hand_over"}, Bid: []string{"budget", "length", "value", "deadline"},
-		Manner: mechanism.Manner{Attentive: true, Directs: true, Stays: true},
+		Manner: mechanism.Manner{Attentive: true, Directs: true, Wide: true, Even: true, Stays: true},
 		Owes:   mechanism.UpToValue, Rule: "the price is at most the value: the critical value is known at the deadline",
 		AtDeadline: true, Keeps: m.HandOver != messages.HandOverEnd,
 	}
@@ -55,8 +55,8 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 		return messages.Errorf(messages.Invalid, "budget: must cover the value, %s, which is the most the job may have to pay; is %v", bid.Value.Words(), bid.Budget)
 	case bid.Length <= 0:
 		return messages.Errorf(messages.Invalid, "length: must be above 0: say how long the job runs")
-	case bid.Width > 1:
-		return messages.Errorf(messages.Invalid, "width: must be 1 in this market, is %d: submit a job for each slot", bid.Width)
+	case bid.Width > max(bid.Alone, 1):
+		return messages.Errorf(messages.Invalid, "width: this market starts tasks one by one and cannot keep %d together: submit a job for each slot", bid.Width)
 	}
 	asked := *bid
 	asked.Arrived = max(bid.Arrived, view.Now)
@@ -82,15 +82,15 @@ func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	}
 	out := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: []float64{m.ranking.price()}}
 	sharing := 0
-	for _, s := range m.ranking.served() {
-		if m.seats[s.job.Job] == s && mechanism.Sum(s.job.Pending) > 0 {
+	for _, s := range m.ranking.seats {
+		if s.holds && m.seats[s.job.Job] == s && mechanism.Sum(s.job.Pending) > 0 {
 			sharing++
 		}
 	}
 	for i, job := range view.Jobs {
 		s := m.seats[job.Job]
 		out.Weights[i] = []float64{0}
-		if m.ranking.holds(s) && mechanism.Sum(job.Pending) > 0 {
+		if s.holds && mechanism.Sum(job.Pending) > 0 {
 			out.Weights[i][0] = 1 / float64(sharing)
 		}
 		if d, ok := m.direct(s); ok {
@@ -131,7 +131,7 @@ func (m *Mechanism) meet(view *mechanism.View, unit int) {
 func (m *Mechanism) leave(id messages.JobID, undecided, under int) {
 	s := m.seats[id]
 	if by, known := m.memory.left[id]; known && by < undecided { // nobody decided when it ended
-		if m.ranking.holds(s) {
+		if s.holds {
 			s.done = max(0, s.done-(undecided-by+1-under))
 			under = 1
 		}
@@ -139,7 +139,7 @@ func (m *Mechanism) leave(id messages.JobID, undecided, under int) {
 	}
 	delete(m.memory.left, id)
 	work := s.done
-	if m.ranking.holds(s) {
+	if s.holds {
 		work += under
 	}
 	m.past.left(id, undecided, work, s.hopeless(undecided))
@@ -150,7 +150,7 @@ func (m *Mechanism) leave(id messages.JobID, undecided, under int) {
 func (m *Mechanism) decide(view *mechanism.View, unit int) {
 	for _, job := range view.Jobs {
 		s := m.seats[job.Job]
-		received, _ := m.units.whole(job.Received)
+		received, _ := m.units.had(job.Bid, job.Received)
 		s.done = max(s.done, received)
 	}
 	m.ranking.decide(m.seats, unit, max(0, view.Classes[0].Slots))
@@ -160,16 +160,16 @@ func (m *Mechanism) decide(view *mechanism.View, unit int) {
 
 // direct is the order that brings a job to where it should be.
 func (m *Mechanism) direct(s *seat) (mechanism.Directive, bool) {
-	d := mechanism.Directive{Job: s.job.Job, Slots: 1}
+	d := mechanism.Directive{Job: s.job.Job, Slots: s.task.slots()}
 	running := mechanism.Sum(s.job.Running) > 0
 	switch {
 	case s.hopeless(m.ranking.unit):
 		d.Action = mechanism.Discard
-	case m.ranking.holds(s) && !running && mechanism.Sum(s.job.Suspended) > 0:
+	case s.holds && !running && mechanism.Sum(s.job.Suspended) > 0:
 		d.Action = mechanism.Resume
-	case m.ranking.holds(s) && !running && mechanism.Sum(s.job.Pending) > 0:
+	case s.holds && !running && mechanism.Sum(s.job.Pending) > 0:
 		d.Action = mechanism.Start
-	case !m.ranking.holds(s) && running:
+	case !s.holds && running:
 		d.Action, d.Slots = mechanism.Suspend, 0
 	default:
 		return d, false

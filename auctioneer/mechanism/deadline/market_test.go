@@ -30,7 +30,7 @@ func at(unit int) messages.Time { return messages.Time(unit * 10_000_000) }
 func bidOf(id messages.JobID, task Task) *mechanism.Bid {
 	value, _ := messages.RoundCredits(task.Value)
 	return &mechanism.Bid{Job: id, Arrived: at(task.Arrival), Deadline: at(task.Deadline + 1), Length: messages.Duration(task.Length) * 10 * second,
-		Value: value, Budget: value}
+		Value: value, Budget: value, Width: task.slots(), Alone: task.Width}
 }
 
 // market plays the auctioneer: it does what the directives say and lets a job
@@ -73,7 +73,7 @@ func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options 
 			if task.Arrival == unit && !task.Impossible() {
 				bid := bidOf(messages.JobID(i+1), task)
 				m.bids[bid.Job] = bid
-				m.view.Jobs = append(m.view.Jobs, &mechanism.Job{Bid: bid, Pending: []int{1}, Running: []int{0}, Suspended: []int{0}})
+				m.view.Jobs = append(m.view.Jobs, &mechanism.Job{Bid: bid, Pending: []int{task.slots()}, Running: []int{0}, Suspended: []int{0}})
 			}
 		}
 		slices.SortFunc(m.view.Jobs, func(a, b *mechanism.Job) int { return int(a.Job) - int(b.Job) })
@@ -102,7 +102,7 @@ func (m *market) work(unit int) {
 	for _, job := range m.view.Jobs {
 		if job.Running[0] > 0 {
 			m.units[job.Job] = append(m.units[job.Job], unit)
-			job.Received += 10 * second
+			job.Received += messages.Duration(job.Running[0]) * 10 * second
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (m *market) replace(by *Mechanism) {
 	m.Recall(notes, jobs, func(id messages.JobID) mechanism.Past {
 		unit, ended := m.over[id]
 		past := mechanism.Past{Bid: m.bids[id], Ended: ended, At: at(unit) - 1, State: m.gone[id],
-			Received: messages.Duration(len(m.units[id])) * 10 * second}
+			Received: messages.Duration(len(m.units[id])*m.bids[id].Width) * 10 * second}
 		past.Completed = completed(past.State, past.Received, past.At)
 		return past
 	})
@@ -189,9 +189,9 @@ func (m *market) obey(a *mechanism.Allocation) {
 		job.Pending[0], job.Suspended[0], job.Running[0] = 0, 0, 0
 		switch d.Action {
 		case mechanism.Start, mechanism.Resume:
-			job.Running[0] = 1
+			job.Running[0] = d.Slots
 		case mechanism.Suspend:
-			job.Suspended[0] = 1
+			job.Suspended[0] = job.Width
 		case mechanism.Discard:
 			m.gone[job.Job] = messages.Discarded
 		}
@@ -203,7 +203,9 @@ func (m *market) obey(a *mechanism.Allocation) {
 func drawLive(t *rapid.T) *Problem {
 	p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
 	p.Scale = 4
+	widest := rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "widest")
 	for i := range p.Tasks {
+		p.Tasks[i].Width = rapid.IntRange(0, widest).Draw(t, "width")
 		p.Tasks[i].Arrival += 100
 		p.Tasks[i].Deadline += 100
 		c, _ := messages.RoundCredits(rapid.Float64Range(1, 50).Draw(t, "value"))
@@ -307,7 +309,7 @@ func TestAdmit(t *testing.T) {
 		{"value: must be above 0", messages.Invalid, func(b *mechanism.Bid) { b.Value = 0 }},
 		{"budget: must cover the value", messages.Invalid, func(b *mechanism.Bid) { b.Budget-- }},
 		{"length: must be above 0", messages.Invalid, func(b *mechanism.Bid) { b.Length = 0 }},
-		{"width: must be 1", messages.Invalid, func(b *mechanism.Bid) { b.Width = 2 }},
+		{"width: this market starts tasks one by one and cannot keep 2", messages.Invalid, func(b *mechanism.Bid) { b.Width = 2 }},
 		{"needs 5 units of 10s, and 4 whole units are left", messages.Expired, func(b *mechanism.Bid) { b.Deadline-- }},
 		{"needs 6 units of 10s, and 5 whole units are left", messages.Expired, func(b *mechanism.Bid) { b.Length += second }},
 		{"0 whole units are left", messages.Expired, func(b *mechanism.Bid) { b.Deadline = at(3) }},

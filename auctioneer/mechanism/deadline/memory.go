@@ -11,8 +11,8 @@ import (
 // A note of a job is, in this order: arrival, deadline and length in units, value
 // in microcredits, units done before since, the unit since which it has had its
 // slot or −1, whether it met anybody without one, the unit by which it had left or
-// 0, and Task.Work and Task.Until.
-const jobNumbers = 10
+// 0, Task.Work and Task.Until, its width, and how many fewer times its level has risen than it was served.
+const jobNumbers = 12
 
 // A note of the market is: its form, the length of a unit in microseconds, the
 // unit decided last, the first unit with slots that are known, and for as many
@@ -54,7 +54,7 @@ func (m *Mechanism) remember() {
 // streak keeps since when a job has had its slot without a break.
 func (m *Mechanism) streak(s *seat) {
 	switch {
-	case !m.ranking.holds(s):
+	case !s.holds:
 		s.base, s.since = s.done, -1
 	case s.since < 0 || s.base+m.ranking.unit-s.since != s.done:
 		s.base, s.since = s.done, m.ranking.unit
@@ -65,16 +65,16 @@ func (m *Mechanism) noteOf(id messages.JobID) []int64 {
 	i := m.past.index[id]
 	t := &m.past.tasks[i]
 	value, _ := messages.RoundCredits(t.Value)
-	base, since := 0, -1
+	base, since, lag := 0, -1, 0
 	if s := m.seats[id]; s != nil {
-		base, since = s.base, s.since
+		base, since, lag = s.base, s.since, s.lag
 	}
 	met := int64(0)
 	if m.past.met[i] {
 		met = 1
 	}
 	return []int64{int64(t.Arrival), int64(t.Deadline), int64(t.Length), int64(value), int64(base), int64(since),
-		met, int64(m.past.gone[i]), int64(t.Work), int64(t.Until)}
+		met, int64(m.past.gone[i]), int64(t.Work), int64(t.Until), int64(t.Width), int64(lag)}
 }
 
 func (m *Mechanism) noteOfMarket() []int64 {
@@ -157,7 +157,7 @@ func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	}
 	m.ended(id, p)
 	s := &seat{task: t}
-	_, s.done = m.units.whole(p.Received)
+	_, s.done = m.units.had(p.Bid, p.Received)
 	by := m.units.unitOf(p.At) + 1
 	m.past.left(id, by, s.done, s.hopeless(by))
 }
@@ -184,14 +184,14 @@ func (m *Mechanism) recallMarket(n []int64) bool {
 }
 
 func (m *Mechanism) recallJob(id messages.JobID, n []int64) {
-	t := Task{Arrival: int(n[0]), Deadline: int(n[1]), Length: int(n[2]), Value: messages.Credits(n[3]).Float(), Work: int(n[8]), Until: int(n[9])}
+	t := Task{Arrival: int(n[0]), Deadline: int(n[1]), Length: int(n[2]), Value: messages.Credits(n[3]).Float(), Work: int(n[8]), Until: int(n[9]), Width: int(n[10])}
 	m.past.add(id, t)
 	i := m.past.index[id]
 	m.past.met[i], m.past.gone[i] = n[6] != 0, int(n[7])
 	if n[7] != 0 {
 		return
 	}
-	s := &seat{job: &mechanism.Job{Bid: &mechanism.Bid{Job: id}}, task: t, base: int(n[4]), since: int(n[5]), met: n[6] != 0, told: n}
+	s := &seat{job: &mechanism.Job{Bid: &mechanism.Bid{Job: id}}, task: t, base: int(n[4]), since: int(n[5]), met: n[6] != 0, told: n, lag: int(n[11])}
 	s.done = s.base
 	if s.since >= 0 {
 		s.done += m.ranking.unit - s.since

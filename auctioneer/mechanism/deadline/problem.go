@@ -2,6 +2,7 @@ package deadline
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
@@ -26,7 +27,7 @@ const (
 	Monotone             // level v/l that grows alike for all that are served; truthful
 )
 
-// Task wants Length units of one slot among the units Arrival to Deadline,
+// Task wants Length units of Width slots at once among the units Arrival to Deadline,
 // both inclusive, and is worth Value if it gets them all. A task longer than its
 // time is allowed: it gets nothing, keeps nothing from others and owes nothing.
 type Task struct {
@@ -34,10 +35,19 @@ type Task struct {
 	Deadline int     `json:"d"`
 	Length   int     `json:"l"`
 	Value    float64 `json:"v"`
+	Width    int     `json:"w,omitempty"` // 0: 1
 	// Of tasks that have ended on a live market, where not 0: the units it really
 	// took, at most Length, and the unit from which it was withdrawn.
 	Work  int `json:"-"`
 	Until int `json:"-"`
+}
+
+// slots is how many slots the task has in a unit.
+func (t *Task) slots() int { return max(t.Width, 1) }
+
+// wide says whether some task has several slots.
+func (p *Problem) wide() bool {
+	return slices.ContainsFunc(p.Tasks, func(t Task) bool { return t.Width > 1 })
 }
 
 // work is how many units complete the task.
@@ -86,6 +96,9 @@ func (p *Problem) Check() error {
 			return err
 		}
 	}
+	if p.Rule == Paper && p.wide() {
+		return casefile.Invalid("tasks", "of rule %q have one slot each: leave w out, or use rule %q", "paper", "monotone")
+	}
 	if first, end := p.span(); end-first > MostUnits {
 		return messages.Errorf(messages.TooLarge, "tasks: the units from the first arrival to the last deadline are %d, the limit is %d: use a longer unit or split the document",
 			end-first, MostUnits)
@@ -104,6 +117,8 @@ func (t Task) check(place string) error {
 		return casefile.Invalid(place+".d", "must be a unit not before the arrival %d, at most %d, is %d", t.Arrival, mostTime, t.Deadline)
 	case t.Length < 1 || t.Length > mostTime:
 		return casefile.Invalid(place+".l", "must be at least 1 unit and at most %d, is %d", mostTime, t.Length)
+	case t.Width < 0 || t.Width > mostSlots:
+		return casefile.Invalid(place+".w", "must be from 0 to %d slots, is %d", mostSlots, t.Width)
 	case !(t.Value >= 0 && t.Value <= Largest):
 		return casefile.Invalid(place+".v", "must be from 0 to %g, is %v", Largest, t.Value)
 	}

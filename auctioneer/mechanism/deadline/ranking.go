@@ -16,6 +16,9 @@ type seat struct {
 	done  int // units it has had
 	level float64
 	rank  int  // −1: does not compete
+	holds bool // it has slots in the unit decided last
+	rises bool // its level rises by that unit
+	lag   int  // how many fewer times its level has risen than it was served: below 0 more often
 	met   bool // in some unit since its arrival not all that competed had slots
 
 	// As of the last decision: for how long the job has had its slot without a
@@ -41,7 +44,7 @@ type ranking struct {
 	unit    int
 	decided bool // some unit was
 	slots   int
-	taken   int     // how many of the seats are served
+	short   bool    // some have no slots
 	seats   []*seat // best first
 }
 
@@ -51,7 +54,7 @@ func (r *ranking) decide(present map[messages.JobID]*seat, unit, slots int) {
 	r.unit, r.decided, r.slots = unit, true, slots
 	r.seats = r.seats[:0]
 	for _, s := range present {
-		s.rank = -1
+		s.rank, s.holds, s.rises = -1, false, false
 		if s.task.Arrival <= unit && s.left(unit) >= s.needs() {
 			s.level = r.levelOf(s)
 			r.seats = append(r.seats, s)
@@ -60,10 +63,18 @@ func (r *ranking) decide(present map[messages.JobID]*seat, unit, slots int) {
 	slices.SortFunc(r.seats, func(a, b *seat) int {
 		return cmp.Or(cmp.Compare(b.level, a.level), cmp.Compare(a.task.Arrival, b.task.Arrival), cmp.Compare(a.job.Job, b.job.Job))
 	})
-	r.taken = min(r.slots, len(r.seats))
-	for k, s := range r.seats {
-		s.rank = k
-		s.met = s.met || r.taken < len(r.seats)
+	left, rises := slots, true
+	for k, s := range r.seats { // as serveWide
+		s.rank, s.rises = k, rises && left > 0
+		if s.holds = s.task.slots() <= left && left > 0; s.holds {
+			left -= s.task.slots()
+		} else {
+			rises = false
+		}
+	}
+	r.short = slices.ContainsFunc(r.seats, func(s *seat) bool { return !s.holds })
+	for _, s := range r.seats {
+		s.met = s.met || r.short
 	}
 }
 
@@ -73,7 +84,7 @@ func (r *ranking) levelOf(s *seat) float64 {
 	if s.done >= s.task.Length {
 		return 0
 	}
-	return min(s.task.Value/float64(s.task.Length)*math.Pow(r.growth, float64(s.done)), math.MaxFloat64)
+	return min(s.task.Value/s.task.area()*math.Pow(r.growth, float64(s.done-s.lag)), math.MaxFloat64)
 }
 
 // count adds the units since the last decision, if it is for another one, to
@@ -82,30 +93,38 @@ func (r *ranking) count(unit int) {
 	if !r.decided || unit <= r.unit {
 		return
 	}
-	for _, s := range r.served() {
-		s.done += unit - r.unit
+	passed := unit - r.unit
+	for _, s := range r.seats {
+		if s.holds {
+			s.done, s.lag = s.done+passed, s.lag+passed
+		}
+		if s.rises {
+			s.lag -= passed
+		}
 	}
 }
-
-func (r *ranking) served() []*seat { return r.seats[:r.taken] }
-
-func (r *ranking) holds(s *seat) bool { return s.rank >= 0 && s.rank < r.taken }
 
 // price is what a slot costs for the unit, in credits: the level of the best
 // that has none.
 func (r *ranking) price() float64 {
-	if r.taken < len(r.seats) {
-		return r.seats[r.taken].level
+	if at := slices.IndexFunc(r.seats, func(s *seat) bool { return !s.holds }); at >= 0 {
+		return r.seats[at].level
 	}
 	return 0
 }
 
 // enough is the value with which a job with as much done would rank level with
-// the one of that rank; 0 if there is none.
-func (r *ranking) enough(s *seat, rank int) messages.Credits {
-	if rank >= len(r.seats) || s.level == 0 {
-		return 0
+// the last that leaves it enough slots; 0 if there is none.
+func (r *ranking) enough(s *seat) messages.Credits {
+	left := r.slots
+	for _, o := range r.seats {
+		if o == s || o.task.slots() > left {
+			continue
+		}
+		if left -= o.task.slots(); left < s.task.slots() && s.level > 0 {
+			value, _ := messages.RoundCredits(s.task.Value * (o.level / s.level))
+			return value
+		}
 	}
-	value, _ := messages.RoundCredits(s.task.Value * (r.seats[rank].level / s.level))
-	return value
+	return 0
 }

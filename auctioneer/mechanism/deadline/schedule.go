@@ -1,6 +1,9 @@
 package deadline
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // span is units in a row, half open, counted from the first arrival.
 type span struct{ from, to int32 }
@@ -15,6 +18,7 @@ type schedule struct {
 	served []int32   // by task: units
 	units  []unit    // from unit from on
 	margin int       // how many ranks either side of the last slot are kept
+	wide   bool      // some task has several slots
 	from   int       // the first unit that is wanted
 }
 
@@ -35,7 +39,12 @@ type simulation struct {
 	coming  []int32     // tasks not arrived yet, by arrival, then index
 	present []contender // ranked
 	spare   []contender
+	absent  int32 // this task does not come, and its bars are kept; −1: all come
+	bars    []bar // by unit, from the arrival of the absent task on
 }
+
+// bar is what a task has to outdo in a unit, −1 if nothing: to be served, and for its level to be raised.
+type bar struct{ served, raised float64 }
 
 // Past is a run up to a unit. Runs of other problems can begin there that have the same
 // tasks until then.
@@ -81,7 +90,7 @@ func newSchedule(p *Problem, margin int) *schedule {
 func newSimulation(p *Problem, margin int) *simulation {
 	first, _ := p.span()
 	from, end := p.asked()
-	m := &simulation{schedule: &schedule{p: p, first: first, growth: p.growths(), margin: margin, from: from - first,
+	m := &simulation{absent: -1, schedule: &schedule{p: p, wide: p.wide(), first: first, growth: p.growths(), margin: margin, from: from - first,
 		spans: make([][]span, len(p.Tasks)), served: make([]int32, len(p.Tasks)), units: make([]unit, end-from)}}
 	m.coming = make([]int32, len(p.Tasks))
 	for i := range m.coming {
@@ -98,7 +107,11 @@ func (m *simulation) run(from, end int) {
 		m.arrive(t)
 		slots := m.p.capacityAt(t)
 		m.keep(t, slots)
-		m.serve(t, min(slots, len(m.present)))
+		if m.wide {
+			m.serveWide(t, slots)
+		} else {
+			m.serve(t, min(slots, len(m.present)))
+		}
 	}
 }
 
@@ -119,7 +132,7 @@ func (m *simulation) leave(t int) {
 func (m *simulation) arrive(t int) {
 	news := m.spare[:0]
 	for len(m.coming) > 0 && m.p.Tasks[m.coming[0]].Arrival-m.first == t {
-		if i := m.coming[0]; m.effective(i, 0, t) {
+		if i := m.coming[0]; i != m.absent && m.effective(i, 0, t) {
 			news = append(news, contender{task: i, level: m.p.initial(i, m.p.Tasks[i].Value)})
 		}
 		m.coming = m.coming[1:]
@@ -175,6 +188,56 @@ func (m *simulation) serve(t, taken int) {
 	if m.p.Rule == Paper && m.p.Lambda > 0 && taken > 0 {
 		slices.SortFunc(m.present[:taken], m.p.compare) // each has risen at its own pace; they stay ahead of the others
 	}
+}
+
+// serveWide gives the units of t to those ranked first that have room. Levels rise of those before the first without, and of
+// that one if it was left some slots: so the ranking stays as it is.
+func (m *simulation) serveWide(t, slots int) {
+	if m.absent >= 0 && t >= m.p.Tasks[m.absent].Arrival-m.first {
+		m.bars = append(m.bars, m.bar(slots))
+	}
+	rises := true
+	for k := 0; k < len(m.present) && slots > 0; k++ {
+		c := &m.present[k]
+		task := &m.p.Tasks[c.task]
+		if rises {
+			c.level = min(c.level*m.growth[t], math.MaxFloat64)
+		}
+		if task.slots() > slots {
+			rises = false
+			continue
+		}
+		slots -= task.slots()
+		c.done++
+		m.served[c.task]++
+		m.note(c.task, int32(t))
+	}
+}
+
+// bar is what the absent task would have to outdo among those present.
+func (m *simulation) bar(slots int) bar {
+	b, rises := bar{-1, -1}, true
+	wants := m.p.Tasks[m.absent].slots()
+	if slots < wants {
+		b.served = math.Inf(1)
+	}
+	if slots == 0 {
+		b.raised, rises = math.Inf(1), false
+	}
+	for k := 0; k < len(m.present) && (slots >= wants || rises); k++ {
+		c := &m.present[k]
+		fits := m.p.Tasks[c.task].slots() <= slots
+		if fits {
+			slots -= m.p.Tasks[c.task].slots()
+		}
+		if rises && (!fits || slots == 0) {
+			b.raised, rises = c.level, false
+		}
+		if slots < wants && b.served < 0 {
+			b.served = c.level
+		}
+	}
+	return b
 }
 
 func (s *schedule) note(i, t int32) {

@@ -36,7 +36,7 @@ func (m *Mechanism) served(bid *mechanism.Bid, completed messages.Time, received
 // full says whether some slot time is of as many units as a job declares. The time from the
 // start of a unit to the start of a program in it counts for the unit.
 func (c calendar) full(bid *mechanism.Bid, received messages.Duration) bool {
-	_, had := c.whole(received)
+	_, had := c.had(bid, received)
 	return had >= c.taskOf(bid).Length
 }
 
@@ -102,7 +102,7 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		return mechanism.Explanation{Reason: "CannotMakeDeadline",
 			Message: fmt.Sprintf("the job still needs %s of %v, and before its deadline there are %d more", spelling.Number(s.needs(), "unit", "units"), m.config.Slot, max(0, s.left(m.ranking.unit))),
 			Change:  []string{"a later deadline, in a new submission"}}
-	case m.ranking.holds(s):
+	case s.holds:
 		return m.explainHolder(s, !mechanism.OneRival(view, job))
 	default:
 		return m.explainOutranked(s, !mechanism.OneRival(view, job))
@@ -112,7 +112,7 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 func (m *Mechanism) explainHolder(s *seat, tells bool) mechanism.Explanation {
 	e := mechanism.Explanation{Reason: "HoldsSlot", Message: fmt.Sprintf("the job has rank %d of %d for %d slots, and %d of its %d units are done", s.rank+1, len(m.ranking.seats), m.ranking.slots, s.done, s.task.Length)}
 	if tells {
-		e.Message += fmt.Sprintf("; a value above %s would be enough in this unit, and the price so far is %s", m.ranking.enough(s, m.ranking.taken).Words(), m.owed(s.job).Words())
+		e.Message += fmt.Sprintf("; a value above %s would be enough in this unit, and the price so far is %s", m.ranking.enough(s).Words(), m.owed(s.job).Words())
 	}
 	return e
 }
@@ -121,10 +121,11 @@ func (m *Mechanism) explainOutranked(s *seat, tells bool) mechanism.Explanation 
 	e := mechanism.Explanation{Reason: "Outranked", Message: fmt.Sprintf("the job has rank %d of %d for %d slots, %d of its %d units are done, and it can wait %d units more",
 		s.rank+1, len(m.ranking.seats), m.ranking.slots, s.done, s.task.Length, s.left(m.ranking.unit)-s.needs())}
 	switch {
-	case m.ranking.taken > 0 && !tells:
+	case m.ranking.slots < s.task.slots():
+	case !tells:
 		e.Change = append(e.Change, "a higher value")
-	case m.ranking.taken > 0:
-		e.Change = append(e.Change, fmt.Sprintf("a value above %s would have been enough in this unit", m.ranking.enough(s, m.ranking.taken-1).Words()))
+	default:
+		e.Change = append(e.Change, fmt.Sprintf("a value above %s would have been enough in this unit", m.ranking.enough(s).Words()))
 	}
 	e.Change = append(e.Change, "a later deadline, in a new submission: then the job can wait longer")
 	return e

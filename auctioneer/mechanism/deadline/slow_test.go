@@ -33,7 +33,7 @@ func (s *slow) level(i int) *big.Rat {
 	if i == s.loses {
 		v = s.value
 	}
-	l := new(big.Rat).SetInt64(int64(s.p.Tasks[i].Length))
+	l := new(big.Rat).SetInt64(int64(s.p.Tasks[i].Length * s.p.Tasks[i].slots()))
 	if s.p.Rule == Monotone {
 		return new(big.Rat).Mul(new(big.Rat).Quo(v, l), s.grown[i])
 	}
@@ -50,12 +50,21 @@ func runSlow(p *Problem, loses int, value *big.Rat) [][]int {
 	units := make([][]int, len(p.Tasks))
 	for t, end := p.span(); t < end; t++ {
 		first, _ := p.span()
-		for _, i := range s.ranked(t)[:min(p.Capacity, len(s.ranked(t)))] {
-			units[i] = append(units[i], t)
-			s.done[i]++
-			if growth != nil {
+		left, rises := p.Capacity, true
+		for _, i := range s.ranked(t) { // best first, past those that have no room; the levels rise of those before the first such, and its own
+			if left == 0 {
+				break
+			}
+			if rises && growth != nil {
 				s.grown[i].Mul(s.grown[i], rat(growth[t-first]))
 			}
+			if p.Tasks[i].slots() > left {
+				rises = false
+				continue
+			}
+			left -= p.Tasks[i].slots()
+			units[i] = append(units[i], t)
+			s.done[i]++
 		}
 	}
 	return units
@@ -128,8 +137,14 @@ func slowTies(p *Problem, i int) []*big.Rat {
 	}
 	var ties []*big.Rat
 	for j := range p.Tasks {
-		for e := range p.Tasks[j].Length {
-			for own := range p.Tasks[i].Length {
+		most := func(k int) int { // how often its level can have risen
+			if p.wide() {
+				return p.Tasks[k].Deadline - p.Tasks[k].Arrival + 1
+			}
+			return p.Tasks[k].Length
+		}
+		for e := range most(j) {
+			for own := range most(i) {
 				if j == i {
 					continue
 				}
