@@ -94,9 +94,9 @@ func (f *directives) checkOthers(job *Job) error {
 
 // foreign notes the first line of a system whose directives are not read.
 func (f *directives) foreign(line string, number int) {
-	for _, marker := range []string{"#PBS", "#$", "#BSUB"} {
+	for marker, system := range map[string]string{"#PBS": "PBS", "#$": "Grid Engine", "#BSUB": "LSF"} {
 		if rest, ok := cutMarker(line, marker); ok && strings.HasPrefix(strings.TrimSpace(rest), "-") && f.others == "" {
-			f.others = fmt.Sprintf("line %d: %s lines are not read", number, marker)
+			f.others = fmt.Sprintf("line %d: %s lines are of %s, and are not read", number, marker, system)
 		}
 	}
 }
