@@ -68,8 +68,9 @@
 //
 // The search begins with each step, with each way to end together with each false declaration, and with random
 // sequences. Successive halving over more and more sampled jobs keeps the better ones, whose neighbours are tried
-// too. Other jobs, bids and lots choose one of the last five, and others again measure it, so that its gain is no luck
-// of the choice. The controls are searches in a market with a hole: without one of its rules. In deadline and
+// too. In turn these jobs are of those that pay most, of those that miss most of their value, and any: most have all of
+// it for nothing, and tell nothing of any sequence. Other jobs, bids and lots choose one of the last five, or a part of it, and
+// others again, drawn blindly, measure it, so that its gain is no luck of the choice. The controls are searches in a market with a hole: without one of its rules. In deadline and
 // contract markets, and where shares are paid for on completion, an attempt that failed is no completion; in a contract
 // market each ask draws a menu of its own; in a proportional market shares are of the tasks that start; elsewhere a job
 // that does not end well owes nothing. Each of them was a fault once. Luck with some jobs is not to look better than a small gain of all:

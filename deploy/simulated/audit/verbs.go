@@ -107,7 +107,8 @@ type scene struct {
 	*audit
 	at     int
 	truth  entry
-	honest float64
+	honest float64 // what the job has if its owner does nothing else: worth less paid
+	paid   float64 // then
 	value  float64
 	void   bool
 }
@@ -157,11 +158,10 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 }
 
 // scenes that choose: so many in the first round, in the second and at last, at most.
-const first, second, last = 4, 16, 32
+const first, second, last = 8, 16, 32
 
 // search draws sequences, keeps the better ones by successive halving over more and more scenes,
-// and changes these step by step. Of the best five, half of the fresh scenes chooses one, which
-// the other half measures.
+// and changes these step by step. Of the best five, fresh scenes choose one, or a part of it, which others measure.
 func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	h := newHunt(p, o)
 	var pool []*candidate
@@ -176,7 +176,7 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	for misses, all := 0, len(pool)+o.Tries; len(pool) < all && misses < 100*o.Tries; misses++ {
 		pool = h.add(pool, draw(h.rng, h.steps, 2+h.rng.IntN(longest-1)))
 	}
-	scenes, err := h.scenes(min(last, 2*o.Jobs), 0)
+	scenes, err := h.telling(min(last, 2*o.Jobs))
 	if err != nil {
 		return v, err
 	}
@@ -190,19 +190,22 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 			return v, err
 		}
 	}
-	fresh, err := h.scenes(2*o.Jobs, 1)
+	chosen := min(2*last, o.Jobs)
+	fresh, err := h.scenes(chosen+o.Jobs, 1)
 	if err != nil {
 		return v, err
 	}
+	pool = withParts(pool)
 	for _, c := range pool {
 		c.gains = nil
 	}
-	half := (len(fresh) + 1) / 2
-	if pool, err = h.best(pool, fresh[:half], 1); err != nil {
+	chosen = min(chosen, (len(fresh)+1)/2) // of some jobs nothing can be said
+	if pool, err = h.best(pool, fresh[:chosen], len(pool)); err != nil {
 		return v, err
 	}
+	pool = []*candidate{simplest(pool)}
 	pool[0].gains = nil
-	if _, err = h.best(pool, fresh[len(fresh)-half:], 1); err != nil {
+	if _, err = h.best(pool, fresh[min(chosen, len(fresh)-1):], 1); err != nil {
 		return v, err
 	}
 	v = Verbed{Hole: string(o.hole), plan: pool[0].plan, Sequence: pool[0].words(h.steps), Tried: len(h.tried), Runs: h.runs, Jobs: len(pool[0].gains)}
@@ -214,6 +217,38 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 		}
 	}
 	return v, nil
+}
+
+// withParts adds to sequences what each is without one of its steps.
+func withParts(pool []*candidate) []*candidate {
+	for _, c := range slices.Clone(pool) {
+		for k := range c.plan {
+			part := slices.Delete(slices.Clone(c.plan), k, k+1)
+			if len(part) > 0 && !slices.ContainsFunc(pool, func(o *candidate) bool { return slices.Equal(o.plan, part) }) {
+				pool = append(pool, &candidate{plan: part})
+			}
+		}
+	}
+	return pool
+}
+
+// simplest is the best of sorted candidates, or a part of it that gains as much but for luck. A step that adds
+// nothing else was chosen for luck, and costs where the sequence is measured.
+func simplest(pool []*candidate) *candidate {
+	best := pool[0]
+	for _, c := range pool[1:] {
+		if c.void || len(c.plan) >= len(best.plan) || slices.ContainsFunc(c.plan, func(k int) bool { return !slices.Contains(best.plan, k) }) {
+			continue
+		}
+		more, less := bounded(best.gains), bounded(c.gains)
+		for k := range more {
+			more[k] -= less[k]
+		}
+		if m, ci := confidence(more); m <= (ci[1]-m)/1.96 {
+			best = c
+		}
+	}
+	return best
 }
 
 // add adds a sequence that was not tried.
@@ -270,8 +305,31 @@ func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	if told == nil {
 		return 0, messages.Errorf(messages.Invalid, "this cannot be done with the job")
 	}
-	got, err := h.payoff(s, told)
-	return (got - s.honest) / s.value, err
+	worth, paid, err := h.payoff(s, told)
+	return (worth - paid - s.honest) / s.value, err
+}
+
+// telling are scenes that choose: of many times as many, in turn one of the jobs that pay most, one of
+// those that miss most of their value, and any other. Where most jobs have all of their value for
+// nothing, a few scenes drawn blindly tell nothing of any sequence.
+func (h *hunt) telling(n int) (out []*scene, err error) {
+	const drawn = 6
+	rest, err := h.scenes(drawn*n, 0)
+	for turn := 0; len(out) < n && len(rest) > 0; turn++ {
+		at := 0
+		for k, s := range rest {
+			if stakes := s.stakes(); turn%3 < len(stakes) && stakes[turn%3] > rest[at].stakes()[turn%3] {
+				at = k
+			}
+		}
+		out, rest = append(out, rest[at]), slices.Delete(rest, at, at+1)
+	}
+	return out, err
+}
+
+// stakes are what the honest job pays, and what it misses of its value, each as a part of that and at most all of it.
+func (s *scene) stakes() [2]float64 {
+	return [2]float64{min(1, s.paid/s.value), min(1, 1-(s.honest+s.paid)/s.value)}
 }
 
 // scenes are sampled jobs, each among its neighbours. Scenes of another draw have other bids,
@@ -288,15 +346,17 @@ func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 	if len(takes) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "all jobs of the study have a run time of 0, so that no sequence of commands can gain anything")
 	}
-	rng := rand.New(rand.NewPCG(p.Seed, 0x7363656e65))
+	order := rand.New(rand.NewPCG(p.Seed, 0x7363656e65)).Perm(len(takes)) // no job twice before all came once
 	out := make([]*scene, n)
 	for k := range out {
-		out[k] = h.scene(p, takes[rng.IntN(len(takes))], p.Seed+uint64(k))
+		out[k] = h.scene(p, takes[order[k%len(order)]], p.Seed+uint64(k))
 	}
 	h.runs += n
 	err := inParallel(n, nil, nil, func(k int) (err error) {
 		s := out[k]
-		s.honest, err = h.payoff(s, plan{}.build(s.truth, nil, s.Problem))
+		var worth float64
+		worth, s.paid, err = h.payoff(s, plan{}.build(s.truth, nil, s.Problem))
+		s.honest = worth - s.paid
 		if s.void = messages.KindOf(err) == messages.Invalid; s.void {
 			err = nil
 		}
@@ -326,14 +386,14 @@ func (h *hunt) scene(p *core.Problem, i int, seed uint64) *scene {
 	return s
 }
 
-// payoff is what the agent has from what it submits, less what it pays, with all actors.
-func (h *hunt) payoff(s *scene, told []entry) (float64, error) {
+// payoff is what the agent has from what it submits, and what it pays, with all actors.
+func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 	q, _, of := variant(s.Problem, []int{s.at}, told)
 	o, _, err := grid.Run(&q, grid.Config{Owners: of, Slots: h.Slots, Forgetful: h.hole == unpriced, Shopping: h.hole == shopped, ByStarts: h.hole == byStarts})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	paid, ways := 0.0, map[int]*way{}
+	ways := map[int]*way{}
 	for at := range q.Bids {
 		owner := of[at]
 		if owner == nil {
@@ -347,7 +407,7 @@ func (h *hunt) payoff(s *scene, told []entry) (float64, error) {
 			continue
 		}
 		if r.Start < s.truth.job.Submit { // there is nothing to run yet
-			return 0, messages.Errorf(messages.Invalid, "the job starts before its owner has it")
+			return 0, 0, messages.Errorf(messages.Invalid, "the job starts before its owner has it")
 		}
 		if ways[e.copy] == nil {
 			ways[e.copy] = &way{start: math.Inf(1)}
@@ -356,9 +416,9 @@ func (h *hunt) payoff(s *scene, told []entry) (float64, error) {
 	}
 	had := s.truth.had(ways)
 	if had.Fate != core.Completed && q.Market.Worth == rules.ByDelay { // each second costs, and never ends
-		return 0, messages.Errorf(messages.Invalid, "the agent never has its result")
+		return 0, 0, messages.Errorf(messages.Invalid, "the agent never has its result")
 	}
-	return s.truth.worth(q.Market.Worth, had) - paid, nil
+	return s.truth.worth(q.Market.Worth, had), paid, nil
 }
 
 // way is one of several ways to the whole result.

@@ -124,7 +124,7 @@ func root(a *cli.App, groups []Group) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:   "candor",
-		Short: "shared computing as an honest market",
+		Short: "shared computing as a market",
 		Long: `Candor runs the jobs of many people on shared nodes. You say what your job is
 worth to you. An auction decides whose tasks run first, and a bank charges each
 account in credits.
