@@ -68,15 +68,15 @@ func (e *endings) changed(b *book.Book, ids []messages.JobID) {
 		return
 	}
 	for _, id := range ids {
-		if w := e.jobs[id]; w != nil && !lasts(b, id) {
+		if w := e.jobs[id]; w != nil && !unfinished(b, id) {
 			close(w.ended)
 			delete(e.jobs, id)
 		}
 	}
 }
 
-// lasts reports whether a job is in the book and has not ended.
-func lasts(b *book.Book, id messages.JobID) bool {
+// unfinished reports whether a job is in the book and has not ended.
+func unfinished(b *book.Book, id messages.JobID) bool {
 	if j := b.Job(id); j != nil {
 		return !j.State.Final()
 	}

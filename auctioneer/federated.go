@@ -123,7 +123,7 @@ func (c *federated) forgive(peer messages.Name) {
 	delete(c.troubles, peer)
 }
 
-// accept has this site's bank take the authorisation of a visiting job.
+// accept asks this site's bank to accept the authorisation of a visiting job.
 func (c *federated) accept(ctx context.Context, a *federation.Arrival) error {
 	_, err := askActor[messages.ClearingReply](ctx, c.peers, messages.Bank, messages.VerbAccept, a.Accept())
 	a.Accepted(err)

@@ -89,8 +89,8 @@ func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
 	l.enterAll(ctx, all, done)
 }
 
-// enterAll has submissions paid for together, and committed in their order, by entries of the
-// log that they share.
+// enterAll pays for submissions together, and commits them in their order, in shared entries of the
+// log.
 func (l *submissions) enterAll(ctx context.Context, all []*submission, done func(k int, reply messages.SubmitReply, err error)) {
 	if len(all) == 0 {
 		return

@@ -134,7 +134,7 @@ func (l *leader) do(ctx context.Context, id uint64, f func() (any, error)) {
 	}()
 }
 
-// settle has settlements committed, and reports the outcomes to the desk.
+// settle commits settlements, and reports the outcomes to the desk.
 func (l *leader) settle(ctx context.Context, all []desk.Proposal) {
 	commands, done := make([]*book.Command, len(all)), make([]desk.Input, len(all))
 	for i := range all {

@@ -132,7 +132,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 		return reply, messages.Errorf(messages.Conflict, "version: the markets have version %d, not %d; candor markets shows them; check your change, then repeat the command with the new version", reply.Version, r.Version)
 	}
 	change := &book.ApplyMarkets{Markets: r.Markets, MarketsVersion: reply.Version, Applied: applied}
-	if change.Idle, err = l.spare(&reply, was, r.Markets); err != nil {
+	if change.Idle, err = l.mustBeIdle(&reply, was, r.Markets); err != nil {
 		return reply, err
 	}
 	same := len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0
@@ -199,9 +199,9 @@ func compare(was, is []messages.Market) (r messages.ApplyReply) {
 	return r
 }
 
-// spare refuses changes that would lose jobs. It returns the markets that must have no jobs for the
+// mustBeIdle refuses changes that would lose jobs. It returns the markets that must have no jobs for the
 // change.
-func (l *operations) spare(r *messages.ApplyReply, present *desk.Markets, markets []messages.Market) (idle []messages.Name, err error) {
+func (l *operations) mustBeIdle(r *messages.ApplyReply, present *desk.Markets, markets []messages.Market) (idle []messages.Name, err error) {
 	l.replica.read(func(b *book.Book) {
 		for _, name := range slices.Concat(r.Removed, r.Changed) {
 			n := b.Live(name)

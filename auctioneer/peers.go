@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Bounds on what peers can make this site wait for.
+// Bounds on how long peers can make this site wait.
 const (
 	peerWithin   = 5 * time.Second        // an answer that nobody waits for
 	lookWithin   = 2 * time.Second        // an answer that a user waits for

@@ -319,7 +319,7 @@ func (l *queries) await(ctx context.Context, caller messages.Name, r messages.Jo
 	sees, over := l.remote.find(caller, r.Job) != nil, false
 	l.replica.read(func(b *book.Book) {
 		_, err := l.rules().Visible(b, caller, r.Job)
-		sees, over = sees || err == nil, !lasts(b, r.Job)
+		sees, over = sees || err == nil, !unfinished(b, r.Job)
 	})
 	if !sees || over {
 		return nil

@@ -323,7 +323,7 @@ func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) er
 	if err != nil { // it was charged, or the bank cannot say
 		return why
 	}
-	return messages.Errorf(messages.Ended, "%s, and site %s has not charged for it; the site was asked to give the credits up, and else they are free a day after the end (candor account says when)",
+	return messages.Errorf(messages.Ended, "%s, and site %s has not charged for it; the site was asked to release the credits. If it does not, they are free a day after the end (candor account says when)",
 		messages.Detail(why), j.Peer)
 }
 

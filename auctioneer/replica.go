@@ -64,7 +64,7 @@ func (r *replica) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	r.mu.Lock()
 	for i, c := range decoded {
 		results[i] = r.book.Apply(c)
-		leapt, carried = leapt || c.Leap > 0, c.Carried
+		leapt, carried = leapt || c.Leap > 0, c.TimeUnknown
 	}
 	r.time.Reached(r.book.Now(), leapt, carried)
 	r.mu.Unlock()
@@ -79,9 +79,9 @@ func (r *replica) Capture() mailbox.Image {
 	return &synced{r.book.Capture(), r}
 }
 
-// synced is an image before which the archive is made durable: the log then may lose the
-// commands by which records left the book. An archive that cannot be made durable does not keep
-// the log from being cut: records that a loss of power takes are copied from another replica.
+// synced is an image that is written only after the archive was made durable: then the log may lose
+// the commands by which records left the book. If the archive cannot be made durable, the log is
+// cut anyway: records that a loss of power destroys are copied from another replica.
 type synced struct {
 	*book.Image
 	replica *replica

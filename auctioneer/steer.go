@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// steering has jobs that have not ended do otherwise, as their owners or operators ask.
+// steering changes jobs that have not ended, as their owners or operators ask.
 type steering struct{ *term }
 
 // find returns a job that the caller may steer: the caller's own, or any job for an operator.
@@ -84,7 +84,7 @@ func (l steering) cancelTasks(ctx context.Context, caller messages.Name, r messa
 	}
 	switch m := l.inForce().Find(j.Spec.Market); {
 	case r.Stage == nil && len(j.Stages) > 1:
-		return reply, messages.Errorf(messages.Invalid, "stage: job %d has %d stages; say which stage has the tasks", j.ID, len(j.Stages))
+		return reply, messages.Errorf(messages.Invalid, "stage: job %d has %d stages; name the stage of the tasks", j.ID, len(j.Stages))
 	case m != nil && !registry.Of(m).Raises.Budget:
 		return reply, messages.Errorf(messages.Conflict, "tasks: bids in %s markets, such as %s, are for all tasks of a job; cancel the whole job", m.Mechanism, m.Name)
 	}

@@ -63,7 +63,7 @@ func membersOf(b *book.Book, j *book.Job, stage uint32) (members []messages.Memb
 		a := messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: stage, Index: uint32(k)}, Number: t.Attempt}
 		members = append(members, messages.Member{Node: b.Nodes()[t.Node].Name, Attempt: a})
 		if t.Phase != book.Claimed {
-			return nil, messages.Errorf(messages.Ended, "task %v of the allocation does not run any more", a.Task)
+			return nil, messages.Errorf(messages.Ended, "task %v of the allocation no longer runs", a.Task)
 		}
 	}
 	return members, nil

@@ -62,7 +62,7 @@ func (l *term) withMarket(name messages.Name, f func(*market.Market) error) (err
 	return err
 }
 
-// takeIntoForce has requests see other markets from now on.
+// takeIntoForce makes requests see other markets from now on.
 func (l *term) takeIntoForce(m *desk.Markets, faults []error) {
 	for _, err := range faults {
 		l.Log.Error("a market cannot run", zap.Error(err))

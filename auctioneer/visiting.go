@@ -87,8 +87,8 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.Pe
 		_, err = v.intake.enter(ctx, s, false)
 	}
 	if err != nil && !messages.Passing(err) {
-		// An earlier request may be on its way in the log. Its job is not refused, nor its
-		// authorisation given back.
+		// An earlier request may be on its way into the log. Then its job is not refused, and its
+		// authorisation is not given back.
 		if err := cmp.Or(v.site.decided(ctx), v.intake.verify(ctx)); err != nil {
 			return reply, err
 		}

@@ -25,7 +25,7 @@ func (l *queries) whatIf(ctx context.Context, caller messages.Name, r messages.W
 		var stands messages.WhyReply
 		switch expected(b, j, &stands); {
 		case !j.Active():
-			reply.Message = "the job is over: no bid changes it any more"
+			reply.Message = "the job has ended: its bid cannot change anything"
 		case stands.Message != "":
 			reply.Message = "no bid changes this now: " + stands.Message
 		}
@@ -37,11 +37,11 @@ func (l *queries) whatIf(ctx context.Context, caller messages.Name, r messages.W
 	return reply, l.fork(ctx, caller, r.Bid, spec, &reply)
 }
 
-// fork has copies of the market of a job decide at its present bid and at another.
+// fork makes copies of a job's market that decide at the job's present bid and at another bid.
 func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.Credits, spec *messages.JobSpec, reply *messages.WhatIfReply) error {
 	m := l.inForce().Find(spec.Market)
 	if m == nil {
-		reply.Message = "the market " + spec.Market + " does not exist any more"
+		reply.Message = "the market " + spec.Market + " no longer exists"
 		return nil
 	}
 	present := spec.Budget

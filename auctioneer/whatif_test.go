@@ -153,7 +153,7 @@ func TestWhatIfIsRefused(t *testing.T) {
 	g.pass(10 * second)
 	g.complete(alice)
 	g.final(alice)
-	if x := g.asks("alice", alice, 0); !strings.Contains(x.Message, "is over") {
+	if x := g.asks("alice", alice, 0); !strings.Contains(x.Message, "has ended") {
 		t.Errorf("of a job that is over: %+v", x)
 	}
 }

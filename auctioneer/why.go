@@ -99,7 +99,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		if m := l.inForce().Market(market); m != nil {
 			l.explain(now, &reply, m.SeenBy(owner, operator), cost, slotTime)
 		} else {
-			reply.Reason, reply.Message = "MarketClosed", "the market "+market+" does not exist any more"
+			reply.Reason, reply.Message = "MarketClosed", "the market "+market+" no longer exists"
 		}
 	}
 	reply.Message = joined(reply.Message, notice)

@@ -43,9 +43,9 @@ type compared struct {
 // compareWithin bounds one comparison by the leader.
 const compareWithin = 5 * time.Second
 
-// compare has a leader compare the latest checkpoint of this replica, once for each leader. If
-// this replica does not lead, it asks the leader and does not wait, because it may be elected
-// meanwhile; the answer comes to answers.
+// compare makes a leader compare the latest checkpoint of this replica, once for each leader. If
+// this replica does not lead, it asks the leader and does not wait, because it may be elected in
+// the meantime; the answer arrives in answers.
 func (a *alarm) compare(ctx context.Context, leads bool) {
 	last, has := a.archive.checkpoints.Last()
 	c := compared{checkpoint: last, term: a.group.box.Status().Term}

@@ -38,7 +38,7 @@ func (f *founding) await(names ...messages.Name) error {
 	}
 	for _, name := range names {
 		if slices.Contains(missing, name) {
-			return messages.Errorf(messages.Unavailable, "the site is opening its accounts, and that of %q is not open yet: ask again in a moment", name)
+			return messages.Errorf(messages.Unavailable, "the site is opening its accounts, and the account of %q is not open yet: ask again in a moment", name)
 		}
 	}
 	return nil

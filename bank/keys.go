@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Keys has the site's keys, by which a bank knows who asks. They come from the site's keys
+// Keys has the site's keys, with which a bank identifies callers. They come from the site's keys
 // directory, never from the log.
 type Keys interface {
 	AccountKey() string                  // the first public key; it is the account's name

@@ -29,7 +29,7 @@ func newMetrics() *metrics {
 	make := promauto.With(all)
 	m := &metrics{all: all,
 		commands: make.NewCounter(prometheus.CounterOpts{
-			Name: "candor_bank_commands_total", Help: "Commands applied since this replica started, those replayed from its log too."}),
+			Name: "candor_bank_commands_total", Help: "Commands applied since this replica started, including those replayed from its log."}),
 		transfers: make.NewCounter(prometheus.CounterOpts{
 			Name: "candor_bank_transfers_total", Help: "Transfers answered as done, repeated requests too."}),
 		refused: make.NewCounterVec(prometheus.CounterOpts{
@@ -37,12 +37,12 @@ func newMetrics() *metrics {
 		turned: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "candor_bank_turned_down_total", Help: "Requests that this replica refused as the leader, by verb and kind of error; each transfer of a request counts."}, []string{"verb", "kind"}),
 		lapsed: make.NewCounter(prometheus.CounterOpts{
-			Name: "candor_bank_holds_lapsed_total", Help: "Holds that came to their expiry."}),
+			Name: "candor_bank_holds_lapsed_total", Help: "Holds that expired."}),
 		requests: make.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "candor_bank_request_seconds", Help: "Time from a request's arrival in the handler to its answer, by verb.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8)}, []string{"verb"}),
 		settling: make.NewCounter(prometheus.CounterOpts{
-			Name: "candor_bank_clearing_commands_total", Help: "Commands of the settlement with other sites applied since this replica started, those replayed from its log too."}),
+			Name: "candor_bank_clearing_commands_total", Help: "Commands of the settlement with other sites applied since this replica started, including those replayed from its log."}),
 		serving: make.NewGauge(prometheus.GaugeOpts{
 			Name: "candor_bank_serving_replicas", Help: "1 while this replica leads its group and serves, 0 otherwise."}),
 		stopped: make.NewGauge(prometheus.GaugeOpts{

@@ -63,7 +63,7 @@ func checkMarks(r *messages.TransferRequest) *messages.Error {
 	case r.Proof == nil || r.Proof.Session == 0:
 		return unmarked()
 	case len(r.Proof.Marks) != proof.MarkSize*len(r.Transfers):
-		return messages.Errorf(messages.Invalid, "proof: has %d bytes of marks for %d transfers, of which each needs %d", len(r.Proof.Marks), len(r.Transfers), proof.MarkSize)
+		return messages.Errorf(messages.Invalid, "proof: has %d bytes of marks for %d transfers; each transfer needs %d", len(r.Proof.Marks), len(r.Transfers), proof.MarkSize)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ type AcceptRequest struct {
 // Validate checks the request without looking at any state.
 func (r *AcceptRequest) Validate() error {
 	if r.Purpose == "" {
-		return Errorf(Invalid, "purpose: is empty; name what the authorisation is to pay for, the same whenever it is sent again")
+		return Errorf(Invalid, "purpose: is empty; name what the authorisation pays for, the same in every repetition")
 	}
 	return cmp.Or(checkLine("purpose", r.Purpose, MaxKey+64), r.Authorisation.Validate())
 }

@@ -84,14 +84,14 @@ type Ending struct {
 // mute are reasons that need no word of the node.
 var mute = map[EndReason]string{
 	EndNodeLost:   "was lost with %s, which fell silent",
-	EndAgentLost:  "was lost when the agent of %s started anew",
+	EndAgentLost:  "was lost when the agent of %s restarted",
 	EndAgentStops: "was ended because the agent of %s stopped",
 	EndEvicted:    "was ended because %s drains, and the notice was over",
 	EndPreempted:  "was ended on %s because its market gave the slot to others",
 	EndGang:       "was ended on %s because another task of its gang was lost",
 	EndCancelled:  "was ended on %s because its job was cancelled",
 	EndJobOver:    "was ended on %s because its job had ended",
-	EndRequeued:   "was ended on %s because its user had it begin anew",
+	EndRequeued:   "was ended on %s because its user requeued it",
 
 	EndTaskCancelled: "was ended on %s because it was cancelled",
 }

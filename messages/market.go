@@ -128,8 +128,9 @@ type Market struct {
 	// deadline (default), when the job is settled, by its deadline if it has ended by then,
 	// or end, at once.
 	HandOver string `json:"hand_over,omitempty"`
-	// DefaultBudget is, for each task, the budget of a job that names none; 0: what its slots cost at the reserve for the
-	// time that the job asks for, an hour where it asks for none. Markets without a reserve take a credit for a slot-hour.
+	// DefaultBudget is the budget of a job that names none, for each task; 0: the cost of its slots
+	// at the reserve, for the time that the job asks for, or an hour if it asks for none. Markets
+	// without a reserve take a credit for a slot-hour.
 	DefaultBudget Credits `json:"default_budget,omitempty"`
 	// DefaultRate is, of highest-bid, the rate of a job that names none, as a reserve is written; 0: jobs that name a
 	// budget name one, and others bid the reserve.
@@ -267,7 +268,7 @@ func (m *Market) validateWords() error {
 		}
 	}
 	if m.Pricing == "pivot" && (m.Mode != "" || m.Draws != 0 || len(m.PriorJobs) > 0) {
-		found = append(found, Errorf(Invalid, "pricing: pivot goes by no belief; leave mode, draws and prior_jobs out"))
+		found = append(found, Errorf(Invalid, "pricing: pivot uses no beliefs; leave out mode, draws and prior_jobs"))
 	}
 	if m.Preemption != "" && m.Algorithm != "" && m.Algorithm != "HB" {
 		found = append(found, Errorf(Invalid, "preemption: algorithm %s takes no slot from a running job; leave it out, or use HB", m.Algorithm))
@@ -287,7 +288,7 @@ func (m *Market) validatePivot() error {
 	case m.Capped:
 		return Errorf(Invalid, "capped: price %s is not for a second, and no own bid caps it; leave capped out", PricePivot)
 	case m.Preemption != "" && m.Preemption != PreemptSuspend:
-		return Errorf(Invalid, "preemption: price %s is of a market whose jobs lose no work; leave it out", PricePivot)
+		return Errorf(Invalid, "preemption: with price %s jobs lose no work; leave preemption out", PricePivot)
 	case len(m.Classes) > 1:
 		return Errorf(Invalid, "classes: price %s is of one class of slots, there are %d; make a market for each", PricePivot, len(m.Classes))
 	}
@@ -297,7 +298,7 @@ func (m *Market) validatePivot() error {
 // MaxGranules is the most that a cycle of reservations has: with more a decision takes too long.
 const MaxGranules = 1 << 20
 
-// validateCycle sees to it that a cycle is of whole granules.
+// validateCycle checks that a cycle consists of whole granules.
 func (m *Market) validateCycle() error {
 	cycle, granule := m.Cycle, m.Granule
 	cycle = cmp.Or(cycle, Duration(24*time.Hour))

@@ -353,13 +353,13 @@ type UtilityReply struct {
 	// determined by the runs: 1 without runs, near 0 with many.
 	Default    float64 `json:"default"`
 	Determined bool    `json:"determined"` // the runs alone determine the weights
-	// Residual is by how much the runs differ from the fit: the root of the mean
-	// square, as a part of the root mean square of their utilities.
+	// Residual is the difference of the runs from the fit: the root of the mean square, as a part
+	// of the root mean square of their utilities.
 	Residual float64 `json:"residual"`
 	// Errors are the standard errors of the weights, in the same unit; none if there are not more
 	// runs than weights.
 	Errors Weights `json:"errors,omitempty"`
-	// Condition is by about what factor noise in the runs is amplified; 0 where
-	// they do not determine the weights.
+	// Condition is about the factor by which noise in the runs is amplified; 0 if the runs do not
+	// determine the weights.
 	Condition float64 `json:"condition"`
 }

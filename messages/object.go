@@ -200,7 +200,7 @@ func validateFiles(where string, files []File) error {
 	for i, f := range files {
 		for dir := path.Dir(f.Name); dir != "."; dir = path.Dir(dir) {
 			if k, isFile := names[dir]; isFile {
-				return Errorf(Invalid, "%s[%d].name: %q lies in a directory that has the name of %s[%d]", where, i, clip(f.Name), where, k)
+				return Errorf(Invalid, "%s[%d].name: %q is in a directory that has the name of %s[%d]", where, i, clip(f.Name), where, k)
 			}
 		}
 	}

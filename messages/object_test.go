@@ -44,7 +44,7 @@ func TestFilesOfAJob(t *testing.T) {
 		{"stages[0].inputs[0]: \"in/data.csv\" has 67108865 bytes", TooLarge, func(s *JobSpec) { s.Stages[0].Inputs[0].Size = MaxFile + 1 }},
 		{"stages[0].inputs[1].name: \"in/data.csv\" is the name of stages[0].inputs[0] too", Invalid,
 			func(s *JobSpec) { s.Stages[0].Inputs = []File{good, good} }},
-		{"stages[0].inputs[0].name: \"in/data.csv\" lies in a directory that has the name of stages[0].inputs[1]", Invalid,
+		{"stages[0].inputs[0].name: \"in/data.csv\" is in a directory that has the name of stages[0].inputs[1]", Invalid,
 			func(s *JobSpec) {
 				s.Stages[0].Inputs = append(s.Stages[0].Inputs, File{Name: "in", Digest: digestOf("b")})
 			}},

@@ -63,8 +63,7 @@ type ProjectRequest struct {
 	Owners  []Name `json:"owners,omitempty"`
 }
 
-// PayRequest moves credits between accounts on the word of who owns them.
-// Credits that expire keep their expiry.
+// PayRequest moves credits between accounts for their owner. Credits that expire keep their expiry.
 type PayRequest struct {
 	Key    string  `json:"key"`
 	From   Name    `json:"from,omitempty"` // default: the caller's own

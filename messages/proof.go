@@ -1,6 +1,6 @@
 package messages
 
-// Verbs of the bank by which a caller proves who asks; see package proof.
+// Verbs of the bank for proving who sends a request; see package proof.
 const (
 	VerbTrust   = "trust"   // Empty → TrustReply
 	VerbSession = "session" // SessionRequest → SessionReply; services and operators

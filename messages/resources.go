@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Bounds on what one node can have of each resource, and one task can ask for.
+// Bounds on the resources of one node, and on the requests of one task.
 const (
 	MaxCPUs    = 1 << 16
 	MaxGPUs    = 1 << 10
@@ -32,7 +32,7 @@ type Resources struct {
 	Disk    int64 `json:"disk,omitempty"`     // bytes, as in 100G
 }
 
-// ClassUnit is the unit by which the slots of a class are sold.
+// ClassUnit is the resources of one slot of a class.
 type ClassUnit struct {
 	Class Name      `json:"class"` // one of the market's classes
 	Unit  Resources `json:"unit"`  // resources of one slot

@@ -16,7 +16,7 @@ const (
 // AnySite, as the site of a submission, leaves the choice to the auctioneer.
 const AnySite Name = "auto"
 
-// Limits on what crosses between sites.
+// Limits of the traffic between sites.
 const (
 	MaxPeerWait    = Duration(20_000_000_000) // how long a site may hold back an answer until there is news
 	QuoteWithin    = Duration(2_000_000_000)  // default time to wait for offers
@@ -163,7 +163,7 @@ func (r *PeerSubmitRequest) Validate() error {
 	case a.Member != r.Account:
 		return Errorf(Invalid, "authorisation: was asked for by %q, and the job is of %q", clip(a.Member), clip(r.Account))
 	case a.ID != RemoteJobAuthorisation(r.Job):
-		return Errorf(Conflict, "authorisation: %q is not that of job %d, %q: every job has one of its own", clip(a.ID), r.Job, RemoteJobAuthorisation(r.Job))
+		return Errorf(Conflict, "authorisation: %q is not the authorisation of job %d, which is %q", clip(a.ID), r.Job, RemoteJobAuthorisation(r.Job))
 	case r.Spec.Budget > a.Amount:
 		return Errorf(Insufficient, "authorisation: is of %s, and the budget is %v", a.Amount.Words(), r.Spec.Budget)
 	}

@@ -36,13 +36,13 @@ func TestPeerSubmitRequestIsChecked(t *testing.T) {
 		kind  Kind
 		spoil func(*PeerSubmitRequest)
 	}{
-		"job: is 0":               {Invalid, func(r *PeerSubmitRequest) { r.Job = 0 }},
-		"account":                 {Invalid, func(r *PeerSubmitRequest) { r.Account = "alice@west" }},
-		"was asked for by":        {Invalid, func(r *PeerSubmitRequest) { r.Account = "bob" }},
-		"not that of job 18":      {Conflict, func(r *PeerSubmitRequest) { r.Job = 18 }},
-		"the budget is 1.000001":  {Insufficient, func(r *PeerSubmitRequest) { r.Spec.Budget++ }},
-		"authorisation.interval:": {Invalid, func(r *PeerSubmitRequest) { r.Authorisation.Authorisation.Interval = 0 }},
-		"stages":                  {Invalid, func(r *PeerSubmitRequest) { r.Spec.Stages = nil }},
+		"job: is 0":                       {Invalid, func(r *PeerSubmitRequest) { r.Job = 0 }},
+		"account":                         {Invalid, func(r *PeerSubmitRequest) { r.Account = "alice@west" }},
+		"was asked for by":                {Invalid, func(r *PeerSubmitRequest) { r.Account = "bob" }},
+		"not the authorisation of job 18": {Conflict, func(r *PeerSubmitRequest) { r.Job = 18 }},
+		"the budget is 1.000001":          {Insufficient, func(r *PeerSubmitRequest) { r.Spec.Budget++ }},
+		"authorisation.interval:":         {Invalid, func(r *PeerSubmitRequest) { r.Authorisation.Authorisation.Interval = 0 }},
+		"stages":                          {Invalid, func(r *PeerSubmitRequest) { r.Spec.Stages = nil }},
 	} {
 		bad := someVisit()
 		c.spoil(&bad)

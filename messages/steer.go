@@ -1,7 +1,7 @@
 package messages
 
-// Verbs of the auctioneer by which an owner, or an operator, steers a job that has not
-// ended. They are commands of the leader.
+// Verbs of the auctioneer with which an owner or an operator changes a job that has not ended. They
+// are commands of the leader.
 const (
 	VerbHold    = "hold"    // JobRequest → HoldReply
 	VerbRelease = "release" // JobRequest → HoldReply

@@ -127,7 +127,7 @@ func (r *StreamRequest) Validate() error {
 	case r.Client == "" && r.Signal == "":
 		return Errorf(Invalid, "client: is missing; choose a random name for each client")
 	case len(r.Stream) > MaxKey || len(r.Client) > MaxKey:
-		return Errorf(TooLarge, "stream: its name and that of the client have at most %d bytes", MaxKey)
+		return Errorf(TooLarge, "stream: its name and the client's name have at most %d bytes", MaxKey)
 	case len(r.Input) > MaxStreamPiece:
 		return Errorf(TooLarge, "input: %d bytes are more than the limit of %d for one request", len(r.Input), MaxStreamPiece)
 	case r.InputAt < 0 || r.OutputAt < 0 || r.ErrorsAt < 0:

@@ -77,8 +77,8 @@ type ReservedSlots struct {
 	State   State `json:"state"`
 }
 
-// ApplyRequest makes these the markets of the site. Jobs stay in theirs; a
-// market with jobs that have not ended cannot go, nor change its classes.
+// ApplyRequest replaces the markets of the site. Jobs stay in their markets. A market with jobs
+// that have not ended cannot be removed, and cannot change its classes.
 type ApplyRequest struct {
 	Markets []Market `json:"markets"`
 	DryRun  bool     `json:"dry_run,omitempty"` // check everything, change nothing

@@ -72,7 +72,7 @@ func (r *SubmitRequest) Several() error {
 	for i := range r.Jobs {
 		key := r.Jobs[i].Key
 		if keys[key] {
-			return Errorf(Invalid, "jobs[%d].key: %.64q is the key of an earlier job of the request; give each job a key of its own", i, key)
+			return Errorf(Invalid, "jobs[%d].key: %.64q is the key of an earlier job of the request; give each job its own key", i, key)
 		}
 		keys[key] = true
 	}
@@ -142,9 +142,9 @@ func (r *CancelRequest) Validate() error {
 	case r.Job != 0 && r.Jobs != nil:
 		return Errorf(Invalid, "jobs: cannot go together with job; give one of the two")
 	case r.Job == 0 && r.Tasks != nil:
-		return Errorf(Invalid, "tasks: go together with job; say which job has the tasks")
+		return Errorf(Invalid, "tasks: needs job; name the job of the tasks")
 	case r.Stage != nil && r.Tasks == nil:
-		return Errorf(Invalid, "stage: goes together with tasks; say which tasks of the stage")
+		return Errorf(Invalid, "stage: needs tasks; name the tasks of the stage")
 	}
 	return r.Tasks.validate("tasks")
 }
@@ -221,7 +221,7 @@ type ArchiveRequest struct {
 	Offset  int64  `json:"offset"`  // position in bytes
 }
 
-// ArchiveReply is as much of a file of the archive as fits into a reply.
+// ArchiveReply has as much of a file of the archive as fits into a reply.
 type ArchiveReply struct {
 	Segment  uint64 `json:"segment"`
 	Size     int64  `json:"size"` // bytes of the whole file; 0: there is no such file
@@ -481,10 +481,11 @@ type NodeStatus struct {
 	// unknown.
 	Resources *Resources `json:"resources,omitempty"`
 	Sold      *Resources `json:"sold,omitempty"`
-	Labels    []Name     `json:"labels,omitempty"` // by which jobs choose it
+	Labels    []Name     `json:"labels,omitempty"` // jobs choose nodes by them
 	Since     Time       `json:"since"`
 	Finished  uint64     `json:"finished"` // attempts that ended there, well or badly
-	// DrainBy is the time at which the site ends the tasks of a node that drains; 0: they run to their end.
+	// DrainBy is when the site ends the remaining tasks of a draining node; 0: they run to their
+	// end.
 	DrainBy Time `json:"drain_by,omitempty"`
 	// Abilities says what the node can do with a task; the names are in ability.go.
 	Abilities []Name `json:"abilities,omitempty"`
@@ -524,7 +525,7 @@ type MarketStatus struct {
 	// with waiting tasks. If prices are by time, Tariffs has the prices of slot-seconds.
 	Next    []NextJob    `json:"next,omitempty"`
 	Tariffs []SlotTariff `json:"tariffs,omitempty"`
-	// Promises are of a market of contracts.
+	// Promises is set for markets of contracts.
 	Promises *Promises `json:"promises,omitempty"`
 }
 

@@ -119,8 +119,8 @@ func checkCommand(path string, command []string) error {
 	return nil
 }
 
-// hasCommand reports whether some line of a script is neither blank nor a
-// comment of the kind that shells and most interpreters have.
+// hasCommand reports whether some line of a script is neither blank nor a comment, in the form that
+// shells and most interpreters use.
 func hasCommand(script string) bool {
 	for line := range strings.Lines(script) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {

@@ -100,7 +100,7 @@ func (a *Archive) load() error {
 		delete(listed, n)
 	}
 	for _, s := range listed {
-		a.Log.Error("a file of the archive is missing: its jobs are not listed any more, unless another replica has them", zap.String("file", a.path(s)), zap.Int("jobs", s.Records))
+		a.Log.Error("a file of the archive is missing: its jobs are no longer listed, unless another replica has them", zap.String("file", a.path(s)), zap.Int("jobs", s.Records))
 		a.lose(s.Last)
 	}
 	a.next = 1 + slices.Max(append(numbers, 0))

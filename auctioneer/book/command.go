@@ -31,12 +31,12 @@ type Command struct {
 	CancelTasks *CancelTasks
 
 	Restored *Restored
-	// Leap is the part of the time between the command before and At by which the clock was
-	// set ahead: see [Book.leap].
+	// Leap is the part of the time since the last command by which the clock was set ahead: see
+	// [Book.leap].
 	Leap messages.Duration
-	// Carried says that the proposer did not know the time: At only continues the time of the last
+	// TimeUnknown says that the proposer did not know the time: At only continues the time of the last
 	// command.
-	Carried bool
+	TimeUnknown bool
 }
 
 // Restored says that a backup was restored which began at a time: jobs get numbers after
@@ -145,7 +145,7 @@ type Exchange struct {
 	Seq      uint64
 	Finished []messages.Finished
 	Claims   []Claim
-	// Sent is as in [messages.Exchange].
+	// Sent has the meaning of Sent in [messages.Exchange].
 	Sent messages.Time
 }
 
@@ -270,9 +270,9 @@ type Discarding struct {
 }
 
 // Stamp makes the command one of now. Since the command before, the clock was set ahead by
-// leap. carried: see Carried.
+// leap. carried: see [Command.TimeUnknown].
 func (c *Command) Stamp(now messages.Time, leap messages.Duration, carried bool) {
-	c.At, c.Leap, c.Carried = now, leap, carried
+	c.At, c.Leap, c.TimeUnknown = now, leap, carried
 }
 
 // Decode reads a command as Encode wrote it. It returns an error if the bytes are no command, or if

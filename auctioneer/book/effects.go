@@ -156,7 +156,7 @@ func (s *effects) due(legs []Leg) []Leg {
 // considered reports whether the job's market has decided to start it or not to run it.
 func (j *Job) considered() bool { return j.Order != nil || j.Outcome == messages.Discarded }
 
-// moves has the bank asked for payments.
+// moves asks the bank for payments.
 func (s *effects) moves(of *Job, legs []Leg) {
 	for part := range slices.Chunk(legs, mostLegs) {
 		s.effect(Round, of.ID, slices.Clone(part)...)

@@ -31,9 +31,9 @@ const (
 	// probe, to the next probe; it doubles each time.
 	firstRetry = messages.Duration(15e9)
 	lastRetry  = messages.Duration(600e9)
-	// calmAfter is how long a node has to take work until its next quarantine is as
+	// levelResetAfter is how long a node has to take work until its next quarantine is as
 	// short as its first one.
-	calmAfter = messages.Duration(3600e9)
+	levelResetAfter = messages.Duration(3600e9)
 	// wellFor is how long a task that ended well counts in favour of its node.
 	wellFor = messages.Duration(60e9)
 	// mostFailures bounds the remembered failures of a node.

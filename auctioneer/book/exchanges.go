@@ -120,7 +120,7 @@ func (x *exchanges) passOn(n *Node, f *messages.Finished, sent messages.Time) (u
 		return until
 	}
 	held := h.Attempt == f.Attempt.Number && h.Class == next.Class && (h.Halt == Goes || h.Halt == Gathers)
-	if !held && n.room(next.Class) == 0 { // the agent did not know yet that the slot has another task
+	if !held && n.freeSlots(next.Class) == 0 { // the agent did not know yet that the slot has another task
 		x.claims.requeue(f.Next.Attempt, ofSite, messages.EndPreempted)
 		return until
 	}

@@ -24,7 +24,7 @@ const (
 func (n *Node) holdOn(now messages.Time) {
 	for i := range n.Gatherings {
 		g := &n.Gatherings[i]
-		if idle := min(n.room(g.Class), g.Width); idle > 0 && now > g.At {
+		if idle := min(n.freeSlots(g.Class), g.Width); idle > 0 && now > g.At {
 			g.Micros += uint64(idle) * uint64(now-g.At)
 		}
 		g.At = now
@@ -132,10 +132,10 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []messages.Grant) []me
 		switch {
 		case j == nil || j.Claimable(int(g.Stage)) == 0 || n.barred() || n.Drain != 0:
 			continue
-		case n.room(g.Class) < g.Width && late:
+		case n.freeSlots(g.Class) < g.Width && late:
 			n.Gathered = x.clock.now.Add(GatherRest)
 			continue
-		case n.room(g.Class) < g.Width:
+		case n.freeSlots(g.Class) < g.Width:
 			n.Gatherings = append(n.Gatherings, g)
 			j.Stages[g.Stage].Nodes++
 			continue

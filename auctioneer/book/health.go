@@ -90,7 +90,7 @@ func ending(f *messages.Finished) string {
 // against their tasks.
 func (s *health) quarantine(i uint32, reason string) {
 	h := &s.nodes.inOrder[i].Health
-	if h.Back != 0 && h.Quarantined == 0 && s.clock.now.Sub(h.Back) >= calmAfter {
+	if h.Back != 0 && h.Quarantined == 0 && s.clock.now.Sub(h.Back) >= levelResetAfter {
 		h.Level = 0
 	}
 	if h.Quarantined == 0 {

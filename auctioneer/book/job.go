@@ -37,7 +37,7 @@ type Job struct {
 	Refused string // why the bank refused the charge
 	Shares  []Share
 
-	// What follows is of markets that order and charge by decisions.
+	// The following fields are for markets that order and charge by decisions.
 
 	Contract *messages.Contract // the contract that it accepted; nil: none
 	Blocked  int                // number of jobs that it waits for, plus 1 while it waits for its begin time
@@ -53,7 +53,7 @@ type Job struct {
 
 	Visit   *Visit // the other site's view of the job, if it is another site's; nil: a job of this site
 	Deposit Deposit
-	// Doubts are of tasks that failed at once, by stage and index.
+	// Doubts has the tasks that failed quickly, by stage and index.
 	Doubts map[[2]uint32]*Doubt `json:"-"`
 
 	Parked   *Parked       // the job gets no tasks; nil: it does

@@ -84,8 +84,8 @@ func (m *meters) known(market messages.Name) messages.Time {
 	return 0
 }
 
-// forgive takes the slot time of an attempt that the site broke off the meter of its
-// stage, with the part of the cost that it is of the time. The meter is up to date.
+// forgive subtracts from a stage's meter the slot time of an attempt that the site broke off, and
+// the proportional part of the cost. The meter must be up to date.
 func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 	if j.Active() {
 		j.Stages[stage].Meter.forgive(had)

@@ -100,7 +100,7 @@ func (n *Node) Idle(class messages.Name) int {
 	if n.barred() || n.gathers(class) {
 		return 0
 	}
-	return n.roomBut(class, n.Gatherings)
+	return n.freeSlotsBeside(class, n.Gatherings)
 }
 
 // ahead returns how many more tasks of a class may wait on the node, if its agent wants most of
@@ -129,22 +129,22 @@ func (n *Node) wait(class messages.Name, by int) {
 	}
 }
 
-// room returns the number of slots of a class that have no task and for which the node has the
+// freeSlots returns the number of slots of a class that have no task and for which the node has the
 // resources. It ignores the node's health: it is used for tasks that are already on the node.
-func (n *Node) room(class messages.Name) int { return n.roomBut(class, nil) }
+func (n *Node) freeSlots(class messages.Name) int { return n.freeSlotsBeside(class, nil) }
 
-// roomBut is like room, but does not use the resources that tasks of other classes are gathering.
-func (n *Node) roomBut(class messages.Name, gathered []Gathering) int {
+// freeSlotsBeside is like freeSlots, but does not use the resources that tasks of other classes are gathering.
+func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
 		return 0
 	}
-	return max(0, min(n.Slots[i].Slots-n.Used[i], n.rest(i, gathered)))
+	return max(0, min(n.Slots[i].Slots-n.Used[i], n.unusedResourcesHold(i, gathered)))
 }
 
-// rest returns how many slots of the class at a position the resources hold that no task of any
-// class has. What the node does not say that it has bounds nothing.
-func (n *Node) rest(i int, gathered []Gathering) int {
+// unusedResourcesHold returns how many slots of the class at a position fit into the resources that
+// no task has. A node that does not tell its resources has room for any number.
+func (n *Node) unusedResourcesHold(i int, gathered []Gathering) int {
 	if n.Resources == nil || i >= len(n.Units) {
 		return math.MaxInt32
 	}
@@ -174,11 +174,11 @@ func (n *Node) Sold() (sold messages.Resources) {
 
 // Offers returns the number of slots of a class that have a task, or could have one.
 func (n *Node) Offers(i int) int {
-	return min(n.Slots[i].Slots, n.Used[i]+max(0, n.rest(i, nil)))
+	return min(n.Slots[i].Slots, n.Used[i]+max(0, n.unusedResourcesHold(i, nil)))
 }
 
 // Free returns the number of slots of a class that have no task, also of slots that a task gathers.
-func (n *Node) Free(class messages.Name) int { return n.room(class) }
+func (n *Node) Free(class messages.Name) int { return n.freeSlots(class) }
 
 func (n *Node) use(class messages.Name, by int) {
 	if i := n.class(class); i >= 0 {

@@ -219,11 +219,11 @@ func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs
 // Departed counts the jobs at a peer that are not over.
 func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer] }
 
-// Unheard returns steps that end remote jobs which no answer of the other site can change any more:
+// EndUnreachable returns steps that end remote jobs which no answer of the other site can change any more:
 // the bank has already freed the credits that were authorised for them, so they cannot be charged.
 // Without this, a site that never answers again would keep such jobs for ever. The same holds for
 // jobs at a peer in lost, a site from which this site parted: their credits were returned.
-func (b *Book) Unheard(now messages.Time, lost map[messages.Name]bool) (out []Step) {
+func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remote.remoteJobs {
 		parted := lost[r.Peer]
 		if r.Phase < Sending || r.Phase == Over || r.Authorisation == nil || !parted && r.Authorisation.Authorisation.Frees() >= now {
@@ -234,7 +234,7 @@ func (b *Book) Unheard(now messages.Time, lost map[messages.Name]bool) (out []St
 			continue
 		}
 		if r.Phase == Sending && !parted {
-			out = append(out, Step{Job: id, Refused: messages.Errorf(messages.Expired, "site %s did not take it before what was authorised for it ended", r.Peer)})
+			out = append(out, Step{Job: id, Refused: messages.Errorf(messages.Expired, "site %s did not accept the job before its authorisation ended", r.Peer)})
 			continue
 		}
 		last := r.Status
@@ -249,7 +249,7 @@ func (b *Book) Unheard(now messages.Time, lost map[messages.Name]bool) (out []St
 		out = append(out, Step{Job: id, Status: &last})
 	}
 	slices.SortFunc(out, func(x, y Step) int { return cmp.Compare(x.Job, y.Job) })
-	return out[:min(len(out), mostUnheard)]
+	return out[:min(len(out), mostEndSteps)]
 }
 
 // ByKey returns the job that an account submitted under a key, or nil.

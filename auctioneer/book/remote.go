@@ -103,8 +103,8 @@ func (b *remote) heard(r *RemoteJob, s *messages.JobSummary, conclude bool) {
 	}
 }
 
-// mostUnheard bounds the steps of one command.
-const mostUnheard = 256
+// mostEndSteps bounds the steps of one command.
+const mostEndSteps = 256
 
 // stay ends a job that will not run at the other site.
 func (b *remote) stay(r *RemoteJob, state messages.State, reason string) {

@@ -214,9 +214,9 @@ func TestRoamsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestUnheardRoamsEnd once what was authorised for them has ended: a site that is
+// TestUnreachableRemoteJobsEnd once what was authorised for them has ended: a site that is
 // gone keeps nothing for ever.
-func TestUnheardRoamsEnd(t *testing.T) {
+func TestUnreachableRemoteJobsEnd(t *testing.T) {
 	b := New()
 	enter := func(key string, steps ...Step) *RemoteJob {
 		p := b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: key, Payer: "ada", Spec: roamSpec(), Peer: "east"}}).(RemoteReceipt)
@@ -231,10 +231,10 @@ func TestUnheardRoamsEnd(t *testing.T) {
 	running := &messages.JobSummary{State: messages.Running, Reason: "Running", Running: 1}
 	there, cancelled, sending := enter("a", Step{Arrived: running}), enter("b", Step{Arrived: running}, Step{Cancel: "ada"}), enter("c")
 	ends := there.Authorisation.Authorisation.Frees()
-	if steps := b.Unheard(ends, nil); len(steps) != 0 {
+	if steps := b.EndUnreachable(ends, nil); len(steps) != 0 {
 		t.Fatalf("too early: %+v", steps)
 	}
-	b.must(t, &Command{Advance: &Advance{Steps: b.Unheard(ends+1, nil)}})
+	b.must(t, &Command{Advance: &Advance{Steps: b.EndUnreachable(ends+1, nil)}})
 	if there.Phase != Over || there.Status.State != messages.Failed || there.Status.Reason != "SiteGone" {
 		t.Errorf("there: %v %+v", there.Phase, there.Status)
 	}

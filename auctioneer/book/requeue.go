@@ -163,7 +163,7 @@ func (c *claims) suspend(a messages.Attempt) {
 // resume resumes a suspended claim, if its node has a free slot.
 func (c *claims) resume(a messages.Attempt) {
 	node, h, ok := c.claimOf(a)
-	if !ok || h.Halt != Suspended || h.Leaving || !c.jobs.own(a.Task.Job).Active() || c.nodes.inOrder[node].room(h.Class) < h.slots() {
+	if !ok || h.Halt != Suspended || h.Leaving || !c.jobs.own(a.Task.Job).Active() || c.nodes.inOrder[node].freeSlots(h.Class) < h.slots() {
 		return
 	}
 	h.Halt = Goes

@@ -13,9 +13,9 @@ import (
 // microcredits.
 type Tariff struct {
 	Class messages.Name
-	// Price is what everybody pays, but where OwnBid says that each pays the own
-	// bid, or Length that the price is of a job of that length and each pays in
-	// proportion to the own, rounded half to even.
+	// Price is the price for everybody. With OwnBid each job pays its own bid instead. With Length
+	// it is the price of a job of that length, and each job pays in proportion to its own length,
+	// rounded half to even.
 	Price  messages.Credits
 	OwnBid bool
 	Length messages.Duration

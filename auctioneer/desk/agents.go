@@ -144,7 +144,7 @@ func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended
 		return claim
 	}
 	if i, ok := b.Position(node); ok {
-		if next, ok := m.ReserveFreed(b, i, ended, c); ok {
+		if next, ok := m.ReserveFreedSlots(b, i, ended, c); ok {
 			return next
 		}
 	}

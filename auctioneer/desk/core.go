@@ -53,7 +53,7 @@ type core struct {
 	stream bool              // the one before had ended shortly before
 }
 
-// propose has a command committed; then is called once it is known how that went.
+// propose commits a command; then is called with its outcome when that is known.
 func (c *core) propose(command *book.Command, then func(result any, err error)) {
 	c.proposeWithin(0, command, then)
 }
@@ -63,13 +63,13 @@ func (c *core) proposeWithin(patience messages.Duration, command *book.Command, 
 	c.out.Propose = append(c.out.Propose, Proposal{c.await(then), command, patience})
 }
 
-// ask has another actor asked, whose answer is read into what r.Reply points to.
+// ask asks another actor. The answer is read into the value that r.Reply points to.
 func (c *core) ask(r Request, then func(reply any, err error)) {
 	r.ID = c.await(then)
 	c.out.Ask = append(c.out.Ask, r)
 }
 
-// ask has another actor asked for an answer of a type; with an error there may be none.
+// ask asks another actor for an answer of a type; with an error there may be no answer.
 func ask[Reply any](c *core, r Request, then func(*Reply, error)) {
 	r.Reply = new(Reply)
 	c.ask(r, func(reply any, err error) {

@@ -31,7 +31,7 @@ func (d *delays) step() {
 		case at > d.now.Wall:
 			d.wakeAt(at)
 		default:
-			d.begin("jobs whose time to begin has come")
+			d.begin("jobs whose begin time has come")
 		}
 	})
 }

@@ -30,7 +30,7 @@ func (e *errands) step() {
 			for _, c := range e.federation.Ending(e.now.Wall, b) {
 				e.propose(c, func(_ any, err error) {
 					if err != nil {
-						e.tell(Waiting{"jobs between sites that are to end", err})
+						e.tell(Waiting{"jobs between sites that must end", err})
 					}
 				})
 			}

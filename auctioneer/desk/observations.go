@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// observations have what ended jobs teach left for the estimator, and confirm it.
-// Money does not wait for that, nor that for money.
+// observations leave what ended jobs teach in the estimator's stream, and confirm it. Payments and
+// observations do not wait for each other.
 type observations struct {
 	*core
 	effects bool // there may be some

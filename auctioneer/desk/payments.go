@@ -152,7 +152,7 @@ func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 // forgotten confirms an effect about a job that the book does not have, because it cannot be
 // carried out. A sound book has no such effect.
 func forgotten(e book.Effect) book.Confirmation {
-	return book.Confirmation{Effect: e.ID, Refused: "a job that it speaks of is not remembered any more"}
+	return book.Confirmation{Effect: e.ID, Refused: "it is about a job that is no longer in the book"}
 }
 
 // begin asks the bank for all of a batch.
@@ -225,8 +225,8 @@ func (p *payments) answered(w *batch) {
 	p.confirm(&w.done, p.patience(), w.failed, p.end)
 }
 
-// confirm has committed how effects turned out, if any did; then is called with the error for
-// which others did not, or for which that was not committed.
+// confirm commits the outcomes of effects, if there are any. Then it calls then with the error of
+// the other effects, or of the commit.
 func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed error, then func(error)) {
 	if len(done.Effects) == 0 {
 		then(failed)

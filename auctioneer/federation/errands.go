@@ -396,7 +396,7 @@ func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) 
 			Message: "what its home site authorised for it cannot be charged much longer: it ends at " + j.Visit.Until.String(),
 			Change:  []string{"smaller jobs, or a home site that authorises for longer"}})
 	}
-	if steps := b.Unheard(now, e.lost); len(steps) > 0 {
+	if steps := b.EndUnreachable(now, e.lost); len(steps) > 0 {
 		out = append(out, &book.Command{Advance: &book.Advance{Steps: steps}})
 	}
 	return out

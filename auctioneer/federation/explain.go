@@ -30,16 +30,16 @@ func Explain(reply *messages.WhyReply, r *book.RemoteJob, now messages.Time, err
 	case r.Known == 0:
 		reply.Message = "the job was cancelled before it was sent to site " + r.Peer
 	default:
-		reply.Message = fmt.Sprintf("site %s; %v ago it was %v: %s, with %d of %d tasks done and %d running", instead(r.Peer, err), now.Sub(r.Known).Std().Round(time.Second), r.Status.State, r.Status.Reason, r.Status.Done, r.Status.Tasks, r.Status.Running)
+		reply.Message = fmt.Sprintf("site %s; %v ago it was %v: %s, with %d of %d tasks done and %d running", unreachable(r.Peer, err), now.Sub(r.Known).Std().Round(time.Second), r.Status.State, r.Status.Reason, r.Status.Done, r.Status.Tasks, r.Status.Running)
 		if r.Phase == book.There {
 			reply.Reason = "SiteSilent"
-			reply.Change = []string{"an answer of the site; meanwhile its jobs go on there, and are charged when they end"}
+			reply.Change = []string{"an answer of the site; its jobs there go on, and are charged when they end"}
 		}
 	}
 }
 
-// instead returns a clause about a peer that could not be asked about a job.
-func instead(peer messages.Name, err error) string {
+// unreachable returns a clause about a peer that could not be asked about a job.
+func unreachable(peer messages.Name, err error) string {
 	text := messages.Detail(err)
 	if messages.Passing(err) {
 		return fmt.Sprintf("%s does not answer (%s)", peer, text)

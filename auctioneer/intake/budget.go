@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// assumedTime is what a task is paid for where the job does not say how long it runs.
+// assumedTime is the run time for which a task is paid if the job does not give one.
 const assumedTime = messages.Duration(time.Hour)
 
 // assumeBudget gives a job the budget of its market, and says so. Where the market sets none, this is the job's own value,
@@ -27,7 +27,7 @@ func assumeBudget(spec *messages.JobSpec, m *messages.Market, placed bool) (said
 		spec.Budget = spec.Value
 		return fmt.Sprintf("the job names no budget, and may cost its value, %s", spec.Budget.Words()), nil
 	}
-	hourly := messages.Credit.Float() // what a budget is worked out with where the time of slots has no price
+	hourly := messages.Credit.Float() // used to compute a budget if slot time has no price
 	if t.Owes == mechanism.ForTime {
 		hourly = 3600 * max(m.ReservePrice(), spec.Rate).Float()
 	}
@@ -77,8 +77,10 @@ func span(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond).String()
 }
 
-// Buys says how long the slots of a job run on its budget, where they have a price; elsewhere, what the job pays for. The
-// price is the least one: where bids decide, another one would tell the bids of others. Short: that is less than the job asks for.
+// Buys returns a sentence: how long the job's slots run on its budget, if they have a price, or
+// else what the job pays for. It uses the least price, because in markets where bids decide,
+// another price would disclose the bids of others. short reports that the time is less than the job
+// asks for.
 func Buys(s *Submission) (said string, short bool) {
 	t := registry.Of(s.Market)
 	price := s.Market.ReservePrice()

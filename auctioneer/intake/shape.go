@@ -119,7 +119,7 @@ func Place(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 		case s.Slots() > most:
 			return messages.Errorf(messages.TooLarge, "stages[%d]: no node of class %s has %v: the largest, %s, has %v; ask for less", i, s.Class, s.Needs(), largest, unit.Times(most))
 		case s.Allocation && s.Tasks > large:
-			return messages.Errorf(messages.TooLarge, "stages[%d]: the job wants %d nodes, and %d of class %s can have it; ask for fewer nodes", i, s.Tasks, large, s.Class)
+			return messages.Errorf(messages.TooLarge, "stages[%d]: the job asks for %d nodes, but only %d nodes of class %s can run its tasks; ask for fewer nodes", i, s.Tasks, large, s.Class)
 		case s.TakesNode():
 			s.Width = most // the largest nodes alone have so many
 			s.Memory = max(s.Memory, 0)

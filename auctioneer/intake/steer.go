@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MayHold refuses to put a job on hold on which the prices of others depend.
+// MayHold refuses to put a job on hold if the prices of other jobs depend on it.
 func (r *Rules) MayHold(j *book.Job) error {
 	if m := r.Find(j.Spec.Market); j.Active() && j.Parked == nil && m != nil && registry.Of(m).Stays {
 		return messages.Errorf(messages.Conflict,

@@ -37,8 +37,8 @@ type Submission struct {
 	most     int                // pending jobs of the account with this one; 0: any number
 }
 
-// reassume works out the budget of a job that names none once more, where a task has a whole node: only its place says how
-// many slots that is.
+// reassume computes the budget of a job without one again, if a task asks for a whole node: only
+// its place tells how many slots that is.
 func (s *Submission) reassume() (err error) {
 	if s.unpaid && slices.ContainsFunc(s.Spec.Stages, func(g messages.Stage) bool { return g.TakesNode() }) {
 		s.Said[len(s.Said)-1], err = assumeBudget(s.Spec, s.Market, true)

@@ -21,7 +21,7 @@
 //     ([Market.Committed]);
 //   - it publishes a vector when one is due ([Publisher.Due]);
 //   - it resolves agents' claims ([Market.ReserveClaim]), and claims for slots that tasks leave
-//     ([Market.ReserveFreed]);
+//     ([Market.ReserveFreedSlots]);
 //   - it settles ended jobs ([Market.Settlement], [Dues]) and asks the bank for the transfers
 //     ([Charge], [Round]).
 //

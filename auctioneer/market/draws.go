@@ -135,7 +135,7 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 		case 0:
 			d.draw(k, rng)
 		case 1:
-			d.rest(k)
+			d.addUnreserved(k)
 		default:
 			return 0
 		}
@@ -143,9 +143,9 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	return 0
 }
 
-// rest lines up all jobs with tasks that a mechanism which directs has allotted, and that are not
-// reserved: draws of shares that have not changed are much alike, and may miss these.
-func (d *draws) rest(k int) {
+// addUnreserved adds all jobs with tasks that a directing mechanism allows and that are not reserved. Draws
+// by unchanged shares resemble one another, so they could miss such jobs.
+func (d *draws) addUnreserved(k int) {
 	for _, e := range d.roster.bidders(k) {
 		if e.most != nil && d.free(e.job.Job, k) > 0 {
 			d.ahead[k] = append(d.ahead[k], e.job.Job)

@@ -6,12 +6,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ReserveFreed gives the slots of ended tasks to the best waiting jobs, in the same entry of the
+// ReserveFreedSlots gives the slots of ended tasks to the best waiting jobs, in the same entry of the
 // log as the ends. It chooses as the next decision would; until that decision nobody else may get
 // the slots. The exchange that reports the ends has a claim for the slots. It returns false if only
 // a decision can tell who is next: after ends that change the chances of others, or if a suspended
 // task of the node goes first.
-func (m *Market) ReserveFreed(b *book.Book, node uint32, ended []messages.Finished, c *messages.Claim) (claim book.Claim, ok bool) {
+func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []messages.Finished, c *messages.Claim) (claim book.Claim, ok bool) {
 	line, lined := m.mech.(mechanism.Lining)
 	k := m.Class(c.Class)
 	if !lined || m.manner.Order == nil || k < 0 || !plain(b, ended) {

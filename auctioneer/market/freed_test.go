@@ -17,7 +17,7 @@ func (f *floor) passOn(c claim) bool {
 	name := f.book.Nodes()[c.node].Name
 	f.seq[name]++
 	x := &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: ended}
-	next, ok := f.t.ReserveFreed(f.book, c.node, ended, &messages.Claim{Market: "spot", Class: "cpu", Slots: 1})
+	next, ok := f.t.ReserveFreedSlots(f.book, c.node, ended, &messages.Claim{Market: "spot", Class: "cpu", Slots: 1})
 	if ok {
 		x.Claims = []book.Claim{next}
 	}
@@ -80,7 +80,7 @@ func TestNobodyIsNextWhereOnlyADecisionKnows(t *testing.T) {
 		f.settle()
 		runs := f.claims(book.Goes)[0].Attempt
 		succeed := func(end messages.Finished) bool {
-			_, ok := f.t.ReserveFreed(f.book, 0, []messages.Finished{end}, &messages.Claim{Market: "spot", Class: "cpu", Slots: 1})
+			_, ok := f.t.ReserveFreedSlots(f.book, 0, []messages.Finished{end}, &messages.Claim{Market: "spot", Class: "cpu", Slots: 1})
 			return ok
 		}
 		if succeed(messages.Finished{Attempt: runs, Outcome: messages.Exited, ExitCode: 1}) || succeed(messages.Finished{Attempt: runs, Outcome: messages.Stopped}) ||
@@ -110,7 +110,7 @@ func (lining) Next(int) messages.JobID { return 12345 }
 // TestAnUnknownJobIsNotNext: a mechanism may still have a job in line that has left its market.
 func TestAnUnknownJobIsNotNext(t *testing.T) {
 	m := New(mechanism.Manner{Directs: true, Order: func(x, y *mechanism.Job) int { return 0 }}, messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, lining{})
-	if _, ok := m.ReserveFreed(book.New(), 0, nil, &messages.Claim{Class: "cpu", Slots: 1}); ok {
+	if _, ok := m.ReserveFreedSlots(book.New(), 0, nil, &messages.Claim{Class: "cpu", Slots: 1}); ok {
 		t.Error("a job that is not in the market is next")
 	}
 }

@@ -46,7 +46,7 @@ func (r *Rules) Validate() error {
 			bad("from: %q is not an address like candor@example.org, which e-mail needs", r.From)
 		}
 		if len(r.Domains) == 0 {
-			bad("domains: is missing; list the domains to whose addresses e-mail may go")
+			bad("domains: is missing; list the domains that e-mail may be sent to")
 		}
 	}
 	if r.SMTP == "" && (r.From != "" || r.User != "" || r.PasswordFile != "" || len(r.Domains) > 0) {

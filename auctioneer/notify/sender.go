@@ -72,7 +72,7 @@ func secretIn(field, path string) (string, error) {
 // after any other the notification can be sent again.
 func (s *Sender) Send(ctx context.Context, n *book.Notice) error {
 	if s == nil {
-		return messages.Errorf(messages.PermissionDenied, "the site sends no messages about jobs any more")
+		return messages.Errorf(messages.PermissionDenied, "the site no longer sends notifications about jobs")
 	}
 	to := messages.Notify{To: n.To}
 	if err := s.rules.allows(&to); err != nil { // the rules may have changed

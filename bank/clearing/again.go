@@ -31,8 +31,8 @@ func (c *Command) found() Command {
 	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared, Known: c.Known}
 }
 
-// hear passes what leads to a command without a request to the journal, where it stands before
-// the records that follow from it. It reports whether a peer signed it.
+// hear passes the cause of a command without a request to the journal, which writes it before the
+// records that follow from it. It reports whether a peer signed it.
 func (s *State) hear(c *Command) (signed bool) {
 	var from messages.Name
 	var verb string
@@ -110,7 +110,7 @@ func (s *State) Differs(from *State) error {
 	mine, theirs := s.Capture(), from.Capture()
 	mine.head.Refused, theirs.head.Refused = nil, nil
 	if mine.sum() != theirs.sum() {
-		return messages.Errorf(messages.Internal, "the image of settlements with other sites differs from what the records come to")
+		return messages.Errorf(messages.Internal, "the image of settlements with other sites differs from the sum of the records")
 	}
 	return nil
 }

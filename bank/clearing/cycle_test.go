@@ -193,7 +193,7 @@ func TestNetReportsWhatDoesNotFit(t *testing.T) {
 	}{
 		"a lie":            {[]messages.Position{a, lies}, "a says it settled 0.000005 with b"},
 		"another cycle":    {[]messages.Position{a, late}, "of cycle 2"},
-		"a wrong sum":      {[]messages.Position{a, wrong}, "come to 0.000005"},
+		"a wrong sum":      {[]messages.Position{a, wrong}, "sum to 0.000005"},
 		"a site twice":     {[]messages.Position{a, b, b}, "two positions of b"},
 		"nothing but gaps": {[]messages.Position{a, b}, ""},
 	} {

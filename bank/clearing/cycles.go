@@ -108,7 +108,7 @@ func (cs *cycles) reopen(number uint64) *Rejected {
 // may have been.
 func (p *peer) reopenable(number, latest uint64) *Rejected {
 	if p.offered >= number {
-		return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may take it: try again when it has", p.Name, p.offered))
+		return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may still accept it: try again after its answer", p.Name, p.offered))
 	}
 	for _, c := range p.Cycles {
 		if c.Number >= number && c.Paid > 0 || c.Number == latest && c.Received > 0 {

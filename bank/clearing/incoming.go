@@ -109,7 +109,7 @@ func (p *peer) agrees(m *messages.Instructions) *Rejected {
 	}
 	ours, known := p.In.at(m.Known.Number)
 	if known && !same(ours, m.Known) {
-		return p.disputes(reject(Totals, messages.Conflict, "bank %q says that its instructions come to %v owed by number %d, and this book to %v: compare the lines of both books",
+		return p.disputes(reject(Totals, messages.Conflict, "bank %q says that its instructions up to number %[3]d sum to a debt of %[2]v, but this book has %[4]v: compare the lines of both books",
 			p.Name, m.Known.Owed, m.Known.Number, ours.Owed))
 	}
 	return nil

@@ -67,9 +67,9 @@ func (n *netting) enter(p *messages.Position) {
 	case n.sites[p.Site] != nil:
 		n.fault("there are two positions of %s", p.Site)
 	case !fits:
-		n.fault("the legs of %s come to more than can be counted", p.Site)
+		n.fault("the legs of %s sum to more than can be counted", p.Site)
 	case net != p.Net:
-		n.fault("the legs of %s come to %v, and its position says %v", p.Site, net, p.Net)
+		n.fault("the legs of %s sum to %v, but its position says %v", p.Site, net, p.Net)
 	default:
 		n.sound = append(n.sound, p)
 	}
@@ -117,7 +117,7 @@ func (n *netting) pay() {
 		amount := min(d.Amount, c.Amount)
 		n.r.Payments = append(n.r.Payments, messages.NetPayment{From: d.From, To: c.To, Amount: amount})
 		if !n.add(&n.r.Multilateral, amount) {
-			n.fault("what is to be paid is more than can be counted")
+			n.fault("the payments sum to more than can be counted")
 		}
 		if d.Amount -= amount; d.Amount == 0 {
 			debtors = debtors[1:]

@@ -179,7 +179,7 @@ func (pt *partings) giveBack(p *peer, reply *messages.PartReply, reason string) 
 }
 
 // rejoin makes a parted site a peer again. After an agreed parting the books continue. After a
-// one-sided parting they begin anew, and old signed messages are refused, because the keys must
+// one-sided parting new books begin, and old signed messages are refused, because the keys must
 // differ.
 func (p *peer) rejoin(site messages.Name, now messages.Time) {
 	p.Standing, p.Since, p.Leaving, p.Left, p.Stated = messages.PeerOpen, now, false, false, false

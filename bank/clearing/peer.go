@@ -89,7 +89,7 @@ type relation struct {
 	Confirmed   *messages.Totals // totals that an operator confirmed, for the peer to adopt; nil: none
 	Adopted     messages.Time    // when this site last adopted the peer's totals
 	Forgotten   messages.Credits // what it may charge since then with authorisations that this bank lost
-	Began       messages.Time    // when its books began anew after a parting
+	Began       messages.Time    // when its books began again after a parting
 }
 
 // item is an instruction without an outcome, and its hold. The outcome makes the hold a
@@ -229,7 +229,8 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	return nil
 }
 
-// heardEvery is after how long a message without news counts as hearing from the peer again.
+// heardEvery is the interval after which a message without news again counts as a sign of life of
+// the peer.
 const heardEvery = messages.Duration(10 * 60e9)
 
 // hear notes the peer's clock, at most as far ahead as clocks may differ, so that a clock that

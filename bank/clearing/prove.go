@@ -5,9 +5,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// prove checks the proof of who asked for a command, if the books require proofs, and returns
-// the proven rank. The command is replaced by what was signed. A peer bank's message needs only
-// that bank's signature, and the passing of time needs none.
+// prove checks the proof of a command's caller, if the books require proofs, and returns the proven
+// rank. The command is replaced by the signed content. A peer bank's message needs only that bank's
+// signature, and the passing of time needs none.
 func (s *State) prove(c *Command) (ledger.Rank, *Rejected) {
 	verb, _ := c.request()
 	if verb == "" || s.money.books.Proven() == 0 {

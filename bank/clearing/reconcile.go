@@ -98,8 +98,8 @@ func (ps *peers) forgot(p *peer, t *messages.Totals) bool {
 	return ps.whole(p) != nil && t.Latest > ps.since
 }
 
-// had reports whether this bank had a line of the peer's book, which is of the peer's
-// instructions (theirs) or of its own.
+// had reports whether this bank had a line of the peer's book. theirs says that the line is about
+// the peer's instructions, not this bank's.
 func (p *peer) had(l *messages.ClearingLine, theirs bool) bool {
 	switch {
 	case theirs:

@@ -200,7 +200,7 @@ func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Reject
 	case a.Correction != r.Correction:
 		return nil, changed(p)
 	}
-	rs.terms.allot(CorrectionAccount, "what restored books came to", messages.MaxCredits)
+	rs.terms.allot(CorrectionAccount, "the result of restoring books", messages.MaxCredits)
 	if _, room := rs.money.owed(CorrectionAccount); room < -a.Correction {
 		return nil, ordinary(messages.Errorf(messages.Exhausted, "account %q cannot pay %v more", CorrectionAccount, -a.Correction))
 	}

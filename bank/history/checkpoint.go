@@ -25,7 +25,7 @@ type Endorser interface {
 	Succession() []messages.Succession
 }
 
-// Sign sets the key and the signature of a checkpoint. If the signer's key changes meanwhile,
+// Sign sets the key and the signature of a checkpoint. If the signer's key changes in the meantime,
 // it returns an error: sign again.
 func Sign(s proof.Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
 	var err error

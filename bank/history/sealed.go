@@ -85,7 +85,7 @@ func (s *sealed) Record(place int) ([]byte, error) {
 func (s *sealed) record(place int) ([]byte, error) {
 	var record []byte
 	err := s.store.with(s.name, func(f File) error {
-		// The previous row says where the record begins. Before the first row is the head after
+		// The previous row has the beginning of the record. Before the first row is the head after
 		// the segment.
 		var rows [2 * ledger.TableRow]byte
 		if err := readFull(f, rows[:], s.rowAt(place-1)); err != nil {

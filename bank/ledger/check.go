@@ -92,7 +92,7 @@ func checkKind(t *messages.Transfer) string {
 func checkMaking(t *messages.Transfer) string {
 	switch {
 	case t.Kind == messages.Hold && t.Member == "":
-		return "member is empty: name the account on whose word the hold is made"
+		return "member is empty: name the account that answers for the hold"
 	case t.Kind == messages.Posted && t.Credit == "":
 		return "credit is empty: name the account that receives"
 	case t.Kind == messages.Posted && (t.Member != "" || t.Expires != 0):

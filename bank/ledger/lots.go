@@ -17,7 +17,7 @@ const MaxLots = 1000
 type lot struct {
 	grant   string // identifier of the transfer that granted it
 	expires messages.Time
-	free    messages.Credits // neither spent nor held
+	free    messages.Credits // free: neither spent nor held
 	held    messages.Credits // reserved by pending holds
 }
 

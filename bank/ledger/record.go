@@ -196,7 +196,7 @@ func whyRefused(kind messages.Kind) string {
 	why := map[messages.Kind]string{
 		messages.Insufficient:     "the account, the hold or the member's limit did not cover it",
 		messages.NotFound:         "an account or a hold that it names did not exist",
-		messages.PermissionDenied: "the account was frozen, or whoever asked was not permitted",
+		messages.PermissionDenied: "the account was frozen, or the caller was not permitted",
 		messages.Expired:          "its time, or its hold's, had passed",
 		messages.Ended:            "its hold was already resolved",
 		messages.Exhausted:        "the account had the maximum of holds or expiring grants",

@@ -132,7 +132,7 @@ func Open(dir string) (*Backup, error) {
 	for _, line := range strings.Split(strings.TrimSuffix(string(sums), "\n"), "\n") {
 		want, name, ok := strings.Cut(line, "  ")
 		if !ok || !filepath.IsLocal(name) {
-			return nil, damaged(dir, sumsFile, "it has a line that is no checksum")
+			return nil, damaged(dir, sumsFile, "it has a line that is not a checksum")
 		}
 		if err := check(dir, name, want); err != nil {
 			return nil, err

@@ -27,7 +27,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		received: counter("received_bytes_total", "Bytes of files that came, from users and nodes."),
 		sent:     counter("sent_bytes_total", "Bytes of files that were read, by users and nodes."),
 		files:    counter("files_total", "Files that have come whole."),
-		full:     counter("quota_refusals_total", "Pieces refused because their account may keep no more."),
+		full:     counter("quota_refusals_total", "Pieces refused because their account has reached its limit."),
 		audited:  counter("operator_reads_total", "Requests of operators for files of other accounts; each is in the log."),
 	}
 	if registry == nil {

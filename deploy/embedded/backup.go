@@ -65,7 +65,7 @@ func (s *saving) all(ctx context.Context) error {
 		func(context.Context) error {
 			return s.copy(messages.Estimator, filepath.Join(s.config.estimatorDir(serviceOf(s.host)), estimator.SnapshotFile))
 		},
-		func(context.Context) error { return s.rest() },
+		func(context.Context) error { return s.keysAndFiles() },
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (s *saving) group(ctx context.Context, g *group) error {
 // beside saves the files of a directory next to the log of an actor's replica. A growing file is
 // saved up to its present end. An old file may have been removed by now; that is no error.
 func (s *saving) beside(g *group, dir string, wanted func(name string) bool) error {
-	from := filepath.Join(g.dir(g.here()[0]), dir)
+	from := filepath.Join(g.dir(g.localReplicas()[0]), dir)
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
@@ -149,8 +149,8 @@ func (s *saving) depot(ctx context.Context) error {
 	return nil
 }
 
-// rest saves the keys, the credentials, and the small files of the state directory.
-func (s *saving) rest() error {
+// keysAndFiles saves the keys, the credentials, and the small files of the state directory.
+func (s *saving) keysAndFiles() error {
 	for _, name := range []string{toldFile, usersFile} {
 		if err := s.file(name); err != nil {
 			return err

@@ -45,7 +45,7 @@ var endings = []ending{
 	{name: "cancelled", submit: "-p main", do: "exec sleep 600", then: func(s *endsSite, job string) { s.candor("cancel", job) },
 		reason: "CancelledByUser", task: "JobCancelled", said: "cancelled by alice, its owner", tells: "was ended on NODE because its job was cancelled"},
 	{name: "requeued", submit: "-p main", do: onceMore, then: func(s *endsSite, job string) { s.candor("requeue", job) },
-		reason: "Completed", task: "Requeued", said: "attempt 1 of task main.0 was ended on NODE because its user had it begin anew"},
+		reason: "Completed", task: "Requeued", said: "attempt 1 of task main.0 was ended on NODE because its user requeued it"},
 	{name: "spent budget", submit: "-p spot --rate 2 -b 2", do: "exec sleep 600", reason: "BudgetSpent", task: "JobEnded",
 		said: "its slots have cost 2[.0-9]* credits, and its budget is 2 credits"},
 	{name: "preempted, to begin anew", submit: "-p yields --rate 1", do: onceMore, then: func(s *endsSite, _ string) { s.outbid("yields") },
@@ -53,7 +53,7 @@ var endings = []ending{
 	{name: "preempted, for good", submit: "-p ends --rate 1", do: "exec sleep 600", then: func(s *endsSite, _ string) { s.outbid("ends") },
 		reason: "Preempted", task: "JobEnded", said: "its slots went to others, and its market ends jobs that lose their slots"},
 	{name: "restarted agent", submit: "-p far", do: onceMore, then: func(s *endsSite, _ string) { s.killAgent(); s.startAgent() },
-		reason: "Completed", task: "AgentLost", said: "attempt 1 of task main.0 was lost when the agent of NODE started anew"},
+		reason: "Completed", task: "AgentLost", said: "attempt 1 of task main.0 was lost when the agent of NODE restarted"},
 	{name: "evicted", submit: "-p far", do: onceMore, then: func(s *endsSite, job string) {
 		s.candor("--account", "operator", "node", "drain", "remote", "--notice", "1s", "--reason", "repair")
 		s.awaitTask(job, "Evicted")

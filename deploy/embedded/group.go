@@ -144,15 +144,15 @@ func (g *group) address(h *Host) string {
 	return h.Auctioneer
 }
 
-// here lists the replicas that belong in this process.
-func (g *group) here() []string {
+// localReplicas lists the replicas that belong in this process.
+func (g *group) localReplicas() []string {
 	if g.site.host != nil {
 		return []string{g.site.host.Name}
 	}
 	return g.all
 }
 
-func (g *group) startAll() error { return Each(g.here(), g.start1) }
+func (g *group) startAll() error { return Each(g.localReplicas(), g.start1) }
 
 // start1 starts a replica that does not run.
 func (g *group) start1(id string) error {

@@ -113,7 +113,7 @@ func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []me
 		was, ok := before.Peers[p.Name]
 		parted := known[i].Standing == messages.PeerParted
 		if parted && len(p.terms().merged(known[i])) == len(known[i].Keys) {
-			o.log.Warn("the configuration names a peer that was parted from: take it out, or make it a peer again with candor peer add", zap.String("peer", p.Name))
+			o.log.Warn("the configuration names a peer that this site has parted from: remove it, or make it a peer again with candor peer add", zap.String("peer", p.Name))
 			return nil
 		}
 		if !parted && (!ok || was.same(p.terms()) || p.terms().has(known[i])) { // the new key of one that was parted from is a new agreement

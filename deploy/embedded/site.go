@@ -282,7 +282,7 @@ func (s *share) listen() error {
 	}
 	s.watchers.Go(func() { s.watchKeys(o) })
 	s.watchers.Go(func() { keepJetStream(s.ctx, s.server, o, s.log) })
-	s.info.Server = here(s.server.ClientURL())
+	s.info.Server = localURL(s.server.ClientURL())
 	if o.LeafNode.Port != 0 {
 		s.info.Leaf = net.JoinHostPort(o.LeafNode.Host, strconv.Itoa(o.LeafNode.Port))
 	}
@@ -292,9 +292,9 @@ func (s *share) listen() error {
 	return nil
 }
 
-// here returns the URL by which this machine reaches a server. One that listens at all addresses is
+// localURL returns the URL by which this machine reaches a server. One that listens at all addresses is
 // reached by loopback, which certificates name.
-func here(server string) string {
+func localURL(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
 		return server

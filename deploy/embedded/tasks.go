@@ -87,7 +87,7 @@ func (c *Config) checkTasks(ps *Problems) {
 		if err := r.Check(); err != nil {
 			ps.addf("tasks.user", "%s", messages.Detail(err))
 		} else if accounts := uint64(len(c.Accounts) + len(c.Operators)); r.Size() < accounts {
-			ps.addf("tasks.user", "%v has %d user numbers, and there are %d accounts, each of which takes one", r, r.Size(), accounts)
+			ps.addf("tasks.user", "%v has %d user numbers, but there are %d accounts, and each needs one", r, r.Size(), accounts)
 		}
 	}
 	if t.User == "root" || t.User == "0" {

@@ -375,7 +375,7 @@ func (ps *Problems) freeName(path string, n messages.Name) {
 // unique notes a value that was seen before, and remembers it.
 func (ps *Problems) unique(path, value string, seen map[string]bool) {
 	if seen[value] && value != "" {
-		ps.addf(path, "%q stands there twice", clip(value))
+		ps.addf(path, "%q is listed twice", clip(value))
 	}
 	seen[value] = true
 }

@@ -31,7 +31,7 @@ func TestPeersAreChecked(t *testing.T) {
 		{func(c *Config) { c.Reserve = -1 }, "reserve: -0.000001 is negative"},
 		{func(c *Config) { c.Peers[0].Name = "West!" }, `peers[0].name: "West!" is not a name`},
 		{func(c *Config) { c.Peers[0].Name = "west" }, `peers[0].name: "west" is this site`},
-		{func(c *Config) { c.Peers[1].Name = "east" }, `peers[1].name: "east" stands there twice`},
+		{func(c *Config) { c.Peers[1].Name = "east" }, `peers[1].name: "east" is listed twice`},
 		{func(c *Config) { c.Peers[0].Name = "bank" }, `peers[0].name: "bank" is the name of an actor`},
 		{func(c *Config) { c.Peers[0].Keys = nil }, "peers[0].keys: give 1 to 4 public keys"},
 		{func(c *Config) { c.Peers[0].Limit = -1 }, "peers[0].limit:"},

@@ -31,7 +31,7 @@ type retiredAccount struct {
 func (k *keys) readAccount(dir string) error {
 	err := durable.ReadJSON(filepath.Join(dir, retiredFile), &k.retiredAccounts)
 	if err != nil {
-		return fmt.Errorf("keys directory: %s: %w; put the file back from a backup, or copy that of another host", retiredFile, err)
+		return fmt.Errorf("keys directory: %s: %w; restore the file from a backup, or copy it from another host", retiredFile, err)
 	}
 	if k.successor, err = readSpare(dir, accountFile+nextSuffix); err != nil {
 		return err

@@ -109,7 +109,7 @@ func Open(dir string) (*Authority, error) {
 	}
 	d := &directory{site: trim(site), dir: dir}
 	if !messages.ValidName(d.site) {
-		return nil, fmt.Errorf("keys directory: %s does not hold a site's name; put the directory back from a backup, or copy that of another host", filepath.Join(dir, siteFile))
+		return nil, fmt.Errorf("keys directory: %s does not hold a site's name; restore the directory from a backup, or copy it from another host", filepath.Join(dir, siteFile))
 	}
 	held, err := readKeys(dir, d.site)
 	if err != nil {

@@ -144,7 +144,7 @@ func readKey(path string, operator bool) (nkeys.KeyPair, error) {
 	}
 	pair, err := nkeys.FromSeed([]byte(trim(seed)))
 	if err != nil {
-		return nil, fmt.Errorf("key %s: is damaged: %w; put it back from a backup, or copy that of another host", path, err)
+		return nil, fmt.Errorf("key %s: is damaged: %w; restore it from a backup, or copy it from another host", path, err)
 	}
 	public, err := pair.PublicKey()
 	if err != nil {

@@ -177,7 +177,7 @@ func checkName(role Role, n messages.Name) error {
 	case role != Service && role != Peer && role != Joiner && !messages.ValidName(n):
 		return messages.Errorf(messages.Invalid, "name %q: must be a lower-case letter followed by at most 62 lower-case letters, digits, '-' or '_'", n)
 	case (role == User || role == Operator) && strings.HasPrefix(n, messages.PeerAccountPrefix):
-		return messages.Errorf(messages.Invalid, "name %q: names that begin with %q are those of accounts for other sites: choose another", n, messages.PeerAccountPrefix)
+		return messages.Errorf(messages.Invalid, "name %q: names that begin with %q are for accounts of other sites: choose another", n, messages.PeerAccountPrefix)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (c *Class) check(s *Snapshot) error {
 	}
 	for _, w := range s.Widths {
 		if !(w > 0 && w <= Largest) {
-			return messages.Errorf(messages.Invalid, "snapshot: a width of %g is none: learn anew", w)
+			return messages.Errorf(messages.Invalid, "snapshot: a width of %g is impossible: learn anew", w)
 		}
 	}
 	seen := map[messages.Name]bool{}

@@ -80,7 +80,7 @@ func features(form Form, average, into []float64) error {
 			continue
 		}
 		if s == 0 {
-			return messages.Errorf(messages.Invalid, "average[%d]: is 0, of which there is no logarithm: leave out the resource, or the job", j)
+			return messages.Errorf(messages.Invalid, "average[%d]: is 0, which has no logarithm: leave out the resource, or the job", j)
 		}
 		into[j] = math.Log(s)
 	}

@@ -265,7 +265,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		"average[1]: a share must be from 0 to 1, is NaN": {messages.Linear, []float64{1, nan}, 1},
 		"average[0]: a share must be from 0 to 1, is -1":  {messages.Linear, []float64{-1, 1}, 1},
-		"average[1]: is 0, of which there is no":          {messages.Log, []float64{1, 0}, 1},
+		"average[1]: is 0, which has no":                  {messages.Log, []float64{1, 0}, 1},
 		"average: must be one share for each of 2":        {messages.Linear, []float64{1}, 1},
 		"utility: must be finite":                         {messages.Linear, []float64{1, 1}, inf},
 		"utility: must be finite and of":                  {messages.Linear, []float64{1, 1}, nan},

@@ -67,7 +67,7 @@ func (b *natsBus) look(subject string) {
 	for b.conn.IsConnected() {
 		switch {
 		case !b.serverAnswers():
-			b.moveOn(zap.WarnLevel, "the server does not answer; connecting anew", subject)
+			b.moveOn(zap.WarnLevel, "the server does not answer; connecting again", subject)
 			return
 		case servers < 2 || !isLed(subject) || b.serves(subject):
 			return

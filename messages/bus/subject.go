@@ -12,7 +12,7 @@ const maxSubject = 1024
 // checkSubject returns an error for a subject to which no message can be sent.
 func checkSubject(subject string) error {
 	if strings.ContainsAny(subject, "*>") {
-		return messages.Errorf(messages.Invalid, "subject %q: \"*\" and \">\" are for those who listen", clip(subject))
+		return messages.Errorf(messages.Invalid, "subject %q: \"*\" and \">\" are only for subscribers", clip(subject))
 	}
 	return checkPattern(subject)
 }
@@ -26,7 +26,7 @@ func checkPattern(pattern string) error {
 	for i, token := range tokens {
 		last := i == len(tokens)-1
 		if token == "" || token == ">" && !last || len(token) > 1 && strings.ContainsAny(token, "*>") {
-			return messages.Errorf(messages.Invalid, "subject %q: tokens must not be empty, \"*\" stands alone, \">\" is the last", clip(pattern))
+			return messages.Errorf(messages.Invalid, "subject %q: tokens must not be empty; \"*\" and \">\" are whole tokens, and \">\" is the last", clip(pattern))
 		}
 	}
 	return nil

@@ -152,7 +152,7 @@ func checkBootstrap(ids []string) error {
 func (c *Config) checkNetwork() error {
 	if c.Local != nil {
 		if c.Listen != "" || c.TLS != nil {
-			return invalid("Local is for replicas of one process; give no Listen or TLS beside it")
+			return invalid("Local is for replicas of one process; leave out Listen and TLS")
 		}
 		return nil
 	}

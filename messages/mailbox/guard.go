@@ -103,8 +103,8 @@ func (g *guard) write(name string, f func() error) error {
 // restFor is the wait before a write that had no room is tried again.
 const restFor = 20 * time.Millisecond
 
-// rest waits before a write is tried again. It returns false when the replica stops.
-func (g *guard) rest() bool {
+// pauseBeforeRetry waits before a write is tried again. It returns false when the replica stops.
+func (g *guard) pauseBeforeRetry() bool {
 	select {
 	case <-g.stopping:
 		return false
@@ -248,7 +248,7 @@ func (g *guard) probeOnce() {
 	path := filepath.Join(g.config.Dir, "probe")
 	err := g.write("probe", func() error { return writeSynced(path, []byte("probe")) })
 	if err != nil {
-		g.config.Log.Error("cannot write beside the log", zap.Error(err))
+		g.config.Log.Error("cannot write next to the log", zap.Error(err))
 	}
 }
 

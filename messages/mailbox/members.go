@@ -145,7 +145,7 @@ func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	}
 	if all[i].Leads {
 		m.transferOut()
-		return notAppended(errors.New("the leader that is to go has handed its leadership over"))
+		return notAppended(errors.New("the leader that will be removed has handed its leadership over"))
 	}
 	if err := m.change(ctx, m.raft.RemoveServer(raft.ServerID(id), 0, 0)); err != nil {
 		return err

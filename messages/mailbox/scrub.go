@@ -42,7 +42,7 @@ const (
 // replicas of a group do not read, and stop, at the same time.
 func (s *scrubber) scrub() {
 	rest := rand.N(s.config.limits.scrubEvery)
-	for s.rest(rest) {
+	for s.waitForPass(rest) {
 		rest = s.config.limits.scrubEvery
 		if err := s.pass(); err != nil && !errors.Is(err, errGone) {
 			rest = min(rest, scrubAgain)
@@ -50,9 +50,9 @@ func (s *scrubber) scrub() {
 	}
 }
 
-// rest waits for d, and counts the directories put aside meanwhile. It returns false when the
+// waitForPass waits for d, and counts the directories put aside meanwhile. It returns false when the
 // replica stops.
-func (s *scrubber) rest(d time.Duration) bool {
+func (s *scrubber) waitForPass(d time.Duration) bool {
 	for ; ; d -= asideEvery {
 		all, _ := filepath.Glob(filepath.Join(s.config.Dir, "damaged-*")) // the pattern is good
 		s.aside.Store(uint64(len(all)))
@@ -100,7 +100,7 @@ func (s *scrubber) pass() error {
 func (s *scrubber) checkPromises() error {
 	mended, err := s.disk.promises.mend()
 	if mended {
-		s.config.Log.Error("a damaged file was written anew", zap.String("file", s.disk.promises.path))
+		s.config.Log.Error("a damaged file was written again", zap.String("file", s.disk.promises.path))
 	}
 	if err != nil {
 		s.guard.fail(err)
@@ -149,7 +149,7 @@ func (s *scrubber) checkLog() error {
 	switch {
 	case !s.disk.canHeal(s.config) || s.config.Local != nil:
 		err = s.writeAside(err)
-	case !s.spare():
+	case !s.majorityWithoutUs():
 		err = fmt.Errorf("%w; this replica stops and heals once the group can lose it", err)
 	default:
 		s.config.Log.Error("the log is damaged; this replica stops, and gets everything from the others at its next start", zap.Error(err))
@@ -171,8 +171,8 @@ func (s *scrubber) writeAside(damage error) error {
 	return fmt.Errorf("%w; what is in memory is right and was written aside, and the next start goes on from there: look at the disk, and restart the site", damage)
 }
 
-// spare reports whether the group has a majority without this replica.
-func (s *scrubber) spare() bool {
+// majorityWithoutUs reports whether the group has a majority without this replica.
+func (s *scrubber) majorityWithoutUs() bool {
 	_, leader := s.raft.LeaderWithID()
 	return leader != "" && s.standing.spare.Load()
 }

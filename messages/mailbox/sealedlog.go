@@ -96,7 +96,7 @@ func (s *sealedLog) StoreLogs(logs []*raft.Log) error {
 		if err == nil {
 			s.shortened.Store(false)
 		}
-		if err == nil || !s.shortened.Load() || !noSpace(err) || !s.guard.rest() {
+		if err == nil || !s.shortened.Load() || !noSpace(err) || !s.guard.pauseBeforeRetry() {
 			return err
 		}
 	}

@@ -101,7 +101,7 @@ func (s *stream) greet(c net.Conn) {
 	}()
 }
 
-// serveAsked serves a connection on which a replica asks about this one's log.
+// serveAsked answers the questions of another replica about this one's log.
 func (s *stream) serveAsked(from string, c net.Conn) {
 	if serve := s.asked.Load(); serve != nil {
 		(*serve)(from, c)

@@ -83,7 +83,7 @@ func (y *yielder) noSpace() error {
 	case found:
 		return fmt.Errorf("%w: replica %s has room on its disk, and leads in a moment", ErrNotLeader, to.ID)
 	case len(y.voters()) > 1 && y.guard.lowFor() < lately:
-		return fmt.Errorf("%w: the disk of replica %s has too little room; it looks who else may lead", ErrNotLeader, y.config.ID)
+		return fmt.Errorf("%w: the disk of replica %s has too little room; it looks for another leader", ErrNotLeader, y.config.ID)
 	}
 	return ErrNoSpace
 }

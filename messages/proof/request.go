@@ -24,7 +24,7 @@ const Window = messages.Duration(3600_000_000_000)
 const (
 	mistimed = "the request was signed at "
 	whileNow = ", and it is "
-	signAnew = ": sign it anew, and set the clock if it is wrong"
+	signAnew = ": sign it again, and set the clock if it is wrong"
 )
 
 // RefuseTime returns the refusal of a request whose signing time differs too much from the bank's
@@ -107,7 +107,7 @@ func (p *Principal) Sign(site messages.Name, verb string, caller messages.Name, 
 // Check reports whether a request was signed with the key of a claim.
 func Check(t *Token, site messages.Name, verb string, caller messages.Name, r *messages.SignedRequest) *messages.Error {
 	if t.Name != caller {
-		return messages.Errorf(messages.Unproven, "the proof is that of %q, and the request is made as %q", clip(t.Name), clip(caller))
+		return messages.Errorf(messages.Unproven, "the proof is %q's, but the request is made as %q", clip(t.Name), clip(caller))
 	}
 	if !Verified(t.Key, statement(site, verb, caller, r.Proof.At, r.Payload), r.Proof.Signature) {
 		return messages.Errorf(messages.Unproven, "the signature is not that of %q over this request: it was altered, or another key signed", clip(caller))

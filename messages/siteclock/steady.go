@@ -25,7 +25,7 @@ type Steady struct {
 	// monotonic time when it was committed
 	even    messages.Time
 	evenAt  messages.Duration
-	carried bool // even is of a leader that carried the time on
+	carried bool // a leader that did not know the time made even
 }
 
 // NewSteady returns the time of a state. clock may go back; known reports whether it is known

@@ -98,7 +98,7 @@ func expanded(file *ast.File) error {
 			continue
 		}
 		if n := e.nodes(doc.Body); n > maxNodes {
-			return fmt.Errorf("the text has more than %d values where each alias counts as what it stands for", maxNodes)
+			return fmt.Errorf("the text has more than %d values, with each alias counted as the text that it stands for", maxNodes)
 		}
 	}
 	return nil

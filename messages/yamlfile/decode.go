@@ -80,7 +80,7 @@ func (r *Reader) value(n ast.Node, v reflect.Value, path string) {
 		return // null is treated as absent
 	}
 	if alias, ok := n.(*ast.AliasNode); ok {
-		r.Addf(alias, "alias *%s: no anchor of that name stands before it", alias.Value.GetToken().Value)
+		r.Addf(alias, "alias *%s: there is no anchor of that name before it", alias.Value.GetToken().Value)
 		return
 	}
 	if custom(v) {

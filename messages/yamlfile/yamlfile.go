@@ -195,7 +195,7 @@ func Value(n ast.Node, v any) error {
 }
 
 // ErrShape is the error for a document on which the YAML library panics.
-var ErrShape = errors.New("cannot be read: somewhere a list or a mapping stands where the other should")
+var ErrShape = errors.New("cannot be read: somewhere there is a list instead of a mapping, or a mapping instead of a list")
 
 func guard(read func() error) (err error) {
 	defer func() {

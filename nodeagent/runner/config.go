@@ -85,7 +85,8 @@ type Config struct {
 	Alone bool
 	// Machine is the part of the machine that tasks with sizes divide.
 	Machine Machine
-	// Proxy makes the tokens by which tasks ask their site (package proxy); nil: they cannot.
+	// Proxy makes the tokens with which tasks send requests to their site (package proxy); nil:
+	// they cannot.
 	Proxy proxy.Key
 	// NoCells says not to use control groups, even if there are some.
 	NoCells bool

@@ -54,7 +54,7 @@ func (t *process) startMeasuring() {
 	go t.measure(dir, t.processes())
 }
 
-// measureAgain has the task's directories measured unless they were just now.
+// measureAgain measures the task's directories, unless that was just done.
 func (t *process) measureAgain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -126,7 +126,7 @@ func taskEnv(shared []string, homeless bool, task *Task, alive, dir string) []st
 		"PWD="+dir)
 }
 
-// proxyEnv adds the token by which the task asks its site.
+// proxyEnv adds the token with which the task sends requests to its site.
 func proxyEnv(env []string, key proxy.Key, task *Task) []string {
 	if key == nil {
 		return env

@@ -101,21 +101,21 @@ func (f *forge) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
-	f.ring()
+	f.wakeThread()
 }
 
 // more is a number that is not 0, as the kernel's events count.
 var more = [8]byte{1}
 
-func (f *forge) ring() { _, _ = unix.Write(f.bell, more[:]) }
+func (f *forge) wakeThread() { _, _ = unix.Write(f.bell, more[:]) }
 
-// post has do called on the forge's thread, in the order of the calls.
+// post calls do on the forge's thread, in the order of the calls to post.
 func (f *forge) post(do func(*anvil)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.work = append(f.work, do)
 	if len(f.work) == 1 {
-		f.ring()
+		f.wakeThread()
 	}
 	if !f.watching {
 		f.watching = true
@@ -178,8 +178,8 @@ func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) erro
 	return <-done
 }
 
-// usualSlack is by how much the kernel may delay the timers of a task, in nanoseconds: as it is
-// where nobody says anything. The executor gives its own timers more.
+// usualSlack is how long the kernel may delay the timers of a task, in nanoseconds. It is the
+// kernel's default. The executor gives its own timers more.
 const usualSlack = 50_000
 
 // prepare confines the thread and goes into a room.

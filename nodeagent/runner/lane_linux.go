@@ -72,8 +72,8 @@ func (k *lanes) leave(l *lane) {
 	k.free = append(k.free, l)
 }
 
-// rest closes the files of lanes that no task uses.
-func (k *lanes) rest() {
+// closeFiles closes the files of lanes that no task uses.
+func (k *lanes) closeFiles() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, l := range k.free {
@@ -151,8 +151,8 @@ func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	if !l.dir {
 		return false
 	}
-	// Nothing came or went since, if the last change is of before: nobody can set
-	// the time of a change, and the kernel's only goes back when its clock does.
+	// If the last change is from before, nothing has been added or removed since. Nobody can set
+	// the time of a change; the kernel's time goes back only if its clock does.
 	dir := l.base + dirEnding
 	at, mode := changed(dir)
 	if at == l.since && at.Nano() < from.Nano() {

@@ -23,8 +23,8 @@ type Machine struct {
 
 // GPU is one GPU of a node.
 type GPU struct {
-	Index int           `json:"index"`          // by which the site's people know it, in the order of the bus
-	ID    string        `json:"uuid,omitempty"` // by which its library knows it
+	Index int           `json:"index"`          // number by which the site's people know it, in the order of the bus
+	ID    string        `json:"uuid,omitempty"` // identifier that its library uses
 	Type  messages.Name `json:"type,omitempty"`
 	AMD   bool          `json:"amd,omitempty"`
 	// Files open this GPU and no other, such as /dev/nvidia0.
@@ -71,7 +71,7 @@ func (s *stock) take(p *messages.Program) (*portion, error) {
 		}
 	}
 	if len(chosen) < gpus && len(s.machine.GPUs) > 0 {
-		return nil, messages.Errorf(messages.Unavailable, "the task is to have %d GPUs, and %d are free here: other tasks have the rest, perhaps suspended ones", gpus, len(chosen))
+		return nil, messages.Errorf(messages.Unavailable, "the task asks for %d GPUs, but %d are free here: other tasks have the rest, perhaps suspended ones", gpus, len(chosen))
 	}
 	for _, i := range chosen {
 		s.taken[i] = true

@@ -269,7 +269,7 @@ func (p *Processes) check() {
 			t.end(messages.Exceeded, t.runner.config.Grace)
 		}
 	}
-	p.store.rest()
+	p.store.closeIdle()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

@@ -68,8 +68,8 @@ func NoOutput(job messages.JobID) error {
 	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, or its output was removed to make room for later ones", job)
 }
 
-// Lasting is a [Real] whose tasks outlive the agent, and can begin without it. Without
-// another word of Keep it kills them when the lease is over.
+// Lasting is a [Real] with tasks that outlive the agent, and can begin without it. If Keep is not
+// called again, it kills them when the lease is over.
 type Lasting interface {
 	Real
 	// Adopt takes over the tasks that are there; done is called for each, perhaps

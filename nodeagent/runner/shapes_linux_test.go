@@ -38,7 +38,7 @@ func TestTasksSeeTheirOwnGPUs(t *testing.T) {
 	if !slices.Equal(got, []string{"0 GPU-a", "1 GPU-b"}) {
 		t.Errorf("two tasks see %q", got)
 	}
-	if f := b.start(shaped("true", one)).wait(); f.Outcome != messages.Unstartable || !strings.Contains(f.Detail, "1 GPUs, and 0 are free") {
+	if f := b.start(shaped("true", one)).wait(); f.Outcome != messages.Unstartable || !strings.Contains(f.Detail, "1 GPUs, but 0 are free") {
 		t.Errorf("a third task: %v, %s", f.Outcome, f.Detail)
 	}
 	none := shaped(`echo "[$CUDA_VISIBLE_DEVICES][$ROCR_VISIBLE_DEVICES][${CUDA_VISIBLE_DEVICES+set}]"`, messages.Resources{CPUs: 1})

@@ -58,8 +58,8 @@ func eachMember(session int, f func(pid, group int)) {
 	}
 }
 
-// signalMember signals a process if it is of a session still: its number may
-// have passed to another since it was read.
+// signalMember signals a process if it still belongs to a session: another process may have its
+// number since it was read.
 func signalMember(pid, session int, signals []unix.Signal) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -256,7 +256,7 @@ func (s *store) drop(j *job) {
 		s.idle.Remove(j.idle)
 		j.idle = nil
 	}
-	j.rest()
+	j.closeFiles()
 	s.move(j.dir)
 }
 
@@ -282,21 +282,21 @@ func (s *store) release(j *job) bool {
 // mostLeft bounds the jobs without a running task that have open files.
 const mostLeft = 64
 
-// rest closes open files that no task uses. A start that follows soon still finds them open.
-func (s *store) rest() {
+// closeIdle closes open files that no task uses. A start that follows soon still finds them open.
+func (s *store) closeIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.close()
 }
 
-// close is rest. s.mu is held.
+// close does the work of closeIdle. The caller holds s.mu.
 func (s *store) close() {
 	s.left = 0
 	for _, k := range s.accounts {
-		k.rest()
+		k.closeFiles()
 	}
 	for e := s.idle.Front(); e != nil; e = e.Next() {
-		e.Value.(*job).rest()
+		e.Value.(*job).closeFiles()
 	}
 }
 
@@ -429,9 +429,9 @@ func (j *job) note(name string) error {
 	return err
 }
 
-// rest closes what is open only while tasks run.
-func (j *job) rest() {
-	j.lanes.rest()
+// closeFiles closes what is open only while tasks run.
+func (j *job) closeFiles() {
+	j.lanes.closeFiles()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.notes != nil {

@@ -66,7 +66,7 @@ func (p *Processes) stream(ctx context.Context, r *messages.StreamRequest) (*str
 	case r.Begin != nil && t != nil:
 		return p.beginStream(key, t, r.Begin)
 	case r.Stream == "" && t != nil:
-		return nil, messages.Errorf(messages.Conflict, "task %v has no stream, because candor run did not start it; candor logs --follow shows its output, and candor exec runs a command beside it", r.Attempt.Task)
+		return nil, messages.Errorf(messages.Conflict, "task %v has no stream, because candor run did not start it; candor logs --follow shows its output, and candor exec runs a command next to it", r.Attempt.Task)
 	case t != nil:
 		return nil, messages.Errorf(messages.NotFound, "the stream has ended")
 	}
@@ -86,7 +86,7 @@ func (p *Processes) addStream(key streamKey, s *stream) error {
 	}
 	full := len(p.streams) >= maxStreams && !p.makeRoom()
 	if key.name != "" && (full || beside >= maxBeside) {
-		return messages.Errorf(messages.Exhausted, "the node has %d streams, and %d beside this task; close some", len(p.streams), beside)
+		return messages.Errorf(messages.Exhausted, "the node has %d streams, and %d of them belong to this task; close some", len(p.streams), beside)
 	}
 	if p.streams == nil {
 		p.streams = map[streamKey]*stream{}

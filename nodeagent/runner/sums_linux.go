@@ -32,7 +32,7 @@ const (
 	sumShare  = 20 // measuring takes one part in so many of a processor's time
 )
 
-// actAgain is after how long space is looked for again on a disk that does not fill further.
+// actAgain is how long to wait before space is freed again, on a disk that does not fill further.
 const actAgain = 500 * time.Millisecond
 
 // leastEnded is how much a task has to keep, in bytes, to be ended because the disk is full, and an account to

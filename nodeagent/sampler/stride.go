@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// gentle is by which part a job is drawn less often that is ahead by one task of the usual
-	// length. With tasks of one length that hardly shows: see the package's doc.
+	// gentle is how much less often a job is drawn that is ahead by one task of the usual length,
+	// as a part. With tasks of equal length it has almost no effect: see the package's doc.
 	gentle = 0.1
 	// mostKnown bounds the jobs that are remembered. A message has at most a quarter of that.
 	mostKnown = 4096

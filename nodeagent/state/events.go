@@ -129,7 +129,7 @@ func (s *State) Keep(a messages.Attempt) {
 	}
 }
 
-// Directive is a word of the leader between exchanges.
+// Directive handles a message that the leader sends between exchanges.
 func (s *State) Directive(now messages.Time, d *messages.Directive) {
 	if d.Term < max(s.session.term, s.markets.term) {
 		return // it is from a leader that was replaced

@@ -20,7 +20,7 @@ type Host interface {
 	// Propose commits a command and returns its result. The error says why it was not committed;
 	// the error Unknown means that it may have been.
 	Propose(ctx context.Context, c clearing.Command) (clearing.Result, error)
-	// Read calls f with the state, which does not change meanwhile. f must not keep it.
+	// Read calls f with the state, which does not change during the call. f must not keep it.
 	Read(f func(*clearing.State))
 	// Verify makes sure that later reads show all changes that were answered before.
 	Verify(ctx context.Context) error
@@ -70,7 +70,7 @@ func (c *Config) Validate() error {
 	case c.Signer == nil:
 		return fmt.Errorf("courier: Signer is nil: give the bank's key")
 	case c.Operator == nil || c.Service == nil:
-		return fmt.Errorf("courier: Operator and Service say who may ask for what: give both")
+		return fmt.Errorf("courier: Operator and Service are needed: they decide who may send which request")
 	case c.LeastVisit < 0:
 		return fmt.Errorf("courier: LeastVisit %v must not be negative", c.LeastVisit)
 	case c.SilentAfter < 0:

@@ -64,8 +64,8 @@ func (p *peers) collect(ctx context.Context, cycle uint64) (positions []messages
 	return positions, faults
 }
 
-// reconcile compares both books with a peer's. It returns the first number at which each
-// differs, how far the books that it compared go back and forth, and what either bank lost.
+// reconcile compares both books with a peer's. It returns the first number at which each differs,
+// the range that it compared, and what either bank lost.
 func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.ReconcileReply, error) {
 	reply, lost := messages.ReconcileReply{Peer: peer}, false
 	for _, sender := range []messages.Name{p.config.Site, peer} {

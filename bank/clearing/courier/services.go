@@ -194,7 +194,7 @@ func wasted(idle []bool, outcomes []messages.TransferResult) (n int) {
 // the refusals before the log.
 func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ messages.Empty) (reply messages.PeersReply, err error) {
 	if !c.config.Service(caller) {
-		if err := allow(caller, c.config.Operator, "see how the site stands with others"); err != nil {
+		if err := allow(caller, c.config.Operator, "see the debts between sites"); err != nil {
 			return reply, err
 		}
 	}

@@ -61,7 +61,7 @@ func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, erro
 			return 0, refuse("job: is missing")
 		}
 		if before, twice := seen[*e.Job]; twice {
-			return 0, refuse("job %d: stands in line %d already", *e.Job, before)
+			return 0, refuse("job %d: is in line %d already", *e.Job, before)
 		}
 		seen[*e.Job] = e.line
 		if wrong := e.wrong(); wrong != "" {

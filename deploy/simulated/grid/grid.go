@@ -196,7 +196,7 @@ func (g *Grid) run() (*core.Outcome, *Traffic, error) {
 			next = &g.log
 		}
 		if next.Len() == 0 {
-			return nil, nil, messages.Errorf(messages.Internal, "nothing is going to happen any more, and %d of %d jobs have not ended", len(g.out.Jobs)-g.ended, len(g.out.Jobs))
+			return nil, nil, messages.Errorf(messages.Internal, "nothing more will happen, but %d of %d jobs have not ended", len(g.out.Jobs)-g.ended, len(g.out.Jobs))
 		}
 		g.now = next.Next()
 		g.traffic.Events++

@@ -57,7 +57,7 @@ func back(unit float64, o *core.Outcome) {
 	if unit == 1 {
 		return
 	}
-	o.Notes = append(o.Notes, fmt.Sprintf("budgets come to more than %v credits for one user, so that a credit of the simulated bank stands for %.0f here", messages.MaxCredits, unit))
+	o.Notes = append(o.Notes, fmt.Sprintf("budgets sum to more than %v credits for one user, so one credit of the simulated bank stands for %.0f here", messages.MaxCredits, unit))
 	for i := range o.Jobs {
 		j := &o.Jobs[i]
 		j.Paid = core.Money(j.Paid.Float() * unit)
@@ -84,7 +84,7 @@ func budgets(p *core.Problem) ([]messages.Credits, error) {
 		user := p.Work.Jobs[i].User
 		ok = ok && budget <= (messages.MaxCredits-need[user])/messages.Credits(parts)
 		if need[user] += budget * messages.Credits(parts); !ok {
-			return nil, messages.Errorf(messages.Invalid, "job %d: budget: the budgets of its user's jobs come to more than %v credits: choose a smaller unit of value", p.Work.Jobs[i].Number, messages.MaxCredits)
+			return nil, messages.Errorf(messages.Invalid, "job %d: budget: the budgets of its user's jobs sum to more than %v credits: choose a smaller unit of value", p.Work.Jobs[i].Number, messages.MaxCredits)
 		}
 	}
 	return need, nil

@@ -124,7 +124,7 @@ func (l *leader) describe(o *owning, s *messages.JobSpec) error {
 	}
 	if o.After != nil {
 		if s.AfterJobs = slices.Clone(l.owners[l.position(o.After)].ids); len(s.AfterJobs) == 0 {
-			return messages.Errorf(messages.NotFound, "the job that it is to wait for was not taken")
+			return messages.Errorf(messages.NotFound, "the job that it waits for was not accepted")
 		}
 	}
 	return nil

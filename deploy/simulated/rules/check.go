@@ -67,7 +67,7 @@ func (m *Market) checkPivot() error {
 	case m.Capped:
 		return invalid("capped", "price pivot is not for a second, and no own bid caps it: leave it out")
 	case m.Preemption != "" && m.Preemption != messages.PreemptSuspend:
-		return invalid("preemption", "price pivot is of a market whose jobs lose no work: leave it out")
+		return invalid("preemption", "with price pivot jobs lose no work: leave it out")
 	}
 	return nil
 }

@@ -245,7 +245,7 @@ func (j *Job) parse(line []byte) error {
 	whole := [...]*int64{&j.Number, &j.Submit, &j.Wait, &j.Run, &j.Processors, nil, &unread, &j.AskedFor, &j.Limit,
 		&unread, &unread, &j.User, &j.Group, &unread, &j.Queue, &unread, &unread, &unread}
 	if bytes.IndexByte(line, '\r') >= 0 {
-		return errors.New("has a carriage return in its middle: lines are to end in a newline")
+		return errors.New("has a carriage return in its middle: lines must end in a newline")
 	}
 	n := 0
 	for rest := line; len(rest) > 0; n++ {

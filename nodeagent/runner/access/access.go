@@ -1,5 +1,5 @@
-// Package access reads and changes the access lists of directories (POSIX ACLs), by which
-// the user that an account's tasks run as may use a directory of another user.
+// Package access reads and changes the access lists of directories (POSIX ACLs). With them, the
+// user that an account's tasks run as may use a directory of another user.
 package access
 
 import (

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// follows is the number by which an executor says that tasks can follow others.
+// follows is the number with which an executor says that tasks can wait for the slots of others.
 const follows = 1
 
 // queue is the tasks that follow others: each begins on the slot of one of its class that has

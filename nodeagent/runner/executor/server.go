@@ -85,7 +85,7 @@ func (s *server) begin() {
 	defer s.mu.Unlock()
 	all, err := readEnds(s.ends)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v; how these tasks ended is lost, and the leader takes them for stopped\n", s.ends, err)
+		fmt.Fprintf(os.Stderr, "%s: %v; the outcomes of these tasks are lost, and they count as stopped\n", s.ends, err)
 		_ = os.Remove(s.ends) // it is written again when needed
 	}
 	for _, f := range all {
@@ -93,7 +93,7 @@ func (s *server) begin() {
 		s.tasks[f.Attempt] = &task{class: f.Name, width: int(f.Number), finished: f.Finished, suspended: f.Suspended, kept: true}
 	}
 	s.kept = len(all)
-	s.rest()
+	s.countDown()
 }
 
 // accept serves agents until the listener is closed, or the context is over.
@@ -138,7 +138,7 @@ func (s *server) serve(agent *conn) {
 	if s.agent == agent {
 		s.agent = nil
 		s.queue.clear()
-		s.rest()
+		s.countDown()
 	}
 }
 
@@ -151,7 +151,7 @@ func (s *server) welcome(agent *conn) {
 	}
 	s.agent = agent
 	s.queue.clear()
-	s.rest()
+	s.countDown()
 	agent.send(&frame{Kind: hello, Names: append(s.inForce.names(), s.run.Abilities()...)})
 	for a, t := range s.tasks {
 		agent.send(t.has(a))
@@ -164,9 +164,9 @@ func (t *task) has(a messages.Attempt) *frame {
 	return &frame{Kind: has, Attempt: a, Name: t.class, Number: uint64(t.width), Suspended: t.suspended, Finished: t.finished}
 }
 
-// rest counts down to the end of the executor while there is no agent and no task runs.
+// countDown counts down to the end of the executor while there is no agent and no task runs.
 // s.mu is held.
-func (s *server) rest() {
+func (s *server) countDown() {
 	if s.alone != nil {
 		s.alone.Stop()
 		s.alone = nil
@@ -200,10 +200,10 @@ func (s *server) leave() {
 		return
 	}
 	if s.homeless() {
-		fmt.Fprintln(os.Stderr, "the state directory is gone, and with it whoever would ask how the tasks ended")
+		fmt.Fprintln(os.Stderr, "the state directory is gone, so nobody will ask how the tasks ended")
 	} else if err := s.keepEnds(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v; will try again\n", err)
-		s.rest()
+		s.countDown()
 		return
 	}
 	s.end()
@@ -321,7 +321,7 @@ func (s *server) enter(agent *conn, a messages.Attempt, p *messages.Program) *ta
 	if p == nil {
 		t := &task{finished: &messages.Finished{Attempt: a, Outcome: messages.Unstartable, Detail: "the agent did not say what to run"}}
 		s.tasks[a] = t
-		s.rest()
+		s.countDown()
 		s.report(t)
 		return nil
 	}
@@ -332,7 +332,7 @@ func (s *server) enter(agent *conn, a messages.Attempt, p *messages.Program) *ta
 func (s *server) take(a messages.Attempt, p *messages.Program) *task {
 	t := &task{class: p.Class, width: p.Width, files: len(p.Inputs)+len(p.Outputs) > 0}
 	s.tasks[a] = t
-	s.rest()
+	s.countDown()
 	return t
 }
 
@@ -381,7 +381,7 @@ func (s *server) done(f messages.Finished) {
 	}
 	agent := s.agent
 	s.let(f.Attempt, t)
-	s.rest()
+	s.countDown()
 	s.mu.Unlock()
 	if next != nil {
 		s.launch(next, what)
@@ -394,7 +394,7 @@ func (s *server) let(a messages.Attempt, t *task) {
 	if t.finished != nil && t.forget {
 		delete(s.tasks, a)
 		s.run.Confirm(a)
-		s.rest()
+		s.countDown()
 		if t.kept {
 			if s.kept--; s.kept == 0 {
 				_ = os.Remove(s.ends) // a later agent is told once more

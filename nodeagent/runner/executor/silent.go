@@ -71,7 +71,7 @@ func noteHolder(lock *os.File, pid int) error {
 	return err
 }
 
-// silentError is of an executor that is there and says nothing.
+// silentError is the error of an executor that runs and does not answer.
 type silentError struct{ cause *messages.Error }
 
 func (e silentError) Error() string { return e.cause.Error() }
@@ -81,7 +81,7 @@ func (e silentError) Unwrap() error { return e.cause }
 // it knows which. A second executor could run them twice.
 func (c *Config) silent(waited time.Duration) error {
 	return silentError{messages.Errorf(messages.Unavailable,
-		"the executor of node %s has said nothing for %v: %s. Its tasks may still run, so none is started beside it; see %s",
+		"the executor of node %s has said nothing for %v: %s. Its tasks may still run, so no other executor is started; see %s",
 		c.Runner.Node, waited, c.holder(), c.log())}
 }
 

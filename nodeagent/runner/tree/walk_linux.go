@@ -34,7 +34,7 @@ type entry struct {
 	ino  uint64
 }
 
-// walk is under way in the tree below a directory.
+// walk is a walk through the tree below a directory.
 type walk struct {
 	visitor
 	path     []place    // from the top to the current directory
@@ -73,7 +73,7 @@ func (f *failures) err() error {
 	return f.first
 }
 
-var errMoved = errors.New("a directory was moved meanwhile")
+var errMoved = errors.New("a directory was moved in the meantime")
 
 // run walks through everything below a directory, and closes it.
 func (w *walk) run(top int) {

@@ -32,7 +32,7 @@ func (r Range) String() string { return fmt.Sprintf("%d-%d", r.First, r.Last) }
 // Size returns how many numbers there are.
 func (r Range) Size() uint64 { return uint64(r.Last) - uint64(r.First) + 1 }
 
-// Contains reports whether a number is of the range.
+// Contains reports whether a number is in the range.
 func (r Range) Contains(n uint32) bool { return r.First <= n && n <= r.Last }
 
 // Overlaps reports whether two ranges have a number in common.

@@ -132,7 +132,7 @@ control has not fired, the search has no power.`,
 	f.StringSliceVar(&o.kinds, "lies", nil, "`kinds` of lie to try (default all): "+strings.Join(audit.Kinds, ", "))
 	f.Float64Var(&o.threshold, "threshold", 0, "fail if a lie gains more than this `part` of the job's value")
 	f.Float64Var(&o.above, "fail-above", 0, "fail if a fixed lie gains more than this `part` of the job's value on average")
-	f.StringSliceVar(&o.zeros, "zero", nil, "`kinds` of which no fixed lie may gain anything on average")
+	f.StringSliceVar(&o.zeros, "zero", nil, "`kinds` for which no fixed lie may gain anything on average")
 	f.IntVar(&o.seeds, "seeds", 1, "how many `times` bids are drawn")
 	f.BoolVar(&o.row, "row", false, "print the expectations as a row of a Markdown table")
 	f.BoolVar(&o.verbs, "verbs", false, "search for what owners do with commands, and not for what they declare")
@@ -249,7 +249,7 @@ func (o *options) check() error {
 		return messages.Errorf(messages.Invalid, "--seeds: must be from 1 to 1000, is %d", o.seeds)
 	}
 	if o.seeds > 1 && o.BidsFile != "" {
-		return messages.Errorf(messages.Invalid, "--seeds: bids are drawn anew each time, and --bids gives them: leave one of them out")
+		return messages.Errorf(messages.Invalid, "--seeds draws new bids each time, but --bids gives the bids: leave one of them out")
 	}
 	if o.jobs < 1 {
 		return messages.Errorf(messages.Invalid, "--jobs: must be at least 1, is %d", o.jobs)

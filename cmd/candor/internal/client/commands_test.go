@@ -255,7 +255,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 		"submit nofile.yaml":                          "there is no file nofile.yaml",
 		"market apply nofile.yaml --account operator": "candor market apply: there is no file or directory nofile.yaml",
 		"jobs --account Bob":                          `--account "Bob": is not a name`,
-		"jobs --server nats://x:1":                    "--site: missing: name the site that nats://x:1 serves: its candor up prints the name first",
+		"jobs --server nats://x:1":                    "--site: missing: name the site that nats://x:1 serves. Its candor up prints the name first",
 		"jobs --server y --site w":                    "--account: missing",
 		"jobs --site a.b":                             `--site "a.b": is not a name`,
 	} {
@@ -374,7 +374,7 @@ func TestRerun(t *testing.T) {
 	s.run("rerun", "6").expect(t, cli.CodeFailed, "", "job 6 is over, but 1 running task can still end well")
 	s.run("rerun", "8").expect(t, cli.CodeFailed, "", "job 8 has not ended; candor requeue 8 runs")
 	kept = false
-	s.run("rerun", "7").expect(t, cli.CodeNotFound, "", "input data: the site does not keep the file any more")
+	s.run("rerun", "7").expect(t, cli.CodeNotFound, "", "input data: the site no longer has the file")
 	kept = true
 	s.write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:4222","default_account":"alice","hidden":["/secret"]}`)
 	old.Spec.Dir = "/secret/keys"
@@ -400,7 +400,7 @@ func TestWhichJobsAreCancelled(t *testing.T) {
 		return reply, nil
 	})
 	for line, want := range map[string]string{
-		"cancel":                "say which jobs",
+		"cancel":                "name the jobs",
 		"cancel 7 --all":        "7: give job numbers, or flags",
 		"cancel --all --name x": "--all goes with no other flag",
 		"cancel 7 --dry-run":    "--dry-run goes with flags",
@@ -437,8 +437,8 @@ func TestTasksOfAJobAreCancelled(t *testing.T) {
 	})
 	for line, want := range map[string]string{
 		"cancel 7 8 --task 1":             "go with the number of one job",
-		"cancel 7 --task 1 --array 2":     "say which tasks",
-		"cancel 7 --stage map":            "say which tasks",
+		"cancel 7 --task 1 --array 2":     "name the tasks",
+		"cancel 7 --stage map":            "name the tasks",
 		"cancel 7 --task 5-3":             "--task 5-3: must be numbers and ranges",
 		"cancel 7 --task 1%2":             "must be numbers and ranges",
 		"cancel 7 --array 20":             "job 7 has 2 stages: name one with --stage",

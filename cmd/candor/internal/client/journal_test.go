@@ -195,7 +195,7 @@ func TestVerifyWithoutASite(t *testing.T) {
 		}
 		code, says := cli.CodeOK, ""
 		if i == 1 { // signed, and then the replica was killed
-			code, says = cli.CodeUnavailable, "start and stop the replica"
+			code, says = cli.CodeUnavailable, "start it, stop it"
 		}
 		b.run("bank", "verify", "--history", dir).expect(t, code, "", says)
 	}

@@ -57,7 +57,7 @@ balance.`,
 			return err // the interrupt, which the root knows
 		},
 	}
-	c.Flags().StringVar(&o.state, "state", "", "keep the site's state in a new `directory`, and the output of the jobs in a directory beside it (default: temporary, removed at the end)")
+	c.Flags().StringVar(&o.state, "state", "", "keep the site's state in a new `directory`, and the output of the jobs in a directory next to it (default: temporary, removed at the end)")
 	c.Flags().StringVar(&o.books, "books", "", "write the bank's books to a `file`: .journal for hledger, or .csv")
 	c.Flags().BoolVar(&o.json, "json", false, "print the report as JSON, and progress on standard error")
 	c.Flags().DurationVar(&o.limit, "limit", 5*time.Minute, "give up after this `time`")

@@ -84,7 +84,7 @@ func (w *Workload) check() error {
 	need := map[messages.Name]messages.Credits{}
 	for i, s := range w.Submissions {
 		if i > 0 && s.At < w.Submissions[i-1].At {
-			return fmt.Errorf("workload.yaml: submissions[%d]: at: is before that of the one above", i)
+			return fmt.Errorf("workload.yaml: submissions[%d]: at: is before the time of the submission above", i)
 		}
 		need[s.Account] += s.Budget
 	}

@@ -22,7 +22,7 @@ func metricsPage() (string, error) {
 	var b strings.Builder
 	b.WriteString("# Metrics\n\n" + generated)
 	b.WriteString("What `candor up --metrics ADDRESS` serves at `/metrics`. Each value of a label is there from the start, with 0.\n" +
-		"`replica` is the number of the replica that counts, and `kind` is a [kind of error](errors.md). A counter starts anew\n" +
+		"`replica` is the number of the replica that counts, and `kind` is a [kind of error](errors.md). A counter starts at 0\n" +
 		"with its process. The metrics of Go and of the process, `go_` and `process_`, are those of every program in Go.\n" +
 		"The [rules](../../monitoring/rules.yaml) for Prometheus and the [dashboard](../../monitoring/dashboard.json) for Grafana use them.\n\n")
 	b.WriteString("| metric | type | labels | meaning |\n|---|---|---|---|\n")

@@ -57,7 +57,7 @@ func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 				"5:66: markets[0].cycle: markets of mechanism proportional do not use this field",
 				"5:77: markets[0].alpha: 2 must be between 0 and 1",
 				"5:89: markets[0].reserve: markets of mechanism proportional do not use this field",
-				`6:12: markets[1].name: "main" stands there twice`,
+				`6:12: markets[1].name: "main" is listed twice`,
 				"6:58: markets[1].draws: markets of mechanism fifo do not use this field",
 			}},
 		"values of the wrong type": {
@@ -92,7 +92,7 @@ func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 		"not a mapping":  {"- a\n- b\n", []string{"1:1: the file: must be a mapping, of site, state"}},
 		"not YAML":       {"site: [west\nlisten: x\n", []string{"2:1: ',' or ']' must be specified"}},
 		"a key twice":    {"site: west\nsite: east\n", []string{`2:1: mapping key "site" already defined at [1:1]`}},
-		"unknown anchor": {"site: *nowhere\n", []string{"1:7: alias *nowhere: no anchor of that name stands before it"}},
+		"unknown anchor": {"site: *nowhere\n", []string{"1:7: alias *nowhere: there is no anchor of that name before it"}},
 		"meaning": {
 			`markets:
   - name: main
@@ -117,7 +117,7 @@ lease: 1ms
 				`3:16: markets[0].mechanism: "proportionel" is no mechanism of this version`,
 				`4:20: markets[0].classes[1]: no node offers class "gpv"; did you mean "gpu"?`,
 				"5:12: markets[0].alpha: 2 must be between 0 and 1",
-				`6:11: markets[1].name: "main" stands there twice`,
+				`6:11: markets[1].name: "main" is listed twice`,
 				"8:14: markets[1].classes: is empty",
 				`10:11: nodes[0].name: "Node1" is not a name`,
 				"11:18: nodes[0].slots.map: 0 is out of range; use 1 to 100000",
@@ -152,11 +152,11 @@ hosts:
 			[]string{
 				`1:24: nodes[1]: "node2" is on no host`,
 				"3:3: hosts: there are 2; a site has one replica on each host, so use an odd number up to 7",
-				`3:95: hosts[0].bank: "127.0.0.1:3" stands there twice`,
+				`3:95: hosts[0].bank: "127.0.0.1:3" is listed twice`,
 				"4:5: hosts[1].bank: is missing; write an address",
 				`4:23: hosts[1].listen: "127.0.0.1:0" is not an address`,
 				`4:47: hosts[1].cluster: "nowhere" is not an address`,
-				`4:91: hosts[1].nodes[0]: "node1" stands there twice`,
+				`4:91: hosts[1].nodes[0]: "node1" is listed twice`,
 				`4:98: hosts[1].nodes[1]: "node9" is not among nodes; did you mean "node1"?`,
 			}},
 	}

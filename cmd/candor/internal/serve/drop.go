@@ -65,7 +65,7 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	if !sure {
 		doubt = ", if it ever had: another removal was under way, so look whether the name of the host is right"
 	}
-	return say(cmd.OutOrStdout(), "Site %s has no server %s any more%s\n", c.Site, server, doubt)
+	return say(cmd.OutOrStdout(), "Site %s no longer has a server %s%s\n", c.Site, server, doubt)
 }
 
 // forgetServer asks the servers of a cluster, as their system account, to go on

@@ -54,7 +54,7 @@ func (s *settings) siteFlags(f *pflag.FlagSet) {
 	s.runFlags(f)
 	f.StringVar(&s.listen, "listen", "", "`address` for NATS clients; port 0 takes a free one (default 127.0.0.1:4222)")
 	f.StringVar(&s.console, "console", "", "`address` that serves the console, for browsers, such as 127.0.0.1:8470; pages connect at the next port (default none)")
-	f.Var((*howMany)(&s.nodes), "nodes", "`number` of nodes, all like the first (default 1: this machine; of more, each stands for one like it)")
+	f.Var((*howMany)(&s.nodes), "nodes", "`number` of nodes, all like the first (default 1: this machine; with more, each is like this machine)")
 	f.Var((*howMany)(&s.replicas), "replicas", "`number` of replicas of the auctioneer and of the bank (default 3)")
 }
 

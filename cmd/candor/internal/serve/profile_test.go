@@ -49,7 +49,7 @@ func TestProfilesAreRead(t *testing.T) {
 		{"class: hard", "class: soft", "site.yaml:5:12: profiles[0].class: \"soft\""},
 		{"high: 100}\n      - {parameter: deadline, low: 0, high: 3600}", "high: 100}\n      - {parameter: deadline, low: 7200, high: 3600}", "site.yaml:8:9: profiles[0].bounds[1]: 7200 to 3600 is reversed"},
 		{"name: steps", "market: mian\n    name: steps", "profiles[1].market: there is no market \"mian\"; did you mean \"main\"?"},
-		{"name: steps", "name: due", "profiles[1].name: \"due\" stands there twice"},
+		{"name: steps", "name: due", "profiles[1].name: \"due\" is listed twice"},
 		{"[10, 600]", "[10, 9999]", "profiles[0].prior[0]: deadline: must be from 0 to 3600"},
 		{"[10, 600]", "[10, soon]", "profiles[0].prior[0][1]: must be a number"},
 		{"parts: [1, 0]", "parts: [1, 2]", "profiles[1].parts[1]: must be from 0 to 1"},

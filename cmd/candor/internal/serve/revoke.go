@@ -56,8 +56,8 @@ a node that joined with a token (candor node tokens shows the key).`,
 	keysFlags(cmd, &r.settings)
 	r.roleFlags(cmd)
 	cmd.Flags().StringSliceVar(&r.keys, "key", nil, "also revoke this public `key` of the name")
-	cmd.Flags().StringVar(&r.file, "file", "", "revoke this credentials `file`, and nothing else")
-	cmd.Flags().BoolVar(&r.force, "force", false, "revoke a name of which nothing is known here, such as one that another host issued")
+	cmd.Flags().StringVar(&r.file, "file", "", "revoke only this credentials `file`")
+	cmd.Flags().BoolVar(&r.force, "force", false, "revoke a name that is not known here, such as one that another host issued")
 	cmd.Flags().StringVar(&r.server, "server", "", "`URL` of a server of the site (default: as the state directory says)")
 	return cmd
 }
@@ -164,7 +164,7 @@ func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *ide
 	defer cancel()
 	for _, server := range servers {
 		if err := connections.AwaitRevoked(wait, system, server, authority.AccountKey(), keys); err != nil {
-			return "", messages.Errorf(messages.Unavailable, "%v; where NATS servers run on their own, write accounts.conf anew (candor site nats) and have them reload", err)
+			return "", messages.Errorf(messages.Unavailable, "%v; if NATS servers run separately, write accounts.conf again (candor site nats) and reload them", err)
 		}
 	}
 	if len(servers) < want {

@@ -98,7 +98,7 @@ func joinSiteCommand() *cobra.Command {
 		Short: "accept an invitation or an answer of another site",
 		Long: `Accepts an invitation or an answer of another site. The command adds the other
 site to the peers of this site's configuration and writes its credentials and
-its certificate beside the configuration. For an invitation the command also
+its certificate next to the configuration. For an invitation the command also
 writes an answer; the other site accepts the answer in the same way. The limit
 is the most that the other site may owe this site. A site that runs with this
 configuration has the peer within seconds. If the site has several hosts, copy
@@ -152,7 +152,7 @@ func (l *letters) join(w io.Writer, file string) error {
 	if answer != "" {
 		say(w, "%s\nGive this file to the operator of %s, who accepts the answer with candor site join.\n", answer, letter.Site)
 	}
-	return say(w, "This site has the peer within seconds if it runs, else from its next start. Then candor site status shows the link to the peer.\n")
+	return say(w, "If this site runs, it has the peer within seconds; otherwise from its next start. Then candor site status shows the link to the peer.\n")
 }
 
 // admit writes the files of a letter, and then makes its site a peer. Errors that this would cause

@@ -63,7 +63,7 @@ first site, or with --at to another.`,
 	}
 	u.settings.siteFlags(cmd.Flags())
 	u.logging.flags(cmd.Flags())
-	cmd.Flags().StringVar(&u.clock, "clock", "", "`file` with nanoseconds by which the clock of this host is to be wrong")
+	cmd.Flags().StringVar(&u.clock, "clock", "", "`file` with the nanoseconds by which this host's clock is made wrong")
 	_ = cmd.Flags().MarkHidden("clock") // the flag is there
 	cmd.Flags().BoolVar(&u.leave, "leave-running", false, "leave the tasks to the next start when this one ends")
 	cmd.Flags().BoolVar(&u.asMe, "tasks-as-me", false, "run tasks as this user, able to do all that the site can: for a site of your own alone")

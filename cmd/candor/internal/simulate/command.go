@@ -107,7 +107,7 @@ key.`,
 	f.StringSliceVar(&o.compared, "compare", nil, "run these `markets` (files, or names of mechanisms) side by side, instead of --market")
 	f.StringVar(&o.worth, "worth", rules.ByRun, "with --compare or --strategic, welfare by `"+rules.ByRun+"`, "+rules.ByDelay+" or "+rules.ByDeadline)
 	f.IntVar(&o.draws, "draws", 3, "with --compare, how many `times` types are drawn")
-	f.BoolVar(&o.lying, "strategic", false, "have every user lie as it pays, and report where they come to rest")
+	f.BoolVar(&o.lying, "strategic", false, "let every user lie where it pays, and report the equilibrium")
 	f.IntVar(&o.passes, "passes", 20, "with --strategic, how many `times` each user chooses, at most")
 	return c
 }

@@ -49,7 +49,7 @@ func (s *Source) readBids(p *core.Problem) error {
 	}
 	said, err := bids.Read(s.BidsFile, text, p.Work, p.Bids)
 	if err == nil && said < len(p.Bids) {
-		p.Work.Notes = append(p.Work.Notes, fmt.Sprintf("%s has bids for %d of %d jobs; those of the others were drawn", s.BidsFile, said, len(p.Bids)))
+		p.Work.Notes = append(p.Work.Notes, fmt.Sprintf("%s has bids for %d of %d jobs; the other bids were drawn", s.BidsFile, said, len(p.Bids)))
 	}
 	return err
 }

@@ -44,12 +44,12 @@ func (s *Source) Flags(f *pflag.FlagSet) {
 	f.StringVar(&s.Trace, "trace", "", "the log: `file` in the Standard Workload Format, gzipped or not")
 	f.StringVar(&s.Market, "market", "", "the market: `file` of YAML, or the name of a mechanism for its defaults")
 	f.StringVar(&s.BidsFile, "bids", "", "read bids from this `file`, CSV, instead of drawing them")
-	f.IntVar(&s.Nodes, "nodes", 0, "`number` of slots (default: the market's, else as the log's header says)")
+	f.IntVar(&s.Nodes, "nodes", 0, "`number` of slots (default: the market's, or else the one in the log's header)")
 	f.StringVar(&s.From, "from", "", "leave out jobs submitted before this `time`: 36h or 30d from the log's beginning, seconds, or a date")
 	f.StringVar(&s.To, "to", "", "leave out jobs submitted at this `time` or later")
 	f.Float64Var(&s.Load, "scale-load", 1, "let jobs come so many `times` as fast")
 	f.Uint64Var(&s.Seed, "seed", 1, "`seed` of all that is drawn")
-	f.StringVar(&s.Parallel, "parallel", "", "what to do with parallel jobs, a `word`: gang, split or skip (default: gang where the mechanism can, else split)")
+	f.StringVar(&s.Parallel, "parallel", "", "what to do with parallel jobs, a `word`: gang, split or skip (default: gang if the mechanism can, otherwise split)")
 	f.BoolVar(&s.SkipBad, "skip-bad", false, "skip lines and records that make no sense, and count them")
 }
 

@@ -83,7 +83,7 @@ func TestUtilityRefuses(t *testing.T) {
 		`{"form":"linear","jobs":[{"segments":[{"duration":1,"s":[1]},{"duration":1,"s":[]}],"utility":1}]}`:   "jobs[0].segments[1].s: must be one share",
 		`{"form":"linear","jobs":[{"segments":[{"duration":1,"s":[0.5,1.5]}],"utility":1}]}`:                   "jobs[0].segments[0].s[1]: a share must be from 0 to 1",
 		`{"form":"linear","jobs":[{"average":[-1],"utility":1}]}`:                                              "jobs[0].average[0]: a share must be from 0 to 1",
-		`{"form":"log","jobs":[{"average":[1],"utility":1},{"average":[0],"utility":1}]}`:                      "jobs[1].average[0]: is 0, of which there is no logarithm",
+		`{"form":"log","jobs":[{"average":[1],"utility":1},{"average":[0],"utility":1}]}`:                      "jobs[1].average[0]: is 0, which has no logarithm",
 		`{"form":"linear","jobs":[{"average":[1],"utility":1},{"average":[1,1],"utility":1}]}`:                 "jobs[1]: must have shares of 1 resources",
 		`{"form":"linear","m":2,"jobs":[{"average":[1],"utility":1}]}`:                                         "jobs[0]: must have shares of 2 resources",
 		`{"form":"linear","jobs":[{"average":[1],"utility":1e200}]}`:                                           "jobs[0].utility: must be finite",

@@ -106,7 +106,7 @@ func (r *rack) open(ctx context.Context) error {
 				r.mu.Lock()
 				defer r.mu.Unlock()
 				r.obey(n, d.Stop, d.Suspended, d.Version)
-				r.rest(n)
+				r.sendOrSleep(n)
 			}
 		}); err != nil {
 			return err
@@ -319,7 +319,7 @@ func (r *rack) answered(n *simulated, reply *messages.ExchangeReply, took time.D
 	if len(reply.Grants) == 0 && len(n.exchange.Claims) > 0 && !again {
 		n.dry = r.seq
 	}
-	r.rest(n)
+	r.sendOrSleep(n)
 }
 
 // obey ends and suspends the tasks that the leader named.
@@ -349,9 +349,9 @@ func (r *rack) end(n *simulated, a messages.Attempt, how messages.Outcome) {
 	delete(n.began, a)
 }
 
-// rest lets a node send its news, or sleep if its slot is free.
-func (r *rack) rest(n *simulated) {
-	if !r.hall.lasts() {
+// sendOrSleep lets a node send its news, or sleep if its slot is free.
+func (r *rack) sendOrSleep(n *simulated) {
+	if !r.hall.holdsTasks() {
 		for _, a := range slices.Clone(n.attempts) {
 			if !slices.Contains(n.suspended, a) {
 				r.end(n, a, messages.Exited)
@@ -367,7 +367,7 @@ func (r *rack) rest(n *simulated) {
 	}
 }
 
-func (h *hall) lasts() bool {
+func (h *hall) holdsTasks() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.holds

@@ -5,7 +5,7 @@ package faults
 func (m *machine) lose() {
 	m.powerOff()
 	for _, g := range []*group{m.site.books, m.site.banks} {
-		if r := g.replicas[m.index]; !r.doubtful && g.spare(r) {
+		if r := g.replicas[m.index]; !r.doubtful && g.othersHaveAll(r) {
 			r.lose()
 		}
 	}

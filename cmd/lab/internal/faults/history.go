@@ -105,13 +105,13 @@ func (m *machine) open() {
 func (m *machine) spoil(at messages.Duration) {
 	m.crash()
 	r := m.site.banks.replicas[m.index]
-	if !r.harmed && m.site.banks.spare(r) && m.files.spoil(rand.New(rand.NewPCG(m.site.seed, uint64(at)))) {
+	if !r.harmed && m.site.banks.othersHaveAll(r) && m.files.spoil(rand.New(rand.NewPCG(m.site.seed, uint64(at)))) {
 		r.harmed = true
 	}
 }
 
-// spare reports whether all replicas except one have everything.
-func (g *group) spare(but *replica) bool {
+// othersHaveAll reports whether all replicas except one have everything.
+func (g *group) othersHaveAll(but *replica) bool {
 	return !slices.ContainsFunc(g.replicas[:], func(r *replica) bool { return r != but && (r.doubtful || r.harmed) })
 }
 
@@ -158,7 +158,7 @@ func (r *replica) examine() {
 	}
 	if r.role == leading {
 		r.follow()
-		r.rest()
+		r.delayElection()
 	}
 	r.after(&r.host.host, second, r.examine)
 }

@@ -24,7 +24,7 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 	if term < r.term {
 		return
 	}
-	r.rest()
+	r.delayElection()
 	if base > r.commit && !r.has(base, baseAt) {
 		state := r.fresh()
 		if err := state.restore(image); messages.KindOf(err) == messages.Unavailable {
@@ -53,7 +53,7 @@ func (r *replica) take(from *replica, term, first, prev uint64, entries []entry,
 		return
 	}
 	r.follow()
-	r.rest()
+	r.delayElection()
 	if first-1 > r.last() || first-1 >= r.base && r.termAt(first-1) != prev {
 		if r.doubtful {
 			r.acknowledge(from, term)

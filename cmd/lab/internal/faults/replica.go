@@ -130,7 +130,7 @@ func (r *replica) boot() {
 		}
 	}
 	r.steady.Reached(r.state.at())
-	r.rest()
+	r.delayElection()
 	r.tick()
 	r.after(&r.host.host, second, r.examine)
 }

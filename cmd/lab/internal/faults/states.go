@@ -42,7 +42,7 @@ func (b *bookState) apply(data []byte) any {
 	if err != nil {
 		return err
 	}
-	b.leapt, b.carried = c.Leap > 0, c.Carried
+	b.leapt, b.carried = c.Leap > 0, c.TimeUnknown
 	if b.Bug == LocalClock && b.on != nil {
 		c.At = c.At.Add(b.on.offset)
 	}

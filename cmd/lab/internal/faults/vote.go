@@ -2,8 +2,8 @@ package faults
 
 import "github.com/candor-grid/candor/messages"
 
-// rest puts off the next election.
-func (r *replica) rest() {
+// delayElection puts off the next election.
+func (r *replica) delayElection() {
 	r.electAt = r.now.Add(2*second + messages.Duration(r.rng.Int64N(int64(2*second))))
 }
 
@@ -22,12 +22,12 @@ func (r *replica) tick() {
 
 func (r *replica) campaign() {
 	if r.doubtful {
-		r.rest()
+		r.delayElection()
 		return
 	}
 	r.term, r.voted, r.role = r.term+1, r.me, candidate
 	r.matched = 0
-	r.rest()
+	r.delayElection()
 	term, last := r.term, r.last()
 	lastTerm := r.termAt(last)
 	for _, p := range r.replicas {
@@ -62,7 +62,7 @@ func (r *replica) vote(of *replica, term, last, lastTerm uint64) {
 		return
 	}
 	r.voted = of.me
-	r.rest()
+	r.delayElection()
 	r.tell(of, func() {
 		if of.role == candidate && of.term == term {
 			of.elected()

@@ -237,7 +237,7 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	if len(v.checkpoints) > 0 {
 		kind, why := messages.Internal, "records are missing at the end"
 		if !runs {
-			kind, why = messages.Unavailable, "if the replica did not stop in order, start and stop the replica, then try again; else records are missing at the end"
+			kind, why = messages.Unavailable, "if the replica was killed, start it, stop it and try again; otherwise records are missing at the end"
 		}
 		return messages.Errorf(kind, "the site signed a checkpoint of %d records, and there are %d: %s", v.checkpoints[0].Records, r.Records, why)
 	}
@@ -261,7 +261,7 @@ func (v *verification) checkpoint() error {
 		return messages.Errorf(messages.Internal, "the checkpoint of %d records is signed with key %s, and the site's is %s", c.Records, c.Key, v.key)
 	}
 	if head := v.verifier.Head(); c.Head != hex.EncodeToString(head[:]) {
-		return messages.Errorf(messages.Internal, "the site signed another history: its checkpoint of %d records has hash %s, and these records come to %x", c.Records, c.Head, head)
+		return messages.Errorf(messages.Internal, "the site signed another history: its checkpoint of %d records has hash %s, but these records have hash %x", c.Records, c.Head, head)
 	}
 	v.result.Signed, v.result.Key, v.result.Trusted = c.Records, c.Key, v.key != ""
 	v.result.Checkpoints++
@@ -282,7 +282,7 @@ func (v *verification) compare(last *messages.JournalReply) error {
 	}
 	for i, stated := range last.Standings {
 		if stated != is[i] {
-			return messages.Errorf(messages.Internal, "the bank states balance %v and %v held for account %s, and its records come to %v and %v for %s",
+			return messages.Errorf(messages.Internal, "the bank states balance %v and %v held for account %s, but its records sum to %v and %v for %s",
 				stated.Balance, stated.Reserved, stated.Account, is[i].Balance, is[i].Reserved, is[i].Account)
 		}
 	}

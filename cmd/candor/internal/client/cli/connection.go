@@ -167,7 +167,7 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 func (t Target) check() error {
 	switch {
 	case t.Site == "":
-		return Usagef("--site: missing: name the site that %s serves: its candor up prints the name first, and site.json in its state directory has it; else ask its operator", t.Server)
+		return Usagef("--site: missing: name the site that %s serves. Its candor up prints the name first, and it is in site.json in the state directory; or ask the operator", t.Server)
 	case t.Account == "":
 		return Usagef("--account: missing: name the account to speak as, or its credentials with --creds")
 	case !messages.ValidName(t.Site):

@@ -63,7 +63,7 @@ func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 		}
 	}
 	if unusable := j.AddEnvironment(safe); len(unusable) > 0 {
-		warnings = append(warnings, fmt.Sprintf("not given to the job, as it has more than %d bytes, is not UTF-8, or has a name that no shell knows: %q", messages.MaxVariable, unusable))
+		warnings = append(warnings, fmt.Sprintf("not given to the job, because it has more than %d bytes, is not UTF-8, or has a name that no shell accepts: %q", messages.MaxVariable, unusable))
 	}
 	if len(left) > 0 {
 		warnings = append(warnings, "not given to the job, as the name says that it is a secret: "+strings.Join(left, ", ")+" (--export names a variable to give it all the same)")

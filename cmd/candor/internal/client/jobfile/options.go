@@ -73,7 +73,7 @@ func NewOptions(lookup Lookup) *Options {
 		textOf(func(j *Job) *string { return &j.Spec.Stages[0].Class }))
 	o.option("tasks", "n", "`number` of tasks (default: one for each index of --array, or 1)",
 		positive(func(s *messages.Stage) *int { return &s.Tasks }))
-	o.option("name", "J", "`name` of the job (default: that of the file)", textOf(func(j *Job) *string { return &j.Spec.Name }))
+	o.option("name", "J", "`name` of the job (default: the name of the file)", textOf(func(j *Job) *string { return &j.Spec.Name }))
 	o.option("label", "", "a label `K=V`, by which candor jobs and statement can choose jobs; may be repeated", setLabels)
 	o.option("comment", "", "a `text` for people, shown by candor job", textOf(func(j *Job) *string { return &j.Spec.Comment }))
 	o.option("notify", "", "send a message about the job to an e-mail address or webhook, `[EVENTS:]RECEIVER`;\nEVENTS are start, end (the default) and failure; may be repeated", setNotify)

@@ -70,8 +70,8 @@ func attachCommand(a *cli.App) *cobra.Command {
 		Short: "take over the input and output of a job of candor run",
 		Long: `Take over the standard input, output and signals of a job that candor run
 started, after its client was lost or from another machine. Another client that
-is attached is told so, and ends. What the job wrote meanwhile is printed: up to
-256 KiB, after which the job waits for a reader.
+is attached is told so, and ends. What the job wrote in between is printed: up
+to 256 KiB; then the job waits for a reader.
 
 The exit code is that of the command.`,
 		Example: "  candor attach 17",

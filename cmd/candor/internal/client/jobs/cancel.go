@@ -71,7 +71,7 @@ func (c *cancellation) run(ctx context.Context, a *cli.App, s *cli.Session, args
 	case selects && len(args) > 0:
 		return cli.Usagef("%s: give job numbers, or flags that choose jobs, not both", args[0])
 	case !selects && len(args) == 0:
-		return cli.Usagef("say which jobs: numbers, --all, or flags such as --state and --name; see candor cancel --help")
+		return cli.Usagef("name the jobs: by numbers, --all, or flags such as --state and --name; see candor cancel --help")
 	case c.all && !c.which.none():
 		return cli.Usagef("--all goes with no other flag that chooses jobs: leave --all out")
 	}

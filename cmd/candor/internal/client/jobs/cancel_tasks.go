@@ -14,7 +14,7 @@ func (c *cancellation) cancelTasks(ctx context.Context, a *cli.App, s *cli.Sessi
 	case len(args) != 1:
 		return cli.Usagef("--task, --array and --stage go with the number of one job")
 	case (c.tasks == "") == (c.array == ""):
-		return cli.Usagef("say which tasks to cancel with --task or with --array")
+		return cli.Usagef("name the tasks to cancel with --task or --array")
 	case c.dryRun:
 		return cli.Usagef("--dry-run goes with flags that choose jobs, not with tasks")
 	}

@@ -102,7 +102,7 @@ func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure
 	}
 	for _, id := range r.Jobs {
 		if !reply.More && !slices.ContainsFunc(reply.Jobs, func(j messages.JobSummary) bool { return j.Job == id }) {
-			return nil, messages.Errorf(messages.NotFound, "the site does not list job %v any more", id)
+			return nil, messages.Errorf(messages.NotFound, "the site no longer lists job %v", id)
 		}
 	}
 	return slices.DeleteFunc(reply.Jobs, func(j messages.JobSummary) bool { return !j.State.Final() }), nil

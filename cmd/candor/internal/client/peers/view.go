@@ -144,7 +144,7 @@ func unsettleable(r messages.PeerReply) string {
 	case r.Share == 0:
 		return "none of its debt can be settled: its share of the reserve is 0 credits"
 	}
-	return "no more of its debt can be settled: it has not paid " + cli.Credits(r.Settled) + ", which are granted to clearing--" + r.Peer + " when it has"
+	return "its debt cannot be settled further: it has not paid " + cli.Credits(r.Settled) + ", which are granted to clearing--" + r.Peer + " when it has"
 }
 
 // writeLeft tells what is owed after a cycle was closed, and why.

@@ -21,7 +21,7 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 		t.Row(n.Node, nodeState(p, n.State), used(n), p.At(n.Since), p.Between(n.Since, 0), terminal.Count(n.Finished), suspended(n), strings.Join(n.Abilities, ", "))
 	}
 	p.Table(t, "")
-	writeResources(p, r.Nodes)
+	writeNodeResources(p, r.Nodes)
 	for _, n := range r.Nodes {
 		if said := remark(p, n); said != "" {
 			p.Printf("\n%s: %s\n", n.Node, said)
@@ -30,9 +30,9 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 	writeReach(p, r.Nodes)
 }
 
-// writeResources tells what nodes have, how much of it is sold, and by which labels jobs choose them; nothing of nodes
+// writeNodeResources tells what nodes have, how much of it is sold, and by which labels jobs choose them; nothing of nodes
 // that do not say.
-func writeResources(p *cli.Page, nodes []messages.NodeStatus) {
+func writeNodeResources(p *cli.Page, nodes []messages.NodeStatus) {
 	t, any := terminal.NewTable("~NODE|~50SOLD|~LABELS"), false
 	for _, n := range nodes {
 		if n.Resources == nil && len(n.Labels) == 0 {

@@ -58,7 +58,7 @@ func estimateClassesCommand(a *cli.App) *cobra.Command {
 		Long: `List the site's job profile classes: the number of samples, the part of their
 weight that was left out because it fits no other sample, the bandwidth of the
 estimated density, and the divergence of the estimate from the estimate before,
-in nats. The divergence is near 0 when new samples change nothing any more.`,
+in nats. The divergence is near 0 when new samples no longer change anything.`,
 		Example: "  candor estimate classes\n  candor estimate classes --json | jq '.classes[] | select(.prior > 0)'",
 		RunE:    cli.Asking(a, a.Online, messages.Estimator, messages.VerbClasses, writeClasses),
 	}

@@ -207,7 +207,7 @@ func filesThere(ctx context.Context, s *cli.Session, spec *messages.JobSpec) err
 				return err
 			}
 			if !r.Done {
-				return messages.Errorf(messages.NotFound, "input %s: the site does not keep the file any more; submit the job again with the file", f.Name)
+				return messages.Errorf(messages.NotFound, "input %s: the site no longer has the file; submit the job again with the file", f.Name)
 			}
 		}
 	}

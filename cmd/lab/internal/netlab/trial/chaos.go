@@ -118,8 +118,8 @@ func newStorm(m *member) *storm {
 	return &storm{member: m, rng: rand.New(rand.NewPCG(m.trial.Seed, 1)), under: map[*netlab.Host]string{}, struck: map[string]int{}, silence: map[string]time.Duration{}}
 }
 
-// lasts returns how long a trial of chaos goes on.
-func (t *trial) lasts() time.Duration {
+// duration returns how long a trial of chaos goes on.
+func (t *trial) duration() time.Duration {
 	if t.For > 0 || t.Acks > 0 || t.Faults > 0 {
 		return t.For
 	}
@@ -129,7 +129,7 @@ func (t *trial) lasts() time.Duration {
 // enough reports whether the trial has had its time, its acknowledgements and its faults.
 func (s *storm) enough(begun time.Time) bool {
 	c, _ := s.w.Counts()
-	return time.Since(begun) >= s.trial.lasts() && c.Acknowledged >= s.trial.Acks && s.faults() >= s.trial.Faults
+	return time.Since(begun) >= s.trial.duration() && c.Acknowledged >= s.trial.Acks && s.faults() >= s.trial.Faults
 }
 
 // possible returns the faults that the machine permits.

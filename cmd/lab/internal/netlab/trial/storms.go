@@ -42,14 +42,14 @@ func storms(ctx context.Context, t *trial, all []*member) error {
 	if err != nil {
 		return err
 	}
-	return t.calmAfter(ctx, all)
+	return t.checkAfterStorms(ctx, all)
 }
 
 // weather makes one fault after another happen to the sites, half of them while the sites are cut
 // off from one another.
 func (t *trial) weather(ctx context.Context, of []*storm) (cuts int, err error) {
 	rng, possible := of[0].rng, of[0].possible()
-	for begun := time.Now(); time.Since(begun) < t.lasts() && err == nil; {
+	for begun := time.Now(); time.Since(begun) < t.duration() && err == nil; {
 		s := of[rng.IntN(len(of))]
 		if err := s.served(ctx); err != nil {
 			return cuts, fmt.Errorf("%s, before the next fault: %w", s.Name, err)
@@ -71,9 +71,9 @@ func (t *trial) weather(ctx context.Context, of []*storm) (cuts int, err error) 
 	return cuts, err
 }
 
-// calmAfter wants everything that waited to be done, and all that was written down to
+// checkAfterStorms wants everything that waited to be done, and all that was written down to
 // agree.
-func (t *trial) calmAfter(ctx context.Context, all []*member) error {
+func (t *trial) checkAfterStorms(ctx context.Context, all []*member) error {
 	healed := time.Now()
 	if err := everyone(all, func(m *member) error { return m.settle(ctx) }); err != nil {
 		return err
