@@ -86,7 +86,8 @@ func (p *plan) lodge(e *entry, of *messages.Stage, class int) bool {
 		}
 	}
 	if found {
-		p.take(best, class, worst, width)
+		l := p.lodging(best, class)
+		p.take(best, class, worst, width, l.room+l.leaving)
 		p.homes = append(p.homes, home{node: best, class: class, job: e.job.Job, width: width})
 	}
 	return found
@@ -99,7 +100,7 @@ func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 		c := e.front[d.Class][i]
 		l := p.lodging(c.node, d.Class)
 		if k := l.displaced(p.market, e, l.room, c.width); k >= 0 && p.waits(&c) && p.market.opens(p.book.Nodes()[c.node]) {
-			p.take(c.node, d.Class, k, c.width)
+			p.take(c.node, d.Class, k, c.width, l.room)
 			p.resume = append(p.resume, c.Attempt)
 			left -= c.width
 			continue
@@ -177,17 +178,29 @@ func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	}
 }
 
-// take gives slots of a node to a task, and ends or suspends the tenants that have them.
-func (p *plan) take(node uint32, class, tenants, width int) {
+// take gives slots of a node to a task, and ends or suspends those of the first tenants that must go for it: of these, the best
+// whose slots are not needed stay. Room is how many slots there are without them.
+func (p *plan) take(node uint32, class, tenants, width, room int) {
 	l := p.lodging(node, class)
 	at := p.place(&claim{node: node}, class)
 	for _, t := range l.tenants[:tenants] {
+		room += t.width
+	}
+	var stay []tenant
+	for k := tenants - 1; k >= 0; k-- {
+		t := l.tenants[k]
+		if room-t.width >= width {
+			room -= t.width
+			stay = append(stay, t)
+			continue
+		}
 		l.room += t.width
 		p.shifted += t.width
 		p.market.least(t.job, class, t.width)
 		p.lose(&t.claim, at)
 	}
-	l.tenants = l.tenants[tenants:]
+	slices.Reverse(stay)
+	l.tenants = append(stay, l.tenants[tenants:]...)
 	l.room -= width
 	at.freed -= int32(width)
 }
