@@ -119,7 +119,7 @@ srun sh -c 'exit $((SLURM_PROCID == 2 ? 4 : 0))'`)
 		t.Errorf("exit code %d, want 4", code)
 	}
 	for options, sentence := range map[string]string{
-		"-N 4":               "the job wants 4 nodes, and 3 of class cpu can have it",
+		"-N 4":               "the job asks for 4 nodes, but only 3 nodes of class cpu can run its tasks",
 		"-N 2 -n 10":         "no node of class cpu has 5 cpus",
 		"-N 2 --array=0-1":   "an array of jobs on several nodes is not possible here",
 		"-n 2 -N 1 --mem=5G": "no node of class cpu has",

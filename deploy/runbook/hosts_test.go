@@ -112,7 +112,7 @@ func (r *racks) replace() {
 	r.up(p)
 	r.do("replica remove auctioneer rack2", "The auctioneer can lose 1 replica more")
 	r.do("replica remove bank rack2", "The bank can lose 1 replica more")
-	r.until("site drop rack2 --config site-new.yaml --keys keys --state rack1", "has no server west-rack2 any more")
+	r.until("site drop rack2 --config site-new.yaml --keys keys --state rack1", "no longer has a server west-rack2")
 	r.until("nodes", "node1 Up", "node2 Up", "node3 Up")
 	if out := r.try("replica remove bank rack1"); !strings.Contains(out, "add another replica first") {
 		r.Errorf("removing a replica that is needed prints\n%s", out)
