@@ -172,7 +172,10 @@ func (a *auction) decide() {
 		case a.preempt:
 			b.aside = true
 			a.line(best)
-		default:
+		default: // it waits for more free nodes: nobody after it is looked at, or is aside from an earlier decision
+			for !a.aside.empty() && a.better(best, a.aside.first()) {
+				a.back()
+			}
 			return
 		}
 	}
@@ -181,9 +184,15 @@ func (a *auction) decide() {
 		if a.used < a.nodes && b.free() == 0 {
 			break
 		}
-		b.aside = false
-		a.line(a.aside.first())
+		a.back()
 	}
+}
+
+// back lets the worst of those aside wait with the others again.
+func (a *auction) back() {
+	id := a.aside.first()
+	a.bidders[id].aside = false
+	a.line(id)
 }
 
 // recall has those who take several nodes at once, and were passed over, wait with the others again.
