@@ -27,6 +27,16 @@ func best(t *testing.T, menu messages.QuoteReply) float64 {
 // TestAskingAgainYieldsTheSameMenu: the best of ten menus was worth half of the value more than the first.
 // Neither another account nor a job of one's own has another menu drawn before menus are over.
 func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
+	for range 10 { // each site draws with a key of its own, and one menu in thirty has a single contract
+		if asksAgain(t) {
+			return
+		}
+	}
+	t.Fatal("ten sites in a row drew a menu of one contract")
+}
+
+// asksAgain asks a new site for one menu many times, and reports whether the menu has several contracts.
+func asksAgain(t *testing.T) bool {
 	m := sold(func(m *messages.Market) { m.Quote = 100 * second })
 	g := newGrid(t, 1, m)
 	g.unlearned()
@@ -52,7 +62,7 @@ func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 	}
 	first := ask("alice")
 	if len(first.Contracts) < 2 {
-		t.Fatalf("a menu of %+v shows no draw", first.Contracts)
+		return false
 	}
 	for i := range 10 {
 		again := ask([]messages.Name{"alice", "bob"}[i%2])
@@ -60,6 +70,7 @@ func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 			t.Fatalf("ask %d: gains %v:\n%+v\n%+v", i+2, gain, first.Contracts, again.Contracts)
 		}
 	}
+	return true
 }
 
 // TestMenusAreDrawnWithAKey: by market and class, whoever bids what, and as nobody can guess.
