@@ -46,7 +46,7 @@ func upContainedIn(t *testing.T, state string, arguments ...string) *site {
 		}
 	}
 	const capabilities = "-all,+chown,+dac_override,+fowner,+kill,+setgid,+setpcap,+setuid"
-	s := &site{T: t, state: state, nodes: 2}
+	s := &site{T: t, state: state, nodes: 1}
 	s.wrapper = []string{"unshare", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
 		`mount -t tmpfs none /sys/fs/cgroup; exec setpriv --no-new-privs --bounding-set=` + capabilities + ` --inh-caps=-all "$@"`, "sh"}
 	s.begin(nil, append(arguments, "--listen", "127.0.0.1:0")...)
