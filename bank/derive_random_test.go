@@ -471,7 +471,7 @@ func (p *past) starts() error {
 
 // TestHonestPastsAreDerived: whatever users, operators, services and a peer sign, the
 // journal is derived, and a replica starts; and whatever record of it is altered, nobody has
-// anything else without that it is found. CANDOR_SEEDS says how many, CANDOR_SEED from which on.
+// anything else unless it is found. The exception is isOmission. CANDOR_SEEDS says how many, CANDOR_SEED from which on.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {
@@ -498,7 +498,7 @@ func TestHonestPastsAreDerived(t *testing.T) {
 			}
 			for range 3 {
 				records, at := altered(p.Rand, sound)
-				if is, err := standings(t, k, records); err == nil && !slices.Equal(is, want) {
+				if is, err := standings(t, k, records); err == nil && !slices.Equal(is, want) && !isOmission(t, records, sound, at) {
 					t.Errorf("record %d of %d was altered, and it verifies", at+1, len(sound))
 				}
 			}

@@ -267,7 +267,8 @@ func TestAForgedImageIsNotBelieved(t *testing.T) {
 
 // TestAlteredJournalsAreFound alters one record of an honest journal at random: a byte of
 // it, or its place, or whether it is there. Each altered journal is found, unless everybody
-// has what he had, or the last records alone are missing, for which there are checkpoints.
+// has what he had, or a record is missing on which no later one depends, for which there are
+// checkpoints.
 // CANDOR_SEEDS says how many journals.
 func TestAlteredJournalsAreFound(t *testing.T) {
 	b, k := tradingBed(t)
@@ -287,7 +288,7 @@ func TestAlteredJournalsAreFound(t *testing.T) {
 		is, err := standings(t, k, records)
 		if err != nil {
 			found++
-		} else if !slices.Equal(is, want) {
+		} else if !slices.Equal(is, want) && !isOmission(t, records, sound, at) {
 			t.Errorf("seed %d: record %d was altered, and it verifies", seed, at+1)
 		}
 	}
@@ -314,6 +315,32 @@ func altered(rng *rand.Rand, sound [][]byte) (records [][]byte, at int) {
 		records[at][rng.IntN(len(records[at]))] ^= 1 << rng.IntN(8)
 	}
 	return records, at
+}
+
+// isOmission reports whether a record was left out after which no account that it changed
+// appears again. Such a journal is also the honest journal of a bank that was never asked for
+// the transfer, so only a checkpoint tells. Example: of "ada pays bob", "cyd pays eve" the
+// first was left out.
+func isOmission(t *testing.T, records, sound [][]byte, at int) bool {
+	t.Helper()
+	if len(records) != len(sound)-1 {
+		return false
+	}
+	changed := map[messages.Name]bool{}
+	for i, raw := range sound[at:] {
+		line, err := ledger.ReadLine(uint64(at+i+1), raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []messages.Name{line.DebitAfter.Account, line.CreditAfter.Account} {
+			if i == 0 {
+				changed[name] = name != ""
+			} else if changed[name] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // resum gives an image its digest again.

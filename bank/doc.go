@@ -81,8 +81,9 @@
 // until they are revoked; with a service's, transfers between accounts, but no grants.
 //
 // The journal does not prove the time of a record (it is the leader's clock, within an hour of
-// each signature), the order of requests, or that nothing is missing at its end. What the
-// leader finds out by itself (a peer is silent, a backup was restored) is recorded without a
+// each signature), the order of requests, or that nothing was left out at its end: a transfer
+// whose accounts do not appear again could have been removed. A checkpoint proves that all
+// records before it are there. What the leader finds out by itself (a peer is silent, a backup was restored) is recorded without a
 // signature; it moves no credits.
 //
 // # Other sites
