@@ -57,8 +57,8 @@ func asOf(now, wake messages.Time) messages.Time {
 }
 
 // settleOn lets the mechanism decide again until every task that it resumes has a slot on its node,
-// and every task of several slots that it starts has a node. In each round except the last, a task leaves the front of its node,
-// or is found to have no node.
+// and every task of several slots that it starts has a node. This ends: each round except the last
+// removes a task from the front of its node, or finds that a task has no node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	p := &m.plan
 	p.begin(m, b, now)
@@ -126,7 +126,7 @@ func discarding(now messages.Time, m *Market, job *mechanism.Job) book.Discardin
 	return d
 }
 
-// starting makes a market's word that a job starts final, with its price.
+// starting makes a market's decision to start a job final, with the job's price.
 func starting(now messages.Time, m *Market, job *mechanism.Job, s mechanism.Directive) book.Starting {
 	out := book.Starting{Job: job.Job, Order: book.Order{Class: m.Config.Classes[s.Class], Slots: max(s.Slots, 1), At: cmp.Or(s.At, now)}}
 	out.Fixed, out.Legs = split(job.Job, m.Settle(now, job, mechanism.End{State: messages.Completed, Tasks: job.Tasks, Done: job.Tasks}))

@@ -20,8 +20,8 @@ type directives struct {
 	roster  *roster
 }
 
-// permit works out how many tasks of some jobs may be claimed. It returns when that
-// changes by itself, wake or earlier.
+// permit computes how many tasks of some jobs may be claimed. It returns the time at which this
+// number changes without an event, at the latest wake.
 func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Time {
 	s.named = s.named[:0]
 	for _, d := range s.orders.Directives {
@@ -58,7 +58,7 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 	return wake
 }
 
-// direct carries the directives out.
+// direct carries out the directives.
 func (s *directives) direct(now messages.Time) {
 	for i, d := range s.orders.Directives {
 		e := s.named[i]

@@ -62,8 +62,8 @@ func (s Seen) sealed(k int) bool {
 	return s.tells == mechanism.Secret || waiting == 1 || ownBid && running == 1
 }
 
-// Told reports whether everybody may see the price and the demand of a class: strangers, and each
-// account that bids there.
+// Told reports whether everybody may see the price and the demand of a class, both strangers and
+// the accounts that bid there.
 func (m *Market) Told(k int) bool {
 	switch registry.Of(&m.Config).Tells {
 	case mechanism.Queue:
@@ -85,14 +85,14 @@ func (m *Market) Told(k int) bool {
 			note(&runs, e.job.Account)
 		}
 	}
-	// Of two accounts, each would be told the bid of the other.
+	// With two accounts, each could compute the other's bid.
 	few := func(accounts []messages.Name) bool { return len(accounts) == 1 || len(accounts) == 2 }
 	ownBid := k < len(m.orders.Tariffs) && m.orders.Tariffs[k].Basis == mechanism.OwnBid
 	return !few(waits) && !(ownBid && few(runs))
 }
 
-// UsedBy counts the slots that the jobs of each account run on. An account that only waits
-// is there with 0.
+// UsedBy counts the slots on which the jobs of each account run. For an account whose jobs only
+// wait, the count is 0.
 func (m *Market) UsedBy() map[messages.Name]int {
 	used := map[messages.Name]int{}
 	for _, e := range m.members() {
@@ -177,7 +177,7 @@ func (s Seen) Next() (out []messages.NextJob) {
 	return out
 }
 
-// SealTariffs leaves out of tariffs what prices, of the same market, do not tell.
+// SealTariffs removes from tariffs what the prices of the same market do not disclose.
 func SealTariffs(tariffs []messages.SlotTariff, prices []messages.ClassPrice) []messages.SlotTariff {
 	for i, t := range tariffs {
 		if !t.OwnBid && slices.ContainsFunc(prices, func(p messages.ClassPrice) bool { return p.Class == t.Class && p.Sealed }) {

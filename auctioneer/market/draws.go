@@ -79,8 +79,8 @@ func (d *draws) Unreserve(id messages.JobID) {
 // ReserveClaim gives a claim its jobs in order of preference: first the job that the agent drew,
 // and then, if this job has too little work, other jobs drawn by their shares. In a market that
 // directs claims, a job whose tasks are all reserved is left out: otherwise one of the claims that
-// they are reserved for would fail, although there is a task for each. If a decision chose a node for a task of several slots,
-// only that node claims the task, before others.
+// they are reserved for would fail, although there is a task for each. If a decision chose a node
+// for a task of several slots, only that node can claim the task, and it claims this task first.
 func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *messages.Claim, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
@@ -143,8 +143,8 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	return 0
 }
 
-// addUnreserved adds all jobs with tasks that a directing mechanism allows and that are not reserved. Draws
-// by unchanged shares resemble one another, so they could miss such jobs.
+// addUnreserved adds all jobs with tasks that a directing mechanism allows and that are not
+// reserved. While shares do not change, all draws are much alike, so they could miss such jobs.
 func (d *draws) addUnreserved(k int) {
 	for _, e := range d.roster.bidders(k) {
 		if e.most != nil && d.free(e.job.Job, k) > 0 {
@@ -160,7 +160,7 @@ func (d *draws) draw(k int, rng *rand.Rand) {
 	d.ahead[k], d.drawn[k] = queue, d.roster.view.Now
 }
 
-// clear drops the draws of old shares.
+// clear removes draws that were made from old shares.
 func (d *draws) clear(now messages.Time) {
 	for k := range d.ahead {
 		if d.roster.bidding[k] <= MostJobs || now.Sub(d.drawn[k]) >= drawnFor {

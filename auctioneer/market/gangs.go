@@ -25,7 +25,7 @@ type gathering struct{ since, until messages.Time }
 // must be claimed by a deadline. Its zero value is ready.
 type Gangs struct{ gather map[gang]gathering }
 
-// Put notes which gangs of a job of a market gather now, of all of its stages.
+// Put notes which gangs gather now, in all stages of a job.
 func (g *Gangs) Put(m *Market, j *book.Job) {
 	timeout := cmp.Or(m.Config.GangTimeout, defaultGangTimeout)
 	for i := range j.Stages {
@@ -44,8 +44,8 @@ func (g *Gangs) Put(m *Market, j *book.Job) {
 	}
 }
 
-// Late returns what gives back the tasks of gangs that did not come together in
-// time, in the order of their jobs. Each comes again after a while, should it be lost.
+// Late returns commands that give back the tasks of gangs that did not come together in time, in
+// the order of their jobs. Late repeats a command after a while, in case it was lost.
 func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	for k, n := range g.gather {
 		if n.until <= now {
@@ -60,7 +60,7 @@ func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	return out
 }
 
-// Again makes Late return something again, at a later time, because it was not committed.
+// Again makes Late return a command once more at the given time, because it was not committed.
 func (g *Gangs) Again(d *book.Disband, at messages.Time) {
 	k := gang{d.Job, d.Stage}
 	if n, gathers := g.gather[k]; gathers && n.since == d.Since {

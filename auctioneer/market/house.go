@@ -10,12 +10,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A mechanism counts slots over all nodes, and a task of several slots needs them on one. Where jobs
-// take slots of worse ones (mechanism.Manner), the plan finds the node: of those on which free slots, and slots of tasks that
-// are about to end, are enough, the one where fewest are left over; else the one that ends or suspends the worst tasks. These are
-// instead of as many others that the mechanism named, the best first. A job that no node can
-// have is told to the mechanism (mechanism.Job.Nowhere), which decides anew; the next decision tries again. Until the task is
-// claimed, the slots of its node are for no other.
+// A mechanism counts slots over all nodes, but a task of several slots needs all of them on one
+// node. In a market where better jobs take slots from worse ones (mechanism.Manner.Displaces), the
+// plan chooses the node:
+//
+//   - If the free slots of some nodes are enough, counting also the slots of tasks that are about
+//     to end, it chooses the node with the fewest slots left over.
+//   - Otherwise it chooses the node on which the worst tasks lose their slots. They are ended or
+//     suspended. In exchange, the best of the tasks that the mechanism wanted to end keep as many
+//     slots elsewhere.
+//   - If no node can run the task, the plan tells the mechanism (mechanism.Job.Nowhere), which then
+//     decides again without the task. The next decision tries again.
+//
+// Until the task is claimed, no other task gets the chosen slots.
 
 // home is a node on which a task of several slots is to start.
 type home struct {
@@ -31,15 +38,16 @@ type tenant struct {
 	job *entry
 }
 
-// lodging is what a plan knows of a node's class where tasks of several slots look for a place.
+// lodging is what a plan knows about a class of a node, when it looks for a place for tasks of
+// several slots.
 type lodging struct {
 	room    int      // slots that are free, or that the plan takes from tenants
 	leaving int      // slots of tasks that are about to end
-	tenants []tenant // that the plan leaves there, the worst first
+	tenants []tenant // claims that keep their slots by this plan, the worst first
 }
 
-// house finds places for tasks of several slots that are to start or go on, and for suspended tasks of one slot with them, the
-// best first.
+// house finds nodes for tasks of several slots that start or resume, the best job first. Suspended
+// tasks of one slot are placed in the same order.
 func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 	p.homes, p.shifted, p.wide = p.homes[:0], 0, p.wide[:0]
 	clear(p.lodgings)
@@ -93,7 +101,7 @@ func (p *plan) lodge(e *entry, of *messages.Stage, class int) bool {
 	return found
 }
 
-// rehouse has suspended tasks of several slots go on at their nodes, those at the front for longest first.
+// rehouse resumes suspended tasks of several slots on their nodes, the longest suspended first.
 func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 	left := d.Slots
 	for i := 0; e.front != nil && i < len(e.front[d.Class]) && left > 0; i++ {
@@ -111,7 +119,7 @@ func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 	}
 }
 
-// stage is the stage of which a task of a job is to start; nil: all have started meanwhile.
+// stage returns the job's first stage of a class with a task to start; nil if all have started.
 func (p *plan) stage(e *entry, class int) *messages.Stage {
 	j := p.book.Job(e.job.Job)
 	if j == nil {
@@ -125,7 +133,7 @@ func (p *plan) stage(e *entry, class int) *messages.Stage {
 	return nil
 }
 
-// lodging reads a node's class once in a plan.
+// lodging returns the lodging of a node's class. A plan reads it from the book only once.
 func (p *plan) lodging(node uint32, class int) *lodging {
 	key := [2]uint32{node, uint32(class)}
 	if l := p.lodgings[key]; l != nil {
@@ -154,7 +162,8 @@ func (p *plan) lodging(node uint32, class int) *lodging {
 	return l
 }
 
-// displaced is how many tenants, all worse than a job, leave it so many slots beside those that there are; −1: they do not.
+// displaced returns how many of the worst tenants must go until there are width slots for a job. It
+// counts from room free slots. −1: the tenants that are worse than the job have too few slots.
 func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	for k := 0; ; k++ {
 		switch {
@@ -167,8 +176,9 @@ func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	}
 }
 
-// better reports whether a lodging that loses so many tenants is better than another: whose best that goes is worse, or where
-// fewer slots are left over.
+// better reports whether x, which would lose its j worst tenants, is a better choice than y, which
+// would lose k. If one of them loses no tenant, it is better; if neither does, the one with fewer
+// slots left over. Otherwise the better choice is the one whose best displaced tenant is worse.
 func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	switch {
 	case j == 0 || k == 0:
@@ -178,8 +188,9 @@ func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	}
 }
 
-// take gives slots of a node to a task, and ends or suspends those of the first tenants that must go for it: of these, the best
-// whose slots are not needed stay. Room is how many slots there are without them.
+// take gives width slots of a node to a task. room slots are free. The others come from the first
+// tenants, which are ended or suspended; the best of these tenants stay if their slots are not
+// needed.
 func (p *plan) take(node uint32, class, tenants, width, room int) {
 	l := p.lodging(node, class)
 	at := p.place(&claim{node: node}, class)
@@ -205,7 +216,7 @@ func (p *plan) take(node uint32, class, tenants, width, room int) {
 	at.freed -= int32(width)
 }
 
-// lose takes the slots of a claim.
+// lose takes the slots from a claim.
 func (p *plan) lose(c *claim, at *place) {
 	switch p.market.Config.Preemption {
 	case messages.PreemptCancel:
@@ -220,14 +231,15 @@ func (p *plan) lose(c *claim, at *place) {
 	p.suspend = append(p.suspend, c.Attempt)
 }
 
-// least has a job that loses slots claim no others for them before the next decision.
+// least lowers the number of claims that a job may have, so that a job that lost slots does not
+// claim others before the next decision.
 func (m *Market) least(e *entry, class, slots int) {
 	e.most[class] -= slots
 	m.count(e)
 }
 
-// nowhere notes that nodes have slots for some tasks of a job and for no more, nor, where it may run on any, for those of jobs
-// that come after it and take as many.
+// nowhere notes that the nodes have room for only so many slots of a job (housed). If the job may
+// run on any node, there is also no room for later jobs whose tasks are as wide.
 func (m *Market) nowhere(e *entry, of *messages.Stage, class, housed int) {
 	m.stray(e, class, housed)
 	if of.Constraint != "" || of.GPUType != "" || len(of.Nodes)+len(of.Exclude) > 0 {
@@ -240,7 +252,7 @@ func (m *Market) nowhere(e *entry, of *messages.Stage, class, housed int) {
 	}
 }
 
-// stray notes that nodes have some slots of a class for the pending tasks of a job, and no more.
+// stray notes that the nodes have only so many slots (housed) for the pending tasks of a job.
 func (m *Market) stray(e *entry, class, housed int) {
 	if e.job.Nowhere == nil {
 		e.job.Nowhere = make([]int, len(m.classes))
@@ -250,8 +262,8 @@ func (m *Market) stray(e *entry, class, housed int) {
 	m.change(e)
 }
 
-// bar notes, where no job takes slots of others, the jobs for which no node has as many slots: the others are not to
-// wait until they start.
+// bar notes jobs whose tasks are wider than any node, so that other jobs do not wait behind them. It
+// is for markets in which no job takes slots from others.
 func (p *plan) bar() {
 	for _, e := range p.market.wides {
 		for k := range p.market.classes {
@@ -265,8 +277,8 @@ func (p *plan) bar() {
 	}
 }
 
-// atHome are the jobs of which tasks of several slots are to start at a node, as far as it has the slots now, and how many of its
-// slots are for none of them.
+// atHome returns the jobs with tasks of several slots that a decision placed on a node and that fit
+// into its free slots now. spare is the number of free slots that none of these tasks needs.
 func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []messages.JobID, spare int) {
 	at, known := b.Position(node)
 	if len(m.plan.homes) == 0 || !known {
@@ -287,7 +299,7 @@ func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []mes
 	return jobs, max(spare, 0)
 }
 
-// seek has all jobs that were nowhere look for a place again.
+// seek forgets which jobs had no node, so that the next decision looks for one again.
 func (m *Market) seek() {
 	for _, e := range m.astray {
 		if e.job.Nowhere = nil; !e.gone {
@@ -297,7 +309,7 @@ func (m *Market) seek() {
 	m.astray = m.astray[:0]
 }
 
-// opens reports whether tasks of the market may start at a node.
+// opens reports whether tasks of the market may start on a node.
 func (m *Market) opens(n *book.Node) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && (len(m.Config.Nodes) == 0 || slices.Contains(m.Config.Nodes, n.Name))
 }

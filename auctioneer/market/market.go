@@ -81,7 +81,7 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 	}
 }
 
-// Put enters a job, or says how far it has come.
+// Put enters a job, or updates its progress if it is there.
 func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.JobID, p Progress) {
 	e := m.number.get(id)
 	m.Unreserve(id)

@@ -10,14 +10,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// plan is a market's directives on the way to attempts on nodes. A market has one, so that
-// its lists are made once.
+// plan turns a market's directives into attempts on nodes. A market reuses one plan, so that
+// its lists are allocated once.
 type plan struct {
 	market  *Market
 	book    *book.Book // nil between decisions
 	now     messages.Time
 	places  []place // by node, then class
-	used    []int   // places with something to forget
+	used    []int   // places that were changed and must be cleared at the end
 	suspend []messages.Attempt
 	resume  []messages.Attempt
 	requeue []messages.Attempt // tasks that would be suspended if their node could keep more
@@ -26,13 +26,13 @@ type plan struct {
 	cancel  []messages.JobID // because their slots go to others
 	again   bool             // a task cannot resume, or has no node: the mechanism must decide again
 
-	// Of tasks of several slots:
+	// For tasks of several slots:
 	homes    []home
-	shifted  int                    // slots that their tasks take from others
-	wide     []int                  // directives that are about them
+	shifted  int                    // slots that these tasks take from others
+	wide     []int                  // positions of the directives for such tasks
 	lodgings map[[2]uint32]*lodging // by node and class
 
-	// Of the job whose claims are read:
+	// For the job whose claims are being read:
 	stages []int   // by stage: position of its tasks in stands
 	stands []bool  // by task: its claim is unchanged since it was read
 	kept   []int   // by list of claims: how many are unchanged
@@ -42,7 +42,7 @@ type plan struct {
 // place is what a plan knows of a node's slots of a class.
 type place struct {
 	idle   int32 // idle slots in the book
-	freed  int32 // slots that the plan frees, less those that it gives away
+	freed  int32 // slots that the plan frees, less slots that it gives away
 	used   bool  // it is in the plan's list of used places
 	looked bool  // idle is known
 	wanted bool  // there are tasks to resume here
@@ -97,8 +97,8 @@ func (p *plan) draw() {
 	}
 }
 
-// free chooses the tasks that lose their slots. If tasks of several slots take slots of other jobs than the mechanism
-// named, the named jobs lose as many fewer, the worst jobs first.
+// free chooses the tasks that lose their slots. If tasks of several slots already took slots from
+// jobs, the jobs that the mechanism named lose that many fewer, and the worst of them lose first.
 func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
 	var order []int
 	owed := -p.shifted
@@ -139,7 +139,7 @@ type claim struct {
 	ran     messages.Duration // time run since it was claimed
 }
 
-// latest orders running claims: those made last come first, and lose their slots first.
+// latest orders running claims: the newest come first, because they lose their slots first.
 func latest(x, y claim) int {
 	return cmp.Or(cmp.Compare(y.claimed, x.claimed), x.Task.Compare(y.Task))
 }
@@ -225,7 +225,7 @@ func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	return list
 }
 
-// merge sorts a list whose first claims, as many as first says, are sorted already.
+// merge sorts a list. Its first claims, the number given by first, are sorted already.
 func (p *plan) merge(list []claim, first int) {
 	p.added = append(p.added[:0], list[first:]...)
 	slices.SortFunc(p.added, latest)

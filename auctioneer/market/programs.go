@@ -25,8 +25,8 @@ const (
 	perFile      = 64  // bytes of a file in addition to its name and digest
 )
 
-// CutToReply reduces claims to those that the answer to one exchange has room for. The node claims
-// the rest again with the next vector.
+// CutToReply shortens a list of claims until the answer to one exchange has room for them. The node
+// claims the rest again with the next vector.
 func CutToReply(b *book.Book, node messages.Name, claims []book.Claim) []book.Claim {
 	n := b.Node(node)
 	if n == nil {
@@ -86,8 +86,8 @@ func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	return out
 }
 
-// most returns for how many of some slots a job's programs of a class fit, whichever stages are
-// granted, and the size that they add.
+// most returns the largest number of slots, at most the given one, for which a job's programs of a
+// class fit whichever stages are granted. It also returns the size that the programs add.
 func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int) {
 	sizes := programSizes(j, class, r.shares)
 	before := r.seen[classOf{j.ID, class}]

@@ -77,8 +77,8 @@ func (e *entry) progress() Progress {
 		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: int(e.changes)}
 }
 
-// lend makes the lists of this job share memory with another job's lists if they are equal, as for
-// most waiting jobs. The lists never change.
+// lend replaces lists of another job's bid and progress by equal lists of this job, so that they
+// share memory. Most waiting jobs have equal lists. The lists never change.
 func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 	if slices.Equal(e.job.Weights, bid.Weights) {
 		bid.Weights = e.job.Weights
@@ -105,7 +105,7 @@ func (e *entry) running() []int {
 	return e.job.Running
 }
 
-// become takes over how far a job has come.
+// become sets the job's progress.
 func (e *entry) become(p Progress) {
 	e.changes, e.charged = int32(p.Changes), false
 	if e.rest != nothing || p.Ahead != nil || p.Suspended != nil || p.Ordered != nil || p.Budget != nil {

@@ -45,8 +45,8 @@ func NewPublisher(term uint64, m *Market) *Publisher {
 	return &Publisher{term: term, classes: make([]published, len(m.Config.Classes))}
 }
 
-// Continue makes the next vector whole, and numbers it after one of the same term that
-// agents can no longer follow.
+// Continue makes the next vector complete, with the number after seq. Vectors of this term up to seq
+// were published before, but agents cannot apply changes to them any more.
 func (p *Publisher) Continue(seq uint64) { p.seq, p.whole = seq, true }
 
 // Seq returns the number of the last vector.
@@ -83,7 +83,7 @@ func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce 
 	return v, true
 }
 
-// Whole returns all that was published up to the last vector, under its number.
+// Whole returns the complete vector as of the last published one, with that one's number.
 func (p *Publisher) Whole(m *Market) messages.Vector {
 	v := p.header(m)
 	v.Seq = p.seq
@@ -235,16 +235,19 @@ func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand)
 	return v, ok
 }
 
-// Reallocated has Due look for weights that have changed.
+// Reallocated makes the next call of Due look for changed weights.
 func (p *Publisher) Reallocated() { p.pace.reallocated = true }
 
 // Wake returns when to call Due again even if nothing changes; 0: never.
 func (p *Publisher) Wake() messages.Time { return p.pace.wake() }
 
-// pace decides when a market's vector goes out: when weights changed, when
-// idle slots have more work than agents were told of, and again, ever more
-// rarely, while work and idle slots do not find each other; but never so
-// often that handing it to every node would be all the site does.
+// pace decides when a market's vector is published:
+//
+//   - when weights changed,
+//   - when there is more work for idle slots than agents were told,
+//   - and again at growing intervals, as long as idle slots and work for them remain.
+//
+// It limits the rate, so that sending vectors to all nodes takes only a part of the site's time.
 type pace struct {
 	reallocated bool
 	pending     int           // pending tasks in classes with idle slots, as last published

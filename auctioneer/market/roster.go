@@ -30,11 +30,11 @@ type roster struct {
 	ongoing []*entry // jobs that are charged, and have slots
 	unseen  []*entry // jobs that came with suspended tasks
 	wides   []*entry // jobs with tasks of several slots
-	astray  []*entry // those of which no node has the slots, as of the last decision
+	astray  []*entry // jobs with tasks for which the last decision found no node
 }
 
-// entry is a job of the market. There may be a million that only wait, so that what these do
-// not have is apart.
+// entry is a job of the market. A million jobs may wait, so fields that waiting jobs do not use are
+// apart, in rest.
 type entry struct {
 	job     mechanism.Job
 	ledger  []account // by class
@@ -43,10 +43,11 @@ type entry struct {
 	gone    bool  // it was removed
 	charged bool  // its charge is up to date with this decision, or cannot change without slots
 	changes int32 // Changes of [Progress]
-	*rest         // change it only after own
+	*rest         // shared with other jobs: call own before a change
 }
 
-// rest is what jobs have that do more than wait, and jobs of markets that direct or plan.
+// rest has the fields that a job needs only when it does more than wait, or when its market directs
+// or plans.
 type rest struct {
 	Ahead, Suspended, Ordered []int // as in [Progress]
 	Pending, Running          []int // the same fields, for a job with Ordered
@@ -60,10 +61,10 @@ type rest struct {
 	ordered                   bool          // the market has an order, and the others are stuck
 }
 
-// nothing is the rest of all jobs that have none of it.
+// nothing is the empty rest that all jobs share until own gives them their own.
 var nothing = new(rest)
 
-// own returns the rest of a job, to be changed.
+// own returns the job's own rest, which may be changed. It replaces the shared one.
 func (e *entry) own() *rest {
 	if e.rest == nothing {
 		e.rest = new(rest)
@@ -89,13 +90,13 @@ type numbers struct {
 
 const partJobs = 64
 
-// part is jobs with numbers that follow one another.
+// part is a block of jobs with consecutive numbers.
 type part struct {
-	first   messages.JobID // the number that the first would have
+	first   messages.JobID // the number of the block's first place
 	count   int
 	entries [partJobs]*entry
 	bidding int       // pairs of a job and a class with tasks that could be claimed
-	pulls   []float64 // by class: pulls of jobs with tasks that can be claimed; nil: not computed
+	pulls   []float64 // by class: sum of the pulls of jobs with tasks that can be claimed; nil: not computed
 }
 
 // get returns a job, nil if there is none.
@@ -134,14 +135,14 @@ func (n *numbers) remove(id messages.JobID) {
 	}
 }
 
-// position returns a part's position in the order, or where it belongs.
+// position returns a part's position in the order, or the position at which to insert it.
 func (n *numbers) position(p *part) int {
 	at, _ := slices.BinarySearchFunc(n.order, p.first, func(p *part, first messages.JobID) int { return cmp.Compare(p.first, first) })
 	return at
 }
 
-// stale notes that a job may have another pull, and that it bids in so many more classes. A job
-// that is gone has no pull.
+// stale notes that a job's pull may have changed, and adds to the number of classes in which it
+// bids. A removed job has no pull.
 func (n *numbers) stale(e *entry, bidding int) {
 	if p := n.parts[e.job.Job/partJobs]; p != nil {
 		p.pulls = nil
@@ -232,7 +233,7 @@ const (
 	mostLeft = 64
 )
 
-// tidy removes jobs that are gone from the list; with some, only if there are many.
+// tidy takes removed jobs off the list. With some, it does so only if there are many.
 func (s *roster) tidy(some bool) {
 	if n := len(s.jobs); s.left == 0 || some && n > fewJobs && s.left < n/mostLeft {
 		return
@@ -287,7 +288,7 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	s.number.stale(e, 0)
 }
 
-// rescale puts another scale in force; nil: 1 for each class.
+// rescale sets the factors for shares, by class; nil means 1 for each class.
 func (s *roster) rescale(now messages.Time, scale []float64) {
 	s.advance(now)
 	for k := range s.scale {
@@ -310,8 +311,8 @@ func (s *roster) advance(now messages.Time) {
 	}
 }
 
-// integrate adds the shares in force, and the slots received, over the time since the
-// last call.
+// integrate adds the job's present shares and slots, multiplied by the time since the last call, to
+// its accounts.
 func (s *roster) integrate(e *entry, now messages.Time) {
 	s.advance(now)
 	seconds := now.Sub(e.since).Seconds()
@@ -338,7 +339,7 @@ func (s *roster) integrate(e *entry, now messages.Time) {
 	}
 }
 
-// position returns a job's position among the jobs, or where it belongs.
+// position returns a job's position among the jobs, or the position at which to insert it.
 func (s *roster) position(id messages.JobID) int {
 	if n := len(s.jobs); n == 0 || s.jobs[n-1].job.Job < id {
 		return n
@@ -351,7 +352,7 @@ func (s *roster) shares(e *entry) []messages.ClassShare {
 	out := make([]messages.ClassShare, len(e.ledger))
 	for k, a := range e.ledger {
 		out[k] = messages.ClassShare{Class: s.classes[k], Now: a.share * s.scale[k]}
-		// What a mechanism that directs weighs is no share: the best who waits has all weight.
+		// The weights of a mechanism that directs are not shares: the best waiting job has all the weight.
 		if slots := s.view.Classes[k].Slots; (e.job.Pending[k] == 0 || e.most != nil) && slots > 0 {
 			out[k].Now = float64(e.job.Running[k]) / float64(slots)
 		}
@@ -363,7 +364,7 @@ func (s *roster) shares(e *entry) []messages.ClassShare {
 	return out
 }
 
-// Class returns the position of a class in the market, -1 if it has none such.
+// Class returns the position of a class in the market, -1 if the market does not have the class.
 func (s *roster) Class(name messages.Name) int { return slices.Index(s.classes, name) }
 
 // count brings the market's sums of tasks that could be claimed up to date with a job.
@@ -429,8 +430,7 @@ func (s *roster) most(id messages.JobID, k int) int {
 	return 0
 }
 
-// Charged tells what one job owes for its slots so far, and for how long it has had
-// thes.
+// Charged sets what a job owes for its slots so far, and the slot time that it has had.
 func (s *roster) Charged(id messages.JobID, cost messages.Credits, slotTime messages.Duration) {
 	if e := s.number.get(id); e != nil && e.job.Started != 0 {
 		e.job.Accrued, e.job.Received = cost, slotTime
@@ -459,7 +459,8 @@ func (s *roster) Started() int {
 	return n
 }
 
-// Oldest is when the first of the jobs arrived that can start a task and have had none; 0: there is none.
+// Oldest returns the earliest arrival among jobs that never had a slot and can start a task; 0 if
+// there is no such job.
 func (s *roster) Oldest() (first messages.Time) {
 	for _, e := range s.members() {
 		if e.job.Started == 0 && mechanism.Sum(e.pending()) > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// relearn is the greatest age of the knowledge about a job's run times.
+// relearn is the age at which a job's expected run times are asked for again.
 const relearn = messages.Duration(time.Minute)
 
 // Unknown returns at most limit jobs whose run times the estimator should be asked for, if the

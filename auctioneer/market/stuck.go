@@ -10,7 +10,7 @@ import (
 
 // A suspended task continues on its own node, so it waits for a slot of that node only. The front
 // of a node is the set of its suspended tasks that may get a slot there: as many as it has free
-// slots, with the best bids. The others are stuck: their bids count like those of waiting tasks,
+// slots, with the best bids. The others are stuck: their bids count like the bids of waiting tasks,
 // but nobody loses a slot for them, and no slot is kept free for them. A node is looked at only
 // when something changed there, so the cost of a decision depends on the changes, not on the number
 // of suspended tasks.
@@ -104,8 +104,9 @@ func (m *Market) read(l *lot, n *book.Node, node uint32) {
 	slices.SortFunc(l.waiting, func(x, y waiter) int { return cmp.Or(m.compare(x.job, y.job), longest(x.claim, y.claim)) })
 }
 
-// frontOf appends the front of a node's class: as many as there are free slots, or the best
-// task alone if it would go before one that runs there, should that be the one to go.
+// frontOf appends the front of a node's class: as many of the best suspended tasks as there are free
+// slots. If no slot is free, the front is the best suspended task, provided that it goes before a
+// task that runs there.
 func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
 	room, first := n.Idle(m.classes[k]), true
 	for _, w := range l.waiting {

@@ -22,7 +22,7 @@ func (p *plan) bound() {
 	if len(p.suspend) == 0 || p.market.Config.Preemption == messages.PreemptRequeue {
 		return
 	}
-	more := map[uint32]int{} // suspended tasks than before, by node
+	more := map[uint32]int{} // by node: how many more suspended tasks than before
 	for _, a := range p.suspend {
 		more[p.nodeOf(a)]++
 	}
@@ -37,7 +37,7 @@ func (p *plan) bound() {
 	}
 }
 
-// requeueLeast requeues so many of the market's tasks that a node would keep.
+// requeueLeast requeues as many of the market's suspended tasks on a node as exceed the bound.
 func (p *plan) requeueLeast(node uint32, over int) {
 	var kept []claim
 	for r, h := range p.book.Nodes()[node].Claims {

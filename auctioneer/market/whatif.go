@@ -19,8 +19,8 @@ type Fork struct {
 	job    messages.JobID
 }
 
-// Bids returns the field of a bid that decides how much a job gets, and whether it may be
-// disclosed; "": there is none, with the reason.
+// Bids returns the field of a bid that decides how much a job gets, messages.TermBudget or
+// messages.TermRate. If users may not ask what another bid would change, it returns "" and why not.
 func Bids(m *messages.Market) (term, why string) {
 	switch t := registry.Of(m); {
 	case t.Unasked != "":
@@ -34,8 +34,8 @@ func Bids(m *messages.Market) (term, why string) {
 	}
 }
 
-// Fork copies the market as it is now, with a bid of a job that is more by some credits;
-// nil: it cannot be told, and why.
+// Fork copies the market as it is now, and raises one job's bid in the copy. If the result may not
+// be told, it returns nil and the reason.
 func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) (*Fork, string) {
 	term, why := Bids(&s.Config)
 	e := s.number.get(id)
@@ -81,7 +81,7 @@ func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
 	return g
 }
 
-// raise changes the term of a bid that counts.
+// raise raises the given term of a bid.
 func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) {
 	switch {
 	case term == messages.TermRate:
@@ -94,8 +94,8 @@ func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) 
 	}
 }
 
-// hides reports whether the result of another bid of this job would disclose the bid of the only
-// other account.
+// hides reports whether the outcome of a higher bid would disclose the bid of the only other
+// account.
 func (s Seen) hides(e *entry) bool {
 	if s.all {
 		return false

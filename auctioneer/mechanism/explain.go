@@ -16,13 +16,12 @@ const (
 	BudgetSpent     = "BudgetSpent"     // the job's slots have cost its budget
 )
 
-// Explain makes an explanation; each sentence of change says what would change
-// the job's place.
+// Explain makes an explanation. Each sentence of change says what would improve the job's place.
 func Explain(reason, message string, change ...string) Explanation {
 	return Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
 }
 
-// AtWork says of a job how many of its tasks run, and how many others could.
+// AtWork returns a sentence about the number of a job's tasks that run and that wait for a slot.
 func AtWork(running, pending int) string {
 	text := spelling.Number(running, "task runs", "tasks run")
 	if pending == 0 {
@@ -31,12 +30,13 @@ func AtWork(running, pending int) string {
 	return fmt.Sprintf("%s, and %d more can start", text, pending)
 }
 
-// ExplainStage explains a job of which no task can start before an earlier stage is done.
+// ExplainStage explains a job whose tasks all wait for an earlier stage to end.
 func ExplainStage() Explanation {
 	return Explain(WaitingForStage, "its tasks wait for the end of an earlier stage", "the end of the earlier stages")
 }
 
-// ExplainSlots explains a job whose classes, as named, no node that is up has.
+// ExplainSlots explains a job that waits because no node that is up has its classes. classes are
+// their names.
 func ExplainSlots(classes string) Explanation {
 	return Explain(WaitingForSlots, "no node that is up has a slot of "+classes, "a node with slots of "+classes+" that is up")
 }
@@ -46,8 +46,9 @@ func ExplainBudget(job *Job) Explanation {
 	return Explain(BudgetSpent, fmt.Sprintf("its slots have cost %s, and its budget is %s", job.Accrued.Words(), job.Budget.Words()), "a larger budget")
 }
 
-// OneRival says whether all jobs of others in a view are one account's: what is made of
-// the bids of others, such as a bid that would be enough, tells that account's bid then.
+// OneRival reports whether the jobs of other accounts in a view all belong to one
+// account. In that case a number computed from the bids of others, such as the bid that would be
+// enough, would disclose that account's bid.
 func OneRival(view *View, job *Job) bool {
 	var rival *Job
 	for _, other := range view.Jobs {
