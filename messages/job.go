@@ -161,7 +161,7 @@ type Stage struct {
 	OOM OOM `json:"oom,omitempty"`
 }
 
-// OOM says whether a task fails if the memory limit killed one of its processes, but the task
+// OOM reports whether a task fails if the memory limit killed one of its processes, but the task
 // itself continued.
 type OOM string
 

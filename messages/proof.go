@@ -37,7 +37,7 @@ type SessionReply struct {
 	Expires Time   `json:"expires"`
 }
 
-// TrustReply says whether a site's bank requires proofs, and has the bank's key for agreeing on the
+// TrustReply reports whether a site's bank requires proofs, and has the bank's key for agreeing on the
 // secrets of sessions.
 type TrustReply struct {
 	Proven      bool   `json:"proven"`

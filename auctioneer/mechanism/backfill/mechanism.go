@@ -111,7 +111,7 @@ func (b *Mechanism) decide(view *mechanism.View, j int, a *mechanism.Allocation)
 	}
 }
 
-// fits says whether a job can start now without getting in the way of a
+// fits reports whether a job can start now without getting in the way of a
 // reservation.
 func (b *Mechanism) fits(w *want, n int, length float64) bool {
 	switch {
@@ -149,7 +149,7 @@ func demand(job *mechanism.Job, j, free int) int {
 	return min(job.Pending[j], max(width, free/width*width))
 }
 
-// gang says whether the job's width is of tasks that start together.
+// gang reports whether the job's width is of tasks that start together.
 func gang(job *mechanism.Job) bool { return job.Width > 1 && job.Alone == 0 }
 
 // span is the declared length in microseconds, +Inf if none was declared.

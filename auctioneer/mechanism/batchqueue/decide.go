@@ -12,7 +12,7 @@ type Decision struct {
 	Runs      bool
 }
 
-// Decide says whether the front job runs: if it is worth at least what the
+// Decide reports whether the front job runs: if it is worth at least what the
 // delay costs the others. An empty queue decides nothing.
 func Decide(q *Queue) (*Decision, error) {
 	if err := q.Check(); err != nil {
@@ -49,7 +49,7 @@ func decide(q *Queue) *Decision {
 // taken to be equal: sums of decimals in binary are off by less than that.
 const slack = 1e-12
 
-// worth says whether a value reaches a threshold; a tie does.
+// worth reports whether a value reaches a threshold; a tie does.
 func worth(value, threshold float64) bool {
 	return value >= threshold || value >= threshold*(1-slack)
 }

@@ -86,7 +86,7 @@ func leastTotal(gains, below []float64, own Stake, others float64) float64 {
 	return max(0, min(run, stay))
 }
 
-// stands says whether gains come to at least nothing; a tie does.
+// stands reports whether gains come to at least nothing; a tie does.
 func stands(gains []float64) bool {
 	plus, minus := 0.0, 0.0
 	for _, x := range gains {

@@ -32,7 +32,7 @@ type Queue struct {
 // Largest is the most that a value, a cost of delay or a time may be.
 const Largest = 1e15
 
-// wide says whether jobs have widths.
+// wide reports whether jobs have widths.
 func (q *Queue) wide() bool { return q.Nodes > 0 }
 
 // Check says what is wrong with a queue, naming the place as in the document

@@ -36,7 +36,7 @@ func newSampler(e *Expectation) *sampler {
 	return s
 }
 
-// same says whether two priors are one, shared.
+// same reports whether two priors are one, shared.
 func same(p, q Prior) bool {
 	return len(p.Points) > 0 && len(p.Points) == len(q.Points) && &p.Points[0] == &q.Points[0]
 }

@@ -215,7 +215,7 @@ func (p *parameters) of(class messages.ValuationClass) messages.Valuation {
 		Deadline: p.Deadline, Workload: p.Workload, SecondsPerUnit: p.SecondsPerUnit, Points: p.Points}
 }
 
-// listed says whether a document's ex_post is a list. What is no document at
+// listed reports whether a document's ex_post is a list. What is no document at
 // all is left to casefile.Read to refuse.
 func listed(data []byte) bool {
 	var in struct {

@@ -36,7 +36,7 @@ func (s *Solver) outbid(c int) {
 	}
 }
 
-// Unique says whether the matching found last is the only optimal one. Weights
+// Unique reports whether the matching found last is the only optimal one. Weights
 // that are not whole numbers count as equal if they are within 1e-14 of the
 // largest.
 func (s *Solver) Unique() bool {

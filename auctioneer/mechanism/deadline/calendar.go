@@ -5,13 +5,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// calendar divides time into units: it is the length of one in microseconds, the steps
-// of messages.Time.
+// calendar divides time into units. Its value is the length of a unit in microseconds, the
+// resolution of messages.Time.
 type calendar int64
 
 func (c calendar) starts(unit int) messages.Time { return messages.Time(unit) * messages.Time(c) }
 
-// unitOf is the unit that contains an instant.
+// unitOf returns the number of the unit that contains an instant.
 func (c calendar) unitOf(t messages.Time) int {
 	unit := int64(t) / int64(c)
 	if int64(t)%int64(c) < 0 {
@@ -20,19 +20,19 @@ func (c calendar) unitOf(t messages.Time) int {
 	return int(unit)
 }
 
-// whole is how many whole units a span is, and in how many it fits.
+// whole returns the length of a span in units, rounded down and rounded up.
 func (c calendar) whole(span messages.Duration) (down, up int) {
 	micros := int64(span) / 1000
 	return int(micros / int64(c)), int((micros + int64(c) - 1) / int64(c))
 }
 
-// had is how many whole units some slot time of a job is, and in how many it fits.
+// had returns in units how long a job ran for the given slot time, rounded down and rounded up.
 func (c calendar) had(bid *mechanism.Bid, received messages.Duration) (down, up int) {
 	return c.whole(received / messages.Duration(max(bid.Alone, 1)))
 }
 
-// taskOf puts a bid in units: the first whole one after it came, the last that
-// ends by its deadline, and as many as its length takes.
+// taskOf converts a bid to units: from the first whole unit after its arrival to the last that ends
+// by its deadline, with its length rounded up.
 func (c calendar) taskOf(bid *mechanism.Bid) Task {
 	_, length := c.whole(bid.Length)
 	return Task{

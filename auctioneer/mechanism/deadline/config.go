@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The defaults of a market's parameters, and how many ended jobs are remembered to price
-// those that competed with them.
+// The defaults of a market's parameters, and the number of ended jobs that are remembered, because
+// prices of jobs that competed with them depend on them.
 const (
 	defaultSlot   = messages.Duration(10 * time.Second)
 	defaultLambda = 0.6
@@ -16,7 +16,7 @@ const (
 	mostHistory   = 100_000
 )
 
-// prepared is a market that is valid in itself, with its defaults filled in.
+// prepared returns a market with its defaults filled in, or an error if its parameters are invalid.
 func prepared(m messages.Market) (messages.Market, error) {
 	if len(m.Classes) != 1 {
 		return m, messages.Errorf(messages.Invalid, "market %s: classes: must be exactly one, there are %d", m.Name, len(m.Classes))

@@ -14,14 +14,14 @@ type Outcome struct {
 	schedule   *schedule
 }
 
-// margins are how many ranks around the last slot are kept for the critical
-// values, at first and when that did not do.
+// margins are the numbers of ranks around the last slot that a run keeps for the critical values:
+// at first, and for another run if those were not enough.
 const (
 	firstMargin = 64
 	moreMargin  = 16
 )
 
-// Run decides who is served when.
+// Run decides which tasks are served in which units.
 func Run(p *Problem) (*Outcome, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -47,9 +47,8 @@ func (o *Outcome) Units(i int) []int {
 	return units
 }
 
-// Payments returns what each task owes: its critical value if it was
-// completed, else 0. The tasks are shared out over the processors; the result
-// does not depend on how many there are.
+// Payments returns what each task owes: its critical value if it was completed, else 0. It uses all
+// processors; the result does not depend on their number.
 func (o *Outcome) Payments() []float64 {
 	asked := func(i int) bool { return o.schedule.p.Asked == nil || o.schedule.p.Asked(i) }
 	payments := make([]float64, len(o.Completed))
@@ -73,8 +72,8 @@ func (o *Outcome) Payments() []float64 {
 	return payments
 }
 
-// threshold is the critical value of task i, of a monotone rule whether or not
-// it was completed, but at most its value.
+// threshold returns the critical value of task i, at most its value. Under a monotone rule the task
+// need not have been completed.
 func (o *Outcome) threshold(i int) float64 {
 	for s := o.schedule; ; s = newSchedule(s.p, s.margin*moreMargin) {
 		if v, ok := newReplay(s).price(int32(i)); ok {
@@ -83,9 +82,8 @@ func (o *Outcome) threshold(i int) float64 {
 	}
 }
 
-// twin says whether task i owes what the one before it does: where the rule is
-// monotone a critical value depends only on the others, and the others of two
-// equal neighbours are the same.
+// twin reports whether task i equals the task before it and so owes the same. Under a monotone rule
+// a critical value depends only on the other tasks, and these are alike for two equal tasks.
 func (o *Outcome) twin(i int) bool {
 	p := o.schedule.p
 	return i > 0 && o.Completed[i-1] && p.Tasks[i] == p.Tasks[i-1] && p.monotone()
@@ -93,8 +91,8 @@ func (o *Outcome) twin(i int) bool {
 
 func (p *Problem) monotone() bool { return p.Rule == Monotone || p.Lambda == 0 }
 
-// priceAll fills in the payments of the tasks listed and returns those it could
-// not work out from the ranks kept.
+// priceAll computes the payments of the tasks in todo. It returns the tasks for which the schedule
+// kept too few ranks.
 func priceAll(s *schedule, todo []int32, payments []float64) []int32 {
 	const block = 64
 	failed := make([]bool, len(todo))
@@ -125,7 +123,7 @@ func priceAll(s *schedule, todo []int32, payments []float64) []int32 {
 	return left
 }
 
-// price is the critical value of a task that was completed.
+// price returns the critical value of a completed task; false if the schedule kept too few ranks.
 func (r *replay) price(i int32) (float64, bool) {
 	if !r.p.monotone() {
 		return r.descend(i)
@@ -150,7 +148,8 @@ func (r *replay) price(i int32) (float64, bool) {
 	return min(ladder.least(top)*task.area(), task.Value), true
 }
 
-// without runs the mechanism without a task, and returns what this one would have had to outdo from its arrival to its deadline.
+// without runs the mechanism without task i. It returns the levels that the task would have had to
+// exceed in each unit from its arrival to its deadline.
 func without(p *Problem, i int32) []bar {
 	m := newSimulation(p, 0)
 	m.absent = i
@@ -158,9 +157,9 @@ func without(p *Problem, i int32) []bar {
 	return m.bars
 }
 
-// descend is the paper's search: from the report made down, to the largest
-// value at which the task would lose a unit it now gets, as long as it is
-// completed there nevertheless, with ties lost.
+// descend is the paper's search for a critical value. It starts at the reported value. In each step
+// it goes down to the largest value at which the task would lose a unit, as long as the task is
+// still completed at that value. The task loses ties.
 func (r *replay) descend(i int32) (float64, bool) {
 	value, served := r.given(i)
 	for last := math.Inf(1); served && value > 0 && value < last; {
@@ -184,8 +183,8 @@ func (r *replay) descend(i int32) (float64, bool) {
 	return value, served
 }
 
-// given is the largest value at which the task would lose a unit of those it
-// got in the schedule; false if the ranks kept do not say.
+// given returns the largest value at which the task would lose a unit that it got in the schedule;
+// false if the schedule kept too few ranks.
 func (r *replay) given(i int32) (float64, bool) {
 	value, done := 0.0, int32(0)
 	for _, s := range r.spans[i] {
@@ -204,19 +203,17 @@ func (r *replay) given(i int32) (float64, bool) {
 	return min(value, r.p.Tasks[i].Value), true
 }
 
-// ladder is what a task has to outdo, unit by unit of its time, to be served:
-// −1 where a slot is free.
+// ladder has the levels that a task must exceed, unit by unit.
 type ladder struct {
-	levels []float64
-	raises []float64 // what it has to outdo for its level to grow; nil: the same
+	levels []float64 // to be served; −1: a slot is free
+	raises []float64 // for its level to grow; nil: the same as levels
 	growth []float64 // nil: levels do not grow
-	length int       // units it is taken to need
+	length int       // units that the task declared
 	work   int       // units that complete it
 }
 
-// climb runs the ladder from a starting level, losing ties. It returns whether
-// the task is completed, and the largest level at which it would lose a unit, or a growth,
-// that it now gets.
+// climb reports whether the task is completed if it starts at a level and loses ties. It also
+// returns the largest starting level at which the task would lose a unit or a growth that it gets.
 func (l *ladder) climb(from float64) (bool, float64) {
 	level, done, next := from, 0, 0.0
 	for t, rival := range l.levels {
@@ -245,8 +242,8 @@ func (l *ladder) climb(from float64) (bool, float64) {
 	return false, 0
 }
 
-// least returns the smallest level from which the task is completed, which it
-// is from top on.
+// least returns the smallest starting level with which the task is completed, at most top, with
+// which it is completed for certain.
 func (l *ladder) least(top float64) float64 {
 	if l.length > len(l.levels) {
 		return top

@@ -1,6 +1,6 @@
-// Package deadline gives slots, unit of time by unit, to the tasks that are
-// worth most for what they still need, and charges those that are completed by
-// their deadlines the least they could have said.
+// Package deadline gives slots, in each unit of time, to the tasks with the highest value for the
+// time that they still need. A task that is completed by its deadline pays the smallest value that
+// it could have reported and still be completed.
 //
 // # Model
 //
@@ -17,26 +17,26 @@
 // lengths weighted by their squares, from a start of 4 units. At λ = 0 both
 // rules rank by v/l.
 //
-// A task may take w slots at once in each of its units. Then it ranks by v/(l·w), the slots go down the
-// ranking, and a task that has no room in what is left is passed over. Under rule Monotone the levels rise of the tasks served before the first
-// that is passed over, and of that one, if some slots were left to it; those served after it do not rise. Rule Paper has tasks of one slot.
+// A task may take w slots at once in each of its units. Then it ranks by v/(l·w). Slots are given in
+// the order of the ranking, and a task that needs more slots than are left is passed over. Under
+// rule Monotone the levels of the tasks served before the first that is passed over rise, and also
+// the level of that task, if some slots were left for it. The levels of tasks served after it do not
+// rise. Rule Paper allows only tasks of one slot.
 //
-// A task that is completed pays its critical value: the lower end of the
-// interval of reports, containing the one it made, in which it is completed,
-// others fixed; 0 if any positive report would do. Nobody else pays, in the model. RunGroups
-// runs pools of slots that have nothing to do with each other. NewMechanism makes the
-// mechanism of a live market, always under rule Monotone with S fixed.
+// A completed task pays its critical value: the lower end of the interval of reports, around the one
+// that it made, with which it is completed, the others fixed; 0 if any positive report would do. In
+// the model no other task pays. RunGroups runs several pools of slots independently. NewMechanism
+// makes the mechanism of a live market, always under rule Monotone with S fixed.
 //
-// Conventions. A task longer than its time is never effective and pays nothing
-// (a live market refuses it). A task with v = 0 gets what is left over.
+// Conventions: a task longer than its time is never effective and pays nothing (a live market
+// refuses it). A task with v = 0 gets slots that are left over.
 //
 // # Shapes and units
 //
-// Units are numbered, a and d inclusive. Values are in any one unit of money,
-// from 0 to Largest. A live market's unit is Market.Slot long and starts at a
-// multiple of it; a job competes from the first that starts after it came, in
-// whole units to its deadline, its length rounded up. Its money is rounded
-// once, when the job is settled, half to even to the microcredit.
+// Units are numbered; a and d are inclusive. Values are in any one unit of money, from 0 to Largest.
+// A live market's unit is Market.Slot long and starts at a multiple of it. A job competes from the
+// first unit that starts after it arrived, in whole units until its deadline, with its length
+// rounded up. Money is rounded once, when the job is settled, half to even to the microcredit.
 //
 // # Guarantees
 //
@@ -69,32 +69,33 @@
 // (2) So in every unit i has had in R' at least what it has had in R, and it is
 // completed. ∎
 //
-// With tasks of several slots the same claim holds, also for fewer slots. What changes in the proof: A(t) is served alike in both
-// runs because slots go down the ranking. If a task of A(t) is passed over, the levels that rise are of A(t) alone, in both runs, and no other
-// does. If none is, and slots are left, i is next in R': it is served, or passed over as the first; its level rises in
-// either case, and so no other passes it, in either run. And if i is served in R, those that rank above it there include A(t), which therefore
-// leaves it enough slots in R' too. That those who are served past a task without room do not rise is what this needs: with growth they
-// would pass it. A critical value is found as before, with two levels to outdo in a unit: to be served, and to rise.
+// With tasks of several slots the same claim holds, also for fewer slots. The proof changes as
+// follows. A(t) is served alike in both runs, because slots are given in the order of the ranking.
+// If a task of A(t) is passed over, only levels of A(t) rise, in both runs. If none is, and slots
+// are left, i is next in R': it is either served, or the first to be passed over. Its level rises in
+// both cases, so no other task overtakes it in either run. And if i is served in R, the tasks above
+// it there include A(t), so A(t) leaves it enough slots in R' too. The proof needs that tasks served
+// after a passed-over task do not rise: if they did, they would overtake it. A critical value is
+// found as before, with two levels to exceed in each unit: one to be served, one to rise.
 //
-// The growth must be the same for all, and must not depend on i's report while
-// it competes, which is why S is learned from tasks whose time is over. The
-// numbers are doubles: multiplying by g is monotone in them too, and a ranking
-// is never undone, so that the proof holds to the last bit for the allocation.
-// Paying the critical value of a monotone rule makes the truth a dominant
-// strategy in v; that worse a, d and l have no smaller critical values makes it
-// one in them, for owners who cannot come early and whose result is handed over
-// at d at the earliest. Payments are never above the report.
+// Growth must be the same for all tasks, and must not depend on i's report while i competes.
+// Therefore S is learned from tasks whose time is over. Multiplying doubles by g is monotone too,
+// and never reverses a ranking, so for the allocation the proof holds to the last bit. Since a task
+// pays the critical value of a monotone rule, the truth is a dominant strategy in v. It is also one
+// in a, d and l, because a worse a, d or l never has a smaller critical value. This assumes that
+// owners cannot arrive early, and receive their result at d at the earliest. Payments are never
+// above the report.
 //
-// A live market keeps outputs and logs, also while the job runs, until the job is settled
-// (Market.HandOver): at d, or when the job ends if that is later or if it met nobody. A job
-// that met nobody with a later d would have met nobody with the true one: d moves no
-// level, and with slots in every unit a job is done at the same time whatever its d.
+// A live market keeps outputs and logs back, also while the job runs, until the job is settled
+// (Market.HandOver). This is at d, at the end of the job if that is later, or at once when the job
+// ends if it never had a competitor without a slot. Such a job cannot gain by a later d: d does not
+// change levels, and a job with slots in every unit ends at the same time whatever its d.
 //
-// Outside of the model: a program can send its results elsewhere while it runs, by the
-// network or into a directory that its owner can read, and its exit code tells a little. So
-// can all be read when a job has ended with hand_over: end. Then truth is still dominant in v, a
-// and l, but not in d: a later deadline is cheaper, and the result is there early all the
-// same. Measured with hand_over: end (candor audit, four days of the KTH SP2 log on 4 slots,
+// Outside of the model: a running program can send its results elsewhere, over the network or into a
+// directory that its owner can read, and its exit code tells a little. With hand_over: end,
+// everything can be read when the job has ended. Then the truth is still dominant in v, a and l, but
+// not in d: a later deadline is cheaper, and the result is available early anyway.
+// Measured with hand_over: end (candor audit, four days of the KTH SP2 log on 4 slots,
 // load times 4, 27 jobs, seeds 1 to 3): 1, 3 and 2 jobs gain by a later deadline, 0.034
 // [−0.032, 0.100], 0.007 [−0.003, 0.018] and 0.017 [−0.006, 0.039] of the value on average, 0.91
 // at most. With the default and a slot of 30 s, 25 jobs of the same days, seeds 1 to 3: no lie about value,
@@ -106,13 +107,12 @@
 // [−0.004, 0.029] of the value. With hand_over: end 78 jobs gain by a later deadline, 0.037 [0.019, 0.056] of the value
 // on average and 0.97 at most. The control gains 0.27 [0.25, 0.29].
 //
-// What does not work, each with a counterexample in the tests: growth in
-// proportion to the work done on a task (as the paper's, or g^(e/l)), a
-// bonus for whoever has started, and a boost by the time since arrival, which
-// no report can move. With each of them two tasks can change places though both
-// are served or both wait; a task that says more then displaces a second one,
-// which passes a third, which keeps out the first. Planning ahead, so as not to
-// start what those ranking above leave no room for, is monotone but gained
+// The following rules are not truthful; the tests have a counterexample for each: growth in
+// proportion to the work done on a task (as in the paper, or g^(e/l)), a bonus for tasks that have
+// started, and a bonus for the time since arrival, which no report can change. Under each of them
+// two tasks can change places while both are served or both wait. Then a task that reports more may
+// displace a second task, which overtakes a third, which keeps out the first. Another rule plans
+// ahead and does not start tasks for which higher ranks leave no room. It is monotone, but gained
 // nothing: 0.8249 of the value with and without, on the RICC log.
 //
 // Efficiency, as total value, by rule (Monotone at λ = 0.6, S learned): on
@@ -124,48 +124,55 @@
 // work done counts for little there, whichever the rule. BenchmarkEfficiency
 // reports the numbers of the crowds; `make figures` compares the rules on the log.
 //
-// Critical values are exact: λ = 0 takes an order statistic, λ > 0 compares
-// exactly among the finitely many values at which something can change, to
-// rounding. In the search the payer loses whatever is a tie to 1e-12. A live
-// market prices what it has seen: it replays the jobs that it remembers, ranked by
-// the lengths declared, for as long as they really took.
+// Critical values are exact: λ = 0 takes an order statistic. λ > 0 compares, up to rounding, the
+// finitely many values at which something can change. In the search the payer loses ties within
+// 1e-12. A live market prices what it has seen: it replays the jobs that it remembers, ranked by
+// their declared lengths, for as long as they really took.
 //
-// With tasks of several slots the total value is at no fixed part of the optimum: one task that ranks first may take the slots of a node, and
-// leave too few for one that is worth nearly n times as much, on n slots. Wide tasks of the same rank wait longer than narrow ones, which fill what is
-// left. A live market counts slots over all nodes. A task that is to have several is served once a node has gathered them, which
-// may be late, or too late: it then owes nothing, and those that it kept waiting had been told the truth about their ranks alone.
-// So the truth is best about a width, as about the rest, where nodes are as in the model: one, or all with room for the widest.
+// With tasks of several slots there is no bound on the lost value: the task that ranks first may
+// leave too few slots for a task that is worth nearly n times as much, on n slots. Of tasks with the
+// same rank, wide ones wait longer, because narrow ones fill the slots that are left. A live market
+// counts slots over all nodes, and serves a task of several slots once a node has gathered them.
+// That may be too late; the task then owes nothing. So the truth about a width is best only if nodes
+// are as in the model: a single node, or nodes that all have room for the widest task.
 //
-// A critical value needs the future up to the deadline: a job that was completed
-// early would with a smaller value have waited, and then it is a matter of who
-// else comes by its deadline what it would have had to say. So SettleAt asks for it
-// then; a price asked for earlier leaves out who is yet to come. There is one
-// exception, which is settled when the job ends: if in every unit in which it
-// competed all that did had slots, then with any value it would have had the same
-// ones, nobody who comes later can change that, and it owes 0.
+// A critical value depends on everything up to the deadline: with a smaller value, a job that was
+// completed early would have waited, and have competed with jobs that came later. So SettleAt
+// returns the deadline; a price computed earlier leaves out later jobs. There is one exception: if
+// all competing jobs had slots in every unit in which the job competed, it would have had the same
+// slots with any value, and later jobs cannot change that. Such a job owes 0 and is settled when it
+// ends.
 //
-// On a live market it is the owner's program that says whether a job was completed.
-// So a job is completed, for prices, when its program, with any exit code, or its owner first
-// ends an attempt of it: if that was by its deadline, it owes its critical value, also where
-// another attempt ran on and the market discarded the job. A job that had all the units that it declared by
-// its deadline owes it too, however it ended, so that to be late on purpose, or to sleep when the
-// results are there, does not pay; a unit in which it ran counts as a whole, so that the
-// time that a program takes to start is the job's. What it had and did not have the site says,
-// not its owner. A job that lost its slots to others before it had its time, and attempts that
-// the site ended, owe nothing. What remains open: a job that declares more time than it needs,
-// and sleeps when it has its results, may lose its slots, and have its results. With settle:
-// on-completion a job owes only if it was completed, in the sense above, by its deadline.
+// On a live market the owner's program says whether a job was completed. So for prices a job is
+// completed when its program, with any exit code, or its owner first ends an attempt:
 //
-// What prices go by is noted with the decisions (Notes), in integers, and a market
-// made anew with these notes decides and prices as the one that wrote them would
-// have. The last notes may be lost with the leader that wrote them, and units may pass
-// without a leader. So what no note says is taken from the jobs in the book: their
-// bids, and how long those that ended have run. In a unit that nobody decided, as far
-// as is known, jobs that were more than the slots count as having met each other, and
-// are settled at their deadlines; such a unit counts as having had as many slots as the
-// decided one before it or after it, whichever had more. The notes are of at most 100,000 jobs: with more in one
-// go the market begins anew with those present, and prices can be too low from then on;
-// they are never above the job's value. A change of the unit's length does the same.
+//   - If that was by its deadline, the job owes its critical value, even if another attempt ran
+//     on and the market discarded the job.
+//   - A job that had all its declared units by its deadline owes the critical value too, however it
+//     ended. So being late on purpose, or sleeping when the results are there, does not pay. A unit
+//     in which the job ran counts as a whole, including the time that the program took to start.
+//     The site measures these units, not the owner.
+//   - A job that lost its slots to others before it had its time owes nothing. Attempts that the
+//     site ended cost nothing.
+//   - With settle: on-completion a job owes only if it was completed by its deadline in this sense.
+//
+// One gap remains: a job that declares more time than it needs, and sleeps when it has its results,
+// may lose its slots, pay nothing, and have its results.
+//
+// Prices depend on notes, which are committed with the decisions, in integers (Notes). A new
+// mechanism with these notes decides and prices as the old one would have. The last notes may be
+// lost with the leader that wrote them, and units may pass without a leader. Therefore:
+//
+//   - Missing notes are replaced from the jobs in the book: their bids, and the times that ended
+//     jobs ran.
+//   - If jobs wanted more slots than there were in a unit for which no decision is known, they count
+//     as having competed with each other, and are settled at their deadlines.
+//   - Such a unit counts as having had the larger number of slots of the decided units before and
+//     after it.
+//
+// Notes cover at most 100,000 jobs. With more jobs without a pause, or after a change of the unit's
+// length, the market starts again with the present jobs. From then on prices can be too low; they
+// are never above the job's value.
 //
 // # Disclosure
 //
@@ -174,35 +181,34 @@
 //	how many jobs there are, slots and idle slots                     yes                                                yes
 //	the own rank, and what value would be enough, to the job's owner  the value unless one other account alone competes  the own price
 //
-// Owners see all of their own jobs, operators all. To report the truth is best
-// whatever the others report, so that nobody needs to know it; a rival who did could
-// only harm. The price that is paid is made of what others reported, as it must be.
+// Owners see everything about their own jobs, operators about all jobs. The truth is the best report
+// whatever the others report, so nobody needs to know other reports; a rival who knew them could
+// only do harm. The price that a job pays reveals something about other reports; this cannot be
+// avoided.
 //
 // # Changes of a bid
 //
-// No term of a bid may change: what others owe is the smallest value that would have been
-// enough against the bids that competed, so that a bid changed late would rewrite their
-// prices. Budgets only cover values here; there is nothing to raise.
+// No term of a bid may change. The price of a job is computed from the bids of its competitors, so a
+// late change of a bid would change the prices of others. A budget only covers the value here, so
+// there is no reason to raise it.
 //
 // # Errors
 //
-// Numbers that are negative, not finite or out of range, a deadline before the
-// arrival, identifiers given twice and unknown rules are refused as Invalid,
-// naming the task and the field, before anything is decided; a document of more
-// than MostUnits units as TooLarge; a live job that cannot make its deadline as
-// Expired.
+// Invalid, with the task and the field, before anything is decided: numbers that are negative, not
+// finite or out of range, a deadline before the arrival, an identifier given twice, an unknown rule.
+// TooLarge: a document of more than MostUnits units. Expired: a live job that cannot meet its
+// deadline.
 //
 // # Cost
 //
-// A run takes time in proportion to the effective tasks of each unit; rule
-// Paper with λ > 0 also sorts those served. A critical value takes a replay of
-// the time of one task, in which only the tasks whose state changes are
-// followed, from the ranks that the run kept around the last slot; if those do
-// not reach, the run is repeated with more kept. Under a monotone rule a replay
-// without the task is enough: it is completed from the level at which it outdoes
-// the last served, unit by unit, for l units. Where tasks have several slots, that is a whole run without the task for each payer. Under rule Paper the search replays once for each
-// unit that a lower report would lose. Payments uses all processors. `lab bench
-// auction` measures both on the RICC log: 318,265 tasks, of which nearly half are completed.
+// A run takes time in proportion to the effective tasks of each unit; rule Paper with λ > 0 also
+// sorts the served tasks. A critical value takes a replay of the time of one task. The replay
+// follows only tasks whose state changes, and uses the ranks that the run kept around the last slot.
+// If these are too few, the run is repeated and keeps more. Under a monotone rule one replay without
+// the task is enough: it gives the level that the task must exceed in each unit. With tasks of
+// several slots this is a whole run for each payer. Under rule Paper the search replays once for
+// each unit that a lower report would lose. Payments uses all processors. `lab bench auction`
+// measures both on the RICC log: 318,265 tasks; nearly half of them are completed.
 //
 // # Source
 //
@@ -212,16 +218,16 @@
 // workload and the groups. We differ as follows.
 //
 //   - Theorem 1 is false for λ > 0; rule Monotone takes the place of its rule.
-//   - Corollary 1, that at λ = 0 the value can be short of the optimum by a factor of nearly T, is a test with
-//     the two tasks of its proof. Figures 1 and 2, how many tasks arrive in each unit and of which
-//     lengths, are not drawn anew: they are of 10,000 records of the log, and the paper does not say which.
-//   - The example's text has users 2 and 3 pay 22; its tables, and we, 1 and 2.
-//   - Tasks of several slots are ours; their order is the greedy one of D. Lehmann, L. O'Callaghan, Y. Shoham, "Truth
-//     revelation in approximately efficient combinatorial auctions", with the value of a unit of a slot as the norm.
-//   - Table 5 needs the run repeated at each candidate; where the rule is
-//     monotone we need one replay.
-//   - The order of two tasks served alike is what makes additive growth truthful
-//     on one processor in R. Porter, "Mechanism design for online real-time
-//     scheduling"; ours is its multiplicative form, which does not depend on the
-//     unit of money, for any number of slots.
+//   - Corollary 1 says that at λ = 0 the value can be smaller than the optimum by a factor of nearly
+//     T. A test shows this with the two tasks of its proof.
+//   - Figures 1 and 2 show the arrivals by unit and the lengths of tasks. We do not reproduce them,
+//     because the paper does not say which 10,000 records of the log they show.
+//   - In the example's text users 2 and 3 pay 22. In its tables, and here, they pay 1 and 2.
+//   - Tasks of several slots are our addition. Their order is the greedy one of D. Lehmann,
+//     L. O'Callaghan, Y. Shoham, "Truth revelation in approximately efficient combinatorial
+//     auctions", by the value for a unit of one slot.
+//   - Table 5 repeats the run for each candidate value. Under a monotone rule we need one replay.
+//   - In R. Porter, "Mechanism design for online real-time scheduling", additive growth is truthful
+//     on one processor because served tasks keep their order. Our growth is the multiplicative form,
+//     which does not depend on the unit of money and works for any number of slots.
 package deadline

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// input is the document of `candor solve deadline`: one pool with C, or groups
-// with capacities and group_of.
+// input is the document of `candor solve deadline`: one pool of C slots, or groups with capacities
+// and group_of.
 type input struct {
 	C          *int        `json:"C,omitempty"`
 	Capacities *[]int      `json:"capacities,omitempty"`
@@ -23,7 +23,7 @@ type inputTask struct {
 	ID string `json:"id,omitempty"`
 }
 
-// output is what it prints. Tasks are positions in the input.
+// output is the answer that `candor solve deadline` prints. Tasks are positions in the input.
 type output struct {
 	Rule         string    `json:"rule"`
 	Allocation   [][2]any  `json:"allocation"` // [unit, [tasks, ascending]] for every unit from the first arrival to the last deadline
@@ -89,7 +89,7 @@ func (in *input) problem() (*Problem, error) {
 	return p, nil
 }
 
-// groups reads which slots and tasks belong together.
+// groups reads the groups of the slots and of the tasks.
 func (in *input) groups(p *Problem) (*Groups, error) {
 	grouped := in.Capacities != nil || in.GroupOf != nil
 	switch {
@@ -131,7 +131,7 @@ func present(p *Problem, o *Grouped) *output {
 	return out
 }
 
-// check names the field of a group that breaks the rules.
+// check returns an error that names the field that breaks a rule.
 func (g *Groups) check(tasks int) error {
 	for k, c := range g.Capacities {
 		if c < 0 || c > mostSlots {

@@ -1,10 +1,10 @@
 package deadline
 
-// Groups cuts the slots into pools that run the mechanism each on its own:
-// fewer contenders for more competition, and so larger payments.
+// Groups divides the slots into pools. Each pool runs the mechanism on its own, which can raise
+// payments.
 type Groups struct {
 	Capacities []int // by group
-	Of         []int // by task: its group, drawn by whoever runs the market and never chosen by the task
+	Of         []int // by task: its group, which the market's operator draws and the task never chooses
 }
 
 // Grouped is the outcome of all groups together.
@@ -16,11 +16,10 @@ type Grouped struct {
 	outcomes   []*Outcome
 }
 
-// place is where a task went.
+// place is a task's group, and its index there.
 type place struct{ group, index int }
 
-// RunGroups runs each group of a problem by itself, payments included;
-// p.Capacity is not used.
+// RunGroups runs each group of a problem on its own and computes the payments. It ignores p.Capacity.
 func RunGroups(p *Problem, g *Groups) (*Grouped, error) {
 	if err := g.check(len(p.Tasks)); err != nil {
 		return nil, err

@@ -8,33 +8,33 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// history is what a live market remembers to price its jobs: every bid since
-// there was last nobody with time left, and how many slots there were in each unit.
+// history is what a live market remembers to price its jobs: the number of slots in each unit, and
+// every bid since the market was last empty.
 type history struct {
 	first   int // unit of slots[0]
 	slots   []int
 	tasks   []Task
 	ids     []messages.JobID // by task
-	gone    []int            // by task: the unit by which it had left; 0: it is there
-	met     []bool           // by task: in some unit of its time not all that competed had slots, or may not
-	ranked  int              // tasks that were there for some decision; the rest are known from the book alone
-	last    int              // unit: the last deadline of them
+	gone    []int            // by task: the first unit in which it was gone; 0: it is there
+	met     []bool           // by task: in some unit of its time, some competing task had no slot, or may have had none
+	ranked  int              // the first so many tasks were in a decision; the others are known only from the book
+	last    int              // unit of the latest deadline
 	index   map[messages.JobID]int
-	failed  map[messages.JobID]bool // jobs that ended without being completed
-	served  map[messages.JobID]bool // jobs that ended and were
-	outcome *Outcome                // of the tasks as they stand; nil: to be worked out
-	row     []int                   // by task: its place in the outcome
+	failed  map[messages.JobID]bool // jobs that ended and were not completed
+	served  map[messages.JobID]bool // jobs that ended and were completed
+	outcome *Outcome                // of the present tasks; nil: not computed
+	row     []int                   // by task: its position in the outcome
 }
 
 func newHistory() history {
 	return history{index: map[messages.JobID]int{}, failed: map[messages.JobID]bool{}, served: map[messages.JobID]bool{}}
 }
 
-// linger is for how many units after the last deadline what is known is kept, to
-// price what is settled late.
+// linger is the number of units after the last deadline for which the history is kept, for jobs that
+// are settled late.
 const linger = 8
 
-// knows counts the jobs that are remembered.
+// knows returns how many of the jobs are remembered.
 func (h *history) knows(jobs []*mechanism.Job) (n int) {
 	for _, job := range jobs {
 		if _, known := h.index[job.Job]; known {
@@ -44,7 +44,7 @@ func (h *history) knows(jobs []*mechanism.Job) (n int) {
 	return n
 }
 
-// restart forgets all but how many slots there were since the jobs of the view came.
+// restart forgets everything except the numbers of slots since the first job of the view came.
 func (h *history) restart(m *Mechanism, view *mechanism.View, unit int) {
 	from := unit
 	for _, job := range view.Jobs {
@@ -59,7 +59,7 @@ func (h *history) restart(m *Mechanism, view *mechanism.View, unit int) {
 	m.forget()
 }
 
-// record takes in the bids of a view and the slots of a unit.
+// record enters the bids of a view and the slots of a unit.
 func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 	if unit > h.last+linger && h.knows(view.Jobs) == 0 || len(h.tasks) >= mostHistory+len(view.Jobs) {
 		h.restart(m, view, unit)
@@ -80,9 +80,9 @@ func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 	h.ranked = len(h.tasks)
 }
 
-// skipped accounts for the units before a given one that were not decided, or of
-// which the decision is lost with the leader that made it: tasks that were there
-// then met each other if they were more than the slots.
+// skipped accounts for units before the given one that were not decided, or whose decision was lost
+// with its leader. If the tasks of that time wanted more slots than there were, it assumes that all
+// of them competed with each other.
 func (h *history) skipped(until, slots int) {
 	from := until
 	if n := len(h.slots); n > 0 {
@@ -101,16 +101,16 @@ func (h *history) skipped(until, slots int) {
 			there, wanted = append(there, i), wanted+t.slots()
 		}
 	}
-	if len(there) > 1 && wanted > slots { // one alone meets nobody
+	if len(there) > 1 && wanted > slots { // a single task competes with nobody
 		for _, i := range there {
 			h.met[i] = true
 		}
 	}
 }
 
-// note keeps the slots of a unit. How many there were in units that were skipped nobody
-// knows: they count as having had as many as the unit before them or the one after,
-// whichever had more, so that no price is too high for what a lost leader knew.
+// note records the number of slots in a unit. For skipped units the number is not known. They get
+// the larger number of the unit before and the unit after, because more slots never mean a higher
+// price.
 func (h *history) note(unit, slots int) {
 	if len(h.slots) == 0 {
 		h.first = unit
@@ -125,7 +125,7 @@ func (h *history) note(unit, slots int) {
 	}
 }
 
-// lastSlots is how many slots there were in the last unit that was decided; 0: none was.
+// lastSlots returns the number of slots in the last unit that was decided, 0 if none was.
 func (h *history) lastSlots() int {
 	if len(h.slots) == 0 {
 		return 0
@@ -139,8 +139,8 @@ func (h *history) add(id messages.JobID, t Task) {
 	h.last = max(h.last, t.Deadline)
 }
 
-// critical is the smallest value with which a job would have been completed,
-// in credits, given all others; at most its own.
+// critical returns the smallest value, in credits, with which a job would have been completed, the
+// others unchanged. It is at most the job's own value.
 func (h *history) critical(m *Mechanism, id messages.JobID) float64 {
 	i, known := h.index[id]
 	if !known {
@@ -155,8 +155,8 @@ func (h *history) critical(m *Mechanism, id messages.JobID) float64 {
 	return h.outcome.threshold(h.row[i])
 }
 
-// replay runs the mechanism on what is remembered, which are some slots at least. The tasks are in the order of
-// their jobs' numbers, which is how ties within an arrival are broken.
+// replay runs the mechanism on the history, which must have slots for one unit at least. It orders
+// the tasks by the numbers of their jobs, because job numbers break ties between equal arrivals.
 func (h *history) replay(m *Mechanism) *Outcome {
 	p := &Problem{Lambda: *m.config.Lambda, Rule: Monotone, Scale: m.config.Scale, Tasks: make([]Task, len(h.tasks))}
 	order := make([]int, len(h.tasks))
@@ -169,7 +169,7 @@ func (h *history) replay(m *Mechanism) *Outcome {
 		p.Tasks[k], h.row[i] = h.tasks[i], k
 	}
 	first, _ := p.span()
-	for range h.first - first { // no slots are known of from before
+	for range h.first - first { // the slots of these earlier units are not known
 		p.Capacities = append(p.Capacities, h.slots[0])
 	}
 	p.Capacities = append(p.Capacities, h.slots[min(max(0, first-h.first), len(h.slots)-1):]...)
@@ -180,11 +180,13 @@ func (h *history) replay(m *Mechanism) *Outcome {
 	return o
 }
 
-// left notes that a job was gone by a unit, and takes it to have been completed
-// after so many units of work, unless withdrawn says otherwise, before or after.
-// One that never had any was withdrawn, or could no longer make its deadline; the
-// latter is kept as if it had stayed: had another asked for less, it might have
-// made it. What is complete for prices is no longer hopeless.
+// left notes that a job was gone by a unit, after the given units of work.
+//
+//   - A job that had work counts as completed, unless withdrawn says otherwise, before or after.
+//   - A hopeless job, which could no longer meet its deadline, counts as if it had stayed: with
+//     fewer requests of others it might have met it. A job that is complete for prices is not
+//     hopeless.
+//   - Any other job counts as withdrawn.
 func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {
 	i, known := h.index[id]
 	if !known || h.gone[i] != 0 {
@@ -213,8 +215,8 @@ func (h *history) withdrawn(id messages.JobID) {
 	}
 }
 
-// unmet says whether nobody that competed in the time of a job was ever without
-// a slot. Then any value would have been enough, whatever comes later.
+// unmet reports whether all competing jobs had slots in every unit of a job's time. In that case any
+// value would have been enough, whatever comes later.
 func (h *history) unmet(id messages.JobID) bool {
 	i, known := h.index[id]
 	return known && !h.met[i]

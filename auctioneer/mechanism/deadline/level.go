@@ -6,26 +6,25 @@ import (
 	"slices"
 )
 
-// contender is a task with what it competes with in a unit.
+// contender is a task with the level at which it competes in a unit.
 type contender struct {
 	task  int32
 	done  int32 // units it has received before
 	level float64
 }
 
-// slack is the relative difference of levels at which the payer, in the search
-// for its critical value, is taken to lose a tie: its report is then a quotient
-// of products that rounding has moved by a few units in the last place.
+// slack is the relative difference of two levels that counts as a tie in the search for a critical
+// value. The payer loses ties. An exact comparison would not do, because rounding moves the tried
+// value by a few units in the last place.
 const slack = 1e-12
 
 // initial is the level of a task that reports a value.
 func (p *Problem) initial(i int32, value float64) float64 { return value / p.Tasks[i].area() }
 
-// area is the units of slots that a task asks for.
+// area returns the slot units that a task asks for: its length times its width.
 func (t *Task) area() float64 { return float64(t.Length) * float64(t.slots()) }
 
-// raised is the level after one more unit of a task that reported value, after
-// which it has received done.
+// raised returns the contender after it was served in a unit, if it reported value.
 func (s *schedule) raised(c contender, value float64, unit int) contender {
 	c.done++
 	if s.p.Rule == Monotone {
@@ -38,14 +37,13 @@ func (s *schedule) raised(c contender, value float64, unit int) contender {
 	return c
 }
 
-// remaining is l − λe, what divides the value in the paper's priority.
+// remaining returns l − λe, the divisor of the value in the paper's priority.
 func (p *Problem) remaining(c contender) float64 {
 	return float64(p.Tasks[c.task].Length) - p.Lambda*float64(c.done)
 }
 
-// before says whether a ranks before b: by level, then the earlier arrival,
-// then the smaller index. Quotients that agree as doubles are told apart by
-// their exact cross products.
+// before reports whether a ranks before b: by level, then by earlier arrival, then by smaller index.
+// Quotients that are equal as doubles are compared by their exact cross products.
 func (p *Problem) before(a, b contender) bool {
 	if a.level != b.level {
 		return a.level > b.level
@@ -73,27 +71,25 @@ func (p *Problem) compare(a, b contender) int {
 	}
 }
 
-// compareProducts compares a·b with c·d exactly, short of underflow.
+// compareProducts compares a·b with c·d, exactly if nothing underflows.
 func compareProducts(a, b, c, d float64) int {
 	ab, cd := a*b, c*d
 	if ab != cd {
 		return cmp.Compare(ab, cd)
 	}
-	return cmp.Compare(math.FMA(a, b, -ab), math.FMA(c, d, -cd)) // what rounding took away
+	return cmp.Compare(math.FMA(a, b, -ab), math.FMA(c, d, -cd)) // the parts lost by rounding
 }
 
-// The scale that is learned starts as if priorWeight had been seen of it.
+// The learned scale starts as if tasks of the prior scale with the weight priorWeight had been seen.
 const (
 	priorScale  = 4
 	priorWeight = 16
 )
 
-// growths returns, for each unit from the first, the factor by which the level
-// of a task served then rises: 1 + λ/S. S is the mean length of the tasks whose
-// deadlines have passed, each weighted by the square of its length, unless the
-// problem fixes it. It depends on declared lengths and deadlines only and never on a task
-// whose time is not over, so nobody's report moves the growth while it matters
-// to them.
+// growths returns, for each unit from the first, the factor by which the level of a served task
+// rises: 1 + λ/S. Unless the problem fixes S, it is the mean length of the tasks whose deadlines
+// have passed, weighted by the squares of their lengths. So growth depends only on declared lengths
+// and deadlines of tasks whose time is over: no report changes it while the task still competes.
 func (p *Problem) growths() []float64 {
 	if p.Rule != Monotone {
 		return nil

@@ -6,12 +6,12 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Mechanism runs a live market. It implements mechanism.Mechanism, and
-// mechanism.Deferred and mechanism.Remembering.
+// Mechanism runs a live market. It implements mechanism.Mechanism, mechanism.Deferred and
+// mechanism.Remembering.
 type Mechanism struct {
 	config  messages.Market
 	units   calendar
-	seats   map[messages.JobID]*seat // of the jobs of the view
+	seats   map[messages.JobID]*seat // for the jobs of the view
 	ranking ranking
 	past    history
 	memory  memory
@@ -30,7 +30,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 	}
 }
 
-// NewMechanism makes the mechanism of a market that is valid in itself.
+// NewMechanism makes the mechanism for a valid market.
 func NewMechanism(m messages.Market) (*Mechanism, error) {
 	c, err := prepared(m)
 	if err != nil {
@@ -71,8 +71,8 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// Allocate decides at the start of each unit which jobs have a slot in it. What
-// it decided holds until the next unit, whoever comes or goes.
+// Allocate decides at the start of each unit which jobs have a slot in it. The decision holds until
+// the next unit, whichever jobs come or go.
 func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	unit := m.units.unitOf(view.Now)
 	m.ranking.count(unit)
@@ -103,10 +103,10 @@ func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return out
 }
 
-// meet brings the seats in line with the view. A job that has left competes no
-// more from the next unit that is not decided yet.
+// meet updates the seats to the view. A job that has left does not compete from the next undecided
+// unit on.
 func (m *Mechanism) meet(view *mechanism.View, unit int) {
-	undecided, under := unit, 0 // under way: units not counted yet
+	undecided, under := unit, 0 // under: units that are under way and not counted yet
 	if m.ranking.decided && unit == m.ranking.unit {
 		undecided, under = unit+1, 1
 	}
@@ -130,7 +130,7 @@ func (m *Mechanism) meet(view *mechanism.View, unit int) {
 
 func (m *Mechanism) leave(id messages.JobID, undecided, under int) {
 	s := m.seats[id]
-	if by, known := m.memory.left[id]; known && by < undecided { // nobody decided when it ended
+	if by, known := m.memory.left[id]; known && by < undecided { // it ended while no leader decided
 		if s.holds {
 			s.done = max(0, s.done-(undecided-by+1-under))
 			under = 1
@@ -158,7 +158,7 @@ func (m *Mechanism) decide(view *mechanism.View, unit int) {
 	m.remember()
 }
 
-// direct is the order that brings a job to where it should be.
+// direct returns the directive that a job needs to be as the ranking says; false if it needs none.
 func (m *Mechanism) direct(s *seat) (mechanism.Directive, bool) {
 	d := mechanism.Directive{Job: s.job.Job, Slots: s.task.slots()}
 	running := mechanism.Sum(s.job.Running) > 0

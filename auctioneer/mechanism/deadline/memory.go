@@ -8,30 +8,29 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A note of a job is, in this order: arrival, deadline and length in units, value
-// in microcredits, units done before since, the unit since which it has had its
-// slot or −1, whether it met anybody without one, the unit by which it had left or
-// 0, Task.Work and Task.Until, its width, and how many fewer times its level has risen than it was served.
+// A job's note has these numbers, in this order: arrival, deadline and length in units; the value in
+// microcredits; seat.base and seat.since; seat.met (1 or 0); history.gone; Task.Work, Task.Until and
+// Task.Width; seat.lag.
 const jobNumbers = 12
 
-// A note of the market is: its form, the length of a unit in microseconds, the
-// unit decided last, the first unit with slots that are known, and for as many
-// units in a row how many slots there were, pair by pair.
+// The market's note has these numbers, in this order: the form of the notes, the length of a unit in
+// microseconds, the unit decided last, the first unit whose slots are known; then pairs of a number
+// of slots and the number of consecutive units that had so many.
 const (
 	noteForm      = 1
 	marketNumbers = 4
 )
 
-// memory is what of the past is to be noted yet, and what was found in notes.
+// memory tracks what the next notes must contain, and what was found in saved notes.
 type memory struct {
 	changed map[messages.JobID]bool
-	asked   []messages.JobID // those that the last notes were of
-	decided bool             // since the notes were kept
+	asked   []messages.JobID // the jobs of the last notes
+	decided bool             // a decision was made since notes were saved
 	whole   bool
-	left    map[messages.JobID]int // jobs that ended before this mechanism was made: the unit by which they had
+	left    map[messages.JobID]int // jobs that ended before this mechanism was made: the first unit in which they were gone
 }
 
-// forget has the next notes take the place of all before.
+// forget makes the next notes replace all earlier ones.
 func (m *Mechanism) forget() {
 	m.memory.whole = true
 	clear(m.memory.changed)
@@ -40,7 +39,7 @@ func (m *Mechanism) forget() {
 	}
 }
 
-// remember works out which jobs' notes the last decision changed.
+// remember finds the jobs whose notes the last decision changed.
 func (m *Mechanism) remember() {
 	m.memory.decided = true
 	for id, s := range m.seats {
@@ -51,7 +50,7 @@ func (m *Mechanism) remember() {
 	}
 }
 
-// streak keeps since when a job has had its slot without a break.
+// streak updates the unit since which a job has had its slot without a break.
 func (m *Mechanism) streak(s *seat) {
 	switch {
 	case !s.holds:
@@ -140,14 +139,14 @@ func (m *Mechanism) recallJobs(notes []mechanism.Note, past func(messages.JobID)
 	m.ranking.decide(m.seats, m.ranking.unit, m.past.lastSlots())
 }
 
-// rebuild enters a job of which there is no note, so that it and those that it met
-// are priced as if there were one.
+// rebuild enters a job that has no note, so that it and the jobs that competed with it get the same
+// prices as with a note.
 func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	if p.Bid == nil || len(m.past.tasks) >= mostHistory {
 		return
 	}
 	t := m.units.taskOf(p.Bid)
-	if t.check("") != nil { // of another mechanism, that ran the market before
+	if t.check("") != nil { // a bid to another mechanism, which ran the market before
 		return
 	}
 	m.past.add(id, t)
@@ -162,7 +161,7 @@ func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	m.past.left(id, by, s.done, s.hopeless(by))
 }
 
-// ended notes what became of a job that has ended, for the prices of others.
+// ended notes whether a job that has ended was completed, because the prices of others depend on it.
 func (m *Mechanism) ended(id messages.JobID, p mechanism.Past) {
 	if p.Bid != nil && m.served(p.Bid, p.Completed, p.Received) {
 		m.past.served[id] = true
@@ -171,7 +170,7 @@ func (m *Mechanism) ended(id messages.JobID, p mechanism.Past) {
 	}
 }
 
-// recallMarket takes over the market's note; false: it cannot be read.
+// recallMarket restores the market's note; false if it cannot be read.
 func (m *Mechanism) recallMarket(n []int64) bool {
 	if len(n) < marketNumbers+2 || len(n)%2 != 0 || n[0] != noteForm || n[1] != int64(m.units) {
 		return false

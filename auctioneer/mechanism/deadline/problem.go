@@ -9,48 +9,47 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits of a problem. Within them no level overflows and what is kept by unit
-// fits in memory.
+// Limits of a problem. Within them no level overflows, and the data for each unit fit in memory.
 const (
-	Largest   = 1e18      // of a value
+	Largest   = 1e18      // largest value
 	MostUnits = 1 << 20   // from the first arrival to the last deadline
-	mostTime  = 1 << 50   // of a unit's number, in magnitude
-	mostSlots = 1<<31 - 1 // of a capacity
+	mostTime  = 1 << 50   // largest magnitude of a unit's number
+	mostSlots = 1<<31 - 1 // largest capacity
 )
 
-// Rule says how a task's standing changes with the work done on it.
+// Rule says how a task's rank depends on the work done on it.
 type Rule uint8
 
 // The rules.
 const (
 	Paper    Rule = iota // priority v/(l−λe); truthful at λ = 0 only
-	Monotone             // level v/l that grows alike for all that are served; truthful
+	Monotone             // level v/l, which grows by the same factor for all served tasks; truthful
 )
 
 // Task wants Length units of Width slots at once among the units Arrival to Deadline,
-// both inclusive, and is worth Value if it gets them all. A task longer than its
-// time is allowed: it gets nothing, keeps nothing from others and owes nothing.
+// both inclusive, and is worth Value if it gets them all. A task longer than its time is allowed: it
+// gets nothing, takes nothing from others and owes nothing.
 type Task struct {
 	Arrival  int     `json:"a"`
 	Deadline int     `json:"d"`
 	Length   int     `json:"l"`
 	Value    float64 `json:"v"`
 	Width    int     `json:"w,omitempty"` // 0: 1
-	// Of tasks that have ended on a live market, where not 0: the units it really
-	// took, at most Length, and the unit from which it was withdrawn.
+	// For a task that has ended on a live market, if not 0: the units that it really took, at
+	// most Length, and the unit from which it was withdrawn.
 	Work  int `json:"-"`
 	Until int `json:"-"`
 }
 
-// slots is how many slots the task has in a unit.
+// slots returns the number of slots that the task uses in a unit.
 func (t *Task) slots() int { return max(t.Width, 1) }
 
-// wide says whether some task has several slots.
+// wide reports whether a task uses several slots.
 func (p *Problem) wide() bool {
 	return slices.ContainsFunc(p.Tasks, func(t Task) bool { return t.Width > 1 })
 }
 
-// work is how many units complete the task.
+// work returns the number of units that complete the task.
 func (t *Task) work() int {
 	if t.Work > 0 {
 		return min(t.Work, t.Length)
@@ -61,23 +60,23 @@ func (t *Task) work() int {
 // Problem is one pool of slots and the tasks that compete for it.
 type Problem struct {
 	Capacity int // slots
-	// Capacities, where not nil, are the slots by unit from the first arrival on,
-	// and the last of them holds for all later units; Capacity is then not used.
+	// Capacities, if not nil, are the slots by unit from the first arrival on. The last entry
+	// holds for all later units, and Capacity is ignored.
 	Capacities []int
-	Lambda     float64 // in [0, 1]: how much work done counts
+	Lambda     float64 // in [0, 1]: how much the work done on a task raises its rank
 	Rule       Rule
-	// Scale is a typical length, of rule Monotone: a unit served raises a level by
-	// λ/Scale of it. 0: learned from the tasks whose time is over.
+	// Scale is a typical length, for rule Monotone: each unit served multiplies a level by
+	// 1 + λ/Scale. 0: learned from tasks whose time is over.
 	Scale float64
 	Tasks []Task
-	// Asked, where not nil, says of which tasks the outcomes are wanted. No unit after the
-	// last of their deadlines is decided, and what the other tasks get may be left out.
+	// Asked, if not nil, reports whether the outcome of a task is wanted. Units after the last
+	// deadline of such tasks are not decided, and outcomes of other tasks may be missing.
 	Asked func(task int) bool
-	// Past is where the run begins; nil: at the beginning.
+	// Past is an earlier run that this one continues; nil: start at the first arrival.
 	Past *Past
 }
 
-// Check refuses a problem that breaks the model, naming the task and the field.
+// Check returns an error that names the task and the field if a problem breaks the model.
 func (p *Problem) Check() error {
 	if p.Capacity < 0 || p.Capacity > mostSlots {
 		return casefile.Invalid("C", "must be from 0 to %d, is %d", mostSlots, p.Capacity)
@@ -106,7 +105,7 @@ func (p *Problem) Check() error {
 	return nil
 }
 
-// Impossible says whether the task is longer than its time.
+// Impossible reports whether the task is longer than its time.
 func (t Task) Impossible() bool { return t.Length > t.Deadline-t.Arrival+1 }
 
 func (t Task) check(place string) error {
@@ -138,8 +137,8 @@ func (p *Problem) span() (first, end int) {
 	return first, end
 }
 
-// asked returns the units from the first arrival to the last deadline of the tasks whose
-// outcomes are wanted, half open.
+// asked returns the units from the first arrival to the last deadline, half open, of tasks whose
+// outcomes are wanted.
 func (p *Problem) asked() (first, end int) {
 	if p.Asked == nil {
 		return p.span()
@@ -157,7 +156,7 @@ func (p *Problem) asked() (first, end int) {
 	return q.span()
 }
 
-// capacityAt is the number of slots in the unit that many after the first.
+// capacityAt returns the number of slots in a unit, given as the number of units after the first.
 func (p *Problem) capacityAt(after int) int {
 	if len(p.Capacities) == 0 {
 		return p.Capacity

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// seat is a job in units of time.
+// seat is what the ranking knows about a job, in units of time.
 type seat struct {
 	job   *mechanism.Job
 	task  Task
@@ -18,31 +18,31 @@ type seat struct {
 	rank  int  // −1: does not compete
 	holds bool // it has slots in the unit decided last
 	rises bool // its level rises by that unit
-	lag   int  // how many fewer times its level has risen than it was served: below 0 more often
-	met   bool // in some unit since its arrival not all that competed had slots
+	lag   int  // units in which it was served, less the times its level rose; may be below 0
+	met   bool // in some unit since its arrival, some competing job had no slot
 
-	// As of the last decision: for how long the job has had its slot without a
-	// break, and what it had had before.
+	// As of the last decision: since is the unit since which the job has had its slot without a
+	// break, −1 if it has none; base is the number of units that it had before.
 	base  int
-	since int // unit; only while it has one
+	since int
 	told  []int64
 }
 
-// left is how many units a job has until its deadline, the given one included.
+// left returns the number of units until the job's deadline, including the given one.
 func (s *seat) left(unit int) int { return s.task.Deadline - unit + 1 }
 
-// needs is how many units a job still needs. One that has had all that it asked for and
-// goes on needs another.
+// needs returns the number of units that a job still needs. A job that still runs after all the
+// units that it asked for needs one more.
 func (s *seat) needs() int { return max(1, s.task.Length-s.done) }
 
-// hopeless says whether a job can no longer make its deadline from a unit on.
+// hopeless reports whether a job can no longer make its deadline from a unit on.
 func (s *seat) hopeless(unit int) bool { return s.left(max(unit, s.task.Arrival)) < s.needs() }
 
-// ranking is who competes in the unit that was decided last, and who has a slot in it.
+// ranking lists the jobs that compete in the unit decided last, and which of them have slots.
 type ranking struct {
-	growth  float64 // of a level by a unit served
+	growth  float64 // factor by which a unit served raises a level
 	unit    int
-	decided bool // some unit was
+	decided bool // a unit was decided
 	slots   int
 	short   bool    // some have no slots
 	seats   []*seat // best first
@@ -78,8 +78,8 @@ func (r *ranking) decide(present map[messages.JobID]*seat, unit, slots int) {
 	}
 }
 
-// levelOf is the level at which a job competes: that of a job that has had all
-// the time it asked for is 0, and it goes on only where a slot is left.
+// levelOf returns the level at which a job competes. A job that has had all the time it asked for
+// has level 0: it continues only if a slot is left over.
 func (r *ranking) levelOf(s *seat) float64 {
 	if s.done >= s.task.Length {
 		return 0
@@ -87,8 +87,8 @@ func (r *ranking) levelOf(s *seat) float64 {
 	return min(s.task.Value/s.task.area()*math.Pow(r.growth, float64(s.done-s.lag)), math.MaxFloat64)
 }
 
-// count adds the units since the last decision, if it is for another one, to
-// those of the jobs that had slots in them. It comes once before each decision.
+// count adds the units since the last decision to the jobs that had slots in them. Call it once
+// before each decision.
 func (r *ranking) count(unit int) {
 	if !r.decided || unit <= r.unit {
 		return
@@ -104,8 +104,8 @@ func (r *ranking) count(unit int) {
 	}
 }
 
-// price is what a slot costs for the unit, in credits: the level of the best
-// that has none.
+// price returns the cost of a slot for the unit, in credits: the level of the best job without a
+// slot.
 func (r *ranking) price() float64 {
 	if at := slices.IndexFunc(r.seats, func(s *seat) bool { return !s.holds }); at >= 0 {
 		return r.seats[at].level
@@ -113,8 +113,8 @@ func (r *ranking) price() float64 {
 	return 0
 }
 
-// enough is the value with which a job with as much done would rank level with
-// the last that leaves it enough slots; 0 if there is none.
+// enough returns the smallest value, with the work done so far, that would leave the job enough
+// slots in this unit. 0: any value is enough, or the job has no level.
 func (r *ranking) enough(s *seat) messages.Credits {
 	left := r.slots
 	for _, o := range r.seats {

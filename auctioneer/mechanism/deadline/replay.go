@@ -5,29 +5,28 @@ import (
 	"slices"
 )
 
-// replay works out how a schedule would have gone, over the time of one task,
-// the payer, had that task reported another value or not come at all. It
-// follows only the tasks whose state is not what it was; in a crowd of n they
-// are few, and a unit costs time in proportion to them.
+// replay computes what would have happened during the time of one task, the payer, if the payer had
+// reported another value or had not come. It follows only the tasks whose state differs from the
+// schedule. They are few, and the cost of a unit is proportional to their number.
 type replay struct {
 	*schedule
 	value   float64     // what the payer reports
 	absent  bool        // the payer does not come
 	changed []change    // [0] is the payer
-	mark    []int32     // by task: its position in changed, and 1; 0: unchanged
-	rivals  []contender // the changed that compete, ranked
-	fresh   int         // position in changed of the first that is not among the rivals yet
-	// Of the unit being replayed:
-	base  int // units of slots taken in the schedule
-	pos   int // rank in the schedule of the first that is unchanged and not served
-	total int // unchanged tasks that compete
-	lost  bool
+	mark    []int32     // by task: its position in changed plus 1; 0: unchanged
+	rivals  []contender // changed tasks that compete, ranked
+	fresh   int         // changed tasks from here on are not among the rivals yet
+	// For the unit being replayed:
+	base  int  // slots taken in the schedule
+	pos   int  // rank in the schedule of the first unchanged task that is not served
+	total int  // unchanged tasks that compete
+	lost  bool // the schedule kept too few ranks
 }
 
 // change is a task whose state differs from the schedule's.
 type change struct {
 	now, was  contender
-	at        int32 // its span in the schedule that ends after the unit
+	at        int32 // position of its first span in the schedule that ends after the unit
 	wasServed bool
 	served    bool
 }
@@ -36,15 +35,15 @@ type change struct {
 type step struct {
 	served bool
 	done   int32   // units it had before
-	rival  float64 // level of the best that is not served; absent payer: of the last that is; −1: there is none
+	rival  float64 // level of the best task that is not served; with an absent payer, of the last that is served; −1: none
 }
 
 func newReplay(s *schedule) *replay {
 	return &replay{schedule: s, mark: make([]int32, len(s.p.Tasks))}
 }
 
-// run replays the time of payer i and calls see for each unit. It reports
-// false if it would need ranks that the schedule did not keep.
+// run replays the time of payer i and calls see for each unit. It returns false if the schedule kept
+// too few ranks.
 func (r *replay) run(i int32, value float64, absent bool, see func(t int, s step) bool) bool {
 	r.value, r.absent, r.lost = value, absent, false
 	defer r.forget()
@@ -81,7 +80,7 @@ func (r *replay) add(now, was contender, t int) {
 	r.mark[now.task] = int32(len(r.changed))
 }
 
-// unit decides unit t anew and brings the changed up to date.
+// unit decides unit t again and updates the changed tasks.
 func (r *replay) unit(t int) step {
 	u := &r.units[t-r.from]
 	r.base = u.taken()
@@ -107,8 +106,7 @@ func (r *replay) unit(t int) step {
 	return s
 }
 
-// rank brings the rivals up to date. They come nearly in order, so that to
-// insert each is fast.
+// rank updates the rivals. They are nearly in order, so inserting each one is fast.
 func (r *replay) rank(t int) {
 	old := r.rivals
 	r.rivals = r.rivals[:0]
@@ -142,8 +140,8 @@ func (r *replay) wasServed(c *change, t int) bool {
 	return int(c.at) < len(spans) && spans[c.at].from <= int32(t)
 }
 
-// settle finds how many of the rivals are served, and moves pos so that the
-// unchanged tasks before it fill the other slots.
+// settle returns how many of the rivals are served. It moves pos so that the unchanged tasks before
+// it fill the other slots.
 func (r *replay) settle(u *unit, kept int) int {
 	r.pos = r.base
 	slots := min(int(u.slots), r.total+len(r.rivals))
@@ -171,8 +169,8 @@ func (r *replay) settle(u *unit, kept int) int {
 	return taken
 }
 
-// seek is the first place in near of an unchanged task, from k on upwards or downwards.
-// The replay is lost where the ranks kept do not reach so far.
+// seek returns the position in near of the first unchanged task from k on, in steps of by (1 or −1).
+// If the ranks kept do not reach so far, the replay is lost.
 func (r *replay) seek(u *unit, k, by int) int {
 	for k >= 0 && k < len(u.near) && r.mark[u.near[k].task] != 0 {
 		k += by
@@ -181,10 +179,10 @@ func (r *replay) seek(u *unit, k, by int) int {
 	return k
 }
 
-// last is the unchanged task ranked last before pos, if the replay is not lost.
+// last returns the unchanged task ranked last before pos, nil if the replay is lost.
 func (r *replay) last(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip)-1, -1)) }
 
-// next is the unchanged task ranked first from pos on, if the replay is not lost.
+// next returns the unchanged task ranked first from pos on, nil if the replay is lost.
 func (r *replay) next(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip), 1)) }
 
 func (r *replay) near(u *unit, k int) *contender {
@@ -200,7 +198,7 @@ func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + in
 // forth moves pos after the next unchanged task.
 func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
-// meet is what the payer meets when so many rivals are served.
+// meet returns what the payer meets if the first taken rivals are served.
 func (r *replay) meet(u *unit, taken int) step {
 	payer := &r.changed[0]
 	s := step{done: payer.now.done, rival: -1}
@@ -225,12 +223,12 @@ func (r *replay) meet(u *unit, taken int) step {
 	return s
 }
 
-// unserved is how many unchanged tasks compete in vain.
+// unserved returns how many unchanged tasks compete and get no slot.
 func (r *replay) unserved(u *unit, taken int) int {
 	return r.total - (min(int(u.slots), r.total+len(r.rivals)) - taken)
 }
 
-// threshold is the level of the last that is served, −1 if a slot is free.
+// threshold returns the level of the last task that is served, −1 if a slot is free.
 func (r *replay) threshold(u *unit, taken int) float64 {
 	if r.total+len(r.rivals) < int(u.slots) {
 		return -1
@@ -247,8 +245,8 @@ func (r *replay) threshold(u *unit, taken int) float64 {
 	return least
 }
 
-// advance applies the decision: to the changed, and to those who become so
-// because the place of the last slot among the unchanged has moved.
+// advance applies the decision to the changed tasks. Tasks that gained or lost a slot by it, because
+// pos moved, become changed.
 func (r *replay) advance(u *unit, t, taken int) {
 	for _, c := range r.rivals[:taken] {
 		r.changed[r.mark[c.task]-1].served = true
@@ -290,7 +288,7 @@ func (r *replay) displace(u *unit, t int) {
 	}
 }
 
-// grow moves a changed task through unit t, as it is and as it was.
+// grow moves both states of a changed task through unit t: the replayed one and the schedule's.
 func (r *replay) grow(c *change, t int) {
 	truth := r.p.Tasks[c.now.task].Value
 	if c.wasServed {
@@ -305,7 +303,7 @@ func (r *replay) grow(c *change, t int) {
 	c.now = r.raised(c.now, truth, t)
 }
 
-// same says whether a task is again as it was, or out of it both ways.
+// same reports whether a task is again as in the schedule, or competes in neither.
 func (r *replay) same(c *change, t int) bool {
 	if c.now.done == c.was.done && c.now.level == c.was.level {
 		return true
@@ -313,7 +311,7 @@ func (r *replay) same(c *change, t int) bool {
 	return !r.effective(c.now.task, c.now.done, t) && !r.effective(c.was.task, c.was.done, t)
 }
 
-// ahead ranks as before does, but the payer loses ties.
+// ahead compares as before does, except that the payer loses ties.
 func (r *replay) ahead(a, b contender) bool {
 	if r.absent {
 		return r.p.before(a, b)

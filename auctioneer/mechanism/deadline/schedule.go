@@ -5,32 +5,32 @@ import (
 	"slices"
 )
 
-// span is units in a row, half open, counted from the first arrival.
+// span is a range of consecutive units, half open, counted from the first arrival.
 type span struct{ from, to int32 }
 
-// schedule is a run of the mechanism, with what is needed to work out how it
-// would have gone had one task reported something else.
+// schedule is a run of the mechanism, with the data that a replay needs to find what would have
+// happened if one task had reported something else.
 type schedule struct {
 	p      *Problem
 	first  int       // the unit that counts as 0
 	growth []float64 // by unit, of rule Monotone
 	spans  [][]span  // by task: when it was served
-	served []int32   // by task: units
-	units  []unit    // from unit from on
-	margin int       // how many ranks either side of the last slot are kept
+	served []int32   // by task: number of units
+	units  []unit    // by unit, starting with unit from
+	margin int       // ranks kept on either side of the last slot
 	wide   bool      // some task has several slots
 	from   int       // the first unit that is wanted
 }
 
-// unit is what is kept of one unit: the contenders ranked around the last slot.
+// unit is what is kept about one unit: the contenders ranked around the last slot.
 type unit struct {
 	slots  int32
 	ranked int32       // how many competed
 	skip   int32       // rank of near[0]
-	near   []contender // ranks skip and on
+	near   []contender // ranked, from rank skip on
 }
 
-// taken is how many slots are in use.
+// taken returns the number of slots in use.
 func (u *unit) taken() int { return int(min(u.slots, u.ranked)) }
 
 // simulation is a run under way.
@@ -39,21 +39,22 @@ type simulation struct {
 	coming  []int32     // tasks not arrived yet, by arrival, then index
 	present []contender // ranked
 	spare   []contender
-	absent  int32 // this task does not come, and its bars are kept; −1: all come
-	bars    []bar // by unit, from the arrival of the absent task on
+	absent  int32 // a task that does not come; −1: all come
+	bars    []bar // bars for the absent task, by unit from its arrival on
 }
 
-// bar is what a task has to outdo in a unit, −1 if nothing: to be served, and for its level to be raised.
+// bar has the levels that a task must exceed in a unit to be served, and for its level to rise; −1
+// if there is nothing to exceed.
 type bar struct{ served, raised float64 }
 
-// Past is a run up to a unit. Runs of other problems can begin there that have the same
-// tasks until then.
+// Past is a run up to a unit. Runs of other problems with the same tasks up to that unit can
+// continue it.
 type Past struct {
 	simulation
 	unit int // counted from the first arrival
 }
 
-// Until runs the mechanism on a problem that was checked, up to a unit.
+// Until runs the mechanism on a checked problem up to a unit.
 func Until(p *Problem, unit int) *Past {
 	q := *p
 	q.Asked = func(int) bool { return false }
@@ -63,7 +64,7 @@ func Until(p *Problem, unit int) *Past {
 	return &Past{*m, end}
 }
 
-// resume begins where another run has ended, and returns the unit there.
+// resume continues an earlier run, and returns the unit at which that run ended.
 func (m *simulation) resume(p *Past) int {
 	if p == nil || p.unit <= 0 || p.first != m.first {
 		return 0
@@ -80,7 +81,7 @@ func (m *simulation) resume(p *Past) int {
 	return p.unit
 }
 
-// newSchedule runs the mechanism on a problem that was checked.
+// newSchedule runs the mechanism on a checked problem.
 func newSchedule(p *Problem, margin int) *schedule {
 	m := newSimulation(p, margin)
 	m.run(m.resume(p.Past), m.from+len(m.units))
@@ -100,7 +101,7 @@ func newSimulation(p *Problem, margin int) *simulation {
 	return m
 }
 
-// run decides the units from one to before another.
+// run decides the units in [from, end).
 func (m *simulation) run(from, end int) {
 	for t := from; t < end; t++ {
 		m.leave(t)
@@ -115,7 +116,7 @@ func (m *simulation) run(from, end int) {
 	}
 }
 
-// effective says whether a task with so much done can still make it.
+// effective reports whether a task with done units can still be completed by its deadline.
 func (s *schedule) effective(i, done int32, t int) bool {
 	task := &s.p.Tasks[i]
 	if task.Until != 0 && t+s.first >= task.Until {
@@ -128,7 +129,7 @@ func (m *simulation) leave(t int) {
 	m.present = slices.DeleteFunc(m.present, func(c contender) bool { return !m.effective(c.task, c.done, t) })
 }
 
-// arrive ranks the tasks that come in unit t among those present.
+// arrive enters the tasks that come in unit t into the ranking.
 func (m *simulation) arrive(t int) {
 	news := m.spare[:0]
 	for len(m.coming) > 0 && m.p.Tasks[m.coming[0]].Arrival-m.first == t {
@@ -145,8 +146,8 @@ func (m *simulation) arrive(t int) {
 	m.present = m.merge(m.present, news)
 }
 
-// merge merges two ranked lists; of equals those of old come first, so that
-// under rule Monotone nobody ever falls behind a task it was ahead of.
+// merge merges two ranked lists. Among equals, tasks of old come first, so that under rule Monotone
+// no task falls behind a task that it was ahead of.
 func (m *simulation) merge(old, news []contender) []contender {
 	n := len(old)
 	old = append(old, news...)
@@ -163,7 +164,7 @@ func (m *simulation) merge(old, news []contender) []contender {
 	return old
 }
 
-// keep records the ranks around the last slot, of the units that are wanted.
+// keep records the ranks around the last slot, if the unit is wanted.
 func (m *simulation) keep(t, slots int) {
 	if t < m.from {
 		return
@@ -177,7 +178,7 @@ func (m *simulation) keep(t, slots int) {
 	m.units[t-m.from] = u
 }
 
-// serve gives the units of t to those ranked first.
+// serve gives the slots of unit t to the tasks ranked first.
 func (m *simulation) serve(t, taken int) {
 	for k := range m.present[:taken] {
 		c := &m.present[k]
@@ -186,12 +187,14 @@ func (m *simulation) serve(t, taken int) {
 		m.note(c.task, int32(t))
 	}
 	if m.p.Rule == Paper && m.p.Lambda > 0 && taken > 0 {
-		slices.SortFunc(m.present[:taken], m.p.compare) // each has risen at its own pace; they stay ahead of the others
+		slices.SortFunc(m.present[:taken], m.p.compare) // their levels rose by different factors; all stay ahead of the others
 	}
 }
 
-// serveWide gives the units of t to those ranked first that have room. Levels rise of those before the first without, and of
-// that one if it was left some slots: so the ranking stays as it is.
+// serveWide gives the slots of unit t to tasks in the order of their ranks, and passes over tasks
+// that need more slots than are left. Levels rise for the tasks up to the first that is passed over.
+// This task is included if slots were left when its turn came. So the order of the ranking does not
+// change.
 func (m *simulation) serveWide(t, slots int) {
 	if m.absent >= 0 && t >= m.p.Tasks[m.absent].Arrival-m.first {
 		m.bars = append(m.bars, m.bar(slots))
@@ -214,7 +217,7 @@ func (m *simulation) serveWide(t, slots int) {
 	}
 }
 
-// bar is what the absent task would have to outdo among those present.
+// bar returns the levels that the absent task would have to exceed among the present tasks.
 func (m *simulation) bar(slots int) bar {
 	b, rises := bar{-1, -1}, true
 	wants := m.p.Tasks[m.absent].slots()

@@ -8,11 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// SettleAt is when everybody is known whom a job could have met: at its
-// deadline. Asked earlier, Settle prices the job as if nobody else were to come,
-// which is too little if somebody does, and rewards who asks for more than it
-// is worth so as to be done before. What owes nothing for certain is settled at
-// once: a job that was not served, or that never met anybody who had to wait.
+// SettleAt returns a job's deadline, because only then are all jobs known that could compete with
+// it. Before the deadline Settle would leave out later competitors, and the price would be too low.
+// That would reward jobs that overstate their value to finish early. A job that certainly owes
+// nothing is settled at once: one that was not served, or in whose time every job had slots.
 func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
 	served := m.served(job.Bid, end.Completed, job.Received)
 	if served {
@@ -25,32 +24,31 @@ func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.
 	return job.Deadline
 }
 
-// served says whether a job is to pay for what it had: one that was complete for prices by
-// its deadline, whatever became of a later attempt; and where the market does not settle on
-// completion, one that had all the units that it declared, however it ended. A job that lost
-// its slots before owes nothing.
+// served reports whether a job must pay: it was complete for prices by its deadline, whatever became
+// of later attempts; or it had all the units that it declared, however it ended, unless the market
+// settles on completion. A job that lost its slots before owes nothing.
 func (m *Mechanism) served(bid *mechanism.Bid, completed messages.Time, received messages.Duration) bool {
 	return completed != 0 && completed <= bid.Deadline || m.config.Settle != messages.SettleOnCompletion && m.units.full(bid, received)
 }
 
-// full says whether some slot time is of as many units as a job declares. The time from the
-// start of a unit to the start of a program in it counts for the unit.
+// full reports whether the slot time that a job received amounts to the units that it declared. A
+// unit counts as a whole even if the program started late in it.
 func (c calendar) full(bid *mechanism.Bid, received messages.Duration) bool {
 	_, had := c.had(bid, received)
 	return had >= c.taskOf(bid).Length
 }
 
-// Settle charges a job that was complete for prices by its deadline its critical value, rounded
-// half to even to the microcredit: whether it ended well, or ran again, makes no difference, for
-// that is its owner's to say. A job that had the time that it declared owes the same, also one
-// that the market discards at its deadline. Any other job owes nothing.
+// Settle charges a job its critical value if it was complete for prices by its deadline. Whether it
+// ended well or ran again makes no difference, because its owner decides that. A job that had the
+// time that it declared owes the same, even if the market discards it at its deadline. Any other job
+// owes nothing. Amounts are rounded half to even to the microcredit.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch served := m.served(job.Bid, end.Completed, job.Received); {
 	case served && m.past.unmet(job.Job):
 		p.Reason = "nobody was without a slot while the job competed, so any value would have been enough"
 	case served:
-		if len(m.past.slots) == 0 { // nothing was decided since another led, and it had one
+		if len(m.past.slots) == 0 { // no decision since the leader changed, but the job had a slot
 			m.past.note(m.units.unitOf(view.Now), max(1, view.Classes[0].Slots))
 		}
 		p.Amount = m.owed(job)
@@ -69,7 +67,7 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 	return []mechanism.Payment{p}
 }
 
-// how says how a job ended that had what it asked for.
+// how returns words about how a served job ended.
 func how(bid *mechanism.Bid, end mechanism.End) string {
 	switch {
 	case end.Completed == 0 || end.Completed > bid.Deadline:
@@ -88,9 +86,9 @@ func (m *Mechanism) owed(job *mechanism.Job) messages.Credits {
 	return min(amount, job.Value, job.Budget)
 }
 
-// Explain says why a job has a slot or not, what value would change it, and
-// what it would owe as things stand. Neither is told where one
-// other account competes, whose bid it would tell.
+// Explain says why a job has a slot or not, what value would change that, and what the job would owe
+// if nothing changed. If only one other account competes, it leaves out both amounts, because they
+// would disclose that account's bid.
 func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	s := m.seats[job.Job]
 	switch {

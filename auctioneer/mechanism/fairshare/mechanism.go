@@ -236,7 +236,7 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		"%, by its user's recent and present use")
 }
 
-// goesFirst says whether another job has a share of a class in which this one,
+// goesFirst reports whether another job has a share of a class in which this one,
 // which has none, has work pending.
 func (f *Mechanism) goesFirst(other, job *mechanism.Job) bool {
 	u, known := f.accounts[messages.Participant(other.Account)]

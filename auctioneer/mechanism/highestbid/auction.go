@@ -67,13 +67,13 @@ func (a *auction) reserve(n int) {
 	}
 }
 
-// better says whether bidder i goes before bidder j.
+// better reports whether bidder i goes before bidder j.
 func (a *auction) better(i, j int32) bool {
 	x, y := &a.bidders[i], &a.bidders[j]
 	return x.key > y.key || x.key == y.key && a.firstOf(i, j)
 }
 
-// firstOf says whether bidder i goes before bidder j, of the same key.
+// firstOf reports whether bidder i goes before bidder j, of the same key.
 func (a *auction) firstOf(i, j int32) bool {
 	x, y := &a.bidders[i], &a.bidders[j]
 	if a.isRatio {
@@ -242,7 +242,7 @@ func (b *bidder) whole(n int) int {
 // free is how many of the nodes that a bidder waits for may be any.
 func (b *bidder) free() int { return int(b.waiting - b.stuck) }
 
-// ahead says whether a bidder goes before the worst that runs.
+// ahead reports whether a bidder goes before the worst that runs.
 func (a *auction) ahead(id int32) bool {
 	return !a.running.empty() && a.better(id, a.running.first())
 }

@@ -65,7 +65,7 @@ func (h *heap) remove(id int32) {
 	}
 }
 
-// before says whether x belongs above y.
+// before reports whether x belongs above y.
 func (h *heap) before(x, y item) bool {
 	return x.key < y.key || x.key == y.key && h.ties(x.id, y.id)
 }

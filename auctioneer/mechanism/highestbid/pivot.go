@@ -19,7 +19,7 @@ type contender struct {
 	known float64
 }
 
-// before says whether c goes before a job that bids so much.
+// before reports whether c goes before a job that bids so much.
 func (c *contender) before(d *contender) bool {
 	switch {
 	case c.bid != d.bid:
@@ -101,7 +101,7 @@ func (a *absence) level(me *contender) (level float64, first bool) {
 	return worst.bid, same.before(worst)
 }
 
-// guesses says whether a job runs of which is not known that it needs more time.
+// guesses reports whether a job runs of which is not known that it needs more time.
 func (a *absence) guesses() bool {
 	return slices.ContainsFunc(a.running(), func(c contender) bool { return math.IsInf(c.work, 1) && a.now+c.known <= a.now })
 }
@@ -176,7 +176,7 @@ func newLadder(me *contender) *ladder {
 	return l
 }
 
-// finished says whether the job would have had its work with any bid.
+// finished reports whether the job would have had its work with any bid.
 func (l *ladder) finished() bool { return !math.IsInf(l.rungs[0].done, 1) }
 
 // pass has a job run, for a time, with each bid above a level; first: at the level too.

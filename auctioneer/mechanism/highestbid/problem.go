@@ -114,7 +114,7 @@ func (j *Job) check(i int, p *Problem) error {
 	return nil
 }
 
-// amount says whether x is a number that a problem may hold.
+// amount reports whether x is a number that a problem may hold.
 func amount(x float64) bool { return x == 0 || x >= Smallest && x <= Largest }
 
 // length is what the rule divides a job's bid by.

@@ -117,7 +117,7 @@ func (r *roster) place(view *mechanism.View, id int32) {
 	r.running.put(id, float64(view.Now+r.lasts(job, dearest)))
 }
 
-// exhausted says whether the slots of a job have cost what they may.
+// exhausted reports whether the slots of a job have cost what they may.
 func (r *roster) exhausted(job *mechanism.Job) bool { return job.Accrued >= r.bound(job) }
 
 // bound is the most that the slots of a job may cost: its budget, less what is set aside
@@ -154,7 +154,7 @@ func (r *roster) review(view *mechanism.View) {
 	}
 }
 
-// bounded says whether no price is above the own bid, or the reserve: under HB
+// bounded reports whether no price is above the own bid, or the reserve: under HB
 // what runs below the level is suspended as the level is set.
 func (r Rule) bounded() bool { return !r.byLength() || r.Capped || r.Price == First }
 

@@ -58,13 +58,13 @@ func (r Rule) Validate() error {
 	return nil
 }
 
-// preempts says whether a running job gives way to a better one.
+// preempts reports whether a running job gives way to a better one.
 func (r Rule) preempts() bool { return r.Algorithm == HB }
 
-// byLength says whether jobs are ordered, and priced, by bid over length.
+// byLength reports whether jobs are ordered, and priced, by bid over length.
 func (r Rule) byLength() bool { return r.Algorithm == WSPT || r.Algorithm == WSEPT }
 
-// capsLevel says whether the level can be above what a running job bids, and
+// capsLevel reports whether the level can be above what a running job bids, and
 // does not bind it then. Under HB no running job is below the best waiting one.
 func (r Rule) capsLevel() bool {
 	return r.Price == Kth && (r.Algorithm == NPHB || r.byLength() && r.Capped)

@@ -81,7 +81,7 @@ func newRun(p *Problem) *run {
 	return r
 }
 
-// records says whether intervals are kept: pivot prices go by them.
+// records reports whether intervals are kept: pivot prices go by them.
 func (r *run) records() bool { return r.p.Watch == nil || r.p.Rule.Price == Pivot }
 
 // instant goes on to the next instant at which something happens, and lets

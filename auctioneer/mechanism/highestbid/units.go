@@ -52,7 +52,7 @@ func (s *scale) units() float64 {
 	return s.factor
 }
 
-// whole says whether x is the double nearest to a whole number over scale.
+// whole reports whether x is the double nearest to a whole number over scale.
 func whole(x, scale float64) bool { return math.Round(x*scale)/scale == x }
 
 // scaled is x in units of which scale make one.

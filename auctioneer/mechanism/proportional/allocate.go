@@ -292,7 +292,7 @@ func (c *Mechanism) moved() float64 {
 	return most * (1 + sensitivity(c.market.problem.Alpha))
 }
 
-// sharesAlone says whether some class with work pending has fewer than two
+// sharesAlone reports whether some class with work pending has fewer than two
 // bidders: its shares are then not the market's.
 func (c *Mechanism) sharesAlone() bool {
 	before := c.lone

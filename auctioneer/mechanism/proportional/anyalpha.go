@@ -48,7 +48,7 @@ func (w *newton) answerAny(i int) bool {
 	return false
 }
 
-// affordable says whether the fields leave room for the budget: in a class
+// affordable reports whether the fields leave room for the budget: in a class
 // where the job faces the total, all of it costs T^(1/alpha).
 func (w *newton) affordable(i int, target float64) bool {
 	room := 0.0

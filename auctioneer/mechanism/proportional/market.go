@@ -168,7 +168,7 @@ func (k *Market) share(i, j int) float64 {
 	}
 }
 
-// incremental says whether the last full solution can be built upon.
+// incremental reports whether the last full solution can be built upon.
 func (k *Market) incremental() bool { return !k.stale && k.Len() > fewJobs }
 
 // recount adjusts how many jobs contend for the classes. It returns false if a
@@ -233,7 +233,7 @@ func (k *Market) solve() {
 	}
 }
 
-// linear says whether the sums and derivative of the last pass describe all
+// linear reports whether the sums and derivative of the last pass describe all
 // jobs by their class totals alone.
 func (w *newton) linear() bool { return w.ready && !w.dominated }
 

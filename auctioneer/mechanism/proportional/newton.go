@@ -180,7 +180,7 @@ func sensitivity(alpha float64) float64 {
 	return 1 / max(alpha*min(1, 1/alpha-1), 0.05)
 }
 
-// dominable says whether the largest budget could dominate any class: a quick
+// dominable reports whether the largest budget could dominate any class: a quick
 // no for most auctions.
 func (w *newton) dominable() bool {
 	largest := power(w.auction.largest, w.auction.alpha)

@@ -227,7 +227,7 @@ func (s *Solver) climb() float64 {
 	return at
 }
 
-// atRest says whether another round leaves everything as it is, which start must
+// atRest reports whether another round leaves everything as it is, which start must
 // hold as well: near alpha = 1 doubles may lack the digits.
 func (s *Solver) atRest() bool {
 	a := &s.auction

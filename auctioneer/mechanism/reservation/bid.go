@@ -67,7 +67,7 @@ func (p *Problem) checkBid(place string, bid Bid) error {
 // latest is when a bid must be over.
 func (p *Problem) latest(i int) int { return min(p.Bids[i].Deadline, p.Horizon) }
 
-// fits says whether a bid could be met on an idle machine.
+// fits reports whether a bid could be met on an idle machine.
 func (p *Problem) fits(i int) bool {
 	return p.Bids[i].Length <= p.latest(i) && p.Bids[i].Width <= p.Nodes
 }

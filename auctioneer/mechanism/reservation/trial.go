@@ -63,7 +63,7 @@ func (t *trial) price(w worth, best []int, without []int64) {
 	}
 }
 
-// matters says whether a candidate of some value may be worth more, without
+// matters reports whether a candidate of some value may be worth more, without
 // one of these bids, than what is known.
 func matters(value int64, bids, best []int, without []int64) bool {
 	for _, i := range bids {

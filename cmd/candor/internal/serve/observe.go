@@ -76,7 +76,7 @@ func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer, r
 	return at, serveHTTP(listener, mux), nil
 }
 
-// answerHealth tells whether all is well, or what is not. It needs no token.
+// answerHealth reports whether all is well, or what is not. It needs no token.
 func answerHealth(w http.ResponseWriter, problem error) {
 	if problem != nil {
 		http.Error(w, problem.Error(), http.StatusServiceUnavailable)

@@ -209,7 +209,7 @@ func rerunOf(j messages.JobDetail) string {
 	return "job " + j.Spec.RerunOf.String()
 }
 
-// writeNotices tells whether the notifications about a job were delivered.
+// writeNotices reports whether the notifications about a job were delivered.
 func writeNotices(p *cli.Page, list []messages.NoticeStatus) {
 	for _, n := range list {
 		what := "not sent yet to"
