@@ -2,9 +2,9 @@ package highestbid
 
 import "github.com/candor-grid/candor/auctioneer/mechanism"
 
-// bill is what a time of running comes to, in three parts: the time at the own
-// bid, the time at the reserve, and the integral of the level over the rest.
-// The amount is own·bid + reserve·(the reserve) + level·length.
+// bill has the parts of the amount that a job owes for running: the time at its own bid, the time at
+// the reserve, and the integral of the level over the other time. The amount is own·bid +
+// reserve·(the reserve) + level·length.
 type bill struct{ own, reserve, level double }
 
 func (b bill) plus(c bill) bill {
@@ -23,9 +23,9 @@ func (b bill) times(n int) bill {
 	return bill{b.own.times(x), b.reserve.times(x), b.level.times(x)}
 }
 
-// accounts keeps the bills of all jobs that have run and have not ended: running totals
-// that grow with time, of which a job notes where they stood when it began; and where
-// the own bid caps the level, the tree. An open bill has a small number.
+// accounts keeps the bills of all jobs that have run and have not ended. It has totals that grow
+// with time; a bill notes the totals when the job begins, and owes the difference. If the own bid
+// caps the level, the tree replaces the total of levels. An open bill has a small number.
 type accounts struct {
 	total bill
 	bills []account // by number; number 0 is not used
@@ -36,7 +36,7 @@ type accounts struct {
 // account is the bill of a job.
 type account struct {
 	began bill // the totals when the job last began to run, or its tasks changed
-	until bill // what it came to until then
+	until bill // the amount up to then
 }
 
 func newAccounts(r Rule) *accounts {
@@ -47,8 +47,8 @@ func newAccounts(r Rule) *accounts {
 	return c
 }
 
-// pass lets time go by at a tariff. key is the level, for comparison with
-// what jobs bid; integral is the level times the time.
+// pass adds a period of time at one tariff. key is the level, to be compared with the jobs' keys;
+// integral is the level multiplied by the time.
 func (c *accounts) pass(basis mechanism.Basis, key float64, time, integral double) {
 	switch {
 	case basis == mechanism.OwnBid:
@@ -73,7 +73,7 @@ func (c *accounts) open() (number int32) {
 	return int32(len(c.bills) - 1)
 }
 
-// begin has time count for a bill, from now on.
+// begin starts counting time for a bill.
 func (c *accounts) begin(number int32, key float64) {
 	c.bills[number].began = c.total
 	if c.caps != nil {
@@ -81,7 +81,7 @@ func (c *accounts) begin(number int32, key float64) {
 	}
 }
 
-// pause has the time since begin count for so many nodes, and no more time.
+// pause stops counting time for a bill, and adds the time since begin for each of the nodes.
 func (c *accounts) pause(number int32, nodes int) {
 	a := &c.bills[number]
 	b := c.total.minus(a.began)
@@ -91,7 +91,7 @@ func (c *accounts) pause(number int32, nodes int) {
 	a.until = a.until.plus(b.times(nodes))
 }
 
-// close returns what a bill comes to. Its number goes to another.
+// close returns the final bill. Its number can be reused.
 func (c *accounts) close(number int32) bill {
 	c.free = append(c.free, number)
 	return c.bills[number].until

@@ -7,47 +7,46 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// auction keeps who runs and who waits on a number of nodes, and decides
-// anew after arrivals and departures. It knows no time and no prices.
+// auction tracks which bidders run and which wait on a number of nodes, and decides again after
+// arrivals and departures. It knows neither time nor prices.
 type auction struct {
 	preempt  bool
 	nodes    int
 	used     int // nodes that run something
-	wanted   int // of all bidders
+	wanted   int // nodes that all bidders have or want
 	bidders  []bidder
-	ranks    bool // running is kept
+	ranks    bool // the heap running is used
 	running  heap // worst first
 	waiting  heap // best first
-	aside    heap // worst first: those that wait for certain nodes, and go before the worst that runs
+	aside    heap // worst first: bidders that were passed over although they go before the worst that runs
 	changed  []int32
-	taken    []lent // of displace
+	taken    []lent // memory for displace
 	wide     bool   // some bidder takes several nodes at once
 	isRatio  bool
 	sequence uint64
 }
 
-// lent are nodes that a bidder had.
+// lent says how many nodes displace took from a bidder.
 type lent struct {
 	id    int32
 	nodes int
 }
 
-// bidder is a job in the auction. One that wants several nodes is so many
-// bidders of the same bid, of which some may run while others wait; each has width nodes,
-// or none.
+// bidder is a job in the auction. A job with several tasks has one bid for all of them; some may run
+// while others wait. Each task has width nodes, or none.
 type bidder struct {
 	key     float64 // bid, or bid over length
 	bid     float64
-	length  float64       // 1 where the length does not count
-	since   messages.Time // of submission, where that is told; 0: order alone decides
+	length  float64       // 1 if the length does not count
+	since   messages.Time // of submission, if known; 0: only order decides
 	order   uint64        // of submission
 	running int32         // nodes it has
-	waiting int32         // nodes it wants besides
-	stuck   int32         // of waiting: it wants certain nodes, which are taken, and no others
-	before  int32         // nodes it had when it was touched
-	touched bool          // is in changed
+	waiting int32         // further nodes that it wants
+	stuck   int32         // part of waiting: only certain nodes will do, and they are taken
+	before  int32         // nodes that it had when it was touched
+	touched bool          // it is in changed
 	width   int32         // nodes that it takes at once: the counts above are multiples of it
-	aside   bool          // waits aside
+	aside   bool          // it waits in auction.aside
 }
 
 func newAuction(r Rule, nodes int) *auction {
@@ -73,7 +72,7 @@ func (a *auction) better(i, j int32) bool {
 	return x.key > y.key || x.key == y.key && a.firstOf(i, j)
 }
 
-// firstOf reports whether bidder i goes before bidder j, of the same key.
+// firstOf reports whether bidder i goes before bidder j, if both have the same key.
 func (a *auction) firstOf(i, j int32) bool {
 	x, y := &a.bidders[i], &a.bidders[j]
 	if a.isRatio {
@@ -84,8 +83,8 @@ func (a *auction) firstOf(i, j int32) bool {
 	return x.since < y.since || x.since == y.since && x.order < y.order
 }
 
-// arrive puts a bidder that wants so many nodes, some at once, among those who wait. Its
-// number is the caller's: small, and not in use.
+// arrive enters a waiting bidder that wants a number of nodes, width at a time. The caller chooses
+// its number, which must be small and not in use.
 func (a *auction) arrive(id int32, bid, length float64, nodes, width int) {
 	for int(id) >= len(a.bidders) {
 		a.bidders = append(a.bidders, bidder{})
@@ -99,19 +98,19 @@ func (a *auction) arrive(id int32, bid, length float64, nodes, width int) {
 	a.want(id, nodes)
 }
 
-// want adds to the nodes that a bidder waits for.
+// want adds nodes to the ones that a bidder waits for.
 func (a *auction) want(id int32, nodes int) {
 	a.wanted += nodes
 	a.move(id, 0, nodes)
 }
 
-// leave takes away nodes that a bidder has, or waits for.
+// leave removes nodes that a bidder has, or waits for.
 func (a *auction) leave(id int32, running, waiting int) {
 	a.wanted -= running + waiting
 	a.move(id, -running, -waiting)
 }
 
-// move changes what a bidder has and waits for, and its place in the heaps.
+// move adds to the nodes that a bidder has and waits for, and updates the heaps.
 func (a *auction) move(id int32, running, waiting int) {
 	b := &a.bidders[id]
 	if running != 0 && !b.touched {
@@ -127,7 +126,7 @@ func (a *auction) move(id int32, running, waiting int) {
 	}
 }
 
-// line has a bidder that wants nodes wait with the others, or aside if it is to.
+// line puts a bidder that wants nodes into the heap in which it must wait: waiting or aside.
 func (a *auction) line(id int32) {
 	b := &a.bidders[id]
 	b.aside = b.aside && (b.waiting == b.stuck || b.width > 1)
@@ -135,8 +134,8 @@ func (a *auction) line(id int32) {
 	a.aside.keep(id, b.key, b.waiting > 0 && b.aside)
 }
 
-// set says what a bidder has and waits for, and how much of that it can only have on nodes
-// that are taken.
+// set sets the nodes that a bidder has and waits for, and how many of these can only be certain
+// nodes that are taken.
 func (a *auction) set(id int32, running, waiting, stuck int) {
 	b := &a.bidders[id]
 	b.stuck = int32(stuck)
@@ -145,15 +144,14 @@ func (a *auction) set(id int32, running, waiting, stuck int) {
 	a.move(id, running-has, waiting-wants)
 }
 
-// decide gives nodes to the best: free ones, and with preemption those of
-// worse bidders too, and takes back those above the number there are. The
-// bidders in changed then differ in running from before, unless their changes
-// came to nothing. What a bidder is given and taken in one decision comes to one of them.
+// decide gives nodes to the best bidders. It gives free nodes, and with preemption also nodes of
+// worse bidders. First it takes nodes back if more are used than exist. Afterwards changed lists the
+// bidders whose running nodes may differ from before.
 //
-// Bidders are passed over that can have no node now but would go before the worst that
-// runs: they are aside then. Nobody is kept from a node for them, and they set no level. One that
-// takes several nodes at once is passed over where the free ones and those of worse bidders are too few.
-// Without preemption nobody is: free nodes are kept until they are enough.
+// A bidder that would go before the worst that runs, but can have no node now, is passed over: it
+// waits aside, keeps no node from others, and sets no level. A bidder that takes several nodes at
+// once is passed over if free nodes and nodes of worse bidders are too few. Without preemption no
+// bidder is passed over: free nodes are kept until there are enough.
 func (a *auction) decide() {
 	a.recall()
 	for a.preempt && a.used > a.nodes {
@@ -172,7 +170,7 @@ func (a *auction) decide() {
 		case a.preempt:
 			b.aside = true
 			a.line(best)
-		default: // it waits for more free nodes: nobody after it is looked at, or is aside from an earlier decision
+		default: // it waits for more free nodes. No bidder after it gets nodes, or stays aside from an earlier decision
 			for !a.aside.empty() && a.better(best, a.aside.first()) {
 				a.back()
 			}
@@ -188,14 +186,14 @@ func (a *auction) decide() {
 	}
 }
 
-// back lets the worst of those aside wait with the others again.
+// back moves the worst bidder that is aside back to the waiting ones.
 func (a *auction) back() {
 	id := a.aside.first()
 	a.bidders[id].aside = false
 	a.line(id)
 }
 
-// recall has those who take several nodes at once, and were passed over, wait with the others again.
+// recall moves bidders that take several nodes at once and are aside back to the waiting ones.
 func (a *auction) recall() {
 	if !a.wide {
 		return
@@ -208,13 +206,14 @@ func (a *auction) recall() {
 	}
 }
 
-// displace gives a bidder nodes of worse ones, the worst first: if these have too few, none.
+// displace gives a bidder nodes of worse bidders, taken from the worst first. If these have too few,
+// it changes nothing and returns false.
 func (a *auction) displace(id int32) bool {
 	b := &a.bidders[id]
 	a.taken = a.taken[:0]
 	for a.nodes-a.used < int(b.width) && a.ahead(id) {
 		worst := a.running.first()
-		n := b.free() // all that one bidder has to give, where that needs no search
+		n := b.free() // take all that it needs from one bidder if possible, to save searches
 		if b.width > 1 {
 			n = int(b.width) - (a.nodes - a.used)
 		}
@@ -233,13 +232,14 @@ func (a *auction) displace(id int32) bool {
 	return false
 }
 
-// whole is the fewest nodes, at least so many, that a bidder can lose, or all that it has.
+// whole returns the smallest number of nodes, at least n, that whole tasks of the bidder have; at
+// most all of its nodes.
 func (b *bidder) whole(n int) int {
 	w := int(b.width)
 	return min((n+w-1)/w*w, int(b.running))
 }
 
-// free is how many of the nodes that a bidder waits for may be any.
+// free returns how many of the nodes that a bidder waits for can be any nodes.
 func (b *bidder) free() int { return int(b.waiting - b.stuck) }
 
 // ahead reports whether a bidder goes before the worst that runs.
@@ -247,8 +247,8 @@ func (a *auction) ahead(id int32) bool {
 	return !a.running.empty() && a.better(id, a.running.first())
 }
 
-// next finds the best who waits and is to have a node, free or of a worse bidder, and puts
-// aside those before it who can have none.
+// next reports whether the best waiting bidder can have a node, either a free one or one of a worse
+// bidder. It puts bidders aside that come before it and can have none.
 func (a *auction) next() bool {
 	for !a.waiting.empty() {
 		best := a.waiting.first()
@@ -265,7 +265,7 @@ func (a *auction) next() bool {
 	return false
 }
 
-// undo gives everybody back what they had before the decision.
+// undo restores the nodes that all bidders had before the decision.
 func (a *auction) undo() {
 	for _, id := range a.changed {
 		b := &a.bidders[id]
@@ -283,7 +283,7 @@ func (a *auction) settled() {
 	a.changed = a.changed[:0]
 }
 
-// level is the key of the best who waits; NaN if nobody does.
+// level returns the key of the best waiting bidder; NaN if there is none.
 func (a *auction) level() float64 {
 	if a.waiting.empty() {
 		return math.NaN()

@@ -1,19 +1,18 @@
-// Package highestbid runs serial tasks on equal nodes in the order of what they
-// bid for a second on a node, online and without knowing what comes: preemptive,
-// by bid (HB), or without preemption, by bid (NPHB), by bid over run time (WSPT)
-// or by bid over estimated run time (WSEPT). Each job pays its own bid or the
-// k-th price, that of the best who waits, for as long as it runs; or the pivot price,
-// for what its place in the order spares it, with which the truth is best.
+// Package highestbid runs serial tasks on equal nodes in the order of their bids for a second on a
+// node, without knowing which jobs will come. The order is by bid with preemption (HB), or without
+// preemption by bid (NPHB), by bid divided by run time (WSPT), or by bid divided by estimated run
+// time (WSEPT). For the time that it runs, each job pays either its own bid or the k-th price, the
+// bid of the best waiting job. Or it pays the pivot price, for the waiting that its place in the
+// order spares it; with this price bidding the truth is best.
 //
 // # Model
 //
-// All events of an instant apply together, terminations first, then arrivals,
-// and one decision follows. Under HB the n best of all jobs in the system run,
-// and preemption and migration are free; under the others a free node goes to
-// the best who waits. Ties go to the earlier submission, then to the smaller
-// index.
+// All events of an instant apply together, terminations first, then arrivals, and one decision
+// follows. Under HB the n best of all jobs in the system run, and preemption and migration are free.
+// Under the other algorithms a free node goes to the best waiting job. Ties go to the earlier
+// submission, then to the smaller index.
 //
-// The price of a second is set anew, for all who run, by each decision:
+// Each decision sets the price of a second for all running jobs:
 //
 //	first price   own bid; the reserve while fewer than n jobs are in the system
 //	k-th price    HB     b                   b, τ: bid and length of the best who waits
@@ -26,80 +25,84 @@
 //
 //	Σ b·(F(below b) − F(above b))   over the bids b of others, up to the own
 //
-// where F(x) is when the job would have ended with a bid of x, the others as they are: for
-// each job that it went before, that job's bid for each second of waiting spared. F
-// counts up to the horizon after submission (a day in a live market; without end in a
-// Problem that names none). A lower bid changes nothing for those above it, so that one run
-// of the market without the job tells all: with a bid of x it would have run in the
-// seconds in which the worst that runs there bids less (absence, ladder). What the
-// others lose by a job would not do as a price, for HB does not minimise waiting: of two
-// jobs on one node, 1,000 s at 2 and 10 s at 1, the long one would pay 1,000 for a place
-// that spares it 20.
+// where F(x) is when the job would have ended with a bid of x, the other bids unchanged. So for each
+// job that it overtook, it pays that job's bid for each second of waiting that this spared it. F
+// counts up to the horizon after submission (a day in a live market; no limit in a Problem without a
+// horizon). A lower bid changes nothing for jobs above it, so one run of the market without the job
+// tells everything: with a bid of x the job would have run in the seconds in which the worst running
+// job bids less than x (absence, ladder).
 //
-// A task may take k nodes at once, or slots of one node in a live market. It bids, and pays, for each: k times. The
-// best have them first, as before, and a task is passed over if what better ones leave is too little for it, also
-// where worse ones then run; that is the greedy auction of Lehmann, O'Callaghan and Shoham, with the bid for a slot-second as
-// the order. Without preemption nobody is passed over: free nodes are kept until they are enough. A bid that is passed
-// over sets no level, so that nobody pays above its own bid. All tasks of a job take as many, and at pivot prices one.
-// In a live market with preemption a task is passed over also where no single node has enough free slots and slots of worse
-// bids; else it takes those of the worst bids of one node, which need not be the worst of all.
+// A price for what the other jobs lose would not work, because HB does not minimise waiting. With
+// two jobs on one node, 1,000 s at a bid of 2 and 10 s at a bid of 1, the long job would pay 1,000
+// for a place that spares it only 20.
+//
+// A task may take k nodes at once, or k slots of one node in a live market. It bids and pays k times,
+// once for each. Nodes go to the best tasks first, as before. A task that needs more nodes than
+// better tasks leave is passed over, even if worse tasks then run. This is the greedy auction of
+// Lehmann, O'Callaghan and Shoham, ordered by the bid for a slot-second. Without preemption no task
+// is passed over: free nodes are kept until there are enough. A bid that is passed over sets no
+// level, so no job pays more than its own bid. All tasks of a job take the same number of nodes; at
+// pivot prices one. In a live market with preemption, a task is also passed over if on no single
+// node the free slots and the slots of worse bids are enough. Otherwise it takes slots of the worst
+// bids on one node, which need not be the worst bids of all.
 //
 // Run runs a whole trace. New makes the mechanism of a live market, where each class is
-// an auction. In both each task is a bidder with its job's bid.
+// an auction. In both, each task is a bidder with its job's bid.
 //
-// All bills are kept at once. At a decision the price is one number for all, in
-// three sums that grow with time: the time at the own bid, the time at the
-// reserve, and the integral of the level, b or b/τ. A job notes where they stood
-// when it began, and owes the difference, times its bid, the reserve and its
-// length. Where the own bid caps the level each job has sums of its own, in a tree
-// ordered by bid: time passes for the jobs up to the level and those above it
-// by tags on O(log n) subtrees (tree).
+// All bills are kept in three sums that grow with time: the time at the own bid, the time at the
+// reserve, and the integral of the level, b or b/τ. A job notes the sums when it begins, and owes the
+// differences, multiplied by its bid, the reserve and its length. If the own bid caps the level, each
+// job has sums of its own, in a tree ordered by bid. A period of time is added there by tags on
+// O(log n) subtrees (tree).
 //
-// In a live market a suspended task goes on at its own node. While that node has no slot
-// for it, the task is stuck (mechanism.Job): it is passed over, nobody is suspended for it,
-// and a stuck task that would go before the worst that runs sets no level.
+// In a live market a suspended task resumes on its own node. While that node has no slot for it, the
+// task is stuck (mechanism.Job): it is passed over, and no other task is suspended for it. A stuck
+// task that would go before the worst running task sets no level.
 //
-// Conventions where the paper says nothing. A job of no run time wants nothing:
-// it ends as it is submitted, for free, and is in nobody's way. Bids below the
-// reserve take part like any other and the formulas are taken as they stand: at
-// the k-th price a waiting bid below the reserve is the price, and a job that
-// runs while nobody waits pays the reserve, unless capped. A live market does
-// not admit such bids. It charges for the time slots were had, however the
-// job ended, and at most the budget: a job that has spent it is discarded.
+// Conventions where the paper says nothing: a job with a run time of 0 ends when it is submitted,
+// for free, and affects nobody. Bids below the reserve take part like all others, and the formulas
+// apply to them: at the k-th price a waiting bid below the reserve is the price, and a job that runs
+// while no job waits pays the reserve, unless capped. A live market does not admit such bids. It
+// charges for the time in which a job had slots, however the job ended, at most its budget. A job
+// that has spent its budget is discarded.
 //
 // # Shapes and units
 //
 // Results are by job, in the order of the problem. Times of a Problem are in
 // seconds, money in any one unit; each number is 0 or from Smallest to Largest.
-// Decimal fractions of up to six places, within 2⁵³ of the last, are worked with
-// exactly, and so are ties of bid over length; with other numbers times are
-// rounded where they are added.
+// Decimal fractions of up to six places are exact if they are at most 2⁵³ times their last place, and
+// so are ties of bid divided by length. With other numbers, sums of times are rounded.
 //
 // # Guarantees
 //
-// No node is idle while a job waits that has room. Under HB a higher bid never ends later, and
-// while no slots go away no sequence of offers causes more suspensions of slots
-// than the slots it asks for. With bids of at least the reserve, nobody pays above
-// its bid, but for WSPT and WSEPT uncapped; under HB nobody pays more at the
-// k-th price than at the first, and the k-th price is, while somebody waits, the
-// smallest bid with which a job would still be running (of equal widths). Payments are exact to
-// 1e-9 as long as they are within some 22 orders of magnitude of the sum of all
-// prices to date.
+//   - No node is idle while a job that fits waits.
+//   - Under HB a higher bid never ends later. While no slots disappear, a sequence of offers causes
+//     at most as many suspensions of slots as it asks for slots.
+//   - If bids are at least the reserve, no job pays more than its bid, except under uncapped WSPT and
+//     WSEPT.
+//   - Under HB no job pays more at the k-th price than at the first price. While a job waits and all
+//     widths are equal, the k-th price is the smallest bid with which a job would still be running.
+//   - Payments are exact to 1e-9 as long as they are within some 22 orders of magnitude of the sum of
+//     all prices to date.
 //
-// With tasks of several nodes, HB is no optimum: a wide task of a better bid may leave nodes idle, or keep out narrow tasks that
-// bid more together (with n nodes, nearly n times as much). What stays: a higher bid never ends later, because in each second
-// those that go before it are some of those that went before the lower one, the first of them in order, and the nodes
-// that the first of an order take are no more than all of them take. So each task has a critical bid in each second, which
-// would be a price for which the truth is best in a single second (Lehmann et al., where truth is shown to follow from such prices). It is each
-// task's own, and the k-th price is one for all. Where all widths are equal the two are the same. Else a task may pay
-// less than its critical bid, as a bid passed over sets no level, or more, as the best that waits may be too wide to
-// take its nodes. On 3 nodes, bids and widths of 5×2, 4×2 and 3×1: the first and the last run and pay the reserve,
-// though the first needs 4. Bids of 5×2, 3×1 and 2×3: the second pays 2, and needs nothing. The tests have both.
+// With tasks of several nodes HB is not optimal: a wide task with a better bid may leave nodes idle,
+// or keep out narrow tasks that together bid more (with n nodes, nearly n times as much). A higher
+// bid still never ends later: in each second, the tasks before the higher bid are a first part of the
+// tasks before the lower bid, and a first part never takes more nodes than the whole. So each task
+// has a critical bid in each second. As a price, it would make the truth best in a single second
+// (Lehmann et al.). But critical bids differ between tasks, and the k-th price is one for all. If all
+// widths are equal they agree. Otherwise a task may pay less than its critical bid, because bids that
+// are passed over set no level, or more, because the best waiting task may be too wide to take its
+// nodes. Two examples on 3 nodes, as bid×width, both in the tests:
 //
-// At first and k-th prices bidding the private value is not best. Waiting costs v a
-// second, but these prices cover only the seconds that run: 10 s whose delay costs 1 a
-// second, against 1,000 s that bid 2, lose 1,020 honestly and 30 bidding 2.1. And a job of 10 s
-// worth 3 a second, with a job of 1 s that bids 2, loses 50 honestly and 43 bidding 1. Measured
+//	5×2, 4×2, 3×1   the first and the last run and pay the reserve, although the first needs a bid of 4
+//	5×2, 3×1, 2×3   the second pays 2, although any bid would do
+//
+// At first and k-th prices, bidding the private value is not best. Waiting costs v a second, but
+// these prices cover only the seconds in which a job runs. Example 1: a job of 10 s, for which a
+// second of delay costs 1, competes with a job of 1,000 s that bids 2. It loses 1,020 with the honest
+// bid and 30 with a bid of 2.1. Example 2: a job of 10 s worth 3 a second competes with a job of 1 s
+// that bids 2. It loses 50 with the honest bid and 43 with a bid of 1. Measured
 // at k-th prices (TestMeasuredGains: 200 jobs of 40 markets of two nodes under a load of 0.9;
 // means with 95 %, in parts of v·length): bidding twice the value gains 3.4 [1.3, 5.6], 1.2
 // [0.6, 1.8] and 3.4 [1.5, 5.3] with seeds 1 to 3, and four times 3.8, 1.7 and 3.5; half of it
@@ -109,10 +112,10 @@
 // at twice the load (573 jobs of three draws, median wait 5 h) bidding 1.5 times and four times the value gained
 // 286 [117, 456] and 775 [390, 1159] times the value, and half of it lost 565 [290, 839].
 //
-// At pivot prices the truth is a dominant strategy in the bid and in the time of
-// submission. Model: a user has one job, of one task; every second from submission to end, up to
-// the horizon, costs it v, at least the reserve; preemption and migration are free; how long jobs
-// run and what others bid do not depend on its bid. Nobody need know or declare lengths. Proof.
+// At pivot prices the truth is a dominant strategy in the bid and in the time of submission. Model: a
+// user has one job of one task. Every second from submission to end, up to the horizon, costs the
+// user v, which is at least the reserve. Preemption and migration are free. The run times of jobs and
+// the bids of others do not depend on the job's bid. Lengths need not be known or declared. Proof.
 // The jobs above a bid of x run as if there were no others. With a larger x there are
 // fewer of them, and those run in the same seconds; so F falls, in x. The price is
 // reserve·length + ∫_0^b F(x) − F(b) dx, and so the loss v·F + price of a truthful bid is
@@ -153,38 +156,36 @@
 //	the price, and how many tasks wait             unless one other account alone waits     the same
 //	what bid would be enough, to who waits         unless one other account alone competes  no
 //
-// Owners see all of their own jobs, operators all. The price must be known to who
-// pays it. It is somebody's bid at the k-th price, so that it is told where two
-// others wait, and never whose it is: nobody can shade the own bid by one rival's.
-// At the first price it is the highest bid of those who run, and told where they are
-// two others.
+// Owners see everything about their own jobs, operators about all jobs. A price must be known to
+// those who pay it. The k-th price is the bid of a waiting job. It is shown only if jobs of two other
+// accounts wait, and never with the account's name. So nobody can adapt the own bid to the bid of a
+// single rival. The first price is the highest bid of the running jobs, and is shown if jobs of two
+// other accounts run.
 //
 // # Changes of a bid
 //
-// A budget may be raised, as it bounds what is paid and ranks nobody. A rate may be raised as
-// long as no task has been started: the market then has a new bid, as after a cancellation
-// and a new submission. A rate is not lowered, and that of a job that runs stays: who could
-// take a bid back when the rival has left would bid more than the truth to get a slot.
-// At pivot prices no rate changes, and no job is put on hold, since the prices of others
-// depend on it.
+// A budget may be raised, because it only bounds the payment and does not affect the order. A rate
+// may be raised as long as no task has started; this is the same as a cancellation and a new
+// submission. A rate cannot be lowered, and the rate of a running job cannot change. Otherwise users
+// could bid more than the truth to get a slot, and take the bid back when the rival has left. At
+// pivot prices no rate changes, and no job is put on hold, because the prices of others depend on it.
 //
 // # Errors
 //
-// Numbers that are negative, not finite or out of range, an unknown algorithm or
-// price, no nodes, and WSEPT without an estimate are Invalid, naming the job and
-// the field, before anything changes.
+// Invalid, with the job and the field, before anything changes: numbers that are negative, not finite
+// or out of range, an unknown algorithm or price, no nodes, WSEPT without an estimate.
 //
 // # Cost
 //
-// O(log n) in time for each event, with n jobs in the system, and for each job
-// that starts or is suspended, whoever else runs; O(n) memory. A live decision
-// costs O(log n) for each job and class that has changed, or whose slots it
-// changes; where prices are by length and not capped, it also looks at all who run. With tasks of
-// k slots it is O(k·log n) for each job that waits with such tasks and goes before the worst that runs, or for whose tasks some slots are free.
-// One made anew is O(n·log n) for each class, and an explanation O(n). A pivot price is a run of
-// the market from the first job that was there together with this one, directly or
-// through others, until the job would have ended with any bid: O(n) for each event. `lab bench auction` shows what that comes
-// to, and with --traces on the log that the paper used.
+// With n jobs in the system, O(log n) time for each event and for each job that starts or is
+// suspended; O(n) memory. A live decision costs O(log n) for each job and class that has changed, or
+// whose slots change. If prices depend on length and are not capped, it also looks at all running
+// jobs. With tasks of k slots it costs O(k·log n) for each job with such tasks that goes before the
+// worst running job, or for which some slots are free. A new mechanism costs O(n·log n) for each
+// class, an explanation O(n). A pivot price is a run of the market, O(n) for each event. The run
+// covers all jobs that overlap with this one, directly or through a chain of others, until the job
+// would have ended with any bid. `lab bench auction` measures these costs, with --traces on the log
+// that the paper used.
 //
 // # Source
 //
@@ -194,17 +195,18 @@
 // and their forms without preemption of section V are auction.basis and accounts.
 // We differ as follows.
 //
-//   - The paper updates every running job's payment at every event; see above.
-//   - Its prices for WSPT may exceed the own bid; its tables need them capped. Both
-//     are here.
-//   - It takes the revenue at the first price to be independent of the algorithm,
-//     which holds on one node; on more, it depends on who is left alone at the
-//     reserve. It has HB best by weighted flow time, which holds in its tables;
-//     with a long job and a short one, WSPT is better. The tests have the numbers.
-//   - The log of the third cluster, REQUIN, is not public, so that the tables and figures are reproduced
-//     with the other two. The division of users into 80 % that are cautious and 20 % that are not is not run:
-//     the paper says that it comes to nearly the same as the one of 90 and 10 %, which is.
-//   - A waiting bid below the reserve, at the letter, lowers everyone's price.
+//   - The paper updates the payment of every running job at every event; here sums replace this.
+//   - The paper's prices for WSPT may exceed the own bid, but its tables need them capped. Both are
+//     available here.
+//   - The paper says that revenue at the first price does not depend on the algorithm. This is true on
+//     one node. On several nodes it depends on which jobs run alone, at the reserve.
+//   - The paper says that HB is best by weighted flow time. This is true in its tables, but with a long
+//     job and a short job WSPT is better. The tests have the numbers.
+//   - The log of the third cluster, REQUIN, is not public, so the tables and figures are reproduced with
+//     the other two.
+//   - The experiment with 80 % cautious users and 20 % others is not run, because the paper says that
+//     it differs little from 90 % and 10 %, which is run.
+//   - By the paper's formula, a waiting bid below the reserve lowers the price for all.
 //   - Tasks of several nodes are from D. Lehmann, L. O'Callaghan, Y. Shoham, "Truth revelation in approximately efficient
 //     combinatorial auctions" (2002). They divide a bid by the root of its size for the best bound on welfare; here the
 //     bid is for a slot-second, so that a job is not ranked by how it is divided into tasks.

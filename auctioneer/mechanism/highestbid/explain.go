@@ -7,14 +7,14 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// The reasons that Explain gives besides those of package mechanism.
+// The reasons that Explain gives, in addition to the reasons of package mechanism.
 const (
 	Outbid         = "Outbid"         // others that bid more have all slots
-	WaitingForNode = "WaitingForNode" // no node that is up has the class it waits for, or what it can have is on nodes whose slots are taken
+	WaitingForNode = "WaitingForNode" // no node that is up has its class, or all nodes on which it could run are full
 )
 
-// Explain says where a job stands as of the last decision, or if the market decided
-// now for the first time, and what bid would be enough.
+// Explain says how a job stands as of the last decision, and what bid would be enough. If the market
+// has not decided yet, it explains the decision that it would make now.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.roster
 	if r == nil {
@@ -83,7 +83,7 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 	return e
 }
 
-// before counts the tasks that get slots before those of a job that waits.
+// before returns words about the number of tasks that get slots before a job's.
 func before(ahead int) string {
 	if ahead == 0 {
 		return "this job is the next"
@@ -91,9 +91,9 @@ func before(ahead int) string {
 	return spelling.Number(ahead, "task with a higher or an equal earlier bid waits", "tasks with a higher or an equal earlier bid wait") + " before this job"
 }
 
-// enough says what bid would get a job a slot: with preemption, at once; else
-// the next. The bid of the only other account is not told. What bid would get it several slots on one
-// node depends on where tasks of others run, and is not told.
+// enough says what bid would get a job a slot: at once with preemption, otherwise the next free one.
+// It says nothing if that would tell the bid of the only other account, or if the job needs several
+// slots on one node, because then the bid depends on where tasks of others run.
 func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
 	others, gets := &s.auction.waiting, "would win the next free slot"
 	if s.auction.preempt {

@@ -1,15 +1,14 @@
 package highestbid
 
-// heap is a binary heap of small non-negative numbers, each at most once, the least key
-// first, from which any can be taken out. Every operation but the look at the first
-// costs O(log n).
+// heap is a binary heap of small non-negative numbers, each at most once, ordered by key, the least
+// first. Any number can be removed. Reading the first costs O(1), all other operations O(log n).
 type heap struct {
 	ties  func(a, b int32) bool // says whether a goes before b, of the same key
 	items []item
 	place []int32 // by number: its position in items, plus one; 0: not here
 }
 
-// item has the key beside the number, so that a comparison reads nothing else.
+// item has the key next to the number, so that a comparison reads no other memory.
 type item struct {
 	key float64
 	id  int32
@@ -19,13 +18,12 @@ func (h *heap) empty() bool { return len(h.items) == 0 }
 
 func (h *heap) first() int32 { return h.items[0].id }
 
-// least is the key of the first.
+// least returns the key of the first number.
 func (h *heap) least() float64 { return h.items[0].key }
 
 func (h *heap) has(id int32) bool { return int(id) < len(h.place) && h.place[id] > 0 }
 
-// keep puts id in the heap, under a key, or takes it out. The key of a number that is in
-// the heap does not change.
+// keep inserts id with a key, or removes it. The key of a number in the heap must not change.
 func (h *heap) keep(id int32, key float64, in bool) {
 	switch {
 	case in == h.has(id):
@@ -36,7 +34,7 @@ func (h *heap) keep(id int32, key float64, in bool) {
 	}
 }
 
-// put puts id in the heap, whether or not it is there, under a key.
+// put inserts id with a key, or changes its key if id is in the heap.
 func (h *heap) put(id int32, key float64) {
 	if h.has(id) {
 		if h.items[h.place[id]-1].key == key {
@@ -70,8 +68,7 @@ func (h *heap) before(x, y item) bool {
 	return x.key < y.key || x.key == y.key && h.ties(x.id, y.id)
 }
 
-// up puts an item, which belongs at position i or above, in its place, and reports
-// whether that is above.
+// up places an item that belongs at position i or above it, and reports whether it is above.
 func (h *heap) up(i int, x item) bool {
 	start := i
 	for i > 0 {

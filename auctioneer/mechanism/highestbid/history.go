@@ -10,24 +10,24 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// history is what a live market remembers to price its jobs: the jobs that competed
-// together with one that is not settled, directly or through others, and the slots.
+// history is what a live market remembers to price its jobs: the slots over time, and all jobs whose
+// time overlaps with a job that is not settled, directly or through a chain of other jobs.
 type history struct {
 	jobs  map[messages.JobID]*record
 	kept  int        // jobs after the last prune
 	slots []capacity // by time in microseconds
-	told  bool       // the slots are noted
+	told  bool       // the slots are in saved notes
 	now   messages.Time
 }
 
-// record is a job.
+// record is what is remembered about a job.
 type record struct {
 	bid      float64 // credits a slot-second
 	since    messages.Time
 	enters   messages.Time
 	received messages.Duration
 	ended    messages.Time // 0: it has not
-	left     bool          // it ended before it had its work, by its owner's word
+	left     bool          // its owner cancelled it before it had its work
 	settled  bool
 }
 
@@ -35,7 +35,7 @@ func newHistory() history {
 	return history{jobs: map[messages.JobID]*record{}, told: true}
 }
 
-// put takes in a job of the view.
+// put enters or updates a job of the view.
 func (h *history) put(job *mechanism.Job) {
 	r := h.jobs[job.Job]
 	if r == nil || r.ended != 0 {
@@ -59,11 +59,10 @@ func (h *history) offer(slots int) {
 	}
 }
 
-// often is how many jobs are remembered beyond those needed.
+// often is the number of jobs by which the history may grow before prune looks at it.
 const often = 64
 
-// prune forgets the jobs that no price depends on: those that ended before all that are
-// needed had come.
+// prune forgets jobs that no price depends on: settled jobs that ended before any needed job came.
 func (h *history) prune() {
 	if len(h.jobs) < 2*h.kept+often {
 		return
@@ -91,13 +90,13 @@ func (h *history) prune() {
 	}
 }
 
-// contender is a job as far as it is known now.
+// contender returns a job as far as it is known now.
 func (h *history) contender(id messages.JobID) contender {
 	r := h.jobs[id]
 	c := contender{bid: r.bid, since: float64(r.since), order: uint64(id), enters: float64(r.enters),
 		work: math.Inf(1), known: micros(r.received), until: math.Inf(1)}
 	switch {
-	case r.ended != 0 && r.left: // whatever it needed
+	case r.ended != 0 && r.left: // how much work it needed is not known
 		c.until, c.known = float64(r.ended), math.Inf(1)
 	case r.ended != 0:
 		c.work = c.known
@@ -107,8 +106,8 @@ func (h *history) contender(id messages.JobID) contender {
 
 func micros(d messages.Duration) float64 { return float64(d / 1000) }
 
-// owed is what a job owes for its place in the order, in credits, for so much slot time;
-// not certain: more of what happens has to be known.
+// owed returns what a job with the given slot time owes for its place in the order, in credits. If
+// later events can change the amount, certain is false.
 func (h *history) owed(id messages.JobID, received, horizon messages.Duration) (amount float64, certain bool) {
 	r := h.jobs[id]
 	if r == nil || received <= 0 {

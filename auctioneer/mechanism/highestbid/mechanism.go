@@ -8,20 +8,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Mechanism runs a live market, each class of slots an auction of its own, in
-// which a task is a bidder with its job's bid. It remembers who bids, so that an
-// update costs what has changed, and decides the same without. It implements
-// mechanism.Incremental.
+// Mechanism runs a live market. Each class of slots is an auction of its own, in which each task
+// competes with its job's bid. It remembers the bidders, so that the cost of an update depends on
+// the changes; a new Mechanism decides the same. It implements mechanism.Incremental.
 type Mechanism struct {
 	rule    Rule
 	market  messages.Name
 	reserve messages.Credits  // for a slot-second
-	horizon messages.Duration // of Pivot
+	horizon messages.Duration // for pivot prices
 	roster  *roster           // nil: nothing was decided yet
 }
 
-// New makes the mechanism of a market that is valid. Without an algorithm jobs go
-// by HB, without a price they pay the k-th.
+// New makes the mechanism of a valid market. The default algorithm is HB, the default price the k-th.
 func New(m messages.Market) (*Mechanism, error) {
 	c := &Mechanism{market: m.Name, reserve: m.ReservePrice(), rule: ruleOf(&m)}
 	if c.reserve > MostRate {
@@ -39,8 +37,8 @@ var (
 	_ mechanism.Lining      = (*Mechanism)(nil)
 )
 
-// Admit refuses a bid that this market cannot weigh, or that is below the
-// reserve: it would be charged more than it bids.
+// Admit refuses a bid that this market cannot rank, and a bid below the reserve, which could be
+// charged more than it bids.
 func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	switch {
 	case bid.Rate == 0 && c.reserve > 0:
@@ -61,14 +59,13 @@ func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// Order compares jobs by who gets a slot first under HB: by their bids, then by their
+// Order compares two jobs by who gets a slot first under HB: the higher bid, then the earlier
 // submission.
 func Order(x, y *mechanism.Job) int {
 	return cmp.Or(cmp.Compare(y.Rate, x.Rate), cmp.Compare(x.Arrived, y.Arrived), cmp.Compare(x.Job, y.Job))
 }
 
-// Settle charges what was accrued while tasks ran, however the job ended, and
-// at most the budget.
+// Settle charges what the job accrued while its tasks ran, at most its budget, however it ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	ended := lower(end.State)
 	p := mechanism.Payment{From: job.Job, Amount: job.Accrued, Reason: ended + ": the price of the slots it had, for the time it had them"}
@@ -80,17 +77,16 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 
 func lower(s messages.State) string { return strings.ToLower(s.String()) }
 
-// Allocate decides. A job's weight in a class is its part of the slots that
-// are to be taken by tasks pending; if there are none, the best who waits has
-// it all. A job whose budget is spent is discarded. Prices are what a slot-second
-// costs, in credits: of AtLevel, the level, by a second of length where prices
-// are by length; of OwnBid, the lowest bid that runs.
+// Allocate decides. A job's weight in a class is its part of the slots that pending tasks get; if
+// pending tasks get none, the best waiting job has all the weight. A job whose budget is spent is
+// discarded. Prices are for a slot-second, in credits. With basis AtLevel the price is the level,
+// for a second of length if prices depend on length; with OwnBid it is the lowest bid that runs.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.roster = c.newRoster(len(view.Classes))
 	d := c.Update(view, view.Jobs, nil)
 	weights := make([][]float64, len(view.Jobs))
 	for i, job := range d.Jobs {
-		weights[c.roster.number[job.Job]] = d.Weights[i] // which are in the order of the view
+		weights[c.roster.number[job.Job]] = d.Weights[i] // numbers follow the order of the view
 	}
 	for i := range weights {
 		if weights[i] == nil {
@@ -100,7 +96,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return &mechanism.Allocation{Weights: weights, Prices: d.Prices, Tariffs: d.Tariffs, Directives: d.Directives, Wake: d.Wake}
 }
 
-// Update decides, told what has changed.
+// Update decides after the given changes.
 func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	if c.roster == nil {
 		c.roster = c.newRoster(len(view.Classes))
@@ -117,7 +113,7 @@ func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone 
 	return d
 }
 
-// Next is the best job that waits, unless a suspended task of it is to go first.
+// Next returns the best waiting job, 0 if a suspended task of that job goes first.
 func (c *Mechanism) Next(class int) messages.JobID {
 	if c.roster == nil {
 		return 0

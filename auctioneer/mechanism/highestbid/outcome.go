@@ -1,30 +1,30 @@
 package highestbid
 
-// Outcome is what became of a trace, by job in the order of the problem.
+// Outcome is the result of a trace, by job in the order of the problem.
 type Outcome struct {
 	Start    []float64 `json:"start"` // when it first ran
 	Finish   []float64 `json:"finish"`
 	Flow     []float64 `json:"flow"` // from submission to finish
 	Payment  []float64 `json:"payment"`
-	Slowdown []float64 `json:"bsd"`     // bounded slowdown: flow over run time, taken as at least a minute
-	Severe   []bool    `json:"ssj"`     // whether that is 5 or more
+	Slowdown []float64 `json:"bsd"`     // bounded slowdown: flow divided by run time, or by a minute if that is longer
+	Severe   []bool    `json:"ssj"`     // the slowdown is 5 or more
 	Utility  []float64 `json:"utility"` // −value·flow − payment
 
 	Revenue     float64      `json:"revenue"`         // all payments
 	Weighted    float64      `json:"twft"`            // total weighted flow time: the sum of value·flow
-	Designer    *float64     `json:"designer_payoff"` // Payoff; nil where it is no finite number
+	Designer    *float64     `json:"designer_payoff"` // Payoff; nil if it is not finite
 	Preemptions int          `json:"preemptions"`
-	Intervals   [][]Interval `json:"intervals"` // by job; none of a Problem with Watch, but at pivot prices
+	Intervals   [][]Interval `json:"intervals"` // by job; left out for a Problem with Watch, unless prices are pivot
 }
 
-// Interval is a time in which a job had slots, half open.
+// Interval is a time in which a job had slots: from the first instant to before the second.
 type Interval [2]float64
 
-// Payoff is the designer's: revenue over weighted flow time; NaN of nothing.
+// Payoff returns the designer's payoff: revenue divided by weighted flow time; NaN without jobs.
 func (o *Outcome) Payoff() float64 { return o.Revenue / o.Weighted }
 
 const (
-	shortest = 60 // seconds: a run time below it counts as this in a slowdown
+	shortest = 60 // seconds: in a slowdown a shorter run time counts as this
 	severe   = 5
 )
 
@@ -35,7 +35,7 @@ func newOutcome(n int) *Outcome {
 		Severe: make([]bool, n), Intervals: make([][]Interval, n)}
 }
 
-// conclude works out what follows from flow times and payments.
+// conclude computes the results that follow from flow times and payments.
 func (o *Outcome) conclude(jobs []Job) {
 	var revenue, weighted double
 	for i := range jobs {

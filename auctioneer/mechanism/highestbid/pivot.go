@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// contender is a job as the price of another job sees it. Times are in one unit.
+// contender is a job that the price of another job depends on. All times are in the same unit.
 type contender struct {
 	bid   float64
 	since float64 // of submission
-	order uint64  // of submissions at one time
+	order uint64  // among submissions at the same time
 	// enters is when it begins to compete: since, or later.
 	enters float64
-	// work is the slot time after which it leaves, and until a time at which it leaves
-	// in any case; +Inf: unknown.
+	// work is the slot time after which it leaves; until is when it leaves in any case. +Inf:
+	// unknown.
 	work, until float64
-	// known is the slot time that it is known to need; beyond that its work is a guess.
+	// known is the slot time that it needs for certain. It may need more.
 	known float64
 }
 
-// before reports whether c goes before a job that bids so much.
+// before reports whether c goes before d.
 func (c *contender) before(d *contender) bool {
 	switch {
 	case c.bid != d.bid:
@@ -30,24 +30,24 @@ func (c *contender) before(d *contender) bool {
 	return c.order < d.order
 }
 
-// capacity is how many slots there are from a time on.
+// capacity is the number of slots from a time on.
 type capacity struct {
 	from  float64
 	slots int
 }
 
-// absence is the market as it would have gone without one job: HB among all others.
+// absence simulates the market without one job: HB among all other jobs.
 type absence struct {
 	slots   []capacity  // by time; the first counts for earlier times too
-	coming  []contender // that have not entered, by enters
-	present []contender // best first; work and known are what is left
+	coming  []contender // jobs that have not entered, by enters
+	present []contender // best first; their work and known are what is left
 	now     float64
 }
 
-// pivot is the price of a job for its place in the order: Σ b·(F(below b) − F(above b))
-// over the bids b of other jobs up to its own, where F(x) is when it would have had its
-// work with a bid of x, and at the latest end. The market is known until a time
-// (+Inf: wholly). Not certain: what comes after that time may change the price.
+// pivot returns the price of a job for its place in the order: Σ b·(F(below b) − F(above b)) over
+// the bids b of other jobs up to its own. F(x) is when the job would have had its work with a bid of
+// x, at the latest end. The market is known until the time known (+Inf: completely). If later events
+// may change the price, certain is false.
 func (a *absence) pivot(me *contender, known, end float64) (price float64, certain bool) {
 	if me.bid <= 0 {
 		return 0, true
@@ -72,7 +72,7 @@ func (a *absence) pivot(me *contender, known, end float64) (price float64, certa
 	return l.price(end), true
 }
 
-// running are the jobs that have slots.
+// running returns the jobs that have slots.
 func (a *absence) running() []contender { return a.present[:min(a.capacity(), len(a.present))] }
 
 func (a *absence) capacity() (n int) {
@@ -85,8 +85,8 @@ func (a *absence) capacity() (n int) {
 	return n
 }
 
-// level is the lowest bid that runs, 0 while a slot is idle, and whether me would go
-// first at the same bid. Without slots it is above all bids.
+// level returns the lowest bid that runs, and whether me would go first with the same bid. It is 0
+// while a slot is idle, and above all bids if there are no slots.
 func (a *absence) level(me *contender) (level float64, first bool) {
 	n := a.capacity()
 	switch {
@@ -101,12 +101,13 @@ func (a *absence) level(me *contender) (level float64, first bool) {
 	return worst.bid, same.before(worst)
 }
 
-// guesses reports whether a job runs of which is not known that it needs more time.
+// guesses reports whether a running job might need no more time: its work is not known, and it has
+// had all that it needs for certain.
 func (a *absence) guesses() bool {
 	return slices.ContainsFunc(a.running(), func(c contender) bool { return math.IsInf(c.work, 1) && a.now+c.known <= a.now })
 }
 
-// next is when something changes.
+// next returns the time of the next change.
 func (a *absence) next() float64 {
 	at := math.Inf(1)
 	if len(a.coming) > 0 {
@@ -130,7 +131,7 @@ func (a *absence) next() float64 {
 	return max(at, a.now)
 }
 
-// advance lets time go by, in which nothing changes, and then all changes of an instant.
+// advance moves to a time up to which nothing changes, and then makes all changes of that instant.
 func (a *absence) advance(to float64) {
 	for i := range a.running() {
 		a.present[i].work -= to - a.now
@@ -147,7 +148,7 @@ func (a *absence) advance(to float64) {
 	}
 }
 
-// enter puts a job among those present.
+// enter adds a job to the present ones.
 func (a *absence) enter(c contender) {
 	at, _ := slices.BinarySearchFunc(a.present, &c, func(x contender, y *contender) int {
 		if x.before(y) {
@@ -158,14 +159,15 @@ func (a *absence) enter(c contender) {
 	a.present = slices.Insert(a.present, at, c)
 }
 
-// ladder is what becomes of a job with each bid up to its own. Bids with which the
-// same happens share a rung.
+// ladder is what would happen to a job with each bid up to its own. Bids with the same outcome share
+// a rung.
 type ladder struct {
 	work  float64
-	rungs []rung // by bid; the last is the own bid alone
+	rungs []rung // by bid; the last is only the own bid
 }
 
-// rung is the bids above the rung before it, up to top.
+// rung is a range of bids: above the rung before it, up to top. had is the slot time that the job
+// has had with them, done when it had its work.
 type rung struct{ top, had, done float64 }
 
 func newLadder(me *contender) *ladder {
@@ -179,7 +181,8 @@ func newLadder(me *contender) *ladder {
 // finished reports whether the job would have had its work with any bid.
 func (l *ladder) finished() bool { return !math.IsInf(l.rungs[0].done, 1) }
 
-// pass has a job run, for a time, with each bid above a level; first: at the level too.
+// pass lets the job run from one time to another with each bid above the level; if first is true,
+// also with a bid at the level.
 func (l *ladder) pass(from, to, level float64, first bool) {
 	own := len(l.rungs) - 1
 	if k := slices.IndexFunc(l.rungs, func(r rung) bool { return level < r.top }); level > 0 && k >= 0 && k < own && (k == 0 || l.rungs[k-1].top < level) {
@@ -201,7 +204,7 @@ func (l *ladder) pass(from, to, level float64, first bool) {
 	}
 }
 
-// price is ∫ F(x) − F(bid) over the bids x up to the own: the same sum, by bids.
+// price returns ∫ F(x) − F(bid) over the bids x up to the own bid, which equals the sum of pivot.
 func (l *ladder) price(end float64) (sum float64) {
 	own, top := min(l.rungs[len(l.rungs)-1].done, end), 0.0
 	for _, r := range l.rungs[:len(l.rungs)-1] {
@@ -211,7 +214,7 @@ func (l *ladder) price(end float64) (sum float64) {
 	return sum
 }
 
-// pivots adds to the payments of a run the price of each job for its place in the order.
+// pivots adds to each job's payment the price for its place in the order.
 func (r *run) pivots() {
 	horizon := math.Inf(1)
 	if r.p.Horizon > 0 {
@@ -241,7 +244,7 @@ func (r *run) pivots() {
 	}
 }
 
-// contenders are the jobs, in the order of submission.
+// contenders returns the jobs in the order of submission.
 func (r *run) contenders() []contender {
 	out := make([]contender, len(r.jobs))
 	for k := range r.jobs {
@@ -252,7 +255,7 @@ func (r *run) contenders() []contender {
 	return out
 }
 
-// received is the time that a job has had by a time.
+// received returns the time that a job has run up to an instant.
 func (r *run) received(t *traced, by float64) (had float64) {
 	for _, s := range r.out.Intervals[t.index] {
 		had += max(0, min(scaled(s[1], r.units.time), by)-scaled(s[0], r.units.time))

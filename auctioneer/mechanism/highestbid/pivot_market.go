@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// PivotMechanism runs a live market at pivot prices: jobs of one task. It implements
+// PivotMechanism runs a live market at pivot prices, for jobs of one task. It implements
 // mechanism.Incremental, mechanism.Deferred and mechanism.Remembering.
 type PivotMechanism struct {
 	*Mechanism
@@ -17,7 +17,7 @@ type PivotMechanism struct {
 	past    history
 }
 
-// DefaultHorizon is for how long waiting counts in prices where the market does not say.
+// DefaultHorizon is how long waiting counts in prices, if the market does not say.
 const DefaultHorizon = messages.Duration(24 * time.Hour)
 
 // Describe says what the mechanism is.
@@ -32,7 +32,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 		Owes: mechanism.ForTime, Rule: "the price is the time of its slots at present prices",
 		Capped: m.Capped || m.Algorithm == string(NPHB),
 	}
-	if m.Price == messages.PricePivot { // what others owe depends on a bid and its rate
+	if m.Price == messages.PricePivot { // the prices of others depend on each bid
 		t.Stays, t.Raises.Rate = true, false
 		t.Unasked = "at price " + messages.PricePivot + " a bid costs what it made others wait, which is known after the end of the job; the best bid is what the job is worth to you"
 		t.Rule = "the price is the time of its slots at the reserve, and the waiting that its bid spares it at the bids of others, which is known afterwards"
@@ -40,7 +40,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 	return t
 }
 
-// NewMechanism makes the mechanism of a market that is valid.
+// NewMechanism makes the mechanism of a valid market.
 func NewMechanism(m messages.Market) (mechanism.Mechanism, error) {
 	c, err := New(m)
 	switch {
@@ -59,8 +59,8 @@ var (
 	_ mechanism.Remembering = (*PivotMechanism)(nil)
 )
 
-// Admit refuses also a job of several tasks, and a budget with which a bid could be made
-// that is never paid.
+// Admit also refuses a job of several tasks, and a budget that could not cover what the bid may have
+// to pay for its place in the order.
 func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if err := c.Mechanism.Admit(view, bid); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// aside is the part of a budget that is for the place in the order: the most that
-// it can cost.
+// aside returns the part of a budget that is kept for the place in the order: its highest possible
+// price.
 func aside(rate messages.Credits, horizon messages.Duration) messages.Credits {
 	most, ok := messages.RoundCredits(rate.Float() * horizon.Seconds())
 	if !ok {
@@ -85,13 +85,13 @@ func aside(rate messages.Credits, horizon messages.Duration) messages.Credits {
 	return most
 }
 
-// Allocate decides as price kth does, and remembers who was there.
+// Allocate decides as with the k-th price, and remembers which jobs competed.
 func (c *PivotMechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.remember(view, view.Jobs, nil)
 	return c.Mechanism.Allocate(view)
 }
 
-// Update decides, told what has changed.
+// Update decides after the given changes.
 func (c *PivotMechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	c.remember(view, changed, gone)
 	return c.Mechanism.Update(view, changed, gone)
@@ -114,8 +114,8 @@ func (c *PivotMechanism) remember(view *mechanism.View, changed []*mechanism.Job
 	h.prune()
 }
 
-// SettleAt is when the price of a job is certain: when the job would have ended with any
-// bid, and at its horizon at the latest. It is looked at anew after some time.
+// SettleAt returns when the price of a job is certain: when the job would have ended with any bid,
+// at its horizon at the latest. Until the price is certain it returns a time to ask again.
 func (c *PivotMechanism) SettleAt(now messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
 	h := &c.past
 	h.now = max(h.now, now)
@@ -132,7 +132,7 @@ func (c *PivotMechanism) SettleAt(now messages.Time, job *mechanism.Job, end mec
 	return min(now+max(least, (now-ended)/part), h.jobs[job.Job].enters+messages.Time(c.horizon/1000))
 }
 
-// Settle charges the reserve for the time that the job had a slot, and for its place in
+// Settle charges the reserve for the time that the job had a slot, and the price for its place in
 // the order, rounded half to even to the microcredit.
 func (c *PivotMechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	place := c.place(job)
@@ -146,7 +146,7 @@ func (c *PivotMechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mecha
 	return []mechanism.Payment{{From: job.Job, Amount: min(job.Accrued+place, job.Budget), Reason: reason}}
 }
 
-// place is what a job owes for its place in the order, as far as is known.
+// place returns what a job owes for its place in the order, as far as it is known now.
 func (c *PivotMechanism) place(job *mechanism.Job) messages.Credits {
 	amount, _ := c.past.owed(job.Job, job.Received, c.horizon)
 	rounded, ok := messages.RoundCredits(amount)
@@ -156,8 +156,8 @@ func (c *PivotMechanism) place(job *mechanism.Job) messages.Credits {
 	return rounded
 }
 
-// Explain says also what the place in the order costs so far, where that does not tell
-// one other account's bid.
+// Explain also says what the place in the order costs so far, unless that would disclose the bid of
+// the only other account.
 func (c *PivotMechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	e := c.Mechanism.Explain(view, job)
 	if e.Reason != mechanism.Running {
@@ -172,8 +172,8 @@ func (c *PivotMechanism) Explain(view *mechanism.View, job *mechanism.Job) mecha
 	return e
 }
 
-// noteForm is the form of the one note that there is: pairs of a time and the slots from
-// then on. All else about jobs is in the book.
+// noteForm is the form of the market's only note: pairs of a time and the number of slots from then
+// on. Everything else is in the book.
 const noteForm = 1
 
 // Notes implements mechanism.Remembering.
@@ -210,7 +210,7 @@ func (c *PivotMechanism) Recall(notes []mechanism.Note, jobs []messages.JobID, p
 		h.put(&mechanism.Job{Bid: p.Bid, Received: p.Received})
 		if p.Ended {
 			h.end(id, p.At, p.State, p.Received)
-			h.jobs[id].settled = true // if it is not, it is asked about again
+			h.jobs[id].settled = true // SettleAt is called again for a job that is not settled
 		}
 	}
 }

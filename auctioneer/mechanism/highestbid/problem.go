@@ -6,11 +6,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Reserve is the reserve price of the paper, for a second on a node.
+// Reserve is the paper's reserve price for a second on a node.
 const Reserve = 1
 
-// Smallest and Largest bound the numbers that a problem may hold, of any kind,
-// besides 0.
+// Smallest and Largest bound all numbers of a problem that are not 0.
 const (
 	Smallest = 1e-30
 	Largest  = 1e30
@@ -22,17 +21,17 @@ const MostNodes = 1 << 40
 // MostTasks is the largest number of tasks that a job may have.
 const MostTasks = 1<<31 - 1
 
-// Problem is a trace and what to run it on.
+// Problem is a trace, the nodes to run it on, and the rules.
 type Problem struct {
 	Nodes int `json:"nodes"`
 	Rule
 	Reserve float64 `json:"reserve,omitempty"` // for a second on a node
 	Jobs    []Job   `json:"jobs"`
-	// Payers are, of Pivot, the jobs whose payments are wanted; nil: all. Of the others only
-	// the reserve is in their payments.
+	// Payers are, with pivot prices, the jobs whose payments are wanted; nil: all. The payments
+	// of the other jobs include only the reserve.
 	Payers  []bool  `json:"-"`
-	Horizon float64 `json:"horizon,omitempty"` // of Pivot: for how long after submission waiting counts in prices; 0: for ever
-	// Watch, if not nil, is told of each change of what a job runs, but for first starts.
+	Horizon float64 `json:"horizon,omitempty"` // with pivot prices: seconds after submission in which waiting counts; 0: no limit
+	// Watch, if not nil, is called when tasks end, are suspended or resume.
 	Watch func(Step) `json:"-"`
 }
 
@@ -42,27 +41,27 @@ type Step struct {
 	At    float64 // seconds
 	Done  int     // tasks that ended
 	Lost  int     // tasks that were suspended
-	Again int     // tasks that go on where they were suspended
+	Again int     // tasks that resumed
 }
 
-// Job is a job of serial tasks, which are bidders of the same bid, one after the other.
-// Times are in seconds from any origin, money in any unit.
-// A job of no run time wants nothing: it ends as it is submitted, for free.
+// Job is a job of one or more tasks, each with the job's bid. Tasks start in their order. Times are
+// in seconds from any origin, money in any unit. A job with a run time of 0 ends when it is
+// submitted, for free.
 type Job struct {
 	Submit   float64 `json:"submit"`
 	Runtime  float64 `json:"runtime"`
 	Value    float64 `json:"value"`              // what a second of delay costs its owner, privately
 	Bid      float64 `json:"bid"`                // for a second on a node
-	Estimate float64 `json:"estimate,omitempty"` // of the run time, for WSEPT alone
-	Tasks    int     `json:"-"`                  // each of the run time; 0: one
-	Width    int     `json:"width,omitempty"`    // nodes that each task has, at the same time; 0: one
+	Estimate float64 `json:"estimate,omitempty"` // of the run time, only for WSEPT
+	Tasks    int     `json:"-"`                  // number of tasks, each of this run time; 0: one
+	Width    int     `json:"width,omitempty"`    // nodes that each task uses at the same time; 0: one
 }
 
 func (j *Job) tasks() int { return max(1, j.Tasks) }
 
 func (j *Job) width() int { return max(1, j.Width) }
 
-// Check refuses what has no outcome, naming the job and the field.
+// Check returns an error that names the job and the field if a problem is invalid.
 func (p *Problem) Check() error {
 	if err := p.Rule.Validate(); err != nil {
 		return err
@@ -117,7 +116,7 @@ func (j *Job) check(i int, p *Problem) error {
 // amount reports whether x is a number that a problem may hold.
 func amount(x float64) bool { return x == 0 || x >= Smallest && x <= Largest }
 
-// length is what the rule divides a job's bid by.
+// length returns the number by which the algorithm divides the job's bid.
 func (j *Job) length(a Algorithm) float64 {
 	switch a {
 	case WSPT:

@@ -9,27 +9,27 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// roster is what a live market remembers of its jobs, so that a decision costs
-// what has changed.
+// roster is what a live market remembers about its jobs, so that the cost of a decision depends only
+// on the changes.
 type roster struct {
 	rule     Rule
 	reserve  messages.Credits
-	horizon  messages.Duration // of Pivot
+	horizon  messages.Duration // for pivot prices
 	number   map[messages.JobID]int32
 	seats    []seat  // by number
-	free     []int32 // numbers that can be given away
+	free     []int32 // unused numbers
 	classes  []*standing
-	running  heap                  // jobs that have slots, by when their budgets are to be looked at; microseconds
+	running  heap                  // jobs with slots, by when to look at their budgets, in microseconds
 	spent    []int32               // jobs whose budgets are spent
 	weighted []int32               // jobs that had weights at the last decision
 	list     []mechanism.Directive // of the last decision
 }
 
-// seat is what is remembered of a job.
+// seat is what is remembered about a job.
 type seat struct {
 	job   *mechanism.Job // nil: the number is free
 	spent bool
-	row   int // of its weights, while they are being worked out, from 1
+	row   int // row of its weights while they are computed, from 1
 }
 
 func (c *Mechanism) newRoster(classes int) *roster {
@@ -41,7 +41,7 @@ func (c *Mechanism) newRoster(classes int) *roster {
 	return r
 }
 
-// update takes in what has changed.
+// update enters the changes.
 func (r *roster) update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) {
 	for _, id := range gone {
 		r.leave(id)
@@ -52,14 +52,14 @@ func (r *roster) update(view *mechanism.View, changed []*mechanism.Job, gone []m
 	r.review(view)
 }
 
-// decide finds who should have the slots, until undo.
+// decide gives the slots to the best jobs, until undo restores what the view says.
 func (r *roster) decide(view *mechanism.View) {
 	for k, s := range r.classes {
 		s.decide(view.Classes[k].Slots)
 	}
 }
 
-// put takes in a job, or what has become of it.
+// put enters or updates a job.
 func (r *roster) put(view *mechanism.View, job *mechanism.Job) {
 	id, known := r.number[job.Job]
 	if !known {
@@ -99,7 +99,7 @@ func (r *roster) leave(job messages.JobID) {
 	r.free = append(r.free, id)
 }
 
-// place brings all in line with what a job has, wants and has spent.
+// place updates auctions and lists to what a job has, wants and has spent.
 func (r *roster) place(view *mechanism.View, id int32) {
 	job := r.seats[id].job
 	view.Read(job)
@@ -117,11 +117,11 @@ func (r *roster) place(view *mechanism.View, id int32) {
 	r.running.put(id, float64(view.Now+r.lasts(job, dearest)))
 }
 
-// exhausted reports whether the slots of a job have cost what they may.
+// exhausted reports whether the slots of a job have cost as much as they may.
 func (r *roster) exhausted(job *mechanism.Job) bool { return job.Accrued >= r.bound(job) }
 
-// bound is the most that the slots of a job may cost: its budget, less what is set aside
-// at pivot prices for its place in the order.
+// bound returns the most that the slots of a job may cost: its budget, at pivot prices without the
+// part that is kept for its place in the order.
 func (r *roster) bound(job *mechanism.Job) messages.Credits {
 	if r.rule.Price == Pivot {
 		return max(0, job.Budget-aside(job.Rate, r.horizon))
@@ -129,7 +129,7 @@ func (r *roster) bound(job *mechanism.Job) messages.Credits {
 	return job.Budget
 }
 
-// spend keeps the list of those whose budgets are spent.
+// spend updates the list of jobs whose budgets are spent.
 func (r *roster) spend(id int32, spent bool) {
 	s := &r.seats[id]
 	switch {
@@ -141,7 +141,7 @@ func (r *roster) spend(id int32, spent bool) {
 	s.spent = spent
 }
 
-// review looks at the budgets that may be spent by now.
+// review checks the budgets that may be spent by now.
 func (r *roster) review(view *mechanism.View) {
 	if !r.rule.bounded() {
 		for _, x := range slices.Clone(r.running.items) {
@@ -154,19 +154,19 @@ func (r *roster) review(view *mechanism.View) {
 	}
 }
 
-// bounded reports whether no price is above the own bid, or the reserve: under HB
-// what runs below the level is suspended as the level is set.
+// bounded reports whether prices are never above the own bid and the reserve. Under HB this is so
+// because a job below the level is suspended when the level is set.
 func (r Rule) bounded() bool { return !r.byLength() || r.Capped || r.Price == First }
 
-// never is more microseconds than a look is worth: thirty years.
+// never is thirty years, in microseconds: a budget that lasts longer is not checked.
 const never = 1e15
 
-// lasts is how long a job's budget lasts at a rate, in credits a second.
+// lasts returns how long a job's budget lasts at a rate in credits per second.
 func (r *roster) lasts(job *mechanism.Job, rate float64) messages.Time {
 	return messages.Time(math.Ceil(min((r.bound(job)-job.Accrued).Float()/rate*1e6, never)))
 }
 
-// wake is when to look at the next budget; 0: never.
+// wake returns when to check the next budget; 0: never.
 func (r *roster) wake(now messages.Time) messages.Time {
 	first := now + never
 	if r.rule.bounded() {
@@ -184,7 +184,7 @@ func (r *roster) wake(now messages.Time) messages.Time {
 	return first + 1 // what was accrued is rounded
 }
 
-// costs is what a job will pay in a second, in credits.
+// costs returns what a job pays per second now, in credits.
 func (r *roster) costs(id int32) (rate float64) {
 	job := r.seats[id].job
 	for _, s := range r.classes {
@@ -194,8 +194,8 @@ func (r *roster) costs(id int32) (rate float64) {
 	return rate
 }
 
-// orders are the directives of a decision: who has spent its budget, by number,
-// then class by class.
+// orders returns the directives of a decision: first for jobs that have spent their budgets, by
+// number, then class by class.
 func (r *roster) orders() []mechanism.Directive {
 	list := r.list[:0]
 	for _, id := range r.spent {
@@ -209,8 +209,7 @@ func (r *roster) orders() []mechanism.Directive {
 	return list
 }
 
-// weights are those of a decision that differ from the last one's, with some that
-// do not.
+// weights returns the weights that changed with this decision. Some unchanged ones may be included.
 func (r *roster) weights() (jobs []*mechanism.Job, rows [][]float64) {
 	before := r.weighted
 	r.weighted = nil
@@ -243,7 +242,7 @@ func (r *roster) weights() (jobs []*mechanism.Job, rows [][]float64) {
 	return jobs, rows
 }
 
-// undo has everybody stand as the view says.
+// undo restores all jobs to what the view says.
 func (r *roster) undo() {
 	for _, s := range r.classes {
 		s.auction.undo()

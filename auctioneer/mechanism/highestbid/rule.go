@@ -10,7 +10,7 @@ import (
 // Algorithm says in which order jobs get nodes.
 type Algorithm string
 
-// The algorithms, best first in the order that each goes by.
+// The algorithms. Each orders jobs with the largest of the named number first.
 const (
 	HB    Algorithm = "HB"    // by bid, with preemption
 	NPHB  Algorithm = "NPHB"  // by bid
@@ -25,21 +25,20 @@ type Price string
 const (
 	First Price = "first" // the own bid
 	Kth   Price = "kth"   // what the best waiting job bids
-	Pivot Price = "pivot" // the reserve, and what the place in the order spares the job, at the bids of others; HB
+	Pivot Price = "pivot" // the reserve, and for each job that waited longer because of this one: its bid for each second that its place spared this job; only HB
 )
 
-// MostRate is the largest bid for a slot-second: up to it microcredits are
-// exact as float64.
+// MostRate is the largest bid for a slot-second. Up to it, microcredits are exact as float64.
 const MostRate messages.Credits = 1 << 53
 
-// Rule is what a market goes by.
+// Rule has a market's algorithm and payment scheme.
 type Rule struct {
 	Algorithm Algorithm `json:"algorithm"`
 	Price     Price     `json:"price"`
-	Capped    bool      `json:"capped,omitempty"` // no price, the reserve neither, is above the own bid
+	Capped    bool      `json:"capped,omitempty"` // no price is above the own bid, not even the reserve
 }
 
-// Validate refuses names that are not of the lists above.
+// Validate refuses names that are not in the lists above.
 func (r Rule) Validate() error {
 	switch r.Algorithm {
 	case HB, NPHB, WSPT, WSEPT:
@@ -64,14 +63,14 @@ func (r Rule) preempts() bool { return r.Algorithm == HB }
 // byLength reports whether jobs are ordered, and priced, by bid over length.
 func (r Rule) byLength() bool { return r.Algorithm == WSPT || r.Algorithm == WSEPT }
 
-// capsLevel reports whether the level can be above what a running job bids, and
-// does not bind it then. Under HB no running job is below the best waiting one.
+// capsLevel reports whether the level can be above the bid of a running job and is then capped. Under
+// HB no running job is below the best waiting one.
 func (r Rule) capsLevel() bool {
 	return r.Price == Kth && (r.Algorithm == NPHB || r.byLength() && r.Capped)
 }
 
-// microseconds is the length by which bids are divided, at least 1; 1 where
-// the rule does not divide them.
+// microseconds returns the length by which a bid is divided, at least 1; it is 1 if the rule does not
+// divide bids.
 func (r Rule) microseconds(length messages.Duration) uint64 {
 	if !r.byLength() {
 		return 1
@@ -79,7 +78,7 @@ func (r Rule) microseconds(length messages.Duration) uint64 {
 	return uint64(max(length/messages.Duration(time.Microsecond), 1))
 }
 
-// PriceOf is what a slot-second costs a job at a tariff, in credits.
+// PriceOf returns what a slot-second costs a job at a tariff, in credits.
 func (r Rule) PriceOf(t mechanism.Tariff, reserve, rate messages.Credits, length messages.Duration) float64 {
 	price := reserve.Float()
 	switch t.Basis {

@@ -8,9 +8,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 )
 
-// Run runs a whole trace and returns what became of each job, or the error of
-// Problem.Check. Ties between jobs go to the earlier submission, then to the
-// smaller index.
+// Run runs a whole trace and returns its outcome, or the error of Problem.Check. Ties go to the
+// earlier submission, then to the smaller index.
 func Run(p *Problem) (*Outcome, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -22,8 +21,8 @@ func Run(p *Problem) (*Outcome, error) {
 	return r.outcome(), nil
 }
 
-// run is a trace on its way. Jobs are numbered in the order of submission, and
-// times are in ticks.
+// run is the state of a trace while it runs. Jobs are numbered in the order of submission, and times
+// are in ticks.
 type run struct {
 	p        *Problem
 	units    units
@@ -32,24 +31,24 @@ type run struct {
 	jobs     []traced
 	auction  *auction
 	accounts *accounts
-	ends     heap // those who run, by when their first tasks will end if they go on running
+	ends     heap // running jobs, by when their first tasks end if they continue to run
 	segments []segment
 	out      *Outcome
 }
 
-// traced is a job. Each of its tasks bids the same, so that of those that have not
-// ended always the first run.
+// traced is a job of the trace. All of its tasks have the same bid, so the tasks that run are always
+// the first ones that have not ended.
 type traced struct {
 	submit  float64
-	since   float64 // as of when groups are
-	running int32   // tasks
+	since   float64 // time to which groups are up to date
+	running int32   // number of running tasks
 	index   int32   // in the problem
-	bill    int32   // its number, from the first start on; 0: it has not run
-	groups  []group // tasks that have not ended, in order, by the time left
-	began   float64 // when it went from no task that runs to some
+	bill    int32   // number of its bill, from its first start on; 0: it has not run
+	groups  []group // tasks that have not ended, in order, grouped by the time left
+	began   float64 // start of its present interval with running tasks
 }
 
-// group is tasks of a job with the same run time still to come.
+// group is a number of tasks of a job that have the same run time left.
 type group struct {
 	left  float64
 	tasks int
@@ -81,11 +80,11 @@ func newRun(p *Problem) *run {
 	return r
 }
 
-// records reports whether intervals are kept: pivot prices go by them.
+// records reports whether intervals are kept. Pivot prices need them.
 func (r *run) records() bool { return r.p.Watch == nil || r.p.Rule.Price == Pivot }
 
-// instant goes on to the next instant at which something happens, and lets
-// all of it happen: those who end, those who come, one decision.
+// instant moves to the next instant at which something happens. It handles tasks that end, then jobs
+// that arrive, then makes one decision.
 func (r *run) instant() {
 	now := math.Inf(1)
 	if !r.ends.empty() {
@@ -108,13 +107,13 @@ func (r *run) instant() {
 	r.auction.settled()
 }
 
-// pass lets the time until now be billed at the tariff of the last decision.
+// pass bills the time until now at the tariff of the last decision.
 func (r *run) pass(now float64) {
 	basis, level := r.auction.basis(r.p.Rule), 0.0
 	time := twoSum(now, -r.now)
 	r.now = now
 	if r.auction.used == 0 {
-		return // nobody is billed
+		return // no job is running
 	}
 	if basis == mechanism.AtLevel {
 		level = r.auction.level()
@@ -122,7 +121,7 @@ func (r *run) pass(now float64) {
 	r.accounts.pass(basis, level, time, time.times(level))
 }
 
-// basis is what the price is made of as things stand.
+// basis returns what the price is computed from at present.
 func (a *auction) basis(r Rule) mechanism.Basis {
 	switch {
 	case r.Price == First && a.wanted >= a.nodes:
@@ -144,15 +143,15 @@ func (r *run) arrive(id int32) {
 	r.auction.arrive(id, scaled(job.Bid, r.units.money), r.length(job), job.tasks()*job.width(), job.width())
 }
 
-// length is what the rule divides a job's bid by, in ticks.
+// length returns the number by which the algorithm divides the job's bid, in ticks.
 func (r *run) length(job *Job) float64 { return scaled(job.length(r.p.Rule.Algorithm), r.units.time) }
 
-// finish ends the first tasks of a job, which are done.
+// finish ends the first tasks of a job, which have had their run time.
 func (r *run) finish(id int32) {
 	t := &r.jobs[id]
 	t.pass(r.now)
 	done := 0
-	for done == 0 || len(t.groups) > 0 && t.groups[0].left <= 0 { // the first for certain: times are rounded
+	for done == 0 || len(t.groups) > 0 && t.groups[0].left <= 0 { // the first in any case, because times are rounded
 		done += t.groups[0].tasks
 		t.groups = t.groups[1:]
 	}
@@ -191,7 +190,7 @@ func (r *run) follow(id int32) {
 // width is how many nodes each task of a job takes.
 func (r *run) width(t *traced) int { return r.p.Jobs[t.index].width() }
 
-// give has so many tasks of a job run from now on.
+// give sets the number of tasks of a job that run from now on.
 func (r *run) give(id int32, tasks int) {
 	t := &r.jobs[id]
 	if t.running == 0 {
@@ -215,8 +214,8 @@ func (r *run) tell(t *traced, s Step) {
 	}
 }
 
-// pass takes the time since the last call from what the running tasks have left. No
-// group has both running and waiting tasks: cut has divided it.
+// pass subtracts the time since the last call from the time that running tasks have left. No group
+// has both running and waiting tasks, because cut has divided it.
 func (t *traced) pass(now float64) {
 	running := int(t.running)
 	for k := 0; running > 0 && k < len(t.groups); k++ {
@@ -226,7 +225,7 @@ func (t *traced) pass(now float64) {
 	t.since = now
 }
 
-// begun is how many of the tasks from one place to before another ran before.
+// begun returns how many of the tasks in [from, to) have run before.
 func (t *traced) begun(from, to int, whole float64) (n int) {
 	seen := 0
 	for _, g := range t.groups {
@@ -238,8 +237,8 @@ func (t *traced) begun(from, to int, whole float64) (n int) {
 	return n
 }
 
-// cut divides the group that the n-th task is in, so that the first n tasks are whole
-// groups, and merges all other neighbours that have the same time left.
+// cut divides the group of the n-th task, so that the first n tasks are whole groups. It merges other
+// neighbouring groups with the same time left.
 func (t *traced) cut(n int) {
 	if len(t.groups) == 1 && t.groups[0].tasks == 1 {
 		return
@@ -264,7 +263,7 @@ func (t *traced) cut(n int) {
 	t.groups = out
 }
 
-// amount is what a job's bill comes to, in money.
+// amount returns the amount of a job's bill.
 func (r *run) amount(t *traced, bill bill) float64 {
 	job := &r.p.Jobs[t.index]
 	reserve := r.p.Reserve
@@ -279,7 +278,7 @@ func (r *run) amount(t *traced, bill bill) float64 {
 	return (sum.float() + level.float()/r.units.money) / r.units.time
 }
 
-// outcome sorts the intervals by job and works out the rest.
+// outcome sorts the intervals by job and computes the other results.
 func (r *run) outcome() *Outcome {
 	count := make([]int32, len(r.jobs)+1)
 	for i := range r.segments {

@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// standing is one class of a live market: who has slots there and who waits, and
-// between decide and undo, who should. Bidders are numbered as the roster's seats.
+// standing is one class of a live market. It has the jobs that have slots there and that wait, or
+// between decide and undo, the jobs that should. Bidders have the numbers of the roster's seats.
 type standing struct {
 	*roster
 	class   int
@@ -21,14 +21,14 @@ func newStanding(r *roster, class int) *standing {
 	return s
 }
 
-// enter makes a bidder of a job, that has nothing and wants nothing.
+// enter makes a job a bidder that has no slots and wants none.
 func (s *standing) enter(id int32, job *mechanism.Job) {
 	s.auction.arrive(id, float64(job.Rate), float64(s.rule.microseconds(job.Length)), 0, job.Alone)
 	b := &s.auction.bidders[id]
 	b.since, b.order = job.Arrived, uint64(job.Job)
 }
 
-// put says what a job has and wants; out: it does not bid any more.
+// put sets the slots that a job has and wants. out: the job does not bid any more.
 func (s *standing) put(id int32, job *mechanism.Job, out bool) {
 	if out {
 		s.auction.set(id, 0, 0, 0)
@@ -60,14 +60,14 @@ func nowhere(job *mechanism.Job, class int) int {
 	return job.Nowhere[class]
 }
 
-// decide finds who should have the slots.
+// decide gives the slots to the best bidders.
 func (s *standing) decide(slots int) {
 	s.auction.settled()
 	s.auction.nodes = slots
 	s.auction.decide()
 }
 
-// tariff is the tariff as things stand.
+// tariff returns the present tariff.
 func (s *standing) tariff() mechanism.Tariff {
 	t := mechanism.Tariff{Basis: s.auction.basis(s.rule)}
 	if t.Basis != mechanism.AtLevel {
@@ -80,7 +80,7 @@ func (s *standing) tariff() mechanism.Tariff {
 	return t
 }
 
-// price is what Allocation.Prices shows.
+// price returns the price for Allocation.Prices.
 func (s *standing) price() float64 {
 	switch t := s.tariff(); {
 	case t.Basis == mechanism.AtLevel && s.rule.byLength():
@@ -93,8 +93,8 @@ func (s *standing) price() float64 {
 	return s.reserve.Float()
 }
 
-// directives appends what leads from the slots that jobs have to those they
-// should have: suspensions first.
+// directives appends the directives after which jobs have the slots that the decision gave them,
+// suspensions first.
 func (s *standing) directives(list []mechanism.Directive) []mechanism.Directive {
 	for _, id := range s.auction.changed {
 		if n := s.seats[id].job.Running[s.class] - int(s.auction.bidders[id].running); n > 0 {
@@ -117,7 +117,7 @@ func (s *standing) directive(id int32, action mechanism.Action, slots int) mecha
 	return mechanism.Directive{Job: s.seats[id].job.Job, Action: action, Slots: slots, Class: s.class}
 }
 
-// gains is how many tasks of a job are to be resumed, and how many to start.
+// gains returns how many slots of a job's tasks must be resumed, and how many started.
 func (s *standing) gains(id int32) (resume, start int) {
 	job := s.seats[id].job
 	n := int(s.auction.bidders[id].running) - job.Running[s.class]
@@ -128,10 +128,10 @@ func (s *standing) gains(id int32) (resume, start int) {
 	return resume, n - resume
 }
 
-// next is the job of which a pending task gets the next free slot; 0: none, or a suspended task does.
+// next returns the job whose pending task gets the next free slot; 0: none, or a suspended task does.
 func (s *standing) next() messages.JobID {
 	a := s.auction
-	if a.waiting.empty() || a.wide { // with those who take several slots at once, a slot may go to one that was passed over
+	if a.waiting.empty() || a.wide { // if a bidder takes several slots at once, the slot may go to one that was passed over
 		return 0
 	}
 	id := a.waiting.first()
@@ -142,8 +142,8 @@ func (s *standing) next() messages.JobID {
 	return job.Job
 }
 
-// weigh says what part each job is to have of the slots that tasks pending take;
-// if they take none, it is all the best's who has such tasks.
+// weigh calls weight with each job's part of the slots that pending tasks get. If they get none, the
+// best job with pending tasks has all the weight.
 func (s *standing) weigh(weight func(id int32, class int, part float64)) {
 	total := 0
 	for _, id := range s.auction.changed {

@@ -1,12 +1,12 @@
 package highestbid
 
-// tree is a treap of the running jobs by the key they bid, for prices that are
-// capped by the own bid: at a level P, jobs whose key is at most P are billed
-// their own bid, the others the level. pass adds to all of them at once by tags
-// on subtrees, which are pushed down where the shape changes; so insert, remove
-// and pass cost O(log n) for n running jobs, and a job's sums hold only what
-// was added while it ran. Priorities are a hash of the number: the expected
-// depth does not depend on the keys, nor the sums on the shape.
+// tree is a treap of the running jobs, ordered by key, for prices that are capped by the own bid. At
+// a level P, jobs with a key of at most P are billed their own bid, the others the level.
+//
+// pass adds to all jobs at once by tags on subtrees. When the shape changes, tags are pushed down.
+// So insert, remove and pass cost O(log n) for n running jobs, and a job's sums have only what was
+// added while it ran. Priorities are hashes of the numbers, so the expected depth does not depend on
+// the keys. The sums do not depend on the shape.
 type tree struct {
 	nodes []node // by number; number 0 is nobody
 	root  int32
@@ -16,11 +16,11 @@ type node struct {
 	key         float64
 	priority    uint32
 	left, right int32
-	sum         capped // of the job alone, besides the tags above it
-	tag         capped // owed to the whole subtree, itself included
+	sum         capped // of the job alone, without the tags above it
+	tag         capped // to be added to the whole subtree, including this node
 }
 
-// capped is time billed at the own bid, and the integral of the level over the rest.
+// capped has the time billed at the own bid, and the integral of the level over the other time.
 type capped struct{ own, level double }
 
 func (c *capped) add(x *capped) {
@@ -54,7 +54,7 @@ func (t *tree) remove(id int32) capped {
 	return n.sum
 }
 
-// toward is the link of n, which has number at, that leads to (key, id).
+// toward returns the child link of n that leads to (key, id). at is the number of n.
 func (n *node) toward(key float64, at, id int32) *int32 {
 	if key < n.key || key == n.key && id < at {
 		return &n.left
@@ -62,14 +62,14 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 	return &n.right
 }
 
-// pass adds time to all jobs with a key of at most level, integral to the
-// others. Tags need not be pushed for it: sums do not mind their order.
+// pass adds time to all jobs with a key of at most level, and integral to the others. It need not
+// push tags down, because the order of additions does not matter.
 func (t *tree) pass(level float64, time, integral double) {
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]
 		if n.key <= level {
 			n.sum.own = n.sum.own.plus(time)
-			left := &t.nodes[n.left].tag // of nobody, if there is none: never read
+			left := &t.nodes[n.left].tag // without a left child this is the tag of node 0, which is never read
 			left.own = left.own.plus(time)
 			at = n.right
 		} else {
@@ -88,7 +88,7 @@ func (t *tree) push(n *node) {
 	n.tag = capped{}
 }
 
-// split cuts a subtree into what is at most (key, id) and what is above.
+// split divides a subtree into the nodes up to (key, id) and the nodes above.
 func (t *tree) split(at int32, key float64, id int32) (low, high int32) {
 	if at == 0 {
 		return 0, 0
@@ -103,7 +103,7 @@ func (t *tree) split(at int32, key float64, id int32) (low, high int32) {
 	return low, at
 }
 
-// merge joins two subtrees, all of a below all of b.
+// merge joins two subtrees. All nodes of a must be below all nodes of b.
 func (t *tree) merge(a, b int32) int32 {
 	if a == 0 || b == 0 {
 		return a + b

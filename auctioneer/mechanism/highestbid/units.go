@@ -2,12 +2,11 @@ package highestbid
 
 import "math"
 
-// units are the units in which a problem is worked on, so that numbers given as
-// decimal fractions add up exactly, events meant for one instant share it, and
-// equal ratios are equal.
+// units are the units in which a problem is computed. They make sums of decimal fractions exact, so
+// that events meant for the same instant happen together and equal ratios compare as equal.
 type units struct {
-	time  float64 // ticks in a second
-	money float64 // units in one of the problem's, for ratios
+	time  float64 // ticks per second
+	money float64 // units per unit of the problem's money, for ratios
 }
 
 func (p *Problem) units() units {
@@ -30,8 +29,7 @@ func (p *Problem) units() units {
 	return units{time: times.units(), money: bids.units()}
 }
 
-// scale is the smallest power of ten times which every number is whole, as exactly
-// as a double can say.
+// scale is the smallest power of ten that makes every number whole when multiplied with it.
 type scale struct{ factor, largest float64 }
 
 const mostScale = 1e6
@@ -43,8 +41,8 @@ func (s *scale) fit(x float64) {
 	}
 }
 
-// units is the scale. It is 1, and numbers are as they are, if there is none up to
-// a million or the largest number would be beyond 2⁵³.
+// units returns the scale. It is 1, which leaves numbers unchanged, if no scale up to a million
+// works or the largest number would exceed 2⁵³.
 func (s *scale) units() float64 {
 	if s.factor > mostScale || s.largest*s.factor > 1<<53 {
 		return 1
@@ -52,10 +50,10 @@ func (s *scale) units() float64 {
 	return s.factor
 }
 
-// whole reports whether x is the double nearest to a whole number over scale.
+// whole reports whether x is the double nearest to a whole number divided by scale.
 func whole(x, scale float64) bool { return math.Round(x*scale)/scale == x }
 
-// scaled is x in units of which scale make one.
+// scaled converts x to units that are smaller by the factor scale.
 func scaled(x, scale float64) float64 {
 	if scale == 1 {
 		return x
