@@ -63,7 +63,7 @@ func (s Seen) sealed(k int) bool {
 }
 
 // Told reports whether everybody may see the price and the demand of a class, both strangers and
-// the accounts that bid there.
+// the accounts that bid there. All users of another site count as one account.
 func (m *Market) Told(k int) bool {
 	switch registry.Of(&m.Config).Tells {
 	case mechanism.Queue:
@@ -79,10 +79,10 @@ func (m *Market) Told(k int) bool {
 	}
 	for _, e := range m.members() {
 		if e.pending()[k]+suspended(e, k) > 0 {
-			note(&waits, e.job.Account)
+			note(&waits, messages.Participant(e.job.Account))
 		}
 		if e.running()[k] > 0 {
-			note(&runs, e.job.Account)
+			note(&runs, messages.Participant(e.job.Account))
 		}
 	}
 	// With two accounts, each could compute the other's bid.
@@ -103,23 +103,18 @@ func (m *Market) UsedBy() map[messages.Name]int {
 	return used
 }
 
-// others counts the other accounts with waiting tasks in a class, and with running tasks there. It
-// counts up to two.
+// others counts the rivals with waiting tasks in a class and those with running tasks there, each up to two.
 func (s Seen) others(k int) (waiting, running int) {
-	var waits, runs messages.Name
+	waits, runs := mechanism.Rivals{Of: s.account}, mechanism.Rivals{Of: s.account}
 	for _, e := range s.members() {
-		who := e.job.Account
-		if who == s.account {
-			continue
+		if e.pending()[k]+suspended(e, k) > 0 {
+			waits.Note(e.job.Account)
 		}
-		if e.pending()[k]+suspended(e, k) > 0 && who != waits {
-			waits, waiting = who, min(waiting+1, 2)
-		}
-		if e.running()[k] > 0 && who != runs {
-			runs, running = who, min(running+1, 2)
+		if e.running()[k] > 0 {
+			runs.Note(e.job.Account)
 		}
 	}
-	return waiting, running
+	return waits.Count(), runs.Count()
 }
 
 func suspended(e *entry, k int) int {

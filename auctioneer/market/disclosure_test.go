@@ -12,14 +12,14 @@ import (
 // the market, a stranger's or a bidder's, would seal.
 func TestToldToEverybody(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	accounts := []messages.Name{"alice", "bob", "carol", "dave"}
+	accounts := []messages.Name{"alice", "bob", "carol", "dave", "erin@west", "frank@west", "grace@west"}
 	told := map[bool]int{}
 	for range 3000 {
 		m := newMarket()
 		m.Config.Mechanism = []string{messages.Proportional, messages.HighestBid, messages.FIFO, messages.BatchQueue}[random.IntN(4)]
 		for id := range random.IntN(6) {
 			m.Put(0, func() *mechanism.Bid {
-				return &mechanism.Bid{Job: messages.JobID(id + 1), Account: accounts[random.IntN(4)], Budget: messages.Credit, Weights: []float64{1}}
+				return &mechanism.Bid{Job: messages.JobID(id + 1), Account: accounts[random.IntN(len(accounts))], Budget: messages.Credit, Weights: []float64{1}}
 			}, messages.JobID(id+1), Progress{Pending: []int{random.IntN(2)}, Running: []int{random.IntN(2)}})
 		}
 		if random.IntN(2) == 0 {

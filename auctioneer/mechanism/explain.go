@@ -3,6 +3,7 @@ package mechanism
 import (
 	"fmt"
 
+	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -46,19 +47,41 @@ func ExplainBudget(job *Job) Explanation {
 	return Explain(BudgetSpent, fmt.Sprintf("its slots have cost %s, and its budget is %s", job.Accrued.Words(), job.Budget.Words()), "a larger budget")
 }
 
-// OneRival reports whether the jobs of other accounts in a view all belong to one
-// account. In that case a number computed from the bids of others, such as the bid that would be
-// enough, would disclose that account's bid.
-func OneRival(view *View, job *Job) bool {
-	var rival *Job
-	for _, other := range view.Jobs {
-		switch {
-		case other.Account == job.Account:
-		case rival == nil:
-			rival = other
-		case other.Account != rival.Account:
-			return false
-		}
+// Rivals counts the rivals of an account. All accounts of another site count as one rival, because that site could
+// give its users any number of names. Accounts of the same other site as Of count only if there are no other rivals.
+type Rivals struct {
+	Of    messages.Name
+	first messages.Name
+	found int
+	kin   bool
+}
+
+// Note counts the owner of a job.
+func (r *Rivals) Note(owner messages.Name) {
+	switch who := messages.Participant(owner); {
+	case owner == r.Of:
+	case who == messages.Participant(r.Of):
+		r.kin = true
+	case r.found == 0 || who != r.first:
+		r.first, r.found = who, min(r.found+1, 2)
 	}
-	return rival != nil
+}
+
+// Count returns the number of rivals, at most two.
+func (r *Rivals) Count() int {
+	if r.found == 0 && r.kin {
+		return 1
+	}
+	return r.found
+}
+
+// OneRival reports whether the jobs of other accounts in a view all belong to one
+// rival. In that case a number computed from the bids of others, such as the bid that would be
+// enough, would disclose that rival's bid.
+func OneRival(view *View, job *Job) bool {
+	r := Rivals{Of: job.Account}
+	for _, other := range view.Jobs {
+		r.Note(other.Account)
+	}
+	return r.Count() == 1
 }

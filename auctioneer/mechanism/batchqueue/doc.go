@@ -1,7 +1,7 @@
 // Package batchqueue runs a queue first come, first served, but discards a job
 // that is worth less than what its run costs those who wait behind it. Jobs pay
 // and receive what they can be expected to cost others by what they announce, so
-// that honesty pays, and the payments sum to zero.
+// that the truth is best in each decision, and the payments sum to zero.
 //
 // # Model
 //
@@ -48,7 +48,9 @@
 // job ends before, they go back to those who paid; a rebate stays with the site.
 //
 // Visitors, jobs of other sites, pay the site, and nobody pays them: a site can invent as
-// many accounts as it likes, and would be paid for each. With expected externalities a visitor
+// many accounts as it likes, and would be paid for each. With pivot all accounts of another site count
+// as one, because two that each outbid the front job alone would change the decision together and pay nothing.
+// Their tax is divided among the jobs that gain by the decision, in proportion to what each gains. With expected externalities a visitor
 // pays what the others are expected to lose by its bid: G as if it announced a value or cost of
 // delay of 0, which is the largest G that it can have, less its G. The jobs of the site pay one another as
 // without visitors, each the mean of the others' G of this site less its own; one that is

@@ -46,15 +46,17 @@ func (c *Mechanism) left(job *mechanism.Job) messages.Credits {
 }
 
 // levy has the accounts of the queue pay the site, and the site pay back a part of it.
-// The jobs of an account pay in queue order; what it gets back is its first job's.
+// The jobs of an account pay in queue order; what it gets back is its first job's. Those of a peer
+// divide its tax by what the decision is worth to each, so that no user of it pays for another one.
 func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
-	accounts, limits := q.accounts(), make([]float64, len(q.waiting))
+	stakes, of := StakesOf(&q.Queue, d, q.accounts(), c.limits(q))
+	worth := c.worths(q, d)
+	all := make([]float64, len(stakes)) // worth to a peer's jobs that have not paid
 	for i, job := range q.waiting {
-		limits[i] = c.left(job).Float()
-	}
-	stakes, of := StakesOf(&q.Queue, d, accounts, limits)
-	for i, job := range q.waiting {
-		stakes[of[i]].Visits = messages.IsVisitor(job.Account)
+		if messages.IsVisitor(job.Account) {
+			stakes[of[i]].Visits = true
+			all[of[i]] += worth[i]
+		}
 	}
 	taxes, rebates := Pivot(stakes)
 	front, site := q.waiting[0].Job, messages.Credits(0)
@@ -63,11 +65,17 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 		due[k], _ = messages.RoundCredits(t) // limits are amounts
 	}
 	for i, job := range q.waiting {
-		if pays := min(due[of[i]], c.left(job)); pays > 0 {
-			due[of[i]] -= pays
+		k := of[i]
+		pays := due[k]
+		if all[k] > worth[i] { // others of its peer have yet to pay
+			pays = messages.Credits(math.Ceil(float64(pays) * worth[i] / all[k]))
+		}
+		all[k] -= worth[i]
+		if pays = min(pays, c.left(job)); pays > 0 {
+			due[k] -= pays
 			site += pays
 			out = append(out, mechanism.Payment{From: job.Job, Amount: pays, Now: true,
-				Reason: fmt.Sprintf("what others lose by the decision on job %d, which its account's bids changed", front)})
+				Reason: fmt.Sprintf("what others lose by the decision on job %d, which %s changed", front, bidsOf(job))})
 		}
 	}
 	for i, job := range q.waiting {
@@ -82,11 +90,44 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	return out
 }
 
-// accounts are those of the jobs by position.
+// bidsOf says whose bids count as one with a job's.
+func bidsOf(job *mechanism.Job) string {
+	if messages.IsVisitor(job.Account) {
+		return "the bids of its site's users"
+	}
+	return "its account's bids"
+}
+
+// worths are what a decision is worth to each job, by position; 0: nothing, or it costs the job.
+func (c *Mechanism) worths(q *queue, d *Decision) []float64 {
+	positions := make([]int, len(q.waiting))
+	for i := range positions {
+		positions[i] = i
+	}
+	each, _ := StakesOf(&q.Queue, d, positions, c.limits(q))
+	out := make([]float64, len(each))
+	for i, s := range each {
+		if out[i] = max(0, s.Gain); !d.Runs {
+			out[i] = max(0, -s.Gain)
+		}
+	}
+	return out
+}
+
+// limits are what the jobs can pay still, by position.
+func (c *Mechanism) limits(q *queue) []float64 {
+	out := make([]float64, len(q.waiting))
+	for i, job := range q.waiting {
+		out[i] = c.left(job).Float()
+	}
+	return out
+}
+
+// accounts are those of the jobs by position; all users of a peer are one.
 func (q *queue) accounts() []messages.Name {
 	out := make([]messages.Name, len(q.waiting))
 	for i, job := range q.waiting {
-		out[i] = job.Account
+		out[i] = messages.Participant(job.Account)
 	}
 	return out
 }

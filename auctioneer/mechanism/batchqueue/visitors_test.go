@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -138,5 +139,59 @@ func TestVisitorsMoveNoBelief(t *testing.T) {
 	}
 	if len(c.belief.seen) != 0 {
 		t.Errorf("%d announcements of visitors are beliefs", len(c.belief.seen))
+	}
+}
+
+// TestNamesOfAPeerShareNoTax: with pricing pivot the users of a peer pay together what one account with all of their jobs would,
+// and none of them more than the decision is worth to it.
+func TestNamesOfAPeerShareNoTax(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 9))
+	levied, several := messages.Credits(0), 0
+	for n := range 300 {
+		jobs := visited(random, 2+random.IntN(6))
+		for _, j := range jobs {
+			j.Value, j.Delay = messages.Credits(random.IntN(200))*messages.Credit, messages.Credits(random.IntN(9))*messages.Credit
+			j.Budget = j.Value + messages.Credits(random.IntN(50))*messages.Credit
+		}
+		paid := func() (visitors, site messages.Credits, payers int) {
+			c := market(t, messages.Market{Pricing: PivotPricing})
+			q := c.queue(grid(8, jobs...))
+			d := c.decide(q)
+			each, of := StakesOf(&q.Queue, d, []int{0, 1, 2, 3, 4, 5, 6, 7}[:len(q.Jobs)], c.limits(q))
+			for _, p := range c.levy(q, d) {
+				if p.From == 0 {
+					site -= p.Amount
+					continue
+				}
+				at := slices.IndexFunc(q.waiting, func(j *mechanism.Job) bool { return j.Job == p.From })
+				gains := each[of[at]].Gain
+				if !d.Runs {
+					gains = -gains
+				}
+				if p.Amount.Float() > gains+1e-6 {
+					t.Fatalf("queue %d: job %d pays %v for a decision that is worth %v to it", n, p.From, p.Amount, gains)
+				}
+				if site += p.Amount; messages.IsVisitor(q.waiting[at].Account) {
+					visitors += p.Amount
+					payers++
+				}
+			}
+			return visitors, site, payers
+		}
+		apart, all, payers := paid()
+		for _, j := range jobs {
+			if messages.IsVisitor(j.Account) {
+				j.Account = messages.VisitorName("one", "west")
+			}
+		}
+		if as, of, _ := paid(); apart != as || all != of {
+			t.Fatalf("queue %d: the users of a peer pay %v, one user with all their jobs %v; the site keeps %v and %v", n, apart, as, all, of)
+		}
+		if levied += apart; payers > 1 {
+			several++
+		}
+	}
+	if levied == 0 || several < 10 {
+		t.Errorf("all pay %v, several names in %d queues", levied, several)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Contention says how much accounts compete for a class of slots. The level is 0
+// Contention says how much accounts compete for a class of slots; all accounts of another site are one. The level is 0
 // while there is a slot for every task that could run. Else it is the chance that
 // two draws, each of an account in proportion to the powers of its jobs' budgets,
 // fall on different accounts: 0 with one account, 1 − 1/n with n equal ones. A job
@@ -126,9 +126,9 @@ func (c *Mechanism) join(s *seat, j, tasks int) {
 	switch {
 	case was.tasks == 0 && tasks > 0:
 		was.budget = s.job.Budget
-		level.Enter(s.job.Account, was.budget)
+		level.Enter(messages.Participant(s.job.Account), was.budget)
 	case was.tasks > 0 && tasks == 0:
-		level.Leave(s.job.Account, was.budget)
+		level.Leave(messages.Participant(s.job.Account), was.budget)
 	}
 	was.tasks = int32(tasks) // a job has at most messages.MaxTasks
 }

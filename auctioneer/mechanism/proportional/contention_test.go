@@ -155,3 +155,30 @@ func TestOwed(t *testing.T) {
 		}
 	})
 }
+
+// TestNamesOfAPeerContendAsOne: a peer that gives its users other names changes no price.
+func TestNamesOfAPeerContendAsOne(t *testing.T) {
+	level := func(names ...messages.Name) messages.Credits {
+		v := view()
+		for i, name := range names {
+			one := job(messages.JobID(i+1), 1, 3, 2, 9, 0)
+			one.Account = name
+			v.Jobs = append(v.Jobs, one)
+		}
+		return live(t, 0.5).Allocate(v).Tariffs[0].Rate
+	}
+	half := messages.Credit / 2
+	for _, c := range []struct {
+		names []messages.Name
+		want  messages.Credits
+	}{
+		{[]messages.Name{"a@west", "b@west", "c@west"}, 0},
+		{[]messages.Name{"a", "a", "a@west", "b@west"}, half},
+		{[]messages.Name{"a@east", "b@east", "a@west", "b@west"}, half},
+		{[]messages.Name{"a", "b"}, half},
+	} {
+		if got := level(c.names...); got != c.want {
+			t.Errorf("%v: the level is %v, want %v", c.names, got, c.want)
+		}
+	}
+}

@@ -145,7 +145,8 @@
 // What is outside of it: a task that keeps its slot after its work is done, while nobody
 // waits, lowers the mean c; it keeps nobody from a slot by that. Two accounts of one
 // owner contend with each other, so false names cost, and one account for several
-// users saves what they would owe for contending with one another.
+// users saves what they would owe for contending with one another. All accounts of another site contend as
+// one, since that site could give its users one name, or many.
 //
 // The paper charges a job that is completed its budget, and nobody else. A market
 // with settle: on-completion does so. There a task is completed when its program, with any
