@@ -12,7 +12,7 @@ import (
 const (
 	defaultReplicas = 100
 	mostShown       = 20                                  // contracts of a menu that are shown, at most
-	refresh         = messages.Duration(10 * time.Second) // the order of those who wait is made anew so often though nothing happened
+	refresh         = messages.Duration(10 * time.Second) // the order of those who wait is made anew at most so often though nothing happened
 )
 
 // Mechanism runs a live market. It remembers nothing from one call to the next:
@@ -101,7 +101,7 @@ func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 		flat[i], left = float64(n)/float64(max(1, idle)), left-n
 	}
 	if pending > 0 && len(view.Jobs) > 1 {
-		a.Wake = view.Now.Add(refresh)
+		a.Wake = view.Now.Add(max(refresh, free(view)/10)) // nobody is served before
 	}
 	return a
 }

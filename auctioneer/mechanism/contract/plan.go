@@ -33,17 +33,41 @@ func problem(view *mechanism.View) *deadlineaware.Problem {
 // that started when they last could have, had all before them taken as long as
 // is planned.
 func planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
-	running, age := mechanism.Sum(job.Running), 0.0
+	running := mechanism.Sum(job.Running)
 	each, _ := planning(job.Bid)
-	if job.Started != 0 && each > 0 {
-		age = math.Mod(max(0, now.Sub(job.Started).Seconds()), each)
-	}
+	age := ageOf(now, job, each)
 	tasks := max((job.Tasks-job.Done)*width(job.Bid), mechanism.Sum(job.Pending)+running+mechanism.Sum(job.Suspended))
 	return deadlineaware.Job{
 		Tasks:   tasks,
 		Demand:  min(deadlineaware.Largest, float64(tasks-running)*each+float64(running)*(each-age)),
 		Elapsed: max(0, now.Sub(job.Arrived).Seconds()),
 	}
+}
+
+// ageOf is for how long the tasks of a job are taken to have run, in seconds, if each takes so many.
+func ageOf(now messages.Time, job *mechanism.Job, each float64) float64 {
+	if job.Started == 0 || each <= 0 {
+		return 0
+	}
+	return math.Mod(max(0, now.Sub(job.Started).Seconds()), each)
+}
+
+// free is in how long the next slot is planned to be free; 0: one is.
+func free(view *mechanism.View) messages.Duration {
+	if view.Classes[0].Idle > 0 {
+		return 0
+	}
+	next := math.Inf(1)
+	for _, job := range view.Jobs {
+		if mechanism.Sum(job.Running) > 0 {
+			each, _ := planning(job.Bid)
+			next = min(next, each-ageOf(view.Now, job, each))
+		}
+	}
+	if math.IsInf(next, 1) {
+		return 0
+	}
+	return seconds(next)
 }
 
 // width is how many slots each task of a job takes.

@@ -1,0 +1,46 @@
+package contract
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestWhoWaitsIsOrderedAnewWhenASlotIsNear: while all slots are planned to be taken, the order of the others is made anew after
+// a tenth of the time until the next one is free, and after ten seconds at the soonest.
+func TestWhoWaitsIsOrderedAnewWhenASlotIsNear(t *testing.T) {
+	for _, c := range []struct {
+		idle int
+		ran  []messages.Time // for so long, two jobs of an hour each
+		want messages.Time
+	}{
+		{0, []messages.Time{0, 600 * second}, 300 * second},
+		{0, []messages.Time{0, 3590 * second}, 10 * second},
+		{0, []messages.Time{0, 3660 * second}, 354 * second}, // longer than planned: taken for a task that began then
+		{1, []messages.Time{0}, 10 * second},
+	} {
+		m, view := market(t, messages.Market{}), grid(2, c.idle)
+		view.Now = 10_000 * second
+		add := func(ran messages.Time, running int) {
+			bid := bidOf(messages.JobID(len(view.Jobs)+1), view.Now, 1)
+			bid.Length = 3600e9
+			job := take(t, quote(t, m, view, bid, 1), bid)
+			job.Pending[0], job.Running[0] = 1-running, running
+			if bid.Arrived = view.Now - ran; running > 0 {
+				job.Started = bid.Arrived
+			}
+			view.Jobs = append(view.Jobs, job)
+		}
+		for _, ran := range c.ran {
+			add(ran, 1)
+		}
+		add(0, 0)
+		add(0, 0)
+		if wake := m.Allocate(view).Wake; wake != view.Now+c.want {
+			t.Errorf("%+v: ordered anew after %v", c, wake.Sub(view.Now))
+		}
+	}
+	if wake := market(t, messages.Market{}).Allocate(grid(2, 2)).Wake; wake != 0 {
+		t.Errorf("without jobs it is ordered anew at %v", wake)
+	}
+}
