@@ -53,15 +53,15 @@ func plantedIn(t *testing.T, name string) *core.Problem {
 	return p
 }
 
-// without are the gains of a plan in a market with a hole, less those with the rule in its place, job by job.
-func without(t *testing.T, name string, of func(*hunt) plan) []float64 {
+// without are the gains of a plan in a market with a hole, less those with the rule in its place, job by job of so many.
+func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64 {
 	c := planted[name]
 	var gains [2][]float64
 	for k, hole := range []hole{c.hole, noHole} {
 		o := c.VerbOptions
 		o.hole = hole
 		h := newHunt(plantedIn(t, name), o)
-		scenes, err := h.scenes(c.Jobs, 1)
+		scenes, err := h.scenes(jobs, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestEachRuleMatters(t *testing.T) {
 				}
 				return of
 			}
-			if more, ci := confidence(without(t, name, known)); ci[0] <= Rounding {
+			if more, ci := confidence(without(t, name, c.Jobs, known)); ci[0] <= Rounding {
 				t.Errorf("%v gains %.4f %.4f more without the rule", c.known, more, ci)
 			}
 		})
@@ -114,7 +114,7 @@ func TestVerbsFindEachHole(t *testing.T) {
 			if !found.Fired() || !regexp.MustCompile(c.says).MatchString(found.Sequence) {
 				t.Fatalf("with the hole it finds: %+v", found)
 			}
-			if more, ci := confidence(without(t, name, func(*hunt) plan { return found.plan })); ci[0] <= Rounding {
+			if more, ci := confidence(without(t, name, o.Jobs, func(*hunt) plan { return found.plan })); ci[0] <= Rounding {
 				t.Errorf("%s gains %.4f %.4f more without the rule", found.Sequence, more, ci)
 			}
 		})
