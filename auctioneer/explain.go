@@ -30,7 +30,7 @@ func reason(j *book.Job) string {
 		return "Suspended"
 	case running > 0:
 		return "Running"
-	case j.Blocked == 1 && j.Spec.Begin != 0 && len(j.Spec.AfterJobs)+len(j.Spec.AfterOK) == 0:
+	case j.Blocked == 1 && j.Spec.Begin != 0 && len(j.Spec.Predecessors()) == 0:
 		return "BeginTime"
 	case j.Blocked > 0:
 		return "WaitingForJobs"
@@ -71,14 +71,13 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	case j.Blocked > 0 && j.Spec.Begin > b.Now():
 		reply.Reason, reply.Message = "BeginTime", fmt.Sprintf("the job begins at %v", j.Spec.Begin)
 		reply.Change = []string{"the time of the beginning"}
-		if jobs := b.Awaited(j); len(jobs) > 0 {
-			reply.Message += ", and waits for the end of " + named(jobs)
-			reply.Change = append(reply.Change, "the end of "+named(jobs))
+		if events := awaitedEvents(b, j); len(events) > 0 {
+			reply.Message += ", and waits for " + strings.Join(events, " and ")
+			reply.Change = append(reply.Change, events...)
 		}
 	case j.Blocked > 0:
-		jobs := b.Awaited(j)
-		reply.Message = "the job waits for the end of " + named(jobs)
-		reply.Change = []string{"the end of " + named(jobs)}
+		reply.Change = awaitedEvents(b, j)
+		reply.Message = "the job waits for " + strings.Join(reply.Change, " and ")
 	case running == 0 && gathering(b, j) != "":
 		reply.Reason, reply.Message, reply.Change = "Gathering", gathering(b, j), []string{"tasks that end on the node"}
 	case o == nil || running > 0:
@@ -92,6 +91,18 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	default:
 		reply.Reason, reply.Message = "Starting", fmt.Sprintf("the job may start on %s of %s; nodes claim its tasks now", spelling.Number(o.Slots, "slot", "slots"), o.Class)
 	}
+}
+
+// awaitedEvents names what a job waits for, such as "the end of job 7".
+func awaitedEvents(b *book.Book, j *book.Job) (events []string) {
+	ends, starts := b.Awaited(j)
+	if len(ends) > 0 {
+		events = append(events, "the end of "+named(ends))
+	}
+	if len(starts) > 0 {
+		events = append(events, "the start of "+named(starts))
+	}
+	return events
 }
 
 // gathering returns a sentence that names the nodes that gather slots for tasks of a job; "" if

@@ -49,9 +49,12 @@ type JobSpec struct {
 	// Valuation says what completion at any time is worth; for contracts.
 	Valuation *Valuation `json:"valuation,omitempty"`
 	Contract  string     `json:"contract,omitempty"` // the contract of a quote's menu that is taken
-	// AfterJobs must have ended, and AfterOK have completed, before any task starts.
-	AfterJobs []JobID `json:"after_jobs,omitempty"`
-	AfterOK   []JobID `json:"after_ok,omitempty"`
+	// No task starts before all of these jobs did what is said. If one of AfterOK does not
+	// complete, or one of AfterFailed completes, the job ends without a start.
+	AfterJobs   []JobID `json:"after_jobs,omitempty"`   // have ended
+	AfterOK     []JobID `json:"after_ok,omitempty"`     // have completed
+	AfterFailed []JobID `json:"after_failed,omitempty"` // have ended, and have not completed
+	AfterStart  []JobID `json:"after_start,omitempty"`  // have started a task, or ended
 	// Hold: the job gets no tasks until its owner, or an operator, releases it.
 	Hold bool `json:"hold,omitempty"`
 	// RerunOf is an earlier job: this job runs again the tasks of it that did not end well; 0: none.

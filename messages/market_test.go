@@ -79,6 +79,8 @@ func TestBidFields(t *testing.T) {
 		"contract: ":                     func(s *JobSpec) { s.Contract = "q\n" },
 		"after_jobs[1]: job 4 is given":  func(s *JobSpec) { s.AfterJobs = []JobID{4, 4} },
 		"after_ok[0]: 0 is no":           func(s *JobSpec) { s.AfterOK = []JobID{0} },
+		"after_start[0]: 0 is no":        func(s *JobSpec) { s.AfterStart = []JobID{0} },
+		"after_failed[1]: job 4 is":      func(s *JobSpec) { s.AfterFailed = []JobID{4, 4} },
 		"after_jobs: 1001 jobs are more": func(s *JobSpec) { s.AfterJobs = make([]JobID, 1001) },
 		"stages[0].max_running: 2 tasks at": func(s *JobSpec) {
 			s.Stages = []Stage{{Name: "main", Tasks: 3, Command: []string{"true"}, Gang: true, MaxRunning: 2}}

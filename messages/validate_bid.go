@@ -45,13 +45,13 @@ func (s *JobSpec) validateBid() error {
 }
 
 func (s *JobSpec) validateDependencies() error {
-	if n := len(s.AfterJobs) + len(s.AfterOK); n > MaxDependencies {
+	if n := len(s.Predecessors()); n > MaxDependencies {
 		return Errorf(TooLarge, "after_jobs: %d jobs are more than the limit of %d", n, MaxDependencies)
 	}
 	for _, f := range [...]struct {
 		field string
 		jobs  []JobID
-	}{{"after_jobs", s.AfterJobs}, {"after_ok", s.AfterOK}} {
+	}{{"after_jobs", s.AfterJobs}, {"after_ok", s.AfterOK}, {"after_failed", s.AfterFailed}, {"after_start", s.AfterStart}} {
 		for i, id := range f.jobs {
 			if id == 0 {
 				return Errorf(Invalid, "%s[%d]: 0 is no job's number", f.field, i)
@@ -62,6 +62,17 @@ func (s *JobSpec) validateDependencies() error {
 		}
 	}
 	return nil
+}
+
+// Predecessors returns the jobs that the job waits for. A job that is in two lists is there twice.
+func (s *JobSpec) Predecessors() []JobID {
+	return slices.Concat(s.AfterJobs, s.AfterOK, s.AfterFailed, s.AfterStart)
+}
+
+// WaitsForEnd reports whether the job waits until another one has ended, and not only until it
+// has started.
+func (s *JobSpec) WaitsForEnd(id JobID) bool {
+	return slices.Contains(s.AfterJobs, id) || slices.Contains(s.AfterOK, id) || slices.Contains(s.AfterFailed, id)
 }
 
 // Width returns how many slots the job needs at the same time: as many as its widest task, or as

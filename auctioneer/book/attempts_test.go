@@ -101,6 +101,66 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// TestAJobWaitsForAStartOrAFailure: a job that waits for the start of another is free when a task of that is claimed,
+// one that waits for its failure when it failed; who waits for the failure of a job that completes ends with it.
+func TestAJobWaitsForAStartOrAFailure(t *testing.T) {
+	b, do := attemptsBook(t, 1)
+	enter := func(key string, wait func(*messages.JobSpec)) {
+		spec := &messages.JobSpec{Market: "main", Budget: 1, Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: 1, Command: []string{"x"}}}}
+		wait(spec)
+		do(2, Command{Submit: &Submit{Account: "alice", Payer: "alice", Key: key, Spec: spec, Hold: key, Held: 1}})
+	}
+	one := []messages.JobID{1}
+	enter("start", func(s *messages.JobSpec) { s.AfterStart = one })                    // 2
+	enter("failed", func(s *messages.JobSpec) { s.AfterFailed = one })                  // 3
+	enter("both", func(s *messages.JobSpec) { s.AfterStart, s.AfterFailed = one, one }) // 4
+	enter("ok", func(s *messages.JobSpec) { s.AfterOK = one })                          // 5
+	blocked := func(when string, want ...int) {
+		t.Helper()
+		var image bytes.Buffer
+		if _, err := b.Capture().WriteTo(&image); err != nil {
+			t.Fatal(err)
+		}
+		again := New()
+		if err := again.Restore(&image); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range want {
+			for _, book := range []*Book{b, again} {
+				if j := book.Job(messages.JobID(i + 2)); j.Blocked != n {
+					t.Errorf("%s: job %d counts %d, want %d", when, j.ID, j.Blocked, n)
+				}
+			}
+		}
+		if b.Hash() != again.Hash() {
+			t.Errorf("%s: another book after its image was read", when)
+		}
+	}
+	blocked("before the start", 1, 1, 1, 1)
+	var seq uint64
+	turnOn(do, "n1", &seq, 3, nil)
+	blocked("running", 0, 1, 1, 1)
+	ended := messages.Finished{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}}
+	do(4, Command{Exchange: &Exchange{Node: "n1", Session: 1, Seq: seq + 1, Finished: []messages.Finished{ended}}})
+	blocked("completed", 0, 0, 0, 0)
+	for id, cause := range map[messages.JobID]string{2: "", 3: "job 1, which was to fail first, is Completed", 4: "job 1, which was to fail first, is Completed", 5: ""} {
+		if j := b.Job(id); j.Cause != cause {
+			t.Errorf("job %d ended by %q, want %q", id, j.Cause, cause)
+		}
+	}
+	spec := messages.JobSpec{AfterFailed: one}
+	if err := b.Dependable(&spec); messages.KindOf(err) != messages.Ended {
+		t.Errorf("a job that waits for the failure of a completed one: %v", err)
+	}
+	enter("unstarted", func(s *messages.JobSpec) { s.Hold = true })                      // 6
+	enter("failure", func(s *messages.JobSpec) { s.AfterFailed = []messages.JobID{6} })  // 7
+	enter("cancelled", func(s *messages.JobSpec) { s.AfterStart = []messages.JobID{6} }) // 8
+	do(5, Command{Cancel: &Cancel{Job: 6, By: "alice"}})
+	if fails, starts := b.Job(7), b.Job(8); fails.Blocked != 0 || !fails.Active() || starts.Blocked != 0 || !starts.Active() {
+		t.Errorf("after a cancel: %d %v, %d %v", fails.Blocked, fails.State, starts.Blocked, starts.State)
+	}
+}
+
 // TestEvictedAttempt: an attempt that ends because its node drains says so.
 func TestEvictedAttempt(t *testing.T) {
 	b, do := attemptsBook(t, 1)

@@ -526,7 +526,7 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 		stage.Gang = rapid.Bool().Draw(rt, "gang")
 		last := messages.Stage{Name: "last", Class: "map", Tasks: 1, After: []string{"map"}}
 		return Command{Submit: &Submit{Account: "alice", Key: fmt.Sprint(job), Held: 100, Spec: &messages.JobSpec{
-			Market: "main", Rate: 3, Length: 7, Stages: []messages.Stage{stage, last}, AfterJobs: waits(rt, "after", job), AfterOK: waits(rt, "ok", job)}}}
+			Market: "main", Rate: 3, Length: 7, Stages: []messages.Stage{stage, last}, AfterJobs: waits(rt, "after", job), AfterOK: waits(rt, "ok", job), AfterFailed: waits(rt, "failed", job), AfterStart: waits(rt, "start", job)}}}
 	case 1:
 		var running []messages.Attempt
 		if len(attempts) > 0 {

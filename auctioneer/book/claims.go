@@ -16,6 +16,8 @@ type claims struct {
 	meters  *meters
 	watch   *watch
 	clock   *clock
+
+	dependencies *dependencies
 }
 
 // PausedBy returns how long a claim has been paused by now.
@@ -83,6 +85,7 @@ func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
 	s.Started = cmp.Or(s.Started, at)
 	if j.State == messages.Waiting {
 		j.State, j.Started = messages.Running, at
+		c.dependencies.started(j.ID)
 		if c.meters.tariffs[j.Spec.Market] != nil {
 			c.meters.enlist(j)
 		}

@@ -73,7 +73,11 @@ func (s *endings) end(j *Job, outcome messages.State, reason, cause string) {
 	s.endAlone(j, outcome, reason, cause)
 	for ended := []*Job{j}; len(ended) > 0; ended = ended[1:] {
 		for _, waiter := range s.dependencies.release(ended[0]) {
-			s.endAlone(waiter, messages.Cancelled, "DependencyFailed", fmt.Sprintf("job %d, which was to complete first, is %v", ended[0].ID, ended[0].Outcome))
+			was := "complete"
+			if ended[0].Outcome == messages.Completed {
+				was = "fail"
+			}
+			s.endAlone(waiter, messages.Cancelled, "DependencyFailed", fmt.Sprintf("job %d, which was to %s first, is %v", ended[0].ID, was, ended[0].Outcome))
 			ended = append(ended, waiter)
 		}
 	}

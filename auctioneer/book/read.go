@@ -79,25 +79,29 @@ func (b *Book) Visiting(home messages.Name) VisitingCount { return b.visitors.gu
 // Dependable refuses a job that waits for one that does not exist, or that has
 // ended as it must not.
 func (b *Book) Dependable(spec *messages.JobSpec) error {
-	for _, id := range slices.Concat(spec.AfterJobs, spec.AfterOK) {
+	for _, id := range spec.Predecessors() {
 		if b.jobs.get(id) == nil && b.jobs.past[id] == nil {
 			return messages.Errorf(messages.NotFound, "after_jobs: there is no job %d, or it ended long ago", id)
 		}
 	}
-	for _, id := range spec.AfterOK {
+	for _, id := range slices.Concat(spec.AfterOK, spec.AfterFailed) {
 		p := b.jobs.past[id]
 		if j := b.jobs.get(id); j != nil && !j.Active() {
 			p = j.brief()
 		}
-		if p != nil && p.Outcome != messages.Completed {
+		switch {
+		case p == nil || !never(spec, id, p.Outcome):
+		case p.Outcome == messages.Completed:
+			return messages.Errorf(messages.Ended, "after_failed: job %d has completed, so it will not fail", id)
+		default:
 			return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, p.Outcome)
 		}
 	}
 	return nil
 }
 
-// Awaited returns the jobs that a job still waits for.
-func (b *Book) Awaited(j *Job) (out []messages.JobID) { return b.dependencies.awaited(j) }
+// Awaited returns the jobs whose end a job still waits for, and those whose start.
+func (b *Book) Awaited(j *Job) (ends, starts []messages.JobID) { return b.dependencies.awaited(j) }
 
 // NextBegin returns the earliest begin time of the jobs that wait for their time; 0: none waits.
 func (b *Book) NextBegin() messages.Time { return b.dependencies.nextBegin() }

@@ -276,11 +276,25 @@ func indexed(b *Book) error {
 		j := b.Job(id)
 		return j != nil && j.Active() && j.Blocked > 0
 	}
-	for id, ids := range b.dependencies.waiters {
-		for waiter := range ids.All() {
-			if !waits(waiter) {
-				return fmt.Errorf("job %d is said to wait for job %d", waiter, id)
+	for _, list := range []waiters{b.dependencies.waiters, b.dependencies.starts} {
+		for id, ids := range list {
+			for waiter := range ids.All() {
+				if !waits(waiter) {
+					return fmt.Errorf("job %d is said to wait for job %d", waiter, id)
+				}
 			}
+		}
+	}
+	for j := range b.Jobs {
+		ends, starts := b.Awaited(j)
+		awaits := len(ends) + len(starts)
+		for d := range b.dependencies.delayed.all {
+			if d.job == j.ID {
+				awaits++
+			}
+		}
+		if j.Active() && j.Blocked != awaits {
+			return fmt.Errorf("job %d waits for the end of %v and the start of %v, and counts %d", j.ID, ends, starts, j.Blocked)
 		}
 	}
 	for d := range b.dependencies.delayed.all {
@@ -402,6 +416,12 @@ func (w *twins) submission() *Submit {
 	}
 	if w.chance(5) {
 		spec.AfterOK = []messages.JobID{w.job()}
+	}
+	if w.chance(5) {
+		spec.AfterFailed = []messages.JobID{w.job()}
+	}
+	if w.chance(4) {
+		spec.AfterStart = []messages.JobID{w.job()}
 	}
 	s := &Submit{Account: w.account(), Key: fmt.Sprint(w.rng.IntN(60)), Payer: "p", Hold: "h", Held: held, Spec: spec, Most: w.rng.IntN(30)}
 	switch w.rng.IntN(8) {

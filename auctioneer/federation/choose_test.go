@@ -148,8 +148,10 @@ func TestPortable(t *testing.T) {
 		t.Error(err)
 	}
 	for field, spec := range map[string]messages.JobSpec{
-		"after_jobs": {AfterJobs: []messages.JobID{1}},
-		"after_ok":   {AfterOK: []messages.JobID{1}},
+		"after_jobs":   {AfterJobs: []messages.JobID{1}},
+		"after_ok":     {AfterOK: []messages.JobID{1}},
+		"after_failed": {AfterFailed: []messages.JobID{1}},
+		"after_start":  {AfterStart: []messages.JobID{1}},
 	} {
 		if err := Portable(&spec); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: got %v", field, err)

@@ -120,16 +120,27 @@ func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 // wait for.
 func Portable(spec *messages.JobSpec) error {
 	switch {
-	case len(spec.AfterJobs) > 0:
-		return messages.Errorf(messages.Invalid, "after_jobs: a job at another site cannot wait for jobs of this site; submit the job when these jobs have ended, or submit the job to your own site")
 	case spec.Hold:
 		return messages.Errorf(messages.Invalid, "hold: a job at another site cannot be on hold; submit the job later")
 	case len(spec.Notify) > 0:
 		return messages.Errorf(messages.Invalid, "notify: this site sends no messages about jobs at other sites; leave notify out, or submit the job here")
 	case spec.Begin != 0:
 		return messages.Errorf(messages.Invalid, "begin: a job at another site cannot wait for a time; submit the job at that time, or submit the job to your own site")
-	case len(spec.AfterOK) > 0:
-		return messages.Errorf(messages.Invalid, "after_ok: a job at another site cannot wait for jobs of this site; submit the job when these jobs have ended, or submit the job to your own site")
+	case len(spec.Predecessors()) > 0:
+		return messages.Errorf(messages.Invalid, "%s: a job at another site cannot wait for jobs of this site; submit the job when these jobs have ended, or submit the job to your own site", waits(spec))
 	}
 	return nil
+}
+
+// waits names the first list of jobs that a job waits for.
+func waits(spec *messages.JobSpec) string {
+	switch {
+	case len(spec.AfterJobs) > 0:
+		return "after_jobs"
+	case len(spec.AfterOK) > 0:
+		return "after_ok"
+	case len(spec.AfterFailed) > 0:
+		return "after_failed"
+	}
+	return "after_start"
 }

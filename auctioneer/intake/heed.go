@@ -48,7 +48,7 @@ func Heeds(spec *messages.JobSpec, m *messages.Market, markets *desk.Markets) er
 // Chained returns a warning for a job that waits for other jobs, in a market where each job pays
 // for the waiting that it avoids. It returns "" for other jobs and markets.
 func Chained(s *Submission) string {
-	if s.Market.Price != messages.PricePivot || len(s.Spec.AfterJobs)+len(s.Spec.AfterOK) == 0 {
+	if s.Market.Price != messages.PricePivot || len(s.Spec.Predecessors()) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("in market %s each job of a chain pays for the waiting that it spares itself: one job with a script that runs the steps one after the other pays far less than a job for each", s.Market.Name)

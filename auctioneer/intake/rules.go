@@ -190,7 +190,7 @@ func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 
 // fits checks a new job against the other jobs of the book.
 func (r *Rules) fits(b *book.Book, s *Submission) error {
-	for _, id := range slices.Concat(s.Spec.AfterJobs, s.Spec.AfterOK) {
+	for _, id := range s.Spec.Predecessors() {
 		if _, err := r.Visible(b, s.Account, id); err != nil && messages.KindOf(err) != messages.Ended {
 			return messages.Errorf(messages.KindOf(err), "after_jobs: %s", messages.Detail(err))
 		}

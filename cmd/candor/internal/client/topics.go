@@ -199,10 +199,10 @@ that names none goes to the first market with a node that can hold it.
 These options are options of "candor submit":
 
 ` + ours + `
---dependency accepts afterok:NUMBER, afterany:NUMBER and singleton. --gres and
---gpus-per-node say how many GPUs the job has on each node, as in gpu:a100:2,
-and --gpus how many on all nodes together. --mem=0 is all memory of a node. A
-job has all nodes of its --nodelist.
+--dependency accepts afterok, afternotok, afterany and after with numbers of
+jobs, and singleton. --gres and --gpus-per-node say how many GPUs the job has on
+each node, as in gpu:a100:2, and --gpus how many on all nodes together. --mem=0
+is all memory of a node. A job has all nodes of its --nodelist.
 
 These options are ignored and reported, because nothing is lost:
 

@@ -56,7 +56,7 @@ func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 			if j.Visit != nil {
 				out.Visits++
 			}
-			for k, did := range []bool{j.Released != 0 && len(j.Spec.AfterJobs)+len(j.Spec.AfterOK) == 0, j.Changes > 0, j.Stages[0].Requeued > 0, j.CancelledTasks() > 0, j.Spec.RerunOf != 0, j.Reason == mechanism.BudgetSpent} {
+			for k, did := range []bool{j.Released != 0 && len(j.Spec.Predecessors()) == 0, j.Changes > 0, j.Stages[0].Requeued > 0, j.CancelledTasks() > 0, j.Spec.RerunOf != 0, j.Reason == mechanism.BudgetSpent} {
 				if did {
 					out.Steered[k]++
 				}

@@ -92,14 +92,16 @@ func (o *Options) bidOptions() {
 	})
 	o.option("deadline", "", "`instant` by which the job must have completed: 2026-01-31T12:00:00Z, or +1h30m", setDeadline)
 	o.option("contract", "", "accept the contract of this `ID`, from candor quote", textOf(func(j *Job) *string { return &j.Spec.Contract }))
-	o.option("after", "", "start when the jobs of these `numbers` have ended: 7 or 7,8", func(job *Job, text string) (err error) {
-		job.Spec.AfterJobs, err = parseJobs(strings.Split(text, ","))
-		return err
-	})
-	o.option("after-ok", "", "start when the jobs of these `numbers` have completed; end if one of them does not complete", func(job *Job, text string) (err error) {
-		job.Spec.AfterOK, err = parseJobs(strings.Split(text, ","))
-		return err
-	})
+	after := func(name, usage string, jobs func(*messages.JobSpec) *[]messages.JobID) {
+		o.option(name, "", usage, func(job *Job, text string) (err error) {
+			*jobs(&job.Spec), err = parseJobs(strings.Split(text, ","))
+			return err
+		})
+	}
+	after("after", "start when the jobs of these `numbers` have ended: 7 or 7,8", func(s *messages.JobSpec) *[]messages.JobID { return &s.AfterJobs })
+	after("after-ok", "start when the jobs of these `numbers` have completed; end if one of them does not complete", func(s *messages.JobSpec) *[]messages.JobID { return &s.AfterOK })
+	after("after-failed", "start when the jobs of these `numbers` have ended without completing; end if one of them completes", func(s *messages.JobSpec) *[]messages.JobID { return &s.AfterFailed })
+	after("after-start", "start when a task of each of the jobs of these `numbers` has started, or the job has ended", func(s *messages.JobSpec) *[]messages.JobID { return &s.AfterStart })
 	o.option("begin", "", "start no task before this `time`: now+1hour, 16:00, tomorrow, 2026-01-31T12:00", setBegin)
 	o.rules["gang"] = func(job *Job, text string) error {
 		gang, err := strconv.ParseBool(text)

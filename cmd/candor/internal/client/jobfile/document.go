@@ -31,17 +31,19 @@ type document struct {
 	Dir     text     `yaml:"dir"`
 
 	// The bid, for markets whose mechanism asks for it.
-	Rate      amount     `yaml:"rate"`
-	Value     amount     `yaml:"value"`
-	Delay     amount     `yaml:"delay"`
-	Length    span       `yaml:"length"`
-	Deadline  due        `yaml:"deadline"`
-	Valuation *valuation `yaml:"valuation"`
-	Contract  text       `yaml:"contract"`
-	AfterJobs numbers    `yaml:"after_jobs"`
-	AfterOK   numbers    `yaml:"after_ok"`
-	Hold      truth      `yaml:"hold"`
-	Begin     text       `yaml:"begin"`
+	Rate        amount     `yaml:"rate"`
+	Value       amount     `yaml:"value"`
+	Delay       amount     `yaml:"delay"`
+	Length      span       `yaml:"length"`
+	Deadline    due        `yaml:"deadline"`
+	Valuation   *valuation `yaml:"valuation"`
+	Contract    text       `yaml:"contract"`
+	AfterJobs   numbers    `yaml:"after_jobs"`
+	AfterOK     numbers    `yaml:"after_ok"`
+	AfterFailed numbers    `yaml:"after_failed"`
+	AfterStart  numbers    `yaml:"after_start"`
+	Hold        truth      `yaml:"hold"`
+	Begin       text       `yaml:"begin"`
 
 	Labels  labels  `yaml:"labels"`
 	Comment text    `yaml:"comment"`
@@ -197,7 +199,7 @@ func (d *document) spec() (messages.JobSpec, error) {
 	spec := messages.JobSpec{Name: string(d.Name), Project: string(d.Project), Market: string(d.Market),
 		Env: messages.Env(d.Env), Dir: string(d.Dir),
 		Rate: messages.Credits(d.Rate), Value: messages.Credits(d.Value), Delay: messages.Credits(d.Delay), Length: messages.Duration(d.Length),
-		Deadline: d.Deadline.at, Valuation: d.Valuation.spec(), Contract: string(d.Contract), AfterJobs: d.AfterJobs, AfterOK: d.AfterOK, Hold: bool(d.Hold),
+		Deadline: d.Deadline.at, Valuation: d.Valuation.spec(), Contract: string(d.Contract), AfterJobs: d.AfterJobs, AfterOK: d.AfterOK, AfterFailed: d.AfterFailed, AfterStart: d.AfterStart, Hold: bool(d.Hold),
 		Labels: messages.Labels(d.Labels), Comment: string(d.Comment), Notify: d.Notify}
 	if d.Budget != nil {
 		spec.Budget = messages.Credits(*d.Budget)

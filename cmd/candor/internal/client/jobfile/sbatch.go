@@ -164,7 +164,7 @@ var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "exclude"
 // sayDependency maps the dependencies of sbatch that Candor has, such as
 // "afterok:7:8,afterany:9".
 func (o *Options) sayDependency(text string) error {
-	ours := map[string]string{"afterok": "after-ok", "afterany": "after"}
+	ours := map[string]string{"afterok": "after-ok", "afterany": "after", "afternotok": "after-failed", "after": "after-start"}
 	jobs := map[string]string{}
 	for part := range strings.SplitSeq(text, ",") {
 		kind, list, _ := strings.Cut(part, ":")
@@ -176,13 +176,17 @@ func (o *Options) sayDependency(text string) error {
 			continue
 		case strings.Contains(part, "?"):
 			return fmt.Errorf("--dependency %q: a job waits for all the jobs in the list, not for any: use commas", text)
+		case kind == "after" && strings.Contains(list, "+"):
+			return fmt.Errorf("--dependency %q: a job can wait for the start of another, but not for minutes after it: leave %q out", text, list[strings.Index(list, "+"):])
+		case kind == "aftercorr":
+			return fmt.Errorf("--dependency %q: a task of an array cannot wait for one task of another array: wait for the whole array with afterok", text)
 		case ours[kind] == "":
-			return fmt.Errorf("--dependency %q: a job can wait for jobs with afterok:NUMBER, afterany:NUMBER or singleton, not with %q", text, kind)
+			return fmt.Errorf("--dependency %q: a job can wait for jobs with after, afterany, afterok or afternotok and their numbers, or with singleton, not with %q", text, kind)
 		}
 		flag := ours[kind]
 		jobs[flag] = strings.TrimPrefix(jobs[flag]+","+strings.ReplaceAll(list, ":", ","), ",")
 	}
-	for _, flag := range []string{"after", "after-ok"} {
+	for _, flag := range []string{"after", "after-ok", "after-failed", "after-start"} {
 		if list, said := jobs[flag]; said {
 			if err := o.Flags.Set(flag, list); err != nil {
 				return err

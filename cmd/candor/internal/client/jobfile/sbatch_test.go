@@ -78,9 +78,13 @@ func TestSbatchDependencies(t *testing.T) {
 	if job := parse(t, "#!/bin/sh\n#SBATCH -d afterany:9,singleton\ntrue\n"); !job.Names.Singleton || !reflect.DeepEqual(job.Spec.AfterJobs, []messages.JobID{9}) {
 		t.Errorf("singleton: %+v, %v", job.Names, job.Spec.AfterJobs)
 	}
+	if job := parse(t, "#!/bin/sh\n#SBATCH -d after:9:10,afternotok:8\ntrue\n"); !reflect.DeepEqual(job.Spec.AfterStart, []messages.JobID{9, 10}) || !reflect.DeepEqual(job.Spec.AfterFailed, []messages.JobID{8}) {
+		t.Errorf("after and afternotok: %v, %v", job.Spec.AfterStart, job.Spec.AfterFailed)
+	}
 	for text, want := range map[string]string{
-		"-d after:7":                       `not with "after"`,
-		"--dependency=afternotok:7":        `not with "afternotok"`,
+		"-d after:7+5":                     "not for minutes after it",
+		"--dependency=aftercorr:7":         "wait for the whole array with afterok",
+		"--dependency=before:7":            `not with "before"`,
 		"--dependency=singleton:7":         `not with "singleton"`,
 		"--dependency=afterok:7?afterok:8": "not for any",
 		"--dependency=afterok":             `"" is not the number of a job`,

@@ -251,7 +251,7 @@ func begins(p *cli.Page, j messages.JobDetail) string {
 	return "not before " + p.At(j.Spec.Begin)
 }
 
-// awaited names the jobs that must end, or complete, before any task of a job starts.
+// awaited names the jobs that must end, complete, fail or start before any task of a job starts.
 func awaited(s messages.JobSpec) string {
 	var parts []string
 	if len(s.AfterJobs) > 0 {
@@ -259,6 +259,12 @@ func awaited(s messages.JobSpec) string {
 	}
 	if len(s.AfterOK) > 0 {
 		parts = append(parts, "the completion of "+numbers(s.AfterOK))
+	}
+	if len(s.AfterFailed) > 0 {
+		parts = append(parts, "the failure of "+numbers(s.AfterFailed))
+	}
+	if len(s.AfterStart) > 0 {
+		parts = append(parts, "the start of "+numbers(s.AfterStart))
 	}
 	return strings.Join(parts, ", ")
 }

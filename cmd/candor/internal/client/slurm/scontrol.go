@@ -296,6 +296,28 @@ func price(markets []messages.MarketStatus, name messages.Name) string {
 	return strings.Join(classes, ",")
 }
 
+// dependency returns what a waiting job waits for, as sbatch writes it: "afterok:7:8,after:9".
+func dependency(s *messages.JobSpec, now state) string {
+	if now != pending || len(s.Predecessors()) == 0 {
+		return "(null)"
+	}
+	var parts []string
+	add := func(kind string, jobs []messages.JobID) {
+		if len(jobs) == 0 {
+			return
+		}
+		for _, id := range jobs {
+			kind += ":" + id.String()
+		}
+		parts = append(parts, kind)
+	}
+	add("afterok", s.AfterOK)
+	add("afternotok", s.AfterFailed)
+	add("afterany", s.AfterJobs)
+	add("after", s.AfterStart)
+	return strings.Join(parts, ",")
+}
+
 func (c *call) jobLines(r *row) []string {
 	now, spec := messages.TimeOf(c.Now()), &r.detail.Spec
 	limit := "UNLIMITED"
@@ -321,7 +343,7 @@ func (c *call) jobLines(r *row) []string {
 		head + " JobName=" + r.Name,
 		fmt.Sprintf("UserId=%s(%d) GroupId=%s(%d) MCS_label=N/A", r.Account, nobody, r.Account, nobody),
 		"Priority=0 Nice=0 Account=" + r.Payer + " QOS=normal",
-		fmt.Sprintf("JobState=%s Reason=%s Dependency=(null)", r.state.long, r.why),
+		fmt.Sprintf("JobState=%s Reason=%s Dependency=%s", r.state.long, r.why, dependency(spec, r.state)),
 		fmt.Sprintf("Requeue=%d Restarts=%d BatchFlag=1 Reboot=0 ExitCode=%s", requeue, restarts, r.code),
 		fmt.Sprintf("RunTime=%s TimeLimit=%s TimeMin=N/A", longClock(r.elapsed(now)), limit),
 		fmt.Sprintf("SubmitTime=%s EligibleTime=%s", c.instant(r.Submitted, "Unknown"), c.instant(r.Submitted, "Unknown")),

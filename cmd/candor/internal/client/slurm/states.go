@@ -125,7 +125,7 @@ func reasonOf(j *messages.JobSummary, s state) string {
 	switch {
 	case s == pending && strings.Contains(j.Reason, "Hold"):
 		return "JobHeldUser"
-	case s == pending && strings.Contains(j.Reason, "After"):
+	case s == pending && j.Reason == "WaitingForJobs":
 		return "Dependency"
 	case s == pending && strings.Contains(j.Reason, "Begin"):
 		return "BeginTime"

@@ -51,3 +51,20 @@ func TestNoFailureHasTheExitCodeOfSuccess(t *testing.T) {
 		}
 	}
 }
+
+// TestReasonsOfWaiting: a job that waits has Slurm's word for what it waits for.
+func TestReasonsOfWaiting(t *testing.T) {
+	for reason, want := range map[string]string{
+		"OnHold": "JobHeldUser", "WaitingForJobs": "Dependency", "BeginTime": "BeginTime", "WaitingForShare": "Resources",
+	} {
+		if got := reasonOf(&messages.JobSummary{State: messages.Waiting, Reason: reason}, pending); got != want {
+			t.Errorf("%s: %s, want %s", reason, got, want)
+		}
+	}
+	s := messages.JobSpec{AfterOK: []messages.JobID{7, 8}, AfterStart: []messages.JobID{9}}
+	for now, want := range map[state]string{pending: "afterok:7:8,after:9", running: "(null)"} {
+		if got := dependency(&s, now); got != want {
+			t.Errorf("%s: it waits for %s, want %s", now.long, got, want)
+		}
+	}
+}

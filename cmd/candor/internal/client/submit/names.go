@@ -29,7 +29,7 @@ func dialFor(ctx context.Context, a *cli.App, job *jobfile.Job) (*cli.Session, e
 
 // asksSite reports whether a part of a job is known only when its site was asked.
 func asksSite(job *jobfile.Job) bool {
-	return job.Names != (jobfile.Names{}) || job.Spreads() || job.Slurm && len(job.Spec.AfterJobs)+len(job.Spec.AfterOK) > 0
+	return job.Names != (jobfile.Names{}) || job.Spreads() || job.Slurm && len(job.Spec.Predecessors()) > 0
 }
 
 // suit gives a job what its names of Slurm mean at the site, and as many nodes as its ranks need there.
@@ -40,7 +40,7 @@ func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 		}
 	}
 	if job.Slurm {
-		for _, list := range []*[]messages.JobID{&job.Spec.AfterJobs, &job.Spec.AfterOK} {
+		for _, list := range []*[]messages.JobID{&job.Spec.AfterJobs, &job.Spec.AfterOK, &job.Spec.AfterFailed, &job.Spec.AfterStart} {
 			if err := awaitArrays(ctx, s, job, list); err != nil {
 				return err
 			}

@@ -118,7 +118,8 @@ func repeated(job messages.JobDetail, todo func(stage int) ([]uint32, error)) (m
 	case spec.Contract != "":
 		return spec, messages.Errorf(messages.Conflict, "job %v had a contract, which is for one job; ask for another with candor quote", job.Job)
 	}
-	spec.RerunOf, spec.Hold, spec.AfterJobs, spec.AfterOK, spec.Stages = job.Job, false, nil, nil, nil
+	spec.RerunOf, spec.Hold, spec.Stages = job.Job, false, nil
+	spec.AfterJobs, spec.AfterOK, spec.AfterFailed, spec.AfterStart = nil, nil, nil, nil
 	tasks := 0
 	for i := range job.Spec.Stages {
 		if job.Stages[i].Done == job.Stages[i].Tasks {

@@ -435,7 +435,7 @@ func parse(a *cli.App, sub *submission, name string, source []byte, arguments []
 // needs nothing that only the user's site has.
 func roams(job *jobfile.Job) bool {
 	s := &job.Spec
-	return job.HasBudget && s.Contract == "" && !s.Hold && s.Begin == 0 && len(s.AfterJobs)+len(s.AfterOK)+len(s.Notify) == 0
+	return job.HasBudget && s.Contract == "" && !s.Hold && s.Begin == 0 && len(s.Predecessors())+len(s.Notify) == 0
 }
 
 // ownDirectory asks, in place of a working directory, for a fresh one of each
