@@ -15,11 +15,11 @@
 // Each decision sets the price of a second for all running jobs:
 //
 //	first price   own bid; the reserve while fewer than n jobs are in the system
-//	k-th price    HB     b                   b, τ: bid and length of the best who waits
+//	k-th price    HB     b                   b, τ: bid and length of the best waiting job
 //	              NPHB   min(own bid, b)
 //	              WSPT   (b/τ)·own run time; WSEPT the same with estimates
-//	              the reserve while nobody waits
-//	capped        as above, and nobody, at the reserve neither, above the own bid
+//	              the reserve while no job waits
+//	capped        as above, but at most the own bid, even if that is below the reserve
 //
 // The pivot price (HB) is the reserve for each second, and for the place in the order
 //

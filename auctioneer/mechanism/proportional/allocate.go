@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Allocate decides on a whole view. Against the view before it costs a few
-// nanoseconds a job, and the decision itself for what has changed.
+// Allocate decides on a whole view. Comparing it with the view before costs a few nanoseconds per
+// job; the decision itself costs as much as the changes need.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.meet(view.Jobs)
 	if !c.decide() && slices.ContainsFunc(c.scale, func(x float64) bool { return math.Abs(x-1) > shareTolerance }) {
@@ -23,7 +23,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return &mechanism.Allocation{Weights: c.weights, Prices: c.prices, Tariffs: c.tariffs(view)}
 }
 
-// Update decides, told what has changed.
+// Update decides after the given changes.
 func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	for _, id := range gone {
 		if i, known := c.find(id); known && !c.seats[i].gone {
@@ -66,8 +66,7 @@ func (c *Mechanism) find(id messages.JobID) (int, bool) {
 	return slices.BinarySearchFunc(c.seats, id, func(s *seat, id messages.JobID) int { return cmp.Compare(s.job.Job, id) })
 }
 
-// meet brings the seats in line with the jobs of a view; both are in the order
-// of the jobs' numbers.
+// meet updates the seats to the jobs of a view. Both are in the order of the jobs' numbers.
 func (c *Mechanism) meet(jobs []*mechanism.Job) {
 	next, old := make([]*seat, 0, len(jobs)+len(jobs)/8), c.seats
 	c.left = 0
@@ -97,8 +96,8 @@ func (c *Mechanism) newSeat() *seat {
 	return &seat{at: -1, numbers: make([]float64, 3*m), parts: make([]part, m)}
 }
 
-// refresh takes in what the view says of a job. Only whether it has work
-// pending in a class matters, not how much.
+// refresh updates a seat from the view. It matters only whether the job has work pending in a class,
+// not how much.
 func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	same := s.job != nil
 	s.job = job
@@ -122,8 +121,8 @@ func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	c.changed = append(c.changed, s)
 }
 
-// bid restricts the job's weights to the classes with work pending; if it
-// gave those no weight, its money still goes where its work is.
+// bid restricts the job's weights to classes with work pending. If the weights of these are all 0, it
+// still spends the budget on them.
 func (s *seat) bid() {
 	any := false
 	for j, w := range s.job.Weights {
@@ -144,7 +143,7 @@ func (s *seat) bid() {
 	}
 }
 
-// tally counts a seat in or out of the numbers kept over all of them.
+// tally adds a seat to the counts over all seats (by = 1), or removes it (by = −1).
 func (c *Mechanism) tally(s *seat, by int) {
 	for j := range s.parts {
 		pending := s.parts[j].pending
@@ -170,10 +169,10 @@ func (c *Mechanism) leave(s *seat) {
 	c.changed = slices.DeleteFunc(c.changed, func(x *seat) bool { return x == s })
 }
 
-// decide solves the market for the seats as they are, and reports whether it
-// worked out every row. If not, the rows that it worked out are of the seats worked: the
-// share of a seat that wants one class alone is its power by the total there, so that such
-// rows stay as they are, relative to the total that they are a part of.
+// decide solves the market for the present seats, and reports whether it computed every row. If not,
+// it computed the rows of the seats in worked. The other rows need no update: the share of a seat
+// that wants a single class is its power divided by the class's total, so one factor for each class
+// (scale) corrects them.
 func (c *Mechanism) decide() bool {
 	pooled := c.admitSeats()
 	c.market.Refresh()
@@ -183,14 +182,14 @@ func (c *Mechanism) decide() bool {
 	} else {
 		c.workOutSome()
 	}
-	if c.changed = c.changed[:0]; cap(c.changed) > mostKept { // of a new leader all were new
+	if c.changed = c.changed[:0]; cap(c.changed) > mostKept { // for a new leader all jobs were new
 		c.changed, c.worked = nil, slices.Clip(c.worked)
 	}
 	return whole
 }
 
-// rescale brings the scale up to date with the totals; false if they are too far from
-// those that shares are parts of.
+// rescale updates the scale to the present totals. It returns false if the totals have moved too far,
+// so that all rows must be computed.
 func (c *Mechanism) rescale() bool {
 	near := true
 	for j := range c.scale {
@@ -203,8 +202,8 @@ func (c *Mechanism) rescale() bool {
 	return near
 }
 
-// workOutSome works out the rows of the seats that have changed, and if the totals have
-// moved the rows that depend on all of them.
+// workOutSome computes the rows of changed seats. If the totals have moved, it also computes the rows
+// that depend on all totals.
 func (c *Mechanism) workOutSome() {
 	if c.moved() > shareTolerance {
 		for s := range c.torn {
@@ -219,9 +218,8 @@ func (c *Mechanism) workOutSome() {
 	}
 }
 
-// admitSeats brings the market in line with the seats: all that bid, or where
-// some have a minimum utility, those that can be served together. It reports
-// whether seats other than those that changed may have come in or gone out.
+// admitSeats updates the market to the seats that bid. If some have a minimum utility, it admits only
+// seats that can be served together. It reports whether unchanged seats may have entered or left.
 func (c *Mechanism) admitSeats() bool {
 	pooled := c.minimum > 0 || c.pooled
 	c.pooled = c.minimum > 0
@@ -241,7 +239,7 @@ func (c *Mechanism) admitSeats() bool {
 	return pooled
 }
 
-// place brings the market in line with what a seat bids.
+// place updates the market to what a seat bids.
 func (c *Mechanism) place(s *seat) {
 	bids := s.bids && !s.rejected
 	if delete(c.torn, s); bids && count(s.weights()) > 1 {
@@ -279,8 +277,8 @@ func (c *Mechanism) unplace(s *seat) {
 	clear(s.shares())
 }
 
-// moved bounds the relative change of any share of a torn seat since all of them were worked
-// out, other than of the jobs that changed.
+// moved bounds the relative change of any share of an unchanged torn seat, since all torn seats were
+// computed.
 func (c *Mechanism) moved() float64 {
 	most := 0.0
 	fields := c.market.solver.newton.fields
@@ -292,8 +290,8 @@ func (c *Mechanism) moved() float64 {
 	return most * (1 + sensitivity(c.market.problem.Alpha))
 }
 
-// sharesAlone reports whether some class with work pending has fewer than two
-// bidders: its shares are then not the market's.
+// sharesAlone reports whether a class with work pending has fewer than two bidders. The market does
+// not compute the shares of such a class.
 func (c *Mechanism) sharesAlone() bool {
 	before := c.lone
 	c.lone = false
@@ -327,7 +325,7 @@ func (c *Mechanism) workOutAll() {
 	}
 }
 
-// workOut fills in a seat's shares, sub-budgets and its part of the prices.
+// workOut computes a seat's shares, its sub-budgets and its part of the prices.
 func (c *Mechanism) workOut(s *seat) {
 	for j, spent := range s.spends() {
 		c.prices[j] -= spent
@@ -342,14 +340,14 @@ func (c *Mechanism) workOut(s *seat) {
 	}
 	for j := range s.parts {
 		pending := s.parts[j].pending
-		if c.market.bidders(j) < 2 { // whoever is alone there pays nothing
+		if c.market.bidders(j) < 2 { // a single bidder pays nothing
 			s.spends()[j] = 0
 		}
 		c.prices[j] += s.spends()[j]
 		switch {
 		case !pending:
 			s.shares()[j] = 0
-		case c.market.bidders(j) == 0: // nobody's money decides: spare capacity is split evenly
+		case c.market.bidders(j) == 0: // no bids: spare capacity is split evenly
 			s.shares()[j] = 1 / float64(c.pending[j])
 		case c.market.problem.Alpha == 0 && s.at >= 0: // evenly, but only among those with work here
 			s.shares()[j] = 1 / float64(c.sharing[j])
@@ -357,9 +355,8 @@ func (c *Mechanism) workOut(s *seat) {
 	}
 }
 
-// divide finds which of the bidding seats can be served together, greedily by
-// budget as NewPool does, but taking as many at once as it can. Seats that the
-// limit leaves untried wait.
+// divide finds bidding seats that can be served together, greedily by budget as NewPool does, but it
+// tries many at once. Seats that were not tried within the limit wait.
 func (c *Mechanism) divide() {
 	var bidding []*seat
 	whole := Problem{Alpha: c.market.problem.Alpha, Classes: len(c.classes)}
@@ -383,8 +380,8 @@ func (c *Mechanism) divide() {
 	}
 }
 
-// minimumNow is the job's minimum utility in terms of the classes it bids on:
-// the stages to come are taken to fare like those under way.
+// minimumNow returns the job's minimum utility for the classes on which it bids now. It assumes that
+// later stages will receive the same shares.
 func (s *seat) minimumNow() float64 {
 	if s.job.MinUtility == 0 {
 		return math.Inf(-1)
@@ -397,8 +394,8 @@ func (s *seat) minimumNow() float64 {
 	return s.job.MinUtility * now / all
 }
 
-// greedyInBulk is the greedy pool with the next jobs tried many at a time,
-// fewer after a refusal: one refusal costs about log n evaluations.
+// greedyInBulk returns the greedy pool. It tries many jobs at a time, and fewer after a refusal: each
+// refusal costs about log n evaluations.
 func (q *pooling) greedyInBulk() []int {
 	var group []int
 	for at, size := 0, len(q.order); at < len(q.order) && q.count < q.limit; {

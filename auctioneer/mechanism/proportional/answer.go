@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// pass lets every job answer the fields, adds up the powers and their
-// derivatives, and returns the largest relative disagreement: NaN if a job
-// cannot spend its budget at these fields.
+// pass computes every job's answer to the fields, adds up the powers and their derivatives, and
+// returns the largest relative difference from the fields. It returns NaN if a job cannot spend its
+// budget at these fields.
 func (w *newton) pass() float64 {
 	clear(w.sum)
 	clear(w.jacobian)
@@ -22,7 +22,7 @@ func (w *newton) pass() float64 {
 	return w.gap()
 }
 
-// face works out what the answers need of the fields.
+// face computes the functions of the fields that the answers need.
 func (w *newton) face() {
 	for f, x := range w.fields {
 		w.row.inverse[f], w.row.logarithm[f] = 0, 0
@@ -49,8 +49,8 @@ func (w *newton) gap() float64 {
 	return most
 }
 
-// respond works out the answer of job i, into its rows of sub-budgets and
-// powers; false if it cannot spend its budget at these fields.
+// respond computes the answer of job i into its rows of sub-budgets and powers. It returns false if
+// the job cannot spend its budget at these fields.
 func (w *newton) respond(i int) bool {
 	bids, a := w.auction, &w.row
 	lo, hi := i*bids.m, (i+1)*bids.m
@@ -68,7 +68,7 @@ func (w *newton) respond(i int) bool {
 	}
 }
 
-// fixed is the answer of a job that wants one class or none.
+// fixed computes the answer of a job that wants one class or none.
 func (a *answer) fixed(weights []float64, budget, alpha float64) {
 	for _, v := range [...][]float64{a.p, a.pg, a.ph, a.b, a.bg, a.bh} {
 		clear(v)
@@ -84,7 +84,7 @@ func (a *answer) fixed(weights []float64, budget, alpha float64) {
 //
 //	dp_j/d ln f_k = [j=k]·ph_j − pg_j·bh_k/Σ bg,
 //
-// in which the multiplier λ gives way so that the sub-budgets still add up.
+// in which the multiplier λ also changes, so that the sub-budgets still add up to the budget.
 func (w *newton) accumulate(i int) {
 	a, m, size := &w.row, w.auction.m, 2*w.auction.m
 	if !w.dominated {
@@ -113,8 +113,8 @@ func (w *newton) accumulate(i int) {
 	}
 }
 
-// accumulatePlain is accumulate where no class has a dominant job; with sign
-// −1 it takes the answer away.
+// accumulatePlain does what accumulate does, if no class has a dominant job. With sign −1 it
+// subtracts the answer.
 func (w *newton) accumulatePlain(sign float64) {
 	a, m := &w.row, w.auction.m
 	inverse := a.inverseSlack()
@@ -131,7 +131,7 @@ func (w *newton) accumulatePlain(sign float64) {
 	}
 }
 
-// inverseSlack is 1/Σ bg, or 0 for a job whose answer does not move.
+// inverseSlack returns 1/Σ bg, or 0 for a job whose answer does not change.
 func (a *answer) inverseSlack() float64 {
 	slack := 0.0
 	for _, x := range a.bg {

@@ -13,8 +13,8 @@ import "math"
 // the total T of the class, p = s·T, or a = 1 + 1/alpha where it is the sum Q
 // of the others, p = Q·e^z. The left side rises with a slope between a and k.
 
-// answerAny finds the multiplier by Newton's method on ln Σ b, within a
-// bracket that is halved whenever the steps do not shrink fast.
+// answerAny finds the multiplier by Newton's method on ln Σ b, within a bracket. If the steps do not
+// shrink fast, it halves the bracket instead.
 func (w *newton) answerAny(i int) bool {
 	w.prepare(i)
 	target := math.Log(w.auction.p.Budgets[i])
@@ -39,7 +39,7 @@ func (w *newton) answerAny(i int) bool {
 		}
 		next := bracketed(ell, off*total/slope, before, low, high)
 		before = math.Abs(next - ell)
-		if next == ell || next == low || next == high { // as near as doubles go
+		if next == ell || next == low || next == high { // doubles cannot come nearer
 			w.guess[i] = ell
 			return math.Abs(off) < 1e-9
 		}
@@ -48,8 +48,8 @@ func (w *newton) answerAny(i int) bool {
 	return false
 }
 
-// affordable reports whether the fields leave room for the budget: in a class
-// where the job faces the total, all of it costs T^(1/alpha).
+// affordable reports whether the job can spend its budget at these fields. In a class where the job
+// faces the total T, all of the class costs T^(1/alpha).
 func (w *newton) affordable(i int, target float64) bool {
 	room := 0.0
 	for j, c := range w.row.c {
@@ -65,9 +65,9 @@ func (w *newton) affordable(i int, target float64) bool {
 	return room > 1
 }
 
-// bracketed returns the next guess: a Newton step if it is at most half as
-// long as the one before and stays in the bracket, else the middle; while a
-// side is open, a step of bounded length.
+// bracketed returns the next guess. It makes the Newton step if that is at most half as long as the
+// step before and stays in the bracket. Otherwise it returns the middle of the bracket, or while a
+// side is open, makes a step of bounded length.
 func bracketed(at, step, before, low, high float64) float64 {
 	open := math.IsInf(low, -1) || math.IsInf(high, 1)
 	if open {
@@ -86,7 +86,7 @@ func bracketed(at, step, before, low, high float64) float64 {
 	return low + (high-low)/2
 }
 
-// prepare fills c with C − ln λ, −∞ where the job wants nothing.
+// prepare fills c with C − ln λ; −∞ for classes that the job does not want.
 func (w *newton) prepare(i int) {
 	for j, weight := range w.auction.weights[i*w.auction.m : (i+1)*w.auction.m] {
 		w.row.c[j] = math.Inf(-1)
@@ -97,7 +97,7 @@ func (w *newton) prepare(i int) {
 	}
 }
 
-// field is the position of the field that job i faces in class j.
+// field returns the position of the field that job i faces in class j.
 func (w *newton) field(i, j int) int {
 	if w.dominant[j] == i {
 		return w.auction.m + j
@@ -105,8 +105,7 @@ func (w *newton) field(i, j int) int {
 	return j
 }
 
-// firstAny guesses ln λ so that the job's best class alone would take a share
-// that its budget pays for.
+// firstAny guesses ln λ: the value at which the job would spend its budget on its best class alone.
 func (w *newton) firstAny(i int, target float64) float64 {
 	best, at := math.Inf(-1), 0
 	for j, c := range w.row.c {
@@ -119,8 +118,7 @@ func (w *newton) firstAny(i int, target float64) float64 {
 	return curve.at(math.Log(share/(1-share))) - best
 }
 
-// spend works out the row for ln λ = ell, and returns what it costs and the
-// derivative of that by ell.
+// spend computes the row for ln λ = ell. It returns the cost of the row and its derivative by ell.
 func (w *newton) spend(i int, ell float64) (total, slope float64) {
 	a, alpha := &w.row, w.auction.alpha
 	for j, c := range a.c {
@@ -154,7 +152,7 @@ func (w *newton) spend(i int, ell float64) (total, slope float64) {
 	return total, slope
 }
 
-// curve is z ↦ a·sp(z) − k·sp(−z).
+// curve is the function z ↦ a·sp(z) − k·sp(−z).
 type curve struct{ a, k float64 }
 
 func (w *newton) curve(i, j int) curve {
@@ -190,7 +188,7 @@ func (c curve) solve(y, z float64) float64 {
 	return z
 }
 
-// first is the inverse of the curve's two asymptotes.
+// first inverts the curve's asymptotes, as a first guess.
 func (c curve) first(y float64) float64 {
 	if d := y - (c.a-c.k)*math.Ln2; d > 0 {
 		return d / c.a
@@ -199,7 +197,7 @@ func (c curve) first(y float64) float64 {
 	}
 }
 
-// softplus is ln(1+e^z) without overflow.
+// softplus returns ln(1+e^z) without overflow.
 func softplus(z float64) float64 {
 	return max(z, 0) + math.Log1p(math.Exp(-math.Abs(z)))
 }

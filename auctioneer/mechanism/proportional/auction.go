@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// auction is a problem and the bids in it, which the ways to solve it share.
+// auction is a problem with its bids. All solvers share it.
 type auction struct {
 	p          *Problem
 	n, m       int
-	alpha      float64   // the exponent in use: the problem's, or in a climb a smaller one
+	alpha      float64   // the exponent in use: the problem's, or a smaller one during climb
 	weights    []float64 // n·m: the problem's, 0 in classes without a contest
 	contenders []int     // m: jobs with a weight in the class
 	wanted     []int32   // n: classes in which the job's weight counts
@@ -17,10 +17,10 @@ type auction struct {
 	subbudgets []float64 // n·m
 	powers     []float64 // n·m: sub-budget^alpha
 	totals     []float64 // m: sum of the powers of a class
-	passes     int       // over the jobs, of any kind
+	passes     int       // number of passes over the jobs, of any kind
 }
 
-// reset takes a problem and makes room for its bids.
+// reset sets the problem and makes room for its bids.
 func (a *auction) reset(p *Problem) {
 	a.p, a.n, a.m, a.alpha, a.passes = p, len(p.Budgets), p.Classes, p.Alpha, 0
 	for _, v := range []*[]float64{&a.weights, &a.subbudgets, &a.powers} {
@@ -31,12 +31,12 @@ func (a *auction) reset(p *Problem) {
 	a.wanted = resize(a.wanted, a.n)
 }
 
-// resize returns v with length n, in its own memory if there is room. What it has
-// stays; the rest is unspecified.
+// resize returns v with length n, in the same memory if there is room. Existing elements are kept;
+// new ones are unspecified.
 func resize[T any](v []T, n int) []T { return slices.Grow(v, max(n-len(v), 0))[:n] }
 
-// contest finds the classes that at least two jobs want, and the weights that
-// count: at alpha = 0 and for a job alone in the market, all.
+// contest finds the classes that at least two jobs want, and sets the weights in other classes to 0.
+// At alpha = 0, and for a job alone in the market, all weights count.
 func (a *auction) contest() {
 	clear(a.contenders)
 	a.largest = 0
@@ -65,7 +65,7 @@ func (a *auction) contest() {
 	}
 }
 
-// count is the number of positive weights of a row.
+// count returns the number of positive weights in a row.
 func count(row []float64) (n int32) {
 	for _, w := range row {
 		if w > 0 {
@@ -75,7 +75,7 @@ func count(row []float64) (n int32) {
 	return n
 }
 
-// splitEvenly is the start of the paper's algorithm 1: b_ij = b_i/m.
+// splitEvenly sets the start of the paper's algorithm 1: b_ij = b_i/m.
 func (a *auction) splitEvenly() {
 	for i, budget := range a.p.Budgets {
 		row := a.subbudgets[i*a.m : (i+1)*a.m]
@@ -86,9 +86,9 @@ func (a *auction) splitEvenly() {
 	a.total()
 }
 
-// splitByWeight starts every job from its budget split in proportion to the
-// weights that count. At alpha = 1/2 that is half-way, on a logarithmic scale,
-// between what a linear job would bid if all bid alike and if all bid evenly.
+// splitByWeight starts every job with its budget split in proportion to the weights that count. At
+// alpha = 1/2 this is, on a logarithmic scale, half-way between what a linear job would bid if all
+// jobs bid like it and if all split evenly.
 func (a *auction) splitByWeight() {
 	for i, budget := range a.p.Budgets {
 		lo, hi := i*a.m, (i+1)*a.m
@@ -108,7 +108,7 @@ func (a *auction) splitByWeight() {
 	}
 }
 
-// total works the powers and totals out anew from the sub-budgets.
+// total computes the powers and totals from the sub-budgets.
 func (a *auction) total() {
 	for k, b := range a.subbudgets {
 		a.powers[k] = power(b, a.alpha)
@@ -125,7 +125,7 @@ func (a *auction) addUp() {
 	}
 }
 
-// power is b^alpha with 0^0 = 1.
+// power returns b^alpha, with 0^0 = 1.
 func power(b, alpha float64) float64 {
 	switch alpha {
 	case 0.5:
@@ -137,8 +137,8 @@ func power(b, alpha float64) float64 {
 	}
 }
 
-// sumOthers adds up the powers of all jobs but i in class j. Only a job with
-// most of a class needs it: at most one for each class at a time.
+// sumOthers returns the sum of the powers of all jobs except i in class j. Only a job that has most
+// of a class needs it, so at most one job for each class.
 func (a *auction) sumOthers(i, j int) float64 {
 	sum := 0.0
 	for k := j; k < i*a.m; k += a.m {

@@ -8,33 +8,35 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Contention says how much accounts compete for a class of slots; all accounts of another site are one. The level is 0
-// while there is a slot for every task that could run. Else it is the chance that
-// two draws, each of an account in proportion to the powers of its jobs' budgets,
-// fall on different accounts: 0 with one account, 1 − 1/n with n equal ones. A job
-// with next to no budget raises the level by next to nothing.
+// Contention measures how much accounts compete for a class of slots; all accounts of another site
+// count as one. Its level is 0 while there is a slot for every task that could run. Otherwise, draw two accounts at random, each in proportion to
+// the powers of the budgets of its jobs. The level is the probability that they differ:
 //
-// Sums are whole numbers, so that jobs that come and go leave nothing behind.
+//	one account       0
+//	n equal accounts  1 − 1/n
+//
+// A job with a tiny budget hardly raises the level. Sums are whole numbers, so that a job that has
+// left does not leave a rounding error behind.
 type Contention struct {
 	alpha    float64
 	tasks    int
-	accounts map[messages.Name]uint64 // sum of its jobs' powers
+	accounts map[messages.Name]uint64 // sum of the powers of an account's jobs
 	total    uint64
 	hi, lo   uint64 // sum of the squares of the accounts' powers
 }
 
-// NewContention returns the contention of a class without jobs, in a market whose
-// shares are in proportion to budgets to the power alpha.
+// NewContention returns the contention of a class without jobs. Shares in the market are in
+// proportion to budgets to the power alpha.
 func NewContention(alpha float64) *Contention {
 	return &Contention{alpha: alpha, accounts: map[messages.Name]uint64{}}
 }
 
-// Enter adds a job that comes to have tasks in the class.
+// Enter adds a job that has tasks in the class now.
 func (c *Contention) Enter(account messages.Name, budget messages.Credits) {
 	c.weigh(account, c.accounts[account]+c.power(budget))
 }
 
-// Leave takes a job out that entered with the same budget.
+// Leave removes a job that entered with the same budget.
 func (c *Contention) Leave(account messages.Name, budget messages.Credits) {
 	c.weigh(account, c.accounts[account]-c.power(budget))
 }
@@ -42,13 +44,13 @@ func (c *Contention) Leave(account messages.Name, budget messages.Credits) {
 // Count adds to the number of tasks that run in the class or could.
 func (c *Contention) Count(tasks int) { c.tasks += tasks }
 
-// power is a budget's, in units of 2⁻²⁰ of a credit's.
+// power returns a budget to the power alpha, in units of 2⁻²⁰.
 func (c *Contention) power(budget messages.Credits) uint64 {
 	const unit, most = 1 << 20, 1 << 44 // a million jobs of the largest power can be added up
 	return uint64(max(1, min(most, math.Round(math.Pow(budget.Float(), c.alpha)*unit))))
 }
 
-// weigh gives an account another power.
+// weigh sets the power of an account.
 func (c *Contention) weigh(account messages.Name, to uint64) {
 	was := c.accounts[account]
 	c.total += to - was
@@ -64,7 +66,7 @@ func (c *Contention) weigh(account messages.Name, to uint64) {
 	}
 }
 
-// steps is how finely levels are told apart: each change of a level is committed.
+// steps is the number of different levels. It is small because each change of a level is committed.
 const steps = 20
 
 // Level is the contention for a number of slots, in [0, 1], a multiple of 1/20.
@@ -77,31 +79,34 @@ func (c *Contention) Level(slots int) float64 {
 	return math.Round(max(0, 1-same)*steps) / steps
 }
 
-// WholeAfter is the slot time after which a job owes for its whole budget: a job that
-// had less owes less, in proportion. It is short, since jobs of less owe less for the same work.
+// WholeAfter is the slot time from which on a job may owe its whole budget. A job with less slot time
+// owes less, in proportion. The time is short, because many tiny jobs would otherwise pay less for
+// the same work.
 const WholeAfter = messages.Duration(1e9)
 
-// Had is what a job had of its slots.
+// Had is what a job received.
 type Had struct {
 	Time      messages.Duration
-	Contended messages.Duration // Time, each moment times the level of contention
+	Contended messages.Duration // integral of the level of contention over Time
 	Lacked    messages.Duration // slot time that it bought beyond Time; below 0: none
 	Began     int               // tasks that had a slot
 }
 
-// turn is how long a task that had a slot counts at least, where what a job had is compared with
-// what it bought. Tasks that end at once have many turns, and what they had is next to nothing.
+// turn is the least slot time that counts for a task that had a slot, when the slot time of a job is
+// compared with what it bought. Without it, a job whose tasks end at once would seem to have received
+// almost nothing.
 const turn = messages.Duration(1e8)
 
-// got is the part of the slot time it bought that a job had, in [0, 1].
+// got returns the part of the bought slot time that the job received, in [0, 1].
 func (h Had) got() float64 {
 	time := max(float64(h.Time), float64(h.Began)*float64(turn))
 	return time / (time + max(0, float64(h.Lacked)))
 }
 
-// Owed is what a job with a budget owes for what it had: the budget times the mean
-// contention in its slot time, and less if it had little, or less than it bought. How the job ended makes no
-// difference, nor of how many tasks it is: tasks that do nothing would make all of them cheap.
+// Owed returns what a job with a budget owes: the budget multiplied by the mean contention during its
+// slot time. It owes less if it had very little slot time, or less than it bought. How the job ended
+// makes no difference. Neither does its number of tasks; otherwise adding tasks that do nothing would
+// make the job cheaper.
 func (h Had) Owed(budget messages.Credits) messages.Credits {
 	if h.Time <= 0 || h.Contended <= 0 {
 		return 0
@@ -111,15 +116,15 @@ func (h Had) Owed(budget messages.Credits) messages.Credits {
 	return min(budget, messages.Credits(math.RoundToEven(float64(budget)*part*level*h.got())))
 }
 
-// part is what a seat has in a class: whether work is pending there, and what it has added
-// to the contention.
+// part is a seat's part in a class: whether work is pending there, and what the seat has added to
+// the contention.
 type part struct {
 	budget  messages.Credits
 	tasks   int32
 	pending bool
 }
 
-// join brings the contention of a class in line with so many tasks of a seat's job there.
+// join updates the contention of a class to the number of tasks that a seat's job has there.
 func (c *Mechanism) join(s *seat, j, tasks int) {
 	level, was := c.contention[j], &s.parts[j]
 	level.Count(tasks - int(was.tasks))
@@ -133,8 +138,7 @@ func (c *Mechanism) join(s *seat, j, tasks int) {
 	was.tasks = int32(tasks) // a job has at most messages.MaxTasks
 }
 
-// tariffs are the levels of contention, by class; nil where jobs owe their budgets on
-// completion.
+// tariffs returns the levels of contention, by class; nil if jobs owe their budgets on completion.
 func (c *Mechanism) tariffs(view *mechanism.View) []mechanism.Tariff {
 	if c.contention == nil {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"math/big"
 )
 
-// Arithmetic on big.Float. Every function returns a new number of the longer
-// precision of its arguments, and leaves these as they are.
+// Arithmetic on big.Float. Every function returns a new number with the larger precision of its
+// arguments, and does not change the arguments.
 
 func plus(x, y *big.Float) *big.Float  { return new(big.Float).Add(x, y) }
 func minus(x, y *big.Float) *big.Float { return new(big.Float).Sub(x, y) }
@@ -16,13 +16,13 @@ func root(x *big.Float) *big.Float     { return new(big.Float).Sqrt(x) }
 func size(x *big.Float) *big.Float     { return new(big.Float).Abs(x) }
 func less(x, y *big.Float) bool        { return x.Cmp(y) < 0 }
 
-// double is x rounded; beyond the range of doubles, infinite or 0.
+// double rounds x to a float64; beyond the range of float64 it returns infinity or 0.
 func double(x *big.Float) float64 {
 	d, _ := x.Float64()
 	return d
 }
 
-// digits makes numbers of so many bits.
+// digits makes numbers with a fixed number of bits.
 type digits struct {
 	bits          uint
 	one, two, ln2 *big.Float
@@ -43,11 +43,11 @@ func (d *digits) number(x float64) *big.Float {
 	return new(big.Float).SetPrec(d.bits).SetFloat64(x)
 }
 
-// vanishing is the logarithm, to base 2, below which a power of e counts as 0:
-// to add numbers farther apart takes memory.
+// vanishing is the logarithm, to base 2, below which a power of e counts as 0. Adding numbers that
+// are farther apart would take much memory.
 const vanishing = -1 << 14
 
-// exp is e^x: Taylor's series on an argument halved 16 times.
+// exp returns e^x, by Taylor's series on an argument that is halved 16 times.
 func (d *digits) exp(x *big.Float) *big.Float {
 	turns := double(over(x, d.ln2))
 	switch {
@@ -72,7 +72,7 @@ func (d *digits) exp(x *big.Float) *big.Float {
 	return sum.SetMantExp(sum, int(k))
 }
 
-// terms is how many terms of the series matter for |x| ≤ 2^−halvings.
+// terms returns how many terms of the series matter for |x| ≤ 2^−halvings.
 func (d *digits) terms(halvings int) int {
 	n, size := 0, 0.0
 	for size > -float64(d.bits)-8 {
@@ -82,8 +82,8 @@ func (d *digits) terms(halvings int) int {
 	return n
 }
 
-// log is ln x of a positive x: Halley's method, which triples the digits,
-// from a double's.
+// log returns ln x of a positive x. It starts with the digits of a double, and Halley's method
+// triples them in each step.
 func (d *digits) log(x *big.Float) *big.Float {
 	mantissa := d.number(0)
 	exponent := x.MantExp(mantissa)
@@ -96,7 +96,7 @@ func (d *digits) log(x *big.Float) *big.Float {
 	return y.Add(y, times(d.number(float64(exponent)), d.ln2))
 }
 
-// softplus is ln(1+e^z).
+// softplus returns ln(1+e^z).
 func (d *digits) softplus(z *big.Float) *big.Float {
 	if z.Sign() > 0 {
 		return plus(z, d.softplus(new(big.Float).Neg(z)))
@@ -104,7 +104,7 @@ func (d *digits) softplus(z *big.Float) *big.Float {
 	return d.log(plus(d.one, d.exp(z)))
 }
 
-// eliminatePrecisely is eliminate.
+// eliminatePrecisely does what eliminate does, on big.Float.
 func eliminatePrecisely(a, v []*big.Float) bool {
 	n := len(v)
 	for c := range n {

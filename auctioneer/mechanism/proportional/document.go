@@ -13,7 +13,7 @@ import (
 type input struct {
 	Alpha       float64    `json:"alpha"`
 	Jobs        []inputJob `json:"jobs"`
-	Rounds      *int       `json:"rounds,omitempty"`      // stop after so many of the paper's rounds
+	Rounds      *int       `json:"rounds,omitempty"`      // stop after this number of the paper's rounds
 	Evaluations *int       `json:"evaluations,omitempty"` // limit of the search for a better pool
 }
 
@@ -24,12 +24,12 @@ type inputJob struct {
 	SLO     *float64  `json:"slo,omitempty"` // minimum utility
 }
 
-// output is what it prints. Rows are the jobs in the order of the input; with
-// an SLO among them, the jobs of the prolific pool.
+// output is the answer that `candor solve proportional` prints. Rows are jobs in the order of the
+// input. If a job has an SLO, rows are only the jobs of the chosen pool.
 type output struct {
 	Subbudgets [][]float64 `json:"subbudgets"`
 	Allocation [][]float64 `json:"allocation"`
-	Utilities  []*float64  `json:"utilities"` // null: the logarithm of a share of nothing
+	Utilities  []*float64  `json:"utilities"` // null: minus infinity, the logarithm of a share of 0
 	Rounds     int         `json:"rounds"`
 	Converged  bool        `json:"converged"`
 	*pools
@@ -116,7 +116,7 @@ func present(p *Problem, r *Result) *output {
 	}
 }
 
-// rows cuts a matrix into its rows.
+// rows divides a matrix into its rows.
 func rows(flat []float64, m int) [][]float64 {
 	out := [][]float64{}
 	for k := 0; k < len(flat); k += m {
@@ -172,8 +172,8 @@ func (in *input) pool(p *Problem) (*output, error) {
 	return out, nil
 }
 
-// limit is how many evaluations the search may take: by default so many that
-// it is done in about a second.
+// limit returns the number of evaluations that the search may take. By default the search ends in
+// about a second.
 func (in *input) limit(p *Problem) (int, error) {
 	if in.Evaluations == nil {
 		return min(20_000, 2_000_000/len(p.Weights)), nil
@@ -184,7 +184,7 @@ func (in *input) limit(p *Problem) (int, error) {
 	return *in.Evaluations, nil
 }
 
-// list is group with nil written as [].
+// list returns a copy of group that is not nil, so that JSON shows an empty one as [].
 func list(group []int) []int { return append([]int{}, group...) }
 
 func outside(n int, group []int) []int {

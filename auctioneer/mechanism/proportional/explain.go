@@ -10,14 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// The reasons that Explain gives besides those of package mechanism.
+// The reasons that Explain gives, in addition to the reasons of package mechanism.
 const (
 	WaitingForShare = "WaitingForShare" // it waits for its turn at a slot
-	SLONotAdmitted  = "SLONotAdmitted"  // its minimum utility, or another's, could not be met with it
+	SLONotAdmitted  = "SLONotAdmitted"  // if it were served, its minimum utility or another job's could not be met
 )
 
-// Explain says where a job stands, as of the last decision, and what more
-// budget would do.
+// Explain says how a job stands as of the last decision, and what a larger budget would change.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	i, known := c.find(job.Job)
 	if !known {
@@ -62,7 +61,7 @@ func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) m
 	}
 }
 
-// describe says what shares a job has, and for what money.
+// describe returns words about a job's shares and what it spends on them.
 func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	var parts []string
 	for j := range s.parts {
@@ -74,8 +73,8 @@ func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	return "its share is " + strings.Join(parts, ", and ")
 }
 
-// rivals says how many other jobs want slots of a class, and what the job bids against
-// them.
+// rivals returns words about the number of other jobs that want slots of a class, and about the
+// job's own bid there.
 func rivals(n int, bid float64) string {
 	if n <= 0 {
 		return ", which no other job wants"
@@ -84,9 +83,8 @@ func rivals(n int, bid float64) string {
 	return fmt.Sprintf(", for a bid of %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job", "other jobs"))
 }
 
-// doubling says, class by class, about how much more budget would double the
-// share if the others stayed as they are: the odds s/(1−s) are proportional to
-// the sub-budget to the power alpha.
+// doubling says for each class about how much more budget would double the share, if the other bids
+// did not change. The odds s/(1−s) are proportional to the sub-budget to the power alpha.
 func (c *Mechanism) doubling(s *seat) (change []string) {
 	alpha := c.market.problem.Alpha
 	if alpha == 0 {
@@ -107,8 +105,8 @@ func (c *Mechanism) doubling(s *seat) (change []string) {
 	return change
 }
 
-// coarse keeps the first digits of an amount, as many as make less than the bound: more
-// would promise too much.
+// coarse rounds an amount to its first digits, because more digits would promise too much precision.
+// The digits kept form a number below the bound.
 func coarse(x, bound messages.Credits) messages.Credits {
 	unit := messages.Credits(1)
 	for x/unit >= bound {
@@ -117,7 +115,7 @@ func coarse(x, bound messages.Credits) messages.Credits {
 	return (x + unit/2) / unit * unit
 }
 
-// names lists the classes a job has work pending in.
+// names lists the classes in which a job has work pending.
 func (c *Mechanism) names(s *seat) string {
 	var names []string
 	for j := range s.parts {

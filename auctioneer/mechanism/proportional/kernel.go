@@ -5,14 +5,14 @@ import "math"
 // mostSteps bounds the search for one job's multiplier.
 const mostSteps = 60
 
-// closeEnough is the relative error of the spending at which one first-order
-// correction, whose own error is its square, replaces another step. While the
-// fields themselves are off, a coarser one, newton.loose, does.
+// closeEnough is the relative error of the spending at which a first-order correction replaces
+// another step. The error of the correction is its square. While the fields themselves are not
+// exact, the coarser bound newton.loose is enough.
 const closeEnough = 3e-7
 
-// answerHalfLinear is the answer at alpha = 1/2 of a linear utility: from
-// b = λ·w·s·(1−s) and s = √b/T follows s = x/(1+x), x = λ·w/T². The
-// multiplier λ is found by Newton's method on √(Σ b), nearly linear in it.
+// answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. From b = λ·w·s·(1−s) and
+// s = √b/T follows s = x/(1+x), x = λ·w/T². It finds the multiplier λ by Newton's method on √(Σ b),
+// which is nearly linear in λ.
 func (w *newton) answerHalfLinear(i int) bool {
 	m := w.auction.m
 	a, weights := &w.row, w.auction.weights[i*m:i*m+m]
@@ -44,7 +44,7 @@ func (w *newton) answerHalfLinear(i int) bool {
 	return false
 }
 
-// firstLinear is the multiplier in the limit of small shares.
+// firstLinear returns the multiplier in the limit of small shares.
 func firstLinear(budget float64, w, inverse []float64) float64 {
 	sum := 0.0
 	for j, weight := range w {
@@ -53,8 +53,7 @@ func firstLinear(budget float64, w, inverse []float64) float64 {
 	return math.Sqrt(budget / sum)
 }
 
-// finishLinear moves the answer by the change of ln λ, to first order, and
-// fills in its derivatives.
+// finishLinear corrects the answer for a change of ln λ, to first order, and sets its derivatives.
 func (a *answer) finishLinear(change float64) {
 	rest, p, b := a.z, a.p[:len(a.z)], a.b[:len(a.z)]
 	pg, ph, bg, bh := a.pg[:len(rest)], a.ph[:len(rest)], a.bg[:len(rest)], a.bh[:len(rest)]
@@ -66,9 +65,8 @@ func (a *answer) finishLinear(change float64) {
 	}
 }
 
-// answerHalfLog is the answer at alpha = 1/2 of a logarithmic utility: from
-// b = λ·w·(1−s) and s = √b/T follows s²/(1−s) = y, y = λ·w/T². The spending is
-// nearly linear in λ.
+// answerHalfLog computes the answer at alpha = 1/2 for a logarithmic utility. From b = λ·w·(1−s) and
+// s = √b/T follows s²/(1−s) = y, y = λ·w/T². The spending is nearly linear in λ.
 func (w *newton) answerHalfLog(i int) bool {
 	m := w.auction.m
 	a, weights := &w.row, w.auction.weights[i*m:i*m+m]
@@ -82,7 +80,7 @@ func (w *newton) answerHalfLog(i int) bool {
 		total, slope := 0.0, 0.0
 		for j, weight := range weights {
 			y := lambda * weight * inverse[j]
-			x := 2 / (1 + math.Sqrt(1+4/y)) // 0 where y is
+			x := 2 / (1 + math.Sqrt(1+4/y)) // 0 if y is 0
 			power := fields[j] * x
 			share[j], p[j], b[j] = x, power, power*power
 			g[j] = (1 - x) / (1 - 0.5*x)
@@ -100,7 +98,7 @@ func (w *newton) answerHalfLog(i int) bool {
 	return false
 }
 
-// firstLog is the multiplier in the limit of small shares.
+// firstLog returns the multiplier in the limit of small shares.
 func firstLog(budget float64, w []float64) float64 {
 	sum := 0.0
 	for _, weight := range w {
@@ -109,7 +107,7 @@ func firstLog(budget float64, w []float64) float64 {
 	return budget / sum
 }
 
-// finishLog is finishLinear for a logarithmic utility; d ln b/d ln λ is in c.
+// finishLog does what finishLinear does, for a logarithmic utility. c has d ln b/d ln λ.
 func (a *answer) finishLog(change float64) {
 	share, g, p, b := a.z, a.c[:len(a.z)], a.p[:len(a.z)], a.b[:len(a.z)]
 	for j, x := range share {

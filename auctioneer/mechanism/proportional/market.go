@@ -9,29 +9,26 @@ import (
 // Market keeps the fixed point of a changing set of jobs. Jobs have positions
 // 0…n−1; a departure moves the last job into the gap.
 //
-// It remembers the fields T° of the last full solution, the sum of all answers
-// to T°, and its derivative. An arrival adds the newcomer's own answer to T° and
-// its derivative, a departure takes them away, both exactly; one Newton step
-// over the m classes then gives the fields of the new fixed point with an error
-// of the second order in their distance from T°. The others' rows are
-// functions of the fields, worked out when asked for. So a change costs O(m³),
-// a row O(m), whatever n; when the estimate of the error exceeds the
-// tolerance, one full solution, O(n·m²), starts afresh.
+// It remembers the fields T° of the last full solution, the sum of all answers to T°, and the
+// derivative of this sum. An arrival adds the new job's answer to T° and its derivative, a departure
+// subtracts them, both exactly. One Newton step over the m classes then gives the fields of the new
+// fixed point, with an error of second order in their distance from T°. Rows are functions of the
+// fields, computed on demand. So a change costs O(m³) and a row O(m), whatever n is. When the
+// estimated error exceeds the tolerance, a full solution is made, in O(n·m²).
 //
 // It is not safe for concurrent use.
 type Market struct {
 	tolerance float64
 	problem   Problem
 	solver    Solver
-	stale     bool      // the last full solution cannot be built upon
-	settled   bool      // the fields are those of the jobs there are
+	stale     bool      // a full solution is needed
+	settled   bool      // the fields are up to date with the jobs
 	base      []float64 // 2m: T°, at which sum and jacobian hold
 	drift     float64   // estimate of the relative error of a share
 	full      int       // full solutions so far
 }
 
-// fewJobs is the number of jobs up to which a full solution is quicker than to
-// think about it.
+// fewJobs is the number of jobs up to which a full solution is always made, because it is fast.
 const fewJobs = 192
 
 // NewMarket returns a market without jobs. tolerance bounds the estimated
@@ -51,7 +48,7 @@ func NewMarket(alpha float64, classes int, tolerance float64) (*Market, error) {
 // Len returns the number of jobs.
 func (k *Market) Len() int { return len(k.problem.Budgets) }
 
-// bidders is how many jobs contend for class j.
+// bidders returns how many jobs contend for class j.
 func (k *Market) bidders(j int) int {
 	if k.Len() == 0 {
 		return 0
@@ -120,9 +117,8 @@ func (k *Market) Replace(i int, weights []float64) error {
 	return nil
 }
 
-// Refresh brings the fields up to date: by the one Newton step, or by a full
-// solution if that might be off by more than the tolerance. It reports whether
-// it took a full one.
+// Refresh updates the fields: by a Newton step, or by a full solution if the step might be off by more
+// than the tolerance. It reports whether it made a full solution.
 func (k *Market) Refresh() bool {
 	if k.settled {
 		return false
@@ -153,7 +149,7 @@ func (k *Market) Row(i int, subbudgets, shares []float64) {
 	}
 }
 
-// share is the share of class j of the job at position i, from its power.
+// share returns the share of class j that the job at position i has, computed from its power.
 func (k *Market) share(i, j int) float64 {
 	a := &k.solver.auction
 	switch {
@@ -168,11 +164,11 @@ func (k *Market) share(i, j int) float64 {
 	}
 }
 
-// incremental reports whether the last full solution can be built upon.
+// incremental reports whether changes can be computed from the last full solution.
 func (k *Market) incremental() bool { return !k.stale && k.Len() > fewJobs }
 
-// recount adjusts how many jobs contend for the classes. It returns false if a
-// class gains or loses its contest, which only a full solution can sort out.
+// recount updates the number of jobs that contend for each class. It returns false if a class begins
+// or ceases to be contested; then a full solution is needed.
 func (k *Market) recount(weights []float64, by int) bool {
 	same := true
 	for j, w := range weights {
@@ -186,9 +182,8 @@ func (k *Market) recount(weights []float64, by int) bool {
 	return same
 }
 
-// answerAtBase adds the answer of job i to the base fields, and its
-// derivative, to the sums, or takes them away. It returns false if the job is
-// too large for that.
+// answerAtBase computes the answer of job i to the base fields, with its derivative, and adds them to
+// the sums (sign 1) or subtracts them (sign −1). It returns false if the job is too large for that.
 func (k *Market) answerAtBase(i int, sign float64) bool {
 	w := &k.solver.newton
 	copy(w.before, w.fields)
@@ -220,7 +215,7 @@ func (k *Market) step() bool {
 	return !math.IsNaN(k.drift)
 }
 
-// solve finds the fixed point anew, from the fields there are.
+// solve makes a full solution, starting from the present fields.
 func (k *Market) solve() {
 	w := &k.solver.newton
 	k.full++
@@ -233,8 +228,8 @@ func (k *Market) solve() {
 	}
 }
 
-// linear reports whether the sums and derivative of the last pass describe all
-// jobs by their class totals alone.
+// linear reports whether the sums and derivative of the last pass depend only on class totals: no
+// class has a dominant job.
 func (w *newton) linear() bool { return w.ready && !w.dominated }
 
 func (k *Market) weightsOf(i int) []float64 {
@@ -251,7 +246,7 @@ func (k *Market) extend() {
 	a.wanted[n-1], k.solver.newton.guess[n-1] = count(row), 0
 }
 
-// resize makes the solver's rows those of n jobs, of which the first keep theirs.
+// resize makes room in the solver for n jobs. The first jobs keep their rows.
 func (k *Market) resize(n int) {
 	a, w := &k.solver.auction, &k.solver.newton
 	a.n = n

@@ -8,16 +8,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// shareTolerance is the relative error of a share that a decision may leave so as
-// not to work rows out anew. Below some 200 bidders there is none.
+// shareTolerance is the relative error of a share up to which a decision does not compute a row
+// again. With fewer than some 200 bidders all rows are exact.
 const shareTolerance = 1e-4
 
-// mostScale bounds how far, up or down, the totals may move from those that the shares of
-// seats are parts of. Beyond it all rows are worked out anew.
+// mostScale bounds the factor by which totals may change since the shares of seats were computed.
+// Beyond it all rows are computed again.
 const mostScale = 2
 
-// mostEvaluations bounds the fixed points worked out in one decision to find
-// which jobs with a minimum utility can be served. Jobs that were not tried wait.
+// mostEvaluations bounds the number of fixed points that one decision computes to find jobs with a
+// minimum utility that can be served. Jobs that were not tried wait.
 const mostEvaluations = 256
 
 // Mechanism runs a live market. It implements mechanism.Mechanism and
@@ -26,50 +26,51 @@ type Mechanism struct {
 	classes []messages.Name
 	market  *Market
 	seats   []*seat // all jobs of the view, by number
-	left    int     // how many of them are of jobs that are gone
+	left    int     // seats of jobs that are gone
 	placed  []*seat // by position in market
 	changed []*seat // since the last decision
-	worked  []*seat // whose rows the last decision worked out, if not all
+	worked  []*seat // seats whose rows the last decision computed, if not all
 	minimum int     // bidding seats with a minimum utility
 	pending []int   // by class: jobs with work pending there
-	sharing []int   // by class: those of them that bid in the market, when all rows were last worked out
+	sharing []int   // by class: the part of pending that bid in the market when all rows were last computed
 	prices  []float64
-	faced   []float64      // by class: the totals that shares of all seats are parts of
-	scale   []float64      // by class: what those shares are to be multiplied with: faced by the present total
-	torn    map[*seat]bool // that want several classes, so that their rows depend on all totals
-	seen    []float64      // by class: the totals at which torn seats were last worked out
+	faced   []float64      // by class: the total with which the shares of seats were computed
+	scale   []float64      // by class: factor that corrects those shares: faced divided by the present total
+	torn    map[*seat]bool // seats that want several classes: their rows depend on all totals
+	seen    []float64      // by class: the totals with which torn seats were last computed
 	pool    pooling
 	weights [][]float64
-	pooled  bool // the last decision kept jobs out for the sake of a minimum utility
-	lone    bool // some class has too few bidders for the market to share it out
+	pooled  bool // the last decision kept jobs out so that a minimum utility is met
+	lone    bool // some class has fewer than two bidders
 	// contention is by class; nil: jobs owe their budgets on completion.
 	contention []*Contention
 }
 
-// mostLeft bounds the part of the seats, one in so many, whose jobs are gone.
+// mostLeft bounds the seats of jobs that are gone: one in mostLeft seats.
 const mostLeft = 64
 
-// mostKept is how many changes at once leave their lists in memory for the next.
+// mostKept is the number of changes up to which the memory of their lists is kept for the next
+// decision.
 const mostKept = 4096
 
-// seat is a job and what it bids.
+// seat is a job with its bids.
 type seat struct {
 	job      *mechanism.Job
 	at       int32 // position in market; −1: it bids nothing
-	gone     bool  // and bids nothing any more
-	rejected bool  // its minimum utility, or another's, cannot be met with it
+	gone     bool  // its job is gone
+	rejected bool  // if it were served, its minimum utility or another job's could not be met
 	bids     bool
 	numbers  []float64 // weights, spends and shares
 	parts    []part    // by class
 }
 
-// weights are what the seat bids on, by class: 0 where it has nothing pending.
+// weights returns the weights with which the seat bids, by class: 0 if it has no work pending there.
 func (s *seat) weights() []float64 { return s.numbers[:len(s.parts):len(s.parts)] }
 
-// spends are its sub-budgets, by class.
+// spends returns the seat's sub-budgets, by class.
 func (s *seat) spends() []float64 { return s.numbers[len(s.parts) : 2*len(s.parts) : 2*len(s.parts)] }
 
-// shares are by class, before Mechanism.scale.
+// shares returns the seat's shares, by class, to be multiplied by Mechanism.scale.
 func (s *seat) shares() []float64 { return s.numbers[2*len(s.parts):] }
 
 // Describe says what the mechanism is.
@@ -110,7 +111,7 @@ func New(m messages.Market) (*Mechanism, error) {
 
 var _ mechanism.Incremental = (*Mechanism)(nil)
 
-// Admit refuses a bid that this market cannot weigh.
+// Admit refuses a bid that this market cannot compare with others.
 func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if bid.Budget <= 0 || bid.Budget > messages.MaxCredits {
 		return messages.Errorf(messages.Invalid, "budget: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Budget)
@@ -133,8 +134,8 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return c.admitMinimum(bid)
 }
 
-// admitMinimum refuses a minimum utility that not even all of every class
-// would give.
+// admitMinimum refuses a minimum utility that the job could not reach even with all slots of all
+// classes.
 func (c *Mechanism) admitMinimum(bid *mechanism.Bid) error {
 	x := bid.MinUtility
 	if math.IsNaN(x) || math.IsInf(x, 0) {

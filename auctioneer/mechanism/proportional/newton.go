@@ -2,25 +2,24 @@ package proportional
 
 import "math"
 
-// leastNewtonAlpha is the exponent below which plain rounds, which contract by
-// about alpha each, are as fast as Newton's method, whose logarithms of
-// sub-budgets lose digits as 1/alpha grows.
+// leastNewtonAlpha is the exponent below which plain rounds are used. There they are as fast as
+// Newton's method, because each contracts by about alpha, and Newton's logarithms of sub-budgets lose
+// digits as 1/alpha grows.
 const leastNewtonAlpha = 0.05
 
-// dominance is the share of a class from which its job is told the sum of the
-// others rather than the total: beyond it 1−s would lose digits.
+// dominance is the share of a class above which a job is computed from the sum of the others instead
+// of from the total. Above it, 1−s would lose digits.
 const dominance = 0.9
 
-// newton solves the auction for what the jobs face instead of for what they
-// bid. Given the total T_j of the powers in each class, job i has one answer
-// b_i(T): the row at which its marginal utilities per credit are equal. The
-// fixed point is the T at which the answers' powers add up to T: m equations,
-// however many the jobs, solved by Newton's method with the exact derivative,
-// which each job's answer yields on the way.
+// newton solves for what the jobs face (the fields) instead of for what they bid. Given the total T_j
+// of the powers in each class, job i has one answer b_i(T): the row at which its marginal utilities
+// per credit are equal. The fixed point is the T at which the powers of all answers add up to T.
+// These are m equations, whatever the number of jobs. Newton's method solves them with the exact
+// derivative, which each job's answer provides.
 //
-// A job that wants one class only bids its budget there whatever it faces. Of
-// the others, a job with nearly all of a class faces the sum Q_j of the others there, one
-// more unknown for that class. Field j is T_j, field m+j is Q_j.
+// A job that wants a single class bids its whole budget there, whatever it faces. A job with nearly
+// all of a class is called dominant. It faces the sum Q_j of the others there instead of T_j, so the
+// class has a second unknown. Field j is T_j, field m+j is Q_j.
 //
 // Equations, as each pass accumulates them into sum and jacobian:
 //
@@ -29,7 +28,7 @@ const dominance = 0.9
 //	                               Σ_{i≠d} p_ij − Q_j = 0                  (row m+j)
 type newton struct {
 	auction   *auction
-	ready     bool      // fields are those of an outcome
+	ready     bool      // fields belong to an outcome
 	fields    []float64 // 2m
 	before    []float64 // 2m: fields before the last step
 	dominant  []int     // m: the job with nearly all of the class, or −1
@@ -43,11 +42,11 @@ type newton struct {
 	row       answer
 }
 
-// answer is one job's answer and its derivatives, class by class, and what a
-// field f needs besides: 1/f² (alpha = 1/2) and ln(f)/alpha.
+// answer is one job's answer and its derivatives, class by class, with functions of the fields that
+// it needs: 1/f² (alpha = 1/2) and ln(f)/alpha.
 type answer struct {
 	p, pg, ph []float64 // power; its derivative by ln λ, and by ln f at fixed λ
-	b, bg, bh []float64 // sub-budget; the same. p and b are the solver's rows
+	b, bg, bh []float64 // sub-budget; its derivatives, as for p. p and b are the solver's rows
 	z, c      []float64 // scratch
 	inverse   []float64 // 2m: 1/f²
 	logarithm []float64 // 2m: ln(f)/alpha
@@ -71,11 +70,11 @@ func (w *newton) reset() {
 
 // Limits of the search.
 const (
-	mostPasses  = 200   // over the jobs, at one exponent
-	mostClimb   = 5000  // passes, over all exponents of a climb
-	longestStep = 2.0   // of a field's logarithm
-	rounding    = 1e-11 // disagreement of the fields at which rounding is taken to be what stops it
-	farOff      = 0.2   // loose from a cold start
+	mostPasses  = 200   // passes over the jobs, at one exponent
+	mostClimb   = 5000  // passes over the jobs, over all exponents of climb
+	longestStep = 2.0   // largest change of a field's logarithm in a step
+	rounding    = 1e-11 // a difference of the fields that may come from rounding
+	farOff      = 0.2   // value of loose for a cold start
 )
 
 // keepFields checks that the fields of the last outcome can start this one.
@@ -110,15 +109,14 @@ func (w *newton) fieldsFromBids() {
 	}
 }
 
-// iterate is Newton's method with a line search on the largest relative
-// disagreement between the fields and the answers to them. loose is loose
-// to begin with.
+// iterate runs Newton's method, with a line search on the largest relative difference between the
+// fields and the answers to them. loose is the first value of newton.loose.
 func (w *newton) iterate(loose float64) bool {
 	length, last := 1.0, math.Inf(1)
 	w.loose = loose
 	for range mostPasses {
 		gap := w.pass()
-		if !(gap < last) { // worse, or a job could not spend its budget: not so far
+		if !(gap < last) { // worse, or a job could not spend its budget: make a shorter step
 			if math.IsInf(last, 1) {
 				return false
 			}
@@ -150,8 +148,7 @@ func (w *newton) iterate(loose float64) bool {
 	return false
 }
 
-// accept takes the answers of the last pass as the outcome. They spend the
-// budgets to within 1e-13.
+// accept makes the answers of the last pass the outcome. They spend the budgets to within 1e-13.
 func (w *newton) accept() bool {
 	w.ready, w.loose = true, closeEnough
 	return true
@@ -174,14 +171,14 @@ func (w *newton) nextMove() float64 {
 	return most * sensitivity(w.auction.alpha)
 }
 
-// sensitivity is about the largest |d ln b/d ln f|: 1/(alpha·k), k the least
-// slope of an answer, but where bids are at the edge of nothing.
+// sensitivity returns about the largest |d ln b/d ln f|: 1/(alpha·k), where k is the least slope of
+// an answer. It does not hold for bids that are almost 0.
 func sensitivity(alpha float64) float64 {
 	return 1 / max(alpha*min(1, 1/alpha-1), 0.05)
 }
 
-// dominable reports whether the largest budget could dominate any class: a quick
-// no for most auctions.
+// dominable reports whether the largest budget could dominate a class. This is a quick test that
+// fails for most auctions.
 func (w *newton) dominable() bool {
 	largest := power(w.auction.largest, w.auction.alpha)
 	for j, c := range w.auction.contenders {
@@ -192,8 +189,8 @@ func (w *newton) dominable() bool {
 	return false
 }
 
-// redominate finds whether who is dominant has changed with the answers of the
-// last pass; if so it sets the fields anew from those answers.
+// redominate reports whether other jobs became dominant by the answers of the last pass. If so, it
+// sets the fields from those answers.
 func (w *newton) redominate() bool {
 	if !w.dominated && !w.dominable() {
 		return false

@@ -12,11 +12,11 @@ type Pool struct {
 	Profit      float64 // sum of its budgets
 	Best        []int   // the most profitable group the search found
 	BestProfit  float64 // at least Profit
-	Evaluations int     // fixed points worked out
+	Evaluations int     // number of fixed points computed
 	Complete    bool    // the search was not cut short: no group is more profitable than Best
 }
 
-// slack forgives rounding where a utility meets its minimum exactly.
+// slack allows for rounding if a utility equals its minimum exactly.
 const slack = 1e-12
 
 // pooling looks for groups in which every member reaches its minimum utility.
@@ -30,12 +30,11 @@ type pooling struct {
 	count   int
 }
 
-// NewPool divides the jobs of p into those that are served and those that
-// wait. minimum has the least utility of each job, −∞ for none. The greedy
-// pool takes jobs by descending budget, ties by index, and keeps one if at the
-// fixed point of the pool with it every member reaches its minimum; it always
-// runs to its end, one evaluation a job. The search then looks for a group with
-// a larger sum of budgets, within `limit` further evaluations (0: no search).
+// NewPool chooses which jobs of p are served; the others wait. minimum has the least utility of each
+// job, −∞ for none. The greedy pool tries jobs by descending budget, ties by index. It keeps a job if
+// every member of the pool still reaches its minimum at the fixed point. This takes one evaluation
+// for each job and is never cut short. Then a search looks for a group with a larger sum of budgets,
+// within `limit` further evaluations (0: no search).
 //
 // An evaluation is a fixed point over the members: O(n·m²).
 func NewPool(p *Problem, minimum []float64, limit int) (*Pool, error) {
@@ -84,8 +83,7 @@ func (q *pooling) profit(group []int) float64 {
 	return sum
 }
 
-// serves works out the fixed point of a group and whether every member
-// reaches its minimum.
+// serves computes the fixed point of a group, and reports whether every member reaches its minimum.
 func (q *pooling) serves(group []int) bool {
 	q.count++
 	q.sub.choose(q.p, group)
@@ -102,7 +100,7 @@ func (q *pooling) serves(group []int) bool {
 	return true
 }
 
-// choose makes p the jobs of q in group, in its own memory.
+// choose sets p to the jobs of q that are in group, in p's own memory.
 func (p *Problem) choose(q *Problem, group []int) {
 	p.Alpha, p.Classes = q.Alpha, q.Classes
 	p.Budgets, p.Weights, p.Log = p.Budgets[:0], p.Weights[:0], p.Log[:0]
@@ -135,8 +133,7 @@ func (q *pooling) search(group []int) (best []int, complete bool) {
 	return b.best, complete
 }
 
-// exchange looks for a job outside that can join, at the price of at most one
-// cheaper member.
+// exchange looks for a job that can join the group, if necessary in place of one cheaper member.
 func (q *pooling) exchange(group []int) ([]int, bool) {
 	for _, i := range q.order {
 		if slices.Contains(group, i) {
@@ -161,12 +158,12 @@ func (q *pooling) exchange(group []int) ([]int, bool) {
 	return nil, false
 }
 
-// bounding is branch and bound: jobs by descending budget, each in or out. A
-// branch ends when all that is left could not beat the best. While hopeful it
-// ends as well when the group is not served: a newcomer takes from everybody,
-// so that more members would not help. That holds but for about one instance
-// in fifty, in which a newcomer's money draws others away from a class; so a
-// second look is taken without it.
+// bounding is branch and bound: for each job, by descending budget, it is either in or out. A branch
+// ends when all remaining jobs together could not exceed the best profit.
+//
+// While hopeful, a branch also ends when the group is not served, because a further member usually
+// takes from all others. In about one instance in fifty it does not: its money draws others away
+// from a class. Therefore a second search runs without this rule.
 type bounding struct {
 	*pooling
 	best    []int
@@ -175,8 +172,7 @@ type bounding struct {
 	hopeful bool
 }
 
-// branch decides on the jobs from a position on; false if the limit cut it
-// short.
+// branch decides on the jobs from a position on; false if the limit ended it early.
 func (b *bounding) branch(at int, group []int, profit float64) bool {
 	if at == len(b.order) || profit+b.left[at] <= b.profit {
 		return true

@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// precise solves what doubles cannot: with alpha near 1 and budgets far apart,
-// where a poor job bids hangs on the 18th digit of what a rich one bids. It is
-// newton in numbers of more digits, and with the largest bidder of each class
-// always told the sum of the others: fields, equations and derivatives are the
-// same. It costs some hundreds of times as much.
+// precise solves problems that need more digits than float64 has: with alpha near 1 and budgets far
+// apart, the bids of a poor job may depend on the 18th digit of a rich job's bid. It does what newton
+// does, with the same fields, equations and derivatives, on numbers of more digits. The largest
+// bidder of each class always counts as dominant. It costs some hundreds of times as much.
 type precise struct {
 	*digits
 	auction              *auction
@@ -18,14 +17,14 @@ type precise struct {
 	unit                 bool         // alpha is 1
 	alpha, inverse, rest *big.Float   // alpha, 1/alpha, 1/alpha − 1
 	dominant             []int        // m: the largest bidder of the class; −1 without a contest
-	contenders           []int        // m: as the solver's, and those that are still in the running
+	contenders           []int        // m: jobs that still compete in the class
 	wanted               []int32      // n
 	fields, before, logs []*big.Float // 2m: as newton's, and ln(f)/alpha
 	sum, step            []*big.Float // 2m
 	jacobian             []*big.Float // 2m·2m
 	weights, logWeights  []*big.Float // n·m; nil for none
 	budgets              []*big.Float // n
-	hopeless             *big.Float   // the part of a class below which a contest is over
+	hopeless             *big.Float   // if all others together have less than this part of a class, its contest is over
 	guess                []*big.Float // n: ln λ in the pass before; nil for none
 	bids, powers         []*big.Float // n·m
 	row                  []entry      // m
@@ -35,8 +34,8 @@ type precise struct {
 // λ, by the logarithm of the field.
 type entry struct{ p, pg, ph, b, bg, bh *big.Float }
 
-// solvePrecisely finds the fixed point from that at the exponent 1 − near, which
-// is in the rows: straight, or by way of exponents in between.
+// solvePrecisely finds the fixed point. The rows have the fixed point at the exponent 1 − near. It
+// starts from there, and if that is too far, goes through exponents in between.
 func solvePrecisely(a *auction, near float64) bool {
 	x := newPrecise(a)
 	goal := 1 - a.p.Alpha
@@ -59,7 +58,7 @@ func solvePrecisely(a *auction, near float64) bool {
 	return false
 }
 
-// attempt is solve, of which a failure leaves the bids as they were.
+// attempt calls solve, and restores the bids if it fails.
 func (x *precise) attempt(short float64) bool {
 	before := slices.Clone(x.bids)
 	if !x.solve(short) {
@@ -74,8 +73,8 @@ func (x *precise) attempt(short float64) bool {
 	return true
 }
 
-// mostTries bounds the passes at one exponent, patience those in all, so that the
-// search ends in a time that grows with the entries.
+// mostTries bounds the passes at one exponent, patience all passes, so that the time of the search
+// is bounded by the number of entries.
 const mostTries = 30
 
 func (x *precise) patience() int { return min(max(2_000_000/len(x.bids), 20), 1000) }
@@ -109,8 +108,8 @@ func newPrecise(a *auction) *precise {
 	return x
 }
 
-// orders is how many binary orders of magnitude lie between the positive numbers
-// of one of the vectors, at most, rounded up generously.
+// orders returns an upper bound for the number of binary orders of magnitude between the positive
+// numbers of any one vector.
 func orders(vectors ...[]float64) int {
 	most := 0
 	for _, v := range vectors {
@@ -127,7 +126,7 @@ func orders(vectors ...[]float64) int {
 	return most + 8
 }
 
-// take copies job i from the solver, its row made to spend its budget exactly.
+// take copies job i from the solver, and adjusts its row to spend the budget exactly.
 func (x *precise) take(i int) {
 	m := x.auction.m
 	x.budgets[i].SetFloat64(x.auction.p.Budgets[i])
@@ -153,8 +152,8 @@ func (d *digits) numbers(n int) []*big.Float {
 	return out
 }
 
-// solve is Newton's method at the exponent 1 − short, from the bids there are,
-// with a line search on the largest disagreement of a field with the answers.
+// solve runs Newton's method at the exponent 1 − short, from the present bids, with a line search on
+// the largest difference between a field and the answers.
 func (x *precise) solve(short float64) bool {
 	x.unit = short == 0
 	x.alpha = minus(x.one, x.number(short))
@@ -189,10 +188,10 @@ func (x *precise) solve(short float64) bool {
 	return false
 }
 
-// concede gives up contests that are over. Where poor jobs have a class to
-// themselves, alpha near 1 draws them there from the classes of a rich one, as a
-// number below 1 to the power 1/(1 − alpha): beyond all limits. Whoever has a class
-// to all but hopeless of it keeps its row, and the others leave its classes.
+// concede ends contests that are over. If poor jobs have a class to themselves, alpha near 1 moves
+// their bids there, away from the classes of a rich job. The bids that remain shrink as a number below
+// 1 to the power 1/(1 − alpha), below any limit. When one job has all of a class except the part
+// hopeless, it keeps its row, and the other jobs leave its classes.
 func (x *precise) concede() {
 	m := x.auction.m
 	for j, d := range x.dominant {
@@ -208,7 +207,7 @@ func (x *precise) concede() {
 	}
 }
 
-// abandon takes all but job d out of class j.
+// abandon removes all jobs except d from class j.
 func (x *precise) abandon(d, j int) {
 	m := x.auction.m
 	for i := range x.auction.n {
@@ -220,7 +219,7 @@ func (x *precise) abandon(d, j int) {
 	x.contenders[j], x.dominant[j] = 1, -1
 }
 
-// kept is the number of classes wanted of a job whose row stays as it is.
+// kept, as a number of wanted classes, marks a job whose row does not change any more.
 const kept = -1
 
 func (x *precise) start() {
@@ -254,7 +253,7 @@ func (x *precise) power(b *big.Float) *big.Float {
 	return x.exp(times(x.alpha, x.log(b)))
 }
 
-// pass is newton.pass.
+// pass does what newton.pass does.
 func (x *precise) pass() float64 {
 	x.auction.passes++
 	for _, v := range [...][]*big.Float{x.sum, x.jacobian} {
@@ -282,7 +281,7 @@ func (x *precise) pass() float64 {
 
 func (x *precise) active(f int) bool { return x.dominant[f%x.auction.m] >= 0 }
 
-// answered is what the answers make of field f: all but nothing where nobody bids.
+// answered returns the value of field f that follows from the answers; almost 0 if no job bids.
 func (x *precise) answered(f int) *big.Float {
 	sum := x.sum[f]
 	if f < x.auction.m {
@@ -294,8 +293,8 @@ func (x *precise) answered(f int) *big.Float {
 	return sum
 }
 
-// residual is the logarithm of what the answers make of field f, relative to it:
-// bids can be off by many orders of magnitude.
+// residual returns the logarithm of the ratio between the value of field f that follows from the
+// answers, and field f. It is a logarithm because bids can be off by many orders of magnitude.
 func (x *precise) residual(f int) *big.Float {
 	ratio := over(x.answered(f), x.fields[f])
 	if ratio.Sign() <= 0 {
@@ -314,7 +313,7 @@ func (x *precise) gap() float64 {
 	return most
 }
 
-// accumulate is newton.accumulate with all classes dominated.
+// accumulate does what newton.accumulate does, with a dominant job in every class.
 func (x *precise) accumulate(i int) {
 	m, size := x.auction.m, 2*x.auction.m
 	slack := x.number(0)
@@ -343,7 +342,7 @@ func (x *precise) accumulate(i int) {
 	}
 }
 
-// direction is newton.direction.
+// direction does what newton.direction does.
 func (x *precise) direction() bool {
 	m, size := x.auction.m, 2*x.auction.m
 	matrix := make([]*big.Float, size*size)
@@ -376,8 +375,8 @@ func (x *precise) direction() bool {
 	return true
 }
 
-// shorten bounds the step: a field that is orders of magnitude from 1 may go on
-// by as many in proportion, since it moves as a power of 1/(1 − alpha).
+// shorten bounds the step. A field that is many orders of magnitude from 1 may move by proportionally
+// many, because it changes as a power of 1/(1 − alpha).
 func (x *precise) shorten() {
 	most := 1.0
 	for f, d := range x.step {

@@ -12,7 +12,7 @@ type Problem struct {
 	Alpha   float64   // exponent of the share, in [0, 1]
 	Classes int       // m
 	Budgets []float64 // n; each in [Smallest, Largest]
-	Log     []bool    // n: the utility is Σ w·ln s, not Σ w·s; nil: no job's is
+	Log     []bool    // n: the job's utility is Σ w·ln s, not Σ w·s; nil: all are Σ w·s
 	Weights []float64 // n·m, job by job; each 0 or in [Smallest, Largest]
 }
 
@@ -23,9 +23,8 @@ const (
 	Largest  = 1e60
 )
 
-// Check refuses a problem whose numbers make no sense, naming the job and the
-// field. A row of weights that are all zero is a job that wants nothing: it
-// gets nothing and changes nothing for the others.
+// Check returns an error that names the job and the field if a problem is invalid. A job may have only
+// weights of 0: it wants nothing, gets nothing and does not affect others.
 func (p *Problem) Check() error {
 	if !(p.Alpha >= 0 && p.Alpha <= 1) {
 		return messages.Errorf(messages.Invalid, "alpha: must be from 0 to 1, is %v", p.Alpha)
@@ -68,8 +67,8 @@ func outOfRange(job int, field string, x float64, want string) error {
 
 func (p *Problem) log(i int) bool { return p.Log != nil && p.Log[i] }
 
-// Utility is what shares, one for each class, are worth to job i. A class of
-// weight 0 counts nothing; a share of 0 is worth −∞ to a logarithm.
+// Utility returns what shares, one for each class, are worth to job i. A class of weight 0 does not
+// count. With a logarithmic utility, a share of 0 is worth −∞.
 func (p *Problem) Utility(i int, shares []float64) float64 {
 	return utility(p.log(i), p.Weights[i*p.Classes:(i+1)*p.Classes], shares)
 }

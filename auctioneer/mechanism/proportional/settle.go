@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Settle charges a job for what it had of its slots, however it ended. What it had once it was complete for
-// prices takes nothing off: else a retry in a quiet hour would make the price of a busy one less. Time that
-// the site took off since is owed by neither.
+// Settle charges a job for the slot time that it had, however it ended. Slot time after the job was
+// complete for prices never lowers the charge; otherwise a retry in a quiet hour would make a busy
+// hour cheaper. Time that the site lost is not charged.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	if c.contention == nil {
 		return onCompletion(job, end)
@@ -27,7 +27,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 		}
 	}
 	if end.Began == 0 {
-		had = Had{} // a gang that the site broke keeps the time of members that had ended well
+		had = Had{} // a gang that failed by the site's fault still has the time of members that ended well
 	}
 	p := mechanism.Payment{From: job.Job, Amount: had.Owed(job.Budget)}
 	switch {
@@ -49,14 +49,14 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-// contended is the slot time that was metered at the levels of contention.
+// contended converts an amount metered at the levels of contention to slot time.
 func contended(metered messages.Credits) messages.Duration {
 	return messages.Duration(min(metered, math.MaxInt64/1000)) * 1000
 }
 
-// onCompletion is the paper's charge: the budget of a job, or the part of it that its tasks
-// which are complete for prices are of all, rounded half to even to the microcredit. A job
-// whose utility at the shares it received until then stayed below its minimum owes nothing.
+// onCompletion returns the paper's charge: the budget, multiplied by the part of the job's tasks that
+// are complete for prices, rounded half to even to the microcredit. A job owes nothing if the shares
+// that it received until then were worth less than its minimum utility.
 func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch u := received(job.Bid, end.Shares); {
@@ -71,8 +71,8 @@ func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	return []mechanism.Payment{p}
 }
 
-// received is the utility of the average shares a job received. Classes in
-// which it never had work pending are taken to have fared like the others.
+// received returns the utility of the average shares that a job received. For classes in which it
+// never had work pending, it assumes the same utility per weight as in the others.
 func received(bid *mechanism.Bid, shares []mechanism.Share) float64 {
 	weights, got := make([]float64, len(bid.Weights)), make([]float64, len(bid.Weights))
 	used, all := 0.0, 0.0
@@ -89,7 +89,7 @@ func received(bid *mechanism.Bid, shares []mechanism.Share) float64 {
 	return utility(bid.Form == messages.Log, weights, got) * all / used
 }
 
-// fraction is budget·done/tasks, rounded half to even.
+// fraction returns budget·done/tasks, rounded half to even.
 func fraction(budget messages.Credits, done, tasks int) messages.Credits {
 	if done <= 0 || tasks <= 0 || budget <= 0 {
 		return 0

@@ -9,8 +9,8 @@ import (
 // budget, when the solver stops.
 const Tolerance = 1e-12
 
-// mostAmbiguous is the number of entries up to which an auction with alpha above
-// 1/2 is taken to have perhaps several fixed points; see doc.go.
+// mostAmbiguous is the number of entries up to which an auction with alpha above 1/2 is treated as if
+// it might have several fixed points; see doc.go.
 const mostAmbiguous = 2048
 
 // Result is an outcome. Its slices belong to the solver and hold until its
@@ -31,7 +31,7 @@ type Solver struct {
 	newton  newton
 	shares  []float64 // n·m
 	start   []float64 // n·m: sub-budgets to return to
-	beyond  bool      // the outcome took more digits than doubles have
+	beyond  bool      // the outcome needed more digits than float64 has
 	result  Result
 }
 
@@ -41,17 +41,16 @@ func (s *Solver) Solve(p *Problem) (*Result, error) {
 	return s.solve(p, false)
 }
 
-// Resolve finds the fixed point of p starting from the class totals of the
-// call before, which may have been about other jobs of the same market: same
-// alpha, same classes. The result is Solve's, within Tolerance, in fewer passes.
+// Resolve finds the fixed point of p, starting from the class totals of the previous call. That call
+// may have had other jobs, but must have had the same alpha and classes. The result equals Solve's
+// within Tolerance, and takes fewer passes.
 func (s *Solver) Resolve(p *Problem) (*Result, error) {
 	return s.solve(p, true)
 }
 
-// Rounds does k rounds exactly as the paper's algorithm 1 with one step of
-// algorithm 2 for each job in turn, from the even split, and fewer if nothing
-// moves by more than Tolerance any more. It does not damp cycles, and treats
-// classes without a contest like any other.
+// Rounds does k rounds exactly as the paper's algorithm 1, with one step of algorithm 2 for each job
+// in turn, from the even split. It stops earlier if nothing changes by more than Tolerance. It does
+// not damp cycles, and treats classes without a contest like all others.
 func (s *Solver) Rounds(p *Problem, k int) (*Result, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -98,7 +97,7 @@ func (s *Solver) solve(p *Problem, warm bool) (*Result, error) {
 	return &s.result, nil
 }
 
-// reset takes a problem and makes room for it.
+// reset sets the problem and makes room for it.
 func (s *Solver) reset(p *Problem) {
 	s.auction.reset(p)
 	s.rounds.reset(&s.auction)
@@ -107,10 +106,10 @@ func (s *Solver) reset(p *Problem) {
 	s.result = Result{Subbudgets: s.auction.subbudgets, Shares: s.shares}
 }
 
-// fixedPoint solves the auction, warm from the fields of the last outcome.
+// fixedPoint solves the auction. If warm, it starts from the fields of the last outcome.
 func (s *Solver) fixedPoint(warm bool) bool {
 	a, w := &s.auction, &s.newton
-	same := len(w.guess) == a.n // then the multipliers are those of about the same jobs
+	same := len(w.guess) == a.n // then the jobs are about the same, and so are their multipliers
 	w.reset()
 	if !same {
 		clear(w.guess)
@@ -122,9 +121,8 @@ func (s *Solver) fixedPoint(warm bool) bool {
 	return s.fromBids()
 }
 
-// byRounds solves an auction that may have several fixed points: it finds the
-// one that the paper's rounds reach from the even split. Should they take too
-// long, Newton's method goes on from where they are.
+// byRounds solves an auction that may have several fixed points. It finds the one that the paper's
+// rounds reach from the even split. If the rounds take too long, Newton's method continues from them.
 func (s *Solver) byRounds() bool {
 	a := &s.auction
 	a.splitEvenly()
@@ -143,9 +141,8 @@ func (s *Solver) byRounds() bool {
 	return s.fromBids()
 }
 
-// fromBids takes the bids there are to the fixed point by Newton's method; from
-// bids too far away by way of smaller exponents, and in more digits where doubles
-// do not have them.
+// fromBids finds the fixed point from the present bids by Newton's method. If the bids are too far
+// away, it goes through smaller exponents. If float64 has too few digits, it uses more digits.
 func (s *Solver) fromBids() bool {
 	a, w := &s.auction, &s.newton
 	clear(w.guess)
@@ -166,9 +163,9 @@ func (s *Solver) fromBids() bool {
 	return s.beyondDoubles(reached)
 }
 
-// polish takes the rounds' outcome, which is as far from the fixed point as their
-// last move times 1/(1 − alpha), to it. Nearer to 1 doubles do not have the
-// digits; an outcome elsewhere is another fixed point's.
+// polish improves the outcome of rounds. Its distance from the fixed point is about the last change
+// multiplied by 1/(1 − alpha). Above mostPolished it does nothing, because float64 has too few
+// digits. If the improved outcome is far away, it belongs to another fixed point and is dropped.
 func (s *Solver) polish() {
 	a := &s.auction
 	if a.alpha < leastPolished || a.alpha > mostPolished {
@@ -196,10 +193,9 @@ const (
 	nearby                      = 1e-7
 )
 
-// climb goes to the fixed point from that of an easier auction, with a smaller
-// exponent, in steps as long as Newton's method can follow: of 1−alpha by a
-// factor, down to nothing for alpha = 1. It returns the exponent that it reached,
-// whose bids are in start.
+// climb starts from the fixed point of an easier auction, with a smaller exponent, and raises the
+// exponent in steps that Newton's method can follow. Each step divides 1−alpha by a factor; for
+// alpha = 1 the last step goes to 0. It returns the exponent that it reached, with its bids in start.
 func (s *Solver) climb() float64 {
 	a, goal := &s.auction, s.auction.p.Alpha
 	a.alpha = min(goal/2, 0.25)
@@ -227,8 +223,8 @@ func (s *Solver) climb() float64 {
 	return at
 }
 
-// atRest reports whether another round leaves everything as it is, which start must
-// hold as well: near alpha = 1 doubles may lack the digits.
+// atRest reports whether another round changes nothing. Near alpha = 1, float64 may have too few
+// digits for this test. start must have the same bids.
 func (s *Solver) atRest() bool {
 	a := &s.auction
 	a.addUp()
@@ -238,8 +234,8 @@ func (s *Solver) atRest() bool {
 	return move <= Tolerance
 }
 
-// beyondDoubles goes on in more digits from the bids of start, the fixed point at
-// the exponent that was reached.
+// beyondDoubles continues with more digits from the bids in start, the fixed point at the exponent
+// that was reached.
 func (s *Solver) beyondDoubles(reached float64) bool {
 	a := &s.auction
 	copy(a.subbudgets, s.start)
@@ -251,8 +247,7 @@ func (s *Solver) beyondDoubles(reached float64) bool {
 	return s.rounds.settle()
 }
 
-// divide is equation 1: shares from powers. A class without a sub-budget is
-// split evenly.
+// divide computes shares from powers (equation 1). A class without a sub-budget is split evenly.
 func (s *Solver) divide() {
 	a := &s.auction
 	if s.newton.ready && !s.newton.dominated {
@@ -277,9 +272,9 @@ func (s *Solver) divide() {
 	}
 }
 
-// uncontested gives each class that one job alone wants to that job, whose
-// money is free for its other classes; if it has no others, its even split
-// stands. Money on such a class changes nobody's share.
+// uncontested gives each class that only one job wants to that job. The job's budget is free for its
+// other classes. If it has no others, its even split remains; money on such a class does not change
+// any share.
 func (s *Solver) uncontested() {
 	a := &s.auction
 	if a.alpha == 0 || a.n == 1 || !slices.Contains(a.contenders, 1) {
