@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -182,6 +183,19 @@ func (l *queries) shares(market messages.Name, id messages.JobID) (out []message
 	return out
 }
 
+// reasonOf says why a node that is up takes no work, or does not take all work: why it drains or is in quarantine, and why its
+// agent has paused it. "": nothing is known.
+func reasonOf(n *book.Node) string {
+	if !n.Up {
+		return ""
+	}
+	reason := n.Health.Reason
+	if n.Drain != 0 {
+		reason = cmp.Or(n.DrainReason, reason)
+	}
+	return strings.Join(slices.DeleteFunc([]string{reason, messages.Paused(n.Abilities)}, func(s string) bool { return s == "" }), "; ")
+}
+
 func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.NodesReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		for _, n := range b.Nodes() {
@@ -201,12 +215,7 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 			case n.Up:
 				s.State = "Up"
 			}
-			switch {
-			case n.Up && n.Drain != 0:
-				s.Reason = cmp.Or(n.DrainReason, n.Health.Reason)
-			case n.Up:
-				s.Reason = cmp.Or(n.Health.Reason, messages.Paused(n.Abilities))
-			case n.Stopped:
+			if s.Reason = reasonOf(n); n.Stopped && !n.Up {
 				s.State = "Stopped"
 			}
 			for i, c := range n.Slots {

@@ -79,9 +79,10 @@ func (r *replica) Capture() mailbox.Image {
 	return &synced{r.book.Capture(), r}
 }
 
-// synced is an image that is written only after the archive was made durable: then the log may lose
-// the commands by which records left the book. If the archive cannot be made durable, the log is
-// cut anyway: records that a loss of power destroys are copied from another replica.
+// synced is an image that makes the archive durable before it is written. After an image, old
+// commands are removed from the log. Some of them moved records from the book to the archive, so
+// from then on only the archive has these records. If it cannot be made durable, the image is
+// written anyway: a record that a loss of power destroys is copied from another replica.
 type synced struct {
 	*book.Image
 	replica *replica

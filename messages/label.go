@@ -14,8 +14,8 @@ const (
 	MaxComment = 1024 // bytes
 )
 
-// Labels are names with values by which a user tells jobs apart, in the order of their
-// names; a JSON object on the outside. They change nothing about a job.
+// Labels are names with values that users give to jobs to find them again, for example run=7. They
+// are in the order of their names; in JSON they are an object. They do not affect how a job runs.
 type Labels []Label
 
 // Label is one label.

@@ -12,9 +12,11 @@ type RegisterRequest struct {
 	Running []Attempt    `json:"running"` // attempts that the agent still runs or holds
 	// Abilities says what the node can do with a task; the names are in ability.go.
 	Abilities []Name `json:"abilities,omitempty"`
-	// Resources is all that the node has; its classes sell part of it. nil: unknown.
+	// Resources is everything that the node has. The slots of its classes stand for a part of
+	// it. nil: unknown.
 	Resources *Resources `json:"resources,omitempty"`
-	// Labels are words by which stages choose nodes, such as infiniband; see [Stage].
+	// Labels are words that describe the node, such as infiniband. A stage can require some of
+	// them; see [Stage].
 	Labels []Name `json:"labels,omitempty"`
 	// MostSuspended is how many suspended tasks the node keeps at once; 0: four for
 	// each slot.

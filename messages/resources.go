@@ -22,8 +22,8 @@ const (
 // AllMemory is the memory of a stage that wants all memory of a node.
 const AllMemory = -1
 
-// Resources are amounts of what a node has, of what a unit of a class is, or of what a task asks
-// for. In a request, 0 means as much as the unit has.
+// Resources are amounts of processors, memory, GPUs and disk: all that a node has, what one slot of a
+// class stands for, or what a task asks for. If a task asks for 0, it gets what its slots stand for.
 type Resources struct {
 	CPUs    int   `json:"cpus,omitempty"`     // processors
 	Memory  int64 `json:"memory,omitempty"`   // bytes, as in 4G

@@ -292,8 +292,9 @@ type JobSummary struct {
 	Numbered bool `json:"numbered,omitempty"`
 }
 
-// ClassUse is what a job had of a class, in hours: of slots, in all attempts but those that the site ended, and of the
-// processors and GPUs that its tasks had there; 0 where the class has no unit.
+// ClassUse is what a job used of a class: the hours of its slots, and of the processors and GPUs that
+// these slots stand for (0 if slots of the class have no resources). Attempts that the site ended do
+// not count.
 type ClassUse struct {
 	Class     Name    `json:"class"`
 	SlotHours float64 `json:"slot_hours"`

@@ -111,16 +111,16 @@ func (s *JobSpec) validateStages() error {
 	return s.validateOrder()
 }
 
-// Title returns the name of the job in statements.
+// Title returns words for the job in statements: "job flights", or "a job" if it has no name.
 func (s *JobSpec) Title() string {
 	const most = 100 // bytes
 	switch {
 	case s.Name == "":
 		return "a job"
 	case len(s.Name) > most:
-		return Clip(s.Name, most) + "…"
+		return "job " + Clip(s.Name, most) + "…"
 	}
-	return s.Name
+	return "job " + s.Name
 }
 
 // TaskCount returns the number of the job's tasks, at most math.MaxInt.

@@ -28,8 +28,9 @@ type Config struct {
 	// MostSuspended is how many suspended tasks the node keeps in addition to running ones, because
 	// suspended tasks still take memory. 0: four for each slot.
 	MostSuspended int
-	// Resources is all that the node has, for display and for choosing nodes; nil: unknown.
-	// Tasks.Machine is the part for tasks. Labels are words by which jobs choose nodes.
+	// Resources is everything that the node has, for display and for choosing nodes; nil:
+	// unknown. Tasks.Machine is the part that tasks may use. Labels are words that describe the
+	// node, such as infiniband; a stage can require some of them.
 	Resources *messages.Resources
 	Labels    []messages.Name
 	Bus       bus.Bus

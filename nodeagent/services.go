@@ -109,7 +109,8 @@ const streamConcurrency = 512
 // an account hide no other's.
 const maxReaches = 10
 
-// streamEndpoint serves the streams of tasks to those who may read a task's output.
+// streamEndpoint answers requests to read from or write to a running task. A user may do so who may
+// read the task's output.
 func (a *Agent) streamEndpoint() bus.Endpoint {
 	log := bus.Bounded(a.c.Log, maxReaches)
 	return bus.Endpoint{

@@ -31,8 +31,8 @@ const (
 	// probe, to the next probe; it doubles each time.
 	firstRetry = messages.Duration(15e9)
 	lastRetry  = messages.Duration(600e9)
-	// levelResetAfter is how long a node has to take work until its next quarantine is as
-	// short as its first one.
+	// levelResetAfter: each quarantine of a node is longer than the one before. After the node has
+	// worked for this time without a quarantine, the next one is as short as the first.
 	levelResetAfter = messages.Duration(3600e9)
 	// wellFor is how long a task that ended well counts in favour of its node.
 	wellFor = messages.Duration(60e9)

@@ -113,8 +113,8 @@ func (b *remote) stay(r *RemoteJob, state messages.State, reason string) {
 	r.Status.State, r.Status.Reason, r.Status.Ended = state, reason, b.clock.now
 }
 
-// recall ends a job that has not been sent yet. A job that has been sent is marked to
-// be ended there.
+// recall ends a job at once if it has not been sent to its site. If it has been sent, recall marks
+// it, so that the other site is asked to end it.
 func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	was := r.Status.State
 	switch {

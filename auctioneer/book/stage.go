@@ -233,8 +233,8 @@ func (s *Stage) cancelled(t *Task, now messages.Time) {
 	s.Cancelled++
 }
 
-// reopen takes back that a task is complete for prices: the site takes the blame for the
-// attempt, which had some slot time.
+// reopen makes a task incomplete for prices again, because the site was at fault for its attempt. had
+// is the slot time of the attempt, which no longer counts as delivered.
 func (s *Stage) reopen(t *Task, had messages.Duration) {
 	if t.Ender != NoEnder {
 		t.Ender = NoEnder

@@ -60,7 +60,7 @@ func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, soug
 	case e == Authorise || e == Release && r.Authorisation == nil && !sought:
 		q.Verb, q.Reply = messages.VerbAuthorise, new(messages.SignedAuthorisation)
 		q.Body = &messages.AuthoriseRequest{Key: messages.RemoteJobKey(r.ID), Account: r.Payer, Member: r.Account, Peer: r.Peer,
-			Amount: r.Spec.Budget, Interval: authorisedFor, Job: r.ID, Reason: fmt.Sprintf("job %d, %s", r.ID, r.Spec.Title())}
+			Amount: r.Spec.Budget, Interval: authorisedFor, Job: r.ID, Reason: fmt.Sprintf("%s, number %d", r.Spec.Title(), r.ID)}
 	case e == Release, e == Conclude:
 		q.Verb, q.Reply = messages.VerbRevoke, new(messages.ClearingReply)
 		q.Body = &messages.RevokeRequest{ID: messages.RemoteJobAuthorisation(r.ID), Ended: e == Conclude}

@@ -129,13 +129,14 @@ func Place(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 	return even(spec, m)
 }
 
-// even refuses a job whose tasks take different numbers of slots of a class, where the mechanism has them take the same.
+// even refuses a job whose tasks take different numbers of slots of a class, if the market's mechanism
+// needs equal numbers.
 func even(spec *messages.JobSpec, m *messages.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
 		first := slices.IndexFunc(spec.Stages, func(o messages.Stage) bool { return o.Class == s.Class })
 		if o := &spec.Stages[first]; o.Slots() != s.Slots() && registry.Of(m).Even {
-			return messages.Errorf(messages.Invalid, "stages[%d]: a task takes %d slots of class %s, and one of stages[%d] takes %d: in market %s (%s) all tasks of a job take as many; submit a job for each stage",
+			return messages.Errorf(messages.Invalid, "stages[%d]: a task takes %d slots of class %s, and one of stages[%d] takes %d: in market %s (%s) all tasks of a job must take the same number of slots; submit a job for each stage",
 				i, s.Slots(), s.Class, first, o.Slots(), m.Name, m.Mechanism)
 		}
 	}
@@ -155,7 +156,7 @@ func required(s *messages.Stage) string {
 	return "gpus of type " + s.GPUType
 }
 
-// fill sets the resources that a stage leaves out to those of its slots together.
+// fill sets resources that a stage does not ask for to the resources of all of its slots.
 func fill(s *messages.Stage, unit messages.Resources) {
 	all := unit.Times(s.Slots())
 	if s.CPUs == 0 {

@@ -92,7 +92,7 @@ func (s *Submission) Admit(now messages.Time, m *market.Market) error {
 // whether a hold of an earlier try has expired in the meantime.
 func (s *Submission) Hold(until messages.Time) []messages.Transfer {
 	list := []messages.Transfer{{ID: s.hold, Kind: messages.Hold, Debit: s.Payer, Credit: messages.SiteAccount, Amount: s.Held(), Member: s.Account,
-		Expires: until, Reason: "budget of " + s.Spec.Title() + " on market " + s.Spec.Market}}
+		Expires: until, Reason: "budget of " + s.Spec.Title() + " (market " + s.Spec.Market + ")"}}
 	if until == 0 {
 		return list
 	}

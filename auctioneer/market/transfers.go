@@ -72,7 +72,7 @@ func Raise(j *book.Job, expires messages.Time) (out []messages.Transfer) {
 		out = append(out, messages.Transfer{ID: hold + "/frees", Kind: messages.Void, Pending: old, Job: j.ID, Reason: "the budget is raised", Linked: true})
 	}
 	return append(out, messages.Transfer{ID: hold, Kind: messages.Hold, Debit: j.Payer, Credit: messages.SiteAccount, Amount: amount,
-		Member: j.Account, Expires: expires, Job: j.ID, Reason: "raised budget of " + j.Spec.Title() + " on market " + j.Spec.Market})
+		Member: j.Account, Expires: expires, Job: j.ID, Reason: "raised budget of " + j.Spec.Title() + " (market " + j.Spec.Market + ")"})
 }
 
 // Round returns the transfers for payments between jobs, as one linked set. It takes from each

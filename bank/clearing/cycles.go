@@ -86,7 +86,7 @@ func (cs *cycles) closable(number uint64) *Rejected {
 	return ordinary(messages.Errorf(messages.Invalid, "cycle %d is not the next: the latest closed here is %d, so close %d; a wrong one is corrected by closing the right one with --correct", number, cs.latest, cs.latest+1))
 }
 
-// reopen takes back cycles that were closed by mistake, from a number on. It is allowed only if
+// reopen opens cycles again that were closed by mistake, from a number on. It is allowed only if
 // each peer has answered that it accepted nothing; then what was offered is still owed.
 func (cs *cycles) reopen(number uint64) *Rejected {
 	if number == 0 || number >= cs.latest {

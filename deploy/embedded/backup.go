@@ -55,12 +55,12 @@ func (s *saving) all(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		func(context.Context) error { return s.file(shapeFile) },
 		func(context.Context) error { // the checkpoints that the site signed
-			return s.beside(s.banks, historyDir, func(name string) bool { return name == history.CheckpointsFile })
+			return s.extras(s.banks, historyDir, func(name string) bool { return name == history.CheckpointsFile })
 		},
 		func(ctx context.Context) error { return s.group(ctx, s.auctioneers) },
-		func(context.Context) error { return s.beside(s.auctioneers, archiveDir, archive.IsSegment) },
+		func(context.Context) error { return s.extras(s.auctioneers, archiveDir, archive.IsSegment) },
 		func(ctx context.Context) error { return s.group(ctx, s.banks) },
-		func(context.Context) error { return s.beside(s.banks, historyDir, history.IsSegment) },
+		func(context.Context) error { return s.extras(s.banks, historyDir, history.IsSegment) },
 		s.depot,
 		func(context.Context) error {
 			return s.copy(messages.Estimator, filepath.Join(s.config.estimatorDir(serviceOf(s.host)), estimator.SnapshotFile))
@@ -98,9 +98,9 @@ func (s *saving) group(ctx context.Context, g *group) error {
 	return s.to.Add(g.actor+"/state", saved.Size, state)
 }
 
-// beside saves the files of a directory next to the log of an actor's replica. A growing file is
-// saved up to its present end. An old file may have been removed by now; that is no error.
-func (s *saving) beside(g *group, dir string, wanted func(name string) bool) error {
+// extras saves the wanted files of dir, a directory in the state of an actor's replica. A growing
+// file is saved up to its present end. An old file may have been removed meanwhile; this is no error.
+func (s *saving) extras(g *group, dir string, wanted func(name string) bool) error {
 	from := filepath.Join(g.dir(g.localReplicas()[0]), dir)
 	entries, err := os.ReadDir(from)
 	if err != nil {

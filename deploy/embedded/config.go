@@ -41,10 +41,10 @@ type Config struct {
 	// Console is the address that serves the console, the pages that show the site in a
 	// browser; beyond loopback it needs TLS. Empty: none.
 	Console string `json:"console,omitempty"`
-	// WebSocket is the address on which the NATS server accepts connections by WebSockets; beyond
-	// loopback it needs TLS. Only the pages of the console can connect; without Console, the pages
-	// of candor console on a user's machine. Empty: with Console, the port after that of Console;
-	// otherwise none.
+	// WebSocket is the address on which the NATS server accepts connections from browsers. An
+	// address beyond loopback needs TLS. It accepts only the pages of the console: the site's
+	// own (see Console), or the pages that candor console serves on a user's machine. Empty: with
+	// Console, the next port after the console's; without Console, none.
 	WebSocket string `json:"websocket,omitempty"`
 	// Replicas is the number of replicas of the auctioneer and of the bank: odd, at
 	// most 7. With Hosts, leave it out: each host has one replica.

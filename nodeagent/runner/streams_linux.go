@@ -239,7 +239,8 @@ func (t *process) joinable() error {
 	return nil
 }
 
-// beside is something that a client starts next to a running task: a command or a connection.
+// beside is a stream that a client opens to a running task for something that the task did not start:
+// a command (candor exec) or a connection to a port (candor port).
 type beside struct {
 	t   *process
 	key streamKey

@@ -27,7 +27,7 @@ export function remarks(m) {
   for (const t of m.tariffs ?? []) {
     if (t.sealed) lines.push(`the price of ${t.class} is sealed while only one other account bids: it would show the bid of that account`);
     else if (t.contention === undefined || t.contention === null) lines.push(`a second on a slot of ${t.class} costs ${tariff(t)}`);
-    else if (t.contention > 0) lines.push(`others wait for ${t.class}: a job that keeps its slots until it ends pays up to ${Math.round(100 * t.contention)}% of its budget for this time`);
+    else if (t.contention > 0) lines.push(`slots of ${t.class} are scarce now: a job that runs only at such times pays up to ${Math.round(100 * t.contention)}% of its budget`);
   }
   for (const n of m.next ?? []) lines.push(`next for ${n.class}: job ${n.job} of ${n.account}${n.rate ? `, which bids ${credits(n.rate)}` : ""}`);
   return lines;

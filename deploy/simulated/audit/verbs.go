@@ -65,8 +65,8 @@ const (
 	byStarts hole = "shares are of the tasks that start"
 )
 
-// holesOf are those that a market can have.
-func holesOf(m *rules.Market) []hole {
+// flawsFor returns the flaws that can be planted in a market, to check that the search finds them.
+func flawsFor(m *rules.Market) []hole {
 	switch {
 	case m.Mechanism == rules.Contract:
 		return []hole{unpriced, shopped}
@@ -92,7 +92,7 @@ func SearchVerbs(p *core.Problem, o VerbOptions) (v *Verbs, err error) {
 		return nil, err
 	}
 	o.Tries = max(1, o.Tries/2)
-	for _, o.hole = range holesOf(p.Market) {
+	for _, o.hole = range flawsFor(p.Market) {
 		found, err := search(p, o)
 		if err != nil {
 			return nil, err

@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// duties is what a leader must do: what must be done by which time, and what must not be done
-// twice.
+// duties checks that a leader does in time what it must do, and does nothing twice.
 type duties struct {
 	*site
 	r         *replica

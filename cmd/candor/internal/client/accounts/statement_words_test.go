@@ -26,7 +26,7 @@ var entriesOfEveryKind = []struct {
 	{messages.Entry{Transfer: "$pay/bob/1", By: "bob", Change: -5}, "transferred by bob"},
 	{messages.Entry{Transfer: "grant/ops/1", Change: 5, Reason: "externality of job 9"}, "externality of job 9"},
 	{messages.Entry{Kind: messages.Hold, Hold: 2 * credit, Member: "bob", Job: 103}, "set aside for bob: flights on main (proportional)"},
-	{messages.Entry{Kind: messages.Hold, Hold: 2 * credit, Job: 103, Reason: "budget of flights on market main"}, "set aside: budget of flights on market main"},
+	{messages.Entry{Kind: messages.Hold, Hold: 2 * credit, Job: 103, Reason: "budget of job flights (market main)"}, "set aside: budget of job flights (market main)"},
 	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -2 * credit, Job: 103, Reason: "late"}, "2 of 3 charged, 1 came back: flights on main (proportional): late"},
 	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -3 * credit}, "all 3 charged"},
 	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -3 * credit, Reason: "pay confirmed by site east: "}, "all 3 charged: pay confirmed by site east"},

@@ -48,7 +48,7 @@ func Tariff(t messages.SlotTariff) string {
 	costs := "a second on a slot of " + t.Class + " costs "
 	switch {
 	case t.Contention != nil && *t.Contention > 0:
-		return fmt.Sprintf("others wait for %s: a job that keeps its slots until it ends pays up to %.0f%% of its budget for this time", t.Class, 100**t.Contention)
+		return fmt.Sprintf("slots of %s are scarce now: a job that runs only at such times pays up to %.0f%% of its budget", t.Class, 100**t.Contention)
 	case t.Contention != nil:
 		return ""
 	case t.Sealed:

@@ -18,7 +18,7 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 	}
 	t := terminal.NewTable("~NODE|STATE|~30USED|SINCE|>FOR|>FINISHED|>SUSPENDED|~CAN").Spare("CAN|SINCE|FINISHED|SUSPENDED|FOR")
 	for _, n := range r.Nodes {
-		t.Row(n.Node, nodeState(p, n.State), used(n), p.At(n.Since), p.Between(n.Since, 0), terminal.Count(n.Finished), suspended(n), strings.Join(n.Abilities, ", "))
+		t.Row(n.Node, nodeState(p, n.State), used(n), p.At(n.Since), p.Between(n.Since, 0), terminal.Count(n.Finished), suspended(n), strings.Join(abilityWords(n.Abilities), ", "))
 	}
 	p.Table(t, "")
 	writeNodeResources(p, r.Nodes)
@@ -48,6 +48,20 @@ func writeNodeResources(p *cli.Page, nodes []messages.NodeStatus) {
 		p.Printf("\n")
 		p.Table(t, "")
 	}
+}
+
+// abilityWords returns words for abilities. Abilities that sentences below the table are about, and the names of builds, have none.
+func abilityWords(abilities []messages.Name) (out []string) {
+	for _, x := range []struct{ ability, words string }{
+		{messages.AbilityFreeze, "freeze"}, {messages.AbilityMemory, "limit memory"}, {messages.AbilityPids, "limit processes"}, {messages.AbilityCPU, "limit CPU"},
+		{messages.AbilityUser, "switch users"}, {messages.AbilityApart, "isolate accounts"}, {messages.AbilityPrivate, "isolate accounts and block the network"},
+		{messages.AbilityNamespaces, "run containers"},
+	} {
+		if slices.Contains(abilities, x.ability) {
+			out = append(out, x.words)
+		}
+	}
+	return out
 }
 
 // remark says why a node is as it is, and until when.

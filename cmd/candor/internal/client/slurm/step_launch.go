@@ -21,7 +21,8 @@ import (
 // graceOfStep is how long ranks that were asked to end may take.
 const graceOfStep = 2 * time.Second
 
-// pmiFD is the number of the file by which a rank asks for the others.
+// pmiFD is the number of the file descriptor through which a rank of an MPI program talks to srun,
+// by the protocol PMI-1 (process management interface), for example to find the other ranks.
 const pmiFD = 13
 
 // ranks are the processes of a step, as srun sees them.

@@ -191,8 +191,9 @@ func TestStepsDivideTheJob(t *testing.T) {
 	}
 }
 
-// TestStepIsEnded: a signal to srun ends all ranks, also those that do not heed it, and with srun itself killed none stays.
-func TestStepIsEnded(t *testing.T) {
+// TestNoRankOutlivesSrun: a signal to srun ends all ranks, even ranks that ignore the signal. If srun
+// itself is killed, no rank stays.
+func TestNoRankOutlivesSrun(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		dir := t.TempDir()
 		cmd := srunIn(t, dir, 2, "sh", "-c", "trap '' TERM; echo $$ > pid.$SLURM_PROCID.new; mv pid.$SLURM_PROCID.new pid.$SLURM_PROCID; while true; do sleep 0.05; done")

@@ -55,7 +55,7 @@ func noOffer(silent []messages.Silent) error {
 }
 
 func writeOffers(p *cli.Page, r messages.OffersReply) {
-	t := terminal.NewTable("|~SITE|~MARKET|COMPLETION|>IN|>PRICE|>WORTH|CONTRACT|~BASIS").Spare("IN|BASIS|WORTH")
+	t := terminal.NewTable("|~SITE|~MARKET|COMPLETION|>IN|>PRICE (CREDITS)|>WORTH|CONTRACT|~BASIS").Spare("IN|BASIS|WORTH")
 	for i, o := range r.Offers {
 		mark, worth := "", ""
 		if i == r.Best {

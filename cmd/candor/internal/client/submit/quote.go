@@ -68,7 +68,7 @@ func quote(ctx context.Context, a *cli.App, sub *submission, from *offersQuery, 
 
 func writeMenu(p *cli.Page, r messages.QuoteReply, chart bool) {
 	p.Printf("%s of market %s, until %s\n", p.Bold("Quote "+r.Quote), r.Market, p.At(r.Expires))
-	t := terminal.NewTable("CONTRACT|COMPLETION|>IN|>PRICE|>BUDGET|>PROMISED|~").Spare("IN|PROMISED")
+	t := terminal.NewTable("CONTRACT|COMPLETION|>IN|>PRICE (CREDITS)|>BUDGET|>PROMISED|~").Spare("IN|PROMISED")
 	for _, c := range r.Contracts {
 		promised := "-" // a price of 0 is not scaled
 		if c.Price > 0 {

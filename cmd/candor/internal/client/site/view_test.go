@@ -1,0 +1,22 @@
+package site
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// The column CAN says what a node can do in words that need no glossary; names of builds are not abilities.
+func TestAbilitiesAreWords(t *testing.T) {
+	for _, c := range []struct{ abilities, want []string }{
+		{nil, nil},
+		{[]string{messages.AbilityApart, "build-1a2b", "tasks-3c4d", messages.AbilityFreeze}, []string{"freeze", "isolate accounts"}},
+		{[]string{messages.AbilityPrivate, messages.AbilityNamespaces}, []string{"isolate accounts and block the network", "run containers"}},
+		{[]string{messages.AbilityFull, messages.AbilityStalled, messages.AbilityOutdated}, nil},
+	} {
+		if got := abilityWords(c.abilities); !slices.Equal(got, c.want) {
+			t.Errorf("%q reads as %q, not %q", c.abilities, got, c.want)
+		}
+	}
+}
