@@ -11,7 +11,7 @@ type Variant string
 // The variants.
 const (
 	EASY         Variant = "easy"         // the front job has a reservation
-	Conservative Variant = "conservative" // every job has
+	Conservative Variant = "conservative" // every job has a reservation
 )
 
 // Schedule runs the jobs of a machine in the order of their submission, with
@@ -36,8 +36,8 @@ type input struct {
 	Variant *string `json:"variant,omitempty"`
 }
 
-// SolveDocument answers the JSON document described in package rigid, with the
-// key "variant" besides: "easy", the default, or "conservative".
+// SolveDocument answers the JSON document described in package rigid, with the additional key
+// "variant": "easy", the default, or "conservative".
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 type conservative struct {
 	plan    *profile.Profile // running jobs and promises
 	waiting []promise        // in the order of arrival
-	soonest float64          // of the promises
-	freed   bool             // nodes are free sooner than was planned
-	late    bool             // or later
+	soonest float64          // the earliest promised start
+	freed   bool             // nodes are free earlier than was planned
+	late    bool             // a job has outlived its estimate, so nodes are free later
 }
 
 // promise is a waiting job and when it will start at the latest, if no running
@@ -29,11 +29,11 @@ func newConservative(in *rigid.Instance) *conservative {
 }
 
 func (c *conservative) Arrive(m *rigid.Machine, job int) {
-	c.replan(m) // what is free again goes to those ahead of it
+	c.replan(m) // freed nodes go to the jobs ahead of it first
 	c.waiting = append(c.waiting, promise{job, c.place(m, job)})
 }
 
-// place puts a job into the plan where it can start soonest.
+// place puts a job into the plan, in the earliest window that it fits into.
 func (c *conservative) place(m *rigid.Machine, job int) float64 {
 	j := m.Jobs[job]
 	start := c.plan.Soonest(m.Now, j.Estimate, j.Width)
@@ -73,14 +73,13 @@ func (c *conservative) Decide(m *rigid.Machine) {
 	c.waiting = rest
 }
 
-// Next is the soonest promised start: a job placed before another that then
-// moved forward out of its way starts when nothing else happens.
+// Next returns the earliest promised start. Without it, a job would not start on time if no other
+// event happens then.
 func (c *conservative) Next() float64 { return c.soonest }
 
-// replan gives the waiting jobs new promises, in the order of arrival. Where
-// nodes are free sooner, each is placed anew among the promises of all others:
-// its old window is free for it, so that no promise gets worse. Where a job has
-// outlived its estimate, all are placed anew behind it.
+// replan gives the waiting jobs new promises, in the order of arrival. If nodes are free earlier, each
+// job is placed again while all other promises hold. Its old window is free for it, so no promise
+// gets worse. If a job has outlived its estimate, all jobs are placed again after it.
 func (c *conservative) replan(m *rigid.Machine) {
 	if !c.freed && !c.late {
 		return

@@ -10,7 +10,7 @@ import (
 // easy is aggressive backfilling: only the front job has a reservation.
 type easy struct {
 	queue   queue
-	running *profile.Profile // of the running jobs alone
+	running *profile.Profile // only running jobs
 }
 
 func newEasy(in *rigid.Instance) *easy {
@@ -29,7 +29,7 @@ func (e *easy) Outlive(m *rigid.Machine, job int, until float64) {
 	e.running.Take(m.Now, until, m.Jobs[job].Width)
 }
 
-// Next is never: a job starts when another has ended.
+// Next returns never: jobs start only when another job arrives or ends.
 func (e *easy) Next() float64 { return math.Inf(1) }
 
 func (e *easy) start(m *rigid.Machine, at int) {
@@ -44,14 +44,14 @@ func (e *easy) Decide(m *rigid.Machine) {
 	for ; front >= 0 && front == e.queue.front(); front = e.queue.find(front, want{free: m.Free, spare: math.MaxInt}) {
 		e.start(m, front)
 	}
-	if front < 0 { // nothing fits at all
+	if front < 0 { // no waiting job fits
 		return
 	}
 	e.backfill(m)
 }
 
-// backfill starts the jobs behind the front one that do not delay it: those
-// that are over when enough nodes are free for it, and those that fit beside it.
+// backfill starts jobs behind the front job that do not delay it: they end before enough nodes are
+// free for it, or leave enough nodes for it.
 func (e *easy) backfill(m *rigid.Machine) {
 	head := m.Jobs[e.queue.jobs[e.queue.front()]]
 	w := want{now: m.Now, shadow: e.running.Soonest(m.Now, 0, head.Width)}

@@ -30,21 +30,20 @@ func Describe(*messages.Market) mechanism.Traits {
 	return t
 }
 
-// New makes the mechanism of a market that is valid, of the variant that its mode
-// names; EASY if it names none.
+// New makes the mechanism of a valid market, with the variant that its mode names; EASY is the
+// default.
 func New(m messages.Market) *Mechanism {
 	return &Mechanism{Desk: posted.NewDesk(m), variant: cmp.Or(Variant(m.Mode), EASY)}
 }
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// grace is how long after its expected end a job is still taken to be about to
-// end: its end has to be noticed and told.
+// grace is how long after its expected end a job may still be about to end, because its end must be
+// noticed and reported.
 const grace = messages.Duration(1e9)
 
-// Allocate orders what can start now, class by class. The weights say the
-// same: they are in proportion to the slots ordered, or where nothing can start,
-// all on the oldest job.
+// Allocate orders the starts that are possible now, class by class. The weights agree with this: they
+// are in proportion to the ordered slots, or if nothing can start, all on the oldest job.
 func (b *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := b.Allocation(view)
 	for j := range b.Classes {
@@ -111,8 +110,7 @@ func (b *Mechanism) decide(view *mechanism.View, j int, a *mechanism.Allocation)
 	}
 }
 
-// fits reports whether a job can start now without getting in the way of a
-// reservation.
+// fits reports whether a job can start now without delaying a reservation.
 func (b *Mechanism) fits(w *want, n int, length float64) bool {
 	switch {
 	case n > w.free:
@@ -124,10 +122,9 @@ func (b *Mechanism) fits(w *want, n int, length float64) bool {
 	}
 }
 
-// reserve keeps a window for a job that cannot start now: in the conservative
-// variant for each, by taking it out of the plan, which then is what decides; in
-// EASY for the first, by the shadow time and what is spare at it. A job that is
-// wider than the class is at present reserves nothing and holds nobody up.
+// reserve keeps a window for a job that cannot start now. The conservative variant does so for every
+// job, by taking the window out of the plan. EASY does so for the first job, by the shadow time and
+// the slots that are spare then. A job that is wider than the class at present reserves nothing.
 func (b *Mechanism) reserve(w *want, n int, length float64) {
 	if b.variant == Conservative {
 		b.plan.Insert(b.plan.Soonest(w.now, length, n), length, n)
@@ -139,8 +136,8 @@ func (b *Mechanism) reserve(w *want, n int, length float64) {
 	}
 }
 
-// demand is how many slots a job wants at once: the width of its gang, or of tasks that
-// start one by one as many as there is room for, at least those of one.
+// demand returns how many slots a job wants at once: the width of its gang. If its tasks start one by
+// one, it wants as many slots as are free for them, at least the slots of one task.
 func demand(job *mechanism.Job, j, free int) int {
 	if gang(job) {
 		return min(job.Width, job.Pending[j])
@@ -149,10 +146,10 @@ func demand(job *mechanism.Job, j, free int) int {
 	return min(job.Pending[j], max(width, free/width*width))
 }
 
-// gang reports whether the job's width is of tasks that start together.
+// gang reports whether the job's width is the number of tasks that start together.
 func gang(job *mechanism.Job) bool { return job.Width > 1 && job.Alone == 0 }
 
-// span is the declared length in microseconds, +Inf if none was declared.
+// span returns the declared length in microseconds, +Inf if none was declared.
 func span(job *mechanism.Job) float64 {
 	if job.Length <= 0 {
 		return math.Inf(1)
@@ -160,8 +157,8 @@ func span(job *mechanism.Job) float64 {
 	return float64(job.Length) / 1e3
 }
 
-// running draws up the plan of a class: its slots that are idle, and those that
-// its running jobs hold until they are expected to end.
+// running makes the plan of a class, with its idle slots and the slots that running jobs hold until
+// their expected ends.
 func (b *Mechanism) running(view *mechanism.View, j int) {
 	now, nodes := float64(view.Now), view.Classes[j].Idle
 	for _, job := range view.Jobs {
@@ -175,9 +172,8 @@ func (b *Mechanism) running(view *mechanism.View, j int) {
 	}
 }
 
-// overdue is when the first running job of a class will be taken to outlive its
-// length: until then nothing more can start unless something changes. 0: none
-// will.
+// overdue returns when the first running job of a class will have outlived its length. Until then
+// nothing more can start unless something changes. 0: no job will.
 func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
 	now, first := float64(view.Now), math.Inf(1)
 	for _, job := range view.Jobs {
@@ -191,8 +187,8 @@ func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
 	return messages.Time(math.Ceil(first))
 }
 
-// expected is when a running job's slots come free: at the end of its length, or
-// within the grace after it.
+// expected returns when a running job's slots become free: at the end of its length, or at any moment
+// in the grace after it.
 func expected(job *mechanism.Job, now float64) float64 {
 	at := outlives(job, now)
 	if end := at - grace.Seconds()*1e6; end > now {
@@ -201,9 +197,9 @@ func expected(job *mechanism.Job, now float64) float64 {
 	return at
 }
 
-// outlives is when a running job will be taken to outlive its length. A gang that
-// does is expected to take twice as long, as often as needed; tasks that start one
-// by one are expected to have done so whenever others of theirs ended.
+// outlives returns when a running job will have outlived its length. A gang that outlives it is then
+// expected to take twice as long, as often as needed. The tasks of a job that start one by one are
+// assumed to have started whenever an earlier task ended.
 func outlives(job *mechanism.Job, now float64) float64 {
 	late, length, start := grace.Seconds()*1e6, span(job), float64(job.Started)
 	if math.IsInf(length, 1) || start > now {
@@ -216,7 +212,7 @@ func outlives(job *mechanism.Job, now float64) float64 {
 	return start + rounds*length + late
 }
 
-// Explain says how many jobs came before, of those that wait too.
+// Explain says how many of the waiting jobs came before this one.
 func (b *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	return b.Desk.Explain(view, job, posted.Ahead(view, job), "first come, first served; a job may start earlier if it delays no job with a reservation")
 }

@@ -2,24 +2,24 @@ package backfill
 
 import "math"
 
-// queue holds the waiting jobs in the order of their arrival, so that the next
-// one that fits is found without looking at all of them: a tree over the places
-// keeps the least width and the least estimate of what waits below.
+// queue has the waiting jobs in the order of arrival. A tree over its places has the least width and
+// the least estimate of the jobs below each node, so that the next job that fits is found without
+// looking at all jobs.
 type queue struct {
 	jobs  []int // by place
 	size  int   // places, a power of two
 	least []need
-	first int // no place before it is taken
+	first int // all places before it are empty
 }
 
-// need is the width and estimate of a job; of an empty place, more than there is.
+// need is the width and the estimate of a job; for an empty place, larger numbers than any job has.
 type need struct {
 	width    int
 	estimate float64
 }
 
-// want is what a job must not exceed to be found: it fits in what is free, and
-// either ends by the shadow time or fits in what is spare then too.
+// want says which jobs to find: a job must fit into the free nodes, and either end by the shadow time
+// or fit into the spare nodes.
 type want struct {
 	free, spare int
 	now, shadow float64
@@ -59,7 +59,7 @@ func (q *queue) set(at int, n need) {
 	}
 }
 
-// front is the first place that is taken, one past the last if none is.
+// front returns the first place with a job, one past the last place if there is none.
 func (q *queue) front() int {
 	for q.first < len(q.jobs) && q.least[q.size+q.first] == empty {
 		q.first++
@@ -67,9 +67,8 @@ func (q *queue) front() int {
 	return q.first
 }
 
-// find returns the first place from one on whose job is as wanted, −1 if none is.
-// It looks at a logarithmic number of places if the narrow jobs are the short
-// ones, and at all that wait at worst.
+// find returns the first place, starting at from, whose job meets w; −1 if there is none. It looks at
+// a logarithmic number of places if narrow jobs are also short, and at all waiting jobs at worst.
 func (q *queue) find(from int, w want) int {
 	return q.search(1, 0, q.size, from, w)
 }

@@ -5,23 +5,23 @@ import "slices"
 // mostKept bounds the states of slots that are kept, in slots.
 const mostKept = 1 << 22
 
-// before knows the order and the slots of the jobs before the one that is asked
-// about. With k layers after it these are the layers from k on, peeled anew
-// without its work. Peeling them soon leaves the layers from some later number
-// on, as if that had been asked; so that all answers share most of their order.
+// before computes the order and the slots of the jobs before the job in question. If k layers come
+// after that job, the jobs before it are the layers from k on, peeled again without its work. After a
+// few steps such a peeling reaches the same state as the peeling for some later number of layers. So
+// the answers for different k share most of their order.
 type before struct {
 	*planner
 	layers []layer
 	place  []int32    // by job: its number among the layers
 	links  []link     // by number
-	states []*machine // by number: the slots with the layers from there on; nil: not kept
+	states []*machine // by number: the slots after the layers from there on; nil: not kept
 	kept   int        // slots in states
 }
 
 // link is one step in peeling the layers from some number on.
 type link struct {
-	jobs []int32 // the next from the last; nil: not known
-	next int     // what is left then are the layers from this number on
+	jobs []int32 // the jobs that this step fixes, from the last; nil: not known
+	next int     // after the step, the layers from this number on are left
 }
 
 func newBefore(q *planner, layers []layer) *before {
@@ -38,7 +38,7 @@ func newBefore(q *planner, layers []layer) *before {
 	return b
 }
 
-// machine returns the slots with the layers from number k on, to be changed.
+// machine returns a copy of the slots after the layers from number k on.
 func (b *before) machine(k int) *machine {
 	if k < len(b.layers) && b.links[k].jobs == nil {
 		b.peelFrom(k)
@@ -53,7 +53,7 @@ func (b *before) machine(k int) *machine {
 			m.place(int(j), &b.Jobs[j])
 			since += min(b.Jobs[j].Tasks, b.Slots)
 		}
-		// To keep a state costs no more than to have come there from the last.
+		// Keeping a state costs no more than computing it from the last kept one.
 		if since >= b.Slots && b.kept < mostKept {
 			b.states[k], since = m.clone(), 0
 			b.kept += b.Slots
@@ -75,7 +75,7 @@ func (b *before) peelFrom(k int) {
 	}
 }
 
-// link peels until those fixed since number k are the next so many layers.
+// link peels until the jobs fixed since number k are the same as a number of the next layers.
 func (b *before) link(p *peeling, k int) link {
 	var l link
 	for l.next != k+len(l.jobs) || l.jobs == nil {

@@ -10,11 +10,11 @@ import (
 // steps bounds the halvings of an interval of doubles; 64 exhaust its digits.
 const steps = 200
 
-// RobustQuantile returns the smallest sample x such that at most x is needed
-// with a probability of at least part, in (0, 1], under every distribution
-// whose Kullback-Leibler divergence from the empirical one of the samples is at
-// most delta ≥ 0. It is the empirical quantile at 0 and never above the largest
-// sample. It costs O(n log n); the samples are not changed.
+// RobustQuantile returns the smallest sample x for which the demand is at most x with a probability of
+// at least part, in (0, 1]. This must hold for every distribution whose Kullback-Leibler divergence
+// from the empirical distribution of the samples is at most delta ≥ 0. With delta 0 it is the
+// empirical quantile; it is never above the largest sample. It costs O(n log n) and does not change
+// the samples.
 func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 	if err := checkBall(samples, delta); err != nil {
 		return 0, err
@@ -27,7 +27,7 @@ func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 
 func quantile(sorted []float64, delta, part float64) float64 {
 	n := len(sorted)
-	// The worst distribution takes the same part of every sample up to x.
+	// The worst distribution scales the probabilities of all samples up to x by the same factor.
 	at, _ := slices.BinarySearchFunc(sorted, part, func(x float64, part float64) int {
 		i, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1))) // samples up to x
 		if Lowest(float64(i)/float64(n), delta) >= part*(1-1e-14) {
@@ -38,9 +38,9 @@ func quantile(sorted []float64, delta, part float64) float64 {
 	return sorted[min(at, n-1)]
 }
 
-// Lowest is the smallest probability that a distribution within a divergence of
-// delta gives to an event of probability q: the p ≤ q at which
-// p·ln(p/q) + (1−p)·ln((1−p)/(1−q)) is delta, or 0. What is certain stays so.
+// Lowest returns the smallest probability that a distribution within a divergence of delta gives to an
+// event of probability q: the p ≤ q at which p·ln(p/q) + (1−p)·ln((1−p)/(1−q)) is delta, or 0. A
+// certain event stays certain.
 func Lowest(q, delta float64) float64 {
 	switch {
 	case q >= 1:
@@ -65,8 +65,8 @@ func Lowest(q, delta float64) float64 {
 	return high
 }
 
-// bernoulli is the divergence of probability p from q, for 0 < p ≤ q < 1. By
-// way of the difference, because the two terms nearly cancel when p is near q.
+// bernoulli returns the divergence of probability p from q, for 0 < p ≤ q < 1. It is computed from the
+// difference, because the two terms nearly cancel when p is near q.
 func bernoulli(p, q float64) float64 {
 	d := q - p
 	return q*entropy(-d/q) + (1-q)*entropy(d/(1-q))
@@ -85,11 +85,10 @@ func entropy(x float64) float64 {
 	return sum
 }
 
-// RobustMean returns the largest mean of a distribution whose Kullback-Leibler
-// divergence from the empirical one of the samples is at most delta ≥ 0, to
-// 1e-9 of the samples' range: the minimum over s > 0 of (delta + ln E e^{sx})/s,
-// which is reached where the samples tilted by e^{sx} are delta away. It is the
-// empirical mean at 0, and never above the largest sample.
+// RobustMean returns the largest mean of any distribution whose Kullback-Leibler divergence from the
+// empirical distribution of the samples is at most delta ≥ 0, to 1e-9 of the samples' range. It is the
+// minimum over s > 0 of (delta + ln E e^{sx})/s, reached when the samples weighted by e^{sx} have the
+// divergence delta. With delta 0 it is the empirical mean; it is never above the largest sample.
 func RobustMean(samples []float64, delta float64) (float64, error) {
 	if err := checkBall(samples, delta); err != nil {
 		return 0, err
@@ -103,7 +102,7 @@ func mean(sorted []float64, delta float64) float64 {
 	spread := most - sorted[0]
 	first, _ := slices.BinarySearch(sorted, most)
 	if spread == 0 || delta >= math.Log(float64(n)/float64(n-first)) {
-		return most // all the probability can be on the largest
+		return most // all probability can be on the largest sample
 	}
 	average := 0.0
 	for _, x := range sorted {
@@ -116,7 +115,7 @@ func mean(sorted []float64, delta float64) float64 {
 	return min(most, sorted[0]+average+spread*tilted(offset, delta))
 }
 
-// tilted is the robust mean of offsets whose mean is 0 and range 1.
+// tilted returns the robust mean of offsets with mean 0 and range 1.
 func tilted(offset []float64, delta float64) float64 {
 	if delta == 0 {
 		return 0
@@ -140,8 +139,8 @@ func tilted(offset []float64, delta float64) float64 {
 	return (delta + log) / high
 }
 
-// tilt returns how far the offsets tilted by e^{sx} are from themselves, and
-// the logarithm of the mean of e^{sx}.
+// tilt returns the divergence of the offsets weighted by e^{sx} from the offsets, and the logarithm of
+// the mean of e^{sx}.
 func tilt(offset []float64, s float64) (away, log float64) {
 	n := float64(len(offset))
 	if s > 1 { // e^{sx} relative to its largest

@@ -1,40 +1,35 @@
-// Package deadlineaware schedules jobs whose owners say what completion is worth
-// to them at each time, when it is uncertain how much work the jobs are: first
-// so that the job that is worst off gets as much as possible, then the next,
-// and so on. It is the scheduler under package contract, which asks it what
-// would become of a job that declared another valuation.
+// Package deadlineaware schedules jobs whose owners say what completion at each time is worth to them.
+// The amount of work of the jobs is uncertain. The schedule maximises the utility of the job that is
+// worst off, then of the next, and so on. Package contract uses this scheduler, and asks it what would
+// happen to a job with another declared valuation.
 //
 // # Model
 //
-// Demand. All that is known of a job's run times is a sample. RobustQuantile
-// and RobustMean return the largest quantile or mean that any distribution has
-// whose Kullback-Leibler divergence D(p‖empirical) is at most δ: none of them
-// invents a run time that was not seen, all may see the long ones more often.
-// The worst distribution for "at most x" takes the same part of every sample up
-// to x, which leaves the divergence of a coin, Lowest; the worst for the mean
-// tilts the samples by e^{sx}, which leaves a number s, the dual variable.
+// Demand. A job's run times are known only from a sample. RobustQuantile and RobustMean return the
+// largest quantile or mean of any distribution whose Kullback-Leibler divergence D(p‖empirical) is at
+// most δ. Such distributions have only run times that were seen, but long ones may be more frequent.
+// The worst distribution for a quantile x scales the probabilities of all samples up to x by the same
+// factor, so its divergence is the divergence of a coin (Lowest). The worst distribution for the mean
+// weights the samples by e^{sx}, so only the number s, the dual variable, must be found.
 //
-// Plan. Jobs with demands D_i get C slots in an order. When the slots together
-// have done the work W of a job and all before it, at t = W/C, it is planned to
-// be complete but for the spill that tasks cannot be cut: at its target
-// t + ⌈n/C⌉·r − D/C for n tasks of length r = D/n. New finds the order that
-// maximises the lowest utility v_i(elapsed + target), then the second lowest, and
-// so on, by peeling off bottlenecks:
+// Plan. Jobs with demands D_i get C slots in an order. If W is the work of a job and all jobs before it,
+// the slots together have done this work at t = W/C. Because tasks cannot be divided, the job completes
+// a little later, at its target t + ⌈n/C⌉·r − D/C for n tasks of length r = D/n. The difference is
+// called spill. New finds the order that maximises the lowest utility v_i(elapsed + target), then the
+// second lowest, and so on, by fixing the last job first:
 //
-//   - Give up the fewest jobs, so that all others can get a utility that is told
-//     from nothing. Those given up come after all others, the least work first.
-//   - Of those that remain somebody is complete when all their work is done, at
-//     t. It is the job that has its best utility at t all the same, since that
-//     costs nobody anything; else the one with the most utility at t. Fix it
-//     there, and go on with the rest.
+//   - Give up as few jobs as possible, so that all others can have some utility. Jobs that are given up
+//     come after all others, the least work first.
+//   - One of the remaining jobs completes when all their work is done, at t. If a job has its best
+//     utility even at t, choose it, because that costs no other job anything. Otherwise choose the job
+//     with the most utility at t. Fix it as the last, and continue with the others.
 //
 // Slots. In that order each task goes to the slot that is free first.
 //
-// Conventions. Utilities within Resolution of nothing or of a job's best count
-// as that: without it a job that is a day late would hold up all others to be
-// an hour less late, for a gain that no money can pay. Jobs without work come
-// first. Of jobs with equal utility the one with more work goes later, then the
-// later in the input.
+// Conventions: a utility counts as nothing if it is within Resolution of 0, and as a job's best if it is
+// within Resolution of that. Otherwise a job that is a day late could delay all others to be an hour less
+// late, for a gain smaller than any amount of money. Jobs without work come first. Of jobs with equal
+// utility the one with more work is later, then the one that is later in the input.
 //
 // The document that `candor solve contract` takes as deadline_aware of its schedule; keys
 // with ? may be left out:
@@ -56,55 +51,48 @@
 //
 // # Guarantees
 //
-// The lowest utility (those within the resolution of nothing counted as 0) is
-// as high as any order of the jobs makes it, and as few jobs as possible are
-// given up. If none has to be, and valuations fall strictly from
-// their best to nothing (sigmoidal, linear decay), and no two are equal just
-// when one must be fixed, no order is lexicographically better. The argument:
-// let j have the most utility at t of the jobs left, and k be last instead.
-// Moving j to the end brings k and all between forward; now both k and j have
-// more than k had, and nobody else has less. With hard deadlines it is
-// guaranteed that the least valued job served is the dearest possible; which
-// others are served then is by Moore's rule. On plateaus in the middle of a custom
-// valuation a job is treated as if it fell there: who should wait on a plateau
-// is a problem of late jobs with two due dates each, which is NP-hard.
+// No order of the jobs has a higher lowest utility (utilities within the resolution of 0 count as 0), and
+// no order gives up fewer jobs. If no job must be given up, valuations fall strictly from their best to 0
+// (sigmoidal, linear decay), and no two utilities are equal when a job is fixed, then no order is
+// lexicographically better. Proof: let j have the most utility at t among the remaining jobs, and let k
+// be last in another order. Moving j to the end moves k and all jobs in between forward. Then both k and j
+// have more utility than k had, and no other job has less. With hard deadlines, the least valuable served
+// job is as valuable as possible; Moore's rule decides which other jobs are served. On a plateau in the
+// middle of a custom valuation, a job is treated as if the valuation fell there: the exact problem, late
+// jobs with two due dates each, is NP-hard.
 //
-// The outcome does not depend on the order of the input but for ties. One more
-// job does not raise the lowest utility of the others. A target is exact if
-// those before the job free the slots together; completion exceeds it by at
-// most r·(1−1/C) less the spill, if tasks take what is planned. Robust demand is
-// the empirical one at δ = 0, never falls as δ grows and never exceeds the largest
+// Except for ties, the result does not depend on the order of the input. An additional job does not raise
+// the lowest utility of the others. A target is exact if the jobs before free all slots at the same time.
+// If tasks take their planned time, completion exceeds the target by at most r·(1−1/C) less the spill.
+// Robust demand is the empirical demand at δ = 0, never falls as δ grows and never exceeds the largest
 // sample.
 //
-// CompletionTimes and Hypotheses say what New would say, to the last bit. As
-// long as a job is not fixed, who is fixed among the others does not depend on
-// its valuation, only on its work: they are peeled once, and each surrogate is
-// placed where it first would have been chosen. Who comes before it is peeled
-// anew without its work; as soon as that has fixed the same jobs as the first
-// peeling up to some layer, it goes on as it would from there for another
-// surrogate, so that orders, and the slots at certain layers, are shared. Where
-// jobs must be given up, this is done for each set of jobs served that occurs.
+// CompletionTimes and Hypotheses give exactly the results of New, to the last bit. As long as a job is not
+// fixed, the choice among the other jobs depends on its work, but not on its valuation. So the others are
+// peeled once, and each surrogate is placed where it would first have been chosen. The jobs before it are
+// peeled again without its work. As soon as this peeling has fixed the same jobs as the first peeling up
+// to some layer, it continues as for any other surrogate from there. So orders, and the slots at certain
+// layers, are shared. If jobs must be given up, this is done for each set of served jobs that occurs.
 //
 // # Changes of a bid
 //
-// It runs no live market: the jobs of a document are as they are. Their targets are worked out
-// together, so that a valuation changed late would take from those that were planned with.
+// The package runs no live market, so bids do not change. Targets of jobs are computed together; a late
+// change of a valuation would take time from other jobs.
 //
 // # Errors
 //
-// Numbers that are negative, not finite or out of range, a job with demand but
-// without tasks, no samples, and an unknown job are refused as Invalid, and more
-// than a limit as TooLarge, naming the job and the field. RobustMean is
-// within 1e-9 of the samples' range. Work is rounded to 2⁻⁵⁰ of all work, so that its
-// sums are exact and deadlines do not hang on the order of summing; they may be
-// missed by 2⁻⁴⁰ of the time since submission.
+// Invalid, with the job and the field: numbers that are negative, not finite or out of range, a job with
+// demand but without tasks, no samples, an unknown job. TooLarge: a number above a limit. RobustMean is
+// exact to 1e-9 of the samples' range. Work is rounded to 2⁻⁵⁰ of all work, so that sums are exact and
+// deadlines do not depend on the order of summing. A deadline may be missed by 2⁻⁴⁰ of the time since
+// submission.
 //
 // # Cost
 //
-// For N jobs: O(N log N) to choose who is served, times log N if somebody is
-// not; O(N²) comparisons to peel, with about N·√N valuations looked up; O(k log C)
-// for a job of k tasks on the slots, O(C log C) for more than C. M surrogates take
-// O(N) each beside what is shared. `lab bench auction` shows what that comes to.
+// For N jobs: O(N log N) to choose the jobs that are served, times log N if some are not; O(N²)
+// comparisons to peel, with about N·√N valuations computed; O(k log C) to give slots to a job of k
+// tasks, O(C log C) if it has more than C. Each surrogate takes O(N) in addition to the shared work.
+// `lab bench auction` measures these costs.
 //
 // # Source
 //
@@ -114,16 +102,14 @@
 // Weinberg, Zheng, Joe-Wong, Chiang, "Discovering valuations and enforcing
 // truthfulness in a deadline-aware scheduler". We differ as follows.
 //
-//   - RUSH bisects on the utility level, checks the deadlines v⁻¹(level) by
-//     cumulative demand in their order, fixes the bottleneck, and goes on. Fixing
-//     the last first (Lawler, 1973, for the largest cost) comes to the same
-//     levels without bisection; a test bisects.
-//   - That jobs which cannot be worth anything must not hold up others, and which
-//     these are, is ours: by J. M. Moore's rule (1968) for the fewest late jobs,
-//     on the jobs above the highest best utility that still serves as many.
-//   - A target includes the spill. Without it a job of one long task would be
-//     thought to run on all slots at once.
-//   - The quantile of n tasks is taken as n times that of one, as if they were
-//     slow together; for tasks that are slow independently give samples of the
-//     whole demand, or use the mean.
+//   - RUSH bisects on the utility level, checks the deadlines v⁻¹(level) by cumulative demand in their
+//     order, fixes the bottleneck, and continues. Fixing the last job first (Lawler, 1973, for the largest
+//     cost) gives the same levels without bisection; a test compares with bisection.
+//   - The rule that jobs which cannot be worth anything must not delay others is ours. J. M. Moore's rule
+//     (1968) for the fewest late jobs chooses them, among jobs above the highest best utility with which
+//     as many jobs can be served.
+//   - A target includes the spill. Without it, the plan would run a job of one long task on all slots at
+//     once.
+//   - The quantile of n tasks is n times the quantile of one task, as if all were slow together. If tasks
+//     are slow independently, give samples of the whole demand, or use the mean.
 package deadlineaware

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// DefaultQuantile is of its demand what a job is planned with where nothing is said.
+// DefaultQuantile is the quantile of its demand with which a job is planned by default.
 const DefaultQuantile = 0.9
 
 // Document is a problem in the document of another mechanism.
@@ -50,7 +50,7 @@ func (in *Document) Problem() (*Problem, error) {
 	return p, p.Check()
 }
 
-// measure returns what makes one number of the samples of a demand.
+// measure returns the function that reduces the samples of a demand to one number.
 func (in *Document) measure() (func(samples []float64) (float64, error), error) {
 	delta, part := casefile.Or(in.Delta, 0), casefile.Or(in.Quantile, DefaultQuantile)
 	if err := checkDelta(delta); err != nil {
@@ -89,7 +89,7 @@ func (in *inputJob) job(place string, measure func([]float64) (float64, error)) 
 	return job, nil
 }
 
-// within names the document's place of samples that an error calls samples.
+// within replaces the word samples at the start of an error by the samples' place in the document.
 func within(place string, err error) error {
 	return messages.Errorf(messages.KindOf(err), "%s%s", place, strings.TrimPrefix(messages.Detail(err), "samples"))
 }

@@ -7,11 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// serve chooses the jobs that are served while they are worth anything, and
-// gives up as few as possible. Of the choices that serve as many it takes one
-// whose least valued job is worth the most, and finds it by Moore's rule.
-// Changed stands for the job of its index. The flags are by job; those of jobs
-// without work are false.
+// serve chooses the jobs that complete while they are still worth something, and gives up as few as
+// possible. Among choices that serve equally many jobs, it takes one whose least valuable job is worth
+// the most, and finds it by Moore's rule. changed, if not nil, replaces the job with its index. The result
+// is by job; it is false for jobs without work.
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
 	m := moore{planner: q, changed: changed, served: make([]bool, len(q.items))}
@@ -25,7 +24,7 @@ func (q *planner) serve(changed *item) []bool {
 		values = append(values, m.item(j).best)
 	}
 	slices.Sort(values)
-	// The first value that is too high a threshold; the lowest never is.
+	// Find the first value that is too high as a threshold. The lowest value never is.
 	at, _ := slices.BinarySearchFunc(values, most, func(value float64, most int) int {
 		if m.count(jobs, value) < most {
 			return 1
@@ -36,8 +35,7 @@ func (q *planner) serve(changed *item) []bool {
 	return m.served
 }
 
-// urgentFirst returns the jobs with work in the order of byLast, changed where
-// it belongs.
+// urgentFirst returns the jobs with work in the order of byLast, with changed in its place.
 func (q *planner) urgentFirst(changed *item) []int32 {
 	if changed == nil || changed.work == 0 {
 		return q.byLast
@@ -49,8 +47,8 @@ func (q *planner) urgentFirst(changed *item) []int32 {
 	return slices.Insert(jobs, at, int32(changed.index))
 }
 
-// moore is Moore's rule: take jobs in the order of their deadlines; whenever
-// one is late, leave out the longest so far.
+// moore applies Moore's rule: it takes jobs in the order of their deadlines, and whenever one is late, it
+// leaves out the longest so far.
 type moore struct {
 	*planner
 	changed *item
@@ -80,7 +78,8 @@ func (m *moore) all(jobs []int32) bool {
 	return true
 }
 
-// count serves as many as possible of the jobs whose best is at least least.
+// count serves as many jobs as possible, among jobs whose best utility is at least least, and returns
+// their number.
 func (m *moore) count(jobs []int32, least float64) int {
 	clear(m.served)
 	m.taken = m.taken[:0]
@@ -102,8 +101,8 @@ func (m *moore) count(jobs []int32, least float64) int {
 	return len(m.taken)
 }
 
-// longer orders jobs by work; of equal ones the one worth less, then the later,
-// is the longer.
+// longer orders jobs by work. Among equals, the job that is worth less, then the later one, counts as
+// longer.
 func (m *moore) longer(a, b int32) bool {
 	x, y := m.item(a), m.item(b)
 	return cmp.Or(cmp.Compare(x.work, y.work), cmp.Compare(y.best, x.best), cmp.Compare(x.index, y.index)) > 0

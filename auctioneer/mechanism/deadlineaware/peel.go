@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// ahead is how many more jobs are bounded together while they are placed.
+// ahead is the number of jobs to be fixed for which one computation of bounds is used.
 const ahead = 24
 
-// goesLast tells which of two jobs is the bottleneck, and so goes last of those
-// that share the work done by t: one that has its best all the same, and of
-// several the one that has it longest; else the one that has more utility
-// left. Ties go to the job whose leaving makes more room, then to the later.
+// goesLast reports whether a, rather than b, is the better choice for the last job, which completes at
+// t. A job that still has its best utility at t goes last; of two such jobs, the one that keeps it
+// longest. Otherwise the job with more utility at t goes last. Ties go to the job with more work, then
+// to the later one.
 func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
 	contentA, contentB := a.top >= t, b.top >= t
 	if contentA != contentB {
@@ -25,7 +25,7 @@ func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
 	return cmp.Or(order, cmp.Compare(a.work, b.work), cmp.Compare(a.index, b.index)) > 0
 }
 
-// layer is a job fixed in its place from the end.
+// layer is a job with a fixed position, counted from the end of the order.
 type layer struct {
 	job     int32
 	t       float64 // when the work up to and including its own is done
@@ -35,17 +35,16 @@ type layer struct {
 // peeling is the jobs that are not fixed yet.
 type peeling struct {
 	*planner
-	work   float64   // of left, and extra
-	tops   []int32   // the jobs in the order of byTop, from the first that may not be fixed
+	work   float64   // work of the jobs in left, and extra
+	tops   []int32   // the jobs in the order of byTop; some at the start that are fixed are left out
 	fixed  []bool    // by job
-	left   []int32   // not fixed
-	bounds []float64 // of left: no more utility than this, until the bounds end
-	until  float64   // work at which the bounds end
+	left   []int32   // jobs that are not fixed
+	bounds []float64 // for left: upper bounds of utilities, valid while work is at least until
+	until  float64   // work
 }
 
-// peel puts jobs, given in the order of byTop, in their order from the last to
-// the first. Extra is work that shares the slots but is not put anywhere: it
-// comes before them all.
+// peel orders jobs from the last to the first. They are given in the order of byTop. extra is work of
+// other jobs that come before all of them.
 func (q *planner) peel(jobs []int32, extra float64) []layer {
 	p := q.newPeeling(jobs, extra)
 	layers := make([]layer, 0, len(jobs))
@@ -75,8 +74,7 @@ func (p *peeling) next() layer {
 	return layer{job, t, p.items[job].at(t)}
 }
 
-// content is the job that has its best at t and keeps it longest; −1 if there
-// is none.
+// content returns the job that has its best utility at t and keeps it longest; −1 if there is none.
 func (p *peeling) content(t float64) int32 {
 	for len(p.tops) > 0 && p.fixed[p.tops[0]] {
 		p.tops = p.tops[1:]
@@ -87,7 +85,7 @@ func (p *peeling) content(t float64) int32 {
 	return -1
 }
 
-// richest is the job with the most utility at t.
+// richest returns the job with the most utility at t.
 func (p *peeling) richest(t float64) int32 {
 	if p.work < p.until {
 		p.bound()
@@ -113,16 +111,15 @@ func (p *peeling) richest(t float64) int32 {
 	return job
 }
 
-// drop takes one out of left.
+// drop removes a job from left.
 func (p *peeling) drop(k int) {
 	n := len(p.left) - 1
 	p.left[k], p.bounds[k] = p.left[n], p.bounds[n]
 	p.left, p.bounds = p.left[:n], p.bounds[:n]
 }
 
-// bound bounds the utilities that the jobs left can have while some more of
-// them are fixed: what they have when the work of these is gone. The largest
-// comes first, so that most others need not be looked at.
+// bound computes upper bounds for the utilities of jobs in left, valid while a few more jobs are fixed.
+// It orders the jobs by these bounds, the largest first, so that most jobs need not be looked at.
 func (p *peeling) bound() {
 	p.left = slices.DeleteFunc(p.left, func(j int32) bool { return p.fixed[j] })
 	n := float64(len(p.left))

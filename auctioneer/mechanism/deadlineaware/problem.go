@@ -11,26 +11,26 @@ import (
 
 // Limits on numbers.
 const (
-	Largest   = 1e15    // of a demand, a time and a divergence
-	MostSlots = 1 << 20 // of a problem
-	MostJobs  = 100_000 // of a problem
-	MostTasks = 1 << 30 // of a job
+	Largest   = 1e15    // largest demand, time or divergence
+	MostSlots = 1 << 20 // largest number of slots of a problem
+	MostJobs  = 100_000 // largest number of jobs of a problem
+	MostTasks = 1 << 30 // largest number of tasks of a job
 )
 
 // DefaultResolution is a microcredit, the smallest amount of money.
 const DefaultResolution = 1e-6
 
-// grace is the part of a time at which a valuation is looked up, so that a
-// deadline is not missed by the rounding of a sum.
+// grace is a factor slightly below 1. Times are multiplied by it before a valuation is computed, so that
+// rounding of a sum never misses a deadline.
 const grace = 1 - 0x1p-40
 
-// leastExponent keeps the unit of work a normal double; less work is none.
+// leastExponent bounds the unit of work from below, so that it is a normal double. Less work counts as 0.
 const leastExponent = -900
 
-// Job is one that has not ended.
+// Job is a job that has not ended.
 type Job struct {
-	Tasks     int     // of equal length, as far as is planned; at least 1 if there is demand
-	Demand    float64 // slot-seconds that are left of all its tasks together
+	Tasks     int     // number of tasks, planned with equal lengths; at least 1 if Demand is not 0
+	Demand    float64 // slot-seconds that all of its tasks together still need
 	Elapsed   float64 // seconds since its submission
 	Valuation valuation.Curve
 }
@@ -39,9 +39,9 @@ type Job struct {
 type Problem struct {
 	Slots int
 	Jobs  []Job
-	// Resolution is what utilities are told apart by, in credits; 0:
-	// DefaultResolution. A job that cannot get as much is given up, one that
-	// lacks no more from its best is content.
+	// Resolution is the smallest difference of utilities that counts, in credits; 0:
+	// DefaultResolution. A job that cannot have this much utility is given up. A job whose utility
+	// is within it of its best counts as having its best.
 	Resolution float64
 }
 
@@ -78,16 +78,16 @@ func (job *Job) check(i int) error {
 	return nil
 }
 
-// each is how long a task is planned to take, in seconds.
+// each returns the planned length of a task, in seconds.
 func (job *Job) each() float64 { return job.Demand / float64(max(1, job.Tasks)) }
 
-// span is how long the job takes with all slots to itself, in seconds.
+// span returns how long the job takes if it has all slots, in seconds.
 func (job *Job) span(slots int) float64 {
 	return job.each() * float64((job.Tasks+slots-1)/slots)
 }
 
-// item is a job made ready. Its times t are those at which the slots together
-// have done all the work up to and including its own.
+// item is a job prepared for the planner. A time t, for an item, is when the slots together have done all
+// work up to and including its own.
 type item struct {
 	curve *valuation.Curve
 	index int
@@ -95,14 +95,14 @@ type item struct {
 	spill float64 // seconds that it takes beyond t, because tasks cannot be cut
 	lead  float64 // seconds from submission to now, plus spill
 	best  float64 // its utility if it goes first
-	top   float64 // the last t at which it has its best, but for the resolution
+	top   float64 // the last t at which it has its best utility, within the resolution
 	last  float64 // the last t at which it has any utility
 }
 
-// at is the item's utility.
+// at returns the item's utility at t.
 func (x *item) at(t float64) float64 { return x.curve.At((x.lead + t) * grace) }
 
-// latest is the inverse of at; −Inf if the level is never reached.
+// latest returns the last t at which the utility is at least a level; −Inf if it never is.
 func (x *item) latest(level float64) float64 {
 	seconds, ever := x.curve.Latest(level)
 	if !ever {
@@ -111,7 +111,7 @@ func (x *item) latest(level float64) float64 {
 	return seconds/grace - x.lead
 }
 
-// planner is a problem made ready.
+// planner is a problem prepared for planning.
 type planner struct {
 	*Problem
 	slots      float64
@@ -121,7 +121,7 @@ type planner struct {
 	byLast     []int32 // jobs with work, the first to become worthless first
 	byWork     []int32 // jobs with work, the least first
 	byTop      []int32 // jobs with work, those content longest first
-	idle       []int32 // jobs without
+	idle       []int32 // jobs without work
 }
 
 func newPlanner(p *Problem) (*planner, error) {
@@ -157,7 +157,7 @@ func (q *planner) sort(jobs []int32, order func(a, b *item) int) {
 	slices.SortStableFunc(jobs, func(a, b int32) int { return order(&q.items[a], &q.items[b]) })
 }
 
-// item makes a job ready, with a valuation of its own or another.
+// item prepares a job, with its own or another valuation.
 func (q *planner) item(i int, curve *valuation.Curve) item {
 	job := &q.Jobs[i]
 	x := item{curve: curve, index: i, work: math.RoundToEven(job.Demand/q.unit) * q.unit}

@@ -1,7 +1,6 @@
 package deadlineaware
 
-// Schedule is what was decided; by job, but for Order and Runs. Times are in
-// seconds from now.
+// Schedule is the result. Slices are by job, except Order and Runs. Times are in seconds from now.
 type Schedule struct {
 	Order      []int     // the jobs, in the order in which they get slots
 	Target     []float64 // when the job is complete, if those before it free the slots together
@@ -39,8 +38,7 @@ func New(p *Problem) (*Schedule, error) {
 	return s, nil
 }
 
-// Order is the Order of the schedule alone, without working out what each slot
-// does and when.
+// Order returns only the Order of the schedule. It does not compute what each slot does.
 func Order(p *Problem) ([]int, error) {
 	q, err := newPlanner(p)
 	if err != nil {
@@ -53,15 +51,15 @@ func Order(p *Problem) ([]int, error) {
 	return order, nil
 }
 
-// order is the order of all jobs: those without work; those served, peeled;
-// those given up, the least work first.
+// order returns all jobs in their order: jobs without work, then served jobs, then jobs that are given up,
+// the least work first.
 func (q *planner) order(served []bool) []int32 {
 	order := append(make([]int32, 0, len(q.items)), q.idle...)
 	order = q.appendPeeled(order, q.pick(q.byTop, served, true))
 	return append(order, q.pick(q.byWork, served, false)...)
 }
 
-// pick returns those of the jobs that are served, or not.
+// pick returns the jobs that are served, or with want false the jobs that are not.
 func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
 	picked := make([]int32, 0, len(jobs))
 	for _, j := range jobs {

@@ -69,10 +69,10 @@ func (m *machine) sink(i int) {
 	m.slots[i] = x
 }
 
-// pour gives each slot as many tasks as it would surely get one by one: those
-// that start a task's length below the level to which all the work, were it
-// water, would fill the slots. It returns how many are left: few, unless a task
-// is lost in the rounding of times; then all slots get as many of them.
+// pour gives each slot as many tasks as it would get for certain if they were placed one by one. If the
+// work were water and filled the slots to a level, these are the tasks that start at least a task's length
+// below the level. It returns how many tasks are left. These are few, unless a task is so short that it
+// vanishes in the rounding of times; then all slots get the same number.
 func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) {
 	slices.SortFunc(m.slots, func(a, b slot) int { return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.id, b.id)) })
 	level := m.level(float64(tasks) * each)
@@ -99,7 +99,7 @@ func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) 
 	return left, finish
 }
 
-// level is how high the work fills the slots, which are sorted.
+// level returns how high the work fills the slots, which must be sorted.
 func (m *machine) level(work float64) float64 {
 	free := 0.0
 	for i, s := range m.slots {
@@ -121,5 +121,5 @@ func (m *machine) add(job int, s slot, n int, each float64) float64 {
 	return end
 }
 
-// clone is another machine in the same state, that tells nobody.
+// clone returns a copy of the machine without the callback given.
 func (m *machine) clone() *machine { return &machine{slots: slices.Clone(m.slots)} }

@@ -7,16 +7,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Hypothesis is what would become of a job that declared another valuation.
+// Hypothesis is the result for a job if it had declared another valuation.
 type Hypothesis struct {
 	Target     float64 // as in Schedule
 	Completion float64
 	GivenUp    bool
 }
 
-// CompletionTimes returns the completion time of a job, in seconds from now, for
-// each of some valuations that it might declare instead, everybody else's being
-// as they are: what New would say, exactly.
+// CompletionTimes returns the completion time of a job, in seconds from now, for each valuation that it
+// might declare instead, the valuations of other jobs unchanged. The results equal New's exactly.
 func CompletionTimes(p *Problem, job int, surrogates []valuation.Curve) ([]float64, error) {
 	all, err := Hypotheses(p, job, surrogates)
 	if err != nil {
@@ -29,8 +28,7 @@ func CompletionTimes(p *Problem, job int, surrogates []valuation.Curve) ([]float
 	return times, nil
 }
 
-// Hypotheses returns what New would say of a job for each of some valuations
-// that it might declare instead.
+// Hypotheses returns what New would decide for a job, for each valuation that it might declare instead.
 func Hypotheses(p *Problem, job int, surrogates []valuation.Curve) ([]Hypothesis, error) {
 	if job < 0 || job >= len(p.Jobs) {
 		return nil, messages.Errorf(messages.Invalid, "job: must be the index of one of the %d jobs, is %d", len(p.Jobs), job)
@@ -47,19 +45,18 @@ func Hypotheses(p *Problem, job int, surrogates []valuation.Curve) ([]Hypothesis
 	return all, nil
 }
 
-// whatIf answers what becomes of a job under one valuation after another.
+// whatIf computes the result for a job under different valuations.
 type whatIf struct {
 	*planner
 	job    int
-	served map[string]*others // by who is served
+	served map[string]*others // by the set of served jobs
 }
 
-// others is what does not depend on the job's valuation once it is known who is
-// served.
+// others has results that do not depend on the job's valuation, for one set of served jobs.
 type others struct {
 	served []bool
-	layers []layer       // of the other jobs served, from the last, all with the job before them
-	seen   []*Hypothesis // by how many of the layers come after the job
+	layers []layer       // the other served jobs from the last one, fixed as if the job came before all of them
+	seen   []*Hypothesis // by the number of layers that come after the job
 	before *before       // if the job is served
 }
 
@@ -79,7 +76,7 @@ func (w *whatIf) ask(surrogate *valuation.Curve) Hypothesis {
 	return *o.seen[after]
 }
 
-// whenIdle is when the job completes if it is one without work.
+// whenIdle returns when the job completes if it has no work.
 func (w *whatIf) whenIdle() (completion float64) {
 	m := newMachine(w.Slots)
 	for _, j := range w.idle[:slices.Index(w.idle, int32(w.job))+1] {
@@ -111,8 +108,8 @@ func (w *whatIf) othersOf(served []bool) *others {
 	return o
 }
 
-// after is how many of the others come after the job: from the last, until it
-// goes last of those that remain. Which those are does not depend on it.
+// after returns how many of the other jobs come after the job: the layers from the last, until the job goes
+// last among the remaining jobs. The layers do not depend on its valuation.
 func (w *whatIf) after(o *others, x *item) int {
 	for k, l := range o.layers {
 		if goesLast(x, &w.items[l.job], l.t, x.at(l.t), l.utility) {
@@ -122,7 +119,7 @@ func (w *whatIf) after(o *others, x *item) int {
 	return len(o.layers)
 }
 
-// answer puts on slots all that come before the job, and the job.
+// answer gives slots to all jobs before the job, and then to the job.
 func (w *whatIf) answer(o *others, after int) *Hypothesis {
 	x := &w.items[w.job]
 	if !o.served[w.job] {
@@ -136,7 +133,7 @@ func (w *whatIf) answer(o *others, after int) *Hypothesis {
 	return &Hypothesis{Target: t + x.spill, Completion: completion}
 }
 
-// lost is the answer for a job that is given up.
+// lost returns the result for a job that is given up.
 func (w *whatIf) lost(o *others) *Hypothesis {
 	h := &Hypothesis{GivenUp: true}
 	x, work, m := &w.items[w.job], 0.0, newMachine(w.Slots)
