@@ -1,13 +1,11 @@
-// Package casefile reads the JSON documents of `candor solve` strictly: a
-// document that is not exactly what a mechanism expects is refused with a
-// *messages.Error of kind Invalid that names the place, like jobs[3].budget,
-// and says what to do. Nothing is guessed, defaulted or silently dropped.
+// Package casefile reads the JSON documents of `candor solve` strictly. A document that is not exactly
+// what a mechanism expects is refused with a *messages.Error of kind Invalid. The error names the
+// place, like jobs[3].budget, and says what to do. Nothing is guessed, defaulted or silently dropped.
 //
 // The expected shape is a Go value: structs with `json:"key"` tags, slices,
 // pointers, float64, the integer kinds, string and bool. A key is required unless
-// its tag says omitempty; null is taken only by pointers and slices. Keys are
-// matched exactly, letter case included. The keys of an embedded struct are its
-// struct's.
+// its tag says omitempty. Only pointers and slices accept null. Keys must match exactly, including letter
+// case. The keys of an embedded struct count as keys of the outer struct.
 package casefile
 
 import (
@@ -24,13 +22,13 @@ func Read[T any](data []byte) (v T, err error) {
 	return v, err
 }
 
-// Invalid makes the error of a place in a document; the message says what is
-// wrong there and what to do.
+// Invalid makes an error about a place in a document. The message says what is wrong there and what to
+// do.
 func Invalid(path, format string, args ...any) error {
 	return messages.Errorf(messages.Invalid, "%s: %s", cmp.Or(path, "document"), fmt.Sprintf(format, args...))
 }
 
-// Or is the value of a key that may be left out, or what holds then.
+// Or returns the value of an optional key, or a default if the key was left out.
 func Or[T any](given *T, otherwise T) T {
 	if given == nil {
 		return otherwise

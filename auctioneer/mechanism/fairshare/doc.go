@@ -1,31 +1,27 @@
-// Package fairshare serves users, not jobs: each is to have had the same in the
-// recent past and now, for its weight, as far as it asks for it.
+// Package fairshare gives equal shares to users, not to jobs. In proportion to its weight, each user gets
+// the same use, counting the recent past and the present, as far as the user asks for it.
 //
 // # Model
 //
-// A user's recent use is the slots it held, averaged over the past with a
-// weight that falls to half after each half-life; so it approaches what the user
-// holds, half the distance each half-life. Its level is (recent use + what it
-// holds now) / weight. Without a half-life the past does not count, and the
-// level is what it holds now.
+// A user's recent use is the average of the slots that it held. The weight of the past falls to half after
+// each half-life, so recent use approaches what the user holds, by half of the distance in each half-life.
+// A user's level is (recent use + slots held now) / weight. Without a half-life the past does not count,
+// and the level is (slots held now) / weight.
 //
-// An amount is divided so that the smallest level is as large as can be, then the
-// next, and so on (weighted max-min fairness): water-filling from each user's
-// recent use, up to what the user asks for.
+// Slots are divided so that the smallest level is as large as possible, then the next, and so on (weighted
+// max-min fairness). This is water-filling from each user's recent use, up to what the user asks for.
 //
-// Schedule does so with jobs of fixed width, one at a time: at the events of
-// package rigid, while nodes are free, the user with the lowest level is next,
-// with the oldest job of those it has waiting; ties by the older job. If that job
-// does not fit, everybody waits for it. Levels are looked at only at events,
-// though they change in between. The JSON document is that of package rigid and
-// "half_life".
+// Schedule does this for jobs of fixed width, one at a time. At the events of package rigid, while nodes
+// are free, the user with the lowest level is next, with its oldest waiting job; ties go to the older job.
+// If that job does not fit, all others wait for it. Levels change between events, but are used only at
+// events. The JSON document is the document of package rigid with the additional key "half_life".
 //
-// On a live market each other site is one user, since it can give its users any names: the site has the weight of "@" and its
-// name, and its part is divided equally among the names of its users. New makes the mechanism of a live market: in each class, the slots are so
-// divided among the users, who ask for as many as they have tasks pending or
-// running there; a name's part is split equally over its jobs with work pending.
-// If nothing is left for any user with work pending, what comes free goes to those of the lowest level. It asks to be woken
-// as the past fades. The price is posted; see package posted.
+// New makes the mechanism of a live market. In each class the slots are divided among the users. A user asks
+// for as many slots as it has tasks pending or running there, and its part is split equally over its jobs
+// with work pending. If nothing is left for users with work pending, freed slots go to the users with the
+// lowest level. Another site counts as one user, because it can give its users any names: it has the weight
+// of "@" and its name, and its part is divided equally among the names of its users. The market asks to be
+// woken as the past fades. The price is posted; see package posted.
 //
 // # Shapes and units
 //
@@ -34,19 +30,16 @@
 //
 // # Guarantees
 //
-// Division: no user can be given more without taking from one whose level is no
-// higher; the parts add up to the amount or to all demands, to rounding; giving
-// in a larger demand does not lower anybody else's level below one's own.
-// Schedule: within a user, jobs start in the order of submission; no node idles
-// while a job of width 1 waits. With all weights equal and jobs of one width,
-// users who always have jobs waiting hold, at any instant at which the past does
-// not count and nodes have come free often enough, numbers of slots that differ by
-// at most one.
+// Division: no user can be given more without taking from a user whose level is not higher. Up to rounding,
+// the parts add up to the amount or to all demands. A larger demand of one user does not lower the level of
+// another below its own. Schedule: jobs of a user start in the order of submission, and no node is idle
+// while a job of width 1 waits. With equal weights, jobs of the same width and no half-life, users who
+// always have waiting jobs hold numbers of slots that differ by at most one, once enough nodes have become
+// free.
 //
-// A mechanism made anew knows nothing of the past: its decisions agree with
-// those of one that went on, to within the recent use that one remembers, which
-// fades with the half-life. Use is measured at decisions, so that it is right to
-// within what changed between two of them.
+// A new mechanism does not know the past, so at first its decisions differ from the old one's. The
+// difference fades with the half-life. Use is measured at decisions, so changes between two decisions are
+// missed.
 //
 // Model: as in package fifo, where a user is one account. Measured with candor audit as there: no lie about
 // value, deadline or length changes anything; a later arrival, ghosts and a slow job
@@ -55,16 +48,15 @@
 //
 // # Disclosure
 //
-// That of package posted.
+// As in package posted.
 //
 // # Changes of a bid
 //
-// Those of package posted: a budget may be raised. Shares are by user, so that no term of a
-// job has a say in them.
+// As in package posted: a budget may be raised. No term of a job affects shares, because shares are by user.
 //
 // # Errors
 //
-// Those of packages rigid and posted.
+// As in packages rigid and posted.
 //
 // # Cost
 //
@@ -76,6 +68,6 @@
 //
 // Max-min fairness is from Bertsekas and Gallager, Data Networks, section 6.5.2;
 // decayed use as in the fair-share schedulers in use at computing centres (J. Kay
-// and P. Lauder, A fair share scheduler, 1988). That what is held counts together
-// with the recent average, in one level, is ours.
+// and P. Lauder, A fair share scheduler, 1988). Adding the present use to the recent average, in one level, is
+// ours.
 package fairshare

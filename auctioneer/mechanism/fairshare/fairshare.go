@@ -7,10 +7,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-// Schedule runs the jobs of a machine by fair share: whenever nodes are free,
-// the next to start is the oldest job of the user whose recent use is least
-// for its weight; if it does not fit, everybody waits for it. Past use counts
-// half after each half-life, and not at all if that is 0.
+// Schedule runs the jobs of a machine by fair share. Whenever nodes are free, the next job is the oldest one of
+// the user with the least recent use for its weight. If it does not fit, all others wait for it. Past use
+// counts half after each half-life; if the half-life is 0, it does not count.
 func Schedule(in *rigid.Instance, halfLife float64) (*rigid.Schedule, error) {
 	if !(halfLife >= 0 && halfLife <= rigid.Largest) {
 		return nil, casefile.Invalid("half_life", "must be from 0 to %g, is %g", rigid.Largest, halfLife)
@@ -28,8 +27,8 @@ type input struct {
 	HalfLife float64 `json:"half_life,omitempty"`
 }
 
-// SolveDocument answers the JSON document described in package rigid, with the
-// key "half_life" besides: 0 or absent, the past does not count.
+// SolveDocument answers the JSON document described in package rigid, with the additional key "half_life". If
+// it is 0 or absent, the past does not count.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {
@@ -56,11 +55,10 @@ type user struct {
 type use struct {
 	held   float64 // slots now
 	recent float64 // slots, averaged over the past with exponentially falling weight
-	at     float64 // when recent was worked out
+	at     float64 // time to which recent is up to date
 }
 
-// advance brings the average up to a time: it approaches what is held, the
-// distance halving each half-life.
+// advance updates the average to a time. It approaches what is held, and the distance halves in each half-life.
 func (u *use) advance(now, halfLife float64) {
 	if now <= u.at {
 		return
@@ -82,7 +80,7 @@ func (p *policy) Arrive(m *rigid.Machine, job int) {
 
 func (p *policy) End(m *rigid.Machine, job int) { p.hold(m, job, -1) }
 
-// hold changes what the job's user holds by the job's width.
+// hold adds the job's width to the slots that its user holds (sign 1), or subtracts it (sign −1).
 func (p *policy) hold(m *rigid.Machine, job, sign int) {
 	u := &p.users[m.Jobs[job].User]
 	u.advance(m.Now, p.halfLife)
@@ -108,8 +106,8 @@ func (p *policy) Decide(m *rigid.Machine) {
 	}
 }
 
-// poorest returns the position in waiting of the user with the least recent
-// and present use for its weight; of several, the one whose job is oldest.
+// poorest returns the position in waiting of the user with the lowest level. Ties go to the user with the
+// oldest job.
 func (p *policy) poorest(m *rigid.Machine) int {
 	best, least := 0, math.Inf(1)
 	for i, at := range p.waiting {

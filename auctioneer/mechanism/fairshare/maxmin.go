@@ -9,15 +9,14 @@ import (
 // claim is one user's claim to a divisible amount.
 type claim struct {
 	Weight float64 // above 0
-	Had    float64 // what counts as had already
-	Demand float64 // the most it can use now, what it had not included
+	Had    float64 // amount that counts as received before
+	Demand float64 // the most that it can use in addition to Had
 }
 
-// divide divides an amount among claims so that the least well off is as well
-// off as can be, then the next, and so on: (had + given)/weight are levelled
-// from below like water, and nobody is given more than the demand. What the
-// demands leave over stays undivided. The parts are written to out, which is
-// grown as needed, and add up to the amount or to all demands.
+// divide divides an amount among claims by max-min fairness: it maximises the smallest (had + given)/weight,
+// then the next, and so on, like water that fills vessels. No claim gets more than its demand; what demands
+// leave over is not divided. The parts add up to the amount or to all demands. They are written to out, which
+// grows as needed.
 func divide(amount float64, claims []claim, out []float64) []float64 {
 	level := level(amount, claims)
 	out = out[:0]
@@ -31,8 +30,8 @@ func divide(amount float64, claims []claim, out []float64) []float64 {
 func (c *claim) opens() float64  { return c.Had / c.Weight }
 func (c *claim) closes() float64 { return (c.Had + c.Demand) / c.Weight }
 
-// upTo is what the claim is given when the water stands at a level: exactly
-// nothing and exactly the demand at and beyond its ends.
+// upTo returns what the claim is given when the water stands at a level: exactly 0 up to opens, and exactly the
+// demand from closes on.
 func (c *claim) upTo(level float64) float64 {
 	switch {
 	case c.Demand == 0 || level <= c.opens():
@@ -44,7 +43,7 @@ func (c *claim) upTo(level float64) float64 {
 	}
 }
 
-// given is what all claims are given at a level, and how fast that rises with it.
+// given returns what all claims are given at a level, and its derivative by the level.
 func given(level float64, claims []claim) (sum, rate float64) {
 	for i := range claims {
 		c := &claims[i]
@@ -56,10 +55,9 @@ func given(level float64, claims []claim) (sum, rate float64) {
 	return sum, rate
 }
 
-// level finds how high the water stands, +Inf if every demand is met. It is
-// between two of the levels at which a claim begins to be filled or is full.
-// Sums are made anew for each level that is tried, since to subtract a large
-// weight from a running sum would lose the small ones.
+// level returns how high the water stands; +Inf if every demand is met. It lies between two levels at which a
+// claim begins to be filled or is full. Sums are computed again for each level that is tried, because
+// subtracting a large weight from a running sum would lose the small ones.
 func level(amount float64, claims []claim) float64 {
 	var edges []float64
 	for i := range claims {

@@ -15,10 +15,10 @@ import (
 // Mechanism runs a live market by fair share.
 type Mechanism struct {
 	*posted.Desk
-	halfLife messages.Duration         // after which past use counts half
-	weights  map[messages.Name]float64 // of users; 1 where none is given
+	halfLife messages.Duration         // time after which past use counts half
+	weights  map[messages.Name]float64 // by user; 1 for users that are not listed
 	accounts map[messages.Name]*account
-	present  []*account // those with jobs in the view, by name
+	present  []*account // accounts with jobs in the view, by name
 	claims   []claim
 	shares   []float64
 	seen     messages.Time
@@ -34,8 +34,8 @@ type account struct {
 	share []float64                   // by class
 }
 
-// part is a job's part of what a user's jobs have of a class, where the job has work pending: each
-// name has as much.
+// part returns a job's part of its account's share of a class in which the job has work pending. Each name of the
+// account has an equal part.
 func (u *account) part(job *mechanism.Job, j int) float64 {
 	return u.share[j] / u.waits[j] / u.names[job.Account][j]
 }
@@ -48,8 +48,7 @@ func Describe(*messages.Market) mechanism.Traits {
 	return t
 }
 
-// New makes the mechanism of a market that is valid. Without a half-life past use
-// counts half after a day.
+// New makes the mechanism of a valid market. The default half-life is a day.
 func New(m messages.Market) *Mechanism {
 	f := &Mechanism{Desk: posted.NewDesk(m), halfLife: cmp.Or(m.HalfLife, messages.Duration(24*time.Hour)),
 		weights: map[messages.Name]float64{}, accounts: map[messages.Name]*account{}}
@@ -61,8 +60,8 @@ func New(m messages.Market) *Mechanism {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// Allocate levels, class by class, the users' recent and present use for their
-// weight, and splits each user's part over the user's jobs.
+// Allocate divides each class among the users, so that their levels are as equal as possible, and splits each
+// user's part over the user's jobs.
 func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	f.meet(view)
 	a := f.Allocation(view)
@@ -82,12 +81,12 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// period is how often to decide again while nothing changes but the past.
+// period returns how often to decide again while only the past fades.
 func (f *Mechanism) period() messages.Duration {
 	return max(1e9, min(60e9, f.halfLife/64))
 }
 
-// meet brings the accounts up to the view's time and in line with its jobs.
+// meet updates the accounts to the view's time and jobs.
 func (f *Mechanism) meet(view *mechanism.View) {
 	f.advance(view.Now)
 	for _, u := range f.present {
@@ -153,9 +152,8 @@ func (f *Mechanism) advance(now messages.Time) {
 	}
 }
 
-// divide works out the users' shares of a class. A user asks for as many slots
-// as it has tasks pending or running there; where users with work pending would
-// all be given nothing more, the least well off get what comes free.
+// divide computes the users' shares of a class. A user asks for as many slots as it has tasks pending or running
+// there. If no user with work pending would be given more, freed slots go to the users with the lowest level.
 func (f *Mechanism) divide(view *mechanism.View, j int) {
 	f.claims = f.claims[:0]
 	slots := float64(view.Classes[j].Slots)
@@ -181,8 +179,7 @@ func (f *Mechanism) divide(view *mechanism.View, j int) {
 	}
 }
 
-// toPoorest gives the users with work pending whose use is least for their
-// weight equal parts, and returns the sum.
+// toPoorest gives equal parts to the users with work pending and the lowest level, and returns the sum.
 func (f *Mechanism) toPoorest(j int) float64 {
 	least, sum := math.Inf(1), 0.0
 	level := func(u *account) float64 { return (u.use[j].recent + u.use[j].held) / f.weight(u) }
@@ -236,8 +233,7 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		"%, by its user's recent and present use")
 }
 
-// goesFirst reports whether another job has a share of a class in which this one,
-// which has none, has work pending.
+// goesFirst reports whether another job has a share of a class in which this job has work pending and no share.
 func (f *Mechanism) goesFirst(other, job *mechanism.Job) bool {
 	u, known := f.accounts[messages.Participant(other.Account)]
 	for j, n := range job.Pending {

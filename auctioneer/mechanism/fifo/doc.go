@@ -1,32 +1,27 @@
-// Package fifo serves jobs strictly in the order in which they came: the
-// baseline that everything else is compared with.
+// Package fifo serves jobs strictly in the order of arrival. All other mechanisms are compared with it.
 //
 // # Model
 //
-// Schedule: jobs of fixed width on one machine. The front job starts as soon
-// as so many nodes are free, and nobody starts before it: while a wide job waits
-// at the front, nodes that a narrower one behind it could use stay idle
-// (head-of-line blocking). Events of an instant and the JSON document are those
-// of package rigid.
+// Schedule runs jobs of fixed width on one machine. The front job starts as soon as enough nodes are free, and no
+// job starts before it. While a wide job waits at the front, nodes that a narrower job could use stay idle
+// (head-of-line blocking). Events of an instant and the JSON document are as in package rigid.
 //
-// New: a live market. All weight of a class is on the oldest job with work
-// pending there (by arrival, ties by number), so that every slot that comes free
-// goes to it. A job that was on hold, or waits for its time or for other jobs, has arrived when
-// that is over: none keeps a place for a job that cannot run. The price is posted; see package posted. A width is not waited for:
-// tasks start one by one.
+// New makes the mechanism of a live market. All weight of a class is on the oldest job with work pending there (by
+// arrival, ties by number), so every freed slot goes to it. If a job was on hold, or waited for its time or for
+// other jobs, it counts as having arrived when that was over, so it keeps no place while it cannot run. Tasks start
+// one by one, whatever the job's width. The price is posted; see package posted.
 //
 // # Shapes and units
 //
-// Those of packages rigid and mechanism.
+// As in packages rigid and mechanism.
 //
 // # Guarantees
 //
-// No job starts before one that was submitted earlier. No node idles while a
-// job that fits is at the front. Runtimes, estimates, budgets and users change
-// nobody's place.
+// No job starts before a job that was submitted earlier. No node is idle while the front job fits. Run times,
+// estimates, budgets and users do not affect the order.
 //
-// Model: a user has one job, for which it can say no other width and under one name; waiting costs
-// it money each second. There truth and an arrival at once are best. Measured with candor
+// Model of honesty: a user has one job, cannot misreport its width or use several names, and each second of
+// waiting costs money. Then the truth and an immediate submission are best. Measured with candor
 // audit (15 days of the KTH SP2 log on 3 slots at twice its load, serial jobs, 573 jobs of three
 // draws): no lie about value, deadline or length changes anything, a later arrival loses, and so do
 // ghosts and a job that is slow on purpose. Outside of the model: a job in two halves runs on two slots
@@ -34,16 +29,15 @@
 //
 // # Disclosure
 //
-// That of package posted.
+// As in package posted.
 //
 // # Changes of a bid
 //
-// Those of package posted: a budget may be raised. No bid has a say in the order, so that
-// nothing else needs to change.
+// As in package posted: a budget may be raised. Bids do not affect the order, so nothing else needs to change.
 //
 // # Errors
 //
-// Those of package rigid, and of package posted on a live market.
+// As in package rigid, and on a live market as in package posted.
 //
 // # Cost
 //
@@ -52,5 +46,5 @@
 //
 // # Source
 //
-// The rule is folklore; Ding et al., section 7.2 (figure 13), compare with it.
+// The rule is common knowledge; Ding et al., section 7.2 (figure 13), compare with it.
 package fifo

@@ -17,7 +17,7 @@ func Describe(*messages.Market) mechanism.Traits {
 	return t
 }
 
-// New makes the mechanism of a market that is valid.
+// New makes the mechanism of a valid market.
 func New(m messages.Market) *Mechanism { return &Mechanism{posted.NewDesk(m)} }
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
@@ -33,8 +33,7 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// oldest is the position of the oldest job with work pending in a class, −1 if
-// there is none.
+// oldest returns the position of the oldest job with work pending in a class, −1 if there is none.
 func oldest(view *mechanism.View, class int) int {
 	first := -1
 	for i, job := range view.Jobs {

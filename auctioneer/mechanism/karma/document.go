@@ -12,7 +12,7 @@ type input struct {
 	Demands [][]int `json:"demands"` // by quantum, then by account
 }
 
-// answer is what each quantum gives, and leaves.
+// answer has for each quantum the slots given and the karma left.
 type answer struct {
 	Given [][]int     `json:"given"`
 	Karma [][]float64 `json:"karma"`

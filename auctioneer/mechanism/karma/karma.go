@@ -4,20 +4,20 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// One is one karma: what a slot costs that is borrowed for a quantum.
+// One is one karma: the price of borrowing a slot for a quantum.
 const One = 1_000_000
 
 // User is an account in a quantum.
 type User struct {
 	Karma  int64
 	Demand int
-	// Least is how many slots it holds that cannot be taken back, and Most how many it
-	// can be given.
+	// Least is the number of slots that it holds and that cannot be taken back. Most is the most
+	// slots that it can be given.
 	Least, Most int
-	Given       int // by Quantum
+	Given       int // set by Quantum
 }
 
-// Guaranteed is how many slots each of n accounts can always have.
+// Guaranteed returns the number of slots that each of n accounts can always have.
 func Guaranteed(slots, n int, alpha float64) int {
 	if n == 0 {
 		return 0
@@ -25,7 +25,7 @@ func Guaranteed(slots, n int, alpha float64) int {
 	return int(alpha * float64(slots) / float64(n))
 }
 
-// Free is the karma that each account gets in a quantum.
+// Free returns the karma that each account gets for free in a quantum.
 func Free(slots, n, guaranteed int) int64 {
 	if n == 0 {
 		return 0
@@ -33,7 +33,7 @@ func Free(slots, n, guaranteed int) int64 {
 	return int64(slots-n*guaranteed) * One / int64(n)
 }
 
-// Quantum gives slots to accounts, and has those pay that borrow.
+// Quantum gives slots to accounts, and charges accounts that borrow.
 func Quantum(slots, guaranteed int, users []User) {
 	shared := slots - len(users)*guaranteed
 	donated := make([]int, len(users))
@@ -52,7 +52,7 @@ func Quantum(slots, guaranteed int, users []User) {
 			poorest.Push(&donors, i)
 		}
 	}
-	take := func(u *User) { // u pays for a slot: to a donor, if there is one
+	take := func(u *User) { // u pays for a slot, to a donor if there is one
 		u.Given, u.Karma = u.Given+1, u.Karma-One
 		if len(donors) == 0 {
 			shared--

@@ -9,22 +9,22 @@ import (
 
 const (
 	first   = 1_000_000 * One                       // the karma of the first member
-	most    = 1 << 50                               // the most karma, and the most that can be owed
-	absence = messages.Duration(7 * 24 * 3600e9)    // after which an account without jobs is no member
-	quantum = messages.Duration(60 * 1_000_000_000) // unless the market says otherwise
+	most    = 1 << 50                               // the most karma that an account can have, or owe
+	absence = messages.Duration(7 * 24 * 3600e9)    // time without jobs after which an account is no member
+	quantum = messages.Duration(60 * 1_000_000_000) // default length
 
 	microsecond = messages.Duration(1000)
 )
 
-// Member is an account that shares the slots. Demand and Held are what its tasks ask for
-// and have, set by the caller; Given is what Share gives it.
+// Member is an account that shares the slots. The caller sets Demand and Held: the slots that its tasks ask for and
+// have. Share sets Given: the slots that it is given.
 type Member struct {
 	Name         messages.Name
 	Karma        int64
 	Demand, Held int
 	Given        int
 	seen         messages.Time // when it had a job last
-	// Asked and held since the last quantum ended, in slots times microseconds, less what was counted.
+	// Slots asked for and held since the last quantum ended, in slot-microseconds, less what was counted.
 	asked, had int64
 }
 
@@ -35,16 +35,16 @@ type Ledger struct {
 	Slots   int
 	Members []*Member     // by name
 	since   messages.Time // of the quantum
-	looked  messages.Time // until when asked and had are counted; 0: nothing is
+	looked  messages.Time // time up to which asked and had are counted; 0: nothing is
 	users   []User
 }
 
-// NewLedger is a ledger without members; quantum 0 is the default.
+// NewLedger returns a ledger without members. A quantum of 0 means the default.
 func NewLedger(alpha float64, of messages.Duration) *Ledger {
 	return &Ledger{Alpha: alpha, Quantum: cmp.Or(of, quantum)}
 }
 
-// Join is the member of a name, which becomes one if need be.
+// Join returns the member with a name, and makes it a member if it is none.
 func (l *Ledger) Join(name messages.Name, now messages.Time) *Member {
 	at, known := slices.BinarySearchFunc(l.Members, name, func(m *Member, name messages.Name) int { return cmp.Compare(m.Name, name) })
 	if !known {
@@ -54,7 +54,7 @@ func (l *Ledger) Join(name messages.Name, now messages.Time) *Member {
 	return l.Members[at]
 }
 
-// mean is the mean karma of the members, and what a newcomer has.
+// mean returns the mean karma of the members, which a new member gets.
 func (l *Ledger) mean() (sum int64) {
 	if len(l.Members) == 0 {
 		return first
@@ -65,9 +65,9 @@ func (l *Ledger) mean() (sum int64) {
 	return sum
 }
 
-// Pass ends the quanta that are over by now: by what they held and asked for in the mean over the
-// quantum, members pay and earn. It reports whether any is over. Between two calls Demand and
-// Held are as they were set after the first.
+// Pass ends the quanta that are over by now: members pay and earn by the mean numbers of slots that they held and
+// asked for. It reports whether a quantum ended. It assumes that Demand and Held did not change since they were set
+// after the previous call.
 func (l *Ledger) Pass(now messages.Time) bool {
 	l.count(now)
 	if l.since == 0 {
@@ -95,7 +95,7 @@ func (l *Ledger) Pass(now messages.Time) bool {
 	return true
 }
 
-// Share says what each member is given now, of what it holds and asks for.
+// Share sets what each member is given now, from what it holds and asks for.
 func (l *Ledger) Share() {
 	l.load(func(m *Member) (demand, held, most int) { return m.Demand, m.Held, max(m.Demand, m.Held) })
 	Quantum(l.Slots, Guaranteed(l.Slots, len(l.users), l.Alpha), l.users)
@@ -104,9 +104,9 @@ func (l *Ledger) Share() {
 	}
 }
 
-// count adds up what members ask for and hold until now.
+// count adds what members asked for and held up to now.
 func (l *Ledger) count(now messages.Time) {
-	const longest = 1 << 42 // a month and a half; times a million slots it fits
+	const longest = 1 << 42 // a month and a half, so that the product with a million slots does not overflow
 	passed := int64(now - l.looked)
 	if l.looked == 0 || passed < 0 {
 		passed = 0
@@ -118,7 +118,7 @@ func (l *Ledger) count(now messages.Time) {
 	}
 }
 
-// average is a number of slots over a time, to the nearest. What rounding leaves, of either sign, is
+// average returns a number of slots over a time, rounded to the nearest. What rounding leaves, positive or negative, is
 // counted with the next quantum.
 func average(sum *int64, over int64) int {
 	slots := max(0, (*sum+over/2)/over)
@@ -126,8 +126,7 @@ func average(sum *int64, over int64) int {
 	return int(slots)
 }
 
-// load fills the users of a quantum from the members; the result is the karma that each gets
-// for free.
+// load fills the users of a quantum from the members, and returns the karma that each gets for free.
 func (l *Ledger) load(of func(m *Member) (demand, held, most int)) int64 {
 	l.users = l.users[:0]
 	for _, m := range l.Members {

@@ -13,7 +13,7 @@ import (
 type Mechanism struct {
 	*posted.Desk
 	ledgers []*Ledger // by class
-	changed bool      // karma changed since the notes were kept
+	changed bool      // karma changed since notes were saved
 }
 
 // Describe says what the mechanism is.
@@ -23,7 +23,7 @@ func Describe(*messages.Market) mechanism.Traits {
 	return t
 }
 
-// New makes the mechanism of a market that is valid in itself.
+// New makes the mechanism of a valid market.
 func New(m messages.Market) (*Mechanism, error) {
 	if m.Slot != 0 && m.Slot < messages.Duration(time.Second) {
 		return nil, messages.Errorf(messages.Invalid, "slot: must be at least 1s, is %v", m.Slot)
@@ -41,8 +41,7 @@ func New(m messages.Market) (*Mechanism, error) {
 
 var _ mechanism.Remembering = (*Mechanism)(nil)
 
-// Allocate ends the quanta that are over, and has each account lack what it is given and
-// does not hold.
+// Allocate ends the quanta that are over, and gives weight to accounts that hold fewer slots than they are given.
 func (k *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := k.Allocation(view)
 	for j, l := range k.ledgers {
@@ -63,8 +62,8 @@ func (k *Mechanism) divide(view *mechanism.View, j int, a *mechanism.Allocation)
 		m.Demand, m.Held = 0, 0
 	}
 	of := make([]*Member, len(view.Jobs))
-	jobs := map[messages.Name]float64{} // with work pending, by account
-	names := map[*Member]float64{}      // with work pending: a site has many
+	jobs := map[messages.Name]float64{} // by account: jobs with work pending
+	names := map[*Member]float64{}      // by member: accounts with work pending; another site may have many
 	for i, job := range view.Jobs {
 		of[i] = l.Join(messages.Participant(job.Account), view.Now)
 		of[i].Held += job.Running[j]
@@ -84,8 +83,8 @@ func (k *Mechanism) divide(view *mechanism.View, j int, a *mechanism.Allocation)
 	}
 }
 
-// lacks are the parts, which add up to one, that members who wait lack of what they are
-// given; if nobody lacks anything, those with most karma have equal parts.
+// lacks returns the part of each waiting member in all slots that waiting members lack of what they are given. The parts
+// add up to one. If no member lacks slots, the members with the most karma have equal parts.
 func (l *Ledger) lacks(waits func(m *Member) bool) map[*Member]float64 {
 	out, sum, richest := map[*Member]float64{}, 0.0, int64(-most-1)
 	for _, m := range l.Members {

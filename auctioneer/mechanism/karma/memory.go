@@ -7,12 +7,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The note of the market is: its form, the number of classes, and for each class since
-// when its quantum runs, how many members it has, and of each the length of its name in
-// bytes, the name in words of eight bytes, its karma, and when it had a job last.
+// The market's note has these numbers: its form, the number of classes, and for each class the start of its quantum and
+// the number of its members. For each member follow the length of its name in bytes, the name in words of eight bytes,
+// its karma, and the time when it last had a job.
 const (
 	noteForm    = 1
-	mostMembers = 8000 // of all classes, in a note
+	mostMembers = 8000 // in a note, over all classes
 )
 
 // Notes implements mechanism.Remembering.
@@ -43,7 +43,7 @@ func (k *Mechanism) Saved() bool {
 	return false
 }
 
-// Recall implements mechanism.Remembering. A note of other classes is ignored.
+// Recall implements mechanism.Remembering. A note with another number of classes is ignored.
 func (k *Mechanism) Recall(notes []mechanism.Note, _ []messages.JobID, _ func(messages.JobID) mechanism.Past) {
 	if len(notes) == 0 || notes[0].Job != 0 {
 		return
@@ -65,7 +65,7 @@ func (k *Mechanism) Recall(notes []mechanism.Note, _ []messages.JobID, _ func(me
 	}
 }
 
-// reader reads numbers, and notes when there are too few.
+// reader reads numbers, and remembers whether there were too few.
 type reader struct {
 	left  []int64
 	short bool
@@ -81,7 +81,7 @@ func (r *reader) next() int64 {
 	return n
 }
 
-// upTo reads a count; one that is out of bounds is none, and the note is not for us.
+// upTo reads a count. If it is out of bounds, the note cannot be read.
 func (r *reader) upTo(most int64) int64 {
 	n := r.next()
 	if n < 0 || n > most {

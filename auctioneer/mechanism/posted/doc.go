@@ -1,23 +1,20 @@
-// Package posted is what the mechanisms with a posted price have in common on
-// a live market: fifo, fairshare and backfill decide who goes first, and all of
-// them charge the same.
+// Package posted is the common part of the mechanisms with a posted price on a live market, for example fifo, fairshare
+// and backfill. They differ in which job goes first, and charge the same price.
 //
 // # Model
 //
-// A second on a slot costs the market's reserve, whoever runs and whoever
-// waits. A job pays for the slot-seconds it had, however it ended, and at most
-// its budget: a job that has spent it is discarded, so that nothing is computed
-// that nobody pays for. What a budget, a utility or a bid says otherwise is of no account.
+// A second on a slot always costs the market's reserve, whichever jobs run or wait. A job pays for the slot-seconds that
+// it had, however it ended, at most its budget. A job that has spent its budget is discarded, so that no unpaid work is
+// computed. Utilities and other terms of bids are ignored.
 //
 // # Shapes and units
 //
-// Weights are by job of the view, then by class; they are kept from call to
-// call. Prices are credits for a slot-second.
+// Weights are by job of the view, then by class; their memory is reused in the next call. Prices are credits for a
+// slot-second.
 //
 // # Guarantees
 //
-// Nobody is paid anything, nobody pays more than the budget, and no report
-// changes what a slot-second costs.
+// No job receives money, no job pays more than its budget, and no report changes the price of a slot-second.
 //
 // # Disclosure
 //
@@ -26,21 +23,20 @@
 //	who waits and runs, with its tasks and shares, and who is next  yes                no
 //	names of jobs, budgets, lengths                                 no                 no
 //
-// Owners see all of their own jobs, operators all. No report changes the price or,
-// but for a length in backfill, anybody's place: to know who is before one helps to
-// choose a market, and nobody to lie. A budget is only told to who could pay with
-// it.
+// Owners see everything about their own jobs, operators about all jobs. No report changes the price, and only a length in
+// backfill can change the order. So knowing which jobs go first helps to choose a market, but not to lie. A budget is
+// shown only to members of the account that pays it.
 //
 // # Changes of a bid
 //
-// A budget may be raised: it bounds what a job pays, and changes neither the price nor any
-// place. Nothing else may change. A budget is not lowered, as it may be owed already; a
-// length, of which backfill makes others their promises, stays what it was.
+// A budget may be raised: it bounds what a job pays, and affects neither the price nor the order. Nothing else may change.
+// A budget cannot be lowered, because the job may owe it already. A length cannot change, because in backfill promises to
+// other jobs depend on it.
 //
 // # Errors
 //
-// Admit refuses as Invalid a budget that is not positive, a length or deadline
-// that is negative, and a job wider than all slots the market has.
+// Admit refuses as Invalid: a budget that is not positive, a negative length or deadline, and a job that is wider than all
+// slots of the market.
 //
 // # Cost
 //
@@ -48,6 +44,5 @@
 //
 // # Source
 //
-// The tariff at the reserve price of Shudler et al., when nobody waits, taken
-// as the price always.
+// Shudler et al. charge the reserve price while no job waits; here it is charged always.
 package posted

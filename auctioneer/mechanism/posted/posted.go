@@ -16,7 +16,7 @@ import (
 type Desk struct {
 	Classes []messages.Name
 
-	price   messages.Credits // of a slot-second, as shown; the auctioneer charges the tariff, at the market's reserve
+	price   messages.Credits // of a slot-second, for display; the auctioneer charges the tariff, which is the market's reserve
 	numbers []float64
 	weights [][]float64
 }
@@ -31,10 +31,10 @@ func Traits(name messages.Name, who string, parameters ...string) mechanism.Trai
 	}
 }
 
-// NewDesk makes the desk of a market that is valid.
+// NewDesk makes the desk of a valid market.
 func NewDesk(m messages.Market) *Desk { return &Desk{Classes: m.Classes, price: m.ReservePrice()} }
 
-// Admit refuses what cannot be run or charged for.
+// Admit refuses jobs that cannot be run or charged for.
 func (d *Desk) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	switch {
 	case bid.Budget <= 0 || bid.Budget > messages.MaxCredits:
@@ -66,8 +66,8 @@ func (d *Desk) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.End) []
 	return []mechanism.Payment{p}
 }
 
-// Allocation returns an allocation with no weight yet on any job, which discards those
-// whose budgets are spent, and asks to be woken when another one is.
+// Allocation returns an allocation in which all weights are 0. It discards jobs that have spent their budgets, and asks to be
+// woken when the next budget is spent.
 func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	m := len(d.Classes)
 	d.numbers = append(d.numbers[:0], make([]float64, len(view.Jobs)*m)...)
@@ -89,8 +89,7 @@ func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// spent is when a job's slots will have cost its budget, if it goes on as it does, or
-// when to look again; 0: never.
+// spent returns when a job will have spent its budget if it continues as now, or when to look again; 0: never.
 func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 	if overdrawn(job) {
 		return now
@@ -105,11 +104,11 @@ func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 
 func overdrawn(job *mechanism.Job) bool { return job.Budget > 0 && job.Accrued >= job.Budget }
 
-// horizon is how far ahead it is foreseen when a budget is spent, in seconds.
+// horizon is how far ahead spent looks, in seconds.
 const horizon = 3600
 
-// Explain says where a job stands; ahead is how many jobs with work pending in
-// the same classes go before it, by the rule that is named.
+// Explain says how a job stands. ahead is the number of jobs with work pending in the same classes that go before it, by the
+// named rule.
 func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule string) mechanism.Explanation {
 	running, pending, slots := 0, 0, 0
 	var waits []string
@@ -138,8 +137,8 @@ func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule
 	}
 }
 
-// Ahead is how many jobs that arrived before a job have work pending in a class
-// in which the job has some too.
+// Ahead returns the number of jobs that arrived before a job and have work pending in a class in which the job has work
+// pending too.
 func Ahead(view *mechanism.View, job *mechanism.Job) (n int) {
 	for _, other := range view.Jobs {
 		if Order(other, job) < 0 && compete(other, job) {
@@ -158,8 +157,7 @@ func compete(a, b *mechanism.Job) bool {
 	return false
 }
 
-// Order compares two jobs of a market by arrival, ties by number: negative where
-// a goes before b.
+// Order compares two jobs of a market by arrival, ties by number. It is negative if a goes before b.
 func Order(a, b *mechanism.Job) int {
 	return cmp.Or(cmp.Compare(a.Arrived, b.Arrived), cmp.Compare(a.Job, b.Job))
 }

@@ -1,6 +1,5 @@
-// Package profile keeps how many nodes of a machine are free at each time to
-// come, and finds the soonest window for a job: schedules are drawn up with it
-// again and again.
+// Package profile keeps the number of free nodes of a machine at each future time, and finds the earliest window for
+// a job. Schedulers use it to make plans.
 //
 // # Model
 //
@@ -13,30 +12,26 @@
 // # Shapes and units
 //
 // Times are doubles in any unit, from −∞ to +∞; a window ends at the rounded
-// sum of its start and length, in questions and changes alike, so that what was
-// found free is free. Integers up to 2^53 (microseconds of 285 years) are exact.
-// A length that is lost in that sum takes nothing. Nodes are up to 2^31−1.
+// sum of its start and length, both in searches and in changes, so a window that was found free is free. Integers up
+// to 2^53 (285 years in microseconds) are exact. A length that vanishes in the rounded sum takes nothing. There are at
+// most 2^31−1 nodes.
 //
 // # Guarantees
 //
-// Answers are exact. Nothing is allocated once the profile has been as large
-// as it gets; Reset costs the same however large it was, and Copy is one copy of
-// memory.
+// Answers are exact. A profile allocates memory only when it becomes larger than ever before. The cost of Reset does
+// not depend on its size, and Copy is a single copy of memory.
 //
 // # Errors
 //
-// None: what is not an interval changes nothing, and a window that does not
-// exist is at +Inf. Times given to a question must not be NaN, nor lie before
-// what was forgotten.
+// None: an empty interval changes nothing, and a window that does not exist is at +Inf. Times in searches must not be
+// NaN, nor lie before a forgotten time.
 //
 // # Cost
 //
-// With s breakpoints, Insert, Remove and Free cost O(log s), amortised over the
-// removals, after which breakpoints at which nothing changes any more are dropped
-// in bulk. Soonest costs O(log s) and as much again for each gap it passes over
-// that is wide enough but too short; what has been passed over once is not looked
-// at again for jobs as wide and long, to within half an octave, until nodes are
-// given back.
+// With s breakpoints, Insert, Remove and Free cost O(log s), amortised: breakpoints at which nothing changes any more are
+// removed in bulk. Soonest costs O(log s), and as much again for each gap that is wide enough but too short. Gaps that
+// were too small once are skipped for jobs that are as wide and long, to within half an octave, until nodes are given
+// back.
 //
 // # Source
 //

@@ -2,15 +2,13 @@ package profile
 
 import "math"
 
-// A schedule is drawn up by question after question from the same instant, and
-// most of the work is passing over gaps that are too small, again and again.
-// hints remember what has been passed over: if a window of width n and length
-// l cannot begin in [from, start), no wider and longer one can, until nodes are
-// given back. There is a hint for each width and length rounded to half an
-// octave, in a table of fixed size in which a newer one displaces an older.
+// A plan is made by many searches from the same instant. Without hints, most of the work would be skipping the same small
+// gaps again and again. hints remember skipped gaps: if a window of width n and length l cannot begin in [from, start),
+// no wider and longer window can, until nodes are given back. There is a hint for each width and length, rounded to half
+// an octave, in a table of fixed size. A new hint replaces an older one in the same place.
 type hints struct {
 	cells []hint
-	epoch uint32 // those of an earlier epoch no longer hold
+	epoch uint32 // hints of earlier epochs no longer hold
 }
 
 type hint struct {
@@ -30,7 +28,7 @@ func (h *hints) forget() {
 		h.cells = make([]hint, widths*lengths)
 	}
 	h.epoch++
-	if h.epoch == 0 { // once in four thousand million times
+	if h.epoch == 0 { // the counter overflowed, after 2^32 calls
 		clear(h.cells)
 		h.epoch = 1
 	}
@@ -40,7 +38,7 @@ func (h *hints) cell(width, length uint16) *hint {
 	return &h.cells[int(width%widths)*lengths+int(length%lengths)]
 }
 
-// begin returns from where on to look for a window, t or later.
+// begin returns the time from which to look for a window, t or later.
 func (h *hints) begin(t, length float64, n int) float64 {
 	width, long := below(float64(n)), below(length)
 	from := t
@@ -55,7 +53,7 @@ func (h *hints) begin(t, length float64, n int) float64 {
 	return from
 }
 
-// found keeps that no window begins in [t, start).
+// found remembers that no window begins in [t, start).
 func (h *hints) found(t, start, length float64, n int) {
 	width, long := above(float64(n)), above(length)
 	c := h.cell(width, long)

@@ -1,15 +1,15 @@
 package profile
 
-// fan is the most entries of a node. Wide nodes make a shallow tree: up to some
-// 500 breakpoints have two levels.
+// fan is the largest number of entries of a node. Because it is large, a tree of up to some 500 breakpoints has only two
+// levels.
 const fan = 32
 
 // node is a node of a B-tree over breakpoints. Entry i of a leaf is a
 // breakpoint; of an inner node, a child that begins with the breakpoint key[i].
 //
-// The free nodes at a breakpoint are low of its entry plus add of the entries
-// on the path to it from the root. In an inner node, low and high are the least
-// and most free nodes in the child, add[i] included and those above not.
+// The number of free nodes at a breakpoint is low of its entry, plus add of the entries on the path from the root. In an
+// inner node, low and high are the least and the most free nodes in the child, including add[i], but not the adds
+// above.
 type node struct {
 	count int32
 	key   [fan]float64
@@ -28,7 +28,7 @@ func (n *node) find(t float64) int {
 	return i - 1
 }
 
-// bounds are the least and most free nodes in a node, without the adds above it.
+// bounds returns the least and the most free nodes in a node, without the adds above it.
 func (n *node) bounds(leaf bool) (low, high int32) {
 	highs := n.high[:n.count]
 	if leaf {
@@ -57,7 +57,7 @@ func (n *node) openInner(i int) {
 	n.open(i)
 }
 
-// grow takes a node from the arena. Pointers into the tree do not outlive it.
+// grow takes a node from the arena. It invalidates pointers into the tree.
 func (p *Profile) grow() int32 {
 	if int(p.used) == len(p.tree) {
 		p.tree = append(p.tree, make([]node, 1+len(p.tree)/2)...)
@@ -67,8 +67,7 @@ func (p *Profile) grow() int32 {
 	return p.used - 1
 }
 
-// cut makes t a breakpoint. Full nodes are split on the way down, so that
-// there is room where one is needed.
+// cut makes t a breakpoint. It splits full nodes on the way down, so that there is room for a new entry.
 func (p *Profile) cut(t float64) {
 	if p.tree[p.root].count == fan {
 		p.raise()
@@ -105,7 +104,7 @@ func (p *Profile) raise() {
 	p.split(p.root, 0, p.depth == 1)
 }
 
-// split moves the upper half of a full child to a new one beside it.
+// split moves the upper half of a full child to a new child next to it.
 func (p *Profile) split(parent int32, i int, leaf bool) {
 	right := p.grow()
 	up := &p.tree[parent]

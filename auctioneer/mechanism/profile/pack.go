@@ -2,9 +2,8 @@ package profile
 
 import "math"
 
-// pack drops the breakpoints that are in the past or at which nothing changes,
-// and builds the tree anew. It costs a walk over all of them; between two of
-// them come at least a third as many changes.
+// pack removes breakpoints that are in the past or at which nothing changes, and builds a new tree. It walks over all
+// breakpoints. Between two calls there are at least a third as many changes.
 func (p *Profile) pack() {
 	p.points = p.collect(p.points[:0], p.root, p.depth, 0)
 	p.build()
@@ -12,7 +11,7 @@ func (p *Profile) pack() {
 	p.limit = 2*p.steps + 2*fan
 }
 
-// collect appends the breakpoints below a node that are still of use.
+// collect appends the breakpoints below a node that are still needed.
 func (p *Profile) collect(out []point, at int32, level int, add int32) []point {
 	n := &p.tree[at]
 	for i := range int(n.count) {
@@ -33,8 +32,7 @@ func (p *Profile) collect(out []point, at int32, level int, add int32) []point {
 	return out
 }
 
-// build makes a tree of p.points, level by level, its nodes half full: they
-// then have room.
+// build makes a tree of p.points, level by level. It fills nodes only half, so that they have room.
 func (p *Profile) build() {
 	p.used, p.depth = 0, 0
 	first := p.used

@@ -11,15 +11,15 @@ type Profile struct {
 	root  int32
 	depth int // levels above the leaves
 
-	steps  int     // breakpoints, the one at −∞ included
-	limit  int     // of steps, at which to look for those that are no longer of use
-	loose  bool    // some may be no longer of use
-	past   float64 // what is before does not matter
+	steps  int     // number of breakpoints, including the one at −∞
+	limit  int     // number of steps at which to look for breakpoints that are no longer needed
+	loose  bool    // some breakpoints may no longer be needed
+	past   float64 // times before this do not matter
 	points []point // for packing
 	hints  hints
 }
 
-// point is a breakpoint: so many nodes are free from then to the next.
+// point is a breakpoint: the number of nodes that are free from there to the next.
 type point struct {
 	at   float64
 	free int32
@@ -32,7 +32,7 @@ func New(nodes int) *Profile {
 	return p
 }
 
-// Reset makes the machine idle, with so many nodes. It keeps the memory.
+// Reset makes the machine idle, with the given number of nodes. It keeps the memory.
 func (p *Profile) Reset(nodes int) {
 	p.nodes = int32(nodes)
 	p.used, p.depth, p.loose, p.past = 0, 0, false, math.Inf(-1)
@@ -52,13 +52,11 @@ func (p *Profile) Copy(from *Profile) {
 	p.hints.forget()
 }
 
-// Insert takes n nodes during [start, start+length). It takes them whether they
-// are free or not: a profile may be overbooked, and then has fewer than no free
-// nodes. A negative n gives nodes back.
+// Insert takes n nodes during [start, start+length). It does not check whether they are free: an overbooked profile has a
+// negative number of free nodes. A negative n gives nodes back.
 func (p *Profile) Insert(start, length float64, n int) { p.Take(start, start+length, n) }
 
-// Take takes n nodes during [start, end). Nothing happens if the interval is
-// empty, as it is where start or end is NaN.
+// Take takes n nodes during [start, end). If the interval is empty, or start or end is NaN, it does nothing.
 func (p *Profile) Take(start, end float64, n int) {
 	if !(start < end) || n == 0 {
 		return
@@ -77,14 +75,14 @@ func (p *Profile) Take(start, end float64, n int) {
 	}
 }
 
-// Forget says that nothing before t will be asked or changed any more.
+// Forget allows the profile to forget times before t. They must not be searched or changed any more.
 func (p *Profile) Forget(t float64) {
 	if t > p.past {
 		p.past, p.loose = t, true
 	}
 }
 
-// Free is the number of nodes free at t.
+// Free returns the number of nodes that are free at t.
 func (p *Profile) Free(t float64) int {
 	at, add := p.root, int32(0)
 	for range p.depth {
@@ -97,15 +95,15 @@ func (p *Profile) Free(t float64) int {
 	return int(n.low[n.find(t)] + add)
 }
 
-// Soonest returns the smallest start ≥ t from which n nodes are free for so
-// long, +Inf if there is none. A length of 0 asks for n free nodes at an instant.
+// Soonest returns the smallest start ≥ t from which n nodes are free for the given length, +Inf if there is none. A length
+// of 0 asks for n free nodes at an instant.
 func (p *Profile) Soonest(t, length float64, n int) float64 {
 	start, _ := p.Within(t, math.Inf(1), length, n)
 	return start
 }
 
-// Within returns the smallest start ≥ t from which n nodes are free for so
-// long, if that is over by the deadline; else it is not ok and the start is +Inf.
+// Within returns the smallest start ≥ t from which n nodes are free for the given length, if this window ends by the
+// deadline. Otherwise ok is false and start is +Inf.
 func (p *Profile) Within(t, deadline, length float64, n int) (start float64, ok bool) {
 	if int64(n) > math.MaxInt32 || !(t+length <= deadline) {
 		return math.Inf(1), false
@@ -116,7 +114,7 @@ func (p *Profile) Within(t, deadline, length float64, n int) (start float64, ok 
 		s.from = p.hints.begin(t, length, n)
 	}
 	s.walk(p.root, p.depth, 0)
-	if !s.open { // not before the deadline, then
+	if !s.open { // there is no window before the deadline
 		s.start = deadline - length
 	}
 	if known && s.start > t {

@@ -1,5 +1,5 @@
-// Package registry lists the mechanisms that a market can name. A new mechanism is a directory
-// beside this one, which describes it, and a line of the list.
+// Package registry lists the mechanisms that a market can name. To add a mechanism, make a directory next to this one,
+// with a function Describe, and add a line to the list.
 package registry
 
 import (
@@ -36,7 +36,7 @@ var described = index(
 	backfill.Describe,
 )
 
-// Describe says what a mechanism is in a market that names it.
+// Describe returns the traits of a mechanism, for a market that names it.
 type Describe func(*messages.Market) mechanism.Traits
 
 func index(list ...Describe) map[messages.Name]Describe {
@@ -47,14 +47,14 @@ func index(list ...Describe) map[messages.Name]Describe {
 	return by
 }
 
-// Add adds a mechanism until remove is called: so a test tries one that is not in the list.
+// Add adds a mechanism until remove is called. Tests use it to try a mechanism that is not in the list.
 func Add(d Describe) (remove func()) {
 	name := d(&messages.Market{}).Name
 	described[name] = d
 	return func() { delete(described, name) }
 }
 
-// Rows are the table of mechanisms of the README: the name, who runs, and the price.
+// Rows returns the rows of the table of mechanisms in the README: the name, which jobs run, and the price.
 func Rows() (rows []string) {
 	for _, name := range Names(nil) {
 		t := Of(&messages.Market{Mechanism: name})
@@ -63,7 +63,7 @@ func Rows() (rows []string) {
 	return rows
 }
 
-// Of describes the mechanism of a market; of one that there is not, nothing.
+// Of returns the traits of a market's mechanism; zero traits if there is no such mechanism.
 func Of(m *messages.Market) (t mechanism.Traits) {
 	if d := described[m.Mechanism]; d != nil {
 		t = d(m)
@@ -71,7 +71,7 @@ func Of(m *messages.Market) (t mechanism.Traits) {
 	return t
 }
 
-// Names lists the mechanisms of which something is true, in alphabetical order; nil: all.
+// Names lists the mechanisms whose traits satisfy is, in alphabetical order. If is is nil, it lists all.
 func Names(is func(*mechanism.Traits) bool) (out []messages.Name) {
 	for name, d := range described {
 		if t := d(&messages.Market{}); is == nil || is(&t) {
@@ -82,8 +82,7 @@ func Names(is func(*mechanism.Traits) bool) (out []messages.Name) {
 	return out
 }
 
-// Make makes the mechanism that a market names, which is valid in itself. The
-// error begins with the parameter that is wrong.
+// Make makes the mechanism that a valid market names. An error begins with the parameter that is wrong.
 func Make(m messages.Market) (mechanism.Mechanism, error) {
 	t := Of(&m)
 	if t.Make == nil {
@@ -100,11 +99,11 @@ func Make(m messages.Market) (mechanism.Mechanism, error) {
 	return mech, nil
 }
 
-// common are the fields of a market that every mechanism has.
+// common lists the fields of a market that every mechanism accepts.
 var common = []string{"name", "mechanism", "classes", "units", "time_limit", "nodes", "max_jobs", "max_tasks", "default_budget", "closed"}
 
-// Check refuses parameters of other mechanisms, which would be lost without a word, and a
-// mode that the mechanism has not, as joined errors that begin with the field.
+// Check refuses parameters of other mechanisms, which would be ignored silently, and unknown modes. It joins the errors;
+// each begins with the field.
 func Check(m *messages.Market) error {
 	var found []error
 	t, v := Of(m), reflect.ValueOf(m).Elem()

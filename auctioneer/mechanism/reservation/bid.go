@@ -7,16 +7,15 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// Bid asks for Length granules in a row, on Width nodes at once, over by
-// Deadline.
+// Bid asks for Length consecutive granules on Width nodes, which must end by Deadline.
 type Bid struct {
 	Length   int
 	Deadline int
-	Value    float64 // what that is worth
+	Value    float64 // what this is worth to the bidder
 	Width    int     // only in a problem with Nodes
 }
 
-// Problem is a period of Horizon granules to be sold.
+// Problem is a period of Horizon granules that is sold, with the bids for it.
 type Problem struct {
 	Nodes   int // 0: every bid takes the whole machine
 	Horizon int
@@ -31,8 +30,7 @@ const (
 
 func (p *Problem) wide() bool { return p.Nodes > 0 }
 
-// Check says what is wrong with a problem, naming the place as in the document
-// of SolveDocument.
+// Check returns an error if a problem is invalid. The error names the place as in the document of SolveDocument.
 func (p *Problem) Check() error {
 	if p.Nodes < 0 || p.Nodes > math.MaxInt32 {
 		return casefile.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, p.Nodes)
@@ -64,29 +62,29 @@ func (p *Problem) checkBid(place string, bid Bid) error {
 	return nil
 }
 
-// latest is when a bid must be over.
+// latest returns the granule by which a bid must end.
 func (p *Problem) latest(i int) int { return min(p.Bids[i].Deadline, p.Horizon) }
 
-// fits reports whether a bid could be met on an idle machine.
+// fits reports whether an idle machine could serve a bid.
 func (p *Problem) fits(i int) bool {
 	return p.Bids[i].Length <= p.latest(i) && p.Bids[i].Width <= p.Nodes
 }
 
-// Lost is the start of a bid that is not met.
+// Lost is the start of a bid that is not served.
 const Lost = -1
 
 // Outcome is a schedule and its prices, by position in Problem.Bids.
 type Outcome struct {
-	Value    float64   // of the bids met
-	Start    []int     // Lost if not met
-	Without  []float64 // what the best schedule is worth, this bid's value not counted
-	Payments []float64 // from 0 to the bid's value; 0 if not met
+	Value    float64   // sum of the values of served bids
+	Start    []int     // Lost if the bid is not served
+	Without  []float64 // value of the best schedule if this bid's value is not counted
+	Payments []float64 // from 0 to the bid's value; 0 if it is not served
 }
 
-// Winners are the bids met, ascending.
+// Winners returns the served bids, ascending.
 func (o *Outcome) Winners() []int { return met(o.Start) }
 
-// met are the bids that a schedule meets, ascending.
+// met returns the bids that a schedule serves, ascending.
 func met(start []int) []int {
 	bids := []int{}
 	for i, at := range start {
@@ -97,14 +95,14 @@ func met(start []int) []int {
 	return bids
 }
 
-// newOutcome puts an outcome together. Only of winners does it look at without.
+// newOutcome makes an outcome. It uses without only for winners.
 func newOutcome(m *money, start []int, value int64, without []int64) *Outcome {
 	o := &Outcome{
 		Value: m.float(value), Start: start,
 		Without: make([]float64, len(start)), Payments: make([]float64, len(start)),
 	}
 	for i, at := range start {
-		if at == Lost { // the schedule stays as good without it, and gets no better
+		if at == Lost { // without this bid the best schedule has the same value
 			o.Without[i] = o.Value
 			continue
 		}

@@ -6,17 +6,15 @@ import (
 	"slices"
 )
 
-// division is the machine cut lengthwise into lanes, and each bid given to one
-// lane that is wide enough, or to none.
+// division divides the machine's nodes into lanes, and gives each bid to one lane that is wide enough, or to none.
 type division struct {
 	widths []int   // ascending
 	bids   [][]int // by lane
 }
 
-// divide writes the division of candidate c. Bids up to some width, drawn with
-// each order of magnitude alike, are considered; the lanes are as wide as that,
-// or as bids drawn at random; and a bid goes to one of the narrowest lanes that
-// hold it or, some of the time, to any that does.
+// divide writes the division of candidate c. It draws a largest width, each order of magnitude with the same probability,
+// and considers only bids up to this width. The lanes are that wide, or as wide as randomly drawn bids. A bid goes to
+// one of the narrowest lanes that are wide enough, or sometimes to any lane that is.
 func (a *plan) divide(c int, d *division) {
 	r := a.random(c)
 	if a.fixed {
@@ -39,7 +37,7 @@ func (a *plan) divide(c int, d *division) {
 	a.assign(d, widest, 0.25*float64(r.IntN(3)), r)
 }
 
-// empty has as many lanes as widths, without bids.
+// empty makes a lane without bids for each width.
 func (d *division) empty() {
 	for len(d.bids) < len(d.widths) {
 		d.bids = append(d.bids, nil)
@@ -50,9 +48,8 @@ func (d *division) empty() {
 	}
 }
 
-// divideFixed writes a division that is drawn before any bid is looked at. The first is
-// the whole machine. A bid has the lane of a node drawn for it, and is left out there
-// if the lane is too narrow.
+// divideFixed writes a division that is drawn without looking at bids. The first division has the whole machine as one
+// lane. A bid gets the lane of a node drawn for it. If that lane is too narrow, the bid is left out.
 func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	widest, equal := a.nodes, true
 	if c > 0 {
@@ -80,8 +77,7 @@ func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	}
 }
 
-// draw draws the width of a bid of at most so many nodes; if it meets only
-// wider ones, it is so many.
+// draw draws the width of a random bid that has at most most nodes. If all tries give wider bids, it returns most.
 func (a *plan) draw(r *rand.Rand, most int) int {
 	const attempts = 20
 	for range attempts {
@@ -92,8 +88,7 @@ func (a *plan) draw(r *rand.Rand, most int) int {
 	return most
 }
 
-// assign gives the bids of at most a width to lanes; loose is the part of them
-// that may go to wider lanes than they need.
+// assign gives bids up to the width widest to lanes. loose is the part of them that may go to wider lanes than they need.
 func (a *plan) assign(d *division, widest int, loose float64, r *rand.Rand) {
 	for k := range a.shapes {
 		x := &a.shapes[k]

@@ -1,7 +1,6 @@
-// Package reservation sells a period of a machine's time by sealed bids, each
-// for so many granules in a row, on so many nodes at once, over by a deadline.
-// A bid is met whole or not at all, and the winners pay what the others lose by
-// them.
+// Package reservation sells a period of a machine's time by sealed bids. A bid asks for a number of consecutive granules of
+// time on a number of nodes, to end by a deadline. It is served completely or not at all. A winner pays what the others
+// lose because of it.
 //
 // # Model
 //
@@ -11,40 +10,36 @@
 // W; a winner i pays W(−i) − (W − v_i), everybody else nothing: the generalized
 // Vickrey auction over R.
 //
-// Solve is for bids that take the whole machine; R is all schedules. Orders and
-// Find are for bids of any width. In Orders, R is one schedule for each given
-// order: the bids one by one into their soonest windows, dropped if that is over
-// too late; the first order worth most is chosen. In Find, R is the union of
-// candidates, which are of two kinds. An order, random or by length, width and
-// deadline, stands for its one schedule. Lanes stand for very many: the machine
-// is cut into lanes, each bid is given to one lane that is wide enough or to
-// none, and R has every schedule that meets bids in their lanes one at a time;
-// lane by lane, the program for a whole machine finds the best of them. So
-// values are looked at, but only to choose among what was fixed without them. With
-// Search.Fixed the candidates are lanes alone, drawn before any bid is looked at, and
-// each bid has a lane drawn for its index, in which it may turn out to be too wide.
-// NewMechanism makes the mechanism of a live market, which sells the period that begins
-// to the bids that came before it.
+// Solve is for bids that take the whole machine; R has all schedules. Orders and Find are for bids of any width.
 //
-// Conventions where nothing is said. A bid of length 0 needs its nodes free at an
-// instant, and takes nothing. Of schedules worth the same, Solve's meets a bid
-// only if the rest is worth strictly more so, by deadline and then index; Find's
-// is of the candidate with the lowest number. Candidates are numbered from 0; a
-// search of more of them begins with the same ones.
+// In Orders, R has one schedule for each given order: the bids are placed one by one into their earliest windows, and
+// dropped if a window ends too late. The first order with the highest value is chosen.
 //
-// A task of k slots is a bid of width k, as a gang of k tasks is. The timetable counts slots, whichever node has them:
-// the task starts on time where one node has k free ones then, which is certain if a node of the class has
-// no other task, or all bids have the same width and it divides the slots of each node. Else it may start late, and is ended when its time is over;
-// its price stays. So the truth is best about widths only where the timetable can be kept.
+// In Find, R is the union of candidates of two kinds. An order, random or by length, width and deadline, gives one
+// schedule. Lanes give very many: the machine is divided into lanes, each bid is given to one lane that is wide enough or
+// to none, and R has every schedule that serves bids one at a time in their lanes. For each lane, the program for a whole
+// machine finds the best of them. So values only decide among schedules that were fixed without values. With
+// Search.Fixed all candidates are lanes, drawn without looking at bids. Each bid has a lane drawn for its index, which may
+// be too narrow for it.
+//
+// NewMechanism makes the mechanism of a live market. When a period begins, it is sold to the bids that arrived before.
+//
+// Conventions: a bid of length 0 needs its nodes free at an instant, and takes nothing. Among schedules of the same value,
+// Solve decides bid by bid, by deadline and then index, and serves a bid only if not serving it would give less. Find chooses
+// the candidate with the lowest number. Candidates are numbered from 0; a search of more candidates begins with the same
+// ones.
+//
+// A task of k slots is a bid of width k, like a gang of k tasks. The timetable counts slots over all nodes. The task starts
+// on time if a single node has k free slots then. This is certain if nodes run no other tasks, or if all bids have the same
+// width and it divides the number of slots of each node. Otherwise it may start late; it is still ended when its time is
+// over, and pays the same price. So the truth about widths is best only if the timetable can be kept.
 //
 // # Shapes and units
 //
-// Times are whole granules from the start of the period, up to 2^50, money any
-// unit, up to 1e15. Values are held as integers: of 1 or 10⁻⁶, where all are
-// such decimals and their sum is below 2^62 of them, and then everything is
-// exact; else of a power of two that gives the sum of all 61 bits, and what is
-// below is dropped. Slices are by position in Problem.Bids. A live market's
-// prices are rounded once, half to even, to the microcredit.
+// Times are whole granules from the start of the period, up to 2^50. Money is in any unit, up to 1e15. Values are converted to
+// integer multiples of a unit. The unit is 1 or 10⁻⁶ if all values are multiples of it and their sum is below 2^62 units;
+// then everything is exact. Otherwise it is the power of two with which the sum has 61 bits, and values are rounded down.
+// Slices are by position in Problem.Bids. A live market's prices are rounded once, half to even, to the microcredit.
 //
 // # Guarantees
 //
@@ -85,10 +80,9 @@
 // else at nothing; the program finds what is worth most by the values reported in this sense; and
 // the payment is as above. So the proof above holds word by word, with the whole report for x. ∎
 //
-// Without Fixed it holds for the value alone. Who asks for more nodes or time than needed or
-// gives an earlier deadline loses nothing else than chances in Solve; in Orders
-// and Find these shape the candidates, and a lucky misreport can gain. Nor does
-// it hold against collusion.
+// Without Fixed the truth is dominant only for the value. In Solve, asking for more nodes or time than needed, or for an earlier
+// deadline, can only reduce the chances. In Orders and Find these reports affect the candidates, and a lucky misreport can
+// gain. Collusion can gain in all of them.
 //
 // Measured on four days of the KTH SP2 log (candor audit, --nodes 100 --scale-load 6, 25 jobs, 200
 // candidates, deadlines of a day or more, seeds 1 to 3), jobs that gain by their best lie, by all of
@@ -108,8 +102,8 @@
 // others as in search mode. After the fact 63 of 425 jobs and 54 of 332 gain by a lie about one number, by all of their value at most;
 // a search over all numbers together, from the truth, finds a gain for 14 and 15 of 510.
 //
-// Find's result does not depend on the number of workers. It is no approximation
-// algorithm: the value may be any part of the optimum. Measured: of six bids on
+// Find's result does not depend on the number of workers. There is no bound on how far its value may be below the optimum.
+// Measured: of six bids on
 // eight nodes it finds the optimum in 500 candidates; of 2,000 bids, 1,000
 // candidates are worth 1.8 to 2.4 times the best of 10,000 random orders, whether
 // values are independent of size or proportional to it. Where bids are few and
@@ -124,23 +118,20 @@
 //	how many slots are sold, from when until when       no                        yes, not to whom
 //	the price                                           no                        the own alone
 //
-// Owners see all of their own jobs, operators all. Truth is best for the value
-// whatever others bid, and no reply before the cut-off depends on a bid but for how
-// many there are. Widths and lengths shape the candidates, so that to know those of
-// rivals could help a liar. A price is made of losing bids, which are never told
-// otherwise; who has paid with one rival knows its bid.
+// Owners see everything about their own jobs, operators about all jobs. The true value is the best report whatever others bid.
+// Before the period begins, replies reveal only the number of bids. Widths and lengths affect the candidates, so knowing the
+// rivals' widths and lengths could help a liar. A price is computed from losing bids, which are not shown. But a winner
+// with a single rival learns the rival's bid from the price.
 //
 // # Changes of a bid
 //
-// No term of a bid may change: bids are sealed until the period begins, and one bid that
-// follows another would be an answer to a reply. Before the cut-off a job can be cancelled
-// for nothing, and submitted again.
+// No term of a bid may change, because bids are sealed until the period begins. Before that, a job can be cancelled for free,
+// and submitted again.
 //
 // # Errors
 //
-// A negative, infinite or oversized number is refused as Invalid, naming the bid
-// and the field, as is an order that does not name each bid once. A table of
-// more than MaxCells or MaxMemory is refused as TooLarge.
+// Invalid, with the bid and the field: a number that is negative, infinite or too large, an order that does not name each bid
+// once. TooLarge: a table of more than MaxCells or MaxMemory.
 //
 // # Cost
 //

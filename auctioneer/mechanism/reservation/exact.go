@@ -4,13 +4,13 @@ import "github.com/candor-grid/candor/messages"
 
 // Limits of the exact program.
 const (
-	// MaxCells bounds bids times granules, that is, the time it takes.
+	// MaxCells bounds the number of bids times the number of granules, and so the time.
 	MaxCells = 1 << 36
 	// MaxMemory bounds the rows that are kept, in bytes.
 	MaxMemory = 512 << 20
 )
 
-// Solve finds a schedule of the most value on a whole machine, and all prices.
+// Solve finds the schedule with the highest value on a whole machine, and all prices.
 func Solve(p *Problem) (*Outcome, error) {
 	if p.wide() {
 		return nil, messages.Errorf(messages.Invalid, "N: bids of any width need orders, or a search: give one of them")
@@ -32,7 +32,7 @@ func Solve(p *Problem) (*Outcome, error) {
 	return newOutcome(m, start, value, without), nil
 }
 
-// check refuses what would take too long or too much memory.
+// check refuses a problem that would take too much time or memory.
 func (a *lane) check() error {
 	rows := 2*a.block + 3
 	if a.horizon < MaxCells/max(len(a.items), 1) && a.horizon < MaxMemory/8/rows {
@@ -42,7 +42,7 @@ func (a *lane) check() error {
 		len(a.items), a.horizon)
 }
 
-// starts sets when each bid is met, Lost for all that are not in the lane.
+// starts sets when each bid starts; Lost for bids that are not in the lane.
 func (a *lane) starts(start []int) {
 	for i := range start {
 		start[i] = Lost

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// lane is a part of the machine that meets one bid at a time, and the bids that
-// may be met there. It has room for one problem at a time and is used again.
+// lane is a part of the machine that serves one bid at a time, with the bids that it may serve. Its memory is reused for one
+// problem after another.
 //
-// Times are in units of the greatest common divisor of the lengths: the bids
-// that are met follow one another without gaps, so that no other times occur.
+// Times are in units of the greatest common divisor of the lengths. Served bids follow one another without gaps, so no other
+// times occur.
 type lane struct {
 	items   []item // by deadline, ties by index
 	unit    int
 	horizon int
 	block   int // rows from one kept suffix row to the next
 
-	row    []int64   // the suffix row in work
+	row    []int64   // the suffix row that is computed now
 	kept   [][]int64 // suffix rows 0, block, 2·block…
 	rows   [][]int64 // suffix rows of one block
 	prefix []int64
@@ -28,10 +28,10 @@ type item struct {
 	bid              int // position in Problem.Bids
 	length, deadline int
 	value            int64
-	start            int // Lost, or when it is met, in the problem's time
+	start            int // Lost, or its start in the problem's time
 }
 
-// gather takes the bids that can be met and are worth anything.
+// gather takes the bids that can be served and have a positive value.
 func (a *lane) gather(p *Problem, m *money, bids []int) {
 	a.items, a.unit, a.horizon = a.items[:0], 0, 0
 	for _, i := range bids {
@@ -65,7 +65,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// before is the last time at which the items before k can be over.
+// before returns the last time at which the items before k can end.
 func (a *lane) before(k int) int {
 	if k == 0 {
 		return 0
@@ -73,10 +73,9 @@ func (a *lane) before(k int) int {
 	return a.items[k-1].deadline
 }
 
-// suffix works out the suffix rows from back to front, keeps one in every
-// block, and returns the value of the best schedule. Entry t of row k is the
-// most that items k and on are worth if the first of them to be met starts at t;
-// it is worked out for t up to before(k).
+// suffix computes the suffix rows from back to front, keeps one row of each block, and returns the value of the best schedule.
+// Entry t of row k is the highest value of items from k on, if the first of them that is served starts at t. It is computed
+// for t up to before(k).
 func (a *lane) suffix() int64 {
 	a.row = zeros(a.row, a.horizon+1)
 	count := len(a.items)/a.block + 1
@@ -98,7 +97,7 @@ func (a *lane) suffix() int64 {
 func (a *lane) prepend(k int) {
 	x := &a.items[k]
 	n := min(x.deadline-x.length, a.before(k)) + 1
-	if x.length == 0 { // met for nothing, whenever there is time for it
+	if x.length == 0 { // it takes no time, so it is served if its deadline allows
 		for t := range n {
 			a.row[t] += x.value
 		}
@@ -109,15 +108,14 @@ func (a *lane) prepend(k int) {
 	}
 	here, after := a.row[:n], a.row[x.length:]
 	after = after[:len(here)]
-	for t, skip := range here { // ascending: what is read of row k+1 lies ahead
+	for t, skip := range here { // ascending, so that entries of row k+1 are read before they are overwritten
 		here[t] = max(skip, after[t]+x.value)
 	}
 }
 
-// trace goes through the items from front to back, block by block, and sets
-// which are met and when: an item is, if the rest is worth strictly more so. If
-// without is not nil, it is set, for each bid that is met, to the value of the
-// best schedule that does not meet it.
+// trace goes through the items from front to back, block by block, and sets which ones are served, and when. An item is served
+// if this gives strictly more value. If without is not nil, trace sets it, for each served bid, to the value of the best
+// schedule that does not serve the bid.
 func (a *lane) trace(without []int64) {
 	if without != nil {
 		a.prefix = zeros(a.prefix, a.horizon+1)
@@ -142,7 +140,7 @@ func (a *lane) trace(without []int64) {
 	}
 }
 
-// unfold works out the rows of a block again: a.rows[i] is row from+i.
+// unfold computes the rows of a block again: a.rows[i] is row from+i.
 func (a *lane) unfold(from int) {
 	last := min(from+a.block, len(a.items))
 	for len(a.rows) <= a.block {
@@ -160,9 +158,8 @@ func (a *lane) unfold(from int) {
 	}
 }
 
-// append adds item k to the prefix row, in place. Entry t of it is the most that
-// the items so far are worth if the last of them to be met is over by t; it
-// holds for t up to the last deadline so far, after which it rises no more.
+// append adds item k to the prefix row, in place. Entry t of the row is the highest value of the items so far, if the last one
+// that is served ends by t. It is set for t up to the last deadline so far; after that it does not rise.
 func (a *lane) append(k int) {
 	x := &a.items[k]
 	last := a.before(k)
@@ -170,13 +167,12 @@ func (a *lane) append(k int) {
 		a.prefix[t] = a.prefix[last]
 	}
 	row := a.prefix[:x.deadline+1]
-	for t := x.deadline; t >= x.length; t-- { // descending: what is read lies behind
+	for t := x.deadline; t >= x.length; t-- { // descending, so that entries are read before they are overwritten
 		row[t] = max(row[t], row[t-x.length]+x.value)
 	}
 }
 
-// combine is the most that a prefix and a suffix are worth that meet at some
-// time.
+// combine returns the highest value of a prefix that ends at some time and a suffix that starts at the same time.
 func combine(prefix, suffix []int64) (best int64) {
 	suffix = suffix[:len(prefix)]
 	for t, x := range prefix {

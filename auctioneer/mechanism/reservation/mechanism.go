@@ -17,13 +17,13 @@ const (
 	defaultCandidates = 2000
 )
 
-// Mechanism runs a live market. What was sold is remembered until the job is
-// settled; it is ordered again until it is done.
+// Mechanism runs a live market. It remembers what was sold to a job until the job is settled, and repeats its orders until they
+// are carried out.
 type Mechanism struct {
-	period     time.Duration // what is sold at once; periods are counted from the Unix epoch
-	granule    time.Duration // what lengths and deadlines are rounded to
-	candidates int           // of the search for a schedule of bids of different widths
-	fixed      bool          // no declaration shapes them
+	period     time.Duration // length of the time that is sold in one auction; periods are counted from the Unix epoch
+	granule    time.Duration // lengths and deadlines are rounded to it
+	candidates int           // number of candidates in the search for a schedule of bids of different widths
+	fixed      bool          // candidates do not depend on declarations
 	rounds     map[messages.JobID]*round
 }
 
@@ -46,7 +46,7 @@ func Describe(*messages.Market) mechanism.Traits {
 	}
 }
 
-// NewMechanism makes the mechanism of a market that is valid in itself.
+// NewMechanism makes the mechanism of a valid market.
 func NewMechanism(m messages.Market) (*Mechanism, error) {
 	if len(m.Classes) != 1 {
 		return nil, messages.Errorf(messages.Invalid, "market %s: classes: reservations are of one machine: name exactly one class", m.Name)
@@ -57,8 +57,7 @@ func NewMechanism(m messages.Market) (*Mechanism, error) {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// Admit refuses a bid that this market cannot weigh, or that the auction it
-// would be in could not meet.
+// Admit refuses a bid that this market cannot compare with others, or that its auction could not serve.
 func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	slots := 0
 	if len(view.Classes) > 0 {
@@ -82,25 +81,24 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 
 func (c *Mechanism) micros(d time.Duration) messages.Time { return messages.Time(d / time.Microsecond) }
 
-// startOf is the start of the period that an instant is in.
+// startOf returns the start of the period that contains an instant.
 func (c *Mechanism) startOf(t messages.Time) messages.Time {
 	period := c.micros(c.period)
 	return t - (t%period+period)%period
 }
 
-// length is a bid's in granules, rounded up: it asks for no less.
+// length returns a bid's length in granules, rounded up.
 func (c *Mechanism) length(bid *mechanism.Bid) int {
 	return int((bid.Length.Std() + c.granule - 1) / c.granule)
 }
 
-// granules is how many whole granules lie between two instants.
+// granules returns the number of whole granules between two instants.
 func (c *Mechanism) granules(from, to messages.Time) int {
 	return int(max(0, to-from) / c.micros(c.granule))
 }
 
-// Allocate holds the auction of the period that has begun, among the bids that
-// arrived before it, and orders what was decided and is not done yet. The price
-// is what the winners of it pay together, in credits.
+// Allocate holds the auction for the period that has begun, among the bids that arrived before it. It repeats orders that are
+// not carried out yet. The price is what all winners of the auction pay together, in credits.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: make([]float64, len(view.Classes))}
 	if bids := c.bidders(view); len(bids) > 0 {
@@ -110,8 +108,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// bidders are the jobs that are to be decided now: those that have waited since
-// before the period.
+// bidders returns the jobs in the auction: all that have waited since before the period.
 func (c *Mechanism) bidders(view *mechanism.View) []*mechanism.Job {
 	var bids []*mechanism.Job
 	begin := c.startOf(view.Now)
@@ -123,8 +120,7 @@ func (c *Mechanism) bidders(view *mechanism.View) []*mechanism.Job {
 	return bids
 }
 
-// auction sells what is left of the period, from the next granule on, on the
-// slots that no job has now or was sold before.
+// auction sells the rest of the period, from the next granule on, on slots that no job has and that were not sold before.
 func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	granule := c.micros(c.granule)
 	begin := c.startOf(view.Now)
@@ -149,9 +145,8 @@ func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	}
 }
 
-// solve finds the schedule: the best there is if every bid takes the whole
-// machine. Which way is taken depends on widths only, and on how many bids and granules
-// there are: where the best schedule would take too long to find, a good one is searched.
+// solve finds a schedule. If every bid takes the whole machine, it finds the best one. If that would take too long, or widths
+// differ, it searches for a good one. The choice depends only on widths and on the numbers of bids and granules.
 func (c *Mechanism) solve(p *Problem, seed uint64) (*Outcome, error) {
 	if p.Nodes == 0 {
 		o := &Outcome{Start: slices.Repeat([]int{Lost}, len(p.Bids)), Without: make([]float64, len(p.Bids)), Payments: make([]float64, len(p.Bids))}
@@ -169,8 +164,7 @@ func (c *Mechanism) solve(p *Problem, seed uint64) (*Outcome, error) {
 	return &r.Outcome, nil
 }
 
-// whole is the problem with every bid taking the whole machine; wider ones are
-// bids that cannot be met.
+// whole returns the problem for bids that all take the whole machine. Wider bids cannot be served.
 func (p *Problem) whole() *Problem {
 	out := &Problem{Horizon: p.Horizon, Bids: slices.Clone(p.Bids)}
 	for i := range out.Bids {
@@ -182,8 +176,8 @@ func (p *Problem) whole() *Problem {
 	return out
 }
 
-// free is how many slots are to be sold from begin on: none that a job has or was
-// sold before, unless its time is over by then.
+// free returns the number of slots to sell from begin on. Slots that a job has, or that were sold before, do not count, unless
+// their time is over by then.
 func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	free := view.Classes[0].Slots
 	for _, job := range view.Jobs {
@@ -196,11 +190,10 @@ func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	return min(max(0, free), math.MaxInt32)
 }
 
-// lateness is how much later than its reservation ends a job may be seen to end:
-// it began later by the time that messages take.
+// lateness is how much later than its reservation a job may end, because messages take time and so it began late.
 const lateness = messages.Duration(time.Second)
 
-// over is when the time of a job that runs is over.
+// over returns when the time of a running job is over.
 func (c *Mechanism) over(job *mechanism.Job) messages.Time {
 	if r := c.rounds[job.Job]; r != nil && r.won {
 		return r.start + messages.Time(c.length(job.Bid))*c.micros(c.granule)

@@ -2,19 +2,16 @@ package reservation
 
 import "math"
 
-// money holds values as whole numbers of a common unit, so that sums and
-// differences are exact, do not depend on their order, and a payment is never
-// above the value or below zero, not even by rounding.
+// money converts values to whole numbers of a common unit, so that sums and differences are exact and do not depend on their
+// order. So a payment is never above the value or below zero, not even by rounding.
 type money struct {
 	amounts []int64
-	decimal float64 // units in 1; 0: binary
-	binary  int     // 2^binary units in 1
+	decimal float64 // number of units in 1; 0: use binary
+	binary  int     // 1 has 2^binary units
 }
 
-// newMoney picks the unit: 1 or a millionth if all values are whole numbers of
-// it (as decimals with up to six places are) and together below 2^62 of it; else
-// a power of two so small that all together have 61 bits, and what is below it
-// is dropped.
+// newMoney chooses the unit: 1 or a millionth, if all values are multiples of it (decimals with up to six places are) and their
+// sum is below 2^62 units. Otherwise it is a power of two with which the sum has 61 bits, and values are rounded down.
 func newMoney(bids []Bid) *money {
 	for _, per := range []float64{1, 1e6} {
 		if m := (&money{decimal: per}); m.take(bids) {

@@ -7,15 +7,15 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
 )
 
-// Placement is the schedule that an order makes: the bids one by one, each into
-// its soonest window, dropped if that is over too late.
+// Placement is the schedule that an order gives. The bids are placed one by one into their earliest windows, and dropped if a
+// window ends too late.
 type Placement struct {
 	Start    []int // by bid; Lost if dropped
 	Accepted []int // ascending
 	Value    float64
 }
 
-// placer draws up schedules from orders.
+// placer makes schedules from orders.
 type placer struct {
 	problem *Problem
 	profile *profile.Profile
@@ -27,13 +27,12 @@ func newPlacer(p *Problem) *placer {
 	return &placer{problem: p, profile: profile.New(p.Nodes), start: make([]int, len(p.Bids))}
 }
 
-// place sets start for an order. A bid of no length needs its nodes free at an
-// instant, and takes none.
+// place sets start for an order. A bid of length 0 needs its nodes free at an instant, and takes none.
 func (a *placer) place(order []int) {
 	a.profile.Reset(a.problem.Nodes)
 	for _, i := range order {
 		bid := &a.problem.Bids[i]
-		length := float64(bid.Length) // times are below 2^53: exact
+		length := float64(bid.Length) // exact, because times are below 2^53
 		at, ok := a.profile.Within(0, float64(a.problem.latest(i)), length, bid.Width)
 		if !ok {
 			a.start[i] = Lost
@@ -44,7 +43,7 @@ func (a *placer) place(order []int) {
 	}
 }
 
-// check refuses what is not an order of all bids.
+// check refuses an order that does not name each bid once.
 func (a *placer) check(place string, order []int) error {
 	n := len(a.problem.Bids)
 	if len(order) != n {

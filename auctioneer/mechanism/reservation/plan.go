@@ -5,18 +5,17 @@ import (
 	"math/rand/v2"
 )
 
-// plan says what the candidates are. It is made from lengths, deadlines and
-// widths; it never sees a value.
+// plan determines the candidates. It is made from lengths, deadlines and widths, and never sees a value.
 type plan struct {
 	nodes  int
 	seed   uint64
-	shapes []shape // of the bids that fit, by index
+	shapes []shape // for the bids that fit, by index
 	widest int
-	stride int // candidate c is made of lanes if stride divides c
+	stride int // candidate c consists of lanes if stride divides c
 	fixed  bool
 }
 
-// shape is what a plan knows of a bid.
+// shape is what a plan knows about a bid.
 type shape struct {
 	bid   int
 	width int
@@ -39,8 +38,7 @@ func newPlan(p *Problem, seed uint64) *plan {
 	return a
 }
 
-// newFixedPlan makes a plan of lanes alone that depends on how many bids there are, and on
-// nothing that they declare.
+// newFixedPlan makes a plan in which all candidates are lanes. It depends on the number of bids, but on nothing that they declare.
 func newFixedPlan(p *Problem, seed uint64) *plan {
 	a := &plan{nodes: p.Nodes, seed: seed, stride: 1, fixed: true}
 	for i, bid := range p.Bids {
@@ -49,8 +47,7 @@ func newFixedPlan(p *Problem, seed uint64) *plan {
 	return a
 }
 
-// A candidate made of lanes takes as long as so many orders as its horizon has
-// times this many granules.
+// A candidate made of lanes takes about as long as one order for each rowsPerPlacement granules of its horizon.
 const rowsPerPlacement, maxStride = 400, 64
 
 func (a *plan) isOrder(c int) bool { return c%a.stride != a.stride-1 }
@@ -62,13 +59,12 @@ func (a *plan) kind(c int) string {
 	return "lanes"
 }
 
-// random is the source of what is random in candidate c.
+// random returns the random source for candidate c.
 func (a *plan) random(c int) *rand.Rand {
 	return rand.New(rand.NewPCG(a.seed, uint64(c)*0x9e3779b97f4a7c15))
 }
 
-// standard are the exponents of length, width and deadline in the keys of the
-// first orders: by deadline, area, length, width, ...
+// standard has the exponents of length, width and deadline in the keys of the first orders: by deadline, area, length, width, …
 var standard = [][3]float64{{0, 0, 1}, {1, 1, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 1}, {1, 2, 0}, {-1, -1, 0}, {0, -1, 0}}
 
 // order writes the order of candidate c.
@@ -79,9 +75,9 @@ func (a *plan) order(c int, s *sorter) []int {
 	switch k := c - c/a.stride; {
 	case k < len(standard):
 		power = standard[k]
-	case k%3 == 0: // any order whatever
+	case k%3 == 0: // a random order
 		noise = 1
-	default: // small or short or narrow or urgent ones first, or the other way round
+	default: // by a random mix of size, length, width and urgency, ascending or descending
 		power = [3]float64{3*r.Float64() - 1.5, 3*r.Float64() - 1.5, 2*r.Float64() - 0.5}
 		noise = 4 * r.Float64() * r.Float64()
 	}
@@ -97,8 +93,7 @@ func (a *plan) order(c int, s *sorter) []int {
 	return s.order
 }
 
-// sorter sorts positions by keys, to a resolution of one in its buckets; those
-// that fall together stay in order.
+// sorter sorts positions by keys in buckets. Positions in the same bucket keep their order.
 type sorter struct {
 	keys  []float64
 	slot  []uint16

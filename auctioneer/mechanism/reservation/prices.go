@@ -1,14 +1,13 @@
 package reservation
 
-// ledger keeps of a range of schedules what the outcome depends on. Schedules
-// can be added in any order, and ledgers be added together.
+// ledger keeps what the outcome depends on, for a set of schedules. Schedules can be added in any order, and ledgers can be joined.
 type ledger struct {
 	amounts []int64
 	best    int64 // value of the best schedule
-	which   int   // the lowest number of a candidate that has it; −1: none yet
-	start   []int // of that schedule
-	// without[i] is the value of the best schedule so far, bid i not counted:
-	// one that does not meet it, or after settle any.
+	which   int   // the lowest number of a candidate with this schedule's value; −1: none yet
+	start   []int // starts of that schedule
+	// without[i] is the highest value so far if bid i is not counted: of schedules that do not
+	// serve bid i, and after settle of all schedules.
 	without []int64
 }
 
@@ -16,7 +15,7 @@ func newLedger(m *money) *ledger {
 	return &ledger{amounts: m.amounts, best: -1, which: -1, start: make([]int, len(m.amounts)), without: make([]int64, len(m.amounts))}
 }
 
-// value is what a schedule is worth.
+// value returns the value of a schedule.
 func (l *ledger) value(start []int) (sum int64) {
 	for i, at := range start {
 		if at != Lost {
@@ -26,8 +25,8 @@ func (l *ledger) value(start []int) (sum int64) {
 	return sum
 }
 
-// add adds a schedule, or several of which it is the best: without is exact for
-// the bids that it does not meet, and a lower bound for the others.
+// add adds a schedule, or the best one of several. Afterwards without takes the schedule into account for bids that it does not
+// serve. For several schedules without is only a lower bound for the other bids.
 func (l *ledger) add(which int, value int64, start []int) {
 	if value > l.best || value == l.best && which < l.which {
 		l.best, l.which = value, which
@@ -54,8 +53,8 @@ func (l *ledger) join(other *ledger) {
 	}
 }
 
-// settle counts the best schedule in with each bid that it meets not counted:
-// so no price is below zero.
+// settle also takes the best schedule into account for the bids that it serves, with the bid's value not counted. So no price is
+// below zero.
 func (l *ledger) settle() {
 	l.best = max(l.best, 0)
 	for i, at := range l.start {

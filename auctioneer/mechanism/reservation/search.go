@@ -13,14 +13,14 @@ import (
 
 // Search says how far to search for a schedule of bids of any width.
 type Search struct {
-	// Candidates is how many candidates to try. Each takes about as long as drawing up
+	// Candidates is how many candidates to try. On average, each takes about as long as making
 	// the schedule of one order.
 	Candidates int
 	Seed       uint64
 	// Workers is how many goroutines to use; 0: one for each processor. They do not
 	// change the result.
 	Workers int
-	// Fixed: no declaration shapes the candidates, so that truth is best in all of them.
+	// Fixed: candidates do not depend on declarations, so that the truth is best in all of them.
 	Fixed bool
 }
 
@@ -34,9 +34,8 @@ type Result struct {
 	Kind string // "order" or "lanes"
 }
 
-// Find searches for a schedule of much value among candidates that are fixed
-// before values are looked at, and prices it over these. The more candidates
-// the better.
+// Find searches for a schedule of high value among candidates that are fixed without looking at values, and computes its prices over
+// these candidates. More candidates give a better schedule.
 func Find(p *Problem, s Search) (*Result, error) {
 	if !p.wide() {
 		return nil, messages.Errorf(messages.Invalid, "N: a search is for bids of any width: give the number of nodes")
@@ -64,10 +63,10 @@ type finder struct {
 	money   *money
 	search  Search
 	trials  []*trial  // by worker
-	worths  [][]worth // by worker: of the candidates made of lanes
+	worths  [][]worth // by worker: values of candidates made of lanes
 }
 
-// worth is what a candidate is worth.
+// worth is the value of a candidate.
 type worth struct {
 	candidate int
 	value     int64
@@ -110,9 +109,8 @@ func (f *finder) try() {
 	})
 }
 
-// price completes the values without each winner: of orders they are known; a
-// candidate made of lanes is asked, as far as it can change a price. Those worth
-// most come first, so that few of the others can.
+// price completes the values without each winner. For orders they are known. Candidates made of lanes are solved again if they can
+// change a price. Those with the highest values come first, because after them few others can change a price.
 func (f *finder) price(l *ledger) {
 	l.settle()
 	worths := slices.Concat(f.worths...)

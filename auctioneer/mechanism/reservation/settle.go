@@ -7,9 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// direct orders what was decided and is not done yet, shares the slots among
-// the jobs whose time has come, and sets when to be asked again: when the next
-// job's time comes, or the next period begins.
+// direct repeats orders that are not carried out yet, and gives weights to the jobs whose time has come. It sets when to decide again:
+// when the next job's time comes, or the next period begins.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	a.Wake = c.startOf(view.Now) + c.micros(c.period)
 	total := 0
@@ -42,10 +41,8 @@ func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	}
 }
 
-// Settle charges a winner its price, however it ended: what it was sold could
-// not be sold to others. It owes nothing if it failed before it could start,
-// and nothing if it had not won. A loser is settled twice: as it is discarded, and when it
-// has ended.
+// Settle charges a winner its price, however it ended, because its time could not be sold to others. A job owes nothing if it failed
+// before it could start, or did not win. A loser is settled twice: when it is discarded, and when it has ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	r := c.rounds[job.Job]
 	delete(c.rounds, job.Job)
@@ -66,13 +63,13 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 
 // The reasons that Explain gives.
 const (
-	Reserved          = "Reserved"          // it won; its time comes
+	Reserved          = "Reserved"          // it won, and its time has not come yet
 	Outbid            = "Outbid"            // it did not win
 	WaitingForAuction = "WaitingForAuction" // its auction is at the start of the next period
 )
 
-// Explain says where a job stands, and what would change it, without a number that is
-// made of the bids of others, but for the price that the job pays.
+// Explain says how a job stands and what would change that. Except for the price that the job pays, it gives no number that is computed
+// from the bids of others.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.rounds[job.Job]
 	switch {

@@ -10,10 +10,10 @@ type trial struct {
 	sorter  sorter
 	cut     division
 	lane    lane
-	without []int64 // by bid, of the lane it is met in
+	without []int64 // by bid, for the lane that serves it
 }
 
-// try adds a candidate to the ledger and returns what it is worth.
+// try adds a candidate to the ledger and returns its value.
 func (t *trial) try(c int) (value int64) {
 	start := t.placer.start
 	for i := range start {
@@ -29,7 +29,7 @@ func (t *trial) try(c int) (value int64) {
 	return value
 }
 
-// lanes finds the best schedule of a candidate made of lanes: each lane's.
+// lanes finds the best schedule of a candidate made of lanes, lane by lane.
 func (t *trial) lanes(c int, start []int) (value int64) {
 	t.plan.divide(c, &t.cut)
 	for _, bids := range t.cut.bids {
@@ -43,9 +43,8 @@ func (t *trial) lanes(c int, start []int) (value int64) {
 	return value
 }
 
-// price raises without by what a candidate made of lanes is worth if some bid
-// of the best schedule is not met, for all that are. Only one of its lanes
-// changes then.
+// price raises without: for each bid that the best schedule serves, to the value of this candidate if the bid is not served. Only one lane
+// of the candidate changes with each bid.
 func (t *trial) price(w worth, best []int, without []int64) {
 	t.plan.divide(w.candidate, &t.cut)
 	for _, bids := range t.cut.bids {
@@ -63,8 +62,7 @@ func (t *trial) price(w worth, best []int, without []int64) {
 	}
 }
 
-// matters reports whether a candidate of some value may be worth more, without
-// one of these bids, than what is known.
+// matters reports whether a candidate can raise without for one of these bids. value is the candidate's value.
 func matters(value int64, bids, best []int, without []int64) bool {
 	for _, i := range bids {
 		if best[i] != Lost && value > without[i] {

@@ -1,19 +1,14 @@
-// Package rigid runs jobs that need a fixed number of nodes at the same time
-// through a machine, in virtual time, under a policy that says which start
-// when. The baselines that schedule such jobs share it: fifo, fairshare,
-// backfill.
+// Package rigid simulates a machine with jobs that each need a fixed number of nodes at the same time. A policy decides
+// which jobs start when. The mechanisms fifo, fairshare and backfill share it.
 //
 // # Model
 //
-// A job needs Width nodes from its start for Runtime without interruption; the
-// policy knows its Estimate. Events of an instant apply in this order: jobs end
-// or outlive their estimates, jobs arrive; then the policy decides once. A job
-// of runtime 0 needs its nodes too: it ends at the instant it starts, and the
-// policy then decides again. Jobs arrive in the order of submission, ties by
-// index, and end in the order of their indices.
+// A job needs Width nodes for Runtime without interruption; the policy knows only its Estimate. Events of an instant apply
+// in this order: jobs end or outlive their estimates, jobs arrive, then the policy decides once. A job of runtime 0 also
+// needs its nodes: it ends at the instant it starts, and the policy then decides again. Jobs arrive in the order of
+// submission, ties by index, and end in the order of their indices.
 //
-// A job that outlives its estimate is expected to take twice as long as
-// expected before, in all, as often as needed.
+// When a job outlives its estimate, its expected total time is doubled, as often as needed.
 //
 // # Shapes and units
 //
@@ -33,8 +28,8 @@
 // "revenue": a job pays the price of what it used, at most its budget. The
 // estimate is the runtime where none is given; the weight is the user's, 1 where
 // none is given, and must be the same on all jobs of a user; jobs without a user
-// are the user "". What a mechanism has no use for is checked and without effect,
-// so that one document can be put to all of them.
+// are the user "". Keys that a mechanism does not use are checked and have no effect, so the same document works for all
+// of them.
 //
 // # Errors
 //

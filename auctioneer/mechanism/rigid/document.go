@@ -13,7 +13,7 @@ type Input struct {
 	Price *float64   `json:"price,omitempty"`
 }
 
-// InputJob is a job of it.
+// InputJob is a job in that document.
 type InputJob struct {
 	Submit   float64  `json:"submit"`
 	Runtime  float64  `json:"runtime"`
@@ -24,7 +24,7 @@ type InputJob struct {
 	Budget   *float64 `json:"budget,omitempty"`
 }
 
-// Output is what they print.
+// Output is the answer of the baselines.
 type Output struct {
 	Start  []float64 `json:"start"`
 	Finish []float64 `json:"finish"`
@@ -32,7 +32,7 @@ type Output struct {
 	*bill
 }
 
-// bill is what the jobs pay at a posted price.
+// bill has what the jobs pay at a posted price.
 type bill struct {
 	Payments []float64 `json:"payments"`
 	Revenue  float64   `json:"revenue"`
@@ -74,7 +74,7 @@ func (in *Input) Instance() (*Instance, error) {
 	return out, out.Check()
 }
 
-// Present puts together what is printed of a schedule.
+// Present makes the output for a schedule.
 func (in *Input) Present(instance *Instance, s *Schedule) *Output {
 	out := &Output{Start: s.Start, Finish: s.Finish, Measures: instance.Measure(s)}
 	if in.Price == nil {
@@ -92,7 +92,7 @@ func (in *Input) Present(instance *Instance, s *Schedule) *Output {
 	return out
 }
 
-// SolveDocument answers a document that has no keys beyond Input's.
+// SolveDocument answers a document that has only the keys of Input.
 func SolveDocument(data []byte, schedule func(*Instance) (*Schedule, error)) (any, error) {
 	in, err := casefile.Read[Input](data)
 	if err != nil {

@@ -12,7 +12,7 @@ type Measures struct {
 	MeanBSD     float64   `json:"mean_bsd"`
 }
 
-// minute bounds the slowdown of short jobs.
+// minute is the shortest run time in a bounded slowdown; a shorter one counts as this.
 const minute = 60
 
 // Measure measures a schedule of the instance.

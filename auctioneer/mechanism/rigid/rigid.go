@@ -9,20 +9,20 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// Largest is the largest time, length and weight: sums of millions of them
-// still tell apart what is a thousandth of a second apart in a century.
+// Largest is the largest time, length and weight. With it, sums of millions of times are still exact to a thousandth of a
+// second over a century.
 const Largest = 1e15
 
 // Job is a job of fixed width.
 type Job struct {
 	Submit   float64
 	Runtime  float64
-	Estimate float64 // of the runtime, by its owner
+	Estimate float64 // the owner's estimate of Runtime
 	Width    int
 	User     int // position in Instance.Weights
 }
 
-// Instance is a machine and all that will be submitted to it.
+// Instance is a machine and all jobs that will be submitted to it.
 type Instance struct {
 	Nodes   int
 	Jobs    []Job
@@ -32,7 +32,7 @@ type Instance struct {
 // Schedule says when each job runs.
 type Schedule struct{ Start, Finish []float64 }
 
-// Check refuses what no schedule could be made for.
+// Check refuses an instance for which there is no schedule.
 func (in *Instance) Check() error {
 	if in.Nodes < 1 || in.Nodes > math.MaxInt32 {
 		return casefile.Invalid("nodes", "must be from 1 to %d, is %d", math.MaxInt32, in.Nodes)

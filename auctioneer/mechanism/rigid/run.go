@@ -9,8 +9,8 @@ import (
 
 // Policy says which jobs start. Jobs are given by their index.
 type Policy interface {
-	// Arrive and End tell of a job that was submitted, or has ended and given
-	// its nodes back.
+	// Arrive tells the policy that a job was submitted, End that a job has ended and returned its
+	// nodes.
 	Arrive(m *Machine, job int)
 	End(m *Machine, job int)
 	// Decide starts jobs, by m.Start. It comes after all events of an instant.
@@ -20,10 +20,9 @@ type Policy interface {
 // Expecting is a Policy that plans with estimates.
 type Expecting interface {
 	Policy
-	// Outlive tells that a job still runs at the time it was expected to end,
-	// and when it is expected to end now.
+	// Outlive tells the policy that a job still runs at its expected end, and its new expected end.
 	Outlive(m *Machine, job int, until float64)
-	// Next is when to decide though nothing happens before; +Inf: never.
+	// Next returns when to decide if no event happens before; +Inf: never.
 	Next() float64
 }
 
@@ -36,7 +35,7 @@ type Machine struct {
 	schedule  Schedule
 	running   []event   // a heap, inTime
 	expecting Expecting // nil: estimates do not matter
-	expected  []float64 // by job: how long it takes in all, as expected
+	expected  []float64 // by job: expected total time
 }
 
 // Run puts an instance through a policy. It checks the instance first.
@@ -68,7 +67,7 @@ func Run(in *Instance, p Policy) (*Schedule, error) {
 	}
 }
 
-// done returns the schedule; that of a policy that left jobs waiting is none.
+// done returns the schedule, or an error if the policy left jobs waiting.
 func (m *Machine) done() (*Schedule, error) {
 	for i, start := range m.schedule.Start {
 		if math.IsNaN(start) {
@@ -94,8 +93,7 @@ func (m *Machine) next(arrivals []int) float64 {
 	return next
 }
 
-// end ends the jobs that end now, and tells of those that outlive what was
-// expected.
+// end ends the jobs that end now, and tells the policy about jobs that outlive their expected end.
 func (m *Machine) end(p Policy) {
 	for len(m.running) > 0 && m.running[0].at <= m.Now {
 		e := inTime.Pop(&m.running)
@@ -109,7 +107,7 @@ func (m *Machine) end(p Policy) {
 	}
 }
 
-// Start starts a job now. The policy sees to it that so many nodes are free.
+// Start starts a job now. The policy must ensure that enough nodes are free.
 func (m *Machine) Start(job int) {
 	j := &m.Jobs[job]
 	m.Free -= j.Width
@@ -122,12 +120,12 @@ func (m *Machine) Start(job int) {
 	m.watch(job)
 }
 
-// watch enters the next event of a running job: its end, or before that the
-// time it is expected to end, which it returns.
+// watch enters the next event of a running job: its end, or its expected end if that is before. It returns the expected
+// end.
 func (m *Machine) watch(job int) (until float64) {
 	start, finish := m.schedule.Start[job], m.schedule.Finish[job]
 	until = start + m.expected[job]
-	for until <= m.Now && finish > m.Now { // too little to tell from now
+	for until <= m.Now && finish > m.Now { // the expected end is rounded to now
 		m.expected[job] *= 2
 		until = start + m.expected[job]
 	}
@@ -138,12 +136,12 @@ func (m *Machine) watch(job int) (until float64) {
 // Until returns when a running job is expected to end.
 func (m *Machine) Until(job int) float64 { return m.schedule.Start[job] + m.expected[job] }
 
-// event is the end of a job, or that it outlives what was expected.
+// event says that a job ends, or that it outlives its expected end.
 type event struct {
 	at       float64
 	job      int
 	outlives bool
 }
 
-// inTime has the event that happens first before the others.
+// inTime orders events by time, then by job.
 var inTime = heap.Order[event]{Before: func(e, f event) bool { return e.at < f.at || e.at == f.at && e.job < f.job }}

@@ -9,11 +9,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// DefaultEpsilon is the ε of a sigmoid that names none.
+// DefaultEpsilon is the default ε of a sigmoid.
 const DefaultEpsilon = 0.01
 
-// Curve is a valuation made ready to be evaluated. The zero Curve is worth
-// nothing at any time.
+// Curve is a valuation that is prepared for evaluation. The value of the zero Curve is 0 at any time.
 type Curve struct {
 	shape    shape
 	max      float64
@@ -53,18 +52,18 @@ func New(v messages.Valuation) (Curve, error) {
 	return c, nil
 }
 
-// slope returns the parameters a and b of max/(1+e^{a(x−b)}), the sigmoid that
-// has lost the part epsilon (0: DefaultEpsilon) at mu and has it left at mu+delta. A fall
-// too fast for a double has the steepest slope that is one.
+// slope returns the parameters a and b of the sigmoid max/(1+e^{a(x−b)}). At mu it has lost the part epsilon (0:
+// DefaultEpsilon) of its maximum, at mu+delta only this part is left. A slope too steep for a double becomes the largest
+// double.
 func slope(mu, delta, epsilon float64) (a, b float64) {
 	epsilon = cmp.Or(epsilon, DefaultEpsilon)
 	return min(2*math.Log((1-epsilon)/epsilon)/delta, math.MaxFloat64), mu + delta/2
 }
 
-// Max is what the curve is worth at best.
+// Max returns the highest value of the curve.
 func (c *Curve) Max() float64 { return c.max }
 
-// At is the value of completing x seconds after submission.
+// At returns the value of completing x seconds after submission.
 func (c *Curve) At(x float64) float64 {
 	switch c.shape {
 	case sigmoid:
@@ -81,8 +80,7 @@ func (c *Curve) At(x float64) float64 {
 	}
 }
 
-// part is how much is left at x of what falls straight from 1 to 0; at once after from, if
-// to is the same double.
+// part returns the value at x of a line that falls from 1 at from to 0 at to. If both are the same double, it is 0 after from.
 func part(x, from, to float64) float64 {
 	if x <= from {
 		return 1
@@ -105,8 +103,7 @@ func (c *Curve) partAt(x float64) float64 {
 	return p[i].Part + left*(p[i-1].Part-p[i].Part)
 }
 
-// Latest is the inverse: the last x ≥ 0 at which completion is worth at least
-// level; +Inf if it always is, and false if it never is.
+// Latest returns the last x ≥ 0 at which completion is worth at least level: +Inf if it always is, false if it never is.
 func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	switch {
 	case math.IsNaN(level):
@@ -118,7 +115,7 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	}
 	switch c.shape {
 	case sigmoid:
-		// What is left of a sigmoid is 0 from where its exponential is no double.
+		// A sigmoid is 0 from the x on at which its exponential overflows.
 		x = c.b + math.Log(min(c.max/level, math.MaxFloat64)-1)/c.a
 	case decay:
 		x = c.to - level/c.max*(c.to-c.from)
@@ -130,7 +127,7 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	return max(0, x), true
 }
 
-// latestPart is Latest for a part of the maximum that some corner has.
+// latestPart does what Latest does, for a part of the maximum that some corner has.
 func (c *Curve) latestPart(level float64) float64 {
 	p := c.points
 	i := sort.Search(len(p), func(i int) bool { return p[i].Part < level }) // the first corner below

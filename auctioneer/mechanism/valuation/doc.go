@@ -1,11 +1,10 @@
-// Package valuation computes what a job's completion is worth at each time, and
-// the inverse, by when it must complete to be worth as much.
+// Package valuation computes what the completion of a job is worth at each time, and the inverse: the latest time at which
+// completion has a given value.
 //
 // # Model
 //
-// A valuation v(x) is a function of x, the seconds from submission to
-// completion, that starts at most at its maximum and never rises. Its class
-// says which (messages.Valuation has the parameters):
+// A valuation v(x) is a function of x, the seconds from submission to completion. It is at most its maximum and never rises.
+// There are these classes (messages.Valuation has the parameters):
 //
 //	sigmoidal     max/(1+e^{a(x−b)}), b = μ+δ/2, a = 2·ln((1−ε)/ε)/δ,
 //	              so that v(μ) = (1−ε)·max and v(μ+δ) = ε·max
@@ -23,14 +22,14 @@
 //
 // # Guarantees
 //
-// 0 ≤ v(x) ≤ max, and v never rises, in floating point too. At(Latest(y)) is y
-// to a relative error of 1e-12 times 1+a·x, the sigmoid's condition, wherever v
-// is continuous and falling; nothing later is worth more than y, but for that error.
+// 0 ≤ v(x) ≤ max, and v never rises, also in floating point. Where v is continuous and falling, At(Latest(y)) equals y with a
+// relative error of 1e-12·(1+a·x), which is the condition of the sigmoid. Up to this error, later times are worth less than
+// y.
 //
 // # Errors
 //
-// New refuses what messages.Valuation.Validate does, as Invalid, naming the
-// field. At and Latest are total: they return NaN for NaN alone.
+// New refuses what messages.Valuation.Validate refuses, as Invalid, with the field. At and Latest accept all numbers; they
+// return NaN only for NaN.
 //
 // # Cost
 //
@@ -40,7 +39,6 @@
 //
 // Z. Huang, S. M. Weinberg, L. Zheng, C. Joe-Wong, M. Chiang, "Discovering
 // valuations and enforcing truthfulness in a deadline-aware scheduler", sections
-// III-B and IV. The paper lets the sigmoid "become zero" at μ+δ, which no sigmoid
-// does; ε says how near it comes, and is 0.01 where nothing is said. Its triple
-// (max value, dropping point, zero point) is our (max, μ, μ+δ).
+// III-B and IV. The paper says that the sigmoid "becomes zero" at μ+δ, but no sigmoid does; ε says how near to zero it is, by
+// default 0.01. The paper's triple (max value, dropping point, zero point) is our (max, μ, μ+δ).
 package valuation

@@ -13,8 +13,7 @@ type input struct {
 	Levels []float64 `json:"levels,omitempty"`
 }
 
-// output is what it prints. Latest is null for a level that is always or never
-// reached.
+// output is the answer that `candor solve valuation` prints. Latest is null for a level that is always or never reached.
 type output struct {
 	A      *float64   `json:"a,omitempty"` // of a sigmoid
 	B      *float64   `json:"b,omitempty"`
@@ -47,7 +46,7 @@ func SolveDocument(data []byte) (any, error) {
 	return out, nil
 }
 
-// latestOf is nil where JSON has no number for Latest.
+// latestOf returns Latest, or nil if it is no number that JSON has.
 func (c *Curve) latestOf(level float64) *float64 {
 	x, ever := c.Latest(level)
 	if !ever || x-x != 0 {

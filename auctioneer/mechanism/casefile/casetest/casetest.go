@@ -1,5 +1,5 @@
-// Package casetest is how tests of mechanisms read their sample cases, and try documents the
-// way the command line does. Only tests import it.
+// Package casetest has helpers for tests of mechanisms: they read sample cases, and try documents as the
+// command line does. Only tests import it.
 package casetest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Solver is the SolveDocument of a mechanism.
+// Solver is the function SolveDocument of a mechanism.
 type Solver = func(document []byte) (any, error)
 
 // Read reads a JSON file of testdata, whose README.md says where the file comes from.
@@ -39,7 +39,7 @@ func Cases[Case any](t testing.TB, file string) []Case {
 	return doc.Cases
 }
 
-// Solve returns the answer to a document: a text, or a value whose JSON is the document.
+// Solve returns the answer to a document. The document is JSON text, or a value that is encoded as JSON.
 func Solve[Output any](t testing.TB, solve Solver, document any) Output {
 	t.Helper()
 	text, ok := document.(string)
@@ -57,7 +57,8 @@ func Solve[Output any](t testing.TB, solve Solver, document any) Output {
 	return out.(Output)
 }
 
-// Refuses checks that each document is refused as Invalid, in words that contain what it says.
+// Refuses checks that each document (key) is refused as Invalid, with an error that contains a text
+// (value).
 func Refuses(t *testing.T, solve Solver, documents map[string]string) {
 	t.Helper()
 	for document, says := range documents {
@@ -68,8 +69,8 @@ func Refuses(t *testing.T, solve Solver, documents map[string]string) {
 	}
 }
 
-// Fuzz looks for a document, of at most so many bytes, to which there is neither an error of
-// the sender nor an answer that JSON can say and check accepts.
+// Fuzz looks for a document of at most so many bytes for which solve returns neither an error that blames
+// the sender, nor an answer that JSON can encode and that check accepts.
 func Fuzz[Output any](f *testing.F, solve Solver, most int, check func(*testing.T, Output), seeds ...string) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))
@@ -92,8 +93,8 @@ func Fuzz[Output any](f *testing.F, solve Solver, most int, check func(*testing.
 	})
 }
 
-// Main runs the tests of a package with so many random cases of each property, unless the
-// command line says otherwise.
+// Main runs the tests of a package with the given number of random cases for each property, unless the
+// command line has another number.
 func Main(m *testing.M, cases int) {
 	if err := flag.Set("rapid.checks", strconv.Itoa(cases)); err != nil {
 		panic(err)
@@ -101,7 +102,7 @@ func Main(m *testing.M, cases int) {
 	os.Exit(m.Run())
 }
 
-// Indices are 0 to n − 1.
+// Indices returns 0 to n − 1.
 func Indices(n int) []int {
 	all := make([]int, n)
 	for i := range all {
