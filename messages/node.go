@@ -185,6 +185,8 @@ type Program struct {
 	StageName Name     `json:"stage_name"`
 	JobName   string   `json:"job_name"`
 	Account   Name     `json:"account"` // owner: may read the logs
+	Payer     Name     `json:"payer,omitempty"`
+	Market    Name     `json:"market,omitempty"`
 	Class     Name     `json:"class"`
 	Tasks     int      `json:"tasks"`
 	Command   []string `json:"command"`

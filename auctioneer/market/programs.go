@@ -119,7 +119,7 @@ func programSizes(j *book.Job, class messages.Name, shared bool) (out []int) {
 
 // programSize returns a bound on the size of a stage's program, in bytes.
 func programSize(j *book.Job, s *messages.Stage, shared bool) int {
-	n := overhead + len(s.Name) + len(j.Spec.Name) + len(j.Account) + len(s.Class) + len(s.Script) + len(j.Spec.Dir) + envSize(s.Env)
+	n := overhead + len(s.Name) + len(j.Spec.Name) + len(j.Account) + len(j.Payer) + len(j.Spec.Market) + len(s.Class) + len(s.Script) + len(j.Spec.Dir) + envSize(s.Env)
 	if !shared {
 		n += envSize(j.Spec.Env)
 	}
@@ -186,7 +186,7 @@ func Programs(b *book.Book, node messages.Name, grants []messages.Grant) (out []
 func program(j *book.Job, at uint32, shared bool) messages.Program {
 	s := &j.Spec.Stages[at]
 	p := messages.Program{
-		Job: j.ID, Stage: at, StageName: s.Name, JobName: j.Spec.Name, Account: j.Account, Class: s.Class,
+		Job: j.ID, Stage: at, StageName: s.Name, JobName: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, Class: s.Class,
 		Tasks: s.TaskCount(), Command: s.Command, Script: s.Script, Env: j.Spec.Env, Dir: j.Spec.Dir, TimeLimit: s.TimeLimit, Memory: s.Memory,
 		Width: s.Width, Exclusive: s.Exclusive, Allocation: s.Allocation,
 		Inputs: s.Inputs, Outputs: s.Outputs, Interactive: s.Interactive, Signal: s.Signal, Umask: j.Spec.Umask, OOM: s.OOM,

@@ -14,6 +14,8 @@
 //	CANDOR_NODE         the node it runs on
 //	CANDOR_JOB          number of the job
 //	CANDOR_JOB_NAME     name of the job
+//	CANDOR_PAYER        account that pays for the job
+//	CANDOR_MARKET       market of the job
 //	CANDOR_STAGE        name of the stage
 //	CANDOR_TASK         position of the task in the stage, from 0; of a rerun: in the first job
 //	CANDOR_TASKS        number of tasks of the stage; of a rerun: of the first job's

@@ -61,6 +61,8 @@ func (c *Config) programEnv(p *messages.Program, base []string) ([]string, error
 	e.set("CANDOR_NODE", c.Node)
 	e.set("CANDOR_JOB", p.Job.String())
 	e.set("CANDOR_JOB_NAME", strings.ReplaceAll(p.JobName, "\x00", ""))
+	e.set("CANDOR_PAYER", p.Payer)
+	e.set("CANDOR_MARKET", p.Market)
 	e.set("CANDOR_STAGE", p.StageName)
 	e.set("CANDOR_TASKS", strconv.Itoa(p.Tasks))
 	e.setShape(p, c.Machine.Memory)

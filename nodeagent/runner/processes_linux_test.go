@@ -185,7 +185,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_AGENT", "x")
 	t.Setenv("HOME", "/home/somebody")
 	b := newBench(t, nil)
-	p := messages.Program{Job: 12, Stage: 3, StageName: "map", JobName: "word count", Account: "ann", Tasks: 8,
+	p := messages.Program{Job: 12, Stage: 3, StageName: "map", JobName: "word count", Account: "ann", Payer: "climate", Market: "main", Tasks: 8,
 		Command: []string{"env"},
 		Env:     messages.Env{{Name: "A", Value: "b=c"}, {Name: "CANDOR_JOB", Value: "13"}, {Name: "CANDOR_TASK", Value: "99"}, {Name: "LANG", Value: "sv_SE"}}}
 	b.tasks = 5
@@ -201,7 +201,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"A": "b=c", "LANG": "sv_SE", "HOME": "/home/somebody", "PATH": os.Getenv("PATH"), "SHELL": "/bin/sh",
-		"CANDOR_SITE": "home", "CANDOR_NODE": "n1", "CANDOR_JOB": "12", "CANDOR_JOB_NAME": "word count", "CANDOR_STAGE": "map",
+		"CANDOR_SITE": "home", "CANDOR_NODE": "n1", "CANDOR_JOB": "12", "CANDOR_JOB_NAME": "word count", "CANDOR_PAYER": "climate", "CANDOR_MARKET": "main", "CANDOR_STAGE": "map",
 		"CANDOR_TASK": "5", "CANDOR_TASKS": "8", "CANDOR_ATTEMPT": "1", "CANDOR_ARRAY_INDEX": "105",
 	} {
 		if got[name] != want {
@@ -214,7 +214,7 @@ func TestEnvironment(t *testing.T) {
 		}
 		delete(got, name)
 	}
-	if len(got) != 15 {
+	if len(got) != 17 {
 		t.Errorf("the environment holds more than it should: %v", got)
 	}
 }

@@ -12,8 +12,7 @@ import (
 )
 
 // AddPrelude puts commands before a script that set Slurm's variables for its tasks and send their
-// output to files, if the job asks for either. user submits the job, and partition is the market
-// that the user named.
+// output to files, if the job asks for either. user submits the job.
 func (j *Job) AddPrelude(user string) error {
 	slurm := j.Slurm || j.Ranks() > 1 // srun and mpirun start its ranks
 	if !slurm && j.Stdin+j.Stdout+j.Stderr == "" {
@@ -68,12 +67,14 @@ func (j *Job) slurmVariables(user string) string {
 		values = append(values, [2]string{"SLURM_SUBMIT_HOST", Quote(j.Host)})
 	}
 	values = append(values, j.allocationVariables()...)
-	if partition := cmp.Or(j.Names.Partition, j.Spec.Market); partition != "" {
-		values = append(values, [2]string{"SLURM_JOB_PARTITION", Quote(partition)})
+	named := func(variable, name, otherwise string) {
+		if name != "" {
+			otherwise = Quote(name)
+		}
+		values = append(values, [2]string{variable, otherwise})
 	}
-	if account := cmp.Or(j.Names.Account, j.Spec.Project); account != "" {
-		values = append(values, [2]string{"SLURM_JOB_ACCOUNT", Quote(account)})
-	}
+	named("SLURM_JOB_PARTITION", cmp.Or(j.Names.Partition, j.Spec.Market), `"$CANDOR_MARKET"`)
+	named("SLURM_JOB_ACCOUNT", cmp.Or(j.Names.Account, j.Spec.Project), `"$CANDOR_PAYER"`)
 	if a := stage.Array; a != nil {
 		last := a.At(a.Count() - 1)
 		values = append(values, [2]string{"SLURM_ARRAY_JOB_ID", `"$CANDOR_JOB"`}, [2]string{"SLURM_ARRAY_TASK_ID", `"$CANDOR_ARRAY_INDEX"`},

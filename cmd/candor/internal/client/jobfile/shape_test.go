@@ -177,7 +177,7 @@ func TestSlurmVariablesOfShapes(t *testing.T) {
 	}
 	asked := variables("-c 8 --mem-per-cpu=500M --gpus-per-node=a100:2 -q long")
 	for _, want := range []string{"SLURM_CPUS_PER_TASK=8", "SLURM_MEM_PER_CPU=500", "SLURM_GPUS_PER_NODE='a100:2'", "SLURM_GPUS_ON_NODE=2",
-		`SLURM_JOB_GPUS="$CANDOR_GPUS"`, `SLURM_CPUS_ON_NODE="${CANDOR_CPUS:-1}"`, "SLURM_JOB_QOS='long'"} {
+		`SLURM_JOB_GPUS="$CANDOR_GPUS"`, `SLURM_CPUS_ON_NODE="${CANDOR_CPUS:-1}"`, "SLURM_JOB_QOS='long'", `SLURM_JOB_PARTITION="$CANDOR_MARKET"`, `SLURM_JOB_ACCOUNT="$CANDOR_PAYER"`} {
 		if !slices.Contains(asked, want) {
 			t.Errorf("%s is missing in %q", want, asked)
 		}
