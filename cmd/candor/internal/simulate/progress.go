@@ -20,7 +20,8 @@ type Progress struct {
 	mu       sync.Mutex
 	what     string
 	done, of int       // done steps; of: number of steps, 0 if unknown
-	began    time.Time // start of the step
+	began    time.Time // start of the step, or of its present round
+	at       time.Time // when done was last set
 	due      time.Time // time of the next line
 }
 
@@ -64,18 +65,22 @@ func (p *Progress) Step(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	p.what, p.done, p.of, p.began = what, 0, 0, now
+	p.what, p.done, p.of, p.began, p.at = what, 0, 0, now, now
 	if p.block != nil {
 		p.draw(now)
 	}
 }
 
-// At says how much of the step is done.
-func (p *Progress) At(done, of int) {
+// At says how much of the step is done. A step of several rounds begins each with less done than before.
+func (p *Progress) At(done, of int) { p.set(done, of, time.Now()) }
+
+func (p *Progress) set(done, of int, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done, p.of = done, of
-	if now := time.Now(); p.block != nil && !now.Before(p.due) {
+	if done < p.done {
+		p.began = p.at
+	}
+	if p.done, p.of, p.at = done, of, now; p.block != nil && !now.Before(p.due) {
 		p.draw(now)
 	}
 }

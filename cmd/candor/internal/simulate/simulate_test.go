@@ -364,6 +364,20 @@ func TestProgressIsShown(t *testing.T) {
 	}
 }
 
+// TestTheTimeLeftIsOfTheRound: a step of several rounds goes by the pace of the present one.
+func TestTheTimeLeftIsOfTheRound(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out, false, time.Now())
+	p.Step("searching")
+	now := p.began
+	p.set(100, 100, now.Add(100*time.Minute))
+	p.set(1, 100, now.Add(101*time.Minute))
+	p.show(now.Add(101 * time.Minute))
+	if got := out.String(); !strings.Contains(got, "1h39m left") {
+		t.Errorf("99 of 100 are left, each of a minute: %q", got)
+	}
+}
+
 // TestFilesOfAStudyEnd: a file without an end is refused, and not read into the memory; a market
 // that is neither a file nor a mechanism is answered with the names of the mechanisms.
 func TestFilesOfAStudyEnd(t *testing.T) {
