@@ -249,7 +249,7 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 		for _, config := range d.Configs {
 			m := d.Market(config.Name).SeenBy(caller, l.operates(caller))
 			t := registry.Of(&config)
-			s := messages.MarketStatus{Market: config, Bid: t.Bid, Raises: t.Raises.Names(), Reserves: t.Reserves, Prices: m.Prices(), Term: l.number, Seq: d.Published(config.Name), Top: m.Top(l.Clock(), mostTop)}
+			s := messages.MarketStatus{Market: config, Bid: t.Bid, Raises: t.Raises.Names(), Gains: t.Gains, Reserves: t.Reserves, Prices: m.Prices(), Term: l.number, Seq: d.Published(config.Name), Top: m.Top(l.Clock(), mostTop)}
 			s.Running = m.Started()
 			s.Waiting = m.Jobs() - s.Running
 			s.Next = m.Next()

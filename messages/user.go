@@ -515,6 +515,7 @@ type MarketStatus struct {
 	// the fields that may be raised later.
 	Bid      []string     `json:"bid,omitempty"`
 	Raises   []string     `json:"raises,omitempty"`
+	Gains    string       `json:"gains"`              // by what an owner can gain more than by the truth, as far as is known
 	Reserves bool         `json:"reserves,omitempty"` // it sells reservations and has a timetable of them
 	Prices   []ClassPrice `json:"prices"`
 	Waiting  int          `json:"waiting"` // jobs

@@ -17,6 +17,9 @@ type Traits struct {
 	Solve func(document []byte) (any, error)
 	// Who and Cost are two columns of the table of mechanisms: who gets slots, and what a job pays.
 	Who, Cost string
+	// Gains says by what an owner can gain more than by the truth, as far as is known. The page of markets
+	// has the figures.
+	Gains string
 
 	// Parameters are the market's fields that this mechanism uses and some others do not, as a
 	// configuration spells them. Modes are the accepted values of the field mode.

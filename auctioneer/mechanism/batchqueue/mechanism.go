@@ -35,15 +35,20 @@ type round struct {
 }
 
 // Describe says what the mechanism is.
-func Describe(*messages.Market) mechanism.Traits {
-	return mechanism.Traits{
+func Describe(m *messages.Market) mechanism.Traits {
+	t := mechanism.Traits{
 		Name: messages.BatchQueue, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
 		Who:        "first come, first served; the front job is discarded if its run costs the others more than its value",
 		Cost:       "jobs that run pay jobs that wait; the payments of a decision sum to zero. With `pricing: pivot` a job pays what the other jobs lose by its bid, and most of the payments are given back",
 		Parameters: []string{"mode", "draws", "gang_timeout", "prior_jobs", "pricing"}, Modes: []string{"priority", "full"}, Bid: []string{"budget", "length", "value", "delay"},
 		Manner: mechanism.Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Wide: true, Spans: true},
 		Rule:   "the price is at most the budget",
+		Gains:  "another cost of delay, a later arrival, and jobs under false names",
 	}
+	if m.Pricing == PivotPricing {
+		t.Gains = "jobs under false names, also such as nobody needs"
+	}
+	return t
 }
 
 // NewMechanism makes the mechanism of a market that is valid in itself.

@@ -31,6 +31,7 @@ func Describe(*messages.Market) mechanism.Traits {
 		Parameters: []string{"settle", "quote", "replicas", "late_only", "prior"}, Bid: []string{"budget", "length", "valuation", "contract"},
 		Manner: mechanism.Manner{Attentive: true, Wide: true, Even: true, Plans: true, Stays: true},
 		Rule:   "the price is at most the budget",
+		Gains:  "another length than the true one",
 	}
 }
 

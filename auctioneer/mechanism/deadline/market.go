@@ -19,7 +19,7 @@ type Mechanism struct {
 
 // Describe says what the mechanism is.
 func Describe(m *messages.Market) mechanism.Traits {
-	return mechanism.Traits{
+	t := mechanism.Traits{
 		Name: messages.DeadlineBid, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
 		Who:        "jobs that can still meet their deadlines, by value and work done",
 		Cost:       "the smallest value that was enough, if the job had its time by its deadline; outputs and logs can be read then",
@@ -27,7 +27,12 @@ func Describe(m *messages.Market) mechanism.Traits {
 		Manner: mechanism.Manner{Attentive: true, Directs: true, Wide: true, Even: true, Stays: true},
 		Owes:   mechanism.UpToValue, Rule: "the price is at most the value: the critical value is known at the deadline",
 		AtDeadline: true, Keeps: m.HandOver != messages.HandOverEnd,
+		Gains: "nothing that was tried; what owners do with commands was tried in part",
 	}
+	if !t.Keeps {
+		t.Gains = "a later deadline than the true one"
+	}
+	return t
 }
 
 // NewMechanism makes the mechanism for a valid market.

@@ -30,10 +30,12 @@ func Describe(m *messages.Market) mechanism.Traits {
 		Manner: mechanism.Manner{Attentive: true, Directs: true, Wide: m.Price != messages.PricePivot, Even: true, Displaces: ruleOf(m).preempts(), Order: Order, Raises: mechanism.Terms{Budget: true, Rate: true}},
 		Tells:  mechanism.Prices, Decides: messages.TermRate,
 		Owes: mechanism.ForTime, Rule: "the price is the time of its slots at present prices",
+		Gains:  "a bid above the worth, two halves of a job, and rings of users",
 		Capped: m.Capped || m.Algorithm == string(NPHB),
 	}
 	if m.Price == messages.PricePivot { // the prices of others depend on each bid
 		t.Stays, t.Raises.Rate = true, false
+		t.Gains = "rings of users, and another bid than the worth where jobs wait longer than the horizon; a chain of jobs pays more than one job"
 		t.Unasked = "at price " + messages.PricePivot + " a bid costs what it made others wait, which is known after the end of the job; the best bid is what the job is worth to you"
 		t.Rule = "the price is the time of its slots at the reserve, and the waiting that its bid spares it at the bids of others, which is known afterwards"
 	}

@@ -41,6 +41,23 @@ func TestParametersOfOtherMechanisms(t *testing.T) {
 	}
 }
 
+// TestEachMechanismSaysWhatGains: by what an owner gains more than by the truth. The page of markets has the same words.
+func TestEachMechanismSaysWhatGains(t *testing.T) {
+	text, err := os.ReadFile("../../../deploy/docs/markets.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := strings.Join(strings.Fields(string(text)), " ")
+	for _, name := range Names(nil) {
+		for _, change := range []messages.Market{{}, {Price: messages.PricePivot}, {Pricing: "pivot"}, {HandOver: messages.HandOverEnd}} {
+			change.Mechanism = name
+			if gains := Of(&change).Gains; gains == "" || !strings.Contains(page, gains) {
+				t.Errorf("%s: the page of markets lacks %q", name, gains)
+			}
+		}
+	}
+}
+
 // TestTableOfMechanisms: the README says of each mechanism what the mechanism says of itself.
 func TestTableOfMechanisms(t *testing.T) {
 	page, err := os.ReadFile("../../../README.md")

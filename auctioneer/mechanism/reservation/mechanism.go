@@ -43,6 +43,7 @@ func Describe(*messages.Market) mechanism.Traits {
 		Parameters: []string{"mode", "cycle", "granule", "orders", "gang_timeout"}, Modes: []string{"search", messages.ModeFixed}, Bid: []string{"budget", "length", "value", "deadline"},
 		Manner: mechanism.Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Wide: true, Spans: true},
 		Owes:   mechanism.UpToValue, Rule: "the price is at most the bid, and is known when the cycle is sold", Reserves: true,
+		Gains: "a later arrival, and another length or number of nodes",
 	}
 }
 

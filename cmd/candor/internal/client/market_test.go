@@ -165,14 +165,14 @@ func TestSubmitSaysWhatIsBid(t *testing.T) {
 }
 
 func TestMarketsShowPriceAndNext(t *testing.T) {
-	m := messages.MarketStatus{Market: messages.Market{Name: "spot", Mechanism: "highest-bid", Classes: []messages.Name{"cpu"}},
+	m := messages.MarketStatus{Market: messages.Market{Name: "spot", Mechanism: "highest-bid", Classes: []messages.Name{"cpu"}}, Gains: "rings of users",
 		Prices:  []messages.ClassPrice{{Class: "fpga", Slots: 2, Idle: 2, Bidders: 1, Sealed: true}},
 		Tariffs: []messages.SlotTariff{{Class: "cpu", Price: 2 * credit}, {Class: "gpu", OwnBid: true}, {Class: "fpga", Sealed: true}, {Class: "map", Price: credit, Length: messages.Duration(time.Minute)}},
 		Next:    []messages.NextJob{{Class: "cpu", Job: 12, Account: "alice", Rate: 1_500_000}}}
 	s := newSite(t)
 	gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{m}})(s)
 	got := s.run("markets")
-	for _, words := range []string{"of cpu costs 2 credits", "of gpu costs the job's own bid", "the price of fpga is sealed", "sealed  ", "1 credit (3600 an hour) for a job of 1m0s", "next for cpu: job 12 of alice, which bids 1.5"} {
+	for _, words := range []string{"of cpu costs 2 credits", "of gpu costs the job's own bid", "the price of fpga is sealed", "sealed  ", "1 credit (3600 an hour) for a job of 1m0s", "next for cpu: job 12 of alice, which bids 1.5", "known to gain more than the truth: rings of users"} {
 		if !strings.Contains(got.out, words) {
 			t.Errorf("no %q in:\n%s", words, got.out)
 		}

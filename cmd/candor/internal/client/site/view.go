@@ -182,6 +182,9 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 	if len(m.Raises) > 0 {
 		p.Printf("  can be raised later: %s\n", strings.Join(m.Raises, ", "))
 	}
+	if m.Gains != "" {
+		p.Printf("  known to gain more than the truth: %s\n", m.Gains)
+	}
 	p.Prices(m.Prices)
 	for _, t := range m.Tariffs {
 		if text := cli.Tariff(t); text != "" {
