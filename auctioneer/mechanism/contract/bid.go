@@ -2,10 +2,9 @@ package contract
 
 import "math"
 
-// Prices to start from are found by an auction with increments that shrink:
-// the smaller the last, the fewer rows the exact search must look at, and the
-// more bids it takes. Whatever the prices, the search after it is exact; so a
-// phase that takes long, as some contrived weights make it, is broken off.
+// An auction with shrinking increments finds prices to start from. With a smaller last increment the exact
+// search looks at fewer rows, but the auction takes more bids. The search is exact for any start prices, so
+// a phase that takes too long, as with some contrived weights, can be ended early.
 const (
 	firstIncrement   = 1. / 4    // of the largest weight
 	lastIncrement    = 1. / 1000 // of the largest weight, divided by m
@@ -15,7 +14,7 @@ const (
 	mostBidsFew      = 2 // in a phase, for each row, if rows are few
 )
 
-// bid finds prices at which the rows' favourites are spread over the columns.
+// bid finds prices at which most rows have different favourite columns.
 func (s *Solver) bid() {
 	if s.largest == 0 {
 		return
@@ -28,8 +27,8 @@ func (s *Solver) bid() {
 	for increment := firstIncrement * s.largest; increment > last; increment /= shrink {
 		s.phase(increment, bids*s.m)
 	}
-	// Prices that are optimal for whole weights are so when rounded: they obey
-	// inequalities between differences of two prices and whole numbers.
+	// For whole weights, optimal prices stay optimal when they are rounded: the conditions compare
+	// differences of two prices with whole numbers.
 	for c, p := range s.prices {
 		if s.integral {
 			s.prices[c] = math.Round(p)
@@ -40,10 +39,9 @@ func (s *Solver) bid() {
 	}
 }
 
-// phase lets each row bid for the column it likes best, until all have one:
-// the price rises to where its second choice would do as well, and by the
-// increment; who had the column must bid again. It is broken off after so many
-// bids.
+// phase lets each row bid for the column that it likes best, until all rows have one. A bid raises the
+// column's price until the row's second choice is as good, and by the increment. The row that had the
+// column must bid again. The phase ends early after left bids.
 func (s *Solver) phase(increment float64, left int) {
 	s.unmatch()
 	for first := range s.m {
@@ -72,12 +70,12 @@ func (s *Solver) unmatch() {
 	}
 }
 
-// favourites returns the column a row likes best at the prices, and how much
-// it and the next best are worth to the row after their price.
+// favourites returns the column that a row likes best at the present prices, and what this column and the
+// next best are worth to the row, less their prices.
 func (s *Solver) favourites(row int) (column int, best, second float64) {
 	best, second = math.Inf(-1), math.Inf(-1)
 	peaks := s.peaksOf(row)
-	last := int(s.block[row]) // likely again: looking there first excludes most others
+	last := int(s.block[row]) // probably the best block again: looking there first excludes most others
 	column, best, second = s.betterIn(row, last, column, best, second)
 	for b, floor := range s.floors {
 		if peaks[b]-floor > second && b != last {
@@ -91,8 +89,8 @@ func (s *Solver) favourites(row int) (column int, best, second float64) {
 	return column, best, second
 }
 
-// better looks for columns, numbered from the one given, that a row likes better than
-// the best and the second best known.
+// better looks for columns that a row likes better than the best and the second best known ones. The first
+// column has the number from.
 func better(weights, prices []float64, from, column int, best, second float64) (int, float64, float64) {
 	weights = weights[:len(prices)]
 	for t, p := range prices {
@@ -113,7 +111,7 @@ func (s *Solver) betterIn(row, block, column int, best, second float64) (int, fl
 	return better(s.weights[row*s.m+from:], s.prices[from:to], from, column, best, second)
 }
 
-// keepTight matches the rows whose favourite column nobody else has taken.
+// keepTight matches rows whose favourite column no other row has taken.
 func (s *Solver) keepTight() {
 	s.unmatch()
 	for row := range s.m {

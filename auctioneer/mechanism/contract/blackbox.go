@@ -8,10 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// DeadlineAware is the black box of package deadlineaware: when one job of a
-// problem would complete as each type, all other jobs being as they are. The
-// valuation that the problem has for the job is not looked at. Its times count
-// from now; what has elapsed since the job's submission is added.
+// DeadlineAware returns package deadlineaware as a black box. It computes when a job of a problem would
+// complete if it declared each of some types, the other jobs unchanged. It ignores the job's valuation in the
+// problem. Times of the problem count from now; the result counts from the job's submission.
 func DeadlineAware(p *deadlineaware.Problem, job int) Scheduler {
 	return func(types []messages.Valuation) ([]float64, error) {
 		curves := make([]valuation.Curve, len(types))
@@ -33,7 +32,7 @@ func DeadlineAware(p *deadlineaware.Problem, job int) Scheduler {
 	}
 }
 
-// within puts a place before an error's message.
+// within prefixes the message of an error with a place.
 func within(place string, err error) error {
 	return messages.Errorf(messages.KindOf(err), "%s.%s", place, messages.Detail(err))
 }

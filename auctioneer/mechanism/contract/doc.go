@@ -1,5 +1,5 @@
-// Package contract makes the menu of contracts of one job, pairs of a
-// completion time and a price, over a scheduler that it treats as a black box.
+// Package contract makes a menu of contracts for a job. A contract is a completion time with a price. The
+// scheduler is a black box for this package: it only needs the completion times that the scheduler expects.
 //
 // # Model
 //
@@ -162,37 +162,33 @@
 //	how many jobs there are, slots and idle slots            yes                yes
 //	the completion times that are left, as a quote           yes                yes
 //
-// Owners see all of their own jobs, operators all. A menu is made for the declared
-// type, of types drawn from a class and of the schedule. Draws and means of a class
-// are for services and operators: they move with each type that is declared.
+// Owners see everything about their own jobs, operators about all jobs. A menu is made from the declared type, from
+// types drawn from a class, and from the schedule. Only services and operators can see the draws and the means of a
+// class, because each declared type changes them.
 //
 // # Changes of a bid
 //
-// No term may change: a contract is a completion and a price for what was declared, made
-// from a draw that the bidder must not try twice. Another declaration is another quote.
+// No term may change. A contract is made for what the job declared, from a draw that the bidder must not try twice. A
+// job with another declaration needs another quote.
 //
 // # Errors
 //
-// Admit and Quote refuse a bid without a contract or a valuation, and one that
-// could not be planned or charged; a class that nothing is known of is
-// Unavailable.
+// Admit and Quote refuse a bid without a contract or a valuation, and a bid that could not be planned or charged.
+// Unavailable: a class of which no types are known.
 //
-// A matrix that is not square, weights that are negative or not finite, M below
-// 1, a class without samples or none of whose draws is a valuation, a scheduler
-// that answers too little: Invalid. M above MaxM: TooLarge. Nothing changes.
+// Invalid: a matrix that is not square, weights that are negative or not finite, M below 1, a class without samples or
+// without valid types, a scheduler that returns too few times. TooLarge: M above MaxM. An error changes nothing.
 //
 // # Cost
 //
 // The matching is found in three steps: an auction with shrinking increments,
 // which only finds prices to start from; a greedy matching at those prices; and
 // a shortest augmenting path for each replica left over (Jonker and Volgenant).
-// Where replicas are few and their favourites differ, one round of those authors'
-// reductions takes the place of the first two.
-// The worst case is O(M³), and O(M²) for the prices; memory is 8·M² bytes and a
-// few per cent, kept from one call to the next. Weights that are valuations of
-// one completion time per surrogate are faster than that because surrogates are
-// ordered and searched in blocks of alike ones, most of which are passed over;
-// that is exact for every matrix. `lab bench auction` shows what it comes to.
+// If replicas are few and their favourites differ, one round of those authors' reductions replaces the first two
+// steps. The worst case is O(M³), and O(M²) for the prices. Memory is 8·M² bytes and a few per cent more, and is reused
+// in the next call. If weights come from valuations and one completion time for each surrogate, it is faster: it orders
+// the surrogates into blocks of similar ones, and can skip most blocks. The result is exact for every matrix.
+// `lab bench auction` measures these costs.
 //
 // # Source
 //

@@ -8,12 +8,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// input is the document of `candor solve contract`: exactly one of Weights,
-// ExPost and Type, with what belongs to it.
+// input is the document of `candor solve contract`. It has exactly one of Weights, ExPost and Type, with the
+// other keys that belong to it.
 type input struct {
 	Weights    [][]float64 `json:"weights,omitempty"` // by replica, then surrogate
 	Completion []float64   `json:"completion,omitempty"`
-	Types      [][]float64 `json:"types_mu_delta,omitempty"` // of the replicas: only told, not used
+	Types      [][]float64 `json:"types_mu_delta,omitempty"` // types of the replicas, for readers; not used
 
 	ExPost   *adjustment `json:"ex_post,omitempty"`
 	LateOnly *bool       `json:"late_only,omitempty"`
@@ -28,7 +28,7 @@ type input struct {
 	Show *int `json:"show,omitempty"` // how many contracts of the menu; default all
 }
 
-// parameters is a type, of the class that the document names.
+// parameters is a type: the parameters of the class that the document names.
 type parameters struct {
 	Max            float64                   `json:"max"`
 	Mu             float64                   `json:"mu,omitempty"`
@@ -40,8 +40,8 @@ type parameters struct {
 	Points         []messages.ValuationPoint `json:"points,omitempty"`
 }
 
-// output is what it prints. Where more than one matching is optimal, the one
-// printed is one of them, and so are the prices by replica.
+// output is the answer that `candor solve contract` prints. If several matchings are optimal, it has one of
+// them, with its prices by replica.
 type output struct {
 	M          int        `json:"M"`
 	MaxWeight  float64    `json:"max_weight"`
@@ -54,14 +54,16 @@ type output struct {
 	Menu       []Contract `json:"menu,omitempty"`
 }
 
-// SolveDocument answers a JSON document: {"weights", "completion"?}, with the
-// matching and its prices, and the menu if it is told the completion times;
-// {"type", "class", "samples", "M", "seed"?, "schedule"} with those of a job of
-// that type, whose replicas and surrogates are drawn from the samples, and which
-// completes as the schedule says: {"completion"}, {"deadline_aware", "job"?} with a
-// document of package deadlineaware, or {"slots"?, "demand", "jobs"}; or
-// {"ex_post": {"price", "v_expected", "v_actual"} or a list of them,
-// "late_only"?} with the prices adjusted.
+// SolveDocument answers a JSON document of one of three kinds:
+//
+//   - {"weights", "completion"?}: the answer has the matching and its prices, and with completion times the
+//     menu.
+//   - {"type", "class", "samples", "M", "seed"?, "schedule"}: the answer has the same for a job of that type.
+//     Replicas and surrogates are drawn from the samples. The schedule says when the job completes:
+//     {"completion"}, {"deadline_aware", "job"?} with a document of package deadlineaware, or
+//     {"slots"?, "demand", "jobs"}.
+//   - {"ex_post": {"price", "v_expected", "v_actual"} or a list of these, "late_only"?}: the answer has the
+//     adjusted prices.
 func SolveDocument(data []byte) (any, error) {
 	if listed(data) {
 		return adjustList(data)
@@ -83,7 +85,7 @@ func SolveDocument(data []byte) (any, error) {
 	}
 }
 
-// check refuses keys that do not go together: none is silently dropped.
+// check refuses keys that do not belong together, so that no key is silently ignored.
 func (in *input) check() error {
 	weights, adjusts, offers := in.Weights != nil, in.ExPost != nil, in.Type != nil
 	if n := count(weights, adjusts, offers); n != 1 {
@@ -215,8 +217,8 @@ func (p *parameters) of(class messages.ValuationClass) messages.Valuation {
 		Deadline: p.Deadline, Workload: p.Workload, SecondsPerUnit: p.SecondsPerUnit, Points: p.Points}
 }
 
-// listed reports whether a document's ex_post is a list. What is no document at
-// all is left to casefile.Read to refuse.
+// listed reports whether a document's ex_post is a list. It returns false for an invalid document, which
+// casefile.Read then refuses.
 func listed(data []byte) bool {
 	var in struct {
 		ExPost json.RawMessage `json:"ex_post"`

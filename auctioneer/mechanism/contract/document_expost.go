@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// adjustment is a contract that was kept or broken. Without times, a job is
-// taken to be late if it received less than was promised: valuations never rise.
+// adjustment is a contract that was kept or broken. Without times, a job counts as late if it received less
+// value than was promised, because valuations never rise.
 type adjustment struct {
 	Price    float64  `json:"price"`
 	Promised float64  `json:"v_expected"`
@@ -18,7 +18,7 @@ type adjustment struct {
 	LateOnly *bool    `json:"late_only,omitempty"` // default: the document's
 }
 
-// adjusted is the price owed: as asked for, and by either rule.
+// adjusted is the price owed, by the rule that was asked for and by both rules.
 type adjusted struct {
 	Adjusted float64 `json:"adjusted"`
 	Always   float64 `json:"adjusted_eq2"`
@@ -90,7 +90,7 @@ func (a *adjustment) check(path string) error {
 	return nil
 }
 
-// finite refuses what JSON cannot write.
+// finite refuses numbers that JSON cannot represent.
 func finite(path string, x float64) error {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return casefile.Invalid(path, "the adjusted price is too large for a double: give smaller values")

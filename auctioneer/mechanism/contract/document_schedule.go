@@ -5,9 +5,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 )
 
-// schedule says when the job would complete: as the surrogates drawn one by
-// one, by package deadlineaware as one of several jobs, or by earliest deadline
-// among other jobs.
+// schedule says when the job would complete: as a list with a time for each surrogate, by package
+// deadlineaware as one of several jobs, or by earliest deadline among other jobs.
 type schedule struct {
 	Completion []float64 `json:"completion,omitempty"`
 

@@ -30,7 +30,7 @@ func Valid(draw Sampler) func(r *rand.Rand) (messages.Valuation, error) {
 	}
 }
 
-// FromSamples draws each of a class's samples as likely as any other.
+// FromSamples returns a sampler that draws each of the samples with the same probability.
 func FromSamples(samples []messages.Valuation) (Sampler, error) {
 	if len(samples) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "samples: there are none: a class needs at least one type to draw from")
@@ -38,16 +38,15 @@ func FromSamples(samples []messages.Valuation) (Sampler, error) {
 	return func(r *rand.Rand) messages.Valuation { return samples[r.IntN(len(samples))] }, nil
 }
 
-// Draw is what is drawn for a job: M replicas, of which the declared type is
-// one, and M surrogates.
+// Draw has the types drawn for a job: M replicas, including the declared type, and M surrogates.
 type Draw struct {
 	Replicas   []messages.Valuation
 	Surrogates []messages.Valuation
 	Declared   int // index of the declared type among the replicas
 }
 
-// NewDraw puts the declared type at a uniformly random place among m−1 replicas
-// from the class, and draws m surrogates from it. The same seed draws the same.
+// NewDraw puts the declared type at a uniformly random place among m−1 replicas drawn from the class, and draws
+// m surrogates from the class. The same seed gives the same draw.
 func NewDraw(declared messages.Valuation, class Sampler, m int, seed uint64) (*Draw, error) {
 	if err := sized(m); err != nil {
 		return nil, err
@@ -78,7 +77,7 @@ func NewDraw(declared messages.Valuation, class Sampler, m int, seed uint64) (*D
 	return d, nil
 }
 
-// Curves makes the replicas ready to be evaluated.
+// Curves returns the replicas as curves.
 func (d *Draw) Curves() ([]valuation.Curve, error) {
 	curves := make([]valuation.Curve, len(d.Replicas))
 	for j, t := range d.Replicas {

@@ -9,11 +9,11 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// GivenUp is the reason of a job that comes too late to be worth anything: all others are
-// served before.
+// GivenUp is the reason for a job that would complete too late to be worth anything. All other jobs are served
+// before it.
 const GivenUp = "GivenUp"
 
-// Explain says where a job stands, what it was promised and what is planned now.
+// Explain says how a job stands, what it was promised and what is planned now.
 func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	promised := "the job has no contract"
 	if c := job.Contract; c != nil {
@@ -56,7 +56,7 @@ func before(view *mechanism.View, s *deadlineaware.Schedule, job *mechanism.Job)
 	return ahead, none
 }
 
-// seconds is a span, at most a century.
+// seconds converts seconds to a duration, at most a century.
 func seconds(x float64) messages.Duration {
 	const century = 100 * 365.25 * 86400
 	return messages.Duration(min(x, century) * 1e9)

@@ -15,8 +15,7 @@ const (
 	refresh         = messages.Duration(10 * time.Second) // the order of those who wait is made anew at most so often though nothing happened
 )
 
-// Mechanism runs a live market. It remembers nothing from one call to the next:
-// all that it goes by is in the view.
+// Mechanism runs a live market. It remembers nothing between calls; its decisions depend only on the view.
 type Mechanism struct {
 	config messages.Market
 	solver Solver
@@ -35,7 +34,7 @@ func Describe(*messages.Market) mechanism.Traits {
 	}
 }
 
-// NewMechanism makes the mechanism of a market that is valid in itself.
+// NewMechanism makes the mechanism of a valid market.
 func NewMechanism(m messages.Market) (*Mechanism, error) {
 	if len(m.Classes) != 1 {
 		return nil, messages.Errorf(messages.Invalid, "market %s: classes: must be exactly one, there are %d", m.Name, len(m.Classes))
@@ -46,8 +45,8 @@ func NewMechanism(m messages.Market) (*Mechanism, error) {
 
 var _ mechanism.Quoter = (*Mechanism)(nil)
 
-// Admit refuses a bid without a contract, and one that could not be planned or
-// charged. That the contract was quoted to this job is the caller's to check.
+// Admit refuses a bid without a contract, and a bid that could not be planned or charged. The caller must check
+// that the contract was quoted to this job.
 func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if bid.Contract == nil {
 		return messages.Errorf(messages.Invalid, "contract: this market sells completion times: ask for a quote, and submit with one of its contracts")

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Contract is an entry of a menu: a completion time and what it costs. Who
-// takes it has its job scheduled as if it had declared the surrogate, and owes
-// the price, adjusted afterwards by what the replica's valuation got.
+// Contract is an entry of a menu: a completion time and its price. A job with this contract is scheduled as if
+// it had declared the surrogate. It owes the price, adjusted afterwards by the value that the replica's valuation
+// gives to the actual completion.
 type Contract struct {
 	Completion float64 `json:"completion"` // X_k, seconds after submission
 	Price      float64 `json:"price"`      // credits
@@ -39,10 +39,9 @@ func Menu(matching *Matching, weights, completion []float64, declared int) []Con
 	return menu
 }
 
-// Sample shows n contracts of a longer menu, in its order: the declared one,
-// the earliest free one, and others uniformly at random; all if n is as many or
-// not positive. Which others does not depend on anything declared, only on the
-// seed and the length.
+// Sample returns n contracts of a longer menu, in its order: the declared one, the earliest free one, and
+// others chosen uniformly at random. It returns all if n is not positive or not smaller than the menu. The choice
+// of others depends only on the seed and the length of the menu, not on anything declared.
 func Sample(menu []Contract, n int, seed uint64) []Contract {
 	if n <= 0 || n >= len(menu) {
 		return slices.Clone(menu)
@@ -74,23 +73,21 @@ func Sample(menu []Contract, n int, seed uint64) []Contract {
 	return out
 }
 
-// Adjust is the price owed when a contract has been kept or broken: the price
-// agreed, times the value received over the value promised, both of the
-// replica's valuation; 0 if nothing of value was promised. A price of at most
-// the value promised becomes one of at most the value received.
+// Adjust returns the price owed when a contract has been kept or broken: the agreed price, multiplied by the
+// value received and divided by the value promised, both by the replica's valuation. It is 0 if the promised
+// value was 0. If the agreed price is at most the promised value, the result is at most the received value.
 func Adjust(price, promised, received float64) float64 {
 	if promised <= 0 {
 		return 0
 	}
 	owed := price * received / promised
-	if price <= promised { // in exact numbers it would be without saying
+	if price <= promised { // the bound holds exactly, not only up to rounding
 		owed = min(owed, received)
 	}
 	return owed
 }
 
-// AdjustLate adjusts the price only of a job that completed late: one that is
-// early pays what was agreed.
+// AdjustLate adjusts the price only if the job completed late. An early job pays the agreed price.
 func AdjustLate(price, promised, received float64, late bool) float64 {
 	if late || promised <= 0 {
 		return Adjust(price, promised, received)
@@ -98,8 +95,8 @@ func AdjustLate(price, promised, received float64, late bool) float64 {
 	return price
 }
 
-// Settle is the price owed for a contract whose job completed at a time, in
-// seconds after submission, given the valuation of its replica.
+// Settle returns the price owed for a contract whose job completed at a time, in seconds after submission, by the
+// valuation of its replica.
 func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly bool) float64 {
 	received := replica.At(completed)
 	if lateOnly {
@@ -108,12 +105,11 @@ func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly 
 	return Adjust(c.Price, c.Value, received)
 }
 
-// Scheduler is the black box: it returns, for each of the types, by when the
-// job would be expected to complete if it declared that type and all other jobs
-// stayed as they are, in seconds after submission.
+// Scheduler is the black box. It returns, for each type, when the job is expected to complete if it declares that
+// type and all other jobs stay unchanged, in seconds after submission.
 type Scheduler func(types []messages.Valuation) ([]float64, error)
 
-// Offer is a menu and all that it was made from.
+// Offer is a menu with everything that it was made from.
 type Offer struct {
 	Draw
 	Weights  []float64 // replica by replica
@@ -121,9 +117,9 @@ type Offer struct {
 	Menu     []Contract
 }
 
-// NewOffer makes the menu of contracts of one job: what is drawn for it, when
-// it would complete as each surrogate, the matching and its prices. It uses the
-// solver's memory until the solver's next call.
+// NewOffer makes the menu of contracts of one job, from its draw and the scheduler: it computes the completion time
+// with each surrogate, the matching and its prices. The result uses the solver's memory and is valid until the
+// solver's next call.
 func NewOffer(s *Solver, d *Draw, schedule Scheduler) (*Offer, error) {
 	curves, err := d.Curves()
 	if err != nil {

@@ -52,7 +52,7 @@ func ageOf(now messages.Time, job *mechanism.Job, each float64) float64 {
 	return math.Mod(max(0, now.Sub(job.Started).Seconds()), each)
 }
 
-// free is in how long the next slot is planned to be free; 0: one is.
+// free returns the time until the next slot is planned to be free; 0: a slot is free now.
 func free(view *mechanism.View) messages.Duration {
 	if view.Classes[0].Idle > 0 {
 		return 0
