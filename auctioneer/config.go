@@ -26,7 +26,7 @@ type Config struct {
 	Markets   []messages.Market // the first is the default of submissions
 	Operators []messages.Name   // may see and cancel everybody's jobs
 	// Lease is how long an agent may run tasks without an answered exchange;
-	// default 30 s. Its claims are taken back after half as much again.
+	// default 30 s. Its claims are taken back after 1.5 times as long.
 	Lease messages.Duration
 	// HoldFor is how long the bank keeps a job's credits without a word from
 	// the auctioneer, which extends the holds of jobs that live; default 1 h.

@@ -18,8 +18,8 @@ import (
 // changesTogether is how long changes of visiting jobs are gathered for one answer.
 const changesTogether = 25 * time.Millisecond
 
-// federated is what the shell knows of jobs between sites, and who waits for news of them. It lasts
-// for a term.
+// federated is what the shell knows about jobs between sites, with the requests that wait for news of
+// them. It lasts for a term.
 type federated struct {
 	site  *site // has the book with the jobs
 	peers *peers
@@ -137,8 +137,8 @@ func (c *federated) begin(visit messages.Visit) (end func(), err error) {
 	return c.locked(func() { c.visits.End(visit) }), c.visits.Begin(visit)
 }
 
-// entering returns an error if a visiting job is just being entered, so that nobody is told that it
-// does not exist.
+// entering returns an error while a visiting job is being entered. Without it, a request could get the
+// answer that the job does not exist.
 func (c *federated) entering(visit messages.Visit) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -125,8 +125,8 @@ func (p *histories) node(now messages.Time, name messages.Name, classes []messag
 	return at
 }
 
-// makeRoom removes the one that was not seen for longest, and not for some minutes, if there
-// are as many as there may be. It reports whether there is room.
+// makeRoom reports whether a map has room for another entry. If it is full, makeRoom removes the entry
+// that was not seen for the longest time, if that is some minutes.
 func makeRoom[V any](now messages.Time, from map[messages.Name]V, most int, last func(V) messages.Time) bool {
 	if len(from) < most {
 		return true

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// metrics of one replica; all but leading move only while it leads.
+// metrics are the metrics of one replica. All except leading change only while it leads.
 type metrics struct {
 	leading     prometheus.Gauge
 	allocation  prometheus.Histogram

@@ -19,7 +19,7 @@ const (
 	mostPastClasses = 1000
 )
 
-// part returns the records since an instant, sorted by key, as many as fit.
+// part returns records since an instant, sorted by key, as many as fit into a reply.
 func (p *histories) part(from messages.Time, after string) (reply messages.PastReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *histories) merge(reply *messages.PastReply) {
 	}
 }
 
-// mergeOne takes in a part. What does not fit is left out.
+// mergeOne adds the records of a part. Records for which there is no room are left out.
 func (p *histories) mergeOne(now messages.Time, one *messages.Past) {
 	if len(one.Key) <= len(nodeKey) || len(one.Classes) > mostPastClasses {
 		return

@@ -149,7 +149,7 @@ func departure(account messages.Name, r *messages.SubmitRequest) (*book.EnterRem
 // site leaves room for jobs at all others.
 const departedPerSite = book.MaxRemoteJobs / 8
 
-// room refuses a job for a site that has as many as it may have.
+// room refuses a job for a site that already has as many jobs as it may have.
 func (r *remote) room(peer messages.Name) (err error) {
 	r.site.replica.read(func(b *book.Book) {
 		if n := b.Departed(peer); n >= departedPerSite {
@@ -245,7 +245,7 @@ func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply messages.Job
 	if err == nil && now.Phase == book.There {
 		now.Status, now.Known = *federation.Heard(&there.JobSummary, j), r.site.Clock()
 		if state := now.Status.State; state != j.Status.State && !state.Final() {
-			// What was shown is not taken back, should the peer fall silent; if it cannot
+			// Commit what was shown, so that it is not taken back if the peer stops answering. If it cannot
 			// be committed now, it is asked for again later.
 			_, _ = r.site.propose(ctx, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Status: &now.Status}}}})
 		}

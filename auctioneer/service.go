@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// service collects what the site sells, and what waits for it, when a monitor asks. Only the replica that leads knows it.
-// Whoever reads metrics sees no more than any user: prices that are sealed are left out.
+// service collects metrics about what the site sells, and what waits for it, when a monitor asks. Only the leader has
+// them. They show no more than any user can see: sealed prices are left out.
 type service struct{ *site }
 
 // mostNodesTold bounds the nodes that have series of their own.
@@ -32,7 +32,7 @@ var (
 	nodeState    = described("node_state", "1 for the state in which a node is.", "node", "state")
 )
 
-// nodeStates are what a node can be.
+// nodeStates lists the states of nodes.
 var nodeStates = []string{"Up", "Draining", "Quarantined", "Stopped", "Lost"}
 
 // Describe implements [prometheus.Collector].
@@ -119,7 +119,7 @@ func collectNodes(nodes []*book.Node, gauge gauges) {
 	}
 }
 
-// stateOf is the state of a node in a word.
+// stateOf returns the state of a node.
 func stateOf(n *book.Node) string {
 	switch {
 	case !n.Up && n.Stopped:

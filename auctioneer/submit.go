@@ -155,8 +155,8 @@ func (l *submissions) within(s *submission) (leave func(), err error) {
 // up the memory for all sites.
 const visitsPerSite = book.MaxVisits / 8
 
-// welcomes applies the limits of one account to all users of another site together. Above the
-// limits the site is told to ask again, which it does automatically.
+// welcomes applies the limits of a single account to all users of another site together. Above the
+// limits it asks the site to try again later; sites do this automatically.
 func (l *submissions) welcomes(home messages.Name) error {
 	if err := l.gate.pass(l.Clock(), home+"/"); err != nil { // no account has such a name
 		return messages.Errorf(messages.Unavailable, "%s", messages.Detail(err))

@@ -125,7 +125,7 @@ func (s *taskSearch) earlier(p *book.Kept) messages.TaskStatus {
 	return out
 }
 
-// latest returns the latest attempt of a task. What is kept of it may be nil.
+// latest returns the latest attempt of a task. p is the record of its end, nil if there is none.
 func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept) messages.TaskStatus {
 	out := s.status(uint32(stage), index, t.Attempt, t.Node)
 	out.State = s.state(out.Task, t)

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// term is what the handlers of requests may use while this replica leads: the site, the desk, and
-// the list of those who wait for news of jobs at other sites.
+// term has what the handlers of requests may use while this replica leads: the site, the desk, and the
+// requests that wait for news of jobs at other sites.
 type term struct {
 	*site
 	number    uint64
@@ -115,8 +115,9 @@ func (l *term) answered(handle bus.Handler) bus.Handler {
 	}
 }
 
-// Of the numbers that jobs had after a backup nothing is known. So many are left out:
-// a least number, and as many for each second since the backup as no site submits.
+// After a restore, the numbers of jobs that came after the backup are not known and must not be used
+// again. So a number of them is skipped: a minimum, and for each second since the backup more than
+// any site submits in a second.
 const (
 	leastLeftOut     = 1_000_000
 	leftOutPerSecond = 1000

@@ -109,7 +109,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 	return reply, err
 }
 
-// explain adds what the market knows of a job that has not ended. cost is what the job owes by now.
+// explain adds what the market knows about a job that has not ended. cost is what the job owes so far.
 func (l *queries) explain(now messages.Time, reply *messages.WhyReply, m market.Seen, cost messages.Credits, slotTime messages.Duration) {
 	l.with(func(*desk.Desk) {
 		m.Charged(reply.Job, cost, slotTime)

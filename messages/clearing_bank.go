@@ -93,10 +93,10 @@ type SignedInstructions struct {
 	Signature    []byte       `json:"signature"`
 }
 
-// Receipt is what instructions came to, from number First on, and the running
-// total of the receiver after the last of them.
+// Receipt has the results of instructions, from number First on, and the running total of the receiver
+// after the last of them.
 type Receipt struct {
-	From     Name             `json:"from"` // who received the instructions
+	From     Name             `json:"from"` // the site that received the instructions
 	To       Name             `json:"to"`
 	First    uint64           `json:"first"`
 	Outcomes []TransferResult `json:"outcomes"`

@@ -10,8 +10,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// plan is how values of one type are written and read: worked out once for
-// each type and kept, so that a message costs no look-ups.
+// plan says how values of a type are written and read. It is computed once for each type, so that
+// messages need no reflection on types.
 type plan struct {
 	write func(b []byte, v reflect.Value) []byte
 	// read expects what scan has passed.
@@ -40,7 +40,7 @@ func planOf(t reflect.Type) (*plan, error) {
 	return p, nil
 }
 
-// makePlan works out a plan; within holds the types being worked on.
+// makePlan computes a plan. within has the types whose plans are being computed.
 func makePlan(t reflect.Type, within []reflect.Type) (*plan, error) {
 	if slices.Contains(within, t) {
 		return nil, fmt.Errorf("%v contains itself", t)

@@ -22,8 +22,8 @@ const (
 	MostDraws    = 10_000 // draws for one SamplesRequest
 )
 
-// StageWork is what an observation tells about a stage, in addition to its status, to estimate run
-// times.
+// StageWork is what an observation has about a stage in addition to its status. It is used to estimate
+// run times.
 type StageWork struct {
 	Stage     Name     `json:"stage"`
 	Command   string   `json:"command"` // from CommandID

@@ -64,7 +64,7 @@ type PastRequest struct {
 	After string `json:"after,omitempty"` // the Next of the last reply
 }
 
-// PastReply is as much of it as fits into a reply.
+// PastReply has as much of the histories as fits into a reply.
 type PastReply struct {
 	Now   Time   `json:"now"`   // up to when the histories are known
 	Since Time   `json:"since"` // as in HistoryReply

@@ -74,12 +74,12 @@ type JobSpec struct {
 	Numbered bool `json:"numbered,omitempty"`
 }
 
-// Numbers is how many numbers the job and the elements of its array have.
+// Numbers returns how many job numbers the job and the elements of its array need.
 func (s *JobSpec) Numbers() int {
 	switch {
 	case !s.Numbered || len(s.Stages) != 1:
 		return 1
-	case s.Stages[0].Repeats != nil: // whose elements have the positions of before
+	case s.Stages[0].Repeats != nil: // a repeated job: its elements keep their earlier positions
 		return s.Stages[0].Repeats.Tasks
 	}
 	return s.Stages[0].TaskCount()
@@ -135,8 +135,8 @@ type Stage struct {
 	Disk    int64 `json:"disk,omitempty"`
 	// Exclusive gives each task a whole node.
 	Exclusive bool `json:"exclusive,omitempty"`
-	// Constraint names the labels that a node must have to run a task, with & and |; & binds
-	// tighter. Nodes are the only nodes that may run one, where any are named; Exclude may not.
+	// Constraint names labels that a node must have to run a task, combined with & and |; & binds
+	// tighter. If Nodes is not empty, only these nodes may run tasks. Nodes in Exclude may not.
 	Constraint string `json:"constraint,omitempty"`
 	Nodes      []Name `json:"nodes,omitempty"`
 	Exclude    []Name `json:"exclude,omitempty"`
@@ -168,7 +168,7 @@ type Stage struct {
 // itself continued.
 type OOM string
 
-// What such a task is. It says so in either case.
+// What a task with such an exit code counts as. The reason says so in both cases.
 const (
 	FailOOM   OOM = "fail"   // failed, as if the memory limit had ended the whole task
 	IgnoreOOM OOM = "ignore" // the exit code decides

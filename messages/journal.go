@@ -64,8 +64,8 @@ type CheckpointsReply struct {
 	More        bool         `json:"more"`
 }
 
-// Checkpoint is the site's word that its journal had a hash after so many
-// records. What is signed is the text that Signed returns.
+// Checkpoint is the site's signed statement that its journal had a hash after a number of records. The
+// signature is over the text that Signed returns.
 type Checkpoint struct {
 	Site      Name   `json:"site"`
 	Records   uint64 `json:"records"`

@@ -24,7 +24,7 @@ const (
 	Karma        = "karma"
 )
 
-// What happens to a task whose slot goes to another.
+// What happens to a task whose slot is given to another task.
 const (
 	PreemptSuspend = "suspend" // the task is stopped where it is, and continues there later
 	PreemptRequeue = "requeue" // the task is ended, and run again from its beginning
@@ -77,12 +77,13 @@ type Market struct {
 	Slot   Duration `json:"slot,omitempty"`   // the unit of time of decisions; deadline, 0: 10 s; karma, 0: a minute
 	Scale  float64  `json:"scale,omitempty"`  // deadline: a typical length in slots; 0: 32
 
-	// Mode is, of backfill, easy (default) or conservative; of batch-queue what of
-	// others' declarations is taken to be unknown: priority, their values and costs
-	// of delay (default), or full, their lengths and widths too.
-	// Of reservation, search (default), the best of timetables made for the bids, or fixed,
-	// of timetables that no declaration shapes: truth is best in lengths, widths and
-	// deadlines too, and the timetable is worth less.
+	// Mode depends on the mechanism:
+	//   - backfill: easy (default) or conservative.
+	//   - batch-queue: what counts as unknown about others. priority (default): their values and
+	//     costs of delay; full: their lengths and widths, too.
+	//   - reservation: search (default) chooses among timetables made for the bids; fixed chooses
+	//     among timetables that do not depend on declarations. With fixed the truth is also best
+	//     about lengths, widths and deadlines, but the timetable has less value.
 	Mode  string   `json:"mode,omitempty"`
 	Draws int      `json:"draws,omitempty"` // batch-queue: draws of an expectation; 0: 1,000, fewer in a long queue
 	Cycle Duration `json:"cycle,omitempty"` // reservation: the period that is sold at once; 0: a day
@@ -158,7 +159,7 @@ const (
 	MaxPrior       = 4096 // types that are thought likely
 )
 
-// ReservePrice is the market's reserve for a slot-second, with the default filled in.
+// ReservePrice returns the market's reserve for a slot-second, or the default.
 func (m *Market) ReservePrice() Credits {
 	if m.Reserve == nil {
 		return HourlyCredit

@@ -333,7 +333,7 @@ type Observation struct {
 	// Valuation is the job's declared valuation, if it has one. It is a sample of a job profile
 	// class.
 	Valuation *Valuation `json:"valuation,omitempty"`
-	// What the job declared to a batch queue.
+	// The job's declarations to a batch queue.
 	Value  Credits  `json:"value,omitempty"`
 	Delay  Credits  `json:"delay,omitempty"` // cost of a second
 	Length Duration `json:"length,omitempty"`

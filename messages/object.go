@@ -63,7 +63,8 @@ type PutRequest struct {
 	Attempt Attempt `json:"attempt"`          // agents give it; users leave it out
 }
 
-// PutReply says from where to go on. A file that is there is what its digest says.
+// PutReply says from which position to continue. A file that is complete was checked against its
+// digest.
 type PutReply struct {
 	Next int64 `json:"next"`
 	Done bool  `json:"done"` // the file is there

@@ -61,7 +61,7 @@ type PartReply struct {
 	Peer     PeerReply `json:"peer"`
 	Returned Credits   `json:"returned"` // returned to users: remittances, and authorisations for jobs there
 	Forgone  Credits   `json:"forgone"`  // charges for visiting jobs that the peer never confirmed
-	// What an agreed parting also waits for, next to the debts and instructions of the peer.
+	// An agreed parting waits for these, and for the debts and instructions of the peer.
 	Authorised int `json:"authorised"` // authorisations that the peer may still charge
 	Visits     int `json:"visits"`     // authorisations of the peer that are not charged
 }

@@ -72,9 +72,9 @@ type PayRequest struct {
 	Reason string  `json:"reason,omitempty"`
 }
 
-// FreezeRequest freezes an account or thaws it. Nothing new can be held on a
-// frozen account or moved from it; holds that it has can still be charged, and
-// it can receive. What an operator froze only an operator thaws.
+// FreezeRequest freezes an account or thaws it. On a frozen account nothing new can be held, and nothing
+// can be moved from it. Its holds can still be charged, and it can receive credits. Only an operator can
+// thaw an account that an operator froze.
 type FreezeRequest struct {
 	Account Name   `json:"account"`
 	Frozen  bool   `json:"frozen"`

@@ -92,8 +92,8 @@ func (c *Credits) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// withoutExponent writes a number as 1.5e-05, which is how some languages write small
-// numbers, without its exponent. What is no such number stays as it is.
+// withoutExponent rewrites a number with an exponent, such as 1.5e-05, without it. Some languages write
+// small numbers like that. It returns other texts unchanged.
 func withoutExponent(s string) string {
 	digits, exponent, has := strings.Cut(strings.ToLower(s), "e")
 	by, err := strconv.Atoi(exponent)

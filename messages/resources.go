@@ -102,7 +102,7 @@ func (r Resources) Holds(unit Resources) int {
 	return int(units)
 }
 
-// Of leaves of a unit what some resources have any of.
+// Of returns the unit without the kinds of resources that are 0 in has.
 func (unit Resources) Of(has *Resources) Resources {
 	if has.CPUs == 0 {
 		unit.CPUs = 0

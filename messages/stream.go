@@ -74,14 +74,14 @@ type StreamRequest struct {
 	Input    []byte `json:"input,omitempty"`
 	InputAt  int64  `json:"input_at,omitempty"`
 	InputEnd bool   `json:"input_end,omitempty"`
-	// Poll asks for output and errors from these positions on. What is before was received.
+	// Poll asks for output and errors from these positions on. Everything before was received.
 	Poll     bool  `json:"poll,omitempty"`
 	OutputAt int64 `json:"output_at,omitempty"`
 	ErrorsAt int64 `json:"errors_at,omitempty"`
 	// Wait is how long to wait for output, or for room for the input, at most 1 s.
 	Wait Duration `json:"wait,omitempty"`
 	// Signal, a name such as INT, goes to the processes of the task, or to the command of a
-	// stream. Of two with one number (above 0) of a client, the second is not sent.
+	// stream. If a client sends two signals with the same number (above 0), the second is ignored.
 	Signal       string `json:"signal,omitempty"`
 	SignalNumber uint64 `json:"signal_number,omitempty"`
 	SignalFirst  bool   `json:"signal_first,omitempty"` // only to the task's first process, the script

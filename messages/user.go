@@ -41,8 +41,8 @@ type SubmitRequest struct {
 	Key    string  `json:"key"`
 	Spec   JobSpec `json:"spec"`
 	DryRun bool    `json:"dry_run,omitempty"` // check everything, change nothing
-	// Site is the site that is to run the job; default: the one that is asked. With [AnySite] its
-	// auctioneer chooses.
+	// Site is the site that must run the job; default: the site that receives the request. With
+	// [AnySite] that site's auctioneer chooses.
 	Site Name `json:"site,omitempty"`
 	// Jobs are submitted instead of Key and Spec; there may be at most MaxSubmitted. Each is
 	// accepted or refused by itself, as if it came in its own request.
@@ -99,7 +99,7 @@ type SubmitReply struct {
 	Tasks  int     `json:"tasks"`
 	Site   Name    `json:"site,omitempty"`   // the site that runs it, if that is another one
 	Chosen string  `json:"chosen,omitempty"` // why that site, if the auctioneer chose it
-	// Warnings are what of the job the site does not enforce.
+	// Warnings name parts of the job that the site does not enforce.
 	Warnings []string `json:"warnings,omitempty"`
 	// Buys says, of a dry run, how long the job's slots run on its budget.
 	Buys string `json:"buys,omitempty"`
@@ -178,7 +178,7 @@ type JobsRequest struct {
 	Before JobID `json:"before,omitempty"`
 	Limit  int   `json:"limit,omitempty"` // default 100, at most 1000
 
-	// Of what follows a job must fit all that is given.
+	// A job is listed if it matches all of the following fields that are set.
 
 	States  []string `json:"states,omitempty"`  // in one of these states
 	Name    string   `json:"name,omitempty"`    // pattern: * stands for any text, ? for any character
@@ -200,7 +200,7 @@ type JobsRequest struct {
 // MaxListed is how many jobs one request may ask for by their numbers.
 const MaxListed = 1000
 
-// JobSortings are what jobs can be sorted by.
+// JobSortings lists the columns by which jobs can be sorted.
 var JobSortings = []string{"job", "name", "account", "market", "state", "budget", "charged", "tasks", "submitted", "started", "ended"}
 
 // JobsReply lists jobs, newest first or in the requested order.
@@ -433,7 +433,7 @@ var TaskStates = []string{
 	"Done",
 	"Failed",
 	"Stopped", // ended without a fault of its own
-	"Pending", // the attempt failed, and the task is to be tried again
+	"Pending", // the attempt failed, and the task will be tried again
 	"Cancelled",
 }
 

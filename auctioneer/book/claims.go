@@ -230,8 +230,8 @@ func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why messages.EndR
 	}
 }
 
-// complete notes that a task is complete for prices, with the end of an attempt. What ends after
-// its job changes nothing.
+// complete notes that a task is complete for prices, because an attempt of it ended. If the job has
+// ended before, it does nothing.
 func (c *claims) complete(r messages.TaskRef, h NodeClaim, by Ender) {
 	j := c.jobs.own(r.Job)
 	s := &j.Stages[r.Stage]

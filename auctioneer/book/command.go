@@ -60,7 +60,7 @@ type Submit struct {
 	Assumed string            // source of the utility function, if the user gave none
 	Hold    string
 	Held    messages.Credits
-	// Contract is what Spec.Contract names, one of quote Quote.
+	// Contract is the contract that Spec.Contract names; it belongs to the quote Quote.
 	Contract *messages.Contract
 	Quote    uint64
 	Visit    *Visit // set if the job comes from another site
@@ -359,7 +359,7 @@ type Step struct {
 	Arrived    *messages.JobSummary          // the other site took it, and said this
 	Status     *messages.JobSummary          // the other site said this later
 	Refused    *messages.Error               // the other site refuses to run it
-	Cancel     messages.Name                 // who wants it ended
+	Cancel     messages.Name                 // the account that asks to end the job
 	Told       bool                          // the other site was told to end it
 	Released   bool                          // its credits are no longer set aside
 	Forgotten  *messages.JobSummary          // the other site no longer knows it

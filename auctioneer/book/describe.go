@@ -30,7 +30,7 @@ func (j *Job) Summary() messages.JobSummary {
 	return s
 }
 
-// Use is what a job that is over had of each class, in the order of its stages.
+// Use returns what an ended job used of each class, in the order of its stages.
 func (j *Job) Use() (out []messages.ClassUse) {
 	for i := range j.Stages {
 		s, had := &j.Spec.Stages[i], float64(j.Stages[i].Meter.Micros)/3600e6

@@ -71,7 +71,7 @@ func (s *effects) effect(kind EffectKind, job messages.JobID, legs ...Leg) {
 	s.add(Effect{Kind: kind, Job: job, Legs: legs})
 }
 
-// add gives an effect its number, and has it wait.
+// add gives an effect its number, and adds it to the effects that wait.
 func (s *effects) add(e Effect) {
 	s.last++
 	e.ID = s.last
@@ -119,8 +119,9 @@ func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
 // speaks reports whether a waiting effect is about a job.
 func (s *effects) speaks(id messages.JobID) bool { return s.spoken[id] > 0 }
 
-// round moves credits between jobs' accounts and the site, if everybody can pay. What a
-// visiting job pays is charged when the job has ended: its authorisation is charged once.
+// round moves credits between jobs' accounts and the site, if all payers can pay. Payments of a visiting
+// job are collected and charged when the job has ended, because its authorisation is charged only
+// once.
 func (s *effects) round(of *Job, legs []Leg) {
 	if legs = s.due(legs); len(legs) == 0 || !s.payable(legs) {
 		return

@@ -75,10 +75,11 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent mess
 	}
 }
 
-// worked returns a claim with the instant until which it counts as having had its slot: for as long
-// as its agent says that it ran, at most until a time, or until it was suspended. What the slot cost
-// after that is taken off: nobody pays for the time in which the end was not known yet. Of a time so
-// long ago that its tariffs are no longer known, the mean cost of the stage is taken off.
+// worked returns a claim with the instant until which it counts as having had its slot: the end that
+// its agent reports, at most the end of the exchange, or the time at which it was suspended. The cost
+// of the slot after this instant is subtracted, because nobody pays for the time in which the end was
+// not known yet. If the tariffs of that time are no longer known, the mean cost of the stage is
+// subtracted.
 func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim, until messages.Time) NodeClaim {
 	claimed := j.Stages[r.Stage].Tasks[r.Index].Claimed
 	end, first := claimed.Add(max(0, f.Ended.Sub(f.Started))), h.Since // before its last resumption it was not on the meter

@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// imageVersion is the first byte of an image. What follows are records, each with its
-// length before it and in the encoding of commands, so that their structs can grow.
+// imageVersion is the first byte of an image. Then follow records in the encoding of commands, each
+// after its length. So fields can be added to their structs.
 const imageVersion = 3
 
 // mostTasks bounds the tasks, or numbers, of one record: it must fit one payload.
@@ -214,7 +214,7 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 	return size, err
 }
 
-// elements are the records between the head and the end.
+// elements iterates over the records between the head and the end.
 func (im *Image) elements(yield func(Image) bool) bool {
 	return eachOf(im.Jobs, 1, func(j []*Job) bool { return j[0].records(im.unread, yield) }) &&
 		eachOf(im.Nodes, 1, func(n []nodeImage) bool { return yield(Image{Nodes: n}) }) &&

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Job is a job in the book. What Spec points to never changes: a job that is described
-// otherwise has another.
+// Job is a job in the book. The value that Spec points to never changes: a change of the description
+// sets another pointer.
 type Job struct {
 	ID      messages.JobID
 	Account messages.Name
@@ -69,7 +69,7 @@ type Job struct {
 	// Cause says in a sentence what ended the job; "": the job ended well, or nobody
 	// noted the cause.
 	Cause string
-	// Promised is what the site keeps for the job until the market has considered the job.
+	// Promised has payments to the job, which the site keeps until the market has considered it.
 	Promised []Leg
 
 	metered uint64 // the last change of tariffs for which it is metered; 0: it has none
@@ -81,7 +81,7 @@ type Deposit struct {
 	Kept   bool // kept by the site: the owner cancelled too soon
 }
 
-// Order says that a job may start tasks of a class, on so many slots at once.
+// Order says that a job may start tasks of a class, on up to a number of slots at the same time.
 type Order struct {
 	Class messages.Name
 	Slots int
@@ -243,7 +243,7 @@ type Visit struct {
 // in the book, a hold is of credits.
 type Parked struct {
 	By       messages.Name
-	Operator bool // who is not the owner: only an operator releases the job
+	Operator bool // an operator who is not the owner put it on hold: only an operator releases it
 }
 
 // Raise is a budget that the bank is asked to set more aside for.

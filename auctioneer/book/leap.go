@@ -6,8 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// leap moves all that slot time is counted from: the clock was set ahead by a time, in which
-// nothing ran. So nobody pays for it, and no task seems to have taken as long.
+// leap adds a time to all instants from which slot time is counted, because the clock jumped ahead by
+// this time and nothing ran in between. So nobody pays for the jump, and it does not count as run time
+// of tasks.
 func (c *claims) leap(by messages.Duration) {
 	running := map[*Job]bool{}
 	for _, n := range c.nodes.inOrder {

@@ -109,7 +109,7 @@ func (m *markets) note(market messages.Name, notes []Note, forget bool) {
 // Promise is the outcome of a contract's completion time.
 type Promise uint8
 
-// What can become of it.
+// What a market can decide about a job.
 const (
 	NoPromise Promise = iota // there was no contract, or the owner ended the job first
 	KeptPromise

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keptSpells is how many spells of a market are kept: the slot time of a moment ago has
-// the price of then.
+// keptSpells is the number of past tariffs of a market that are kept. They are needed because slot
+// time that is counted late has the price of its own time.
 const keptSpells = 16
 
 // A job is metered at the latest after mostUnread changes of tariffs, or after mostUneven changes
@@ -76,7 +76,7 @@ func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
 	return sum
 }
 
-// known returns since when it is known which tariffs a market had.
+// known returns the instant from which on all tariffs of a market are known.
 func (m *meters) known(market messages.Name) messages.Time {
 	if s := m.spells[market]; len(s) == keptSpells {
 		return s[0].Until

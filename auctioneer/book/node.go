@@ -69,7 +69,7 @@ type NodeClaim struct {
 	Class   messages.Name
 	Width   int // slots of the class; 0: 1
 	Halt    Halt
-	Leaving bool               // the attempt is to end, and its task to be claimed again
+	Leaving bool               // the attempt must end, and its task must be claimed again
 	Since   messages.Time      // when Halt last changed
 	Paused  messages.Duration  // time suspended or gathering before Since
 	Why     messages.EndReason // why it must end, if it is leaving
@@ -133,7 +133,8 @@ func (n *Node) wait(class messages.Name, by int) {
 // resources. It ignores the node's health: it is used for tasks that are already on the node.
 func (n *Node) freeSlots(class messages.Name) int { return n.freeSlotsBeside(class, nil) }
 
-// freeSlotsBeside is like freeSlots, but does not use the resources that tasks of other classes are gathering.
+// freeSlotsBeside does what freeSlots does, but does not count resources that tasks of other classes are
+// gathering.
 func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
@@ -208,8 +209,8 @@ func (n *Node) forgetStops(finished []messages.Finished) {
 	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return over[a] })
 }
 
-// leave remembers that another session has followed the node's. So two agents of one
-// name fence each other, too.
+// leave remembers that a new session has replaced the node's session. So if two agents have the same
+// name, each new session stops the other agent's.
 func (n *Node) leave(next uint64) {
 	if n.Session == 0 || n.Session == next {
 		return
@@ -397,8 +398,8 @@ func (n *Node) gathers(class messages.Name) bool {
 	return slices.ContainsFunc(n.Gatherings, func(g Gathering) bool { return g.Class == class })
 }
 
-// Examines reports whether a probe of the node is due, so that its next exchange has
-// to be committed even if that exchange carries nothing.
+// Examines reports whether a probe of the node is due. Then its next exchange must be committed even if
+// it is empty.
 func (n *Node) Examines(now messages.Time) bool {
 	h := &n.Health
 	switch {

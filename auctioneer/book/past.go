@@ -2,8 +2,8 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// Past is what the book still knows of a job whose record is in the archive: enough to
-// answer a repeated submission, and to know whether other jobs may wait for the job.
+// Past is what the book still knows about a job whose record is in the archive: enough to answer a
+// repeated submission, and to decide whether other jobs that wait for it can begin.
 type Past struct {
 	ID      messages.JobID
 	Account messages.Name

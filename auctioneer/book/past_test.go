@@ -37,8 +37,14 @@ func TestRecordsLeaveTheBook(t *testing.T) {
 	for i := range 6 {
 		s.ended(fmt.Sprint("k", i))
 	}
-	if len(gone) != 4 || s.Job(4) != nil || s.Job(5) == nil || s.Active() != 0 || !slices.Equal(slices.Collect(s.Listed("alice").All()), []messages.JobID{5, 6}) {
-		t.Fatalf("%d records are gone, %v are listed, %d are active", len(gone), slices.Collect(s.Listed("alice").All()), s.Active())
+	if listed := slices.Collect(s.Listed("alice").All()); len(gone) != 4 || !slices.Equal(listed, []messages.JobID{5, 6}) {
+		t.Fatalf("%d records are gone, %v are listed", len(gone), listed)
+	}
+	if s.Job(4) != nil || s.Job(5) == nil {
+		t.Fatalf("job 4 is in the book: %v, job 5: %v", s.Job(4) != nil, s.Job(5) != nil)
+	}
+	if n := s.Active(); n != 0 {
+		t.Fatalf("%d jobs are active", n)
 	}
 	data, err := gone[2].Encode()
 	if err != nil {

@@ -19,7 +19,7 @@ type Quote struct {
 	ID        uint64 // given by the book
 	Account   messages.Name
 	Market    messages.Name
-	Work      []byte // digest of what the quote is for
+	Work      []byte // digest of the work that was quoted
 	Contracts []messages.Contract
 	Expires   messages.Time
 	Job       messages.JobID // the job that took one of them; 0: none

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// This file is what readers may ask a book for.
+// This file has the methods of a book that only read.
 
 // Now returns the latest time of any command.
 func (b *Book) Now() messages.Time { return b.clock.now }
@@ -50,7 +50,7 @@ func (b *Book) Packed(id messages.JobID) bool {
 	return at != nil && at.job == nil
 }
 
-// Glance is like Job, but for reading one job after another: the job and all its parts are valid
+// Glance returns a job like Job does, but the job and all its parts are valid
 // only until the next call with the same spare memory.
 func (b *Book) Glance(id messages.JobID, spare *Spare) *Job { return b.jobs.byID.glance(id, spare) }
 

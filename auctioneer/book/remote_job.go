@@ -22,7 +22,7 @@ type RemoteJob struct {
 	Phase         RemotePhase
 	Authorisation *messages.SignedAuthorisation // authorisation of this site's bank, from Sending on
 	Cancelled     bool                          // the job is cancelled, and must end
-	By            messages.Name                 // who said so
+	By            messages.Name                 // the account that cancelled it
 	Told          bool                          // the other site knows that the job is cancelled
 	Refused       *messages.Error               // why it is not run
 	Status        messages.JobSummary

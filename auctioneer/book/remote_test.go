@@ -206,8 +206,15 @@ func TestRoamsAreForgotten(t *testing.T) {
 		b.must(t, stepOf(Step{Job: id, Cancel: "ada"}))
 		b.must(t, stepOf(Step{Job: id, Released: true}))
 	}
-	if len(b.remote.remoteJobs) != RetainWhole || len(b.remote.remoteJobs)+len(b.remote.past) != RetainEnded || len(b.index.keys) != RetainEnded || b.Past(3) != nil || b.Past(4) == nil {
-		t.Errorf("%d are remembered with %d keys", len(b.remote.remoteJobs), len(b.index.keys))
+	for what, n := range map[string][2]int{
+		"whole jobs": {len(b.remote.remoteJobs), RetainWhole}, "jobs": {len(b.remote.remoteJobs) + len(b.remote.past), RetainEnded}, "keys": {len(b.index.keys), RetainEnded},
+	} {
+		if n[0] != n[1] {
+			t.Errorf("%d %s are remembered, not %d", n[0], what, n[1])
+		}
+	}
+	if b.Past(3) != nil || b.Past(4) == nil {
+		t.Errorf("job 3 is remembered: %v, job 4: %v", b.Past(3) != nil, b.Past(4) != nil)
 	}
 	if !slices.IsSorted(b.remote.returned) {
 		t.Error("not in the order of their ends")

@@ -6,9 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// requeue ends a claim of a job that has not ended. Its task, or its whole gang, is to be claimed
-// again. The blame decides whether the job pays for the time of the attempt. Repeating it changes
-// nothing.
+// requeue ends a claim of a job that has not ended. Its task, or its whole gang, becomes pending again.
+// The blame decides whether the job pays for the time of the attempt. A repeated call changes nothing.
 func (c *claims) requeue(a messages.Attempt, by blame, why messages.EndReason) {
 	node, h, ok := c.claimOf(a)
 	if !ok || h.Leaving || !c.jobs.own(a.Task.Job).Active() {

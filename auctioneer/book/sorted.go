@@ -2,9 +2,9 @@ package book
 
 import "slices"
 
-// sorted has elements in an order, each once. To add an element, or to remove one, costs about the
-// same among a million as among a thousand: they are in blocks of at most mostInBlock, and none is
-// empty. Invariant: each element of a block is below each element of the next block.
+// sorted is an ordered set. Adding or removing an element costs about the same among a million elements
+// as among a thousand, because elements are in blocks of at most mostInBlock. No block is empty.
+// Invariant: each element of a block is below each element of the next block.
 type sorted[T any] struct {
 	blocks  [][]T
 	count   int

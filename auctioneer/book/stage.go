@@ -22,7 +22,7 @@ type Stage struct {
 	CPU      messages.Duration // processor time of accepted attempts
 	MaxRSS   int64             // largest memory of a process of theirs, in bytes
 
-	// Of the claims that Running counts:
+	// Some of the claims that Running counts:
 	Suspended int // have given up their slot until they are resumed
 	Gathering int // have their slot, and wait for the rest of their gang
 	Leaving   int // claims that must end and be claimed again; not part of the two above
@@ -109,7 +109,7 @@ func ticks(d messages.Duration) uint32 { return uint32(min(max(d, 0)/tick, math.
 // Ender is who ended the first attempt of a task that the site did not end.
 type Ender uint8
 
-// Who ends attempts; NoEnder: nobody but the site has ended one yet.
+// Who ended an attempt. NoEnder: only the site has ended attempts yet.
 const (
 	NoEnder Ender = iota
 	ByProgram
@@ -217,7 +217,7 @@ func (s *Stage) pass(now messages.Time) {
 		}
 	}
 	if len(s.Skipped) == 0 {
-		s.Skipped = nil // as images have it
+		s.Skipped = nil // an empty list is nil after reading an image, too
 	}
 }
 

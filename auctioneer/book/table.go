@@ -79,7 +79,7 @@ type Spare struct {
 	decoder messages.Decoder
 }
 
-// glance is like get, but the job and all its parts are valid only until the next call with the
+// glance does what get does, but the job and all its parts are valid only until the next call with the
 // same spare memory.
 func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	s := t.look(id)

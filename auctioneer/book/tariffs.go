@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Tariff is what a second on a slot costs each job of a market's class from now on, in whole
-// microcredits.
+// Tariff is the cost of a second on a slot of a market's class from now on, in whole microcredits.
 type Tariff struct {
 	Class messages.Name
 	// Price is the price for everybody. With OwnBid each job pays its own bid instead. With Length
@@ -66,13 +65,13 @@ func price(tariffs []Tariff, spec *messages.JobSpec, stage int) messages.Credits
 // mostPrice bounds a price, so that slots times price stays within 64 bits.
 const mostPrice = 1 << 43
 
-// spell is a time in which other tariffs of a market held.
+// spell is a past period in which the tariffs of a market did not change.
 type spell struct {
 	Until   messages.Time
 	Tariffs []Tariff
 }
 
-// change is the end of a spell.
+// change is the end of a spell, when the tariffs changed.
 type change struct {
 	spell
 	number uint64 // value of meters.changes
@@ -82,7 +81,7 @@ type change struct {
 	uneven int // spells that are not in the sums
 }
 
-// follow adds a spell to the sums of the change before.
+// follow sets the sums: the sums of the change before, and this spell.
 func (c *change) follow(before *change) {
 	c.sums, c.uneven = slices.Clone(before.sums), before.uneven
 	if slices.ContainsFunc(c.Tariffs, func(t Tariff) bool { return t.Capped || t.Length > 0 && !t.OwnBid }) {
@@ -116,7 +115,7 @@ func (c *change) sum(class messages.Name) (s sum) {
 	return s
 }
 
-// sum is the price of a slot in some spells.
+// sum is the price of a slot over several spells.
 type sum struct {
 	class messages.Name
 	cost  Meter  // the part that is equal for all jobs

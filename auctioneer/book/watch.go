@@ -2,7 +2,7 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// Changes is what commands touched since the changes before were taken.
+// Changes lists the jobs and nodes that commands touched since changes were last taken.
 type Changes struct {
 	Jobs    []messages.JobID // ascending, each once
 	Nodes   []uint32         // ascending, each once

@@ -99,9 +99,9 @@ func (d *Desk) Deciding() bool {
 	return slices.ContainsFunc(d.trading.markets, func(m *traded) bool { return m.deciding })
 }
 
-// AllReserved reports whether an exchange of a node without tasks only claims, and all tasks that it
-// could get are reserved for claims in flight. That can wait for the next entry of the log, before which nothing comes
-// that it could get.
+// AllReserved reports whether an exchange of a node without tasks only claims, and all tasks that it could
+// get are reserved for claims in flight. Such an exchange can wait for the next entry of the log, because
+// it cannot get a task before.
 func (d *Desk) AllReserved(node messages.Name, x *messages.Exchange) (all bool) {
 	if len(x.Finished) > 0 {
 		return false

@@ -39,7 +39,7 @@ type Book interface {
 	Changes(f func(*book.Book, book.Changes))
 }
 
-// core is what the parts of a desk share: the time, the book, and the list of requests.
+// core has what all parts of a desk use: the time, the book, and the list of requests.
 type core struct {
 	Config
 	book   Book
@@ -58,7 +58,7 @@ func (c *core) propose(command *book.Command, then func(result any, err error)) 
 	c.proposeWithin(0, command, then)
 }
 
-// proposeWithin is propose for a command that may wait for others so long.
+// proposeWithin does what propose does, for a command that may wait up to patience for other commands.
 func (c *core) proposeWithin(patience messages.Duration, command *book.Command, then func(result any, err error)) {
 	c.out.Propose = append(c.out.Propose, Proposal{c.await(then), command, patience})
 }
@@ -118,7 +118,7 @@ func refused(err error) bool {
 // retries spaces repeated requests to the bank, the log and other actors.
 var retries = backoff.Backoff{First: 50e6, Last: 5e9}
 
-// retryAt returns when to try again after so many failures.
+// retryAt returns when to try again after a number of failures.
 func (c *core) retryAt(fails int) messages.Duration {
 	return c.now.Mono + messages.Duration(retries.Wait(fails, c.rng.Float64()))
 }

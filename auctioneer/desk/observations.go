@@ -129,7 +129,7 @@ func runtimes(s *book.Stage) []messages.Duration {
 		return all
 	}
 	chosen := make([]messages.Duration, messages.MostRuntimes)
-	for k := range chosen { // the middle of each of as many equal parts
+	for k := range chosen { // choose the middle of each of equal parts
 		chosen[k] = all[(2*k+1)*len(all)/(2*messages.MostRuntimes)]
 	}
 	return chosen

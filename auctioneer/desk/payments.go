@@ -267,8 +267,8 @@ func (c *core) transfer(list []messages.Transfer, then func([]messages.TransferR
 	})
 }
 
-// transferEach is transfer, and repeats a request that the bank refuses as a whole in
-// parts: each transfer alone, except for linked transfers.
+// transferEach does what transfer does. If the bank refuses a request as a whole, it sends each transfer
+// alone, except linked transfers.
 func (c *core) transferEach(list []messages.Transfer, linked bool, then func([]messages.TransferResult, error)) {
 	c.transfer(list, func(results []messages.TransferResult, err error) {
 		switch {

@@ -8,13 +8,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// settlements work out once what ended jobs owe, and propose it until the book has it. They must do
-// so only once, as a job's shares are available only once.
+// settlements compute what ended jobs owe, and propose it until the book has it. Each is computed only
+// once, because a job's shares are removed when they are read.
 type settlements struct {
 	*core
 	dues    market.Dues
-	pending map[messages.JobID]bool // worked out, or to be worked out at its time
-	again   []messages.JobID        // jobs to work out again
+	pending map[messages.JobID]bool // computed, or waiting for the time to compute it
+	again   []messages.JobID        // jobs whose settlement must be computed again
 	waiting []unsettled
 }
 

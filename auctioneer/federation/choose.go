@@ -9,10 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Choose returns the position of the best offer for a job that is submitted now,
-// −1 if there is none that it can take, and why, in a clause. It notes in each
-// offer what completion then is worth. Of offers that are as good, the first is
-// taken.
+// Choose returns the position of the best offer for a job that is submitted now, and a clause that says
+// why. −1: the job can take none of them. It sets in each offer what completion at that time is worth.
+// Among equally good offers it takes the first.
 func Choose(spec *messages.JobSpec, now messages.Time, offers []messages.Offer) (best int, why string) {
 	worth, valued := worthOf(spec)
 	if valued {

@@ -72,7 +72,7 @@ type destination struct {
 	queue   []messages.JobID // may have jobs that wait no longer
 	open    int              // errands of this round that are not done
 	failed  error            // error of an errand of this round
-	silent  error            // because there was no answer
+	silent  error            // set if the last request had no answer
 	errands pause
 	trouble string
 
@@ -140,7 +140,7 @@ func (e *Errands) note(r *book.RemoteJob) {
 	}
 }
 
-// next is [Next], or to ask for a job by name, or for its authorisation again.
+// next returns what [Next] returns, or a request for a job by name, or for its authorisation again.
 func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	if errand, is := Next(r); is {
 		if again, refused := e.signed[r.ID]; errand == Send && refused && again == nil {
@@ -212,8 +212,8 @@ func (e *Errands) ask(errand Errand, q Request) Request {
 	return q
 }
 
-// Wake returns when something is due though nothing happens; false: nothing is. To look for peers
-// that were parted from, nobody need be woken.
+// Wake returns when something will be due if nothing else happens; false: nothing will. Looking for
+// peers that were parted from needs no wake-up of its own.
 func (e *Errands) Wake() (at messages.Duration, known bool) {
 	sooner := func(t messages.Duration) {
 		if !known || t < at {

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Outlook is the state of a market, for an offer for a job that might come to it.
+// Outlook is the state of a market, from which an offer for a job is computed.
 type Outlook struct {
 	Site     messages.Name
 	Market   *messages.Market

@@ -13,8 +13,9 @@ import (
 // assumedTime is the run time for which a task is paid if the job does not give one.
 const assumedTime = messages.Duration(time.Hour)
 
-// assumeBudget gives a job the budget of its market, and says so. Where the market sets none, this is the job's own value,
-// or what its slots cost for the time that it asks for. placed: the widths of the tasks are those on nodes.
+// assumeBudget gives a job without a budget the default budget of its market, and says so. If the market has
+// none, the budget is the job's own value, or the cost of its slots for the time that it asks for. placed: the
+// widths of the tasks are final, as nodes will have them.
 func assumeBudget(spec *messages.JobSpec, m *messages.Market, placed bool) (said string, err error) {
 	t, tasks := registry.Of(m), spec.TaskCount()
 	switch {
@@ -44,8 +45,8 @@ func assumeBudget(spec *messages.JobSpec, m *messages.Market, placed bool) (said
 	return said, nil
 }
 
-// asksFor is the slot time that all tasks of a job ask for, in slot-seconds, and whether the job says how long each of them
-// runs: one that it says nothing of counts as long as otherwise, or as its market allows.
+// asksFor returns the slot time that all tasks of a job ask for, in slot-seconds, and whether the job says for
+// each of them how long it runs. A task without a length counts as otherwise, at most the market's time limit.
 func asksFor(spec *messages.JobSpec, m *messages.Market, placed bool, otherwise messages.Duration) (seconds float64, stated bool) {
 	stated = true
 	for i := range spec.Stages {

@@ -121,7 +121,7 @@ func Place(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 		case s.Allocation && s.Tasks > large:
 			return messages.Errorf(messages.TooLarge, "stages[%d]: the job asks for %d nodes, but only %d nodes of class %s can run its tasks; ask for fewer nodes", i, s.Tasks, large, s.Class)
 		case s.TakesNode():
-			s.Width = most // the largest nodes alone have so many
+			s.Width = most // only the largest nodes have this many slots
 			s.Memory = max(s.Memory, 0)
 		}
 		fill(s, unit)

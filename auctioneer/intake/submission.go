@@ -56,7 +56,7 @@ func DigestOf(r *messages.SubmitRequest) ([]byte, error) {
 	return digest[:], nil
 }
 
-// Judged is [Rules.Judged] by the rules that the submission was prepared by.
+// Judged calls [Rules.Judged] with the rules by which the submission was prepared.
 func (s *Submission) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(s.version+1), why)
 }

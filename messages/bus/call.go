@@ -39,7 +39,7 @@ func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (r
 	return reply, err
 }
 
-// CallInto is [Call] for a reply of any type, which it decodes into *reply.
+// CallInto does what [Call] does, for a reply of any type, which it decodes into *reply.
 func CallInto(ctx context.Context, b Bus, subject string, request, reply any) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel func()

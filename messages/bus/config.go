@@ -19,8 +19,8 @@ import (
 type Config struct {
 	// URL is one server, or several separated by commas. It is not used with InProcess.
 	URL string
-	// Name is the account of the credentials. Replies come to inboxes under "_INBOX_<name>.",
-	// which is all that a connection must be able to listen to.
+	// Name is the account of the credentials. Replies arrive at inboxes under "_INBOX_<name>.". A
+	// connection needs permission to listen only there.
 	Name messages.Name
 	// CredsFile is a NATS credentials file. JWT and Seed are its two parts, and can be given
 	// instead. Without either the connection is anonymous.

@@ -43,8 +43,8 @@ func ReceiveFile(ctx context.Context, b Bus, subject string, attempt messages.At
 	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt}, f, to)
 }
 
-// ReceiveFileOf is [ReceiveFile] for a user or operator who reads a file that an attempt of an
-// account's job left.
+// ReceiveFileOf does what [ReceiveFile] does, for a user or operator who reads an output file of an
+// account's job.
 func ReceiveFileOf(ctx context.Context, b Bus, subject string, account messages.Name, attempt messages.Attempt, f messages.File, to io.Writer) error {
 	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt, Account: account}, f, to)
 }

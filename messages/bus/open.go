@@ -58,8 +58,8 @@ func (c *subscriptions) isClosed() bool {
 	return c.closed
 }
 
-// stop stops all subscriptions at once, since each may have to wait. again reports that stop
-// was called before.
+// stop stops all subscriptions at the same time, because each may have to wait. again reports whether
+// stop was called before.
 func (c *subscriptions) stop() (again bool, err error) {
 	c.mu.Lock()
 	again = c.closed

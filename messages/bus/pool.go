@@ -41,7 +41,7 @@ func newPool(limit, room int) *pool {
 	return &pool{limit: limit, room: room, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
 }
 
-// fate is what happened to a submitted job.
+// fate is what happened to a function that was submitted to the pool.
 type fate uint8
 
 const (

@@ -89,7 +89,7 @@ type limits struct {
 	stuckAfter  time.Duration // when a hanging write or sync ends the process
 }
 
-// faults are what tests put between this package and the system.
+// faults are functions that tests put in place of the system's, to make them fail.
 type faults struct {
 	wrap    func(raft.LogStore) raft.LogStore        // the log's store
 	free    func(dir string) (bytes uint64, _ error) // the disk's free space

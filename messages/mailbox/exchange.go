@@ -54,7 +54,7 @@ type hello struct {
 	// The fields below are in answers to a leader.
 	Term    uint64 `json:",omitempty"` // a term later than the leader's
 	Same    bool   `json:",omitempty"` // the leader has all that was acknowledged here
-	Refutes string `json:",omitempty"` // what was acknowledged here but is missing at the leader
+	Refutes string `json:",omitempty"` // words about entries that were acknowledged here but are missing at the leader
 	Why     string `json:",omitempty"` // why Same is false
 }
 

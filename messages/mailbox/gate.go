@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// below is what the gate uses of a transport.
+// below has the methods of a transport that the gate uses.
 type below interface {
 	raft.Transport
 	raft.WithPreVote

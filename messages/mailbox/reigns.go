@@ -187,7 +187,7 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 		a.Refutes = err.Error()
 		s.strange.Store(q.Leads)
 		s.log.Error("this replica takes nothing from the leader", zap.Error(err))
-		if s.doubts() == nil { // nobody here can tell which of the two is right
+		if s.doubts() == nil { // this replica cannot tell which of the two logs is right
 			s.doubt(err.Error())
 		}
 		return a

@@ -29,7 +29,7 @@ type standing struct {
 	mu       sync.Mutex
 	outTerm  uint64                // the term whose leader removed this replica's vote
 	sameIn   uint64                // the term whose leader has all that was acknowledged here
-	theirs   hello                 // what that leader told about its log
+	theirs   hello                 // that leader's report about its log
 	apart    error                 // why this replica stays out of its group
 	strange  atomic.Uint64         // the term whose leader lacks what was acknowledged here; 1: this replica is outside its group; 0: neither
 	doubtful map[string]toldReport // by ID: the doubtful replicas that reported to this leader

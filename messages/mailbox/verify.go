@@ -154,8 +154,8 @@ type transport struct {
 	peers map[raft.ServerID]*sighting
 }
 
-// sighting is what a replica's answers say: when the latest arrived, and the last entry of its
-// log then; and the latest request that it accepted, with the term and the mark of that.
+// sighting is what is known from a replica's answers: when the latest arrived, and the last entry of its
+// log then; and the latest request that it accepted, with this request's term and mark.
 type sighting struct {
 	at         time.Time
 	last       uint64

@@ -66,7 +66,7 @@ func TestUnreadableNotesAreIgnored(t *testing.T) {
 		m := live(t, 0)
 		m.Recall([]mechanism.Note{{Numbers: numbers}, {Job: 1, Numbers: make([]int64, jobNumbers)}}, nil, nil)
 		if m.ranking.decided || len(m.seats) != 0 || len(m.past.tasks) != 0 || len(m.past.slots) != 0 {
-			t.Errorf("%s: taken over", what)
+			t.Errorf("%s: decided %v, %d seats, %d tasks, slots %v", what, m.ranking.decided, len(m.seats), len(m.past.tasks), m.past.slots)
 		}
 	}
 	m := live(t, 0)

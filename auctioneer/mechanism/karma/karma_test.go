@@ -1,7 +1,6 @@
 package karma
 
 import (
-	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -136,8 +135,11 @@ func TestWhoGaveUpGoesFirst(t *testing.T) {
 	if given[0] != [2]int{0, 4} || given[1] != [2]int{3, 1} || users[0].Karma != 11*One || users[1].Karma != 9*One {
 		t.Errorf("%v %+v", given, users)
 	}
-	if g := Guaranteed(5, 2, 1); g != 2 || Free(5, 2, g) != One/2 || Guaranteed(5, 0, 1) != 0 || math.Abs(float64(Free(1, 0, 0))) > 0 {
-		t.Error("shares")
+	if g := Guaranteed(5, 2, 1); g != 2 || Free(5, 2, g) != One/2 {
+		t.Errorf("of 5 slots each of 2 accounts is guaranteed %d, with %d karma for free", g, Free(5, 2, g))
+	}
+	if g, free := Guaranteed(5, 0, 1), Free(1, 0, 0); g != 0 || free != 0 {
+		t.Errorf("without accounts %d slots are guaranteed, with %d karma for free", g, free)
 	}
 }
 
