@@ -28,7 +28,7 @@ type Agent struct {
 	metrics *metrics
 	queue   *queue
 
-	// Of the agent's goroutine alone.
+	// Used only by the agent's goroutine.
 	state      *state.State
 	running    map[messages.Attempt]*running
 	markets    map[messages.Name]bus.Subscription

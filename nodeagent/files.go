@@ -85,8 +85,7 @@ func (a *Agent) startWithFiles(s state.Start) runner.Process {
 	return t
 }
 
-// run is the life of the task. If the agent is gone before the task ends, the next
-// agent adopts it.
+// run runs the task to its end. If the agent stops before the task ends, the next agent adopts the task.
 func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
 	defer t.cancel()
 	if t.prepare != nil {

@@ -32,7 +32,7 @@ type steps struct {
 	turns    chan struct{} // one for each request under way
 }
 
-// Bounds of what tasks ask.
+// Bounds of the requests of tasks.
 const (
 	stepsAtOnce  = 512
 	stepsRequest = 2 << 20 // bytes

@@ -118,7 +118,7 @@ func (p *peer) reopenable(number, latest uint64) *Rejected {
 	return nil
 }
 
-// reopen removes this site's offers from a cycle on. What the peer settled itself stays.
+// reopen removes this site's offers from a cycle on. Settlements by the peer stay.
 func (p *peer) reopen(number uint64) {
 	kept := p.Cycles[:0:0]
 	for _, c := range p.Cycles {

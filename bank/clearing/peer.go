@@ -88,7 +88,7 @@ type relation struct {
 	Above       uint64           // the incarnation that this site signs for this peer, if later than its own
 	Confirmed   *messages.Totals // totals that an operator confirmed, for the peer to adopt; nil: none
 	Adopted     messages.Time    // when this site last adopted the peer's totals
-	Forgotten   messages.Credits // what it may charge since then with authorisations that this bank lost
+	Forgotten   messages.Credits // the most that it may charge since then, with authorisations that this bank lost
 	Began       messages.Time    // when its books began again after a parting
 }
 
@@ -246,7 +246,7 @@ func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	}
 }
 
-// knowledge is what a peer's messages may change in what this bank knows of it.
+// knowledge is the part of a peer's state that the peer's own messages may change.
 type knowledge struct {
 	in, out, known, incarnation uint64
 	heard, turned               messages.Time

@@ -14,7 +14,7 @@ type hold struct {
 	amount  messages.Credits
 	expires messages.Time // 0: never
 	job     messages.JobID
-	by      messages.Name // who made it; of services, only this one may resolve it
+	by      messages.Name // the account that made it; if this is a service, no other service may resolve it
 	member  messages.Name // the member for whom it was made; "": the account itself
 	draws   []draw        // parts of expiring grants that it uses
 	place   int           // position in holds.queue; -1: it is not there

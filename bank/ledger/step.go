@@ -26,7 +26,7 @@ type step struct {
 	debitLots, creditLots []lot
 	// The standings right after the step.
 	debitAfter, creditAfter standing
-	stamp                   stamp // who asked
+	stamp                   stamp // the account that asked, and its signature
 }
 
 // charged returns the account whose spent changes.

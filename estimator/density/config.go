@@ -14,8 +14,8 @@ type Config struct {
 	// Influence is how many times an even share of the weight an account can have, at least 1;
 	// 0: 2.
 	Influence float64
-	// Kernels is the maximum of kernels, at least 64; 0: 1024. Above it samples are merged. Half
-	// as many accounts are distinguished; later accounts count as one.
+	// Kernels is the maximum number of kernels, at least 64; 0: 1024. If there are more samples,
+	// they are merged. At most Kernels/2 accounts are distinguished; later accounts count as one.
 	Kernels int
 }
 
@@ -31,7 +31,7 @@ func (c *Config) defaults() {
 	}
 }
 
-// evenSamples is how many samples stand for an even prior.
+// evenSamples is the weight of an even prior, as a number of samples.
 const evenSamples = 64
 
 // evenly returns samples spread evenly over the bounds (Halton's sequence).

@@ -151,8 +151,8 @@ func unseen(j *Job) *Distribution {
 // doubt is the probability of the limit after one run; each further run divides it by 4.
 const doubt = 1.0 / 16
 
-// complete adds the job's own limit to what was observed: few runs do not prove that none takes
-// so long.
+// complete adds the job's own time limit to the observed times, because a few runs do not prove that no run takes that
+// long.
 func (m *mixture) complete(j *Job, atoms []atom) *Distribution {
 	runs := m.runs / m.parts
 	if j.Limit > 0 {

@@ -35,7 +35,7 @@ func Open(dir string) (Key, error) {
 		return nil, err
 	}
 	key = make([]byte, keySize)
-	_, _ = rand.Read(key) // which does not fail
+	_, _ = rand.Read(key) // never fails
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return nil, err
 	}
@@ -48,16 +48,17 @@ func (k Key) hash(text string) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// socket is the name of the node's socket. Only its tasks know it.
+// socket returns the name of the node's socket. Only tasks of the node know it.
 func (k Key) socket() string { return "@candor-" + k.hash("socket") }
 
-// Value is the value of [Variable] for an attempt of an account: the socket, the user of the agent, the account, the
+// Value returns the value of [Variable] for an attempt of an account: the socket, the user of the agent, the account, the
 // attempt and its token.
 func (k Key) Value(account messages.Name, a messages.Attempt) string {
 	return fmt.Sprintf("%s:%d:%s:%s:%s", k.socket(), os.Getuid(), account, nameOf(a), k.hash(nameOf(a)))
 }
 
-// Account is the account that a value of [Variable] names. The site goes by its own books.
+// Account returns the account that a value of [Variable] names. The site itself does not use it: it looks up the account
+// in its own book.
 func Account(value string) (messages.Name, error) {
 	parts, err := split(value)
 	if err != nil {
@@ -66,7 +67,7 @@ func Account(value string) (messages.Name, error) {
 	return parts[2], nil
 }
 
-// split are the parts of a value: the socket, the user, the account, the attempt and the token.
+// split returns the parts of a value: the socket, the user, the account, the attempt and the token.
 func split(value string) (parts [5]string, err error) {
 	if n := copy(parts[:], strings.SplitN(value, ":", 6)); n != 5 || !strings.HasPrefix(parts[0], "@") || strings.Count(value, ":") != 4 {
 		err = messages.Errorf(messages.Invalid, "%s is not what the node set: leave it alone", Variable)
@@ -78,7 +79,7 @@ func nameOf(a messages.Attempt) string {
 	return fmt.Sprintf("%d.%d.%d.%d", a.Task.Job, a.Task.Stage, a.Task.Index, a.Number)
 }
 
-// attempt is what a token is of; nil: no token of this node.
+// attempt returns the attempt to which a token belongs; nil: it is no token of this node.
 func (k Key) attempt(name, token string) *messages.Attempt {
 	if !hmac.Equal([]byte(k.hash(name)), []byte(token)) {
 		return nil

@@ -28,7 +28,7 @@ type answer struct {
 const (
 	mostCalls   = 64 // at once
 	mostBytes   = 8 << 20
-	callWithin  = 30 * time.Second // to be sent
+	callWithin  = 30 * time.Second // bound for a task to send its request
 	askWithin   = time.Minute
 	mostReplies = 64 << 20
 )

@@ -56,8 +56,7 @@ func (l *lane) openAlive(as *syscall.Credential) {
 	l.alive = os.NewFile(uintptr(fd), l.base+aliveEnding)
 }
 
-// tellFirst opens the file in which the task, whose user may read it, is told of its
-// attempt, and tells it.
+// tellFirst opens the file from which the task learns about its attempt, lets the task's user read it, and writes it.
 func (t *process) tellFirst(as *syscall.Credential) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,10 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refusedCalls are system calls of administrators, or of programs that look into
-// others: a task has no use for them, and kernels had holes in them. What needs
-// capabilities is refused by the kernel anyway; here it is refused in user namespaces
-// that a task makes itself, too.
+// refusedCalls are system calls for administrators, or for programs that look into other programs. Tasks do not need them,
+// and kernels had security holes in them. The kernel itself refuses calls that need capabilities. The filter also refuses
+// them in user namespaces that a task makes.
 var refusedCalls = []uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
 	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,

@@ -21,9 +21,9 @@ type Config struct {
 	Dir string
 	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
 	Grace time.Duration
-	// OutputLimit bounds what is kept of each output of a task, in bytes; default 64 MiB. Of a
-	// longer output the first and the last half of the limit are kept, rounded up to blocks, and
-	// the task goes on. For up to CheckEvery a file may hold more.
+	// OutputLimit bounds the kept part of each output of a task, in bytes; default 64 MiB. If an
+	// output is longer, its beginning and its end are kept, each half of the limit and rounded up
+	// to blocks, and the task continues. For up to CheckEvery a file may be larger.
 	OutputLimit int64
 	// OutputLimits are the limits of classes that have their own.
 	OutputLimits map[messages.Name]int64
@@ -98,7 +98,7 @@ type Config struct {
 	noExec  bool            // see [NoExec]
 }
 
-// What [Config.Mapped] may be.
+// The values of [Config.Mapped].
 const (
 	MappedSelf  = "self"
 	MappedRange = "range"

@@ -31,7 +31,7 @@ const (
 )
 
 // dropCapabilities empties the sets that an exec takes capabilities from: bounding,
-// ambient and inheritable. Whoever has none has nothing to drop.
+// ambient and inheritable. For a process without capabilities it does nothing.
 func dropCapabilities() error {
 	sets, err := capabilities()
 	if err != nil {

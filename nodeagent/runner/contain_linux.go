@@ -121,8 +121,8 @@ func maySetUsers() bool {
 	return sets[0].Effective&needed == needed
 }
 
-// SubordinateUsers returns the user numbers that this process's user has in addition to its own,
-// and as many groups.
+// SubordinateUsers returns the user numbers that this process's user may use in addition to its own,
+// and the same number of group numbers.
 func SubordinateUsers() (numbers, groups users.Range, err error) {
 	name := ""
 	if u, err := user.Current(); err == nil {

@@ -22,8 +22,7 @@ type measuring struct {
 	shared   int64     // bytes in its shared temporary directories, as last measured
 }
 
-// measureShare is the part of a processor's time for which a task is measured at most: one in as
-// many.
+// measureShare: measuring a task takes at most 1/measureShare of a processor's time.
 const measureShare = 5
 
 // restAfter returns how long a task is not measured after a measurement. took is its duration, used

@@ -41,9 +41,8 @@ func inherited(name, otherwise string) string {
 	return name + "=" + otherwise
 }
 
-// programEnv is, over a base, the part of the environment that all tasks of a program
-// share. Each name is there once: of two, which one a task sees would depend
-// on its C library.
+// programEnv returns a base environment with the variables that all tasks of a program share. Each name occurs only once,
+// because with two values it would depend on the C library which one a task sees.
 func (c *Config) programEnv(p *messages.Program, base []string) ([]string, error) {
 	e := environment{at: map[string]int{}}
 	for _, v := range base {
@@ -69,7 +68,8 @@ func (c *Config) programEnv(p *messages.Program, base []string) ([]string, error
 	return e.list, nil
 }
 
-// setShape tells a program what each of its tasks has. Threads are as many as processors, unless the job says.
+// setShape sets variables that tell a program the resources of each of its tasks. The number of threads is the number of
+// processors, unless the job sets it.
 func (e *environment) setShape(p *messages.Program, all int64) {
 	if p.Shape == nil {
 		return

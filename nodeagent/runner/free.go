@@ -13,7 +13,7 @@ import (
 const (
 	leastReserve = 512 << 20
 	mostReserve  = 8 << 30
-	reserveShare = 20 // one part in so many of the file system
+	reserveShare = 20 // the reserve is 1/reserveShare of the file system
 	leastKept    = 256 << 20
 	keptShare    = 10
 )
@@ -24,7 +24,7 @@ func wantedFree(reserve int64) int64 { return reserve + reserve/8 }
 // leastFree returns the free space below which tasks are ended.
 func leastFree(reserve int64) int64 { return reserve / 8 * 5 }
 
-// A disk may fill by so many bytes in a nanosecond; it is looked at no sooner than soonest after a look.
+// fastest is how fast a disk may fill, in bytes per nanosecond. soonest is the least time between two checks.
 const (
 	fastest = 4
 	soonest = 10 * time.Millisecond

@@ -84,7 +84,7 @@ func reapOrphans(came <-chan os.Signal) {
 }
 
 func (w *inside) setUp() error {
-	// What is mounted outside later is seen inside, and not the other way round.
+	// Later mounts outside become visible inside, but mounts inside do not become visible outside.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return os.NewSyscallError("mount", err)
 	}
@@ -287,7 +287,7 @@ func clone(path string) (int, error) {
 	return fd, nil
 }
 
-// cloneOpen is [clone] of a directory that is open.
+// cloneOpen does what [clone] does, for an open directory.
 func cloneOpen(dir int) (int, error) {
 	fd, err := unix.OpenTree(dir, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
 	return fd, os.NewSyscallError("open tree", err)

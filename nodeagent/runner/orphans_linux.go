@@ -148,8 +148,8 @@ func (l *launch) number() (pid int, known bool) {
 	return 0, false
 }
 
-// endEach ends some of the processes that list finds, until it finds none of them. What
-// they leave behind is found next.
+// endEach ends the processes that list finds and which selects, until list finds none. Processes that they leave behind
+// are found in the next round.
 func endEach(list func() []int, which func(pid int) bool) {
 	for range orphanRounds {
 		chosen := slices.DeleteFunc(list(), func(pid int) bool { return !which(pid) })

@@ -410,8 +410,8 @@ func (t *process) ask(grace time.Duration) {
 	t.killIn(grace)
 }
 
-// killIn kills the task after a grace period, unless it is to be killed earlier. The caller holds
-// t.mu.
+// killIn kills the task after a grace period, unless it was already set to be killed earlier. The caller
+// holds t.mu.
 func (t *process) killIn(grace time.Duration) {
 	at := time.Now().Add(grace)
 	if t.kill != nil && !at.Before(t.killAt) {
@@ -489,7 +489,7 @@ func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
 	case t.cell.OutOfMemory() && f.ExitCode == 0:
 		f.MemoryKilled, f.Detail = true, fmt.Sprintf("lost a process to its memory limit of %d MiB; it ended with exit code 0", t.limits().Memory>>20)
 		if t.task.Program.OOM == messages.FailOOM {
-			f.Outcome, f.ExitCode = messages.OutOfMemory, 128+int(unix.SIGKILL) // as for a killed process: 0 would look like success
+			f.Outcome, f.ExitCode = messages.OutOfMemory, 128+int(unix.SIGKILL) // the code of a killed process, because 0 would look like success
 			f.Detail += ", and fails by oom: fail"
 		}
 	case t.cell.OutOfMemory():

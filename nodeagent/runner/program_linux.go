@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// program is what the tasks of one stage share, computed once.
+// program has what all tasks of a stage share. It is computed once.
 type program struct {
 	path string   // file to execute
 	argv []string // arguments
@@ -69,8 +69,8 @@ func (c *Config) newProgram(p *messages.Program, who identity, jobDir string) (*
 	return out, nil
 }
 
-// useScript writes a script to a file and runs it. What the kernel would execute for a script is executed here where
-// the file cannot be.
+// useScript writes a script to a file and makes it the command. If files of that directory cannot be executed, it starts the
+// script's interpreter directly, as the kernel would.
 func (p *program) useScript(script, file string, noExec bool) error {
 	if err := writeExecutable(file, script); err != nil {
 		return messages.Errorf(messages.Unavailable, "the script could not be written: %v", err)

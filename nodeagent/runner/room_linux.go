@@ -71,8 +71,8 @@ func (c *Config) spaces() (names []string, flags uintptr) {
 	return names, flags
 }
 
-// openRooms finds out whether rooms can be had here, by making one. What an earlier run left is moved out of the way:
-// there may be as much as accounts could make.
+// openRooms finds out whether rooms can be made here, by making one. Rooms of an earlier run are only moved away, because
+// removing them may take long.
 func openRooms(c *Config, s *store) (*rooms, error) {
 	r := &rooms{config: c, open: map[string]*room{}}
 	if _, err := os.Lstat(r.tempDir()); err == nil {
@@ -211,8 +211,8 @@ func (r *rooms) replace(full *room) {
 	}
 }
 
-// retireFull removes the rooms that nobody uses and whose temporary directories hold more than so many bytes, and reports
-// whether there are any.
+// retireFull removes unused rooms whose temporary directories hold more than a number of bytes, and reports whether there
+// are such rooms.
 func (r *rooms) retireFull(bytes int64) (any bool) {
 	r.mu.Lock()
 	var idle []*room

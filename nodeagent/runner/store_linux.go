@@ -170,7 +170,7 @@ func (s *store) takeChanged() []messages.Name {
 	return all
 }
 
-// accountsThatKeep returns the accounts that keep at least so many bytes, the one that keeps the most first.
+// accountsThatKeep returns the accounts that keep at least least bytes, the account with the most bytes first.
 func (s *store) accountsThatKeep(least int64) []messages.Name {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +209,7 @@ func (s *store) noteKept(j *job, bytes int64) {
 	j.kept = bytes
 }
 
-// noteLeft notes that a task of a job has left so many bytes more, which will be measured.
+// noteLeft notes that a task of a job has left more bytes, which will be measured later.
 func (s *store) noteLeft(id messages.JobID, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +218,7 @@ func (s *store) noteLeft(id messages.JobID, bytes int64) {
 	}
 }
 
-// noteRemoved notes that so much of that was removed.
+// noteRemoved notes that bytes of such files were removed.
 func (s *store) noteRemoved(j *job, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -365,7 +365,8 @@ func (s *store) program(j *job, p *messages.Program) (*program, error) {
 	return made, err
 }
 
-// prompt reports whether a program is worked out, and a lane for its next task open.
+// prompt reports whether a program is already computed, and a lane for its next task is open, so that the task can start at
+// once.
 func (s *store) prompt(id messages.JobID, p *messages.Program) bool {
 	s.mu.Lock()
 	j := s.jobs[id]

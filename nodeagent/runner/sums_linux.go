@@ -29,7 +29,7 @@ import (
 const (
 	sumEvery  = 4 // times Config.CheckEvery
 	idleEvery = 5 * time.Second
-	sumShare  = 20 // measuring takes one part in so many of a processor's time
+	sumShare  = 20 // measuring takes at most 1/sumShare of a processor's time
 )
 
 // actAgain is how long to wait before space is freed again, on a disk that does not fill further.
@@ -138,8 +138,8 @@ type filler struct {
 	bytes int64
 }
 
-// endLargest ends the tasks that keep the most on the disk: as many as lack bytes take. They could write on while they
-// were asked to end, so they are killed. While some are being ended for the disk, no others are.
+// endLargest ends the tasks that keep the most on the disk, until they keep lack bytes together. It kills them, because they
+// could continue to write if they were asked to end. While tasks are being ended for the disk, it ends no others.
 func (p *Processes) endLargest(lack int64) {
 	if time.Since(p.acted.ended) < endPause {
 		return

@@ -19,7 +19,7 @@ type watcher struct {
 
 type watched struct {
 	changed chan struct{} // closed at the next change
-	count   int           // who wait
+	count   int           // number of goroutines that wait
 }
 
 // watch returns a channel that is closed when the file is written to after

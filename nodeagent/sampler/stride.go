@@ -80,7 +80,7 @@ func (s *Stride) Replace(jobs []messages.JobWeight) error {
 	return nil
 }
 
-// Update is [Sampler.Update].
+// Update does what [Sampler.Update] does.
 func (s *Stride) Update(changes []messages.JobWeight) error {
 	if err := s.Sampler.Update(changes); err != nil || s.Plain {
 		return err
@@ -89,8 +89,8 @@ func (s *Stride) Update(changes []messages.JobWeight) error {
 	return nil
 }
 
-// weigh gives jobs other weights. What a job is ahead of its share in slot time stays as it
-// is; a job that was away is not behind.
+// weigh changes the weights of jobs. The slot time by which a job is ahead of its share does not change. A job that was away
+// is not behind.
 func (s *Stride) weigh(jobs []messages.JobWeight) {
 	var fresh []known
 	for _, j := range jobs {
@@ -305,8 +305,7 @@ func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	}
 }
 
-// End says that a task has ended for which a job was charged. It took so long; less than 0: it
-// did not run.
+// End says that a task has ended for which a job was charged. took is how long it ran; less than 0: it did not run.
 func (s *Stride) End(job messages.JobID, charged, took time.Duration) {
 	s.Owe(job, max(0, took)-charged)
 	k := s.find(job)

@@ -15,7 +15,7 @@ type account struct {
 	slots   time.Duration // number of the task's slots: a length is slot time
 }
 
-// open charges a job for a task of its usual length, on so many slots.
+// open charges a job for a task of its usual length, on width slots.
 func (c *account) open(by *sampler.Stride, job messages.JobID, width int) {
 	if charged, ok := by.Begin(job); ok {
 		*c = account{by: by, job: job, charged: charged, slots: time.Duration(width)}

@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Registered is the answer to a registration.
+// Registered handles the answer to a registration.
 func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterReply) {
 	if !s.session.expects(id) || s.session.request.Register == nil {
 		return
@@ -31,7 +31,7 @@ func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterRep
 	s.markets.set(now, r.Markets)
 }
 
-// Answered is the answer to an exchange.
+// Answered handles the answer to an exchange.
 func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply) {
 	if !s.session.expects(id) || s.session.request.Exchange == nil {
 		return

@@ -281,8 +281,7 @@ func (k *tasks) fed() bool {
 // bytes, and all must fit into one message.
 const mostFinished = 4096
 
-// drain removes the ends for the next exchange, as many as fit; all says that none is
-// left.
+// drain removes and returns the ends for the next exchange, as many as fit. all reports whether none is left.
 func (k *tasks) drain() (ends []messages.Finished, all bool) {
 	n := min(len(k.finished), mostFinished)
 	ends = k.finished[:n:n]

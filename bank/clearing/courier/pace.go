@@ -26,8 +26,8 @@ type pace struct {
 	full map[messages.Name]messages.Time
 }
 
-// count adds a screened message with so many instructions, at least one, to what the peer sent,
-// or returns an error if the peer must wait.
+// count adds a screened message to what the peer sent, or returns an error if the peer must wait.
+// instructions is their number in the message, at least one.
 func (p *pace) count(peer messages.Name, instructions int, now messages.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -120,7 +120,7 @@ func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (line
 	})
 }
 
-// maxBook is the maximum of lines fetched of a book. No book keeps so many.
+// maxBook is the maximum number of lines that are fetched of a book. It is more than any book keeps.
 const maxBook = 20 * messages.MaxBookLines
 
 // pages collects the pages of a book up to the last number that it had at the beginning. The

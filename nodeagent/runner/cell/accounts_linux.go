@@ -164,8 +164,8 @@ func (s *v1Sum) enter() error {
 	return nil
 }
 
-// machineShare limits an account to one part in so many of the machine's processes and connection
-// memory. All tasks of a node together may have everything except one such part.
+// machineShare: an account may have 1/machineShare of the machine's processes and connection memory. All tasks of a node
+// together may have everything except one such part.
 const machineShare = 4
 
 // buffers is the file that bounds the memory of connections.

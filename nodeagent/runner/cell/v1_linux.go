@@ -260,7 +260,7 @@ func (g *v1Group) limit(l Limits) error {
 	if l.CPU > 0 {
 		quota = int64(l.CPU * float64(period))
 	}
-	if dir := g.dirs[memory]; dir != "" { // what this group does not bound, its parent does not count
+	if dir := g.dirs[memory]; dir != "" { // the parent group counts only memory that this group bounds
 		_ = write(dir, buffers, cmp.Or(l.Memory, machineBuffers()/machineShare))
 	}
 	for _, f := range []struct {

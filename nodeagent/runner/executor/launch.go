@@ -71,7 +71,7 @@ func (c *Config) Validate() error {
 	return c.Runner.Validate()
 }
 
-// maxSocketPath is what fits into the address of a socket, with its final zero.
+// maxSocketPath is the longest path of a socket, in bytes. Its address has room for one more byte, the final zero.
 const maxSocketPath = 107
 
 func (c *Config) socket() string { return filepath.Join(c.Runner.Dir, "executor.sock") }

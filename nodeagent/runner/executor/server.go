@@ -397,7 +397,7 @@ func (s *server) let(a messages.Attempt, t *task) {
 		s.countDown()
 		if t.kept {
 			if s.kept--; s.kept == 0 {
-				_ = os.Remove(s.ends) // a later agent is told once more
+				_ = os.Remove(s.ends) // without the file, a later agent gets the ends once more
 			}
 		}
 	}

@@ -97,8 +97,8 @@ func (m *Meter) AddOpen(process int) {
 	w.run(dir)
 }
 
-// count adds a file, of several names or none once. So is a large file, which may get another
-// name, or lose its own, between two looks.
+// count adds a file. A file with several names or none is added only once. So is a large file, because it may get another
+// name, or lose its name, between two looks.
 func (m *Meter) count(info *unix.Stat_t) {
 	const block = 512 // unit of st_blocks on every file system
 	cost := max(info.Blocks*block, m.least)

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// removeWithin bounds the time of a removal. What is left then stays.
+// removeWithin bounds the time of a removal. Files that are left after this time stay.
 const removeWithin = 5 * time.Minute
 
 // passes bounds how often a removal goes through a tree.
@@ -17,7 +17,7 @@ const passes = 100
 // error.
 func Remove(path string) error { return removeUntil(path, time.Now().Add(removeWithin)) }
 
-// RemoveWithin is [Remove] with another bound.
+// RemoveWithin does what [Remove] does, with another bound.
 func RemoveWithin(path string, within time.Duration) error {
 	return removeUntil(path, time.Now().Add(within))
 }

@@ -50,8 +50,7 @@ type place struct {
 	begin, end int64
 }
 
-// failures are errors at single files. What is gone is no failure: a program may remove
-// its files at any time.
+// failures are errors at single files. A missing file is no failure, because a program may remove its files at any time.
 type failures struct {
 	first error
 	count int

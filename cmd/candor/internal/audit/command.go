@@ -313,9 +313,9 @@ func control(f *audit.Finding) string {
 	return "not fired: this sample has no power"
 }
 
-// row returns a row of a Markdown table: how many jobs, the surest gain of each kind on average,
-// and whether the control fired. Of joint lies, which are chosen after the fact, it has how many
-// jobs gain, and how much at most.
+// row returns a row of a Markdown table: the number of jobs, the surest average gain of each kind of lie,
+// and whether the control fired. For joint lies, which are chosen after the fact, it has the number of
+// jobs that gain, and the largest gain.
 func row(d *document) string {
 	cells, fired := []string{"", fmt.Sprint(d.Jobs)}, "-"
 	for i := range d.Kinds {

@@ -76,7 +76,7 @@ func (l *AccountLine) check() error {
 // Books are the demo's own check of the bank, in addition to the bank's.
 type Books struct {
 	Bank     messages.BooksReply `json:"bank"`
-	Accounts []AccountLine       `json:"accounts"` // all but the issuer's, by name
+	Accounts []AccountLine       `json:"accounts"` // all except the issuer's, by name
 	Sum      messages.Credits    `json:"sum"`      // sum of their closing balances
 	Issued   messages.Credits    `json:"issued"`   // by the issuer's statement
 	Entries  int                 `json:"entries"`  // read

@@ -40,7 +40,7 @@ the keys. Your configuration and your certificates are not in the backup.`,
 	return cmd
 }
 
-// restored are the flags with which a restored site starts, besides its state directory.
+// restored returns the flags with which a restored site starts, in addition to its state directory.
 func restored(host, keys string) (flags string) {
 	if host != "" { // there are several hosts, which only a configuration says
 		flags = " --config FILE --host " + host

@@ -91,7 +91,7 @@ func bears(r *http.Request, token string) bool {
 		return true
 	}
 	shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	// Of hashes, so that the time taken tells no length either.
+	// Compare hashes, so that the time taken does not reveal the length either.
 	a, b := sha256.Sum256([]byte(shown)), sha256.Sum256([]byte(token))
 	return ok && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// What the directory that "candor site init NAME" makes has.
+// The files in the directory that "candor site init NAME" makes.
 const (
 	siteFileName = "site.yaml"
 	tlsDir       = "tls"
@@ -124,7 +124,7 @@ type plan struct {
 	CPUs   int // processors of this machine
 }
 
-// Monthly is how many credits buy all slots of the site for 30 days, at a credit for a slot-hour.
+// Monthly returns the number of credits that pay for all slots of the site for 30 days, at a credit per slot-hour.
 func (p *plan) Monthly() int { return max(1, len(p.Hosts)) * p.CPUs * 30 * 24 }
 
 // plannedHost is a host, and the address that it listens on.

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// firstLimit is what sites for a first look let one another owe.
+// firstLimit is the limit of debts between the sites that candor up starts for a first look.
 const firstLimit = 1000 * messages.Credit
 
 // sitesDir is the directory, in the first site's state directory, for the state directories of

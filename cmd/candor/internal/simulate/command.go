@@ -31,11 +31,11 @@ type options struct {
 	by     string
 	events string
 	json   bool
-	// Of a comparison.
+	// For a comparison.
 	compared []string // markets
 	worth    string   // the measure of welfare of all
 	draws    int      // number of draws of types
-	// Of users who lie as it pays.
+	// For users who lie when it pays.
 	lying  bool
 	passes int
 }

@@ -24,7 +24,7 @@ type strategicDocument struct {
 
 const (
 	mostPasses  = 1000
-	mostPlayers = 5 // who gain most, and lie most often, in a table
+	mostPlayers = 5 // number of users in the tables of largest gains and most frequent lies
 )
 
 // strategic lets the users of each market lie where it pays.

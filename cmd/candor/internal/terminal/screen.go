@@ -43,8 +43,8 @@ func (b *Block) erase() string {
 	return fmt.Sprintf("\x1b[%dA\r\x1b[J", b.lines)
 }
 
-// Screen is the terminal's alternate screen, with keys read one by one. What
-// was on the terminal before comes back with Close.
+// Screen is the terminal's alternate screen, with keys read one by one. Close restores what was on the
+// terminal before.
 type Screen struct {
 	in, out *os.File
 	saved   *term.State

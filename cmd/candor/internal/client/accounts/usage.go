@@ -67,7 +67,8 @@ type usageReport struct {
 	Unreadable int           `json:"unreadable,omitempty"`
 }
 
-// usageRow is what some jobs used. Keys are the values of what they are summed up by, in that order.
+// usageRow is the sum of what some jobs used. These jobs agree in the columns by which rows are grouped; Keys has
+// the values of these columns.
 type usageRow struct {
 	Keys      []string         `json:"keys,omitempty"`
 	Jobs      int              `json:"jobs"`
@@ -238,7 +239,7 @@ func (r *usageRow) end(state messages.State) {
 	}
 }
 
-// sorted are the rows, those with the most slot time first.
+// sorted returns the rows, the most slot time first.
 func (s *usageSums) sorted() []usageRow {
 	rows := make([]usageRow, 0, len(s.rows))
 	for _, r := range s.rows {

@@ -88,7 +88,7 @@ type proofs struct {
 	Forced    uint64 `json:"forced"`    // records that the rules force as time passes
 	Peers     uint64 `json:"peers"`     // statements that the banks of other sites signed
 	Settled   uint64 `json:"settled"`   // records that follow from these statements
-	Passed    uint64 `json:"passed"`    // records of what ended between sites because time passed
+	Passed    uint64 `json:"passed"`    // records of authorisations and cycles between sites that ended because time passed
 	Found     uint64 `json:"found"`     // records of what the leading replica found out, which nobody signed
 }
 

@@ -48,7 +48,7 @@ func (e *usageError) Error() string { return e.message }
 // ExitCode returns the exit code for wrong usage.
 func (e *usageError) ExitCode() int { return CodeUsage }
 
-// Usagef is an error of a command line that cannot be understood.
+// Usagef returns the error for a command line that cannot be understood.
 func Usagef(format string, args ...any) error {
 	return &usageError{message: fmt.Sprintf(format, args...)}
 }
@@ -121,7 +121,7 @@ var missingFile = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:open|stat|lstat) ([^:\n]+): no such file or directory`)
 })
 
-// Sentence is an error without the operation of the site in which it arose.
+// Sentence returns the text of an error, without the name of the site's operation that failed.
 func Sentence(err error) string {
 	wire, ok := errors.AsType[*messages.Error](err)
 	if !ok {

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Page is output in the making: the views write on it. What a view writes is
-// determined by the page and the reply alone.
+// Page collects the output of a command: views write on it. What a view writes depends only on the page
+// and the reply.
 type Page struct {
 	bytes.Buffer
 	terminal.Style
@@ -225,7 +225,7 @@ func (p *Page) Prices(prices []messages.ClassPrice) {
 	p.Table(t, "  ")
 }
 
-// Change is [Change] in the colour of a gain or a loss.
+// Change returns [Change] in the colour of a gain or a loss.
 func (p *Page) Change(c messages.Credits) string {
 	if c < 0 {
 		return p.Red(Change(c))

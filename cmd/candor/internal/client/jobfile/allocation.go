@@ -14,9 +14,9 @@ import (
 // runs once. Each task has what the ranks of its node ask for.
 type allocation struct {
 	nodes, ranks, perNode int // 0: not said
-	most                  int // nodes; 0: as many as nodes says
+	most                  int // largest number of nodes; 0: the same as nodes
 	perGPU                int // ranks; 0: not said
-	listed                int // nodes that the job is to have; 0: not said
+	listed                int // number of nodes that the job lists; 0: it lists none
 	gpusPerRank           int
 	inAll                 gpus // of all nodes together
 	cpusPerRank           int  // known when all options are said; 0: not said
@@ -125,7 +125,7 @@ func (job *Job) listedNodes() error {
 	return nil
 }
 
-// ranksOfGPUs works out how many ranks there are for the GPUs, or GPUs for the ranks.
+// ranksOfGPUs computes the number of ranks from the number of GPUs, or the number of GPUs from the ranks.
 func (job *Job) ranksOfGPUs() error {
 	a := &job.allocation
 	all := max(a.inAll.number, job.Spec.Stages[0].GPUs*max(a.nodes, 1))

@@ -99,7 +99,7 @@ type Job struct {
 	Spec messages.JobSpec
 	// HasBudget tells a budget of 0, which the site refuses, from none.
 	HasBudget bool
-	// Site is the site that is to run the job; "": the site where it is submitted.
+	// Site is the site that must run the job; "": the site where it is submitted.
 	Site messages.Name
 	// DueIn is a deadline that counts from the submission; 0: none, or
 	// Spec.Deadline.

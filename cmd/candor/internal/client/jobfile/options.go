@@ -18,8 +18,7 @@ import (
 // Lookup finds a variable in the environment of the user who submits.
 type Lookup func(name string) (value string, ok bool)
 
-// Options are what can be said about a job outside its document: on the
-// command line, and in directives.
+// Options are settings of a job outside its document: on the command line, and in directives.
 type Options struct {
 	// Flags parses the options. It is the very set that "candor submit" adds
 	// to its own flags.
@@ -39,8 +38,8 @@ type Options struct {
 	Noted map[string]string
 
 	said     []setting
-	gpus     map[string]gpus // that sbatch's options ask for so far, on each node
-	inAll    string          // and on all nodes
+	gpus     map[string]gpus // GPUs for each node that sbatch's options ask for so far
+	inAll    string          // GPUs for all nodes together
 	rules    map[string]rule
 	mailOn   []string // events, by our names
 	mailUser string

@@ -46,7 +46,7 @@ func (j *Job) AddPrelude(user string) error {
 	return nil
 }
 
-// jobNumber is the number of the job, or of the element of its array, for a shell.
+// jobNumber returns a shell expression for the number of the job, or of the element of its array.
 func (j *Job) jobNumber() string {
 	if j.Spec.Stages[0].Array != nil && j.Spec.Numbered {
 		return "$((CANDOR_JOB + CANDOR_TASK))"
@@ -54,7 +54,7 @@ func (j *Job) jobNumber() string {
 	return "$CANDOR_JOB"
 }
 
-// slurmVariables is a command that sets the variables.
+// slurmVariables returns a shell command that sets Slurm's variables.
 func (j *Job) slurmVariables(user string) string {
 	stage := &j.Spec.Stages[0]
 	values := [][2]string{

@@ -14,7 +14,7 @@ type manner uint8
 const (
 	refused  manner = iota // the option changes when, whether or on what a job runs
 	mapped                 // we have the same option, perhaps under another name
-	harmless               // the option changes none of this; the user is told
+	harmless               // the option has no effect here; the user gets a note
 )
 
 // sbatchRule says how one option of sbatch is treated.

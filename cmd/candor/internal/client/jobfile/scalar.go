@@ -41,7 +41,7 @@ type (
 	}
 )
 
-// refuse is an error at a node.
+// refuse returns an error with the position of a node.
 func refuse(n ast.Node, format string, args ...any) error {
 	return &yaml.SyntaxError{Message: fmt.Sprintf(format, args...), Token: n.GetToken()}
 }

@@ -118,7 +118,7 @@ func scan(source string) (found directives, err error) {
 			found.foreign(line, number)
 		}
 	}
-	if len(found.sbatch) > 0 { // which sbatch takes
+	if len(found.sbatch) > 0 { // sbatch accepts such a script
 		return found, nil
 	}
 	return found, messages.Errorf(messages.Invalid, "the script has no command: nothing but comments in %d lines", number)

@@ -67,7 +67,8 @@ func (o *Options) hidden(name string, set rule) {
 	_ = o.Flags.MarkHidden(name)
 }
 
-// Of memory as a whole, by processors and by GPUs the last one counts: the command line over the script.
+// Memory can be given as a whole, by processor or by GPU; the last option counts. Options of the command line come after
+// options of the script.
 func setMemory(job *Job, text string) (err error) {
 	job.relative.perCPU, job.relative.perGPU = 0, 0
 	job.Spec.Stages[0].Memory, err = parseMemory(text)

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// asked is what a job asks for before the ranks are divided over nodes.
+// asked is what a job asks for, before its ranks are divided over nodes.
 type asked struct {
 	messages.Resources
 	tasks      int
@@ -15,14 +15,15 @@ type asked struct {
 	allocation allocation
 }
 
-// Spreads reports whether the site may divide the ranks of a job over several nodes: their number is not said.
+// Spreads reports whether the site may divide the ranks of a job over several nodes: the job does not name a number of
+// nodes.
 func (job *Job) Spreads() bool {
 	a, s := &job.asked.allocation, &job.Spec.Stages[0]
 	return a.ranks > 1 && !s.Gang && a.perGPU == 0 && a.perNode == 0 && (a.nodes == 0 || a.most > a.nodes) && a.listed < 2 && s.Array == nil
 }
 
-// NodeCounts are the numbers of nodes over which the ranks of a job may be divided, at a site that has so many, the
-// smallest first.
+// NodeCounts returns the numbers of nodes over which the ranks of a job may be divided, at a site with all nodes. The
+// smallest number comes first.
 func (job *Job) NodeCounts(all int) iter.Seq[int] {
 	a := &job.asked.allocation
 	if a.most > 0 {
@@ -34,7 +35,8 @@ func (job *Job) NodeCounts(all int) iter.Seq[int] {
 	}
 }
 
-// SpreadOver divides the ranks of a job over so many nodes. It changes neither copies of the job made before nor their stages.
+// SpreadOver divides the ranks of a job over a number of nodes. It does not change earlier copies of the job, nor their
+// stages.
 func (job *Job) SpreadOver(nodes int) error {
 	job.Spec.Stages = slices.Clone(job.Spec.Stages)
 	s, a := &job.Spec.Stages[0], job.asked

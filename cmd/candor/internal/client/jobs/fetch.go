@@ -109,8 +109,8 @@ func patterns(r *logReader) string {
 	return terminal.Safe(strings.Join(all, ", "))
 }
 
-// unlisted is an error if the depot lacks what tasks left: each task that ends well leaves
-// a list, though an empty one, so that a list which is not there was lost or grew old.
+// unlisted returns an error if the depot lacks a list of output files. Each task that ends well leaves a list, which
+// may be empty, so a missing list was lost or removed because of its age.
 func unlisted(r *logReader, all []messages.TaskOutputs) error {
 	want := 0
 	for i, stage := range r.job.Stages {

@@ -26,7 +26,7 @@ type logsQuery struct {
 	noPrefix bool
 }
 
-// flags are the flags that choose tasks of the job.
+// flags adds the flags that choose tasks of the job.
 func (q *logsQuery) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&q.task, "task", -1, "only the task at this `position` in its stage, from 0 on")
 	cmd.Flags().Lookup("task").DefValue = "0" // the help would show -1 otherwise
@@ -285,7 +285,7 @@ func (r *logReader) choose(attempts []messages.TaskStatus) (messages.TaskStatus,
 	return latest, known
 }
 
-// printAll prints what there is, task after task.
+// printAll prints the present output, task after task.
 func (r *logReader) printAll(ctx context.Context) error {
 	found := false
 	err := r.eachTask(ctx, func(t messages.TaskStatus) error {
@@ -367,7 +367,7 @@ func (r *logReader) streams() []bool {
 	return []bool{false, true}
 }
 
-// readBoth prints what there is of an attempt, one stream after the other.
+// readBoth prints the present output of an attempt, one stream after the other.
 func (r *logReader) readBoth(ctx context.Context, t messages.TaskStatus) error {
 	if t.Node == "" {
 		node, err := r.findNode(ctx, t)
@@ -408,9 +408,8 @@ func (r *logReader) findNode(ctx context.Context, t messages.TaskStatus) (messag
 	return "", gone
 }
 
-// read prints one output of an attempt: what there is, or with follow until
-// the attempt has ended. A node that does not answer is reported, and the
-// other tasks are read nevertheless.
+// read prints one output of an attempt: what is there now, or with follow everything until the attempt has
+// ended. A node that does not answer is reported, and the other tasks are still read.
 func (r *logReader) read(ctx context.Context, t messages.TaskStatus, stderr, follow bool) error {
 	out := r.output(t, stderr)
 	defer out.Close()

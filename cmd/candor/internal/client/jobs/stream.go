@@ -42,7 +42,7 @@ type Stream struct {
 	lost         atomic.Bool
 }
 
-// Of a stream: how long its node waits for output, and this process for an answer.
+// Times of a stream: how long its node waits for output, and how long this process waits for an answer.
 const (
 	streamPoll   = time.Second
 	streamAnswer = 5 * time.Second

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// pmi answers the ranks of a step that ask for one another, in the lines of PMI-1 (MPICH, src/pmi): each rank has a
-// socket of its own, PMI_FD, so that nobody else can ask. What a rank puts all ranks can get after the next barrier.
+// pmi helps the ranks of a step to find one another, by the protocol PMI-1 (MPICH, src/pmi). Each rank has its own socket,
+// PMI_FD, so no other process can ask. Values that a rank puts can be read by all ranks after the next barrier.
 type pmi struct {
 	name    string   // of the step, and of its table of values
 	aborted chan int // the exit code that a rank wants for all
@@ -39,7 +39,7 @@ const (
 
 func newPMI(places []place, name string) *pmi {
 	n, mapping := 0, "(vector"
-	for i := 0; i < len(places); { // runs of nodes with as many ranks: (first node, nodes, ranks of each)
+	for i := 0; i < len(places); { // one entry for consecutive nodes with the same number of ranks: (first node, nodes, ranks of each)
 		same := 1
 		for i+same < len(places) && places[i+same].count == places[i].count {
 			same++
@@ -111,7 +111,7 @@ func parsePMI(line string) map[string]string {
 	return words
 }
 
-// answer is the answer to one line; "": there is none yet. p.mu is held.
+// answer returns the answer to one line; "": there is none yet. The caller holds p.mu.
 func (p *pmi) answer(r *pmiRank, ask map[string]string) string {
 	switch ask["cmd"] {
 	case "init":

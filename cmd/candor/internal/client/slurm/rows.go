@@ -31,7 +31,7 @@ type row struct {
 	group  *group              // of nodes, where the row is of sinfo
 }
 
-// id is the number as Slurm writes it.
+// id returns the number as Slurm writes it.
 func (r *row) id() string {
 	if r.index == "" {
 		return r.Job.String()
@@ -39,7 +39,7 @@ func (r *row) id() string {
 	return r.Job.String() + "_" + r.index
 }
 
-// number is the job's, or that which an element of the array has of its own.
+// number returns the job's number, or the own number of an element of an array.
 func (r *row) number() messages.JobID {
 	if r.Numbered {
 		return r.Job + messages.JobID(r.at)
@@ -47,7 +47,7 @@ func (r *row) number() messages.JobID {
 	return r.Job
 }
 
-// elapsed is for how long the row has run.
+// elapsed returns how long the row has run.
 func (r *row) elapsed(now messages.Time) messages.Duration {
 	switch {
 	case r.began == 0:
@@ -295,8 +295,7 @@ func (r *row) say(t *messages.TaskStatus) {
 	r.code, r.why = exit(code, t.Reason, r.state), reasonOf(&r.JobSummary, r.state)
 }
 
-// elements are the rows of an array: one for each element that was started, and one for
-// all others together.
+// elements returns the rows of an array: one for each element that was started, and one for all others together.
 func elements(ctx context.Context, s *cli.Session, job *row) (rows []row, err error) {
 	seen, stage := map[int64]bool{}, 0
 	for r := (messages.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}); ; {

@@ -20,7 +20,7 @@ type recordField struct {
 	text  func(*row) string
 }
 
-// records are the fields of sacct that Candor knows, and what it adds: Budget and Charged.
+// records returns the fields of sacct that Candor supports, and two of its own: Budget and Charged.
 func (c *call) records(cluster string) []recordField {
 	now := messages.TimeOf(c.Now())
 	fixed := func(s string) func(*row) string { return func(*row) string { return s } }

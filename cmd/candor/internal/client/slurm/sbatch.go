@@ -21,10 +21,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// status is an exit code. Everything about it has been printed.
+// status returns an error that only sets the exit code; the messages were printed before.
 func status(code int) error { return cli.ExitStatus(code) }
 
-// localUser is the user of this machine.
+// localUser returns the name of the user of this process.
 func localUser() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
@@ -123,15 +123,14 @@ func asks(c *call, args []string) bool {
 	return false
 }
 
-// scriptOf is the script of a command line: of a file, of standard input, or around a
-// command.
+// scriptOf returns the script of a command line: from a file, from standard input, or made for a command.
 func scriptOf(c *call, words []string, wrap string, wrapped bool) (source []byte, name string, rest []string, err error) {
 	switch {
 	case wrapped && len(words) > 0:
 		return nil, "", nil, errors.New("Script arguments not permitted with --wrap option")
 	case wrapped:
 		return []byte("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + wrap + "\n"), "wrap", nil, nil
-	case len(words) == 0 || words[0] == "-" || words[0] == "/dev/stdin": // which sudo may keep this user from opening
+	case len(words) == 0 || words[0] == "-" || words[0] == "/dev/stdin": // after sudo, this user may not be allowed to open /dev/stdin
 		source, err = io.ReadAll(io.LimitReader(c.Input(), jobfile.MaxDocument+1))
 		name = "sbatch"
 	default:

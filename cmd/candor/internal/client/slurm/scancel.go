@@ -130,7 +130,7 @@ func send(ctx context.Context, s *cli.Session, t target, signal messages.StreamR
 	return err
 }
 
-// positions are those of the elements in their stage.
+// positions returns the positions of the elements in their stage.
 func (t *target) positions(job *messages.JobDetail) (messages.Array, error) {
 	if len(job.Array) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "job %v is no array", t.job)

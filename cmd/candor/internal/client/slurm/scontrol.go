@@ -54,7 +54,7 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 	return fmt.Errorf("invalid keyword: %s: Candor has show, ping, hold, release, requeue and update", words[0])
 }
 
-// someTargets are the jobs, and elements of arrays, that the words of a command name: at least one.
+// someTargets returns the jobs and elements of arrays that the words of a command name, at least one.
 func someTargets(ctx context.Context, s *cli.Session, words []string) (list []target, err error) {
 	if list, err = targets(words...); err == nil && len(list) == 0 {
 		err = errors.New("too few arguments for keyword")
@@ -82,7 +82,7 @@ func known(ctx context.Context, s *cli.Session, list []target) error {
 	return err
 }
 
-// requeue has jobs, or elements of arrays, begin anew.
+// requeue starts jobs, or elements of arrays, again.
 func requeue(ctx context.Context, s *cli.Session, words []string) error {
 	list, err := someTargets(ctx, s, words)
 	if err != nil {
@@ -274,8 +274,8 @@ func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line b
 // has none that is the same on all machines.
 const nobody = 65534
 
-// price is what a second on a slot of each class of a market costs now, in credits, or the
-// part of it for which other accounts compete.
+// price returns, for each class of a market, what a second on a slot costs now in credits, or the level of contention
+// there.
 func price(markets []messages.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {
@@ -383,7 +383,7 @@ func siteOf(ctx context.Context, s *cli.Session) (markets []partition, nodes []m
 	return markets, n.Nodes, err
 }
 
-// capacity is how many slots a market has, and which nodes have them.
+// capacity returns the number of slots of a market, and the nodes that have them.
 func (p *partition) capacity(nodes []messages.NodeStatus) (slots int, of []string) {
 	for i := range nodes {
 		if n := p.slotsOn(&nodes[i]); n > 0 {
@@ -412,7 +412,7 @@ func slotsOf(all []messages.ClassSlots) (n int) {
 	return n
 }
 
-// nodeState is a node's state in Slurm's words.
+// nodeState returns a node's state in Slurm's words.
 func nodeState(n *messages.NodeStatus) string {
 	all, used := slotsOf(n.Slots), slotsOf(n.Used)
 	switch {

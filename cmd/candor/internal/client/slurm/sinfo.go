@@ -20,7 +20,7 @@ type group struct {
 	used      int
 }
 
-// infoFields are the letters of sinfo's formats.
+// infoFields returns the columns for the letters of sinfo's formats.
 func infoFields() map[byte]column {
 	of := func(title string, text func(*group) string) column {
 		return column{title: title, text: func(r *row) string { return text(r.group) }}

@@ -30,14 +30,14 @@ type call struct {
 	flags *pflag.FlagSet
 }
 
-// commands are what a binary answers to.
+// commands has the functions for the names under which the binary can be called.
 var commands = map[string]func(context.Context, *call, []string) error{
 	"sbatch": sbatch, "srun": srun, "squeue": squeue, "sacct": sacct, "scancel": scancel,
 	"scontrol": scontrol, "sinfo": sinfo, "sacctmgr": sacctmgr, "sshare": sshare,
 	"salloc": salloc, "sprio": sprio, "sreport": sreport,
 }
 
-// Names are the names of the commands.
+// Names returns the names of the commands.
 func Names() (all []string) {
 	for name := range commands {
 		all = append(all, name)
@@ -163,7 +163,7 @@ func ask[Reply any](ctx context.Context, s *cli.Session, verb string, request an
 	return cli.Call[Reply](ctx, s, messages.Auctioneer, verb, request)
 }
 
-// Command is "candor slurm", which makes the names.
+// Command returns "candor slurm", which makes links with Slurm's names to the binary.
 func Command(a *cli.App, long string) *cobra.Command {
 	link := &cobra.Command{
 		Use:   "link DIRECTORY",

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// queueFields are the letters of squeue's formats.
+// queueFields returns the columns for the letters of squeue's formats.
 func (c *call) queueFields() map[byte]column {
 	now := messages.TimeOf(c.Now())
 	text := func(title string, of func(*row) string) column { return column{title: title, text: of} }
@@ -182,8 +182,8 @@ func (c *call) unknown(ctx context.Context, s *cli.Session, t target) error {
 	return fmt.Errorf("slurm_load_jobs error: Invalid job id specified")
 }
 
-// usersOf are accounts of Candor by the names of users that a program gives: the user of
-// this machine is the account that asks.
+// usersOf converts names of users, as given to Slurm's commands, to accounts of Candor. The user of this process becomes
+// the account that asks.
 func usersOf(names []string, self messages.Name) (accounts []string) {
 	for _, name := range names {
 		if name == localUser() {
@@ -194,7 +194,7 @@ func usersOf(names []string, self messages.Name) (accounts []string) {
 	return accounts
 }
 
-// letterOf are the fields of a format alone.
+// letterOf returns only the letters of a format's fields.
 func letterOf(format string) (found string) {
 	columns := strings.Split(format, "%")
 	for _, part := range columns[1:] {

@@ -30,11 +30,11 @@ var (
 	states = []state{pending, running, suspended, completing, completed, cancelled, failed, timeout, outOfMem, nodeFail, deadline, preempted}
 )
 
-// memoryKilled is the reason of what ended well without a process that the memory limit had ended. Slurm
-// calls that OUT_OF_MEMORY too.
+// memoryKilled is the reason of an attempt that ended well although the memory limit had killed one of its processes. Slurm
+// calls this OUT_OF_MEMORY, too.
 var memoryKilled = messages.EndMemoryKilled.String()
 
-// ended says that nothing of a job is to run any more.
+// ended reports whether no task of the job will run any more.
 func (s state) ended() bool { return s != pending && s != running && s != suspended && s != completing }
 
 func stateOf(j *messages.JobSummary) state {
@@ -67,7 +67,7 @@ func stateOf(j *messages.JobSummary) state {
 	return deadline // its market will not run it
 }
 
-// failure is the state of what ended badly, by the reason and the words that Candor gives.
+// failure returns the state of a job or task that ended badly, from Candor's reason and message.
 func failure(reason, message string) state {
 	switch {
 	case reason == "TimeLimit":
@@ -80,7 +80,7 @@ func failure(reason, message string) state {
 	return failed
 }
 
-// taskState is the state of a task's latest attempt.
+// taskState returns the state of a task's latest attempt.
 func taskState(t *messages.TaskStatus, job state) state {
 	switch t.State {
 	case "Running", "Gathering":
@@ -120,7 +120,7 @@ func exit(code int, reason string, s state) string {
 	return strconv.Itoa(code) + ":0"
 }
 
-// reasonOf is why a job waits, in Slurm's words where there is such a word.
+// reasonOf returns why a job waits, in Slurm's words if Slurm has a word for it.
 func reasonOf(j *messages.JobSummary, s state) string {
 	switch {
 	case s == pending && strings.Contains(j.Reason, "Hold"):

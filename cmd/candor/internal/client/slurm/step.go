@@ -20,11 +20,11 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// step is what srun is asked for within a job: ranks of one command, on what the job has.
+// step is a call of srun within a job: ranks of one command, on processors and GPUs of the job.
 type step struct {
 	ranks, perNode, cpus int // 0: not said
 	nodes                string
-	exact, overlap       bool // takes as many processors as its ranks have, or none; else all that the job has
+	exact, overlap       bool // exact: it takes only the processors of its ranks; overlap: it takes none; neither: all of the job's
 	over                 bool // has more ranks than processors
 	label, kill          bool
 	out, errs, in, mode  string
@@ -80,7 +80,7 @@ func stepFlags(f *pflag.FlagSet) *step {
 	return w
 }
 
-// tooMany is what Slurm says where a job has less than a step asks for.
+// tooMany returns Slurm's error for a step that asks for more than the job has.
 func (c *call) tooMany() error {
 	return fmt.Errorf("Unable to create step for job %s: More processors requested than permitted", c.Getenv("CANDOR_JOB"))
 }
@@ -94,7 +94,7 @@ func (c *call) number(name string) int {
 	return max(n, 0)
 }
 
-// nodesOfJob are the nodes of the job, this one alone unless it is an allocation of several.
+// nodesOfJob returns the nodes of the job: only this node, unless the job is an allocation of several nodes.
 func (c *call) nodesOfJob() []string {
 	if list := c.Getenv("CANDOR_NODES"); list != "" {
 		return strings.Split(list, ",")
@@ -102,7 +102,7 @@ func (c *call) nodesOfJob() []string {
 	return []string{c.Getenv("CANDOR_NODE")}
 }
 
-// chosen are the positions of the nodes that a step may use, in the list of the job's.
+// chosen returns the positions, in the list of the job's nodes, of the nodes that a step may use.
 func (c *call) chosen(w *step, all []string) (may []int, err error) {
 	none := fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available: the job has %s", c.Getenv("CANDOR_JOB"), strings.Join(all, ","))
 	on, off := jobfile.NodeList(w.on), jobfile.NodeList(w.off)
@@ -205,7 +205,7 @@ func (c *call) step(ctx context.Context, w *step, words []string) error {
 	return c.launch(ctx, w, room, path, words, limit)
 }
 
-// lookPath finds a program as the shell does, from the directory in which it is to run.
+// lookPath finds a program as the shell does, from the directory in which it will run.
 func lookPath(word, dir string) (string, error) {
 	if dir != "" && strings.Contains(word, "/") && !strings.HasPrefix(word, "/") {
 		word = dir + "/" + word
@@ -226,7 +226,7 @@ func stepLimit(text string) (time.Duration, error) {
 	return limit.Std(), err
 }
 
-// deviceList are the GPUs that the job has.
+// deviceList returns the GPUs of the job.
 func deviceList(lists ...string) []string {
 	for _, list := range lists {
 		if list != "" {
@@ -236,7 +236,7 @@ func deviceList(lists ...string) []string {
 	return nil
 }
 
-// devices is how many GPUs a step takes of those that its job has on a node; −1: it sees all, and takes none.
+// devices returns how many of the job's GPUs on a node a step takes; −1: it sees all, and takes none.
 func (w *step) devices(has, nodes int) (int, error) {
 	text := w.gpus
 	if rest, is := strings.CutPrefix(text, "gpu"); is {
@@ -262,7 +262,7 @@ func (w *step) devices(has, nodes int) (int, error) {
 	return n, err
 }
 
-// stepEnvironment is the environment of a step, without what is each node's and rank's own.
+// stepEnvironment returns the environment of a step, without variables that differ between nodes or ranks.
 func (c *call) stepEnvironment(w *step) []string {
 	env := exported(c.Environ(), w.export)
 	ranks, nodes, number := strconv.Itoa(w.ranks), strconv.Itoa(len(w.places)), strconv.Itoa(w.number)
@@ -281,7 +281,7 @@ func (c *call) stepEnvironment(w *step) []string {
 	return env
 }
 
-// ofRank is what is a rank's own in the environment of a step.
+// ofRank returns the variables of a step that differ between ranks.
 func (w *step) ofRank(p *place, rank int) []string {
 	node := slices.IndexFunc(w.places, func(q place) bool { return q.node == p.node })
 	ids := make([]string, p.count)
@@ -291,7 +291,7 @@ func (w *step) ofRank(p *place, rank int) []string {
 	return []string{"SLURM_PROCID=" + strconv.Itoa(rank), "SLURM_LOCALID=" + strconv.Itoa(rank-p.first), "SLURM_NODEID=" + strconv.Itoa(node), "SLURMD_NODENAME=" + p.node, "SLURM_GTIDS=" + strings.Join(ids, ",")}
 }
 
-// placeOf is where a rank is.
+// placeOf returns the place of a rank.
 func (w *step) placeOf(rank int) *place {
 	for i := range w.places {
 		if p := &w.places[i]; rank < p.first+p.count {
@@ -301,7 +301,7 @@ func (w *step) placeOf(rank int) *place {
 	return &place{}
 }
 
-// exported is what --export passes on of an environment.
+// exported returns the part of an environment that --export passes on.
 func exported(env []string, list string) (out []string) {
 	if list == "" || list == "ALL" {
 		return slices.Clone(env)

@@ -32,7 +32,7 @@ import (
 // ranksOfStep is the word by which this program starts ranks for srun.
 const ranksOfStep = "--ranks-of-step"
 
-// awayPlan says what is to be started.
+// awayPlan says what this program must start.
 type awayPlan struct {
 	Path   string   `json:"path"`
 	Argv   []string `json:"argv"`
@@ -58,7 +58,7 @@ type frame struct {
 	Code   int    `json:"code,omitempty"`
 	Fatal  int    `json:"fatal,omitempty"`  // the signal that ended it
 	Signal int    `json:"signal,omitempty"` // for all ranks
-	In     []byte `json:"in,omitempty"`     // for those that hear
+	In     []byte `json:"in,omitempty"`     // for the ranks that read standard input
 	InOver bool   `json:"in_over,omitempty"`
 }
 
@@ -105,7 +105,7 @@ func (p remotePMI) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// frameQueue is frames on their way, read as bytes. Whoever puts one never waits.
+// frameQueue is a queue of frames that is read as bytes. Adding a frame never blocks.
 type frameQueue struct {
 	mu    sync.Mutex
 	more  *sync.Cond
@@ -253,7 +253,7 @@ func (s *ranks) follow(ctx context.Context, stream *jobs.Stream, to *io.PipeWrit
 	_ = to.CloseWithError(err)
 }
 
-// hear takes the frames of another node. Ranks whose end does not come are lost.
+// hear handles the frames that another node sends. Ranks whose end is not reported count as lost.
 func (s *ranks) hear(r *remote, from *io.PipeReader, pmi map[int]*io.PipeWriter) {
 	left := map[int]bool{}
 	for rank := r.p.first; rank < r.p.first+r.p.count; rank++ {
@@ -305,11 +305,11 @@ func (o rankOutput) close() {
 type stepsBus struct {
 	bus.Bus
 	name, token string
-	user        int // as whom the agent runs
+	user        int // the user as which the agent runs
 	own         messages.Attempt
 }
 
-// call sends one request. A program that took the agent's place is told nothing.
+// call sends one request. It sends nothing to a program that has taken the agent's place.
 func (b *stepsBus) call(ctx context.Context, stream *messages.StreamRequest) (reply messages.StepReply, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", "@"+b.name)
 	if err != nil {
@@ -367,10 +367,10 @@ func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byt
 	return messages.Marshal(reply.Stream, format)
 }
 
-// own are variables that are the node's and the attempt's own: ranks have those of where they run.
+// own lists variables that belong to a node and an attempt: ranks get the values of the node on which they run.
 var ownVariables = []string{"CANDOR_NODE", "CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_LEASE", messages.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
 
-// away starts the ranks of srun that are on this node, and says what becomes of them.
+// away starts the ranks of srun that run on this node, and reports how they end.
 func away() int {
 	in := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 64<<10))
 	var plan awayPlan
@@ -382,7 +382,7 @@ func away() int {
 	return a.run(in)
 }
 
-// step is the step as srun planned it.
+// step returns the step as srun planned it.
 func (plan *awayPlan) step() *step {
 	w := &step{chdir: plan.Dir}
 	if plan.Each {

@@ -94,7 +94,7 @@ func (c *call) launch(ctx context.Context, w *step, room *stepRoom, path string,
 	return s.wait(ctx, heard, limit)
 }
 
-// command is the process of a rank on this node.
+// command returns the command of a rank on this node.
 func (w *step) command(p *place, rank int, path string, argv, env []string, environ func(string) string) *exec.Cmd {
 	cmd := exec.Command(path)
 	cmd.Args, cmd.Dir = argv, w.chdir
@@ -111,7 +111,7 @@ func usePMI(cmd *exec.Cmd, theirs *os.File, rank, ranks int, name string) {
 	cmd.Env = append(cmd.Env, "PMI_FD="+strconv.Itoa(pmiFD), "PMI_RANK="+strconv.Itoa(rank), "PMI_SIZE="+strconv.Itoa(ranks), "PMI_JOBID="+name)
 }
 
-// endOf is how a process has ended.
+// endOf returns how a process has ended.
 func endOf(rank int, cmd *exec.Cmd) rankEnd {
 	ws, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ws.Signaled() {
@@ -184,7 +184,7 @@ func (s *ranks) inputFile(rank int) (*os.File, error) {
 	return os.Open(s.c.fill(s.w.in, s.w, rank))
 }
 
-// output is where a rank's output goes: a file, where srun's own goes, or with labels to it.
+// output returns the file for a rank's output: a file of its own, srun's output, or a pipe that adds labels.
 func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) {
 	pattern := s.w.out
 	if number == 2 {
@@ -192,7 +192,7 @@ func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) 
 	}
 	mode := s.w.mode
 	if number == 2 && s.w.errs == "" {
-		s.w.mode = "a" // what standard output has opened stays
+		s.w.mode = "a" // keep the contents if standard output has opened the same file
 	}
 	file, err := s.c.open(pattern, s.w, rank)
 	s.w.mode = mode

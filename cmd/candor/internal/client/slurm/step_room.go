@@ -16,12 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The steps of a job that run at once divide its processors and GPUs among them: each takes what it needs before it
-// starts, and waits while others have it. What a step has is a set of locks on bytes of one file of the job, so that
-// the kernel gives it back when the process of srun, or what took its place, has ended, however that ended.
+// Steps of a job that run at the same time divide its processors and GPUs among them. A step takes what it needs before it
+// starts, and waits while others have it. Each processor and GPU is a lock on a byte of one file of the job. So the kernel
+// frees them when the process of srun, or the program that it became by exec, has ended for any reason.
 //
 // The file begins with the number of the next step. Each node of the job has a range of bytes for its processors, and one for
-// its GPUs. Steps that are started on another node than the first of a job have a file there, and do not know of these.
+// its GPUs. Steps that are started on another node than the first of the job use a file on that node, and do not know about
+// the steps of this one.
 const (
 	numberBytes    = 8
 	processorsFrom = 1 << 20
@@ -32,12 +33,12 @@ const (
 // retryAfter is how long a step waits before it looks again whether others have left something.
 const retryAfter = 50 * time.Millisecond
 
-// stepRoom is what a step has of its job.
+// stepRoom is the processors and GPUs that a step has of its job.
 type stepRoom struct {
 	*os.File
 }
 
-// stepsFile is the file in which the steps of this task say what they have.
+// stepsFile returns the path of the file with the locks of this task's steps.
 func (c *call) stepsFile() string {
 	dir := c.Getenv("TMPDIR")
 	if dir == "" {
@@ -46,8 +47,8 @@ func (c *call) stepsFile() string {
 	return filepath.Join(dir, fmt.Sprintf(".candor-steps-%d-%s-%s-%s-%s", os.Getuid(), c.Getenv("CANDOR_JOB"), c.Getenv("CANDOR_STAGE"), c.Getenv("CANDOR_TASK"), c.Getenv("CANDOR_ATTEMPT")))
 }
 
-// take waits until a step can have what it needs on so many of the nodes that it may have, each with so many processors, and
-// so many GPUs of each; −1: it needs none to itself.
+// take waits until a step can have what it needs: a number of nodes among the ones that it may use, and on each of them a
+// number of processors and GPUs. −1: it needs none for itself.
 func (c *call) take(ctx context.Context, w *step, may []int, nodes, processors, gpus int) (*stepRoom, error) {
 	file, err := os.OpenFile(c.stepsFile(), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -78,7 +79,7 @@ func (c *call) take(ctx context.Context, w *step, may []int, nodes, processors, 
 	}
 }
 
-// wants is how many processors a step takes of a node on which it has so many ranks.
+// wants returns how many processors a step takes on a node on which it has ranks ranks.
 func (w *step) wants(ranks, processors int) int {
 	switch {
 	case w.overlap:
@@ -128,7 +129,7 @@ func (r *stepRoom) try(w *step, all []string, may []int, nodes, processors, gpus
 	return true, err
 }
 
-// some locks so many of the bytes from a position on, or none.
+// some locks want of the bytes from a position on, or none.
 func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	for i := 0; i < of && len(got) < want; i++ {
 		if r.lock(unix.F_SETLK, unix.F_WRLCK, from+int64(i), 1) == nil {
@@ -164,7 +165,7 @@ func (r *stepRoom) stay() error {
 	return err
 }
 
-// deviceVariables show a rank the GPUs of its step on its node, or those that are its own. environ finds those that the job has
+// deviceVariables returns variables that show a rank the GPUs of its step on its node, or only its own. environ finds the GPUs that the job has
 // there.
 func (w *step) deviceVariables(p *place, rank int, environ func(string) string) []string {
 	if len(p.gpus) == 0 {

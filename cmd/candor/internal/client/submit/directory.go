@@ -47,7 +47,7 @@ func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 	if among, others := users.Parse(local.TaskUsers); others && why == nil {
 		number, err := users.Open(local.UsersFile, among).Number(local.Site + "/" + t.Account)
 		if err != nil {
-			return "", nil // who cannot read the site's state does not run the site, and opens directories by hand
+			return "", nil // a user who cannot read the site's state does not run the site, and must open directories by hand
 		}
 		if why = open(dir, number); why != nil {
 			why = fmt.Errorf("user %d, who runs the tasks of %s here, cannot enter: %w", number, t.Account, why)

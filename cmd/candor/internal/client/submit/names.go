@@ -32,7 +32,8 @@ func asksSite(job *jobfile.Job) bool {
 	return job.Names != (jobfile.Names{}) || job.Spreads() || job.Slurm && len(job.Spec.Predecessors()) > 0
 }
 
-// suit gives a job what its names of Slurm mean at the site, and as many nodes as its ranks need there.
+// suit replaces a job's names of Slurm by their meaning at the site, and divides its ranks over as many nodes as they need
+// there.
 func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if job.Names != (jobfile.Names{}) {
 		if err := cmp.Or(translate(ctx, s, job), alone(ctx, s, job)); err != nil {
@@ -212,8 +213,8 @@ func fitsNow(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus)
 	return false
 }
 
-// widthIn is how many slots of a class a task of a stage takes; it is not ok where the class is another one than the
-// stage asks for, or has nothing of a resource.
+// widthIn returns how many slots of a class a task of a stage takes. ok is false if the stage asks for another class, or for
+// a resource that the class does not have.
 func widthIn(m *messages.Market, class messages.Name, s *messages.Stage) (width int, ok bool) {
 	if s.Class != "" && s.Class != class {
 		return 0, false

@@ -50,8 +50,8 @@ func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return nil
 }
 
-// fewestNodes is on how many nodes of a market the ranks of a job have room, and the job as it is then; 0: on any number
-// they have none.
+// fewestNodes returns the smallest number of a market's nodes that have room for the ranks of a job, and the job divided over
+// them. 0: no number of nodes is enough.
 func fewestNodes(job *jobfile.Job, m *messages.Market, nodes []messages.NodeStatus) (int, messages.JobSpec) {
 	for n := range job.NodeCounts(len(nodes)) {
 		again := *job
