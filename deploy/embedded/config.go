@@ -155,8 +155,8 @@ type Tasks struct {
 	Processes int64 `json:"processes,omitempty"`
 	// CPU is the number of processors that a task may use; 0: no bound.
 	CPU float64 `json:"cpu,omitempty"`
-	// OutputMiB bounds each output of a task, in MiB; 0: 64. Of a longer output the
-	// site keeps the first and the last half.
+	// OutputMiB bounds each output of a task, in MiB; 0: 64. If an output is longer, the site keeps
+	// its beginning and its end, half of the limit each.
 	OutputMiB int64 `json:"output_mib,omitempty"`
 	// OutputKeep is "ends" to keep the first and the last half of a long output, or
 	// "tail" to keep only the end. Empty: ends.
@@ -192,9 +192,9 @@ type Tasks struct {
 // TaskMemory is how much memory the tasks of a class have, and how much of their output is
 // kept, as in [Tasks].
 type TaskMemory struct {
-	MemoryMiB    int64 `json:"memory_mib,omitempty"`     // as for all classes
-	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"` // as for all classes
-	OutputMiB    int64 `json:"output_mib,omitempty"`     // as for all classes
+	MemoryMiB    int64 `json:"memory_mib,omitempty"`     // see the field of the same name for all classes
+	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"` // see the field of the same name for all classes
+	OutputMiB    int64 `json:"output_mib,omitempty"`     // see the field of the same name for all classes
 }
 
 // Files says how long, and how much, the site keeps of the files of jobs. A change applies to an
@@ -266,7 +266,7 @@ func Default() Config {
 // NodesAlike returns nodes node1, node2, … with the same slots.
 func NodesAlike(n int, slots Slots) []Node { return Node{Slots: slots}.Times(n) }
 
-// Times returns nodes node1, node2, … that are like this one in all but their names.
+// Times returns nodes node1, node2, … that differ from this one only in their names.
 func (n Node) Times(count int) []Node {
 	nodes := make([]Node, count)
 	for i := range nodes {

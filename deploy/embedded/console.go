@@ -37,7 +37,7 @@ func (c *Config) checkConsole(ps *Problems) {
 // consoleDoor is the listener on which this process serves the console.
 type consoleDoor struct {
 	listener net.Listener
-	names    []string // by which browsers may ask
+	names    []string // host names under which browsers may ask
 	server   *http.Server
 	ended    chan error
 }
@@ -117,7 +117,7 @@ func (s *share) origins(t *tls.Config) (all []string, err error) {
 	return all, nil
 }
 
-// consoleNames returns the host names of a console: those of the site's certificate, or without one
+// consoleNames returns the host names of a console: the names in the site's certificate, or without one
 // the address, which is on loopback.
 func consoleNames(at net.Addr, t *tls.Config) (names []string, err error) {
 	ip := at.(*net.TCPAddr).IP

@@ -40,7 +40,7 @@ type replicated interface {
 	Close() error
 }
 
-// kind is what tells the auctioneer's group from the bank's.
+// kind has what differs between the auctioneer's group and the bank's.
 type kind struct {
 	actor string
 	start func(ctx context.Context, c *Config, r seat) (replicated, error)
@@ -99,9 +99,9 @@ var bankKind = kind{
 	},
 }
 
-// How long a bank waits for the answer of a peer's, and at most before it asks
-// again: so the books agree five seconds after a cut has healed. What arrives at a
-// site whose bank has no leader at that moment is lost, and waits for so long.
+// How long a bank waits for an answer of a peer's bank, and the longest time before it asks again. They are
+// short, so that the books agree five seconds after a cut has healed. A message that arrives while the
+// peer's bank has no leader is lost, and is repeated only after this time.
 const (
 	peerAttempt = messages.Duration(2 * time.Second)
 	peerBackoff = messages.Duration(3 * time.Second)

@@ -21,7 +21,7 @@ type joined struct {
 	list []Peer
 }
 
-// peers returns all peers of the site: those of the start, then those added later.
+// peers returns all peers of the site: first the peers at its start, then the ones added later.
 func (s *share) peers() []Peer {
 	s.joined.mu.Lock()
 	defer s.joined.mu.Unlock()

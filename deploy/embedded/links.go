@@ -28,7 +28,7 @@ func startLinks(s *share) (*service, error) {
 func (s *share) linked() map[string]messages.Name {
 	all := map[string]messages.Name{}
 	for _, p := range s.peers() {
-		if account, err := s.authority.LinkAccount(p.Name); err == nil { // else the name is invalid, and will be refused
+		if account, err := s.authority.LinkAccount(p.Name); err == nil { // otherwise the name is invalid, and will be refused
 			all[account] = p.Name
 		}
 	}

@@ -96,7 +96,7 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 		// Streams reserve the most that they may hold. Without a limit from the site, the server
 		// allows three quarters of the space that is free when it starts.
 		JetStreamMaxStore: storeLimit,
-		// What the depot said it keeps is there after a loss of power too.
+		// A file that the depot has confirmed survives a loss of power.
 		SyncAlways: true,
 		ServerName: c.Site,
 		// A cut between hosts is noticed within PingInterval·MaxPingsOut.

@@ -40,8 +40,8 @@ func (t terms) has(k messages.PeerReply) bool {
 	return t.Limit == k.Limit && len(t.merged(k)) == len(k.Keys) && (t.Share == nil || *t.Share == k.Share)
 }
 
-// merged returns the keys that the bank has, and those of the configuration that are new to it. So
-// a file from before a rotation neither brings an old key back nor removes a new one.
+// merged returns the keys that the bank has, and the keys of the configuration that are new to it. So a
+// configuration from before a rotation neither restores an old key nor removes a new one.
 func (t terms) merged(k messages.PeerReply) []string {
 	keys := slices.Clone(k.Keys)
 	for _, key := range t.Keys {
@@ -52,9 +52,9 @@ func (t terms) merged(k messages.PeerReply) []string {
 	return keys
 }
 
-// told is what the site last told its bank about its configuration, in a file of the state
-// directory. Later changes of the configuration are told again. Changes by a command, or by a key
-// that a peer announced, stay.
+// told is the configuration that the site last sent to its bank, in a file of the state directory. If the
+// configuration changes, the site sends the changes. Changes by a command, or by a key that a peer
+// announced, stay.
 type told struct {
 	Peers   map[messages.Name]terms `json:"peers"`
 	Reserve messages.Credits        `json:"reserve"`

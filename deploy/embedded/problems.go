@@ -10,7 +10,7 @@ import (
 // Problem is one thing that is wrong with a configuration.
 type Problem struct {
 	Path    string // path of the field, such as "markets[0].mechanism"
-	Message string // what is wrong, and how to mend it
+	Message string // what is wrong, and how to correct it
 }
 
 // Error writes "path: message".

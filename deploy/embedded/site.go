@@ -46,8 +46,8 @@ type Options struct {
 	LeaveRunning bool
 	// Wall is the clock of this host; nil: the machine's.
 	Wall func() messages.Time
-	// Changed is the configuration, once its file has been changed; nil, nil as long as it
-	// has not. Of it a running site takes the peers that are new. Nil: it never is.
+	// Changed returns the configuration after its file has changed, and nil, nil before. A running
+	// site takes only new peers from it. If Changed is nil, the file never changes.
 	Changed func() (*Config, error)
 	// usersFile is where accounts have their users; empty: in the state directory.
 	usersFile string
@@ -84,8 +84,8 @@ type Site struct {
 	closed  error // the result of the first Close
 }
 
-// share is what this process has of a site apart from actors: its configuration, the
-// state directory with the keys, and a server.
+// share is the part of a site in this process, without the actors: its configuration, the state
+// directory with the keys, and a server.
 type share struct {
 	config    Config
 	options   Options
@@ -447,7 +447,7 @@ func Each[T any](all []T, do func(T) error) error {
 }
 
 // Close stops the site gracefully: the agents first, which stop their tasks,
-// then the replicas, then the server. What was acknowledged is kept. Closing
+// then the replicas, then the server. Everything that was acknowledged is kept. Closing
 // again does nothing.
 func (s *Site) Close() error {
 	s.closing.Do(func() { s.closed = s.stop() })

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Info is what a running site tells the command line, in the file site.json of its state directory.
+// Info is the file site.json in a running site's state directory, from which the command line learns how to reach the site.
 type Info struct {
 	Site           messages.Name `json:"site"`
 	Server         string        `json:"server"` // NATS URL
@@ -137,8 +137,8 @@ func lockState(state string) (*os.File, error) {
 	return f, nil
 }
 
-// shape is what a state directory was made for. It cannot be changed, because the members of a
-// group are written in its log.
+// shape has the properties of the site for which a state directory was made. They cannot change, because the
+// members of a group are written in its log.
 type shape struct {
 	Site     messages.Name `json:"site"`
 	Replicas []string      `json:"replicas"`
@@ -206,7 +206,7 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 // credentials from before a fresh start are refused after it.
 var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
-// marks are what says that a directory is the state of a site. They are the first of kept.
+// marks are the files by which a directory is recognised as the state of a site: the first ones of kept.
 var marks = kept[:4]
 
 // isState reports whether a site was started with a directory.
@@ -242,7 +242,7 @@ func erase(state string) error {
 // removeMarks removes the marks that a failed start has written.
 func removeMarks(state string) {
 	for _, name := range marks {
-		_ = os.Remove(filepath.Join(state, name)) // the error of the start is told
+		_ = os.Remove(filepath.Join(state, name)) // the caller reports the error of the start
 	}
 }
 

@@ -14,9 +14,8 @@ import (
 // usersFile is the file that holds which account has which user number on a machine.
 const usersFile = "users"
 
-// contain works out how the tasks of this process's nodes are kept from the site and
-// from one another. A program that gives no executor runs tasks itself: without a
-// choice they are its own user's.
+// contain decides how tasks of this process's nodes are isolated from the site and from one another. A
+// program without an executor runs tasks itself. By default such tasks run as its own user.
 func (s *share) contain() error {
 	t, o := &s.config.Tasks, &s.options
 	s.tasks = runner.Config{
@@ -133,7 +132,7 @@ func (c *Config) checkTasks(ps *Problems) {
 	}
 }
 
-// What is kept of an output that is longer than its limit.
+// The parts that are kept of an output that is longer than its limit.
 const (
 	keepEnds = "ends"
 	keepTail = "tail"

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Limits of a configuration: far above what one process can run, low enough
-// that a slip of the pen is told from a large site.
+// Limits of a configuration. They are far above what one process can run, but low enough to catch a
+// mistyped number.
 const (
 	maxNodes    = 100_000
 	maxSlots    = 100_000 // slots of one class on one node
@@ -362,7 +362,7 @@ func (ps *Problems) name(path string, n messages.Name) {
 
 const freeNameRule = "write a letter or digit, then at most 62 letters, digits, '.', '-' or '_'"
 
-// freeName is about names of markets, classes and projects.
+// freeName checks names of markets, classes and projects.
 func (ps *Problems) freeName(path string, n messages.Name) {
 	switch {
 	case n == "":

@@ -16,9 +16,9 @@ const (
 	AnswerKind     = "candor-answer"
 )
 
-// Letter is what the operator of a site sends to the operator of another, to make the two sites
-// peers. An invitation has credentials and must be kept secret. An answer has nothing secret,
-// and is signed with the invitation's credentials.
+// Letter is a file that the operator of a site sends to the operator of another site, to make the two
+// sites peers. An invitation has credentials and must be kept secret. An answer has nothing secret, and is
+// signed with the invitation's credentials.
 type Letter struct {
 	Kind string        `json:"kind"`
 	Site messages.Name `json:"site"` // the writer's site

@@ -30,8 +30,8 @@ type keys struct {
 	// bank signs for the site: before the first rotation it is the account's key, and after it a
 	// separate key. next is the bank's next key, which peers are told in advance; nil: none.
 	bank, next nkeys.KeyPair
-	// signers are the keys that sign credentials, by role. What the retired ones signed is still
-	// admitted.
+	// signers are the keys that sign credentials, by role. Credentials signed by retired keys are
+	// still admitted.
 	signers, retired map[Role]nkeys.KeyPair
 	revoked          revocations
 	stamp            string // stamp of the directory, taken before the keys were read

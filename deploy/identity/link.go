@@ -26,8 +26,8 @@ type Token struct {
 	Token string
 }
 
-// Tokens are the claims of a site's server: the operator's, and those of all accounts, namely the
-// system account, CANDOR, and one for each peer.
+// Tokens are the claims of a site's server: the operator's, and the claims of all accounts. The accounts
+// are the system account, CANDOR, and one for each peer.
 //
 // The operator has two keys. Accounts signed by the second one, such as CANDOR, do not accept
 // credentials signed with the account's own key, but only credentials signed by the keys of roles.

@@ -22,8 +22,8 @@ const (
 	MaxLife     = 10 * 365 * 24 * time.Hour
 )
 
-// mostLives is how many lives the same credentials are renewed, counted from when an operator
-// or the site issued them. So long can an unnoticed thief use them.
+// mostLives bounds how long the same credentials can be renewed, as a multiple of their validity, counted
+// from when an operator or the site issued them. It bounds how long a thief can use them unnoticed.
 const mostLives = 4
 
 // since begins the tag of a claim that says when the first credentials were issued.

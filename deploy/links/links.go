@@ -31,7 +31,7 @@ type Config struct {
 	Hosts []messages.Name
 	// Peers returns the site's present peers, by the public key of the account shared with each.
 	Peers     func() map[string]messages.Name
-	Operators []messages.Name // who may ask
+	Operators []messages.Name // accounts that may ask
 	// Within bounds the wait for hosts and peers; default 2 s.
 	Within time.Duration
 }

@@ -25,8 +25,8 @@ type Config struct {
 	Bus     bus.Bus                           // connected as a service; tells clients why
 	Account string                            // public key of the account of the connections
 	Role    func(issuer string) identity.Role // the role whose credentials a key signs; "": none
-	// Most is the maximum of open connections of a user; an operator may have operatorTimes as
-	// many.
+	// Most is the maximum number of open connections of a user. An operator may have operatorTimes
+	// this number.
 	Most int
 	// Server is the server whose connections the guard closes; "": any server.
 	Server  string

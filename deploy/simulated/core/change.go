@@ -13,7 +13,7 @@ type Change struct {
 	Slots int // number of slots
 }
 
-// What happened.
+// The things that can happen to tasks.
 type What uint8
 
 // The changes.

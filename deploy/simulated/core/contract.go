@@ -38,8 +38,8 @@ type contracts struct {
 // deal is the contract that a job's user chose.
 type deal struct {
 	contract  contract.Contract
-	replica   valuation.Curve // by which it pays
-	surrogate valuation.Curve // by which it is scheduled
+	replica   valuation.Curve // the valuation by which it pays
+	surrogate valuation.Curve // the valuation by which it is scheduled
 }
 
 // arrive makes a job's menu, and chooses the contract that is best for its user.
@@ -183,8 +183,8 @@ func (c *contracts) serve(now messages.Time) error {
 	return nil
 }
 
-// end charges the price with the last task. What tasks take beyond the declared length
-// makes no job later than was promised.
+// end charges the price when the last task ends. If tasks take longer than the declared length, the extra time
+// does not count as lateness.
 func (c *contracts) end(now messages.Time, i int) error {
 	if c.serial.end(now, i) {
 		c.active = slices.DeleteFunc(c.active, func(job int) bool { return job == i })

@@ -28,7 +28,8 @@ type Problem struct {
 	stop *Past // the run stops there; nil: at its end
 	// Record makes the outcome list every change of a running task.
 	Record bool
-	// Progress, if not nil, is told some hundred times how much is done, of a short study with each job.
+	// Progress, if not nil, is called some hundred times with the number of jobs that are done; in a short study,
+	// after each job.
 	Progress func(done, of int)
 }
 

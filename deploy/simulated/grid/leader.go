@@ -68,7 +68,7 @@ func (l *leader) restart() {
 	l.kick()
 }
 
-// Read is how the desk reads the book.
+// Read lets the desk read the book.
 func (l *leader) Read(read func(*book.Book)) { read(l.book) }
 
 // Changes passes the book's changes to the desk, and records them.
@@ -83,7 +83,7 @@ func (l *leader) Changes(read func(*book.Book, book.Changes)) {
 	read(l.book, changes)
 }
 
-// forget is the fault that Config.Forgetful plants, in a job.
+// forget plants the fault of Config.Forgetful in a job.
 func forget(j *book.Job) {
 	if j == nil {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// What tasks are called.
+// Names of stages and tasks.
 const (
 	class = "cpu"
 	stage = "main"

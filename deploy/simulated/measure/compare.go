@@ -58,7 +58,7 @@ type Waited struct {
 	Wait      float64 `json:"wait"` // seconds, of completed jobs
 }
 
-// Measures are what markets are compared by, in the order of the table.
+// Measures lists the measures by which markets are compared, in the order of the table.
 var Measures = []string{"welfare", "wait", "bounded_slowdown", "starved", "jain", "gini", "utilisation", "revenue"}
 
 // Compare compares markets. Each has a study for each draw of the types. In each draw, the jobs and
@@ -222,7 +222,7 @@ func waits(of []*Study, by string) []Waited {
 	return out
 }
 
-// Jain is Jain's index of fairness, (Σx)²/(n·Σx²): 1 if all have the same, 1/n if one has all.
+// Jain returns Jain's index of fairness, (Σx)²/(n·Σx²): 1 if all have the same, 1/n if one has everything.
 func Jain(x []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, v := range x {

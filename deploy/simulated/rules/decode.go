@@ -73,7 +73,7 @@ func (d *document) belong(mechanism string) error {
 	return nil
 }
 
-// synonyms are parameters with another name for the same: one of them has to be left out.
+// synonyms are pairs of parameters that mean the same. Only one of a pair may be given.
 var synonyms = map[string]string{"orders": "search", "reserve": "price", "mode": "variant"}
 
 // once refuses a parameter together with its synonym, which would be ignored. In a highest-bid

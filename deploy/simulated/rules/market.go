@@ -71,7 +71,7 @@ type Market struct {
 	N     int    `json:"N,omitempty"`     // batch-queue, reservation: nodes; 0: the machine's
 	Nodes int    `json:"nodes,omitempty"` // the others: the same
 	Mode  string `json:"mode,omitempty"`  // batch-queue: priority, full; reservation: search, fixed; backfill: the same as variant, as markets of a site call it
-	Draws int    `json:"draws,omitempty"` // batch-queue: 0: as many as take a millisecond or so
+	Draws int    `json:"draws,omitempty"` // batch-queue; 0: the number of draws that take about a millisecond
 	// Expectation is "exact" to enumerate, "drawn" (the default) to draw; batch-queue.
 	Expectation string  `json:"expectation,omitempty"`
 	Seed        *uint64 `json:"seed,omitempty"` // batch-queue, contract: of draws; absent: the study's

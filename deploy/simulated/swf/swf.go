@@ -28,8 +28,8 @@ const (
 	mostHeader = 10_000 // lines
 )
 
-// What a gzipped log may become: the greater of a floor and a multiple of its size. Logs
-// of the archive become 6 to 13 times their size.
+// Limits of the size of a gzipped log after decompression: the larger of a fixed size and a multiple of its
+// compressed size. Logs of the archive grow to 6 to 13 times their size.
 const (
 	unpackedFloor = 16 << 20
 	unpackedTimes = 32
@@ -211,7 +211,7 @@ func read(r io.Reader, skip bool) (*Log, error) {
 	return log.end(lines.Err(), number, skip)
 }
 
-// end concludes a log of so many lines whose reading ended with err.
+// end finishes reading a log after a number of lines. err is the error with which reading ended.
 func (l *Log) end(err error, lines int, skip bool) (*Log, error) {
 	if err != nil {
 		switch {

@@ -21,9 +21,9 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// ledgerResult is transfers a second, and the processor time of each, of its client and of three
-// replicas together. Ratio is the rate of 64 clients to
-// PostgreSQL's, whose clients are as many and also send one at a time.
+// ledgerResult has the transfers per second, and the processor time of a transfer, at its client and at the three
+// replicas together. Ratio is the rate with 64 clients divided by PostgreSQL's rate, also with 64 clients that send one
+// transfer at a time.
 type ledgerResult struct {
 	Batched    float64  `json:"batched_per_second"`
 	Single     float64  `json:"single_64_clients_per_second"`

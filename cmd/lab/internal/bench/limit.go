@@ -36,7 +36,7 @@ func (l *limit) close() error {
 	return errors.Join(l.cells.Close(), l.ends.Close(), os.RemoveAll(l.dir))
 }
 
-// startAndWait is [startAndWait] of a process of a number.
+// startAndWait does what the function [startAndWait] does, for the process with a number.
 func (l *limit) startAndWait(number int) error {
 	in, err := l.cells.Take(cell.Limits{}, nil)
 	if err != nil {

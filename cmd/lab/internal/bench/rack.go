@@ -383,7 +383,7 @@ func (h *hall) start(n int) {
 	}
 }
 
-// tell counts tasks whose end the leader knows, told by an exchange that took so long.
+// tell counts n tasks whose end an exchange reported to the leader. took is the duration of the exchange.
 func (h *hall) tell(n int, took time.Duration, starts bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -393,7 +393,7 @@ func (h *hall) tell(n int, took time.Duration, starts bool) {
 	h.longest = max(h.longest, took)
 }
 
-// await returns a channel that is closed when so many tasks have started since.
+// await returns a channel that is closed when the given number of tasks have started from now on.
 func (h *hall) await(tasks int) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()

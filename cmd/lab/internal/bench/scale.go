@@ -277,7 +277,7 @@ func settledMemory() (m runtime.MemStats) {
 // of an account.
 const crowd = 50_000
 
-// crowds returns the accounts that are needed to submit so many jobs.
+// crowds returns the accounts that are needed to submit a number of jobs.
 func crowds(jobs int) (names []messages.Name) {
 	for first := 0; first < jobs; first += crowd {
 		names = append(names, crowdOf(first))

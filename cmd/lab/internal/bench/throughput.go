@@ -139,7 +139,7 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// inParallel calls do with the numbers from 1 to n, so many at a time, until one fails or ctx ends.
+// inParallel calls do with the numbers from 1 to n, parallel at a time, until one call fails or ctx ends.
 func inParallel(ctx context.Context, n, parallel int, do func(number int) error) error {
 	var next atomic.Int64
 	return repeat(ctx, parallel, func(_, _ int) (bool, error) {
@@ -151,8 +151,8 @@ func inParallel(ctx context.Context, n, parallel int, do func(number int) error)
 	})
 }
 
-// repeat has so many workers call do, each with its number and how often it called before,
-// until do says that the worker is done, one worker fails, or ctx ends.
+// repeat runs a number of workers. Each calls do again and again, with its number and the number of its earlier calls,
+// until do says that the worker is done, a worker fails, or ctx ends.
 func repeat(ctx context.Context, workers int, do func(worker, before int) (more bool, err error)) error {
 	var failed atomic.Pointer[error]
 	var running sync.WaitGroup

@@ -207,7 +207,7 @@ func (a *agent) attempts() []messages.Attempt {
 	return slices.SortedFunc(maps.Keys(a.tasks), messages.Attempt.Compare)
 }
 
-// vector is a vector that was published.
+// vector handles a published vector.
 func (a *agent) vector(v *messages.Vector) {
 	if a.down {
 		return
@@ -218,7 +218,7 @@ func (a *agent) vector(v *messages.Vector) {
 	a.act()
 }
 
-// directive is a leader's word.
+// directive handles a directive of a leader.
 func (a *agent) directive(d *messages.Directive) {
 	if !a.down {
 		a.state.Directive(a.clock(), d)

@@ -34,7 +34,7 @@ const (
 	LeaseForever        // 9: the claims of a silent node are never taken back
 	GangForever         // 9: a gang that does not come together keeps its slots
 	EvictionForgotten   // 9: tasks left on a node when its time to drain is over are not ended
-	SettledAnew         // 9: a settlement is worked out and proposed once more
+	SettledAnew         // 9: a settlement is computed and proposed once more
 	DecidesTwice        // 9: a market decides while its last decision is being committed
 	VectorBack          // 9: the vectors of a new leader have lower numbers than the vectors of the last one
 	RaiseShort          // 1: the hold of a raised budget is below the budget

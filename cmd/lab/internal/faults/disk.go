@@ -23,10 +23,9 @@ func (r *replica) lose() {
 	r.doubtful = r.Bug != ForgottenVote
 }
 
-// readmit is what a leader does after the report of a doubtful replica that has the leader's log up
-// to an entry. First the leader and the third replica commit an entry. That proves that no later
-// leader was elected with a vote that the doubtful replica has forgotten. Once that replica has all
-// that was committed, it counts again.
+// readmit handles the report of a doubtful replica that has the leader's log up to an entry. First the leader and the third
+// replica commit an entry. This proves that no later leader was elected with a vote that the doubtful replica has
+// forgotten. The replica counts again when it has all committed entries.
 func (r *replica) readmit(p *replica, disk int, durable uint64) {
 	if r.disks[p.me] < disk {
 		r.disks[p.me], r.match[p.me], r.next[p.me] = disk, 0, durable+1

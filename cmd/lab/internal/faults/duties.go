@@ -57,8 +57,8 @@ func (d *duties) proposes(c *book.Command) error {
 	return nil
 }
 
-// refuses notes that the log has no room for a command. The desk, which is told nothing about room,
-// tries again at intervals.
+// refuses notes that the log has no room for a command. The desk does not learn when there is room; it tries again at
+// intervals.
 func (d *duties) refuses(c *book.Command) {
 	if d.refused = d.now; c.Decide != nil {
 		d.undecided = d.now

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// executor begins tasks on the slots of ended ones, like the executor of a node. It is told at once
-// what to do. The agent hears a moment later, in order, what it did.
+// executor begins tasks on the slots of ended ones, like the executor of a node. It gets instructions at once. The agent
+// learns a moment later, in order, what the executor did.
 type executor struct {
 	waits []state.Start // tasks that wait for a slot, the next first
 	heard messages.Time // when the agent hears of its latest action

@@ -9,10 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// patience is how long a site may take, once nothing is wrong within it, to end
-// and charge its jobs, and how long all may take to agree once nothing is wrong
-// at all. What is decided by clocks that were set may take as much longer as
-// these are apart.
+// patience is how long a site without faults may take to end and charge its jobs, and how long all sites may take to agree
+// when there are no faults. If clocks differ, decisions by time may take longer by the difference.
 const patience = 100 * second
 
 // lastCycle is the one that is closed when all faults are over.

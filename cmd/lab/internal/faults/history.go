@@ -139,9 +139,8 @@ func (m *machine) cutOff() bool {
 	return slices.ContainsFunc(m.site.active, func(e Event) bool { return e.Kind == Partition && e.Target == m.name })
 }
 
-// examine reads all files of the bank's history after a start, and fetches the files that are
-// damaged, until none is. A leader
-// that finds damage gives up its lead, as package mailbox has it do, and so can ask the next one.
+// examine reads all files of the bank's history after a start, and fetches damaged files until none is damaged. A leader
+// that finds damage gives up its leadership, as in package mailbox, so that it can fetch files from the next leader.
 func (r *replica) examine() {
 	b, is := r.state.(*bankState)
 	if !is {

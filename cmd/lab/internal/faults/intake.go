@@ -86,7 +86,7 @@ func (l *leader) exchange(a *agent, x *messages.Exchange, answer func(*messages.
 func (l *leader) commitExchange(a *agent, x *messages.Exchange, heard desk.Heard, answer func(*messages.ExchangeReply, error)) {
 	c := l.desk.Exchange(a.name, x)
 	if l.Bug == BlindToHoles {
-		for i := range c.Exchange.Finished { // as if no task had failed quickly
+		for i := range c.Exchange.Finished { // hides quick failures of tasks
 			if f := &c.Exchange.Finished[i]; f.Outcome == messages.Unstartable || f.Outcome == messages.Exited {
 				f.Outcome, f.Started = messages.Exited, 0
 			}

@@ -189,7 +189,7 @@ func (l *leader) commit(p desk.Proposal) {
 	})
 }
 
-// propose has a command committed. What is lost with the leader is never answered.
+// propose proposes a command. If the command is lost with its leader, answered is never called.
 func (l *leader) propose(c *book.Command, answered func(any)) {
 	c.Stamp(l.r.stamp())
 	data, err := c.Encode()

@@ -17,13 +17,13 @@ const (
 	southShare messages.Credits = 3 * messages.Credit
 )
 
-// liar is what south has at a site, computed by adding up what was committed.
+// liar is the state of south's account at a site, computed by adding up committed commands.
 type liar struct {
 	rng      *rand.Rand
 	said     []messages.SignedInstructions
 	shown    int              // authorisations
 	given    messages.Credits // to accounts here, to be paid by south, minus what it paid
-	redeemed messages.Credits // part of what it was owed here that settlements paid
+	redeemed messages.Credits // amount that settlements paid of what this site owed it
 	exposed  messages.Credits // its debt by the books
 	disputed bool
 }

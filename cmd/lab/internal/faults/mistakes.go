@@ -22,7 +22,7 @@ var mistakes = []struct {
 	{"fewer suspended tasks than 0", "n0", func(q *messages.RegisterRequest) { q.MostSuspended = -1 }},
 }
 
-// refuses sends a leader what no agent and no site may say. All of it has to be refused.
+// refuses sends a leader messages that no agent and no site may send. The leader must refuse all of them.
 func (l *leader) refuses() error {
 	for _, m := range mistakes {
 		q := messages.RegisterRequest{Session: 1, Slots: []messages.ClassSlots{{Class: class, Slots: slots}}}

@@ -21,7 +21,7 @@ type machine struct {
 	store *history.Store     // store of these files, since its last start
 }
 
-// host is what has a clock, and can be off.
+// host is a machine with its own clock. It can be switched off.
 type host struct {
 	down   bool
 	offset messages.Duration

@@ -20,7 +20,7 @@ type Violation struct {
 	Seed uint64 `json:"seed"`
 	What string `json:"what"`
 	Plan string `json:"plan"` // YAML
-	// Story is what led to it under the plan, one thing a line.
+	// Story lists the events that led to the violation, one per line.
 	Story []string `json:"story"`
 }
 

@@ -78,8 +78,7 @@ func (w *World) patience() messages.Duration {
 	return patience + most
 }
 
-// run lets things happen until all is well, which it has to be some time after
-// calm.
+// run lets events happen until all sites have recovered. They must recover within some time after calm.
 func (w *World) run(calm messages.Time) {
 	for _, s := range w.sites {
 		w.queue.Push(calm.Add(5*second), func() { s.closeCycle(lastCycle) })

@@ -38,7 +38,7 @@ func (s *shrinker) fails(p *Plan) bool {
 	return o.Violation != nil && o.Invariant() == s.invariant
 }
 
-// events leaves out as many events as it can.
+// events removes as many events from the plan as possible.
 func (s *shrinker) events(events []Event) *Plan {
 	if none := s.plan.with(nil, s.seed); s.fails(none) {
 		return none

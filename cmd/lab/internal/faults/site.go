@@ -15,7 +15,7 @@ const (
 	lease = 6 * second
 	users = 3 // users of a site
 
-	// granted is what each user has: enough for a few jobs at once.
+	// granted is the amount that each user gets: enough for a few jobs at the same time.
 	granted = 20 * messages.Credit
 	// limit is the most that a bank lets another owe, and reserve is the most that all others
 	// together may owe by settlements.
@@ -208,7 +208,7 @@ func (w *World) site(target string) *site {
 	return nil
 }
 
-// struck is what faults befall: a machine or an agent.
+// struck is something that faults can hit: a machine or an agent.
 type struck interface {
 	crash()
 	start()

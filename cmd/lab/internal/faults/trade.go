@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// trade is what one user has to do with another site: it pays somebody there,
-// or it has that site charge an authorisation.
+// trade is a transaction of a user with another site: the user pays somebody there, or that site charges an
+// authorisation.
 type trade struct {
 	*site
 	peer   *site
@@ -36,7 +36,7 @@ func newTrade(s *site, i int) {
 func (t *trade) pay() {
 	c := clearing.Command{Remit: &messages.RemitRequest{Key: t.key, Peer: t.peer.name, Payee: userName(len(t.key)), Amount: t.amount}}
 	t.bank(t.clients, never, t.user, c, func(clearing.Result) {})
-	if t.Bug == RefundRemit { // it is told that nobody has answered
+	if t.Bug == RefundRemit { // the bank assumes that there was no answer
 		t.queue.Push(t.now.Add(2*second), func() {
 			for _, r := range t.banks.replicas {
 				if r.serving() {

@@ -99,7 +99,7 @@ func (u *user) to(s *site) {
 func (u *user) choose() {
 	asked := *u.spec
 	switch u.rng.IntN(4) {
-	case 0: // as early as possible
+	case 0: // cancel as early as possible
 		asked.Value = 0
 	case 1:
 		asked.Valuation = &messages.Valuation{Class: messages.Hard, Max: 4, Deadline: 30}

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// visits is how a leader serves the auctioneers of other sites, whose jobs visit its own.
+// visits serves the auctioneers of other sites, whose jobs run at this leader's site.
 type visits struct {
 	*federation.Visits
 	leader *leader
@@ -24,8 +24,8 @@ func (v *visits) changed(b *book.Book, c book.Changes) {
 	}
 }
 
-// serve answers another site's auctioneer. What is read here is told only when a majority
-// says that this leader still leads.
+// serve answers another site's auctioneer. It sends an answer from the book only after a majority has confirmed that this
+// leader still leads.
 func (v *visits) serve(home messages.Name, q *desk.Request, answer func(any)) {
 	l := v.leader
 	switch body := q.Body.(type) {
@@ -51,7 +51,7 @@ func (v *visits) serveJob(home messages.Name, verb string, r *messages.JobReques
 	}
 }
 
-// changes tells which of a site's jobs have changed, as soon as one has.
+// changes answers with the jobs of a site that have changed, as soon as one has.
 func (v *visits) changes(home messages.Name, r *messages.PeerJobsRequest, answer func(any)) {
 	l := v.leader
 	if err := v.Poll(home); err != nil {
@@ -78,7 +78,7 @@ func (v *visits) changes(home messages.Name, r *messages.PeerJobsRequest, answer
 	}
 }
 
-// outward returns a visiting job as its home site is told of it.
+// outward returns a visiting job as its home site sees it.
 func outward(j *book.Job) messages.JobSummary {
 	total, running, done := j.Count()
 	return federation.Outward(messages.JobSummary{Visit: &j.Visit.Visit, Account: j.Account, State: j.State, Reason: j.Reason, Charged: j.Charged, Tasks: total, Running: running, Done: done})

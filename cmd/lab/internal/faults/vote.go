@@ -7,7 +7,7 @@ func (r *replica) delayElection() {
 	r.electAt = r.now.Add(2*second + messages.Duration(r.rng.Int64N(int64(2*second))))
 }
 
-// tick is the replica's timer: a leader's heartbeat, others' patience.
+// tick is the replica's timer: a leader sends heartbeats, another replica may start an election.
 func (r *replica) tick() {
 	r.after(&r.host.host, second/2, func() {
 		switch {

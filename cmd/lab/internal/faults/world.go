@@ -107,7 +107,7 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 	try()
 }
 
-// never is the gone of a call that goes on until it is answered.
+// never is the function gone for a call that is never given up.
 func never() bool { return false }
 
 // transfer asks a site's bank for transfers, as its auctioneer, until gone. The bank

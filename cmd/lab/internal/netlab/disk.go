@@ -55,8 +55,8 @@ func (h *Host) LosePower() error {
 	if err := endUsers(h.Dir()); err != nil {
 		return err
 	}
-	// Tasks of other hosts also have the mount, each in a namespace. So the host continues with a
-	// copy of its disk, which nothing that happens to the old one can reach.
+	// Tasks of other hosts also have the mount, each in its namespace. So the host continues with a
+	// copy of its disk, which later events on the old disk cannot affect.
 	old := h.image() + ".old"
 	if err := errors.Join(os.Rename(h.image(), old), run("cp", "--sparse=always", old, h.image())); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (h *Host) LosePower() error {
 	return errors.Join(run("umount", "--lazy", h.Dir()), os.Truncate(old, 0), os.Remove(old), h.mount())
 }
 
-// Of linux/ext4.h and others.
+// Constants of linux/ext4.h and other headers.
 const (
 	ioctlShutdown     = 0x8004587d // FS_IOC_SHUTDOWN
 	shutdownNoJournal = 2          // nothing more is written, not even the journal
@@ -151,7 +151,7 @@ func (h *Host) HasDisk() bool { return h.disk }
 // filler takes up the space of a disk.
 func (h *Host) filler() string { return filepath.Join(h.Dir(), "filler") }
 
-// Fill leaves only so many bytes of the host's disk free.
+// Fill fills the host's disk until only the given number of bytes are free.
 func (h *Host) Fill(free int64) error {
 	var s unix.Statfs_t
 	if err := unix.Statfs(h.Dir(), &s); err != nil {

@@ -113,7 +113,7 @@ func (s *Site) linkCreds(to *Site) (string, error) {
 	return file, os.WriteFile(file, creds, 0o600)
 }
 
-// linkPort is where hosts of any site find the link to a host at their border.
+// linkPort returns the port, at the border of a site, of the link to a host of another site.
 func linkPort(to *Site, h *Host) int { return 20_000 + to.number*(maxHosts+1) + h.number }
 
 // Cut disconnects a site from all others: its links carry nothing until it is healed.

@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Network is what hosts are connected by. Sites and hosts count from 1.
+// Network connects the hosts. Sites and hosts are numbered from 1.
 type Network interface {
 	// Kind says in a few words what hosts are.
 	Kind() string

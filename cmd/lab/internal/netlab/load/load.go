@@ -78,7 +78,7 @@ func Start(ctx context.Context, c Config) (*Load, error) {
 	return l, nil
 }
 
-// run is one client, which begins after a while.
+// run runs one client, which begins after a delay.
 func (l *Load) run(ctx context.Context, user messages.Name, b bus.Bus, after time.Duration) {
 	select {
 	case <-time.After(after):

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// fault is what can befall a host.
+// fault is something that can happen to a host.
 type fault struct {
 	name string
 	// agents too may be struck, not only racks.
@@ -280,7 +280,7 @@ func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 	return s.each(h, files, change)
 }
 
-// startedAnew kills a host that runs on damaged files, or stops it, and has it be healed.
+// startedAnew kills or stops a host that runs on damaged files, and starts it again so that it heals.
 func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	if s.rng.IntN(2) == 0 {
 		_ = h.Stop() // it may have found the damage, and ended

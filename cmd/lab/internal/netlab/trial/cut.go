@@ -22,7 +22,7 @@ var (
 	short = phases{before: 9 * time.Second, cut: 12 * time.Second}
 )
 
-// What is promised of a cut.
+// The promises that hold during and after a cut.
 const (
 	leastThroughput = 0.95             // compared with before, at the site that is cut off
 	agreeWithin     = 30 * time.Second // time until the books agree after healing, including all that waited for it

@@ -14,8 +14,8 @@ import (
 const (
 	blows      = 20
 	blowsShort = 4
-	// acksBetweenBlows is how many submissions are acknowledged before each blow: so
-	// many could be lost, however fast a site recovers.
+	// acksBetweenBlows is the number of submissions that are acknowledged before each blow. So there is something to lose even
+	// if a site recovers quickly.
 	acksBetweenBlows = 12
 )
 
@@ -24,7 +24,7 @@ var victims = []string{messages.Auctioneer, messages.Bank, leadsBoth, "server"}
 
 const leadsBoth = "both"
 
-// blow is what befalls a host.
+// blow is a failure that the trial causes at a host.
 type blow struct {
 	name   string // name in the report
 	strike func(*netlab.Host) error
@@ -62,8 +62,8 @@ func standstill(ctx context.Context, _ *trial, all []*member) error {
 		mend: func(_ context.Context, h *netlab.Host) error { return h.Resume() }})
 }
 
-// isolation disconnects hosts from the network of their site under load. Nobody is told; when a
-// process dies, in contrast, its connections are closed.
+// isolation disconnects hosts from the network of their site under load. Unlike the death of a process, this closes no
+// connections, so the others get no sign of it.
 func isolation(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{
 		name:   "isolated",

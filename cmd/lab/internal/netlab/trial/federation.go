@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// What the sites of a federation are like.
+// The sizes of the sites of a federation.
 const (
 	oneWay    = 30 * time.Millisecond // a round trip between two sites takes 60 ms
 	peerLimit = 10_000 * messages.Credit

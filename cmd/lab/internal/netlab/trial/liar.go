@@ -240,13 +240,13 @@ func (l *liar) floods(ctx context.Context) error {
 	return l.charged(ctx)
 }
 
-// visit sends the n-th trivial job, which may cost so much.
+// visit sends the n-th trivial job, which may cost amount.
 func (l *liar) visit(ctx context.Context, n int, amount messages.Credits) error {
 	spec := quick(n).Spec
 	return l.visitWith(ctx, n, amount, &spec)
 }
 
-// visitWith sends the n-th job, which may cost so much.
+// visitWith sends the n-th job, which may cost amount.
 func (l *liar) visitWith(ctx context.Context, n int, amount messages.Credits, spec *messages.JobSpec) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()

@@ -43,7 +43,7 @@ func (l *liar) instructed(_ context.Context, _ messages.Name, signed messages.Si
 	return clearing.SignReceipt(l.Key, r)
 }
 
-// position is of a cycle in which the liar paid more than there is, to sites that cannot be.
+// position returns a position for a cycle in which the liar paid more credits than exist, to sites with impossible names.
 func (l *liar) position(_ context.Context, _ messages.Name, r messages.CycleRequest) (messages.SignedPosition, error) {
 	return clearing.SignPosition(l.Key, messages.Position{Site: l.Name, Cycle: r.Cycle, Complete: true, Net: math.MinInt64, At: math.MaxInt64,
 		Legs: []messages.Leg{{Peer: l.To, Paid: math.MaxInt64, Received: math.MinInt64, Volume: math.MaxInt64, Final: true}, {Peer: ill, Paid: math.MinInt64}}})

@@ -103,7 +103,7 @@ func (l *liar) settlesAlone(ctx context.Context) error {
 	return nil
 }
 
-// What a user of each honest site pays one of the other.
+// Amounts that a user of each honest site pays to a user of the other.
 var remitted = []messages.Credits{3 * messages.Credit, 7 * messages.Credit}
 
 // othersSettle has users of the two honest sites pay one another, and wants that a cycle

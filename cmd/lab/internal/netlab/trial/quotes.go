@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// What is promised of quotes.
+// The promises about quotes.
 const (
 	quoteBeyond = 20 * time.Millisecond  // a round trip to the farthest site
 	silentLimit = 500 * time.Millisecond // how long a site that does not answer is waited for

@@ -42,7 +42,7 @@ type trial struct {
 // scenario is a trial that can be run.
 type scenario struct {
 	sites []messages.Name
-	// plan is what each site is made of; nil: as for most trials.
+	// plan returns the hosts of each site; nil: the same as for most trials.
 	plan func(messages.Name) netlab.Plan
 	// ready prepares the lab before it starts; nil: nothing.
 	ready func(*netlab.Lab) error

@@ -12,7 +12,7 @@ import (
 // groupSize is how many accounts pay one another.
 const groupSize = 3
 
-// What is asked of accounts and answered.
+// Requests about accounts, and their answers.
 type (
 	moneyAsk struct {
 		kind     string // "pay", "grant" or "balance"
@@ -53,7 +53,7 @@ func moneyModel(opening purses) porcupine.Model {
 	}
 }
 
-// What is asked of a job and answered.
+// Requests about a job, and their answers.
 type (
 	jobAsk  struct{ key, kind string } // "submit", "cancel" or "show"
 	jobTold struct {
@@ -131,8 +131,8 @@ func (s jobState) show(out jobTold) (bool, any) {
 	}
 }
 
-// What is asked of the markets and answered: the time limit of one of them, and their
-// version.
+// Requests about the markets, and their answers: the time limit of one market, and the version of
+// the markets.
 type (
 	marketAsk struct {
 		apply   messages.Duration // 0: they are read

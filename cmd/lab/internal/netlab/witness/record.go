@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Counts are what a witness has seen since it began.
+// Counts has the numbers of events that a witness has seen since it began.
 type Counts struct {
 	Acknowledged int // requests that change something
 	Read         int // answers to questions

@@ -36,7 +36,7 @@ type Config struct {
 	Plant string
 }
 
-// What a witness can be told to plant.
+// The faults that a witness can plant.
 const (
 	PlantLost    = "lost"    // the record says that a payment was acknowledged which was never sent
 	PlantDoubled = "doubled" // a payment is sent once more under another key, which the record does not know

@@ -118,9 +118,8 @@ type course struct {
 	strays int // of these, those away from their data
 }
 
-// served is what users got: mean response times in seconds, and when all ended;
-// the budgets of jobs that had deadlines and were in time; and the part of maps
-// that ran away from their data.
+// served is what users received: mean response times in seconds, and the end of the last job; the budgets of jobs with
+// deadlines that were in time; and the part of map tasks that did not run where their data was.
 type served struct {
 	response []float64
 	total    float64

@@ -8,7 +8,7 @@ import (
 // copies are how many nodes have a map's data, as Hadoop keeps them by default.
 const copies = 3
 
-// hadoop is what clusters of Hadoop 0.20 have and the model may do without.
+// hadoop has properties of clusters of Hadoop 0.20 that the model can switch off.
 type hadoop struct {
 	// slowStart is the part of a job's maps after which its reduces take slots and wait there for
 	// the other maps; 0 if they take none before all maps have ended.

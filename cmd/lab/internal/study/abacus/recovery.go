@@ -66,7 +66,7 @@ func (e *repeatedJob) check(repetitions int) error {
 	return nil
 }
 
-// once runs the job so many times and learns from the runs.
+// once runs the job the given number of times and learns from the runs.
 func (e *repeatedJob) once(r *rand.Rand) (*utility.Regression, error) {
 	g, err := utility.New(messages.Linear, len(e.Weights), 0)
 	if err != nil {

@@ -42,7 +42,7 @@ type estimator struct {
 	Variance [2]float64 `json:"variance"` // variance of the weights on map and on reduce
 }
 
-// recovery is what estimates from so many jobs are like.
+// recovery is the quality of estimates from a number of jobs.
 type recovery struct {
 	Jobs     int       `json:"jobs"`
 	Plain    estimator `json:"least_squares"`

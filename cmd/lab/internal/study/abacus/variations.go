@@ -33,7 +33,7 @@ var variations = []variation{
 	{"data-slow-short", "data, slow start, a quarter of the tasks", everyOne, 4},
 }
 
-// fewer of the repeats do for variations: one in so many.
+// fewer: variations are run with 1/fewer of the repeats.
 const fewer = 2
 
 // axes returns the axes of the paper's claims, on the changed clusters.

@@ -55,7 +55,7 @@ type estimates struct {
 	Away     *study.Estimate  `json:"away,omitempty"` // the part of maps that ran away from their data, if nodes differ
 }
 
-// repeat runs a cluster with the draws of so many seeds.
+// repeat runs a cluster with n draws, each from its own seed.
 func (c *cluster) repeat(n int, seed uint64) (*estimates, error) {
 	var totals, away []float64
 	responses := make([][]float64, len(c.users))

@@ -2,7 +2,7 @@ package aria
 
 import "math"
 
-// Phase is a phase of a job: so many tasks on the slots of a class.
+// Phase is a phase of a job: a number of tasks on slots of a class.
 type Phase struct {
 	Class   int
 	Tasks   int

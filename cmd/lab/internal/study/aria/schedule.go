@@ -140,7 +140,7 @@ func (s *state) need(job *progress) int {
 	return s.fewest[0]
 }
 
-// start starts tasks of a job until so many run, none are left or no slot is free.
+// start starts tasks of a job until most of them run, none are left or no slot is free.
 func (s *state) start(job *progress, most int) {
 	p := &job.rest[0]
 	for job.running < min(most, p.Tasks) && s.free[p.Class] > 0 {

@@ -92,7 +92,7 @@ func (n divergenceNumbers) page(times, each int) *study.Page {
 	return p
 }
 
-// at returns the point of so many samples, by the rule our estimator uses.
+// at returns the point for a number of samples, by the rule that our estimator uses.
 func (n divergenceNumbers) at(samples int) point {
 	of := n[density.ScottFull]
 	if k := slices.IndexFunc(of, func(p point) bool { return p.Samples == samples }); k >= 0 {

@@ -44,7 +44,7 @@ type menu struct {
 	Free      int       `json:"earliest_free"`
 }
 
-// competition is the menus of the four jobs among so many others.
+// competition has the menus of the four jobs among a number of other jobs.
 type competition struct {
 	Others int    `json:"others"`
 	Menus  []menu `json:"menus"`

@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// tie is what utilities count as equal within, in credits: the rounding of the
-// matching.
+// tie is the difference, in credits, up to which utilities count as equal: the rounding of the matching.
 const tie = 1e-9
 
 func (c *competition) figures() []*study.Figure {
@@ -25,7 +24,7 @@ func (c *competition) figures() []*study.Figure {
 	return []*study.Figure{prices, utilities}
 }
 
-// named returns the name of a figure among so many others.
+// named returns the name of a figure for this number of other jobs.
 func (c *competition) named(suffix string) string {
 	return fmt.Sprintf("%s-%s-%d", menusName, suffix, c.Others)
 }

@@ -40,7 +40,7 @@ type point struct {
 	Grouped  outcome `json:"monotone_five"` // the same in five groups
 }
 
-// outcome is what one rule makes of the tasks.
+// outcome is the result of one rule for the tasks.
 type outcome struct {
 	Value    float64 `json:"value"`
 	Tasks    int     `json:"tasks"`
@@ -156,7 +156,7 @@ func (c *crowd) count(completed []bool, payments []float64) (out outcome) {
 	return out
 }
 
-// offline is the counted value and tasks among the densest that fit.
+// offline returns the value and the number of counted tasks, among the densest tasks that fit.
 func (c *crowd) offline(slots int) (value float64, number int) {
 	order := make([]int, len(c.tasks))
 	for i := range order {

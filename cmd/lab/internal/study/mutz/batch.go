@@ -90,8 +90,7 @@ func batch(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// front is figure 4.1, by our payments, by the thesis' and by equation 4.2 as
-// it is printed.
+// front computes figure 4.1, with our payments, with the thesis' payments, and by equation 4.2 as it is printed.
 func (n *batchNumbers) front(seed uint64) {
 	at, c, e := steps(0, batchCrowd.value, 29), &batchCrowd, n.size.costly
 	s := sweep{Figure: "4.1", Declares: "v", Truth: frontParticipant.truth.Value}

@@ -67,7 +67,7 @@ type participant struct {
 	declare  func(job *batchqueue.Job, x float64)
 }
 
-// effort is how precisely payoffs are worked out.
+// effort is how precisely payoffs are computed.
 type effort struct {
 	dots   int // dots for each declaration
 	groups int // groups of competitors; a dot is the mean over them

@@ -102,8 +102,8 @@ func deadline(b *reservation.Bid, x float64) { b.Deadline = int(x) }
 func length(b *reservation.Bid, x float64)   { b.Length = int(x) }
 func breadth(b *reservation.Bid, x float64)  { b.Width = int(x) }
 
-// payoffs are figures 5.5 to 5.7. Every bid less than it is, in time, would be
-// of no use, so that declarations are on one side of the truth.
+// payoffs computes figures 5.5 to 5.7. A bid for less time than needed would be useless, so declarations are only on one
+// side of the truth.
 func (n *reservationNumbers) payoffs(seed uint64) {
 	for _, d := range []reservationDeclaration{
 		{sweep{Figure: "5.5", Declares: "d", Truth: float64(reserved.Deadline)}, steps(0, float64(reserved.Deadline), 46), deadline},

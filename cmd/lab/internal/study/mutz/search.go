@@ -38,9 +38,8 @@ var (
 		bids: []int{20, 40, 80}, few: []int{2, 6, 10}, tests: 4, brute: []int{2, 4, 6}}
 )
 
-// Nodes of the machine and rivals of figures 7.1 to 7.4, 7.10 and 7.11, which the
-// thesis does not give: so many that likelihoods are as it finds them. The period
-// of these figures is as in figures 5.5 to 5.7; of the others, the thesis' day, in
+// Numbers of nodes and rivals for figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give them; with these, likelihoods
+// are like the thesis'. The period of these figures is as in figures 5.5 to 5.7; the other figures have the thesis' day, in
 // quarters of an hour.
 const (
 	nodes      = 16
@@ -75,7 +74,7 @@ type byDepth struct {
 	Runs    []float64 `json:"runs"`    // how often it is met, by declaration; figure 7.11
 }
 
-// worths are what schedules of so many bids are worth: means over pools.
+// worths has the values of schedules of a number of bids: means over pools.
 type worths struct {
 	Bids    int       `json:"bids"`
 	ByDepth []float64 `json:"by_depth"` // over random orders
@@ -102,8 +101,8 @@ func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
 	return p
 }
 
-// payoffs are figures 7.1 to 7.4. The thesis' orders are others for each dot and
-// declaration; ours depend on the dot alone.
+// payoffs computes figures 7.1 to 7.4. The thesis draws new orders for each dot and declaration; our orders depend only on
+// the dot.
 func (n *searchNumbers) payoffs(seed uint64) {
 	for _, d := range []reservationDeclaration{
 		{sweep{Figure: "7.1", Declares: "v", Truth: searched.Value}, steps(0, mostWorth, 21), value},
@@ -177,7 +176,7 @@ func (n *searchNumbers) byDepth(seed uint64) {
 	}
 }
 
-// depth works out figures 7.10 and 7.11 for one way of searching.
+// depth computes figures 7.10 and 7.11 for one way of searching.
 func (n *searchNumbers) depth(name string, try func(x float64, run int) (met bool, payment float64, err error)) {
 	d, often := &byDepth{Name: name}, map[float64]float64{}
 	s := sweep{Figure: "7.10", Declares: "v", Truth: searched.Value}

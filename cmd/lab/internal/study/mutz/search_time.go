@@ -59,7 +59,7 @@ func (n *searchNumbers) worth(seed uint64) {
 	}
 }
 
-// worths returns means over pools of so many bids.
+// worths returns means over pools of a number of bids.
 func (n *searchNumbers) worths(bids int, seed uint64, best bool) *worths {
 	w, tests := &worths{Bids: bids, ByDepth: make([]float64, len(n.size.depths))}, float64(n.size.tests)
 	if best {

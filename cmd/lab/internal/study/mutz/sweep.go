@@ -44,7 +44,7 @@ func (l *lie) String() string { return fmt.Sprintf("%.3g ± %.2g", l.Gain, l.Hal
 // failure is the first error of a study: explorations and measurements after it are left empty.
 type failure struct{ err error }
 
-// explore works out the dots of a sweep over some declarations and the truth.
+// explore computes the dots of a sweep over some declarations and the truth.
 func (f *failure) explore(s sweep, at []float64, dots int, payoff func(x float64, dot int) (float64, error)) *sweep {
 	at = append(slices.Clone(at), s.Truth)
 	slices.Sort(at)

@@ -20,8 +20,8 @@ type series struct {
 	Millis []float64 `json:"ms"`
 }
 
-// A measurement is the least of so many, unless together they take longer than
-// that; each repeats the work for as long as it takes for the clock to tell.
+// A measurement is the least of several, as long as they do not take too long together. Each repeats the work until its time
+// is long enough for the clock.
 const (
 	measurements  = 4
 	measuredTotal = 500 * time.Millisecond

@@ -120,7 +120,7 @@ func curvesStudy(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: numbers, Page: curvesPage(of, jobs, n), Figures: figures}, nil
 }
 
-// tallies counts all runs of a log, over so many seeds.
+// tallies counts all runs of a log, over the seeds of the options.
 func (m machine) tallies(o study.Options) (of map[run]*crowdTally, jobs, n int, err error) {
 	w, n, err := m.load(o)
 	if err != nil {

@@ -68,8 +68,8 @@ func (m machine) load(o study.Options) (w *workload.Workload, runs int, err erro
 	return w, study.Sized(o, seeds, quickSeeds), nil
 }
 
-// busiest returns the n jobs in a row that ask for most slots while they come. Of jobs that hardly
-// meet each other, such as a log's first, all payoffs would be 1.
+// busiest returns the n consecutive jobs that ask for the most slots while they arrive. If jobs hardly overlap, like the
+// first jobs of a log, all payoffs are 1.
 func busiest(jobs []workload.Job, n int) []workload.Job {
 	if n >= len(jobs) {
 		return jobs
