@@ -14,7 +14,7 @@ const labels = {
 export const submit = {
   title: "Submit a job",
   async load({ site }) {
-    return (await site.ask("auctioneer", "markets")).markets.map((m) => ({ ...m.market, bid: m.bid }));
+    return (await site.ask("auctioneer", "markets")).markets.map((m) => ({ ...m.market, bid: m.bid, gains: m.gains }));
   },
   view(markets, context) {
     return [h("div", { class: "grid" }, form(markets, context), h("div", { id: "checked", class: "card", role: "status", "aria-live": "polite", "data-keep": "checked" }, h("h2", {}, "Check"), loading()))];
@@ -42,6 +42,7 @@ function form(markets, context) {
       field("limit", "Time limit of a task", { placeholder: "none, like 10m" }),
       field("project", "Project that pays", { placeholder: "your own account" })),
     h("div", { class: "row", id: "bid" }),
+    h("p", { class: "hint", id: "gains" }),
     h("p", { class: "row" }, h("button", { type: "submit", id: "send" }, "Submit"), h("span", { class: "hint" }, "Nothing is submitted before you press the button.")),
     h("div", { id: "sent", role: "status" }));
 }
@@ -54,6 +55,7 @@ const chosen = (markets) => markets.find((m) => m.name === value("market")) ?? m
 /** fields shows what the chosen market asks for. */
 function fields(markets, context) {
   const m = chosen(markets), old = value("class");
+  show(document.getElementById("gains"), `Known to gain more than the truth in this market: ${m.gains}.`);
   show(document.getElementById("class"), m.classes.map((c) => h("option", { value: c, selected: c === old }, c)));
   show(document.getElementById("bid"), asks(m).map((name) => h("div", { "data-key": name },
     h("label", { for: `bid-${name}` }, labels[name][0]), h("input", { id: `bid-${name}`, type: name === "deadline" ? "datetime-local" : "text", value: labels[name][1] }))));
