@@ -42,6 +42,8 @@ type Config struct {
 	// MostMemory is the most memory that a task of a class may be asked for, in bytes;
 	// of a class that it does not have there is no bound.
 	MostMemory map[messages.Name]int64
+	// Licenses are how many licences of each name the site has.
+	Licenses messages.Licenses
 	// Slurm gives the meaning of names of Slurm at this site; nil: they have none.
 	Slurm *messages.SlurmNames
 	// Notify sends words about jobs, which the zero value of NotifyRules allows none of.
@@ -76,6 +78,9 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("auctioneer: jobs at other sites can be given from %v to %v", messages.MinInterval, messages.MaxInterval)
 	case c.Lease < 0 || c.HoldFor < 0:
 		return fmt.Errorf("auctioneer: lease and hold time cannot be negative")
+	}
+	if err := c.Licenses.Validate("licenses"); err != nil {
+		return fmt.Errorf("auctioneer: %w", err)
 	}
 	if err := c.Limits.Validate(); err != nil {
 		return fmt.Errorf("auctioneer: limits: %w", err)

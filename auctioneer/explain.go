@@ -80,6 +80,8 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 		reply.Message = "the job waits for " + strings.Join(reply.Change, " and ")
 	case running == 0 && gathering(b, j) != "":
 		reply.Reason, reply.Message, reply.Change = "Gathering", gathering(b, j), []string{"tasks that end on the node"}
+	case running == 0 && unlicensed(b, j) != "":
+		reply.Reason, reply.Message, reply.Change = "WaitingForLicenses", unlicensed(b, j), []string{"tasks that end and have these licences"}
 	case o == nil || running > 0:
 	case o.At > b.Now():
 		reply.Reason = "Reserved"
@@ -121,6 +123,23 @@ func gathering(b *book.Book, j *book.Job) string {
 		}
 	}
 	return strings.Join(all[:min(len(all), 3)], "; ")
+}
+
+// unlicensed returns a sentence about tasks of a job that only wait for licences; "": there are none.
+func unlicensed(b *book.Book, j *book.Job) string {
+	var all []string
+	for i := range j.Stages {
+		if j.Claimable(i) == 0 || b.Claimable(j, i) > 0 {
+			continue
+		}
+		for _, of := range j.Spec.Stages[i].Licenses {
+			if n := b.FreeLicenses(of.Name); n < of.Count {
+				all = append(all, fmt.Sprintf("waits for %d of licence %s; %d %s free", of.Count, of.Name, n, terms(n, "is", "are")))
+			}
+		}
+	}
+	slices.Sort(all)
+	return joined(slices.Compact(all)...)
 }
 
 // named lists jobs, but not a thousand of them.

@@ -158,6 +158,9 @@ func (l *leader) keepServing() {
 	for {
 		stop, err := func() {}, l.renumber()
 		if err == nil {
+			err = l.setLicenses()
+		}
+		if err == nil {
 			stop, err = l.serve()
 		}
 		if err == nil {

@@ -227,6 +227,7 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 			}
 			reply.Nodes = append(reply.Nodes, s)
 		}
+		reply.Licenses = b.Licenses()
 		return nil
 	})
 	slices.SortFunc(reply.Nodes, func(a, b messages.NodeStatus) int { return cmp.Compare(a.Node, b.Node) })

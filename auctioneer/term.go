@@ -3,6 +3,7 @@ package auctioneer
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -135,6 +136,17 @@ func (l *term) renumber() error {
 	last += leastLeftOut + messages.JobID(max(0, l.Clock().Sub(l.Restored))/messages.Duration(time.Second))*leftOutPerSecond
 	l.Log.Warn("a backup was restored: jobs get higher numbers from now on", zap.Time("backup", l.Restored.Std()), zap.Uint64("after", uint64(last)))
 	_, err := l.propose(l.life, &book.Command{Restored: &book.Restored{Backup: l.Restored, Last: last}})
+	return err
+}
+
+// setLicenses makes the licences of the configuration those of the book.
+func (l *term) setLicenses() error {
+	same := false
+	l.replica.read(func(b *book.Book) { same = slices.Equal(b.TotalLicenses(), l.Licenses) })
+	if same {
+		return nil
+	}
+	_, err := l.propose(l.life, &book.Command{SetLicenses: &book.SetLicenses{Totals: l.Licenses}})
 	return err
 }
 

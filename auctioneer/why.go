@@ -80,6 +80,9 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		expected(b, j, &reply)
 		notice = joined(outbid(j), setbacks(b, j))
 		_, running, _ := j.Count()
+		if running > 0 {
+			notice = joined(unlicensed(b, j), notice)
+		}
 		stuck, all := l.paused(b, j)
 		if all && running == 0 {
 			reply.Reason, reply.Message, reply.Change = "NodesPaused", stuck, []string{"a node that takes tasks again"}

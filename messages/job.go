@@ -140,6 +140,9 @@ type Stage struct {
 	Constraint string `json:"constraint,omitempty"`
 	Nodes      []Name `json:"nodes,omitempty"`
 	Exclude    []Name `json:"exclude,omitempty"`
+	// Licenses is how many of the site's licences each task has while it runs; the tasks of an
+	// allocation have them together.
+	Licenses Licenses `json:"licenses,omitempty"`
 	// Width is how many slots of its class each task takes on one node: the smallest number that
 	// has room for its sizes. The site computes it, and ignores a value in a submission. 0: 1.
 	Width int `json:"width,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Weights and Env are lists in order, so that equal ones have equal bytes; on
+// Weights, Env and Licenses are lists in order, so that equal ones have equal bytes; on
 // the outside, in JSON and YAML, they are objects. Reading one sorts it by
 // name and refuses a name that is given twice.
 
@@ -24,6 +24,11 @@ var (
 		pair: func(w ClassWeight) (string, float64) { return w.Class, w.Weight },
 		make: func(class string, weight float64) ClassWeight { return ClassWeight{class, weight} },
 		what: "weight", wrong: "weight of %q: must be a number",
+	}
+	licensesForm = objectForm[License, int]{
+		pair: func(l License) (string, int) { return l.Name, l.Count },
+		make: func(name string, count int) License { return License{name, count} },
+		what: "licence", wrong: "licence %q: must be a whole number",
 	}
 	envForm = objectForm[Variable, string]{
 		pair: func(v Variable) (string, string) { return v.Name, v.Value },
@@ -67,6 +72,24 @@ func (e Env) MarshalYAML() (any, error) { return envForm.mapping(e), nil }
 // taken as text, as they are written.
 func (e *Env) UnmarshalYAML(decode func(any) error) (err error) {
 	*e, err = envForm.readYAML(decode)
+	return err
+}
+
+// MarshalJSON writes an object.
+func (l Licenses) MarshalJSON() ([]byte, error) { return licensesForm.writeJSON(l) }
+
+// UnmarshalJSON reads an object.
+func (l *Licenses) UnmarshalJSON(b []byte) (err error) {
+	*l, err = licensesForm.readJSON(b)
+	return err
+}
+
+// MarshalYAML writes a mapping.
+func (l Licenses) MarshalYAML() (any, error) { return licensesForm.mapping(l), nil }
+
+// UnmarshalYAML reads a mapping. The YAML reader refuses repeated names.
+func (l *Licenses) UnmarshalYAML(decode func(any) error) (err error) {
+	*l, err = licensesForm.readYAML(decode)
 	return err
 }
 

@@ -330,7 +330,7 @@ func (s *Stage) validateShape(path string) error {
 	if _, err := ParseConstraint(s.Constraint); err != nil {
 		return Errorf(KindOf(err), "%s.constraint: %s", path, Detail(err))
 	}
-	return nil
+	return s.Licenses.Validate(path + ".licenses")
 }
 
 // A Constraint says which labels a node must have: all labels of at least one of its lists. Any

@@ -470,6 +470,8 @@ type Empty struct{}
 // NodesReply lists the nodes of a site by name.
 type NodesReply struct {
 	Nodes []NodeStatus `json:"nodes"`
+	// Licenses are the licences of the site, by name.
+	Licenses []LicenseStatus `json:"licenses,omitempty"`
 }
 
 // NodeStatus is a node as the auctioneer sees it.

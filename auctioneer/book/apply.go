@@ -71,6 +71,9 @@ func (b *Book) carryOut(c *Command) any {
 	case c.Restored != nil:
 		b.index.renumber(c.Restored)
 		return nil
+	case c.SetLicenses != nil:
+		b.licenses.set(c.SetLicenses.Totals)
+		return nil
 	case c.Begin != nil: // the command only sets the time
 		return nil
 	}

@@ -26,6 +26,7 @@ type Book struct {
 	health       health
 	exchanges    exchanges
 	remote       remote
+	licenses     licenses
 	archive      archive
 }
 
@@ -52,14 +53,15 @@ func (b *Book) clear() {
 		meters: meters{tariffs: map[messages.Name][]Tariff{}, spells: map[messages.Name][]spell{}, metered: map[messages.Name]map[messages.JobID]bool{},
 			changes: 1, unread: behind, jobs: &b.jobs, clock: &b.clock},
 		dependencies: dependencies{waiters: waiters{}, starts: waiters{}, delayed: sorted[delayed]{compare: delayed.compare}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
-		claims:       claims{notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock, dependencies: &b.dependencies},
+		licenses:     licenses{byName: map[messages.Name]*messages.LicenseStatus{}, jobs: &b.jobs, watch: &b.watch},
+		claims:       claims{licenses: &b.licenses, notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock, dependencies: &b.dependencies},
 		effects:      effects{waiting: sorted[Effect]{compare: Effect.compare}, spoken: map[messages.JobID]int{}, frees: map[string]bool{}, jobs: &b.jobs, watch: &b.watch},
 		changes:      changes{jobs: &b.jobs, effects: &b.effects, watch: &b.watch},
 		notices:      notices{queue: sorted[Notice]{compare: Notice.compare}, waitFor: map[string]int{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		endings: endings{archive: &b.archive, notices: &b.notices, jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
 			meters: &b.meters, effects: &b.effects, changes: &b.changes, markets: &b.markets, watch: &b.watch, clock: &b.clock},
 		health: health{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
-		exchanges: exchanges{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
+		exchanges: exchanges{licenses: &b.licenses, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
 			health: &b.health, watch: &b.watch, clock: &b.clock, gathers: map[messages.Name]gatherer{}},
 	}
 }

@@ -80,7 +80,7 @@ func mapStage(tasks int) messages.Stage {
 
 // invariant says what is wrong with a book, if anything is.
 func invariant(b *Book) error {
-	for _, check := range []func(*Book) error{accounted, claimed, effective, indexed, counted} {
+	for _, check := range []func(*Book) error{accounted, claimed, effective, indexed, counted, licensed} {
 		if err := check(b); err != nil {
 			return err
 		}
@@ -164,6 +164,30 @@ func counted(b *Book) error {
 	}
 	if present != b.nodes.present || !maps.Equal(taking, b.nodes.taking) {
 		return fmt.Errorf("%d nodes are there, and counted are %d; %v accept work, and counted are %v", present, b.nodes.present, taking, b.nodes.taking)
+	}
+	return nil
+}
+
+// licensed reports whether the licences in use are those of the claims.
+func licensed(b *Book) error {
+	used := map[messages.Name]int{}
+	for _, n := range b.nodes.inOrder {
+		for r, h := range n.Claims {
+			if j := b.Job(r.Job); j != nil && h.Halt != Ahead {
+				for _, of := range licensesOf(&j.Spec.Stages[r.Stage], r.Index) {
+					used[of.Name] += of.Count
+				}
+			}
+		}
+	}
+	for _, l := range b.Licenses() {
+		if used[l.Name] != l.Used {
+			return fmt.Errorf("tasks have %d licences of %s, and %d are counted", used[l.Name], l.Name, l.Used)
+		}
+		delete(used, l.Name)
+	}
+	if len(used) > 0 {
+		return fmt.Errorf("licences %v are not counted", used)
 	}
 	return nil
 }

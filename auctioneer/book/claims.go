@@ -10,12 +10,13 @@ import (
 // claims are the tasks that nodes have claimed. A claim runs, gathers, is suspended,
 // is leaving or waits for a slot; its stage counts the last four.
 type claims struct {
-	notices *notices
-	jobs    *jobs
-	nodes   *nodes
-	meters  *meters
-	watch   *watch
-	clock   *clock
+	licenses *licenses
+	notices  *notices
+	jobs     *jobs
+	nodes    *nodes
+	meters   *meters
+	watch    *watch
+	clock    *clock
 
 	dependencies *dependencies
 }
@@ -28,8 +29,12 @@ func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
 	return h.Paused + now.Sub(h.Since)
 }
 
-// uncount removes a claim that is about to end from the counts of its stage.
+// uncount removes a claim that is about to end from the counts of its stage, and frees its
+// licences. A claim without a slot has none.
 func (c *claims) uncount(r messages.TaskRef, h NodeClaim) {
+	if h.Halt != Ahead {
+		c.licenses.count(r, -1)
+	}
 	if j := c.jobs.own(r.Job); j != nil {
 		c.meters.meter(j, int(r.Stage))
 		j.Stages[r.Stage].tally(h, -1)

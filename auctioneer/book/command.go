@@ -31,6 +31,8 @@ type Command struct {
 	CancelTasks *CancelTasks
 
 	Restored *Restored
+
+	SetLicenses *SetLicenses
 	// Leap is the part of the time since the last command by which the clock was set ahead: see
 	// [Book.leap].
 	Leap messages.Duration
@@ -44,6 +46,11 @@ type Command struct {
 type Restored struct {
 	Backup messages.Time
 	Last   messages.JobID
+}
+
+// SetLicenses says how many licences the site has. Result: nil.
+type SetLicenses struct {
+	Totals messages.Licenses
 }
 
 // Begin lets jobs begin whose time has come. Result: nil.

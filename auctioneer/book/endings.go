@@ -190,7 +190,7 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 func (s *endings) forget() {
 	for len(s.jobs.ended) > retainEnded {
 		id := s.jobs.ended[0]
-		if s.effects.speaks(id) {
+		if j := s.jobs.own(id); s.effects.speaks(id) || j != nil && j.licensed() && j.claimed() { // the licences of its claims are not free yet
 			return
 		}
 		s.jobs.ended, s.jobs.handed = s.jobs.ended[1:], max(0, s.jobs.handed-1)

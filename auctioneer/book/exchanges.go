@@ -295,8 +295,8 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 				room, most = min(room, want), most-(len(grants)-before)*of.Slots()
 				continue
 			}
-			n := min(room, j.Claimable(i))
-			if of.Gang { // a gang gets its slots before it starts
+			n := min(room, x.licenses.claimable(j, i))
+			if of.Gang || len(of.Licenses) > 0 { // a gang gets its slots, and a task its licences, before it starts
 				n = min(n, on.Idle(c.Class))
 			}
 			for ; n > 0; n-- {

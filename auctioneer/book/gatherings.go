@@ -57,9 +57,9 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 		}
 		want, most = min(want, 1), max(most, width) // one task on each node: it starts as a whole, and shares count slot time
 	}
-	for ; want > 0 && most >= width && j.Claimable(stage) > 0; want, most = want-width, most-width {
+	for ; want > 0 && most >= width && x.licenses.claimable(j, stage) > 0; want, most = want-width, most-width {
 		if on.Idle(class) < width {
-			if !fits {
+			if !fits && (of.Allocation || x.licenses.permits(j, stage) > j.Stages[stage].Nodes) {
 				x.gatherSlots(on, node, j, stage)
 			}
 			break
@@ -88,7 +88,7 @@ func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
 			return false
 		}
 	}
-	if j.Claimable(stage) == 0 || slices.ContainsFunc(on.Gatherings, func(g Gathering) bool { return g.Job == j.ID && g.Stage == uint32(stage) }) {
+	if x.licenses.claimable(j, stage) == 0 || slices.ContainsFunc(on.Gatherings, func(g Gathering) bool { return g.Job == j.ID && g.Stage == uint32(stage) }) {
 		return false
 	}
 	x.gathers[class] = gatherer{j.ID, stage}
@@ -130,7 +130,7 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []messages.Grant) []me
 		j := x.release(g)
 		late := x.clock.now >= g.Since.Add(GatherFor)
 		switch {
-		case j == nil || j.Claimable(int(g.Stage)) == 0 || n.barred() || n.Drain != 0:
+		case j == nil || x.licenses.claimable(j, int(g.Stage)) == 0 || n.barred() || n.Drain != 0:
 			continue
 		case n.freeSlots(g.Class) < g.Width && late:
 			n.Gathered = x.clock.now.Add(GatherRest)

@@ -2,8 +2,6 @@ package book
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
@@ -115,118 +113,6 @@ func TestConstraintsBindClaims(t *testing.T) {
 				t.Errorf("constraint %q, nodes %v without %v: granted %v", stage.Constraint, stage.Nodes, stage.Exclude, got)
 			}
 		}
-	}
-}
-
-// TestNoNodeIsOversold: whatever nodes claim, lose, drain and come back with, no node has more
-// slots in use than it has.
-func TestNoNodeIsOversold(t *testing.T) {
-	first, end := seeds(t, 40)
-	started, both, resumed := 0, 0, 0
-	for seed := first; seed < end; seed++ {
-		rng := rand.New(rand.NewPCG(seed, 49))
-		s := newSite(t)
-		type node struct {
-			session, seq uint64
-			held         []messages.Attempt
-		}
-		names, nodes := []string{"n1", "n2", "n3"}, map[string]*node{}
-		// Two classes share the processors of each node.
-		classes, units := []messages.Name{"map", "reduce"}, []messages.Resources{{CPUs: 1, Memory: 2}, {CPUs: 3, GPUs: 1}}
-		has := messages.Resources{CPUs: 10, Memory: 12, GPUs: 2}
-		register := func(name string, session uint64, running ...messages.Attempt) {
-			slots := []messages.ClassSlots{{Class: classes[0], Slots: 8}, {Class: classes[1], Slots: 3}}
-			s.apply(Command{Register: &Register{Node: name, Session: session, Slots: slots, Running: running, Resources: &has, Units: units}})
-		}
-		var jobs []messages.JobID
-		for step := range 400 {
-			name := names[rng.IntN(len(names))]
-			n := nodes[name]
-			switch at := rng.IntN(20); {
-			case n == nil:
-				nodes[name] = &node{session: uint64(step + 1)}
-				register(name, uint64(step+1))
-			case at < 2:
-				stage := wideStage(1+rng.IntN(5), 1+rng.IntN(6))
-				if rng.IntN(3) == 0 {
-					stage.Class, stage.Width = "reduce", 1+rng.IntN(2)
-				} else if stage.Tasks > 1 && stage.Tasks <= len(names) {
-					stage.Gang, stage.Allocation = true, true
-				}
-				jobs = append(jobs, s.submit(string(rune('a'+len(jobs))), stage))
-			case at == 2 && len(jobs) > 0:
-				s.apply(Command{Cancel: &Cancel{Job: jobs[rng.IntN(len(jobs))], By: "alice"}})
-			case at == 3:
-				s.apply(Command{Lost: &Lost{Node: name, Session: n.session}})
-				delete(nodes, name)
-			case at == 4: // the agent comes back with what it still runs
-				n.session, n.seq = uint64(step+1), 0
-				register(name, n.session, n.held...)
-			case at == 6 && len(n.held) > 0: // tasks of several slots give them up, and have them again where they are free
-				d := &Decide{Market: "main"}
-				for _, a := range n.held {
-					if s.Node(name).Claims[a.Task].Halt == Suspended {
-						d.Resume = append(d.Resume, a)
-					} else if rng.IntN(2) == 0 {
-						d.Suspend = append(d.Suspend, a)
-					}
-				}
-				s.apply(Command{Decide: d})
-				for _, a := range d.Resume {
-					if h := s.Node(name).Claims[a.Task]; h.Attempt == a.Number && h.Halt == Goes && h.Width > 1 {
-						resumed++
-					}
-				}
-			case at == 5:
-				s.apply(Command{Drain: &Drain{Node: name, Until: messages.Time(rng.IntN(2)) * (s.at + 100)}})
-			default:
-				n.seq++
-				x := &Exchange{Node: name, Session: n.session, Seq: n.seq}
-				n.held = slices.DeleteFunc(n.held, func(a messages.Attempt) bool {
-					ends := rng.IntN(3) == 0
-					if ends {
-						x.Finished = append(x.Finished, messages.Finished{Attempt: a, Outcome: messages.Outcome(rng.IntN(3))})
-					}
-					return ends
-				})
-				if len(jobs) > 0 {
-					id := jobs[rng.IntN(len(jobs))]
-					for _, class := range classes {
-						x.Claims = append(x.Claims, Claim{Class: class, Slots: 1 + rng.IntN(8), Jobs: []messages.JobID{id, jobs[rng.IntN(len(jobs))]}, Ahead: rng.IntN(3)})
-					}
-				}
-				for _, g := range s.apply(Command{Exchange: x}).([]messages.Grant) {
-					n.held = append(n.held, g.Attempt)
-					if j := s.Job(g.Attempt.Task.Job); j.Spec.Stages[0].Width > 1 {
-						started++
-					}
-				}
-			}
-			for _, n := range s.Nodes() {
-				left := has
-				for k := range n.Used {
-					if n.Up && n.Used[k] > n.Slots[k].Slots {
-						t.Fatalf("seed %d, step %d: node %s uses %d of %d slots of %s", seed, step, n.Name, n.Used[k], n.Slots[k].Slots, classes[k])
-					}
-					left = left.Less(units[k].Times(n.Used[k]))
-				}
-				if left.CPUs < 0 || left.Memory < 0 || left.GPUs < 0 {
-					t.Fatalf("seed %d, step %d: of node %s, slots %v in use are more than %v", seed, step, n.Name, n.Used, has)
-				}
-				if len(n.Used) == 2 && n.Used[0] > 0 && n.Used[1] > 0 {
-					both++
-				}
-			}
-		}
-	}
-	if started < 100 {
-		t.Errorf("only %d wide tasks started", started)
-	}
-	if resumed == 0 {
-		t.Error("no wide task went on after it was suspended")
-	}
-	if both < 100 {
-		t.Errorf("only %d times a node had tasks of both classes", both)
 	}
 }
 

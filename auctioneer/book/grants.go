@@ -4,14 +4,15 @@ import "github.com/candor-grid/candor/messages"
 
 // exchanges carry out what agents say: they register, end tasks and claim others.
 type exchanges struct {
-	jobs    *jobs
-	nodes   *nodes
-	meters  *meters
-	claims  *claims
-	endings *endings
-	health  *health
-	watch   *watch
-	clock   *clock
+	licenses *licenses
+	jobs     *jobs
+	nodes    *nodes
+	meters   *meters
+	claims   *claims
+	endings  *endings
+	health   *health
+	watch    *watch
+	clock    *clock
 
 	gathers map[messages.Name]gatherer // by class: the allocation that gathers its nodes, or was the last to
 }
@@ -46,6 +47,7 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int, ahead boo
 		s.tally(h, 1)
 	} else {
 		n.use(class, h.slots())
+		x.licenses.count(ref, 1)
 		x.claims.started(j, ref, x.clock.now)
 	}
 	n.set(ref, h)

@@ -79,6 +79,7 @@ type imageHead struct {
 	Applied        []Applied
 	Backup         messages.Time
 	Promises       []Promises
+	Licenses       []messages.LicenseStatus
 }
 
 // taskImage holds some tasks of the last job, and some positions of tasks to be claimed again.
@@ -122,7 +123,7 @@ type noteImage struct {
 func (b *Book) Capture() *Image {
 	im := &Image{
 		Head: &imageHead{Backup: b.index.backup, Now: b.clock.now, LastJob: b.index.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
-			Markets: b.markets.applied, MarketsVersion: b.markets.version, LastNotice: b.notices.lastSent, LastRelease: b.effects.freed, Applied: slices.Clone(b.markets.answers), Promises: slices.Clone(b.markets.promises)},
+			Markets: b.markets.applied, MarketsVersion: b.markets.version, LastNotice: b.notices.lastSent, LastRelease: b.effects.freed, Applied: slices.Clone(b.markets.answers), Promises: slices.Clone(b.markets.promises), Licenses: b.Licenses()},
 		Notices: slices.Collect(b.notices.queue.all),
 		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.remote.returned), chunks: b.jobs.byID.capture(), unread: maps.Clone(b.meters.unread), Effects: slices.Collect(b.EachEffect), Tokens: b.Tokens(),
 	}
@@ -393,6 +394,9 @@ func (b *Book) load(im *Image) {
 	b.clock.now, b.index.lastJob, b.effects.last, b.quotes.last, b.effects.freed = h.Now, h.LastJob, h.LastEffect, h.LastQuote, h.LastRelease
 	b.jobs.ended, b.remote.returned, b.markets.applied, b.markets.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
 	b.markets.answers, b.markets.promises = h.Applied, h.Promises
+	for _, s := range h.Licenses {
+		*b.licenses.status(s.Name) = s
+	}
 	b.tokens.enter(im.Tokens)
 	b.notices.lastSent, b.index.backup = h.LastNotice, h.Backup
 	for i := range im.Effects {

@@ -274,6 +274,14 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 		w.at = max(w.at, messages.Time(1e15+1e9*int64(i)))
 		return &Command{Begin: &Begin{}}
 	},
+	"set licences": func(w *crowd, i int) *Command {
+		return &Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 1 + i}}}}
+	},
+	"claim a task with licences": func(w *crowd, i int) *Command {
+		w.do(&Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 1000}}}})
+		id := w.submit(func(s *Submit) { s.Spec.Stages[0].Licenses = messages.Licenses{{Name: "matlab", Count: 1}} })
+		return w.exchange(node(i), nil, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{id}})
+	},
 	"restored": func(w *crowd, i int) *Command { return &Command{Restored: &Restored{Backup: messages.Time(i)}} },
 }
 

@@ -3,6 +3,7 @@ package book
 import (
 	"cmp"
 	"crypto/sha256"
+	"maps"
 	"slices"
 	"strings"
 
@@ -352,3 +353,28 @@ func (b *Book) Watch(on bool) {
 // on every replica. After a restart, records that left since the image are passed again. The
 // function must not change the record.
 func (b *Book) Archive(f func(Ended)) { b.archive.take = f }
+
+// Claimable returns the number of tasks of a stage of a job that could be claimed now, and for which
+// the site has licences.
+func (b *Book) Claimable(j *Job, stage int) int { return b.licenses.claimable(j, stage) }
+
+// FreeLicenses returns how many licences of a name are free.
+func (b *Book) FreeLicenses(name messages.Name) int { return b.licenses.free(name) }
+
+// Licenses returns the licences of the site, by name.
+func (b *Book) Licenses() (out []messages.LicenseStatus) {
+	for _, name := range slices.Sorted(maps.Keys(b.licenses.byName)) {
+		out = append(out, *b.licenses.byName[name])
+	}
+	return out
+}
+
+// TotalLicenses returns how many licences the site has.
+func (b *Book) TotalLicenses() (out messages.Licenses) {
+	for _, s := range b.Licenses() {
+		if s.Total > 0 {
+			out = append(out, messages.License{Name: s.Name, Count: s.Total})
+		}
+	}
+	return out
+}

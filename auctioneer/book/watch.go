@@ -8,6 +8,8 @@ type Changes struct {
 	Nodes   []uint32         // ascending, each once
 	Effects bool
 	Notices bool
+	// Licenses: more or fewer licences are free.
+	Licenses bool
 }
 
 // watch collects changes for the local observer. It is no part of the state.

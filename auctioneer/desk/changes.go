@@ -36,6 +36,9 @@ func (d *Desk) follow() (effects, notices bool) {
 		if len(touched.Nodes) > 0 {
 			d.trading.setSlots()
 		}
+		if touched.Licenses {
+			touched.Jobs = d.withLicensed(b, touched.Jobs)
+		}
 		rest = d.followSome(b, d.settlements.withAgain(touched.Jobs))
 	})
 	for len(rest) > 0 {
@@ -48,6 +51,7 @@ func (d *Desk) follow() (effects, notices bool) {
 func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.JobID) {
 	n := min(len(ids), followAtOnce)
 	for _, id := range ids[:n] {
+		delete(d.licensed, id)
 		if j := b.Glance(id, &d.spare); j != nil {
 			d.followJob(b, j)
 		}
@@ -55,9 +59,33 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 	return ids[n:]
 }
 
+// withLicensed adds the jobs for which other numbers of tasks have licences than when they were
+// followed last.
+func (d *Desk) withLicensed(b *book.Book, ids []messages.JobID) []messages.JobID {
+	all := slices.Clone(ids)
+	for id, was := range d.licensed {
+		if j := b.Glance(id, &d.spare); j != nil && claimable(b, j) != was {
+			all = append(all, id)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// claimable returns the number of tasks of a job that could be claimed now.
+func claimable(b *book.Book, j *book.Job) (n int) {
+	for i := range j.Stages {
+		n += b.Claimable(j, i)
+	}
+	return n
+}
+
 // followJob tells the market of a job how far the job has come, or has the job settled.
 func (d *Desk) followJob(b *book.Book, j *book.Job) {
 	m := d.trading.market(j.Spec.Market)
+	if j.Licensed() {
+		d.licensed[j.ID] = claimable(b, j)
+	}
 	if m != nil {
 		d.trading.gangs.Put(m.Market, j)
 	}
@@ -74,7 +102,7 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 		if m.Plans() && m.Job(j.ID) == nil {
 			d.lessons.newcomers = true
 		}
-		m.Put(d.now.Wall, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(j))
+		m.Put(d.now.Wall, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(b, j))
 		m.Completed(j.ID, func() (messages.Credits, messages.Duration) { return b.Used(j, d.now.Wall) })
 	}
 }

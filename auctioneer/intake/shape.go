@@ -87,6 +87,9 @@ func widens(m *messages.Market, i int, s *messages.Stage) error {
 // It also fills in resources that the stage leaves out, from its slots. It looks at nodes only for
 // stages with requirements on nodes.
 func Place(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
+	if err := checkLicenses(b.TotalLicenses(), spec, m); err != nil {
+		return err
+	}
 	for i := range spec.Stages {
 		s, unit := &spec.Stages[i], m.UnitOf(spec.Stages[i].Class)
 		if s.Slots() == 1 && !s.Allocation && !s.TakesNode() && s.Constraint == "" && s.GPUType == "" && len(s.Nodes)+len(s.Exclude) == 0 {

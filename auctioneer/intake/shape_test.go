@@ -173,3 +173,35 @@ func TestTheDefaultBudgetIsThatOfTheMarket(t *testing.T) {
 		}
 	}
 }
+
+// TestLicencesThatASiteNeverHasAreRefused: a job that would wait for ever is refused, and so are licences where a
+// market fixes times.
+func TestLicencesThatASiteNeverHasAreRefused(t *testing.T) {
+	for want, c := range map[string]struct {
+		has       messages.Licenses
+		mechanism messages.Name
+		change    func(*messages.Stage)
+	}{
+		"": {has: messages.Licenses{{Name: "matlab", Count: 2}}},
+		"the site has no licences; leave matlab out":                                            {},
+		"the site has no licence matlab; it has abaqus, ansys":                                  {has: messages.Licenses{{Name: "abaqus", Count: 9}, {Name: "ansys", Count: 9}}},
+		"a task takes 2 of licence matlab, and the site has 1; ask for less":                    {has: messages.Licenses{{Name: "matlab", Count: 1}}},
+		"the tasks of the gang together take 4 of licence matlab, and the site has 3":           {has: messages.Licenses{{Name: "matlab", Count: 3}}, change: func(s *messages.Stage) { s.Tasks, s.Gang = 2, true }},
+		"market share (reservation) promises times, and the licences may not be free then; use": {has: messages.Licenses{{Name: "matlab", Count: 2}}, mechanism: messages.Reservation},
+	} {
+		if c.mechanism == "" {
+			c.mechanism = messages.FIFO
+		}
+		_, b := shaped(t, c.mechanism)
+		b.Apply(&book.Command{At: epoch, SetLicenses: &book.SetLicenses{Totals: c.has}})
+		spec := &request("k").Spec
+		spec.Stages[0].Licenses = messages.Licenses{{Name: "matlab", Count: 2}}
+		if c.change != nil {
+			c.change(&spec.Stages[0])
+		}
+		m := messages.Market{Name: "share", Mechanism: c.mechanism}
+		if err := intake.Place(b, spec, &m); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

@@ -126,7 +126,7 @@ func (p *plan) stage(e *entry, class int) *messages.Stage {
 		return nil
 	}
 	for i := range j.Stages {
-		if of := &j.Spec.Stages[i]; of.Class == p.market.classes[class] && j.Claimable(i) > 0 {
+		if of := &j.Spec.Stages[i]; of.Class == p.market.classes[class] && p.book.Claimable(j, i) > 0 {
 			return of
 		}
 	}

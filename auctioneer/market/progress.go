@@ -26,7 +26,7 @@ type Progress struct {
 }
 
 // ProgressOf returns how far a job of the book has come.
-func (m *Market) ProgressOf(j *book.Job) Progress {
+func (m *Market) ProgressOf(b *book.Book, j *book.Job) Progress {
 	classes := len(m.Config.Classes)
 	counts := make([]int, 2*classes)
 	p := Progress{Started: j.Started, Complete: j.Complete(), Changes: j.Changes, Pending: counts[:classes:classes], Running: counts[classes:]}
@@ -41,7 +41,7 @@ func (m *Market) ProgressOf(j *book.Job) Progress {
 			continue
 		}
 		width := j.Spec.Stages[i].Slots() // a mechanism counts slots
-		p.Pending[k] += width * (s.Ahead + j.Claimable(i))
+		p.Pending[k] += width * (s.Ahead + b.Claimable(j, i))
 		if s.Ahead > 0 {
 			if p.Ahead == nil {
 				p.Ahead = make([]int, classes)

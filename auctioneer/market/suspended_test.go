@@ -188,7 +188,7 @@ func TestASlotThatIsFreedIsOfItsClass(t *testing.T) {
 	apply(book.Command{Decide: &book.Decide{Market: "spot", Suspend: []messages.Attempt{waits}}})
 	onGPU := start(3, "gpu")
 	for j := range b.Jobs {
-		m.Put(now, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(j))
+		m.Put(now, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(b, j))
 	}
 	for _, c := range []struct {
 		loses   messages.Attempt

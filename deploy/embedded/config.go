@@ -68,6 +68,9 @@ type Config struct {
 	// Markets are the markets of the site. A job that names no market goes to the first
 	// one.
 	Markets []messages.Market `json:"markets"`
+	// Licenses is how many licences of each name the site has, like {matlab: 4}: so many tasks at
+	// most have them at once.
+	Licenses messages.Licenses `json:"licenses,omitempty"`
 	// Slurm says what names of partitions, accounts and others mean in scripts that were
 	// written for Slurm; without it a partition is a market of the same name, and an
 	// account a project.

@@ -76,7 +76,7 @@ var auctioneerKind = kind{
 		}
 		return auctioneer.Start(ctx, auctioneer.Config{
 			Archive: records, Past: filepath.Join(r.dir, pastFile), Restored: r.restored, Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open,
-			Markets: c.Markets, Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, LeastVisit: c.LeastVisit, Limits: c.Limits, MostMemory: most, Slurm: c.Slurm,
+			Markets: c.Markets, Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, LeastVisit: c.LeastVisit, Limits: c.Limits, MostMemory: most, Licenses: c.Licenses, Slurm: c.Slurm,
 			Notify: sender, NotifyRules: c.Notify, Clock: r.clock, ClockKnown: r.known, Log: r.log, Metrics: r.metrics,
 		})
 	},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
@@ -71,6 +72,48 @@ func TestTasksHaveShapes(t *testing.T) {
 		if kind := messages.KindOf(err); kind != messages.TooLarge && kind != messages.Invalid {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+	closeSite(t, s)
+}
+
+// TestTasksWaitForLicences: a job whose licences others have waits, and says so; it runs when they are free.
+func TestTasksWaitForLicences(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	c.Replicas, c.Licenses = 1, messages.Licenses{{Name: "matlab", Count: 2}}
+	s, err := Start(within(t), c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, end := connect(t, s, "alice"), filepath.Join(t.TempDir(), "end")
+	submit := func(key string, licences int, script string) messages.JobID {
+		return u.submit(key, messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Script: script,
+			Licenses: messages.Licenses{{Name: "matlab", Count: licences}}}}})
+	}
+	has := submit("has", 1, "until [ -e '"+end+"' ]; do sleep 0.05; done\n")
+	used := func() int {
+		nodes := request[messages.NodesReply](u, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+		if len(nodes.Licenses) != 1 || nodes.Licenses[0].Total != 2 {
+			t.Fatalf("the site has %v", nodes.Licenses)
+		}
+		return nodes.Licenses[0].Used
+	}
+	await.Until(t, "a task has a licence", func() bool { return used() == 1 })
+	waits := submit("waits", 2, "exit 0\n")
+	why := request[messages.WhyReply](u, messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: waits})
+	if want := "waits for 2 of licence matlab; 1 is free"; why.Reason != "WaitingForLicenses" || why.Message != want {
+		t.Errorf("%s: %q, want %q", why.Reason, why.Message, want)
+	}
+	if err := os.WriteFile(end, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []messages.JobID{has, waits} {
+		if job := u.final(id); job.State != messages.Completed {
+			t.Errorf("job %d: %v, %s", id, job.State, job.Reason)
+		}
+	}
+	if n := used(); n != 0 {
+		t.Errorf("%d licences are in use after the jobs", n)
 	}
 	closeSite(t, s)
 }

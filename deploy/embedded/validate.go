@@ -55,6 +55,9 @@ func (c *Config) Validate() error {
 	ps.field("notify", c.Notify.Validate())
 	c.checkAccounts(&ps)
 	c.checkMarkets(&ps)
+	if err := c.Licenses.Validate("licenses"); err != nil {
+		ps.addf("licenses", "%s", strings.TrimPrefix(messages.Detail(err), "licenses: "))
+	}
 	if c.Slurm != nil {
 		ps.field("slurm", c.Slurm.Validate(c.Markets))
 	}

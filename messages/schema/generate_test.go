@@ -108,12 +108,13 @@ var special = map[reflect.Type]*node{
 	reflect.TypeFor[messages.Time](): {AnyOf: []*node{{Type: "string", Format: "date-time"}, {Type: "null"}}},
 	reflect.TypeFor[messages.Duration](): {Description: "like 1h30m0s, or a number of seconds", AnyOf: []*node{
 		{Type: "string"}, {Type: "number"}}},
-	reflect.TypeFor[messages.Exit]():    {Description: "an exit code; null: there is none", AnyOf: []*node{{Type: "integer"}, {Type: "null"}}},
-	reflect.TypeFor[messages.Weights](): {Description: "weights by class", Type: "object", Additional: &extra{&node{Type: "number"}}},
-	reflect.TypeFor[messages.Env]():     {Description: "values by name", Type: "object", Additional: &extra{&node{Type: "string"}}},
-	reflect.TypeFor[messages.Labels]():  {Description: "values by name", Type: "object", Additional: &extra{&node{Type: "string"}}},
-	reflect.TypeFor[messages.Form]():    {Type: "string", Enum: []string{"linear", "log"}},
-	reflect.TypeFor[[]byte]():           {Type: "string", Encoding: "base64"},
+	reflect.TypeFor[messages.Exit]():     {Description: "an exit code; null: there is none", AnyOf: []*node{{Type: "integer"}, {Type: "null"}}},
+	reflect.TypeFor[messages.Weights]():  {Description: "weights by class", Type: "object", Additional: &extra{&node{Type: "number"}}},
+	reflect.TypeFor[messages.Licenses](): {Description: "numbers of licences by name", Type: "object", Additional: &extra{&node{Type: "integer"}}},
+	reflect.TypeFor[messages.Env]():      {Description: "values by name", Type: "object", Additional: &extra{&node{Type: "string"}}},
+	reflect.TypeFor[messages.Labels]():   {Description: "values by name", Type: "object", Additional: &extra{&node{Type: "string"}}},
+	reflect.TypeFor[messages.Form]():     {Type: "string", Enum: []string{"linear", "log"}},
+	reflect.TypeFor[[]byte]():            {Type: "string", Encoding: "base64"},
 }
 
 func (g *generator) of(t reflect.Type) *node {

@@ -66,7 +66,7 @@ func fillList(r *rand.Rand, v reflect.Value) {
 	v.Set(reflect.MakeSlice(v.Type(), n, n))
 	for i := range n {
 		fill(r, v.Index(i))
-		if name := v.Type().Name(); name == "Weights" || name == "Env" || name == "Labels" {
+		if name := v.Type().Name(); name == "Weights" || name == "Env" || name == "Licenses" || name == "Labels" {
 			v.Index(i).Field(0).SetString(fmt.Sprint("name", i))
 		}
 	}

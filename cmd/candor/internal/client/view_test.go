@@ -92,7 +92,9 @@ func TestNodesShowWhatIsSold(t *testing.T) {
 	s, nodes := newSite(t), someNodes()
 	nodes.Nodes[0].Resources, nodes.Nodes[0].Labels = &messages.Resources{CPUs: 8, Memory: 16 << 30, GPUs: 2, GPUType: "a100"}, []messages.Name{"infiniband"}
 	nodes.Nodes[0].Sold = &messages.Resources{CPUs: 3, Memory: 6 << 30}
+	nodes.Licenses = []messages.LicenseStatus{{Name: "matlab", Total: 4, Used: 3}}
 	reply(s, messages.Auctioneer, messages.VerbNodes, nodes)
+	s.run("nodes").expect(t, cli.CodeOK, "LICENCE  TOTAL  USED\nmatlab       4     3\n", "")
 	s.run("nodes").expect(t, cli.CodeOK, "3 of 8 cpus, 6G of 16G of memory, 0 of 2 gpus (a100)", "")
 	s.run("nodes").expect(t, cli.CodeOK, "infiniband", "")
 }

@@ -82,6 +82,7 @@ type Work struct {
 	Constraint text     `yaml:"constraint"`
 	Nodes      names    `yaml:"nodes"`
 	Exclude    names    `yaml:"exclude"`
+	Licenses   licenses `yaml:"licenses"`
 	Inputs     inputs   `yaml:"inputs"`
 	Outputs    patterns `yaml:"outputs"`
 	OnFailure  text     `yaml:"on_failure"`
@@ -244,7 +245,7 @@ func (s *stage) spec() messages.Stage {
 		TimeLimit: messages.Duration(s.TimeLimit), Attempts: int(s.Attempts), Array: s.Array.ranges,
 		MaxRunning: int(s.MaxRunning), Gang: bool(s.Gang), Memory: int64(s.Memory), CPUs: int(s.CPUs),
 		GPUs: s.GPUs.number, GPUType: cmp.Or(string(s.GPUType), s.GPUs.kind), Disk: int64(s.Disk), Exclusive: bool(s.Exclusive),
-		Constraint: string(s.Constraint), Nodes: s.Nodes, Exclude: s.Exclude, OnFailure: messages.OnFailure(s.OnFailure), OOM: messages.OOM(s.OOM)}
+		Constraint: string(s.Constraint), Nodes: s.Nodes, Exclude: s.Exclude, Licenses: messages.Licenses(s.Licenses), OnFailure: messages.OnFailure(s.OnFailure), OOM: messages.OOM(s.OOM)}
 	if out.MaxRunning == 0 {
 		out.MaxRunning = s.Array.most
 	}

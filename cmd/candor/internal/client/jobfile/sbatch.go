@@ -159,7 +159,7 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 }
 
 // mayBeEmpty are options that ask for nothing where their value is empty, as a template leaves it.
-var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "exclude", "gres", "mail-user", "nodelist", "qos", "reservation"}
+var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "exclude", "gres", "licenses", "mail-user", "nodelist", "qos", "reservation"}
 
 // sayDependency maps the dependencies of sbatch that Candor has, such as
 // "afterok:7:8,afterany:9".

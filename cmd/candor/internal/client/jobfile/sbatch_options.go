@@ -108,7 +108,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"get-user-env":       {manner: harmless, text: "a task has the environment of the user who submits", alone: true},
 	"export-file":        {text: "use --export with the names"},
 	"tmp":                {manner: mapped, text: "disk"},
-	"licenses":           {short: 'L', text: "licenses are not counted here"},
+	"licenses":           {short: 'L', manner: mapped, text: "licenses"},
 	"container":          {text: noImages},
 	"container-id":       {text: noImages},
 	"container-image":    {text: noImages},

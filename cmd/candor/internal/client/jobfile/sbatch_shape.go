@@ -13,7 +13,7 @@ import (
 var shapeFlags = map[string]string{
 	"cpus-per-task": "cpus", "mincpus": "mincpus", "mem": "memory", "mem-per-cpu": "mem-per-cpu", "mem-per-gpu": "mem-per-gpu", "tmp": "disk",
 	"gres": "gpus", "gpus": "gpus-in-all", "gpus-per-node": "gpus", "gpus-per-task": "gpus-per-task", "cpus-per-gpu": "cpus-per-gpu",
-	"exclusive": "exclusive", "constraint": "constraint", "nodelist": "slurm-nodelist", "exclude": "exclude",
+	"exclusive": "exclusive", "constraint": "constraint", "nodelist": "slurm-nodelist", "exclude": "exclude", "licenses": "licenses",
 }
 
 // sayShape sets an option about the resources of a task, and records it for the variables of Slurm.

@@ -29,7 +29,7 @@ oversubscribe parsable power prefer profile propagate quiet requeue share socket
 use-min-nodes verbose wait-all-nodes wckey`)
 	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "time": "5", "signal": "B:USR2@30", "begin": "now+1hour", "mail-type": "END",
 		"constraint": "a100", "nodelist": "node1", "exclude": "node1", "gres": "gpu", "cpus-per-gpu": "2", "cpus-per-task": "2", "mincpus": "2", "mem-per-gpu": "1G", "tmp": "1G",
-		"ntasks": "2", "ntasks-per-node": "2", "tasks-per-node": "2", "nodes": "1-2", "gpus-per-task": "1", "ntasks-per-gpu": "1"}
+		"licenses": "matlab:2", "ntasks": "2", "ntasks-per-node": "2", "tasks-per-node": "2", "nodes": "1-2", "gpus-per-task": "1", "ntasks-per-gpu": "1"}
 	needs := map[string]string{"ntasks-per-gpu": " --gpus=1", "cpus-per-gpu": " --gpus=1", "mem-per-gpu": " --gpus=1"}
 	shorts := map[byte]string{}
 	for _, name := range strings.Fields(optionsOfSbatch) {

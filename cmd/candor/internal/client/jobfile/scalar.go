@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -17,21 +18,22 @@ import (
 // The values of a document's fields. Each reads its node itself, so that a
 // user reads of credits and durations and not of Go types.
 type (
-	text    string
-	count   int
-	number  float64
-	amount  messages.Credits
-	span    messages.Duration
-	size    int64
-	memory  int64
-	truth   bool
-	names   []messages.Name
-	command []string
-	env     messages.Env
-	labels  messages.Labels
-	notices []messages.Notify
-	weights messages.Weights
-	gpus    struct {
+	text     string
+	count    int
+	number   float64
+	amount   messages.Credits
+	span     messages.Duration
+	size     int64
+	memory   int64
+	truth    bool
+	names    []messages.Name
+	command  []string
+	env      messages.Env
+	labels   messages.Labels
+	notices  []messages.Notify
+	weights  messages.Weights
+	licenses messages.Licenses
+	gpus     struct {
 		number int
 		kind   messages.Name
 	}
@@ -247,6 +249,23 @@ func (w *weights) UnmarshalYAML(n ast.Node) error {
 		return nil
 	})
 	sort.SliceStable(*w, func(i, j int) bool { return (*w)[i].Class < (*w)[j].Class })
+	return err
+}
+
+// UnmarshalYAML takes a mapping from licences to numbers, or the text of --licenses.
+func (l *licenses) UnmarshalYAML(n ast.Node) error {
+	if _, ok := scalar(n); ok {
+		return read(n, (*messages.Licenses)(l), parseLicenses)
+	}
+	err := eachPair(n, "must map licences to numbers, like {matlab: 2}", func(key string, value ast.Node) error {
+		var c count
+		if err := c.UnmarshalYAML(value); err != nil {
+			return err
+		}
+		*l = append(*l, messages.License{Name: key, Count: int(c)})
+		return nil
+	})
+	slices.SortFunc(*l, func(a, b messages.License) int { return strings.Compare(a.Name, b.Name) })
 	return err
 }
 

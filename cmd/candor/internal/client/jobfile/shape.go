@@ -48,6 +48,10 @@ func (o *Options) shapeOptions() {
 		job.Spec.Stages[0].Exclude, err = parseNodes(text)
 		return err
 	})
+	o.option("licenses", "L", "how many of the site's `licences` each task has while it runs, as in matlab:2,ansys;\nthe tasks of an allocation have them together", func(job *Job, text string) (err error) {
+		job.Spec.Stages[0].Licenses, err = parseLicenses(text)
+		return err
+	})
 	o.hidden("mem-per-cpu", perEach(func(r *relative) *int64 { return &r.perCPU }))
 	o.hidden("mem-per-gpu", perEach(func(r *relative) *int64 { return &r.perGPU }))
 	o.hidden("cpus-per-gpu", func(job *Job, text string) (err error) {
@@ -159,6 +163,29 @@ func parseGPUs(text string) (n int, kind messages.Name, err error) {
 		kind = ""
 	}
 	return n, kind, nil
+}
+
+// parseLicenses reads matlab:2,ansys, where a name alone, or with = for the colon, is Slurm's too. No
+// licences are written as "", or as matlab:0.
+func parseLicenses(text string) (all messages.Licenses, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		name, number, counted := strings.Cut(strings.Replace(part, "=", ":", 1), ":")
+		n := 1
+		if counted {
+			n, err = strconv.Atoi(number)
+		}
+		if err != nil || n < 0 || n > messages.MaxLicenseCount || !messages.ValidFreeName(name) {
+			return nil, fmt.Errorf("%q: write the names of licences and how many, like matlab:2,ansys", text)
+		}
+		if n > 0 {
+			all = append(all, messages.License{Name: name, Count: n})
+		}
+	}
+	slices.SortFunc(all, func(a, b messages.License) int { return strings.Compare(a.Name, b.Name) })
+	return all, all.Validate("licenses")
 }
 
 // setConstraint accepts the forms of sbatch that concern one node: "," means "&", and brackets

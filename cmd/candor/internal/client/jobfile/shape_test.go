@@ -169,6 +169,31 @@ func TestShapesInDocuments(t *testing.T) {
 	}
 }
 
+// TestLicences: a job file, the command line and sbatch say how many licences a task has.
+func TestLicences(t *testing.T) {
+	want := messages.Licenses{{Name: "ansys", Count: 1}, {Name: "matlab", Count: 2}}
+	for text, want := range map[string]messages.Licenses{"licenses: {matlab: 2, ansys: 1}": want, "licenses: matlab:2,ansys": want, "licenses: {}": nil} {
+		job, err := ParseDocument([]byte("command: [true]\n" + text + "\n"))
+		if err != nil || !slices.Equal(job.Spec.Stages[0].Licenses, want) {
+			t.Errorf("%s: %v, %v, want %v", text, job.Spec.Stages[0].Licenses, err, want)
+		}
+	}
+	for text, want := range map[string]messages.Licenses{"#SBATCH -L matlab=2,ansys": want, "#SBATCH --licenses=ansys:1,matlab:2": want, "#CANDOR --licenses matlab:2,ansys": want, "#SBATCH --licenses=": nil} {
+		job, err := ParseScript([]byte("#!/bin/sh\n"+text+"\ntrue\n"), nil, lookup)
+		if err == nil {
+			err = job.Options.Apply(job)
+		}
+		if err != nil || !slices.Equal(job.Spec.Stages[0].Licenses, want) {
+			t.Errorf("%s: %v, %v, want %v", text, job.Spec.Stages[0].Licenses, err, want)
+		}
+	}
+	for _, text := range []string{"matlab:x", "matlab:-1", "a@server:2", "a|b", "a;b", "matlab:1,matlab:2", ",", "matlab:9999999"} {
+		if _, err := ParseScript([]byte("#!/bin/sh\n#SBATCH -L "+text+"\ntrue\n"), nil, lookup); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
 // TestSlurmVariablesOfShapes: a script reads what it asked for, in the words in which it asked.
 func TestSlurmVariablesOfShapes(t *testing.T) {
 	variables := func(text string) []string {

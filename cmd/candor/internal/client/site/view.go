@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
@@ -22,6 +23,7 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 	}
 	p.Table(t, "")
 	writeNodeResources(p, r.Nodes)
+	writeLicenses(p, r.Licenses)
 	for _, n := range r.Nodes {
 		if said := remark(p, n); said != "" {
 			p.Printf("\n%s: %s\n", n.Node, said)
@@ -62,6 +64,19 @@ func abilityWords(abilities []messages.Name) (out []string) {
 		}
 	}
 	return out
+}
+
+// writeLicenses tells how many licences the site has, and how many its tasks have.
+func writeLicenses(p *cli.Page, licenses []messages.LicenseStatus) {
+	if len(licenses) == 0 {
+		return
+	}
+	t := terminal.NewTable("~LICENCE|>TOTAL|>USED")
+	for _, l := range licenses {
+		t.Row(l.Name, strconv.Itoa(l.Total), strconv.Itoa(l.Used))
+	}
+	p.Printf("\n")
+	p.Table(t, "")
 }
 
 // remark says why a node is as it is, and until when.

@@ -1,0 +1,218 @@
+package book
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// walk takes random steps: jobs come and end, nodes claim, lose, drain and come back, and replicas
+// start from images.
+type walk struct {
+	*site
+	rng      *rand.Rand
+	step     int
+	nodes    map[string]*walked
+	jobs     []messages.JobID
+	licensed bool // stages take licences
+	lowered  bool // the last step lowered the number of licences
+
+	started, both, resumed, waited int // what the steps met
+}
+
+// walked is the agent of a node.
+type walked struct {
+	session, seq uint64
+	held         []messages.Attempt
+}
+
+// Two classes share the processors of each node.
+var (
+	walkNames   = []string{"n1", "n2", "n3"}
+	walkClasses = []messages.Name{"map", "reduce"}
+	walkUnits   = []messages.Resources{{CPUs: 1, Memory: 2}, {CPUs: 3, GPUs: 1}}
+	walkHas     = messages.Resources{CPUs: 10, Memory: 12, GPUs: 2}
+)
+
+func newWalk(t *testing.T, seed uint64, licensed bool) *walk {
+	w := &walk{site: newSite(t), rng: rand.New(rand.NewPCG(seed, 49)), nodes: map[string]*walked{}, licensed: licensed}
+	if licensed {
+		w.setLicenses(4, 2)
+	}
+	return w
+}
+
+func (w *walk) setLicenses(matlab, ansys int) {
+	w.apply(Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "ansys", Count: ansys}, {Name: "matlab", Count: matlab}}}})
+}
+
+func (w *walk) register(name string, session uint64, running ...messages.Attempt) {
+	slots := []messages.ClassSlots{{Class: walkClasses[0], Slots: 8}, {Class: walkClasses[1], Slots: 3}}
+	w.apply(Command{Register: &Register{Node: name, Session: session, Slots: slots, Running: running, Resources: &walkHas, Units: walkUnits}})
+}
+
+func (w *walk) next() {
+	rng, name := w.rng, walkNames[w.rng.IntN(len(walkNames))]
+	w.step++
+	w.lowered = false
+	n, session := w.nodes[name], uint64(w.step)
+	switch at := rng.IntN(40); {
+	case at == 14 && w.licensed:
+		w.lowered = true
+		w.setLicenses(2+rng.IntN(4), 1+rng.IntN(2))
+	case at == 15: // a replica that starts from an image leads
+		again := New()
+		copyInto(w.t.(*testing.T), w.Book, again)
+		w.Book = again
+	case n == nil:
+		w.nodes[name] = &walked{session: session}
+		w.register(name, session)
+	case at < 4:
+		w.submitNext()
+	case at < 6 && len(w.jobs) > 0:
+		w.apply(Command{Cancel: &Cancel{Job: w.jobs[rng.IntN(len(w.jobs))], By: "alice"}})
+	case at < 8:
+		w.apply(Command{Lost: &Lost{Node: name, Session: n.session}})
+		delete(w.nodes, name)
+	case at < 10: // the agent comes back with what it still runs
+		n.session, n.seq = session, 0
+		w.register(name, n.session, n.held...)
+	case at < 12 && len(n.held) > 0:
+		w.decide(name, n)
+	case at < 14:
+		w.apply(Command{Drain: &Drain{Node: name, Until: messages.Time(rng.IntN(2)) * (w.at + 100)}})
+	case at == 16 && len(w.jobs) > 0:
+		w.apply(Command{Requeue: &Requeue{Job: w.jobs[rng.IntN(len(w.jobs))]}})
+	default:
+		w.exchange(name, n)
+	}
+}
+
+func (w *walk) submitNext() {
+	rng := w.rng
+	stage := wideStage(1+rng.IntN(5), 1+rng.IntN(6))
+	if rng.IntN(3) == 0 {
+		stage.Class, stage.Width = "reduce", 1+rng.IntN(2)
+	} else if stage.Tasks > 1 && stage.Tasks <= len(walkNames) {
+		stage.Gang, stage.Allocation = true, true
+	}
+	if w.licensed {
+		stage.Licenses = [...]messages.Licenses{nil, {{Name: "matlab", Count: 1 + rng.IntN(3)}}, {{Name: "ansys", Count: 1}, {Name: "matlab", Count: 1}}}[rng.IntN(3)]
+	}
+	w.jobs = append(w.jobs, w.submit(fmt.Sprint("job", len(w.jobs)), stage))
+}
+
+// decide makes tasks of a node give up their slots, and has others go on where slots are free.
+func (w *walk) decide(name string, n *walked) {
+	d := &Decide{Market: "main"}
+	for _, a := range n.held {
+		if w.Node(name).Claims[a.Task].Halt == Suspended {
+			d.Resume = append(d.Resume, a)
+		} else if w.rng.IntN(2) == 0 {
+			d.Suspend = append(d.Suspend, a)
+		}
+	}
+	w.apply(Command{Decide: d})
+	for _, a := range d.Resume {
+		if h := w.Node(name).Claims[a.Task]; h.Attempt == a.Number && h.Halt == Goes && h.Width > 1 {
+			w.resumed++
+		}
+	}
+}
+
+func (w *walk) exchange(name string, n *walked) {
+	rng := w.rng
+	n.seq++
+	x := &Exchange{Node: name, Session: n.session, Seq: n.seq}
+	n.held = slices.DeleteFunc(n.held, func(a messages.Attempt) bool {
+		ends := rng.IntN(3) == 0
+		if ends {
+			x.Finished = append(x.Finished, messages.Finished{Attempt: a, Outcome: messages.Outcome(rng.IntN(3))})
+		}
+		return ends
+	})
+	if len(w.jobs) > 0 {
+		id := w.jobs[rng.IntN(len(w.jobs))]
+		if j := w.Job(id); w.licensed && j != nil && j.Claimable(0) > 0 && w.Claimable(j, 0) == 0 {
+			w.waited++
+		}
+		for _, class := range walkClasses {
+			x.Claims = append(x.Claims, Claim{Class: class, Slots: 1 + rng.IntN(8), Jobs: []messages.JobID{id, w.jobs[rng.IntN(len(w.jobs))]}, Ahead: rng.IntN(3)})
+		}
+	}
+	for _, g := range w.apply(Command{Exchange: x}).([]messages.Grant) {
+		n.held = append(n.held, g.Attempt)
+		if j := w.Job(g.Attempt.Task.Job); j.Spec.Stages[0].Width > 1 {
+			w.started++
+		}
+	}
+}
+
+// TestNoNodeIsOversold: whatever nodes claim, lose, drain and come back with, no node has more
+// slots in use than it has.
+func TestNoNodeIsOversold(t *testing.T) {
+	first, end := seeds(t, 40)
+	started, both, resumed := 0, 0, 0
+	for seed := first; seed < end; seed++ {
+		w := newWalk(t, seed, false)
+		for range 400 {
+			w.next()
+			for _, n := range w.Nodes() {
+				left := walkHas
+				for k := range n.Used {
+					if n.Up && n.Used[k] > n.Slots[k].Slots {
+						t.Fatalf("seed %d, step %d: node %s uses %d of %d slots of %s", seed, w.step, n.Name, n.Used[k], n.Slots[k].Slots, walkClasses[k])
+					}
+					left = left.Less(walkUnits[k].Times(n.Used[k]))
+				}
+				if left.CPUs < 0 || left.Memory < 0 || left.GPUs < 0 {
+					t.Fatalf("seed %d, step %d: of node %s, slots %v in use are more than %v", seed, w.step, n.Name, n.Used, walkHas)
+				}
+				if len(n.Used) == 2 && n.Used[0] > 0 && n.Used[1] > 0 {
+					both++
+				}
+			}
+		}
+		started, resumed = started+w.started, resumed+w.resumed
+	}
+	if started < 100 {
+		t.Errorf("only %d wide tasks started", started)
+	}
+	if resumed == 0 {
+		t.Error("no wide task went on after it was suspended")
+	}
+	if both < 100 {
+		t.Errorf("only %d times a node had tasks of both classes", both)
+	}
+}
+
+// TestLicencesAreNeverOversold: no step makes tasks have more licences than there are. Only where the
+// operator lowers their number do tasks keep more, which no step adds to.
+func TestLicencesAreNeverOversold(t *testing.T) {
+	first, end := seeds(t, 10)
+	all, waited, over := 0, 0, 0
+	for seed := first; seed < end; seed++ {
+		w := newWalk(t, seed, true)
+		for range 400 {
+			before := w.Licenses()
+			w.next()
+			for i, l := range w.Licenses() {
+				switch {
+				case l.Used > l.Total && !w.lowered && l.Used > before[i].Used:
+					t.Fatalf("seed %d, step %d: tasks have %d of %d licences of %s, and had %d", seed, w.step, l.Used, l.Total, l.Name, before[i].Used)
+				case l.Used > l.Total:
+					over++
+				case l.Used == l.Total:
+					all++
+				}
+			}
+		}
+		waited += w.waited
+	}
+	if all < 100 || waited < 100 || over == 0 {
+		t.Errorf("only %d times all licences were in use, %d times a task waited for one, and %d times there were fewer than tasks had", all, waited, over)
+	}
+}

@@ -1,0 +1,45 @@
+package desk
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestAJobThatWaitsForLicencesBidsForNoSlot: its market counts its tasks when licences are free, and
+// not before, so that its slots go to others meanwhile.
+func TestAJobThatWaitsForLicencesBidsForNoSlot(t *testing.T) {
+	s := newSite(t, func(*Config) {})
+	s.must(&book.Command{SetLicenses: &book.SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 1}}}})
+	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}}})
+	submit := func(key string) messages.JobID {
+		spec := messages.JobSpec{Market: "main", Budget: 10, Utility: &messages.Utility{Weights: messages.Weights{{Class: "cpu", Weight: 1}}},
+			Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 3, Licenses: messages.Licenses{{Name: "matlab", Count: 1}}}}}
+		return s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Spec: &spec, Hold: key, Held: 10}}).(book.Receipt).Job
+	}
+	one, two := submit("one"), submit("two")
+	pending := func(when string, of ...int) {
+		t.Helper()
+		s.step()
+		m := s.desk.trading.market("main")
+		if a, b := m.Pending(one, 0), m.Pending(two, 0); a != of[0] || b != of[1] {
+			t.Errorf("%s: %d and %d tasks bid, want %v", when, a, b, of)
+		}
+	}
+	pending("at first", 1, 1)
+	g := s.must(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: 1, Claims: []book.Claim{{Class: "cpu", Slots: 4, Jobs: []messages.JobID{one, two}}}}}).([]messages.Grant)
+	if len(g) != 1 {
+		t.Fatalf("granted %v, want a task", g)
+	}
+	pending("while a task has the licence", 0, 0)
+	s.must(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: 2, Finished: []messages.Finished{{Attempt: g[0].Attempt}}}})
+	pending("after its end", 1, 1)
+	s.must(&book.Command{SetLicenses: &book.SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 5}}}})
+	pending("with more licences", 2, 3)
+	s.must(&book.Command{Cancel: &book.Cancel{Job: one, By: "alice"}})
+	s.must(&book.Command{Cancel: &book.Cancel{Job: two, By: "alice"}})
+	if s.step(); len(s.desk.licensed) != 0 {
+		t.Errorf("ended jobs are watched: %v", s.desk.licensed)
+	}
+}

@@ -1,0 +1,38 @@
+package intake
+
+import (
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
+)
+
+// checkLicenses refuses licences that the site never has enough of, and licences in markets that
+// give jobs their slots at a time: a licence may not be free then.
+func checkLicenses(site messages.Licenses, spec *messages.JobSpec, m *messages.Market) error {
+	for i := range spec.Stages {
+		s := &spec.Stages[i]
+		if len(s.Licenses) > 0 && fixesTimes(registry.Of(m)) {
+			return messages.Errorf(messages.Invalid, "stages[%d].licenses: market %s (%s) promises times, and the licences may not be free then; use a market of %s", i, m.Name, m.Mechanism,
+				spelling.List(registry.Names(func(t *mechanism.Traits) bool { return !fixesTimes(*t) })))
+		}
+		for _, of := range s.Licenses {
+			has, needs, who := site.Of(of.Name), of.Count, "a task takes"
+			if s.Gang && !s.Allocation {
+				needs, who = of.Count*s.TaskCount(), "the tasks of the gang together take"
+			}
+			switch {
+			case has == 0 && len(site) == 0:
+				return messages.Errorf(messages.Invalid, "stages[%d].licenses: the site has no licences; leave %s out", i, of.Name)
+			case has == 0:
+				return messages.Errorf(messages.Invalid, "stages[%d].licenses: the site has no licence %s; it has %s", i, of.Name, spelling.List(site.Names()))
+			case needs > has:
+				return messages.Errorf(messages.TooLarge, "stages[%d].licenses: %s %d of licence %s, and the site has %d; ask for less", i, who, needs, of.Name, has)
+			}
+		}
+	}
+	return nil
+}
+
+// fixesTimes reports whether a mechanism promises jobs when they start, or when they end.
+func fixesTimes(t mechanism.Traits) bool { return t.Commits || t.Reads("contract") }

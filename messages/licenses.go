@@ -1,0 +1,68 @@
+package messages
+
+import (
+	"slices"
+	"strings"
+)
+
+// Limits on licences.
+const (
+	MaxLicenses     = 64        // different licences of a site, or of a stage
+	MaxLicenseCount = 1_000_000 // of one licence
+)
+
+// License is a number of licences of one name, such as the seats of a program.
+type License struct {
+	Name  Name `json:"name"`
+	Count int  `json:"count"`
+}
+
+// Licenses are numbers of licences, in the order of their names; a JSON object on the outside:
+// {"matlab": 2}.
+type Licenses []License
+
+// Of returns the number of licences of a name, 0 if there are none.
+func (l Licenses) Of(name Name) int {
+	at, found := slices.BinarySearchFunc(l, name, func(l License, name Name) int { return strings.Compare(l.Name, name) })
+	if !found {
+		return 0
+	}
+	return l[at].Count
+}
+
+// Names returns the names, in order.
+func (l Licenses) Names() []Name {
+	names := make([]Name, len(l))
+	for i := range l {
+		names[i] = l[i].Name
+	}
+	return names
+}
+
+// Validate reports the first licence that no site can have, under the path of a field.
+func (l Licenses) Validate(path string) error {
+	if len(l) > MaxLicenses {
+		return Errorf(TooLarge, "%s: %d are more than the limit of %d", path, len(l), MaxLicenses)
+	}
+	if err := licensesForm.ordered(l); err != nil {
+		return Errorf(Invalid, "%s: %s", path, Detail(err))
+	}
+	for _, of := range l {
+		switch {
+		case !ValidFreeName(of.Name):
+			return badFreeName(path, of.Name)
+		case of.Count < 1:
+			return Errorf(Invalid, "%s.%s: %d must be 1 or above; leave the licence out for none", path, of.Name, of.Count)
+		case of.Count > MaxLicenseCount:
+			return Errorf(TooLarge, "%s.%s: %d are more than the limit of %d", path, of.Name, of.Count, MaxLicenseCount)
+		}
+	}
+	return nil
+}
+
+// LicenseStatus is how many licences of one name a site has, and how many its tasks have.
+type LicenseStatus struct {
+	Name  Name `json:"name"`
+	Total int  `json:"total"`
+	Used  int  `json:"used"` // may be above Total after the operator has lowered it
+}
