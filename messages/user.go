@@ -288,6 +288,11 @@ type JobSummary struct {
 	Hold    string `json:"hold,omitempty"` // the bank's name of the hold that the job has
 	// Array has the indices of the tasks, for a job with one stage that is an array.
 	Array Array `json:"array,omitempty"`
+	// Nodes is how many nodes the job has, if it is an allocation; 0: each task has one. CPUs is the
+	// processors that a task of the first stage asks for, or all the nodes of an allocation
+	// together; 0: it says none.
+	Nodes int `json:"nodes,omitempty"`
+	CPUs  int `json:"cpus,omitempty"`
 	// Numbered says that the element at each position of the array has the number of the job and the position.
 	Numbered bool `json:"numbered,omitempty"`
 }

@@ -20,6 +20,11 @@ func (j *Job) Summary() messages.JobSummary {
 	for i := range j.Stages {
 		s.Suspended += j.Stages[i].Suspended
 	}
+	s.CPUs = j.Spec.Stages[0].CPUs
+	if j.Spec.Stages[0].Allocation {
+		s.Nodes = j.Spec.Stages[0].TaskCount()
+		s.CPUs *= s.Nodes
+	}
 	if len(j.Spec.Stages) == 1 {
 		s.Array = j.Spec.Stages[0].Array
 		s.Numbered = j.Spec.Numbered && j.Spec.Stages[0].Repeats == nil

@@ -272,8 +272,7 @@ func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	i := t.task.Program.Interactive
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as, Setctty: i != nil && i.Terminal}
 	t.cell.Attributes(sys)
-	t.launch.affinity = t.has.affinity()
-	t.launch.noClone3 = t.runner.config.Namespaces && t.runner.forge.may.clones && !t.cell.Threaded()
+	t.hold(t.launch)
 	path, argv := p.path, p.argv
 	if t.task.holds() {
 		path, argv = shell, holding
@@ -281,7 +280,13 @@ func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	return t.launch.spawn(path, argv, t.env(p, dir), dir, p.umask, files, sys)
 }
 
-// env returns the environment of the task's process.
+// hold limits what a launch starts to the processors of the task, and to the calls that its site allows.
+func (t *process) hold(l *launch) {
+	l.affinity = t.has.affinity()
+	l.noClone3 = t.runner.config.Namespaces && t.runner.forge.may.clones && !t.cell.Threaded()
+}
+
+// env returns the environment of a process of the task.
 func (t *process) env(p *program, dir string) []string {
 	env := taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir)
 	env = proxyEnv(env, t.runner.config.Proxy, &t.task)

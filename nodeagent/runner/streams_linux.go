@@ -334,7 +334,7 @@ func (t *process) joined() bool {
 // fork starts the command. The task's program, lane and cell stay while it is joined.
 func (w beside) fork(l *launch, b *messages.StreamBegin, files []*os.File) (c child, err error) {
 	t := w.t
-	env := proxyEnv(taskEnv(t.program.env, t.program.homeless, &t.task, t.lane.base+aliveEnding, t.dir), t.runner.config.Proxy, &t.task)
+	env := t.env(t.program, t.dir)
 	if b.Term != "" {
 		env = append(env, "TERM="+b.Term)
 	}
@@ -351,6 +351,7 @@ func (w beside) fork(l *launch, b *messages.StreamBegin, files []*os.File) (c ch
 	err = t.runner.forge.run(t.cell, t.room, t.program.isRoot(), func() (err error) {
 		sys := &syscall.SysProcAttr{Setsid: true, Credential: t.program.as, Setctty: w.s.what.Terminal}
 		t.cell.Attributes(sys)
+		t.hold(l)
 		c, err = l.spawn(path, b.Command, env, t.dir, t.program.umask, fds, sys)
 		return err
 	})

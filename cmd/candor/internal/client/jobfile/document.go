@@ -125,6 +125,10 @@ type Job struct {
 	Typed string
 	// Host is the machine on which the job is submitted; "": it is not known.
 	Host string
+	// Commands is the directory in which the user has candor's srun; "": there is none. A script
+	// whose PATH has no srun finds it there: "#!/bin/bash -l" and --export=NONE begin with a PATH
+	// of their own.
+	Commands string
 	// Warnings are sentences about ignored options.
 	Warnings []string
 	// Options are the options from directives; they are not applied to Spec yet.

@@ -36,6 +36,9 @@ func (j *Job) AddPrelude(user string) error {
 	if slurm {
 		j.Spec.Numbered = stage.Array != nil
 		lines = append(lines, j.slurmVariables(user))
+		if j.Commands != "" {
+			lines = append(lines, "command -v srun >/dev/null || PATH=$PATH:"+Quote(j.Commands))
+		}
 	}
 	if redirect, err := j.redirection(user); err != nil {
 		return err

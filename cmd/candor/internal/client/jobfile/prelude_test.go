@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
@@ -32,5 +33,28 @@ func TestOutputFileThatCannotBeMade(t *testing.T) {
 				t.Errorf("%s: %+v: the script ran", shell, j)
 			}
 		}
+	}
+}
+
+// TestAScriptFindsSrun: a script whose shell begins with a PATH of its own finds srun where the user has it, after
+// the commands that the shell knows.
+func TestAScriptFindsSrun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "it's here")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"srun", "ls"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho own\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j := Job{Slurm: true, Commands: dir, Spec: messages.JobSpec{Stages: []messages.Stage{{Script: "#!/bin/bash\nsrun; command -v ls\n"}}}}
+	if err := j.AddPrelude("alice"); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("sh", "-c", j.Spec.Stages[0].Script)
+	command.Env = []string{"PATH=/usr/bin:/bin", "CANDOR_JOB=1", "CANDOR_ATTEMPT=1"}
+	if out, err := command.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "own\n/") || strings.Contains(string(out), dir) {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/hostlist"
 )
 
 // row is a job, an element of an array, or the elements of an array that wait together.
@@ -22,7 +23,8 @@ type row struct {
 	state  state
 	code   string // exit code and signal
 	why    string
-	node   string
+	node   string // as a list, where the row has several nodes
+	host   string // the first node, which runs the script
 	began  messages.Time
 	ended  messages.Time
 	cpu    messages.Duration
@@ -46,6 +48,11 @@ func (r *row) number() messages.JobID {
 	}
 	return r.Job
 }
+
+// nodes is how many nodes the row has, or asks for, and cpus how many processors on all of them.
+func (r *row) nodes() int { return max(r.Nodes, 1) }
+
+func (r *row) cpus() int { return max(r.CPUs, r.nodes()) }
 
 // elapsed returns how long the row has run.
 func (r *row) elapsed(now messages.Time) messages.Duration {
@@ -273,12 +280,21 @@ func (q *query) rowsOf(ctx context.Context, s *cli.Session, j *messages.JobSumma
 
 // addTask adds what the first task has to the row of its job.
 func (r *row) addTask(ctx context.Context, s *cli.Session) error {
-	reply, err := ask[messages.TasksReply](ctx, s, messages.VerbTasks, messages.TasksRequest{Job: r.Job, Limit: 1})
+	reply, err := ask[messages.TasksReply](ctx, s, messages.VerbTasks, messages.TasksRequest{Job: r.Job, Limit: min(r.nodes(), cli.MaxPage)})
 	if err != nil || len(reply.Tasks) == 0 {
 		return err
 	}
 	t := &reply.Tasks[0]
-	r.node, r.cpu, r.rss = t.Node, t.CPU, t.MaxRSS
+	r.node, r.host, r.cpu, r.rss = t.Node, t.Node, t.CPU, t.MaxRSS
+	if r.Nodes > 1 {
+		var nodes []string
+		for i := range reply.Tasks {
+			if name := reply.Tasks[i].Node; name != "" {
+				nodes = append(nodes, name)
+			}
+		}
+		r.node = hostlist.Join(nodes)
+	}
 	if r.Tasks == 1 && r.state == failed {
 		r.say(t)
 	}
@@ -307,7 +323,7 @@ func elements(ctx context.Context, s *cli.Session, job *row) (rows []row, err er
 			t := &reply.Tasks[i]
 			e := *job
 			e.at = int(t.Index)
-			e.index, e.node, e.began, e.ended, e.cpu, e.rss = strconv.FormatInt(t.Array, 10), t.Node, t.Claimed, t.Ended, t.CPU, t.MaxRSS
+			e.index, e.node, e.host, e.began, e.ended, e.cpu, e.rss = strconv.FormatInt(t.Array, 10), t.Node, t.Node, t.Claimed, t.Ended, t.CPU, t.MaxRSS
 			if e.say(t); e.state == pending {
 				continue
 			}

@@ -23,6 +23,7 @@ type recordField struct {
 // records returns the fields of sacct that Candor supports, and two of its own: Budget and Charged.
 func (c *call) records(cluster string) []recordField {
 	now := messages.TimeOf(c.Now())
+	number := func(of func(*row) int) func(*row) string { return func(r *row) string { return strconv.Itoa(of(r)) } }
 	fixed := func(s string) func(*row) string { return func(*row) string { return s } }
 	state := func(r *row) string { return r.state.long }
 	spec := func(of func(*messages.JobSpec) string) func(*row) string {
@@ -46,9 +47,9 @@ func (c *call) records(cluster string) []recordField {
 		{"Account", 10, func(r *row) string { return r.Payer }},
 		{"User", 9, func(r *row) string { return r.Account }},
 		{"Group", 9, fixed("")},
-		{"AllocCPUS", 10, fixed("1")},
-		{"NCPUS", 10, fixed("1")},
-		{"ReqCPUS", 8, fixed("1")},
+		{"AllocCPUS", 10, number((*row).cpus)},
+		{"NCPUS", 10, number((*row).cpus)},
+		{"ReqCPUS", 8, number((*row).cpus)},
 		{"State", 10, state},
 		{"ExitCode", 8, func(r *row) string { return r.code }},
 		{"DerivedExitCode", 15, func(r *row) string { return r.code }},
@@ -64,8 +65,8 @@ func (c *call) records(cluster string) []recordField {
 			}
 			return r.node
 		}},
-		{"NNodes", 8, fixed("1")},
-		{"AllocNodes", 10, fixed("1")},
+		{"NNodes", 8, number((*row).nodes)},
+		{"AllocNodes", 10, number((*row).nodes)},
 		{"NTasks", 8, fixed("1")},
 		{"MaxRSS", 10, func(r *row) string {
 			if r.rss == 0 {
@@ -74,8 +75,10 @@ func (c *call) records(cluster string) []recordField {
 			return strconv.FormatInt(r.rss>>10, 10) + "K"
 		}},
 		{"TotalCPU", 10, func(r *row) string { return longClock(r.cpu) }},
-		{"CPUTime", 10, func(r *row) string { return longClock(r.elapsed(now)) }},
-		{"CPUTimeRAW", 10, func(r *row) string { return strconv.FormatInt(int64(r.elapsed(now).Std()/time.Second), 10) }},
+		{"CPUTime", 10, func(r *row) string { return longClock(r.elapsed(now) * messages.Duration(r.cpus())) }},
+		{"CPUTimeRAW", 10, func(r *row) string {
+			return strconv.FormatInt(int64(r.elapsed(now).Std()/time.Second)*int64(r.cpus()), 10)
+		}},
 		{"Cluster", 10, fixed(cluster)},
 		{"Reason", 22, func(r *row) string { return r.why }},
 		{"Priority", 10, fixed("0")},

@@ -349,7 +349,7 @@ func (c *call) jobLines(r *row) []string {
 		fmt.Sprintf("SubmitTime=%s EligibleTime=%s", c.instant(r.Submitted, "Unknown"), c.instant(r.Submitted, "Unknown")),
 		fmt.Sprintf("StartTime=%s EndTime=%s Deadline=N/A", c.instant(r.began, "Unknown"), c.instant(r.ended, "Unknown")),
 		"Partition=" + r.Market,
-		"NodeList=" + r.node + " BatchHost=" + r.node,
+		"NodeList=" + r.node + " BatchHost=" + r.host,
 		r.sizes(),
 		"WorkDir=" + spec.Dir,
 		"Comment=" + spec.Comment,
@@ -359,12 +359,7 @@ func (c *call) jobLines(r *row) []string {
 
 // sizes says how many nodes and processors the row has.
 func (r *row) sizes() string {
-	stage, nodes := &r.detail.Spec.Stages[0], 1
-	if stage.Allocation {
-		nodes = stage.TaskCount()
-	}
-	cpus := max(stage.CPUs, 1)
-	return fmt.Sprintf("NumNodes=%d NumCPUs=%d NumTasks=%d CPUs/Task=%d", nodes, nodes*cpus, nodes, cpus)
+	return fmt.Sprintf("NumNodes=%d NumCPUs=%d NumTasks=%d CPUs/Task=%d", r.nodes(), r.cpus(), r.nodes(), max(r.detail.Spec.Stages[0].CPUs, 1))
 }
 
 // partition is a market.

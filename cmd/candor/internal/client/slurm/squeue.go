@@ -57,9 +57,9 @@ func (c *call) queueFields() map[byte]column {
 			return r.node
 		}),
 		'N': text("NODELIST", func(r *row) string { return r.node }),
-		'B': text("EXEC_HOST", func(r *row) string { return r.node }),
-		'D': fixed("NODES", "1"),
-		'C': fixed("CPUS", "1"),
+		'B': text("EXEC_HOST", func(r *row) string { return r.host }),
+		'D': text("NODES", func(r *row) string { return strconv.Itoa(r.nodes()) }),
+		'C': text("CPUS", func(r *row) string { return strconv.Itoa(r.cpus()) }),
 		'Q': fixed("PRIORITY", "0"),
 		'p': fixed("PRIORITY", "0"),
 		'q': fixed("QOS", "normal"),

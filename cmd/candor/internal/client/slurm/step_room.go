@@ -96,6 +96,23 @@ func (r *stepRoom) try(w *step, all []string, may []int, nodes, processors, gpus
 		return false, err
 	}
 	defer func() { _ = r.lock(unix.F_SETLK, unix.F_UNLCK, 0, numberBytes) }()
+	if taken, err = r.spread(w, all, may, nodes, processors, gpus, devices); !taken && err == nil && w.fills() && gpus <= 0 {
+		taken, err = r.fill(w, all, may, processors)
+	}
+	if !taken {
+		return false, err
+	}
+	var next [numberBytes]byte
+	if n, _ := r.ReadAt(next[:], 0); n == numberBytes {
+		w.number = int(binary.BigEndian.Uint64(next[:]))
+	}
+	binary.BigEndian.PutUint64(next[:], uint64(w.number)+1)
+	_, err = r.WriteAt(next[:], 0)
+	return true, err
+}
+
+// spread places the ranks of a step on so many nodes, as many on each, or one less.
+func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, gpus, devices int) (taken bool, err error) {
 	w.places = nil
 	first := 0
 	for _, i := range may {
@@ -120,13 +137,33 @@ func (r *stepRoom) try(w *step, all []string, may []int, nodes, processors, gpus
 	if len(w.places) < nodes {
 		return false, r.lock(unix.F_SETLK, unix.F_UNLCK, processorsFrom, 0)
 	}
-	var next [numberBytes]byte
-	if n, _ := r.ReadAt(next[:], 0); n == numberBytes {
-		w.number = int(binary.BigEndian.Uint64(next[:]))
+	return true, nil
+}
+
+// fills reports whether a step may have as many ranks on each node as other steps have left room for.
+func (w *step) fills() bool { return w.exact && w.nodes == "" && w.on == "" && w.perNode == 0 }
+
+// fill places the ranks of a step where there is room. Example: with 1 and 2 processors free on two nodes, 3 ranks
+// are 1 and 2.
+func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken bool, err error) {
+	w.places = nil
+	each, first := max(w.cpus, 1), 0
+	for _, i := range may {
+		p, from := place{node: all[i], index: i, first: first}, processorsFrom+int64(i)*ofNode
+		for first < w.ranks {
+			if _, some := r.some(from, each, processors); !some {
+				break
+			}
+			p.count, first = p.count+1, first+1
+		}
+		if p.count > 0 {
+			w.places = append(w.places, p)
+		}
 	}
-	binary.BigEndian.PutUint64(next[:], uint64(w.number)+1)
-	_, err = r.WriteAt(next[:], 0)
-	return true, err
+	if first < w.ranks {
+		return false, r.lock(unix.F_SETLK, unix.F_UNLCK, processorsFrom, 0)
+	}
+	return true, nil
 }
 
 // some locks want of the bytes from a position on, or none.

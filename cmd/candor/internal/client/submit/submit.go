@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -204,6 +205,29 @@ func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun 
 	return nil, reply, err
 }
 
+// commands returns the directory in which the user has srun, if that is this program.
+func commands() string {
+	path, err := exec.LookPath("srun")
+	if err != nil {
+		return ""
+	}
+	found, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if is, err := os.Stat(own); err != nil || !os.SameFile(is, found) {
+		return ""
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return ""
+	}
+	return filepath.Dir(path)
+}
+
 // prepare makes the request for a job, and refuses what the site would refuse in any case.
 func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*messages.SubmitRequest, error) {
 	warn(a, job, job.Warnings...)
@@ -211,6 +235,7 @@ func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*messages.S
 		return nil, err
 	}
 	job.Host, _ = os.Hostname()
+	job.Commands = commands()
 	if err := job.AddPrelude(userName()); err != nil {
 		return nil, err
 	}
