@@ -43,10 +43,10 @@ func Describe(m *messages.Market) mechanism.Traits {
 		Parameters: []string{"mode", "draws", "gang_timeout", "prior_jobs", "pricing"}, Modes: []string{"priority", "full"}, Bid: []string{"budget", "length", "value", "delay"},
 		Manner: mechanism.Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Wide: true, Spans: true},
 		Rule:   "the price is at most the budget",
-		Gains:  "another cost of delay, a later arrival, and jobs under false names",
+		Gains:  "another cost of delay, a later arrival, jobs under false names, and a cancellation of a job that waits",
 	}
 	if m.Pricing == PivotPricing {
-		t.Gains = "jobs under false names, also such as nobody needs"
+		t.Gains = "jobs under false names, also such as nobody needs, and a cancellation of a job that waits"
 	}
 	return t
 }
