@@ -125,6 +125,14 @@ func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.Jo
 	if registry.Of(m).Plans {
 		return o.contracts(ctx, owner, m, spec)
 	}
+	if err := o.intake.place(spec, m); err != nil {
+		return nil, err
+	}
+	if spec.Budget == 0 {
+		if _, err := rules.Assume(spec); err != nil {
+			return nil, err
+		}
+	}
 	outlook, err := o.intake.outlook(owner, m, spec)
 	if err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *mes
 	if err := l.quotable(account); err != nil {
 		return reply, err
 	}
-	if l.replica.read(func(b *book.Book) { err = intake.Place(b, spec, m) }); err != nil {
+	if err := l.place(spec, m); err != nil {
 		return reply, err
 	}
 	q, err := l.menu(ctx, m, account, spec)
@@ -122,6 +122,30 @@ func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec 
 	return desk.Together(r.Stages, reply.Stages)
 }
 
+// place refuses a job that no node of its market can run.
+func (l *submissions) place(spec *messages.JobSpec, m *messages.Market) (err error) {
+	l.replica.read(func(b *book.Book) { err = intake.Place(b, spec, m) })
+	return err
+}
+
+// places returns, by stage, for how many tasks of a job nodes have all slots idle now, and the site
+// has licences.
+func places(b *book.Book, spec *messages.JobSpec, m *messages.Market) []int {
+	out := make([]int, len(spec.Stages))
+	for i := range spec.Stages {
+		s := &spec.Stages[i]
+		for _, n := range b.Nodes() {
+			if n.Up && n.Drain == 0 && desk.Serves(m, n.Name) && n.Suits(s) {
+				out[i] += n.Idle(s.Class) / s.Slots()
+			}
+		}
+		for _, of := range s.Licenses {
+			out[i] = min(out[i], b.FreeLicenses(of.Name)/of.Count)
+		}
+	}
+	return out
+}
+
 // outlook returns the present state of a job's market, for an offer.
 func (l *submissions) outlook(owner messages.Name, m *messages.Market, spec *messages.JobSpec) (*federation.Outlook, error) {
 	if err := l.admit(&submission{Submission: &intake.Submission{Account: owner, Spec: spec, Market: m}}); err != nil {
@@ -133,6 +157,7 @@ func (l *submissions) outlook(owner messages.Name, m *messages.Market, spec *mes
 		outlook.Prices, charged = seen.Prices(), len(seen.Orders().Tariffs) > 0
 		return nil
 	})
+	l.replica.read(func(b *book.Book) { outlook.Places = places(b, spec, m) })
 	if charged {
 		l.replica.read(func(b *book.Book) { outlook.Tariffs = market.SealTariffs(tariffs(b, m.Name), outlook.Prices) })
 	}

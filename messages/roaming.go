@@ -124,6 +124,12 @@ type Offer struct {
 	// the smallest difference. It is negative if more tasks wait than slots are idle, and 0 if
 	// nothing is known.
 	Free int `json:"free,omitempty"`
+	// Start is when the first task is expected to start; 0: not known.
+	Start Time `json:"start,omitempty"`
+	// Width is how many slots a task takes, the widest of all, and SlotHour what an hour of such a
+	// slot costs at present; 0: nothing, or the price is not one of time.
+	Width    int     `json:"width,omitempty"`
+	SlotHour Credits `json:"slot_hour,omitempty"`
 }
 
 // PeerQuoteRequest asks another site for its offers to a user of the caller's.

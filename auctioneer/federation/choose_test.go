@@ -143,6 +143,31 @@ func TestExpect(t *testing.T) {
 	}
 }
 
+// TestExpectCountsSlots: a task of four slots pays for four, and starts at once only where a node has them.
+func TestExpectCountsSlots(t *testing.T) {
+	reserve := messages.Price(c / 10)
+	market := &messages.Market{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}, Reserve: &reserve}
+	estimate := &messages.EstimateReply{Runs: 12, Stages: []messages.RuntimeEstimate{{Spread: messages.Spread{Mean: 5 * second}}},
+		Wait: messages.Spread{Median: 30 * second}, Completion: messages.Spread{Median: 60 * second}}
+	for _, x := range []struct {
+		idle, place int
+		start, end  messages.Duration
+	}{{8, 2, 0, 30 * second}, {8, 1, 30 * second, 60 * second}, {7, 2, 30 * second, 60 * second}} {
+		spec := &messages.JobSpec{Budget: 10 * c, Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 2, Width: 4}}}
+		o := Expect(spec, &Outlook{Market: market, Now: now, Prices: []messages.ClassPrice{{Class: "cpu", Slots: 8, Idle: x.idle}}, Estimate: estimate, Places: []int{x.place}})
+		if o.Price != 4*c || o.Width != 4 || o.SlotHour != 360*c || o.Start != now.Add(x.start) || o.Completion != now.Add(x.end) {
+			t.Errorf("%d idle, %d places: %+v", x.idle, x.place, o)
+		}
+		if !strings.Contains(o.Basis, "each task of a takes 4 slots of cpu") {
+			t.Error(o.Basis)
+		}
+	}
+	o := Expect(&messages.JobSpec{Budget: c, Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 2, Width: 4}}}, &Outlook{Market: market, Estimate: estimate})
+	if o.Price != c || !strings.Contains(o.Basis, "which would cost 4 credits: more than the budget") {
+		t.Errorf("with too small a budget: %v, %s", o.Price, o.Basis)
+	}
+}
+
 func TestPortable(t *testing.T) {
 	if err := Portable(&messages.JobSpec{Stages: []messages.Stage{{Name: "a"}}}); err != nil {
 		t.Error(err)

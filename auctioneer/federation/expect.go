@@ -18,6 +18,8 @@ type Outlook struct {
 	Prices   []messages.ClassPrice
 	Tariffs  []messages.SlotTariff   // none: the market has no tariffs
 	Estimate *messages.EstimateReply // nil: the estimator did not answer
+	// Places is, by stage, for how many tasks nodes have all slots idle now; nil: it is not known.
+	Places []int
 }
 
 // Expect returns an offer for a job with defaults filled in, by a market that sells no contracts.
@@ -27,13 +29,47 @@ func Expect(spec *messages.JobSpec, s *Outlook) messages.Offer {
 	basis := s.complete(spec, &o)
 	price, rule := s.price(spec)
 	o.Price = max(0, price)
-	if spec.Budget > 0 {
-		o.Price = min(o.Price, spec.Budget)
+	if spec.Budget > 0 && price > spec.Budget {
+		o.Price = spec.Budget
+		rule += fmt.Sprintf(", which would cost %s: more than the budget", price.Words())
 	}
 	o.Budget = max(o.Price, 1)
-	o.Basis = fmt.Sprintf("%s, with %s; %s", basis, s.queue(spec), rule)
+	o.Basis = fmt.Sprintf("%s%s, with %s; %s", s.widths(spec), basis, s.queue(spec), rule)
 	o.Free = s.free(spec)
+	o.SlotHour = s.slotHour(spec)
+	for i := range spec.Stages {
+		o.Width = max(o.Width, spec.Stages[i].Slots())
+	}
+	switch e := s.Estimate; {
+	case s.room(spec):
+		o.Start = s.Now
+	case e != nil && e.Runs > 0:
+		o.Start = s.Now.Add(e.Wait.Median)
+	}
 	return o
+}
+
+// widths says how many slots tasks take, if any takes several.
+func (s *Outlook) widths(spec *messages.JobSpec) (text string) {
+	for i := range spec.Stages {
+		if st := &spec.Stages[i]; st.Slots() > 1 {
+			text += fmt.Sprintf("each task of %s takes %d slots of %s; ", st.Name, st.Slots(), st.Class)
+		}
+	}
+	return text
+}
+
+// slotHour returns what an hour of the dearest slot of the job costs at present prices; 0: nothing,
+// or the price is not one of time.
+func (s *Outlook) slotHour(spec *messages.JobSpec) (most messages.Credits) {
+	if registry.Of(s.Market).Owes != mechanism.ForTime {
+		return 0
+	}
+	for i := range spec.Stages {
+		hourly, _ := messages.RoundCredits(3600 * s.rate(spec, spec.Stages[i].Class))
+		most = max(most, hourly)
+	}
+	return most
 }
 
 // free returns the idle slots minus the waiting tasks, for the job's class that has fewest, as far
@@ -78,13 +114,17 @@ func (s *Outlook) complete(spec *messages.JobSpec, o *messages.Offer) string {
 func (s *Outlook) room(spec *messages.JobSpec) bool {
 	need := map[messages.Name]int{}
 	for i := range spec.Stages {
-		if st := &spec.Stages[i]; len(st.After) == 0 {
-			need[st.Class] += st.TaskCount()
+		st := &spec.Stages[i]
+		if len(st.After) > 0 {
+			continue
+		}
+		if need[st.Class] += st.TaskCount() * st.Slots(); s.Places != nil && s.Places[i] < st.TaskCount() {
+			return false
 		}
 	}
-	for class, tasks := range need {
+	for class, slots := range need {
 		p := s.class(class)
-		if p == nil || p.Pending > 0 || p.Bidders > 0 || p.Idle < tasks {
+		if p == nil || p.Pending > 0 || p.Bidders > 0 || p.Idle < slots {
 			return false
 		}
 	}
@@ -159,7 +199,7 @@ func (s *Outlook) slotCost(spec *messages.JobSpec) (messages.Credits, bool) {
 		if seconds == 0 {
 			return 0, false
 		}
-		total += float64(st.TaskCount()) * seconds * s.rate(spec, st.Class)
+		total += float64(st.TaskCount()*st.Slots()) * seconds * s.rate(spec, st.Class)
 	}
 	return messages.Credits(math.Ceil(min(total, messages.MaxCredits.Float()) * float64(messages.Credit))), true
 }

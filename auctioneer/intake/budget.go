@@ -13,6 +13,11 @@ import (
 // assumedTime is the run time for which a task is paid if the job does not give one.
 const assumedTime = messages.Duration(time.Hour)
 
+// Assume gives a job whose defaults are filled in, and that names no budget, the budget of its market.
+func (r *Rules) Assume(spec *messages.JobSpec) (said string, err error) {
+	return assumeBudget(spec, r.Find(spec.Market), true)
+}
+
 // assumeBudget gives a job without a budget the default budget of its market, and says so. If the market has
 // none, the budget is the job's own value, or the cost of its slots for the time that it asks for. placed: the
 // widths of the tasks are final, as nodes will have them.

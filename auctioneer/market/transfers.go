@@ -46,15 +46,22 @@ func Used(j *book.Job) string {
 	return j.Why
 }
 
-// usage returns a text about the time and memory that the job's tasks used.
+// usage returns a text about the time and memory that the job's tasks used. Slot time is only told
+// where a task takes several slots: otherwise it is the time that the tasks ran.
 func usage(j *book.Job) string {
-	var cpu messages.Duration
+	var cpu, slots messages.Duration
 	var memory int64
+	width := 1
 	for i := range j.Stages {
+		slots, width = slots+j.Stages[i].SlotTime, max(width, j.Spec.Stages[i].Slots())
 		cpu += j.Stages[i].CPU
 		memory = max(memory, j.Stages[i].MaxRSS)
 	}
-	text := fmt.Sprintf("; used %v of processor time", cpu.Std().Round(time.Millisecond))
+	text := "; used "
+	if width > 1 {
+		text += fmt.Sprintf("%v of slot time (a task takes %d slots), ", slots.Std().Round(time.Millisecond), width)
+	}
+	text += fmt.Sprintf("%v of processor time", cpu.Std().Round(time.Millisecond))
 	if memory >= 1<<20 {
 		text += fmt.Sprintf(" and %d MiB at most", memory>>20)
 	}

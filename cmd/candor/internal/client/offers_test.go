@@ -53,6 +53,28 @@ func TestQuoteOfSeveralSites(t *testing.T) {
 	}
 }
 
+// TestQuoteOfAShape: without a valuation the own site says what a shape costs now and when it would start.
+func TestQuoteOfAShape(t *testing.T) {
+	s := newSite(t)
+	var asked messages.OffersRequest
+	said := messages.OffersReply{Offers: []messages.Offer{{Site: "west", Market: "main", Mechanism: messages.FIFO, Start: 1, Width: 4, SlotHour: credit / 4, Price: 2 * credit, Basis: "each task takes 4 slots"}}}
+	answer(s, messages.Auctioneer, messages.VerbOffers, func(r messages.OffersRequest) (messages.OffersReply, error) {
+		asked = r
+		return said, nil
+	})
+	s.write("job.sh", "#!/bin/sh\nhostname\n")
+	got := s.run("quote", "--cpus", "4", "--memory", "16G", "--gpus", "1", s.path("job.sh"))
+	got.expect(t, cli.CodeOK, "west  main    now    not known       4         1                2  each task takes 4 slots", "")
+	if strings.Contains(got.out, "--site auto") {
+		t.Errorf("one site is to be chosen from:\n%s", got.out)
+	}
+	if st := asked.Spec.Stages[0]; !slices.Equal(asked.Sites, []messages.Name{"west"}) || st.CPUs != 4 || st.GPUs != 1 || asked.Spec.Budget != 0 {
+		t.Errorf("asked %+v", asked)
+	}
+	said = messages.OffersReply{Best: -1, Silent: []messages.Silent{{Site: "west", Error: messages.Errorf(messages.TooLarge, "stages[0]: no node of class cpu has that")}}}
+	s.run("quote", "--cpus", "400", s.path("job.sh")).expect(t, cli.CodeUsage, "", "no node of class cpu has that")
+}
+
 func TestNoSiteMakesAnOffer(t *testing.T) {
 	s := newSite(t)
 	silent := messages.Silent{Site: "north", Error: messages.Errorf(messages.Unavailable, "did not answer within 2s")}

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,7 @@ estimates come from the jobs of others.`,
 }
 
 func estimate(ctx context.Context, a *cli.App, sub *submission, args []string) error {
-	job, err := readJob(a, sub, args)
+	job, err := readUnpaid(a, sub, args)
 	if err != nil {
 		return err
 	}
@@ -43,6 +44,7 @@ func estimate(ctx context.Context, a *cli.App, sub *submission, args []string) e
 	}
 	defer s.Bus.Close()
 	a.Warn("estimate", job.Warnings)
+	job.Spec.Budget = cmp.Or(job.Spec.Budget, messages.Credit) // no estimate depends on it
 	if err := job.Spec.Validate(); err != nil {
 		return refused(err, job, "")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
@@ -36,7 +37,11 @@ func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery,
 	if err != nil {
 		return refused(err, job, "")
 	}
-	if err := a.Show(reply, func(p *cli.Page) { writeOffers(p, reply) }); err != nil || len(reply.Offers) > 0 {
+	own := len(q.sites) == 1 && q.sites[0] == s.Site
+	if own && len(reply.Offers) == 0 && len(reply.Silent) == 1 {
+		return refused(reply.Silent[0].Error, job, "")
+	}
+	if err := a.Show(reply, func(p *cli.Page) { writeOffers(p, reply, own) }); err != nil || len(reply.Offers) > 0 {
 		return err
 	}
 	return noOffer(reply.Silent)
@@ -54,11 +59,12 @@ func noOffer(silent []messages.Silent) error {
 	return messages.Errorf(kind, "no site makes an offer")
 }
 
-func writeOffers(p *cli.Page, r messages.OffersReply) {
-	t := terminal.NewTable("|~SITE|~MARKET|COMPLETION|>IN|>PRICE (CREDITS)|>WORTH|CONTRACT|~BASIS").Spare("IN|BASIS|WORTH")
+// writeOffers writes offers, and which one a job that may go anywhere would take; own: they are all of the own site.
+func writeOffers(p *cli.Page, r messages.OffersReply, own bool) {
+	t := terminal.NewTable("|~SITE|~MARKET|START|COMPLETION|>IN|>SLOTS|>PER HOUR|>PRICE (CREDITS)|>WORTH|CONTRACT|~BASIS").Spare("IN|BASIS|WORTH|SLOTS|START|PER HOUR")
 	for i, o := range r.Offers {
 		mark, worth := "", ""
-		if i == r.Best {
+		if i == r.Best && !own {
 			mark = p.Bold("*")
 		}
 		if o.Value != 0 {
@@ -68,7 +74,20 @@ func writeOffers(p *cli.Page, r messages.OffersReply) {
 		if o.Completion != 0 {
 			when, in = p.At(o.Completion), p.Between(p.Now, o.Completion)
 		}
-		t.Row(mark, o.Site, o.Market, when, in, o.Price.String(), worth, o.Contract, p.Said(o.Basis))
+		start, slots, hour := "", "", ""
+		switch {
+		case o.Start != 0 && o.Start <= p.Now:
+			start = "now"
+		case o.Start != 0:
+			start = p.At(o.Start)
+		}
+		if o.Width > 0 {
+			slots = strconv.Itoa(o.Width)
+		}
+		if o.SlotHour > 0 {
+			hour = (o.SlotHour * messages.Credits(max(o.Width, 1))).String()
+		}
+		t.Row(mark, o.Site, o.Market, start, when, in, slots, hour, o.Price.String(), worth, o.Contract, p.Said(o.Basis))
 	}
 	if len(r.Offers) > 0 {
 		p.Table(t, "")
@@ -76,9 +95,11 @@ func writeOffers(p *cli.Page, r messages.OffersReply) {
 	for _, s := range r.Silent {
 		p.Printf("%s: %s\n", p.Yellow(cmp.Or(s.Site, "other sites")), p.Said(cli.Sentence(s.Error)))
 	}
-	if r.Best >= 0 {
+	switch {
+	case own:
+	case r.Best >= 0:
 		p.Printf("* candor submit --site auto would choose this offer: %s\n", p.Said(r.Why))
-		return
+	default:
+		p.Printf("candor submit --site auto would choose no offer: %s\n", p.Said(r.Why))
 	}
-	p.Printf("candor submit --site auto would choose no offer: %s\n", p.Said(r.Why))
 }

@@ -25,11 +25,18 @@ is for you alone, and ends after a while. To accept one of its contracts, use
 candor submit --contract ID with the same job. When the job has ended, the price
 is multiplied by the received worth and divided by the promised worth.
 
+Without a valuation, the answer is an estimate: when the first task would start,
+when the job would end, and what it would cost, at present prices and for its
+shape. Options alone, without a file, are enough. SLOTS is how many slots a task
+takes, and PER HOUR what an hour of all of them costs now. The price is for the
+run time that is known, or is the most that the job may cost. Nothing is held,
+and nobody is bound.
+
 With --sites, ask your site and its peers for offers, in one table. Contract
 markets offer contracts. Other markets answer with the estimate of their own
 site, at present prices. A mark shows the offer that candor submit --site auto
 would choose. Sites that do not answer in time are named.`,
-		Example: "  candor quote job.yaml\n  candor submit --contract q7-3 --budget 12 job.yaml\n  candor quote --sites all --within 1s job.yaml",
+		Example: "  candor quote --cpus 4 --memory 16G --gpus 1 job.sh\n  candor quote job.yaml\n  candor submit --contract q7-3 --budget 12 job.yaml\n  candor quote --sites all --within 1s job.yaml",
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return quote(cmd.Context(), a, sub, &from, args) }
 	cmd.Flags().BoolVar(&sub.script, "script", false, "read the file as a script")
@@ -39,6 +46,9 @@ would choose. Sites that do not answer in time are named.`,
 }
 
 func quote(ctx context.Context, a *cli.App, sub *submission, from *offersQuery, args []string) error {
+	if len(args) == 0 && terminal.IsTerminal(a.In) { // a shape alone
+		sub.wrap = "true"
+	}
 	job, err := readUnpaid(a, sub, args)
 	if err != nil {
 		return err
@@ -53,8 +63,12 @@ func quote(ctx context.Context, a *cli.App, sub *submission, from *offersQuery, 
 	if err := request.Validate(); err != nil {
 		return refused(err, job, "")
 	}
-	if len(from.sites) == 0 && job.Site != "" {
+	switch {
+	case len(from.sites) > 0:
+	case job.Site != "":
 		from.sites = []string{job.Site}
+	case job.Spec.Valuation == nil: // contracts are for declared valuations
+		from.sites = []string{s.Site}
 	}
 	if len(from.sites) > 0 {
 		return quoteSites(ctx, a, s, from, job)
