@@ -251,8 +251,14 @@ func withPrelude(script, prelude string) string {
 	if shells[interpreterOf(first)] {
 		return first + prelude + "\n" + rest
 	}
+	return inShell(prelude+"\n", script, "")
+}
+
+// inShell is a shell script that writes a script of another interpreter to a file, and runs this with arguments, which
+// are quoted.
+func inShell(before, script, arguments string) string {
 	digest := sha256.Sum256([]byte(script))
 	end := "END_" + hex.EncodeToString(digest[:8])
-	return "#!/bin/sh\n" + prelude + "\nscript=$(mktemp) && cat >\"$script\" <<'" + end + "' && chmod 700 \"$script\" || exit 126\n" +
-		strings.TrimSuffix(script, "\n") + "\n" + end + "\nexec \"$script\"\n"
+	return "#!/bin/sh\n" + before + "script=$(mktemp) && cat >\"$script\" <<'" + end + "' && chmod 700 \"$script\" || exit 126\n" +
+		strings.TrimSuffix(script, "\n") + "\n" + end + "\nexec \"$script\"" + arguments + "\n"
 }

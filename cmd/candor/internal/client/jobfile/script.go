@@ -35,10 +35,7 @@ func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error)
 			return nil, err
 		}
 	}
-	script, err := withArguments(string(source), arguments)
-	if err != nil {
-		return nil, err
-	}
+	script := withArguments(string(source), arguments)
 	job.Spec.Stages = []messages.Stage{{Name: singleStage, Script: script}}
 	return job, nil
 }
@@ -213,27 +210,25 @@ func splitWords(s string, anywhere bool) (words []string, err error) {
 	return words, nil
 }
 
-// withArguments makes arguments the positional parameters of a shell script,
-// by a "set --" line after its first. Other interpreters have no such line:
-// their scripts take their input from the environment.
-func withArguments(script string, arguments []string) (string, error) {
+// withArguments gives a script its arguments: a shell's by a "set --" line after the first line, another one's
+// by a shell script that runs it.
+func withArguments(script string, arguments []string) string {
 	if len(arguments) == 0 {
-		return script, nil
+		return script
 	}
 	first, rest := "", script
 	if strings.HasPrefix(script, "#!") {
 		first, rest, _ = strings.Cut(script, "\n")
 		first += "\n"
 	}
-	if interpreter := interpreterOf(first); !shells[interpreter] {
-		return "", messages.Errorf(messages.Invalid,
-			"arguments: a script of %s cannot be given arguments: pass values with --env K=V, or submit a job file with a command", interpreter)
-	}
-	set := "set --"
+	words := ""
 	for _, a := range arguments {
-		set += " '" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		words += " " + Quote(a)
 	}
-	return first + set + "\n" + rest, nil
+	if !shells[interpreterOf(first)] {
+		return inShell("", script, words)
+	}
+	return first + "set --" + words + "\n" + rest
 }
 
 // shells are the interpreters that know "set --".

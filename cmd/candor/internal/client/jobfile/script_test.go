@@ -1,6 +1,8 @@
 package jobfile
 
 import (
+	"os"
+	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
@@ -158,9 +160,25 @@ func TestArgumentsBecomePositionalParametersOfShells(t *testing.T) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
-	_, err := ParseScript([]byte("#!/usr/bin/python3\nprint(1)\n"), []string{"a"}, nil)
-	if err == nil || !strings.Contains(err.Error(), "a script of python3 cannot be given arguments") {
-		t.Errorf("got %v", err)
+}
+
+// TestArgumentsOfOtherScripts: a script of another interpreter than a shell gets its arguments too, with Slurm's
+// variables and without.
+func TestArgumentsOfOtherScripts(t *testing.T) {
+	awk, err := exec.LookPath("awk")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, slurm := range []bool{false, true} {
+		job := parse(t, "#!"+awk+" -f\nBEGIN { print ARGV[1] \"|\" ARGV[2] }\n", "a b", "it's")
+		if job.Slurm = slurm; job.AddPrelude("alice") != nil {
+			t.Fatal("no prelude")
+		}
+		command := exec.Command("sh", "-c", job.Spec.Stages[0].Script)
+		command.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "CANDOR_JOB=1", "CANDOR_ATTEMPT=1"}
+		if out, err := command.CombinedOutput(); err != nil || string(out) != "a b|it's\n" {
+			t.Errorf("slurm %v: %v: %q", slurm, err, out)
+		}
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/candor-grid/candor/messages/hostlist"
 )
 
 // group is the nodes of a partition that are in the same state.
@@ -44,7 +46,7 @@ func infoFields() map[byte]column {
 		'D': of("NODES", func(g *group) string { return strconv.Itoa(len(g.nodes)) }),
 		't': of("STATE", func(g *group) string { return g.state[:min(len(g.state), 5)] }),
 		'T': of("STATE", func(g *group) string { return g.state }),
-		'N': of("NODELIST", func(g *group) string { return strings.Join(g.nodes, ",") }),
+		'N': of("NODELIST", func(g *group) string { return hostlist.Join(hostlist.Sort(g.nodes)) }),
 		'n': of("HOSTNAMES", func(g *group) string { return strings.Join(g.nodes, ",") }),
 		'c': of("CPUS", func(g *group) string { return strconv.Itoa(g.slots / max(1, len(g.nodes))) }),
 		'C': of("CPUS(A/I/O/T)", func(g *group) string {
