@@ -37,7 +37,7 @@ func (l *queries) step(ctx context.Context, node messages.Name, r messages.StepR
 		}
 		to := r.Stream.Attempt
 		if to.Task.Job != of.Job || to.Task.Stage != of.Stage || int(to.Task.Index) >= len(members) || members[to.Task.Index].Attempt != to {
-			return messages.Errorf(messages.PermissionDenied, "attempt %d of task %v is none of the allocation's", to.Number, to.Task)
+			return messages.Errorf(messages.PermissionDenied, "attempt %d of task %v does not belong to the allocation", to.Number, to.Task)
 		}
 		return nil
 	})

@@ -27,7 +27,7 @@ func (l *queries) tasksOf(ctx context.Context, find finding, r messages.TasksReq
 	}
 	for _, s := range r.States {
 		if !slices.Contains(messages.TaskStates, s) {
-			return reply, messages.Errorf(messages.Invalid, "states: %q is none of %s", messages.Printable(s, 64), strings.Join(messages.TaskStates, ", "))
+			return reply, messages.Errorf(messages.Invalid, "states: %q is not one of %s", messages.Printable(s, 64), strings.Join(messages.TaskStates, ", "))
 		}
 	}
 	err = l.lookAt(ctx, find, func(b *book.Book, j *book.Job) error {

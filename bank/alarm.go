@@ -137,7 +137,7 @@ func (a *alarm) signedHere(c *messages.Checkpoint) error {
 	}
 	follows := read(a.group.machine, func(l *ledger.Ledger) bool { return l.Follows(c.Succession, c.Records) })
 	if c.Site != a.config.Site || !history.Trusted(c, key) || !follows {
-		return fmt.Errorf("key %s is not that of site %s", c.Key, a.config.Site)
+		return fmt.Errorf("key %s does not belong to site %s", c.Key, a.config.Site)
 	}
 	return nil
 }

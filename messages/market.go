@@ -265,7 +265,7 @@ func (m *Market) validateWords() error {
 		{"hand_over", m.HandOver, []string{HandOverDeadline, HandOverEnd}},
 	} {
 		if f.value != "" && !slices.Contains(f.known, f.value) {
-			found = append(found, Errorf(Invalid, "%s: %q is none of %v", f.field, clip(f.value), f.known))
+			found = append(found, Errorf(Invalid, "%s: %q is not one of %v", f.field, clip(f.value), f.known))
 		}
 	}
 	if m.Pricing == "pivot" && (m.Mode != "" || m.Draws != 0 || len(m.PriorJobs) > 0) {

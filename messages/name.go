@@ -97,7 +97,7 @@ func nameOf[E ~uint8](names []string, member E, unknown string) string {
 func readName[E ~uint8](into *E, what string, names []string, text []byte) error {
 	i := slices.Index(names, string(text))
 	if i < 0 {
-		return Errorf(Invalid, "%s %q: is none of %v", what, clip(string(text)), names)
+		return Errorf(Invalid, "%s %q: is not one of %v", what, clip(string(text)), names)
 	}
 	*into = E(i)
 	return nil

@@ -54,7 +54,7 @@ func validateNotify(list []Notify) error {
 		}
 		for _, event := range n.On {
 			if !slices.Contains(NotifyEvents, event) {
-				return Errorf(Invalid, "notify: %q is none of %s", clip(event), strings.Join(NotifyEvents, ", "))
+				return Errorf(Invalid, "notify: %q is not one of %s", clip(event), strings.Join(NotifyEvents, ", "))
 			}
 		}
 		if len(n.On) > len(NotifyEvents) {

@@ -92,7 +92,7 @@ func (p *Profile) Validate() error {
 		return badName("name", p.Name)
 	}
 	if !slices.Contains(profileClasses, p.Class) {
-		return Errorf(Invalid, "class: %q is none of %v", clip(string(p.Class)), profileClasses)
+		return Errorf(Invalid, "class: %q is not one of %v", clip(string(p.Class)), profileClasses)
 	}
 	if p.Market != "" && !ValidFreeName(p.Market) {
 		return badFreeName("market", p.Market)
@@ -182,7 +182,7 @@ func (p *Profile) Contains(x []float64) error {
 
 func (p *Profile) validateRules() error {
 	if p.Bandwidth != "" && !slices.Contains(bandwidths, p.Bandwidth) {
-		return Errorf(Invalid, "bandwidth: %q is none of %s", clip(p.Bandwidth), strings.Join(bandwidths, ", "))
+		return Errorf(Invalid, "bandwidth: %q is not one of %s", clip(p.Bandwidth), strings.Join(bandwidths, ", "))
 	}
 	if p.Influence != 0 && !(p.Influence >= 1 && p.Influence <= maxInfluence) {
 		return Errorf(Invalid, "influence: must be 1 or more times an even part, is %v", p.Influence)

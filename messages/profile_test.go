@@ -39,7 +39,7 @@ func TestProfileRefuses(t *testing.T) {
 		"seconds_per_unit: a recurrent":      func(p *Profile) { p.SecondsPerUnit = 1 },
 		"parts: are 0; a custom class":       func(p *Profile) { p.Class = Custom },
 		"parts[1]: must be from 0 to 1":      func(p *Profile) { p.Class, p.Parts = Custom, []float64{0.5, 0.6} },
-		`bandwidth: "wide" is none of`:       func(p *Profile) { p.Bandwidth = "wide" },
+		`bandwidth: "wide" is not one of`:    func(p *Profile) { p.Bandwidth = "wide" },
 		"influence: must be 1 or more":       func(p *Profile) { p.Influence = 0.5 },
 		`market: "a b" is no name`:           func(p *Profile) { p.Market = "a b" },
 		"market: is missing; name the batch": func(p *Profile) { p.Class = Queued },

@@ -147,7 +147,7 @@ var signals = []string{"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "AL
 // checkSignal refuses a name of a signal that is none of signals.
 func checkSignal(path, name string) error {
 	if !slices.Contains(signals, name) {
-		return Errorf(Invalid, "%s: %q is none of %s", path, clip(name), strings.Join(signals, ", "))
+		return Errorf(Invalid, "%s: %q is not one of %s", path, clip(name), strings.Join(signals, ", "))
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func ParseSignal(text string) (string, error) {
 		name = signalNumbers[number]
 	}
 	if !slices.Contains(signals, name) {
-		return "", Errorf(Invalid, "signal %s: is none of %s", clip(text), strings.Join(signals, ", "))
+		return "", Errorf(Invalid, "signal %s: is not one of %s", clip(text), strings.Join(signals, ", "))
 	}
 	return name, nil
 }

@@ -62,7 +62,7 @@ type ValuationPoint struct {
 // zero: it would be lost without a word.
 func (v *Valuation) Validate() error {
 	if !slices.Contains(ValuationClasses, v.Class) {
-		return Errorf(Invalid, "class: %q is none of %v", clip(string(v.Class)), ValuationClasses)
+		return Errorf(Invalid, "class: %q is not one of %v", clip(string(v.Class)), ValuationClasses)
 	}
 	if !(v.Max >= 0 && v.Max <= MaxCredits.Float()) {
 		return Errorf(Invalid, "max: must be from 0 to %v credits, is %v", MaxCredits, v.Max)

@@ -39,8 +39,8 @@ func TestBadValuations(t *testing.T) {
 		says string
 		v    Valuation
 	}{
-		{`class: "" is none of`, Valuation{}},
-		{`class: "cubic" is none of`, Valuation{Class: "cubic"}},
+		{`class: "" is not one of`, Valuation{}},
+		{`class: "cubic" is not one of`, Valuation{Class: "cubic"}},
 		{"max: must be", Valuation{Class: Hard, Max: -1}},
 		{"max: must be", Valuation{Class: Hard, Max: math.NaN()}},
 		{"max: must be", Valuation{Class: Hard, Max: math.Inf(1)}},

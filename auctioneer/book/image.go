@@ -289,7 +289,7 @@ func readImage(r *bufio.Reader) (*Image, error) {
 	case version > imageVersion:
 		return nil, messages.NewerFormat("the auctioneer's image", int(version), imageVersion)
 	case version < imageVersion:
-		return nil, fmt.Errorf("it has format %d, and this program reads format %d alone", version, imageVersion)
+		return nil, fmt.Errorf("it has format %d, and this program reads only format %d", version, imageVersion)
 	}
 	im := &Image{packed: &packed{table: table{chunks: map[messages.JobID]*chunk{}}}}
 	for !im.End {

@@ -31,7 +31,7 @@ func New(format string, w io.Writer, site messages.Name) (Writer, error) {
 	case "csv":
 		return newCSV(out), nil
 	}
-	return nil, messages.Errorf(messages.Invalid, "format %q: is none of %s", format, strings.Join(formats, ", "))
+	return nil, messages.Errorf(messages.Invalid, "format %q: is not one of %s", format, strings.Join(formats, ", "))
 }
 
 // output is a writer, and the accounts that it has named so far.

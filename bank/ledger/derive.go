@@ -41,7 +41,7 @@ type ProofReport struct {
 
 var (
 	errCause = errors.New("follows from nothing that anybody signed, and from no rule")
-	errFirst = errors.New("stands before the site has said which keys are its own")
+	errFirst = errors.New("comes before the record that names the site's keys")
 )
 
 // derived makes a replay into an empty ledger derive each record; see derive.

@@ -170,7 +170,7 @@ func (d *loader) derive(count uint64) (bool, error) {
 		return false, fmt.Errorf("%w: %v", errImage, err)
 	}
 	if d.records.journal.count != count || len(files.sums) > 0 {
-		return false, fmt.Errorf("%w: its segments differ from those that its records fill", errImage)
+		return false, fmt.Errorf("%w: its segments do not have the records that it lists", errImage)
 	}
 	d.records.journal.store = kept
 	return true, nil

@@ -78,7 +78,7 @@ func natsCommand(args []string) error {
 	case strings.Join(words, " ") == "micro ls":
 		return request(conn, "$SRV.INFO", "")
 	}
-	return fmt.Errorf("%q is none of the commands that the pages have", args)
+	return fmt.Errorf("%q is not one of the commands that the pages have", args)
 }
 
 func read(file string) []string {

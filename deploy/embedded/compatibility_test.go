@@ -48,7 +48,7 @@ func TestOlderStateIsRefused(t *testing.T) {
 		closeSite(t, s)
 		t.Fatal("it starts")
 	}
-	if text := err.Error(); !strings.Contains(text, "has format 1, and this build reads format 3 alone, because an earlier version wrote it") {
+	if text := err.Error(); !strings.Contains(text, "has format 1, and this build reads only format 3, because an earlier version wrote it") {
 		t.Errorf("the error is %q", text)
 	}
 	if text := read(t, path); string(text) != "1\n" {

@@ -78,7 +78,7 @@ func (n *nodes) each(names []messages.Name, do func(messages.Name) error) error 
 func (n *nodes) start1(name messages.Name) error {
 	i := slices.IndexFunc(n.here, func(node Node) bool { return node.Name == name })
 	if i < 0 {
-		return messages.Errorf(messages.NotFound, "node %q: is not one of this process", name)
+		return messages.Errorf(messages.NotFound, "node %q: does not run in this process", name)
 	}
 	n.mu.Lock()
 	_, runs := n.running[name]

@@ -268,7 +268,7 @@ func keepFormat(state string) error {
 		case version > stateFormat:
 			return messages.NewerFormat("state directory "+state, version, stateFormat)
 		case version < stateFormat:
-			return messages.Errorf(messages.Conflict, "state directory %s: has format %d, and this build reads format %d alone, because an earlier version wrote it; start that version, or begin with another directory", state, version, stateFormat)
+			return messages.Errorf(messages.Conflict, "state directory %s: has format %d, and this build reads only format %d, because an earlier version wrote it; start that version, or begin with another directory", state, version, stateFormat)
 		}
 		return nil
 	case !errors.Is(err, fs.ErrNotExist):

@@ -86,7 +86,7 @@ func (a *Authority) JoinCredentials(id string, expires time.Time) (Credentials, 
 
 func checkRole(role Role, n messages.Name) error {
 	if !slices.Contains(signed, role) {
-		return messages.Errorf(messages.Invalid, "role %q: is none of %v", role, signed)
+		return messages.Errorf(messages.Invalid, "role %q: is not one of %v", role, signed)
 	}
 	return checkName(role, n)
 }

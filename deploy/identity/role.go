@@ -169,7 +169,7 @@ func checkName(role Role, n messages.Name) error {
 	joins := isService && strings.HasPrefix(actor, messages.JoinPrefix) && messages.ValidName(actor)
 	switch {
 	case role == Service && !known:
-		return messages.Errorf(messages.Invalid, "service %q: is none of $auctioneer, $bank, $estimator, $depot, $admission", n)
+		return messages.Errorf(messages.Invalid, "service %q: is not one of $auctioneer, $bank, $estimator, $depot, $admission", n)
 	case role == Joiner && !joins:
 		return messages.Errorf(messages.Invalid, "joiner %q: must be \"$\" and the identifier of a join token", n)
 	case role == Peer && (!isService || known || joins || !messages.ValidName(actor)):

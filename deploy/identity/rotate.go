@@ -136,7 +136,7 @@ func rotating(name string) (file string, kind nkeys.PrefixByte, err error) {
 	if role, ok := strings.CutSuffix(name, "-role"); ok && slices.Contains(signed, Role(role)) {
 		return roleFile(Role(role)), nkeys.PrefixByteAccount, nil
 	}
-	return "", 0, messages.Errorf(messages.Invalid, "key %q: is none of %s", name, spelling.List(Rotatable()))
+	return "", 0, messages.Errorf(messages.Invalid, "key %q: is not one of %s", name, spelling.List(Rotatable()))
 }
 
 // makeKey makes a key, and the text of its file.

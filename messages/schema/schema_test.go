@@ -166,7 +166,7 @@ func (n *node) check(v any, defs map[string]*node) error {
 		return n.checkNumber(v)
 	case string:
 		if n.Enum != nil && !slices.Contains(n.Enum, v) || !regexp.MustCompile(n.Pattern).MatchString(v) {
-			return fmt.Errorf("%q is none of %q or does not match %q", v, n.Enum, n.Pattern)
+			return fmt.Errorf("%q is not one of %q or does not match %q", v, n.Enum, n.Pattern)
 		}
 		return n.typed("string")
 	case bool:

@@ -105,7 +105,7 @@ func (s *Server) serve(conn net.Conn) {
 	of := s.key.attempt(c.Attempt, c.Token)
 	var err error
 	if of == nil {
-		err = messages.Errorf(messages.PermissionDenied, "the token of %s is none of this node's", Variable)
+		err = messages.Errorf(messages.PermissionDenied, "the token of %s was not issued by this node", Variable)
 	} else {
 		a.Reply, err = s.ask(ctx, *of, c.Verb, c.Request)
 	}

@@ -121,7 +121,7 @@ func SolveDocument(data []byte) (any, error) {
 // levy works out taxes and rebates. Jobs without an account have one each.
 func (in *input) levy(q *Queue, d *Decision, out *output) error {
 	if in.Distributions != nil || in.Mode != nil || in.Expectation != nil || in.Draws != nil {
-		return casefile.Invalid("pricing", "pivot goes by no belief: leave distributions, mode, expectation and draws out")
+		return casefile.Invalid("pricing", "pivot uses no beliefs: leave out distributions, mode, expectation and draws")
 	}
 	accounts := make([]string, len(in.Queue))
 	for i, job := range in.Queue {

@@ -47,7 +47,7 @@ func TestDocumentRefuses(t *testing.T) {
 		prior + `,"expectation":"exact","draws":5}`:                                                         "draws: an exact expectation draws nothing",
 		prior + `,"draws":0}`:                                                                               "draws: must be from 1",
 		prior + `,"draws":99999999}`:                                                                        "draws: must be from 1",
-		prior + `,"pricing":"pivot"}`:                                                                       "pricing: pivot goes by no belief",
+		prior + `,"pricing":"pivot"}`:                                                                       "pricing: pivot uses no beliefs",
 		prior + `,"pricing":"lucky"}`:                                                                       `pricing: must be "externality" or "pivot"`,
 		prior + `,"luck":1}`:                                                                                "luck: is no field",
 	})

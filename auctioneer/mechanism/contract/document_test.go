@@ -98,7 +98,7 @@ func TestBadDocuments(t *testing.T) {
 		`{"ex_post":[{"price":1,"v_expected":2,"v_actual":1,"x_actual":1}]}`:                          "ex_post[0]: give both",
 		`{"ex_post":[{"price":1e300,"v_expected":1e-300,"v_actual":1e300}]}`:                          "too large for a double",
 		`{"ex_post":[],"weights":[[1]]}`:                                                              "weights: is no field",
-		strings.Replace(someOffer, `"sigmoidal"`, `"cubic"`, 1):                                       `type.class: "cubic" is none of`,
+		strings.Replace(someOffer, `"sigmoidal"`, `"cubic"`, 1):                                       `type.class: "cubic" is not one of`,
 		strings.Replace(someOffer, `"class":"sigmoidal",`, ``, 1):                                     "class: the key is missing",
 		strings.Replace(someOffer, `"M":12`, `"M":0`, 1):                                              "M: is 0",
 		strings.Replace(someOffer, `"M":12,`, ``, 1):                                                  "M: the key is missing",

@@ -63,12 +63,12 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 	b := &s.auction.bidders[at]
 	switch width := int(b.width); {
 	case b.aside && width > 1 && (b.free() > 0 || nowhere(job, s.class) > 0):
-		e := mechanism.Explain(WaitingForNode, fmt.Sprintf("a task takes %d slots of %s on one node, and no node has as many that are free or have lower bids", width, class.Name),
+		e := mechanism.Explain(WaitingForNode, fmt.Sprintf("a task takes %d slots of %s on one node, and no node has enough slots that are free or have lower bids", width, class.Name),
 			fmt.Sprintf("%d slots of %s on one node that are free", width, class.Name))
 		e.Change = append(e.Change, s.enough(view, job)...)
 		return e
 	case b.aside:
-		return mechanism.Explain(WaitingForNode, "its tasks were suspended on nodes whose slots of "+class.Name+" others have, and go on where they are",
+		return mechanism.Explain(WaitingForNode, "its tasks are suspended on nodes where other jobs have all slots of "+class.Name+"; they can only continue there",
 			"a free slot of "+class.Name+" on a node that keeps a task of it")
 	}
 	ahead, taken := 0, 0

@@ -71,7 +71,7 @@ func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 		return messages.Errorf(messages.Invalid, "stages: a job of a market with price %s has one task, this one has %d: submit a job for each task", Pivot, bid.Tasks)
 	}
 	if most := aside(bid.Rate, c.horizon); bid.Budget <= most {
-		return messages.Errorf(messages.Invalid, "budget: must be above %v credits, is %v: that much its place in the order can cost, at its rate of %v for %v of waiting, and its slot time comes to that",
+		return messages.Errorf(messages.Invalid, "budget: must be above %v credits, is %v: the job's place in the order can cost as much (its rate of %v, for %v of waiting), and its slot time is charged in addition",
 			most, bid.Budget, bid.Rate, c.horizon)
 	}
 	return nil

@@ -62,7 +62,7 @@ func (d *Desk) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 func (d *Desk) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job, Amount: max(0, min(job.Accrued, job.Budget)), Reason: "the time of its slots, at the posted price"}
 	if job.Accrued > job.Budget {
-		p.Reason = fmt.Sprintf("its whole budget: the time of its slots comes to %v credits at the posted price", job.Accrued)
+		p.Reason = fmt.Sprintf("its whole budget: the time of its slots costs %v credits at the posted price", job.Accrued)
 	}
 	return []mechanism.Payment{p}
 }

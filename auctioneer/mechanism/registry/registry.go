@@ -116,7 +116,7 @@ func Check(m *messages.Market) error {
 		found = append(found, messages.Errorf(messages.Invalid, "%s: markets of mechanism %s do not use this field, which is for %s; leave it out", field, m.Mechanism, strings.Join(users, ", ")))
 	}
 	if len(found) == 0 && m.Mode != "" && !slices.Contains(t.Modes, m.Mode) {
-		found = append(found, messages.Errorf(messages.Invalid, "mode: %.64q is none of %v", m.Mode, t.Modes))
+		found = append(found, messages.Errorf(messages.Invalid, "mode: %.64q is not one of %v", m.Mode, t.Modes))
 	}
 	return errors.Join(found...)
 }

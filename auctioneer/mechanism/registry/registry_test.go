@@ -21,8 +21,8 @@ func TestParametersOfOtherMechanisms(t *testing.T) {
 	}{
 		{messages.Proportional, "<nil>", func(m *messages.Market) { m.Alpha, m.MaxJobs, m.TimeLimit = &half, 3, second }},
 		{messages.Backfill, "<nil>", func(m *messages.Market) { m.Mode, m.Prior = "conservative", []messages.Valuation{} }},
-		{messages.BatchQueue, "mode: \"easy\" is none of [priority full]", func(m *messages.Market) { m.Mode = "easy" }},
-		{messages.Backfill, "mode: \"full\" is none of [easy conservative]", func(m *messages.Market) { m.Mode = "full" }},
+		{messages.BatchQueue, "mode: \"easy\" is not one of [priority full]", func(m *messages.Market) { m.Mode = "easy" }},
+		{messages.Backfill, "mode: \"full\" is not one of [easy conservative]", func(m *messages.Market) { m.Mode = "full" }},
 		{messages.FIFO, "mode: markets of mechanism fifo do not use", func(m *messages.Market) { m.Mode = "full" }},
 		{messages.FIFO, "weights: markets of mechanism fifo do not use", func(m *messages.Market) { m.Weights = messages.Weights{{Class: "alice", Weight: 2}} }},
 		{messages.HighestBid, "prior: markets of mechanism highest-bid do not use", func(m *messages.Market) { m.Prior = []messages.Valuation{{Class: messages.Hard}} }},

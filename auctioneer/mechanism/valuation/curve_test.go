@@ -201,7 +201,7 @@ func TestBadDocuments(t *testing.T) {
 		``:                                     "ends in the middle",
 		`{"max":1}`:                            "class: the key is missing",
 		`{"class":"hard"}`:                     "max: the key is missing",
-		`{"class":"cubic","max":1}`:            `class: "cubic" is none of`,
+		`{"class":"cubic","max":1}`:            `class: "cubic" is not one of`,
 		`{"class":"hard","max":-1}`:            "max: must be from 0",
 		`{"class":"hard","max":1,"mu":3}`:      `mu: a valuation of class "hard" has none`,
 		`{"class":"hard","max":1,"dead":3}`:    "dead: is no field",

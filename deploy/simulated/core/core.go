@@ -125,7 +125,7 @@ func (o *Outcome) noteLargest() {
 		}
 	}
 	if n > 0 {
-		o.Notes = append(o.Notes, fmt.Sprintf("payments of more than %v credits count as that, the most there can be: %d", messages.MaxCredits, n))
+		o.Notes = append(o.Notes, fmt.Sprintf("payments above %v credits, the largest possible amount, were cut to it: %d", messages.MaxCredits, n))
 	}
 }
 

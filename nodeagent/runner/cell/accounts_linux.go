@@ -150,7 +150,7 @@ func (g *v1) account(name string) (groups, sum, error) {
 	return below, s, nil
 }
 
-var errNotCounted = errors.New("nothing is counted here")
+var errNotCounted = errors.New("this control group counts nothing")
 
 // v1Sum is the groups of an account in the controllers that count something.
 type v1Sum struct{ dirs map[string]string }

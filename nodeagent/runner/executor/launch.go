@@ -84,7 +84,7 @@ func reach(ctx context.Context, c *Config) (_ *net.UnixConn, silence time.Durati
 		return nil, 0, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 	}
 	if runner.NoExec(c.Runner.Dir) {
-		c.Log.Warn("the state directory is mounted with noexec: scripts run, and programs that tasks bring or make in directories of their own do not; another directory (--state) helps", zap.String("dir", c.Runner.Dir))
+		c.Log.Warn("the state directory is mounted with noexec: tasks can run scripts, but not programs that they bring along or build; use a state directory on another file system (--state)", zap.String("dir", c.Runner.Dir))
 	}
 	lock, err := os.OpenFile(c.lock(), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {

@@ -41,7 +41,7 @@ func run(args []string) error {
 	case "sbom":
 		return sbom(os.Stdout, args[1])
 	}
-	return fmt.Errorf("%q is none of man, completions, docs and sbom", args[0])
+	return fmt.Errorf("%q is not one of man, completions, docs and sbom", args[0])
 }
 
 // root returns the tree of commands. Defaults below the home directory are shown as every user has

@@ -136,7 +136,7 @@ lease: 1ms
 		"preemption that cannot be": {"markets:\n  - name: spot\n    mechanism: highest-bid\n    classes: [map]\n    algorithm: NPHB\n    preemption: requeue\n",
 			[]string{"6:17: markets[0].preemption: algorithm NPHB takes no slot from a running job"}},
 		"an unknown word": {"markets:\n  - name: spot\n    mechanism: highest-bid\n    classes: [map]\n    price: second\n",
-			[]string{`5:12: markets[0].price: "second" is none of [first kth pivot]`}},
+			[]string{`5:12: markets[0].price: "second" is not one of [first kth pivot]`}},
 		"one machine": {"markets:\n  - name: due\n    mechanism: deadline\n    classes: [map, reduce]\n",
 			[]string{"4:14: markets[0].classes: must be exactly one, there are 2"}},
 		"slots promised twice": {"markets:\n  - {name: a, mechanism: fifo, classes: [map]}\n  - {name: b, mechanism: batch-queue, pricing: pivot, classes: [map]}\nnodes: [{name: node1, slots: {map: 1}}]\n",

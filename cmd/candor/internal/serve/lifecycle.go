@@ -81,7 +81,7 @@ func unstarted(ctx context.Context, err error) error {
 // disorder holds all errors of closing.
 type disorder struct{ closing error }
 
-func (d disorder) Error() string { return "could not end in order: " + d.closing.Error() }
+func (d disorder) Error() string { return "could not shut down properly: " + d.closing.Error() }
 
 // ExitCode returns the exit code for a command that was interrupted and then could not end in
 // order.

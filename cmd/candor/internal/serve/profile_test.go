@@ -53,7 +53,7 @@ func TestProfilesAreRead(t *testing.T) {
 		{"[10, 600]", "[10, 9999]", "profiles[0].prior[0]: deadline: must be from 0 to 3600"},
 		{"[10, 600]", "[10, soon]", "profiles[0].prior[0][1]: must be a number"},
 		{"parts: [1, 0]", "parts: [1, 2]", "profiles[1].parts[1]: must be from 0 to 1"},
-		{"silverman_full", "best", "profiles[1].bandwidth: \"best\" is none of scott_full"},
+		{"silverman_full", "best", "profiles[1].bandwidth: \"best\" is not one of scott_full"},
 		{"    parts:", "    part:", "profiles[1].part: there is no such key; did you mean \"parts\"?"},
 		{"low: 10, high: 20", "low: .nan, high: 20", "profiles[1].bounds[2].low: must be from 0"},
 	} {

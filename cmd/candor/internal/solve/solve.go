@@ -70,7 +70,7 @@ func run(args []string, in io.Reader, out io.Writer, pretty bool) error {
 	}
 	solve, ok := known[args[0]]
 	if !ok {
-		return messages.Errorf(messages.Invalid, "mechanism %q: is none of %s", args[0], names)
+		return messages.Errorf(messages.Invalid, "mechanism %q: is not one of %s", args[0], names)
 	}
 	document, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
 	if err != nil {

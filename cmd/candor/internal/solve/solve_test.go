@@ -56,7 +56,7 @@ func TestSolveRefuses(t *testing.T) {
 	}{
 		{"name one mechanism", "", nil},
 		{`"nofile.json": is an argument too many: name one mechanism; the document comes from standard input`, "", []string{"proportional", "nofile.json"}},
-		{`"lottery": is none of`, "", []string{"lottery"}},
+		{`"lottery": is not one of`, "", []string{"lottery"}},
 		{"jobs[0].budget", `{"alpha":0.5,"jobs":[{"budget":-1,"kind":"log","weights":[1]}]}`, []string{"proportional"}},
 		{"ends in the middle", "{", []string{"proportional"}},
 		{"ends in the middle", "", []string{"proportional"}},

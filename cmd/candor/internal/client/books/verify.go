@@ -373,7 +373,7 @@ func writeProofs(p *cli.Page, rules bool, r *proofs) {
 	basis(r.Unchecked, "of transfers whose marks were NOT checked: give the site's keys (--keys)")
 	basis(r.Forced, "that the rules force as time passes: holds that lapse, grants that expire")
 	basis(r.Peers, "statements, each signed by the bank of another site")
-	basis(r.Settled, "that follow from these statements: they are true as far as that bank says the truth, within its limit")
+	basis(r.Settled, "that follow from these statements: they are true if that bank tells the truth, and bounded by its limit")
 	basis(r.Passed, "of what ended between sites as time passed")
 	basis(r.Found, "that rest on the word of the replica that led: who is silent, what was restored; they move no credits")
 	p.Printf("In all: %s records follow from signatures of this site, %s from its rules as time passed, %s rest on\n  statements of other sites' banks, and %s on nothing that was signed and checked here\n",

@@ -120,7 +120,7 @@ func (job *Job) listedNodes() error {
 	case a.nodes == 0 && (a.ranks == 0 || ranks >= a.listed) && nodes <= a.listed:
 		a.nodes = a.listed
 	case nodes != a.listed || ranks < nodes:
-		return messages.Errorf(messages.Invalid, "--nodelist: the job would have all %d nodes of the list, and runs on %d: name as many", a.listed, min(ranks, nodes))
+		return messages.Errorf(messages.Invalid, "--nodelist: the list has %d nodes, and the job would get all of them, but it runs on %d: list only as many", a.listed, min(ranks, nodes))
 	}
 	return nil
 }

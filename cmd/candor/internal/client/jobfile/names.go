@@ -128,7 +128,7 @@ func (j *Job) toProject(table messages.Labels, payers func() ([]messages.Name, e
 		case !ok:
 			return messages.Errorf(messages.NotFound, "--account %q: you can charge no account of this name, but %s: name one of these, or leave the option out", name, spelling.List(known))
 		default:
-			j.Warnings = append(j.Warnings, fmt.Sprintf("account %s is none of your projects here: your own account pays", name))
+			j.Warnings = append(j.Warnings, fmt.Sprintf("account %s is not one of your projects here: your own account pays", name))
 		}
 	}
 	j.Spec.Project = value
@@ -172,7 +172,7 @@ func (j *Job) within(option, name string, table messages.Labels, markets []Marke
 	case !ok && option == "reservation":
 		return nil, messages.Errorf(messages.Invalid, "--reservation %q: the site's tables do not say what this reservation is; leave the option out, or name a market that reserves slots", name)
 	case !ok:
-		j.Warnings = append(j.Warnings, fmt.Sprintf("--%s %s asks for nothing at this site: the budget decides, and the market has the limits", option, name))
+		j.Warnings = append(j.Warnings, fmt.Sprintf("--%s %s has no effect at this site: the budget decides, and the market has the limits", option, name))
 		return markets, nil
 	case value == "":
 		return markets, nil

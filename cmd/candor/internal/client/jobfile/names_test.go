@@ -34,12 +34,12 @@ func TestNamesOfSlurmAreTranslated(t *testing.T) {
 		{line: "-p short,long,gpu", markets: []Market{{"short", "cpu"}, {"gpu", "gpu"}}},
 		{line: "-p CPUQ -A Proj1 --qos=normal -M c1", markets: []Market{{"CPUQ", ""}}, project: "Physics"},
 		{line: "-A climate --cluster=far", project: "climate", site: "east"},
-		{line: "-A other --cluster far,west", says: "account other is none of your projects here"},
+		{line: "-A other --cluster far,west", says: "account other is not one of your projects here"},
 		{line: "--qos=big", markets: []Market{{"", "gpu"}}},
 		{line: "--qos=big -p any,cpu", markets: []Market{{"any", "gpu"}}},
 		{line: "--qos=debug -p cpu", markets: []Market{{"cpu", "cpu"}}, limit: messages.Duration(1800e9)},
 		{line: "--qos=seven", markets: []Market{{"", "7"}}},
-		{line: "--qos=odd", says: "--qos odd asks for nothing at this site"},
+		{line: "--qos=odd", says: "--qos odd has no effect at this site"},
 		{line: "-A= --qos= --reservation="},
 	} {
 		job := parse(t, "#!/bin/sh\n#SBATCH "+c.line+"\ntrue\n")

@@ -78,7 +78,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("notify", "", "send a message about the job to an e-mail address or webhook, `[EVENTS:]RECEIVER`;\nEVENTS are start, end (the default) and failure; may be repeated", setNotify)
 	o.option("chdir", "D", "working `directory` of the tasks (default: the current one; -: a new one for each task)",
 		textOf(func(j *Job) *string { return &j.Spec.Dir }))
-	o.option("env", "e", "set a variable for the tasks: `K=V`, or K alone for the value of your environment; may be repeated", o.setEnv)
+	o.option("env", "e", "set a variable for the tasks: `K=V`, or only K for the value of your environment; may be repeated", o.setEnv)
 	o.option("export", "", "give the tasks `variables` of your environment, as sbatch does: NONE, ALL, or a list of K and K=V", o.setExport)
 	o.option("utility", "u", "the worth of a share of each class: `map=3,reduce=2` (default: estimated)", setUtility)
 	o.bidOptions()
@@ -93,7 +93,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.hidden("stdin", textOf(func(j *Job) *string { return &j.Stdin }))
 	o.option("attempts", "", "how many attempts a task has, a `number` (default: 3)",
 		positive(func(s *messages.Stage) *int { return &s.Attempts }))
-	o.option("signal", "", "send a `signal` before the time limit, as USR2@30 (seconds; default: 60);\nB:USR2@30 to the script alone, C:USR2@30 to its children alone", setSignal)
+	o.option("signal", "", "send a `signal` before the time limit, as USR2@30 (seconds; default: 60);\nB:USR2@30 only to the script, C:USR2@30 only to its children", setSignal)
 	o.option("on-failure", "", "the other tasks after a task has failed, a `word`: continue or stop (default: continue for an array)", func(job *Job, text string) error {
 		job.Spec.Stages[0].OnFailure = messages.OnFailure(text)
 		if on := messages.OnFailure(text); on != messages.GoOn && on != messages.Stop {
@@ -253,7 +253,7 @@ func setSignal(job *Job, text string) error {
 	var s messages.EarlySignal
 	for flag, name, has := strings.Cut(rest, ":"); has; flag, name, has = strings.Cut(rest, ":") {
 		if strings.Trim(flag, "BCR") != "" {
-			return fmt.Errorf("%q: write USR2@30, or B:USR2@30 for the script alone", text)
+			return fmt.Errorf("%q: write USR2@30, or B:USR2@30 only for the script", text)
 		}
 		s.First = s.First || strings.Contains(flag, "B")
 		s.Rest = !s.First && (s.Rest || strings.Contains(flag, "C"))
@@ -293,7 +293,7 @@ func setArray(job *Job, text string) error {
 func (o *Options) setEnv(job *Job, text string) error {
 	key, value, given := strings.Cut(text, "=")
 	if !messages.ValidVariable(key) {
-		return fmt.Errorf("%q is not the name of a variable: write K=V, or K alone", key)
+		return fmt.Errorf("%q is not the name of a variable: write K=V, or only K", key)
 	}
 	if !given {
 		if value, given = o.lookup(key); !given {

@@ -148,7 +148,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"gpus-per-node":    {manner: mapped, text: "gpus"},
 	"gpus-per-socket":  {text: slotsAre},
 	"gpus-per-task":    {manner: mapped, text: "gpus (times --ntasks)"},
-	"gpu-bind":         {manner: harmless, text: "a task sees its own GPUs alone"},
+	"gpu-bind":         {manner: harmless, text: "a task sees only its own GPUs"},
 	"gpu-freq":         {manner: harmless, text: "frequencies are the node's"},
 	"cpus-per-gpu":     {manner: mapped, text: "cpus (times --gpus)"},
 	"mem-per-gpu":      {manner: mapped, text: "memory (times --gpus)"},

@@ -89,7 +89,7 @@ func gpusOfGres(list string) (string, error) {
 		case strings.EqualFold(part, "none") || part == "NULL" || strings.HasSuffix(part, ":0"):
 			continue
 		case name != "gpu":
-			return "", fmt.Errorf("--gres %q is not possible here: of generic resources there are GPUs alone, as in gpu:2 or gpu:a100:2", list)
+			return "", fmt.Errorf("--gres %q is not possible here: as generic resources there are only GPUs, as in gpu:2 or gpu:a100:2", list)
 		case said != "":
 			return "", fmt.Errorf("--gres %q is not possible here: the GPUs of a task are of one type", list)
 		}

@@ -219,7 +219,7 @@ func writeNotices(p *cli.Page, list []messages.NoticeStatus) {
 		case n.Sent != 0:
 			what = "sent " + p.At(n.Sent) + " to"
 		}
-		p.Printf("  Word of %s: %s %s", n.Event, what, terminal.Safe(n.To))
+		p.Printf("  Notification of %s: %s %s", n.Event, what, terminal.Safe(n.To))
 		if n.Refused != "" {
 			p.Printf(": %s", terminal.Safe(n.Refused))
 		}

@@ -94,7 +94,7 @@ func (in *Instance) checkPhase(job *Job, k int, place string) error {
 	p := &job.Phases[k]
 	switch {
 	case p.Class < 0 || p.Class >= len(in.Slots):
-		return casefile.Invalid(place+"class", "%d is none of the %d classes", p.Class, len(in.Slots))
+		return casefile.Invalid(place+"class", "%d is not one of the %d classes", p.Class, len(in.Slots))
 	case p.Tasks < 0 || p.Tasks > math.MaxInt32:
 		return casefile.Invalid(place+"tasks", "must be from 0 to %d, are %d", math.MaxInt32, p.Tasks)
 	case !(p.Mean >= 0 && p.Mean <= Largest):
