@@ -17,23 +17,23 @@ import (
 
 // Options bound an audit.
 type Options struct {
-	Jobs     int      // in each sample
-	Kinds    []string // nil: all
+	Jobs     int      // number of jobs in each sample
+	Kinds    []string // kinds of lies; nil: all
 	Progress func(done, of int)
-	// Redraws is how many samples there are, each of a study with bids of its own, drawn
-	// anew; 0: 1, with the bids of the study.
+	// Redraws is the number of samples. Each is from a study with newly drawn bids. 0: one sample,
+	// with the bids of the study.
 	Redraws int
-	// Until ends the audit early if it is closed: the report is of what is done by then.
+	// Until ends the audit early when it is closed. The report then covers what was done.
 	Until <-chan struct{}
 
 	forgetful bool // a planted fault: see grid.Config
 }
 
-// sample is a sampled job, and with whom it could collude: the next jobs of other users.
+// sample is a sampled job, with jobs that could collude with it: the next jobs of other users.
 type sample struct {
 	at       int
 	partners []int
-	past     func() (*core.Past, error) // until the job is submitted
+	past     func() (*core.Past, error) // the run up to the job's submission
 }
 
 // Run audits a study.
@@ -51,7 +51,7 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 		audits[k] = &audit{Problem: redrawn(p, k), seeds: seedsOf(p, 8), forgetful: o.forgetful}
 		samples[k] = audits[k].sample(o.Jobs)
 	}
-	for i := range samples[0] { // as many in each; what is cut off is cut off in all
+	for i := range samples[0] { // all samples have the same length, so ending early cuts all of them alike
 		for k, a := range audits {
 			r.Jobs++
 			for _, kind := range o.Kinds {
@@ -103,8 +103,8 @@ type trial struct {
 	result
 }
 
-// redrawn is a study with its bids drawn anew, and what its operator believes held fixed:
-// no lie is to move that. The first is as the study has them.
+// redrawn returns the k-th version of a study, with newly drawn bids; version 0 has the study's own bids. The operator's
+// beliefs stay fixed, because no lie may change them.
 func redrawn(p *core.Problem, k int) *core.Problem {
 	own := *p
 	if k > 0 {
@@ -117,15 +117,15 @@ func redrawn(p *core.Problem, k int) *core.Problem {
 	return &own
 }
 
-// audit is one on its way.
+// audit is an audit while it runs.
 type audit struct {
 	*core.Problem
-	seeds []uint64 // of each payoff
+	seeds []uint64 // each payoff is a mean over these seeds
 
 	forgetful bool // a planted fault
 }
 
-// seedsOf are the seeds that each payoff is a mean over: n where the mechanism draws lots.
+// seedsOf returns the seeds over which each payoff is averaged: n seeds if the mechanism makes random choices, otherwise one.
 func seedsOf(p *core.Problem, n int) []uint64 {
 	if p.Market.Mechanism != rules.Proportional {
 		return []uint64{p.Seed}
@@ -137,7 +137,7 @@ func seedsOf(p *core.Problem, n int) []uint64 {
 	return out
 }
 
-// sample draws jobs that take time, each with the next job of another user.
+// sample draws jobs with a run time above 0, each with the next job of another user.
 func (a *audit) sample(n int) []sample {
 	var takes []int
 	for i := range a.Work.Jobs {
@@ -160,21 +160,21 @@ func (a *audit) sample(n int) []sample {
 	return out
 }
 
-// result is what the lies of a kind do for a sampled job.
+// result has what the lies of a kind gain for a sampled job.
 type result struct {
 	job   int64
 	could bool
 	lies  int
 	runs  int
 	best  int     // position of the best lie
-	gain  float64 // of it, in credits; 0: the truth is best
-	value float64 // of the job, or of the two
-	fixed []fixed // what each lie that could be told gains, chosen or not
-	// controls are the gains that Finding.Control is of.
+	gain  float64 // gain of the best lie, in credits; 0: the truth is best
+	value float64 // value of the job, or of all colluding jobs
+	fixed []fixed // gain of each lie that could be told, chosen or not
+	// controls are the gains from which Finding.Control is computed.
 	controls []fixed
 
 	honest []float64   // payoffs of the truth, by seed
-	told   [][]float64 // the same of the lies
+	told   [][]float64 // payoffs of the lies, by seed
 }
 
 // fixed is the gain of the lie at a position.
@@ -226,7 +226,7 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	return nil
 }
 
-// from is the audit from the arrival of a sampled job on, and who tells lies of a kind about it.
+// from returns the audit from the arrival of a sampled job on, and the jobs whose users tell lies of a kind together.
 func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	past, err := s.past()
 	from := *a.Problem
@@ -235,7 +235,7 @@ func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	return &audit{Problem: &from, seeds: a.seeds, forgetful: a.forgetful}, liars, err
 }
 
-// tell tells the lie at a position among those of a kind, if it can be told.
+// tell runs the market with a lie, if it can be told. at is the lie's position among the lies of its kind.
 func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
 	lie := l(a.entries(liars), a.Work.Nodes)
 	if lie == nil {
@@ -262,13 +262,13 @@ func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
 	return nil
 }
 
-// entries are what honest liars submit: the true value, whatever their bids say.
+// entries returns what the liars submit if they are honest: their true values, whatever their bids say.
 func (a *audit) entries(liars []int) []entry {
 	out := make([]entry, len(liars))
 	for k, i := range liars {
 		out[k] = entry{job: a.Work.Jobs[i], bid: a.Bids[i], liar: k + 1, spends: a.Market.Mechanism == rules.Proportional,
 			demands: a.Market.Mechanism == rules.Proportional && a.Market.SLO > 0, waits: a.Market.Mechanism == rules.BatchQueue}
-		if out[k].bid.Rate = out[k].bid.Value; out[k].waits { // accounts pay there, and so a job is to be all that its account has
+		if out[k].bid.Rate = out[k].bid.Value; out[k].waits { // such a market charges accounts, so a job must be the only one of its account
 			out[k].name = 1 + mostNames*k
 		}
 	}
@@ -278,12 +278,12 @@ func (a *audit) entries(liars []int) []entry {
 // mostNames is how many accounts a liar can have.
 const mostNames = 8
 
-// payoffs are those of the liars together, by seed.
+// payoffs returns the sum of the liars' payoffs, by seed.
 func (a *audit) payoffs(kind string, t []entry, liars []int, told []entry) ([]float64, error) {
 	return a.payoffsBy(kind, t, liars, told, (*entry).payoff)
 }
 
-// payoffsBy are the payoffs by a rule that says what an outcome is worth to a liar.
+// payoffsBy returns payoffs by a given rule for what an outcome is worth to a liar.
 func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 	payoff func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64) ([]float64, error) {
 	q, owner, of := variant(a.Problem, liars, told)
@@ -310,12 +310,12 @@ func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 	return out, nil
 }
 
-// controls are lies about the value and prices with which they should gain: half of it
-// where completed jobs pay a part of what they announce, all, and four times as much where
-// they pay nothing. If neither gains, the sample cannot tell a market in which lying pays.
+// controls are lies about the value, with prices at which they should gain: announcing half of the value, if completed jobs
+// pay all that they announce; and announcing four times the value, if they pay nothing. If neither gains, the sample could
+// not detect a market in which lying pays.
 var controls = []struct{ size, part float64 }{{0.5, 1}, {4, 0}}
 
-// control tells one of these lies.
+// control measures the gain of one of these lies.
 func (a *audit) control(t []entry, liars []int, r *result, k int, c struct{ size, part float64 }) error {
 	payoff := func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
 		return t.asBid(q, o, owner, me, c.part)
@@ -333,8 +333,8 @@ func (a *audit) control(t []entry, liars []int, r *result, k int, c struct{ size
 	return err
 }
 
-// apart takes from payoffs what the same entries gain when they end well: what is gained
-// by two halves is another kind of lie.
+// apart subtracts from payoffs what the same entries gain when they end well. The gain of two halves, for example, belongs
+// to another kind of lie.
 func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []entry) error {
 	well := slices.Clone(told)
 	for k := range well {
@@ -372,9 +372,8 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// inParallel does n things on all processors; the first error in order is
-// returned.
-// What was not begun when until is closed is left out.
+// inParallel calls do with 0 to n−1 on all processors, and returns the first error in this order. After until is closed, it
+// begins no more calls.
 func inParallel(n int, progress func(done, of int), until <-chan struct{}, do func(k int) error) error {
 	errs := make([]error, n)
 	var running sync.WaitGroup

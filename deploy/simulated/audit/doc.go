@@ -1,15 +1,13 @@
-// Package audit asks of a market, on a log: does lying pay here? For a sample
-// of jobs it searches for the most profitable misreport, by running the whole
-// market again with everything else equal.
+// Package audit measures on a log whether lying pays in a market. For a sample of jobs it searches for the most profitable
+// misreport, by running the whole market again with everything else unchanged.
 //
 // # Model
 //
-// A job's payoff is what the outcome is worth to its owner by the true value,
-// deadline, length and width (package measure), less what it pays; by deadline,
-// all or nothing. With mechanism deadline a result is there when the
-// deadline comes that was declared, as the mechanism's proof supposes and as on a site, or
-// with hand_over: end when the job ends. Everybody else says what their bids say. The gain of a lie is
-// its payoff less that of the truth, as a part of the job's value v·width·length.
+// A job's payoff is what the outcome is worth to its owner, by the true value, deadline, length and width (package measure), less
+// what the job pays. If worth is by deadline, it is all or nothing. With the mechanism deadline, a result is available at the
+// declared deadline, as the mechanism's proof assumes and as on a site; with hand_over: end, it is available when the job ends.
+// All other users bid as in the study. The gain of a lie is its payoff less the payoff of the truth, as a part of the job's
+// value v·width·length.
 //
 // The kinds of lie, each over a few sizes:
 //

@@ -7,15 +7,15 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 )
 
-// sizes are those of lies about the value. Where the gain still grows at an end of them, those
-// beyond it follow, up to the first that gains less.
+// sizes are the sizes of lies about the value. If the gain still grows at an end of the list, sizes beyond that end are
+// tried too, up to the first that gains less.
 var (
 	sizes  = []float64{0.01, 0.25, 0.5, 0.75, 0.9, 0.97, 1.03, 1.1, 1.5, 4}
 	beyond = [2][]float64{{0.001, 0.0001}, {10, 32, 100, 316, 1000, 3162, 10_000}}
 )
 
-// further tells the lies beyond the ends of the sizes for all trials of lies about the value. It
-// returns the last size if the gain grows up to that, else 0.
+// further tries the lies beyond the ends of the sizes, for all trials of lies about the value. If the gain grows up to the
+// last size, it returns this size, otherwise 0.
 func further(of []*trial, o Options) (grows float64, err error) {
 	at := len(sizes) // the position of the next lie
 	for end, more := range beyond {
@@ -66,8 +66,8 @@ func larger(of []*trial, lie, than int) bool {
 	return sums[0] > Rounding*float64(len(of)) && sums[0] > sums[1]
 }
 
-// ring is the lie of users who keep their ranks, and lower their rates to just above that of the
-// next outsider: of those whose jobs are submitted while theirs may wait.
+// ring returns the lie of users who keep their ranks and lower each rate to just above the rate of the next outsider.
+// Outsiders are users whose jobs arrive while jobs of the ring may wait.
 func (s *sample) ring(p *core.Problem, liars []int) lie {
 	var outsiders []float64
 	first, last := p.Work.Jobs[liars[0]].Submit, p.Work.Jobs[liars[len(liars)-1]].Submit
@@ -84,7 +84,7 @@ func (s *sample) ring(p *core.Problem, liars []int) lie {
 		byRate := slices.SortedFunc(slices.Values(told), func(x, y entry) int { return cmp.Compare(x.bid.Rate, y.bid.Rate) })
 		for k := range byRate {
 			e := &byRate[k]
-			if at, _ := slices.BinarySearch(outsiders, e.bid.Rate); at > 0 { // else nobody is below
+			if at, _ := slices.BinarySearch(outsiders, e.bid.Rate); at > 0 { // an outsider is below
 				x := outsiders[at-1] / e.bid.Rate
 				*e = e.rated(x + (1-x)*float64(k+1)/1000)
 			}
@@ -93,5 +93,5 @@ func (s *sample) ring(p *core.Problem, liars []int) lie {
 	}
 }
 
-// near is within how many seconds of the ring's arrivals an outsider's job arrives.
+// near: an outsider's job arrives within this number of seconds of the ring's arrivals.
 const near = 6 * 3600

@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// joint searches for the best lie about everything at once, from the truth: it changes one
-// thing after another, keeps what gains, and goes over all of them twice. With several seeds, one
-// half of them leads the search, and the other half measures.
+// joint searches for the best lie about everything at once. It starts from the truth, changes one thing after another, keeps
+// changes that gain, and tries all changes twice. With several seeds, one half of them guides the search, and the other half
+// measures the gain.
 func (a *audit) joint(t []entry, liars []int, honest []float64, r *result) error {
 	const rounds = 2
 	half := max(1, len(honest)/2)
@@ -41,7 +41,7 @@ func (a *audit) joint(t []entry, liars []int, honest []float64, r *result) error
 	return nil
 }
 
-// changes are the steps of a search; false: it cannot be made.
+// changes are the steps of the search. A step returns false if it cannot be made.
 var changes = slices.Concat(
 	steps([]float64{0.5, 0.9, 1.1, 2}, func(e *entry, x float64) bool { *e = e.rated(x); return true }),
 	steps([]float64{0.25, 4}, func(e *entry, x float64) bool {

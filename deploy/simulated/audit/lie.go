@@ -34,14 +34,14 @@ const (
 	Cancel    = "cancel"
 )
 
-// Kinds are all kinds of lie.
+// Kinds lists all kinds of lie.
 var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, Weights, Classes, Ends, Minimum, Delay, Slow, Names, Ghosts, Three, Joint, Cancel}
 
-// live are the kinds that nothing tells but a site with all actors: how a job ends, and when
-// its owner cancels it.
+// live reports whether a kind of lie can be measured only on a site with all actors: how a job ends, and when its owner
+// cancels it.
 func live(kind string) bool { return kind == Ends || kind == Cancel }
 
-// among is how many users, each with a job, tell the lies of a kind together.
+// among returns how many users, each with a job, tell the lies of a kind together.
 func among(kind string) int {
 	switch kind {
 	case Collusion:
@@ -52,31 +52,31 @@ func among(kind string) int {
 	return 1
 }
 
-// entry is a job and its bid, of one of the liars or of somebody else.
+// entry is a job with its bid. It belongs to a liar or to another user.
 type entry struct {
 	job  workload.Job
 	bid  bids.Bid
-	liar int // 1 and 2: who owns it; 0: somebody else
-	// spends: what it bids is its budget.
+	liar int // number of the liar who owns it, from 1; 0: another user
+	// spends: its bid is its budget.
 	spends bool
 	// demands: it may demand a minimum utility.
 	demands bool
-	// waits: it says what a second of waiting costs it, apart from its value.
+	// waits: in addition to its value, it declares what a second of waiting costs.
 	waits bool
-	// name is 0 if it is of its user's account, else which of the other accounts.
+	// name is 0 for its user's own account, otherwise the number of a false account.
 	name int
-	// owner does more with the job than to submit it and wait; nil: it does not.
+	// owner says what its owner does in addition to submitting it and waiting; nil: nothing.
 	owner *grid.Owner
-	// copy tells several ways to the same result apart.
+	// copy numbers different ways to the same result.
 	copy int
-	// ghost: nobody wants its results; what it pays counts.
+	// ghost: nobody wants its results, but its payments count.
 	ghost bool
 }
 
-// lie changes what liars submit, together; nil: it cannot be told.
+// lie changes what the liars submit. It returns nil if the lie cannot be told.
 type lie func(liars []entry, nodes int) []entry
 
-// liesOf are the sizes in which a kind of lie comes.
+// liesOf returns the lies of a kind, one for each size.
 func liesOf(kind string) []lie {
 	switch kind {
 	case Value:
@@ -91,7 +91,7 @@ func liesOf(kind string) []lie {
 		})
 	case Length:
 		return each([]float64{0.5, 0.8, 1.25, 2, 4}, func(x float64, e *entry, _ int) []entry {
-			// What is bid for a slot-second stands, so that the whole is worth more or less.
+			// The bid for a slot-second does not change, so the value of the whole job does.
 			e.bid.Length = max(1, math.Ceil(x*e.bid.Length))
 			return []entry{*e}
 		})
@@ -121,7 +121,7 @@ func liesOf(kind string) []lie {
 			rates = append(rates, []float64{size(rng), size(rng), size(rng)})
 		}
 		return together(rates)
-	case Delay: // apart from the value
+	case Delay: // only the cost of delay, not the value
 		return each([]float64{0.1, 0.5, 2, 4, 50}, func(x float64, e *entry, _ int) []entry {
 			if !e.waits {
 				return nil
@@ -129,7 +129,7 @@ func liesOf(kind string) []lie {
 			e.bid.DelayRate = x * e.bid.Rate
 			return []entry{*e}
 		})
-	case Slow: // than it need be, and than it said
+	case Slow: // the job takes longer than it needs, and than it declared
 		return each([]float64{1.25, 1.5, 2, 4}, func(x float64, e *entry, _ int) []entry {
 			e.job.Runtime = math.Ceil(x * e.job.Runtime)
 			return []entry{*e}
@@ -140,7 +140,7 @@ func liesOf(kind string) []lie {
 		return append(ghosts(0, false), ghosts(0, true)...)
 	case Cancel:
 		return slices.Concat(again(), ghosts(600, false), ghosts(600, true))
-	case Minimum: // which a job that received less does not pay for
+	case Minimum: // a job that received less than its minimum pays nothing
 		return each([]float64{0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.95}, func(x float64, e *entry, _ int) []entry {
 			if !e.demands {
 				return nil
@@ -154,7 +154,7 @@ func liesOf(kind string) []lie {
 	return nil
 }
 
-// anotherRate is a lie about the value.
+// anotherRate returns the entry with a false value.
 func anotherRate(x float64, e *entry, _ int) []entry { return []entry{e.rated(x)} }
 
 func each(sizes []float64, change func(x float64, e *entry, nodes int) []entry) (out []lie) {
@@ -167,8 +167,8 @@ func each(sizes []float64, change func(x float64, e *entry, nodes int) []entry) 
 	return out
 }
 
-// rated is the entry with another rate. The budget, the most it can pay, is no
-// bid, but where shares are in proportion to it.
+// rated returns the entry with another rate. It changes the budget only if shares are in proportion to budgets. Elsewhere
+// the budget is not a bid, but only the most that the job can pay.
 func (e entry) rated(x float64) entry {
 	e.bid.Rate = max(1e-6, math.Round(e.bid.Rate*x*1e6)/1e6)
 	if e.spends {
@@ -177,8 +177,8 @@ func (e entry) rated(x float64) entry {
 	return e
 }
 
-// onOthers is the same work on another number of slots: on fewer it takes
-// longer, and on more it takes as long, since it cannot use them.
+// onOthers returns the same work on another number of slots. On fewer slots it takes longer. On more slots it takes the same
+// time, because it cannot use them.
 func onOthers(x float64, e *entry, nodes int) []entry {
 	was := e.job.Width
 	e.job.Width = int(math.Round(x * float64(was)))
@@ -191,11 +191,11 @@ func onOthers(x float64, e *entry, nodes int) []entry {
 	return []entry{*e}
 }
 
-// halves are two jobs of half the work: of half the slots, or of half the time.
+// halves returns two jobs of half the work: half of the slots, or half of the time.
 func halves(e entry) []entry { return parts(e, 2, false) }
 
-// parts are k jobs of equal parts of the work: of the slots if there are so many, else of the
-// time. With names, each but the first is of an account of its own.
+// parts returns k jobs with equal parts of the work. It divides the slots if the job has k or more, otherwise the time. With
+// names, each job except the first has its own account.
 func parts(e entry, k int, names bool) (out []entry) {
 	for n := range k {
 		p := e
@@ -213,8 +213,8 @@ func parts(e entry, k int, names bool) (out []entry) {
 	return out
 }
 
-// ghosts are the job, and another one like it that nobody needs: of the lowest value and
-// dear to delay, or as the job bids. Its owner cancels it after a time, 0: never.
+// ghosts returns lies that add a ghost to the job: a second job like it that nobody needs. The ghost bids the lowest value
+// and a high cost of delay, or the same as the job. Its owner cancels it after a time; 0: never.
 func ghosts(after float64, other bool) (out []lie) {
 	for _, x := range []float64{0.01, 1} {
 		out = append(out, func(liars []entry, _ int) []entry {
@@ -232,7 +232,7 @@ func ghosts(after float64, other bool) (out []lie) {
 	return out
 }
 
-// withdrawn is who cancels a job after a time, whatever became of it; 0: never.
+// withdrawn returns an owner who cancels a job after a time, whatever its state is; 0: never.
 func withdrawn(after float64) *grid.Owner {
 	if after == 0 {
 		return nil
@@ -240,7 +240,7 @@ func withdrawn(after float64) *grid.Owner {
 	return &grid.Owner{Acts: []grid.Act{{Do: grid.Cancel, After: after}}}
 }
 
-// again are a job that is cancelled, whatever became of it, and submitted once more.
+// again returns lies in which a job is cancelled, whatever its state is, and submitted once more.
 func again() (out []lie) {
 	for _, after := range []float64{60, 600, 3600} {
 		out = append(out, func(liars []entry, _ int) []entry {
@@ -253,7 +253,7 @@ func again() (out []lie) {
 	return out
 }
 
-// waysOut are a job, and its two halves, that end in given ways when the results are there.
+// waysOut returns lies in which a job, or its two halves, end in the given ways when the results are there.
 func waysOut(owners ...grid.Owner) (out []lie) {
 	for _, owner := range owners {
 		for _, split := range []bool{false, true} {
@@ -274,7 +274,7 @@ func waysOut(owners ...grid.Owner) (out []lie) {
 	return out
 }
 
-// together are lies of several users about their rates.
+// together returns lies of several users about their rates.
 func together(rates [][]float64) (out []lie) {
 	for _, of := range rates {
 		out = append(out, func(liars []entry, _ int) []entry {
@@ -291,8 +291,8 @@ func together(rates [][]float64) (out []lie) {
 	return out
 }
 
-// variant is a study in which the liars submit other entries, whose each job is (0: of
-// others; negative: a ghost of a liar), and which owners do more than to wait.
+// variant returns a study in which the liars submit other entries. owner says whose each job is (0: another user; negative: a
+// ghost of a liar). of has the owners who do more than wait.
 func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, of map[int]*grid.Owner) {
 	entries := make([]entry, 0, len(p.Bids)+1)
 	for i := range p.Bids {

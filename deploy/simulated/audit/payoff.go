@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 )
 
-// payoff is what an outcome is worth to a liar whose true entry this is, less what it
-// pays: over all jobs that it submitted, done with the last. With hand_over: deadline a result
-// is handed over at the deadline declared, not sooner.
+// payoff returns what an outcome is worth to a liar with this true entry, less what the liar pays, over all jobs that the
+// liar submitted. The work is done with the last of them. With hand_over: deadline, a result is available at the declared
+// deadline, not earlier.
 func (t *entry) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
 	var parts []int
 	ghosts := 0.0
@@ -25,7 +25,7 @@ func (t *entry) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) fl
 	return t.payoffOf(q, o, parts) - ghosts
 }
 
-// payoffOf is the payoff by the positions of the jobs that were submitted.
+// payoffOf returns the payoff for the jobs at the given positions.
 func (t *entry) payoffOf(q *core.Problem, o *core.Outcome, parts []int) float64 {
 	whole := core.Job{Start: math.Inf(1), InTime: 1}
 	paid := 0.0
@@ -49,7 +49,7 @@ func (t *entry) payoffOf(q *core.Problem, o *core.Outcome, parts []int) float64 
 	return t.worth(q.Market.Worth, &whole) - paid
 }
 
-// asBid is the payoff if jobs that are completed paid a part of what they announced.
+// asBid returns the payoff if completed jobs paid a part of what they announced.
 func (t *entry) asBid(q *core.Problem, o *core.Outcome, owner []int, me int, part float64) float64 {
 	out := t.payoff(q, o, owner, me)
 	for k, who := range owner {
@@ -62,11 +62,10 @@ func (t *entry) asBid(q *core.Problem, o *core.Outcome, owner []int, me int, par
 	return out
 }
 
-// finish counts a job as completed that did not end well, and had the time that it
-// takes: its owner has the results.
+// finish counts a job as completed if it had its whole run time but did not end well, because its owner has the results.
 func finish(q *core.Problem, o *core.Outcome, at int) {
 	job, r := &q.Work.Jobs[at], &o.Jobs[at]
-	const almost = 1 - 1e-3 // a cancellation is there before the word of an end
+	const almost = 1 - 1e-3 // a cancellation can arrive before the report of an end
 	if r.Used < almost*job.Runtime*float64(job.Width) {
 		return
 	}
@@ -76,8 +75,7 @@ func finish(q *core.Problem, o *core.Outcome, at int) {
 	}
 }
 
-// worth counts a job that was not completed, by delay, as if it had lost all of
-// its value besides.
+// worth returns what an outcome is worth. If worth is by delay, a job that was not completed also loses all of its value.
 func (t *entry) worth(by string, r *core.Job) float64 {
 	if r.Fate != core.Completed && by == rules.ByDelay {
 		return -t.bid.Worth(&t.job) - t.bid.Delay(&t.job)*(r.Finish-t.job.Submit)

@@ -11,36 +11,36 @@ import (
 // Report is the result. The names of the keys are stable.
 type Report struct {
 	Jobs    int       `json:"jobs"`    // in all samples
-	Redraws int       `json:"redraws"` // samples, each with bids drawn anew
+	Redraws int       `json:"redraws"` // number of samples, each with newly drawn bids
 	Runs    int       `json:"runs"`
 	Kinds   []Finding `json:"kinds"`
-	Largest float64   `json:"largest"` // gain of any kind, as a part of the job's value
+	Largest float64   `json:"largest"` // largest gain by any kind, as a part of the job's value
 	Notes   []string  `json:"notes"`
 }
 
-// Finding is what a kind of lie gains. Gains are parts of the jobs' values.
+// Finding has the gains of a kind of lie. Gains are parts of the jobs' values.
 type Finding struct {
 	Kind    string     `json:"kind"`
-	Jobs    int        `json:"jobs"` // that could tell such a lie
-	Lies    int        `json:"lies"` // told
+	Jobs    int        `json:"jobs"` // number of jobs that could tell such a lie
+	Lies    int        `json:"lies"` // number of lies that were told
 	Gainers int        `json:"gainers"`
-	Mean    float64    `json:"mean"` // of each job's best, 0 where the truth is
+	Mean    float64    `json:"mean"` // mean gain of each job's best lie; 0 for jobs for which the truth is best
 	CI      [2]float64 `json:"mean_95"`
 	Largest float64    `json:"largest"`
 	Job     int64      `json:"largest_job"`     // its number in the log; 0: none gains
 	Size    int        `json:"largest_lie"`     // position among the lies of the kind
 	Credits float64    `json:"largest_credits"` // the same gain in credits
-	Gains   []float64  `json:"gains"`           // of each job that could
-	// Fixed are the gains of each lie, told by all who could: what a user expects who
-	// tells it always. Worst has the largest lower end of its interval.
+	Gains   []float64  `json:"gains"`           // gain of each job that could tell such a lie
+	// Fixed has the mean gain of each lie over all jobs that could tell it: what a user can expect
+	// who always tells it. Worst is the one whose interval has the largest lower end.
 	Fixed []Fixed `json:"fixed"`
 	Worst Fixed   `json:"worst,omitzero"`
-	// StillGrows is the largest or smallest size that is tried, if lies about the value
-	// gain more the farther they are from the truth, up to that; else 0.
+	// StillGrows is the largest or smallest size that was tried, if the gain of lies about the
+	// value still grows up to it; otherwise 0.
 	StillGrows float64 `json:"still_grows_at,omitempty"`
-	// Control is the surer of two gains that must be: of announcing half the value if
-	// all paid what they announce, and of announcing four times as much if nobody paid;
-	// only of lies about the value.
+	// Control, only for lies about the value, is the surer of two gains that must exist: announcing
+	// half the value if all jobs paid what they announce, and announcing four times the value if no
+	// job paid.
 	Control Fixed `json:"control,omitzero"`
 }
 
@@ -52,18 +52,17 @@ type Fixed struct {
 	CI   [2]float64 `json:"mean_95"`
 }
 
-// Fired reports whether a mean gain is above nothing within its interval.
+// Fired reports whether the whole interval of a mean gain is above 0.
 func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.CI[0] > Rounding }
 
-// Above reports whether one of the fixed lies gains more than x on average, within an interval
-// that is widened for the number of lies that are looked at (Bonferroni): where none of
-// them gains more, one audit in forty says so at most.
+// Above reports whether one of the fixed lies gains more than x on average. The interval is widened for the number of lies
+// (Bonferroni). So if no lie gains more than x, at most one audit in forty reports one.
 func (f *Finding) Above(x float64, lies int) bool {
 	z := distuv.UnitNormal.Quantile(1-0.025/float64(max(1, lies))) / 1.96
 	return slices.ContainsFunc(f.Fixed, func(l Fixed) bool { return l.Jobs > 0 && l.Mean-z*(l.Mean-l.CI[0]) > x })
 }
 
-// fix sums up each lie of a kind, and the control.
+// fix computes the mean gains of the lies of a kind, and of the control.
 func (f *Finding) fix(of []*trial) {
 	gains, controls := map[int][]float64{}, map[int][]float64{}
 	for i := range of {
@@ -80,7 +79,7 @@ func (f *Finding) fix(of []*trial) {
 	_, f.Control = fixedOf(controls)
 }
 
-// fixedOf sums up gains by lie, and says whose interval has the largest lower end.
+// fixedOf computes the mean gain of each lie, and returns also the one whose interval has the largest lower end.
 func fixedOf(gains map[int][]float64) (all []Fixed, surest Fixed) {
 	all = []Fixed{}
 	for _, lie := range slices.Sorted(maps.Keys(gains)) {
@@ -94,11 +93,10 @@ func fixedOf(gains map[int][]float64) (all []Fixed, surest Fixed) {
 	return all, surest
 }
 
-// Rounding is how much of a job's value payments in whole microcredits and sums
-// in floating point can look like.
+// Rounding is the part of a job's value that can come from rounding of payments and sums. A smaller gain is no gain.
 const Rounding = 1e-6
 
-// add sums up a kind of lie.
+// add adds the finding for a kind of lie.
 func (r *Report) add(kind string, of []*trial, grows float64) {
 	f := Finding{Kind: kind, Gains: []float64{}, StillGrows: grows}
 	for i := range of {
@@ -127,7 +125,7 @@ func (r *Report) add(kind string, of []*trial, grows float64) {
 	r.Kinds = append(r.Kinds, f)
 }
 
-// confidence is the mean with its 95 % interval, by the normal distribution.
+// confidence returns the mean with its 95 % interval, by the normal distribution.
 func confidence(x []float64) (m float64, ci [2]float64) {
 	if len(x) == 0 {
 		return 0, ci

@@ -13,11 +13,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// longest is how many steps a sequence has at most.
+// longest is the largest number of steps in a sequence.
 const longest = 4
 
-// step is one thing that an agent does otherwise. It changes what the agent submits, and what it
-// does with that; nil: it cannot be done.
+// step is one deviation from the honest behaviour of an agent. It changes what the agent submits, and what the agent does with
+// its jobs. It returns nil if it is not possible.
 type step struct {
 	words string
 	do    func(told []entry, p *core.Problem) []entry
@@ -34,7 +34,7 @@ func (s plan) words(of []step) string {
 	return strings.Join(out, "; ")
 }
 
-// build is what a job's owner submits who follows the plan.
+// build returns what an owner submits who follows the plan.
 func (s plan) build(truth entry, of []step, p *core.Problem) []entry {
 	truth.owner = &grid.Owner{}
 	told := []entry{truth}
@@ -46,7 +46,7 @@ func (s plan) build(truth entry, of []step, p *core.Problem) []entry {
 	return told
 }
 
-// draw is a random sequence of so many steps.
+// draw returns a random sequence of n steps.
 func draw(rng *rand.Rand, of []step, n int) plan { return rng.Perm(len(of))[:min(n, len(of))] }
 
 // neighbour adds, leaves out or replaces a step.
@@ -64,10 +64,10 @@ func (s plan) neighbour(rng *rand.Rand, of []step) plan {
 	return out
 }
 
-// stepsOf are what can be done in a market. What is declared is the truth in the markets of which
-// the other table says how much a false declaration gains.
+// stepsOf returns the steps that are possible in a market. They include false declarations only in markets in which the truth
+// is claimed to be best; for the other markets, another table shows what false declarations gain.
 func stepsOf(m *rules.Market) []step {
-	out := slices.Concat(outs(), ends(), waits(m), shapes(), accounts()) // what is declared comes last
+	out := slices.Concat(outs(), ends(), waits(m), shapes(), accounts()) // declarations come last
 	switch m.Mechanism {
 	case rules.Contract:
 		out = append(out, owners("asks for 3 menus", func(o *grid.Owner) { o.Quotes = 3 }), owners("asks for 10 menus", func(o *grid.Owner) { o.Quotes = 10 }), straddles())
@@ -77,7 +77,7 @@ func stepsOf(m *rules.Market) []step {
 	return append(out, declarations(m)...)
 }
 
-// every is a step that changes each entry of the agent.
+// every returns a step that changes each entry of the agent.
 func every(words string, change func(e *entry, p *core.Problem)) step {
 	return step{words, func(told []entry, p *core.Problem) []entry {
 		for k := range told {
@@ -87,17 +87,17 @@ func every(words string, change func(e *entry, p *core.Problem)) step {
 	}}
 }
 
-// owners is a step of each job's owner.
+// owners returns a step that changes what the owner of each job does.
 func owners(words string, change func(o *grid.Owner)) step {
 	return every(words, func(e *entry, _ *core.Problem) { change(e.owner) })
 }
 
-// acts is a step of commands.
+// acts returns a step that consists of commands.
 func acts(words string, of ...grid.Act) step {
 	return owners(words, func(o *grid.Owner) { o.Acts = append(o.Acts, of...) })
 }
 
-// outs are ways to end a job whose result is there.
+// outs returns ways to end a job whose result is there.
 func outs() []step {
 	return []step{
 		owners("exits with 1, once, and the retry is over at once", func(o *grid.Owner) { o.Exits, o.Quick = 1, true }),
@@ -109,7 +109,7 @@ func outs() []step {
 	}
 }
 
-// ends are other ways in which attempts and jobs end.
+// ends returns other ways in which attempts and jobs end.
 func ends() []step {
 	return []step{
 		owners("keeps its slot for 10 minutes more when the result is printed", func(o *grid.Owner) { o.Stays += 600 }),
@@ -121,7 +121,7 @@ func ends() []step {
 	}
 }
 
-// waits are about when a job comes, and when it is there.
+// waits returns steps that change when a job arrives, and when it can run.
 func waits(m *rules.Market) (out []step) {
 	for _, x := range []float64{60, 600, 3600} {
 		d := fmt.Sprintf("%.0f min", x/60)
@@ -154,7 +154,7 @@ func waits(m *rules.Market) (out []step) {
 	return out
 }
 
-// behind waits for a job of a second that was submitted before (--after).
+// behind returns a step in which the job waits for a job of one second that was submitted before (--after).
 func behind() step {
 	return step{"after a job of a second (--after)", func(told []entry, _ *core.Problem) []entry {
 		first := told[0].rated(0.01)
@@ -167,7 +167,7 @@ func behind() step {
 	}}
 }
 
-// again600 cancels after ten minutes and submits again, unless the result is there.
+// again600 returns a step that cancels the job after ten minutes and submits it again, unless the result is there.
 func again600(other bool) step {
 	words := "cancels after 10 minutes and submits again, unless it has the result"
 	if other {
@@ -188,7 +188,7 @@ func again600(other bool) step {
 	}}
 }
 
-// twice submits the job twice, and cancels what is needless when one has its result.
+// twice returns a step that submits the job twice, and cancels the other one when one has its result.
 func twice(other bool) step {
 	words := "submits twice, and cancels the other when one has the result"
 	if other {
@@ -208,7 +208,7 @@ func twice(other bool) step {
 	}}
 }
 
-// with is the entry once more, as another way to the result.
+// with returns a copy of the entry, as another way to the result.
 func (e entry) with(copy int) entry {
 	own := *e.owner
 	own.Acts = slices.Clone(own.Acts)
@@ -216,8 +216,8 @@ func (e entry) with(copy int) entry {
 	return e
 }
 
-// shapes are the same work in other jobs, tasks and stages. A task is no faster in parts: the parts
-// of one go one after the other. What parts gain that run at once the column split has.
+// shapes returns steps that do the same work in other jobs, tasks and stages. Dividing a task does not make it faster: its parts
+// run one after the other. The column split measures parts that run at the same time.
 func shapes() (out []step) {
 	for _, k := range []int{2, 4} {
 		out = append(out,
@@ -228,8 +228,8 @@ func shapes() (out []step) {
 	return append(out, array(4), packs("4 tasks", 4), packs("all tasks", messages.MaxTasks))
 }
 
-// array is the same work in an array of k times as many tasks, as many at once as before. Where each task is
-// a job of its own on a site, that cannot be said.
+// array returns a step that does the same work in k times as many tasks of an array, with the same number at a time. It is not
+// possible if each task is a job of its own on a site.
 func array(k int) step {
 	return step{fmt.Sprintf("in an array of %d times as many tasks", k), func(told []entry, p *core.Problem) []entry {
 		if grid.Gangs(p.Market.Mechanism) || p.Market.Mechanism == rules.Deadline || p.Market.Price == messages.PricePivot {
@@ -244,7 +244,7 @@ func array(k int) step {
 	}}
 }
 
-// packs is the same work in a fraction of the tasks, each of them as much longer.
+// packs returns a step that does the same work in fewer and longer tasks: k tasks become one.
 func packs(words string, k int) step {
 	return every("packs "+words+" into one", func(e *entry, _ *core.Problem) {
 		few := max(1, e.job.Width/k)
@@ -253,7 +253,7 @@ func packs(words string, k int) step {
 	})
 }
 
-// divided is each entry in k parts.
+// divided returns each entry in k parts.
 func divided(told []entry, k int, names bool) (out []entry) {
 	for _, e := range told {
 		if e.ghost {
@@ -274,7 +274,7 @@ func divided(told []entry, k int, names bool) (out []entry) {
 	return out
 }
 
-// accounts are about who submits.
+// accounts returns steps that change which account submits.
 func accounts() []step {
 	out := []step{owners("from an account at another site", func(o *grid.Owner) { o.Visits = true })}
 	for _, x := range []float64{0.01, 1} {
@@ -295,7 +295,7 @@ func accounts() []step {
 	return out
 }
 
-// straddles asks for a menu just before, and once more just after menus are drawn anew.
+// straddles returns a step that asks for a menu just before new menus are drawn, and once more just after.
 func straddles() step {
 	holds := grid.QuoteHolds.Seconds()
 	return every("asks for a menu before and after menus are drawn anew", func(e *entry, _ *core.Problem) {
@@ -304,7 +304,8 @@ func straddles() step {
 	})
 }
 
-// absent is on hold for a second around each tick of a karma market, for a hundred ticks.
+// absent returns a step in which the job is on hold for a second around each end of a quantum of a karma market, for a hundred
+// quanta.
 func absent(m *rules.Market) step {
 	return every("on hold for a second around each tick", func(e *entry, _ *core.Problem) {
 		tick := m.Slot.Seconds()
@@ -318,7 +319,7 @@ func absent(m *rules.Market) step {
 	})
 }
 
-// declarations are false ones, where it is claimed that the truth is best.
+// declarations returns false declarations, for markets in which the truth is claimed to be best.
 func declarations(m *rules.Market) (out []step) {
 	if m.Price != messages.PricePivot && !slices.Contains([]string{rules.Deadline, rules.Contract, rules.BatchQueue, rules.Reservation}, m.Mechanism) {
 		return nil

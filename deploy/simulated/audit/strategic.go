@@ -15,26 +15,26 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Equilibrium is where the users of a market come to rest who lie as it pays. The names
-// of the keys are stable. Welfare and revenue are parts of the value of all jobs.
+// Equilibrium is the state in which users who lie when it pays stop changing their lies. The names of the keys are stable.
+// Welfare and revenue are parts of the value of all jobs.
 type Equilibrium struct {
 	Market    string  `json:"market"`
 	Mechanism string  `json:"mechanism"`
 	Passes    int     `json:"passes"`
 	Rest      bool    `json:"at_rest"`      // nobody gains more than Least in the last pass
-	Left      float64 `json:"largest_gain"` // in the last pass, of a user's value
+	Left      float64 `json:"largest_gain"` // largest possible gain in the last pass, as a part of a user's value
 	Runs      int     `json:"runs"`
-	// Of all users telling the truth, and at rest.
+	// Sums if all users tell the truth, and at rest.
 	Honest  Sums     `json:"truth"`
 	Resting Sums     `json:"rest"`
-	Users   []Player `json:"users"` // those with most value first
+	Users   []Player `json:"users"` // by value, the largest first
 	Gainers int      `json:"gainers"`
 	Losers  int      `json:"losers"`
 	Liars   int      `json:"liars"`
 	Notes   []string `json:"notes"`
 }
 
-// Sums are of all jobs.
+// Sums are sums over all jobs.
 type Sums struct {
 	Welfare float64 `json:"welfare"`
 	Revenue float64 `json:"revenue"`
@@ -47,11 +47,11 @@ type Player struct {
 	Jobs   int     `json:"jobs"`
 	Value  float64 `json:"value"`
 	Lie    string  `json:"lie"`
-	Honest float64 `json:"truth"` // its payoff if all say the truth
+	Honest float64 `json:"truth"` // its payoff if all users tell the truth
 	Rest   float64 `json:"rest"`
 }
 
-// Truth is the name of no lie.
+// Truth is the name of the strategy without a lie.
 const Truth = "truth"
 
 // Least is the gain, as a part of a user's value, for which a user changes its lie.
@@ -63,7 +63,7 @@ type strategy struct {
 	lie  lie // nil: the truth
 }
 
-// strategies are the truth and the lies of one user about what it declares.
+// strategies returns the truth and the lies that a user can tell about declarations.
 func strategies() []strategy {
 	out := []strategy{{name: Truth}}
 	for _, kind := range []string{Value, Deadline, Length, Arrival, Split} {
@@ -102,16 +102,15 @@ type game struct {
 	jobs       [][]int // by user
 	value      []float64
 	plays      []int       // by user: its strategy
-	regret     [][]float64 // by user, then by strategy: the sum of what it would have gained
+	regret     [][]float64 // by user, then by strategy: the sum of the gains that it would have had with it
 	rng        *rand.Rand
 	runs       int
 }
 
-// Play has every user tell a lie, or the truth, for all of its jobs. One after another, users
-// compare all that they could tell, with the others as they are, and keep the sums of these regrets;
-// a user who would gain draws its next lie in proportion to the regrets that are positive (Hart and
-// Mas-Colell 2000). It ends with a pass over all users in which nobody would gain, or after as
-// many passes as given. What users want is the market's Worth.
+// Play searches for an equilibrium. Every user has a strategy, a lie or the truth, for all of its jobs. One after another,
+// users compute the gain of each of their strategies, with the others unchanged, and add it to their regrets. A user who could
+// gain draws its next strategy in proportion to its positive regrets (Hart and Mas-Colell 2000). Play ends after a pass in
+// which no user could gain, or after the given number of passes. Payoffs are by the market's Worth.
 func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibrium, error) {
 	own := *p
 	own.Prior = own.PriorJobs()
@@ -128,7 +127,7 @@ func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibriu
 	}
 	g.truth = g.entries(all)
 	for i := range g.truth {
-		g.truth[i].name = 0 // users have all of their jobs
+		g.truth[i].name = 0 // all jobs of a user have the same account
 	}
 	out := &Equilibrium{Market: string(p.Market.Name), Mechanism: p.Market.Mechanism, Notes: []string{}}
 	before, paid, err := g.everybody()
@@ -161,8 +160,8 @@ func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibriu
 	return out, nil
 }
 
-// turn has a user look at all it could tell, and choose; the result is what it would have
-// gained most, of its value. Progress is told how many of these lies it has looked at.
+// turn lets a user compute the gains of all of its strategies, and choose one. It returns the largest gain, as a part of the
+// user's value. progress is called with the number of strategies that were computed.
 func (g *game) turn(u int, progress func(done, of int)) (most float64, err error) {
 	if g.value[u] == 0 {
 		return 0, nil
@@ -206,13 +205,13 @@ func (g *game) turn(u int, progress func(done, of int)) (most float64, err error
 	return most, nil
 }
 
-// everybody is the payoff of all users, and what each pays.
+// everybody returns the payoffs and the payments of all users.
 func (g *game) everybody() (of, paid []float64, err error) {
 	g.runs += len(g.seeds)
 	return g.outcome(g.plays, -1)
 }
 
-// outcome runs the market; payoffs are of one user, or with −1 of all, as means over seeds.
+// outcome runs the market. It returns payoffs of one user, or of all users if only is −1, as means over seeds.
 func (g *game) outcome(plays []int, only int) (of, paid []float64, err error) {
 	told := make([]entry, 0, len(g.truth))
 	for i := range g.truth {
@@ -294,7 +293,7 @@ func (g *game) tell(out *Equilibrium, before, after []float64) {
 	}
 }
 
-// Lies counts the users by lie, by name.
+// Lies returns, for each lie, the users who tell it: the names of the lies, and the numbers of users.
 func (e *Equilibrium) Lies() (names []string, users map[string]int) {
 	users = map[string]int{}
 	for i := range e.Users {

@@ -19,37 +19,37 @@ type VerbOptions struct {
 	Jobs     int // in the sample that measures
 	Tries    int // random sequences at the beginning
 	Window   int // jobs of the log around each sampled one; 0: 24
-	Slots    int // of a node; 0: 8 where nodes share out slot time, else 1
+	Slots    int // of a node; 0: 8 in markets that share slot time, 1 in others
 	Progress func(done, of int)
 	Until    <-chan struct{}
 
 	hole hole
 }
 
-// Verbed is what the best sequence gains that was found. The names of the keys are stable.
+// Verbed is the best sequence that a search found, with its gain. The names of the keys are stable.
 type Verbed struct {
 	Hole     string     `json:"hole,omitempty"` // of the market; "": none
 	Sequence string     `json:"sequence"`
 	Tried    int        `json:"tried"` // sequences
 	Runs     int        `json:"runs"`
-	Jobs     int        `json:"jobs"` // that measure, none of which chose the sequence
+	Jobs     int        `json:"jobs"` // number of jobs that measured the gain; none of them was used to choose the sequence
 	Mean     float64    `json:"mean"` // gain, as a part of the job's value
 	CI       [2]float64 `json:"mean_95"`
 	Gainers  int        `json:"gainers"`
-	// Bounded is the mean if a job counts as gaining, or losing, its value at most. Where waiting costs
-	// a short job a thousand times its value, a small sample says little of the mean itself.
+	// Bounded is the mean if each gain or loss counts as at most the job's value. If waiting can cost a
+	// short job a thousand times its value, the plain mean of a small sample says little.
 	Bounded   float64    `json:"bounded"`
 	BoundedCI [2]float64 `json:"bounded_95"`
 	plan      plan
 }
 
-// Fired reports whether a sequence surely gains, be it that no job counted for more than its value.
+// Fired reports whether a sequence surely gains, by the plain mean or by the bounded one.
 func (v *Verbed) Fired() bool { return v.CI[0] > Rounding || v.BoundedCI[0] > Rounding }
 
 // Verbs is a search and its controls.
 type Verbs struct {
 	Found Verbed `json:"found"`
-	// Controls are what searches find that begin with half as many random sequences, each in the market without one of its rules.
+	// Controls are the results of searches in markets that lack one of their rules. They begin with half as many random sequences.
 	Controls []Verbed `json:"controls"`
 }
 
@@ -85,7 +85,7 @@ func SearchVerbs(p *core.Problem, o VerbOptions) (v *Verbs, err error) {
 		return nil, messages.Errorf(messages.Invalid, "jobs and tries: must be at least 1, are %d and %d", o.Jobs, o.Tries)
 	}
 	v = new(Verbs)
-	if o.Slots == 0 && p.Market.Mechanism == rules.Proportional { // what has one slot shares no slot time
+	if o.Slots == 0 && p.Market.Mechanism == rules.Proportional { // a node with one slot cannot share slot time
 		o.Slots = 8
 	}
 	if v.Found, err = search(p, o); err != nil {
@@ -107,8 +107,8 @@ type scene struct {
 	*audit
 	at     int
 	truth  entry
-	honest float64 // what the job has if its owner does nothing else: worth less paid
-	paid   float64 // then
+	honest float64 // payoff of the honest owner: worth less payments
+	paid   float64 // payments of the honest owner
 	value  float64
 	void   bool
 }
@@ -120,8 +120,8 @@ type candidate struct {
 	void  bool // it is refused
 }
 
-// score is the mean gain where no job counts for more than its value. Once there are enough jobs, its
-// standard error is taken off: luck with some is not to look better than a small gain of all.
+// score returns the mean gain, where no job counts for more than its value. With enough jobs it subtracts the standard error, so
+// that luck with a few jobs does not look better than a small gain of all.
 func (c *candidate) score() float64 {
 	if c.void || len(c.gains) == 0 {
 		return math.Inf(-1)
@@ -133,7 +133,7 @@ func (c *candidate) score() float64 {
 	return m
 }
 
-// bounded are gains of which none is more than the value of the job.
+// bounded returns gains that are cut to at most the value of the job.
 func bounded(gains []float64) []float64 {
 	out := slices.Clone(gains)
 	for k, g := range out {
@@ -142,7 +142,7 @@ func bounded(gains []float64) []float64 {
 	return out
 }
 
-// hunt is a search on its way.
+// hunt is the state of a search.
 type hunt struct {
 	VerbOptions
 	problem *core.Problem
@@ -157,18 +157,18 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 	return &hunt{VerbOptions: o, problem: p, steps: stepsOf(p.Market), rng: rand.New(rand.NewPCG(p.Seed, 0x7665726273)), tried: map[string]bool{}}
 }
 
-// scenes that choose: so many in the first round, in the second and at last, at most.
+// Largest numbers of scenes by which sequences are chosen: in the first round, in the second and in the last.
 const first, second, last = 8, 16, 32
 
-// search draws sequences, keeps the better ones by successive halving over more and more scenes,
-// and changes these step by step. Of the best five, fresh scenes choose one, or a part of it, which others measure.
+// search draws sequences, keeps the better ones by successive halving over more and more scenes, and changes these step by step.
+// New scenes choose one of the best five, or a part of it. Other new scenes measure its gain.
 func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	h := newHunt(p, o)
 	var pool []*candidate
 	for k := range h.steps {
 		pool = h.add(pool, plan{k})
 	}
-	for k := range outs() { // each way to end with the result, with each declaration
+	for k := range outs() { // combine each way to end with the result with each declaration
 		for d := range declarations(p.Market) {
 			pool = h.add(pool, plan{k, len(h.steps) - 1 - d})
 		}
@@ -199,7 +199,7 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	for _, c := range pool {
 		c.gains = nil
 	}
-	chosen = min(chosen, (len(fresh)+1)/2) // of some jobs nothing can be said
+	chosen = min(chosen, (len(fresh)+1)/2) // for some jobs the gain cannot be computed
 	if pool, err = h.best(pool, fresh[:chosen], len(pool)); err != nil {
 		return v, err
 	}
@@ -219,7 +219,7 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	return v, nil
 }
 
-// withParts adds to sequences what each is without one of its steps.
+// withParts adds to each sequence the sequences that lack one of its steps.
 func withParts(pool []*candidate) []*candidate {
 	for _, c := range slices.Clone(pool) {
 		for k := range c.plan {
@@ -232,8 +232,8 @@ func withParts(pool []*candidate) []*candidate {
 	return pool
 }
 
-// simplest is the best of sorted candidates, or a part of it that gains as much but for luck. A step that adds
-// nothing else was chosen for luck, and costs where the sequence is measured.
+// simplest returns the best of sorted candidates, or a part of it that gains about as much. A step that adds little was probably
+// chosen by luck, and would cost something when the sequence is measured.
 func simplest(pool []*candidate) *candidate {
 	best := pool[0]
 	for _, c := range pool[1:] {
@@ -299,7 +299,7 @@ func (h *hunt) best(pool []*candidate, scenes []*scene, keep int) ([]*candidate,
 	return pool[:min(keep, len(pool))], nil
 }
 
-// gain is what a sequence gains in a scene, as a part of the job's value.
+// gain returns what a sequence gains in a scene, as a part of the job's value.
 func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	told := of.build(s.truth, h.steps, s.Problem)
 	if told == nil {
@@ -309,9 +309,9 @@ func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	return (worth - paid - s.honest) / s.value, err
 }
 
-// telling are scenes that choose: of many times as many, in turn one of the jobs that pay most, one of
-// those that miss most of their value, and any other. Where most jobs have all of their value for
-// nothing, a few scenes drawn blindly tell nothing of any sequence.
+// telling returns n scenes for choosing sequences. From a larger number of scenes, it takes in turn one of the jobs that pay
+// most, one of the jobs that miss most of their value, and another one. If most jobs get all of their value for free, a few
+// random scenes would show no difference between sequences.
 func (h *hunt) telling(n int) (out []*scene, err error) {
 	const drawn = 6
 	rest, err := h.scenes(drawn*n, 0)
@@ -327,13 +327,13 @@ func (h *hunt) telling(n int) (out []*scene, err error) {
 	return out, err
 }
 
-// stakes are what the honest job pays, and what it misses of its value, each as a part of that and at most all of it.
+// stakes returns what the honest job pays, and what it misses of its value, each as a part of the value and at most 1.
 func (s *scene) stakes() [2]float64 {
 	return [2]float64{min(1, s.paid/s.value), min(1, 1-(s.honest+s.paid)/s.value)}
 }
 
-// scenes are sampled jobs, each among its neighbours. Scenes of another draw have other bids,
-// other lots and other jobs.
+// scenes returns sampled jobs, each among its neighbours. Scenes of another draw have other bids, other random choices and other
+// jobs.
 func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 	p := redrawn(h.problem, draw)
 	p.Seed += uint64(draw) * 0x632be59bd9b4e019
@@ -346,7 +346,7 @@ func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 	if len(takes) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "all jobs of the study have a run time of 0, so that no sequence of commands can gain anything")
 	}
-	order := rand.New(rand.NewPCG(p.Seed, 0x7363656e65)).Perm(len(takes)) // no job twice before all came once
+	order := rand.New(rand.NewPCG(p.Seed, 0x7363656e65)).Perm(len(takes)) // no job comes twice before all came once
 	out := make([]*scene, n)
 	for k := range out {
 		out[k] = h.scene(p, takes[order[k%len(order)]], p.Seed+uint64(k))
@@ -362,7 +362,7 @@ func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 		}
 		return err
 	})
-	out = slices.DeleteFunc(out, func(s *scene) bool { return s.void }) // who is refused anyway
+	out = slices.DeleteFunc(out, func(s *scene) bool { return s.void }) // jobs that are refused in any case
 	if err == nil && len(out) == 0 {
 		err = messages.Errorf(messages.Invalid, "no sampled job ever has its result, so that no sequence of commands can gain anything")
 	}
@@ -386,7 +386,7 @@ func (h *hunt) scene(p *core.Problem, i int, seed uint64) *scene {
 	return s
 }
 
-// payoff is what the agent has from what it submits, and what it pays, with all actors.
+// payoff returns the value that the agent gets from what it submits, and what it pays, with all actors.
 func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 	q, _, of := variant(s.Problem, []int{s.at}, told)
 	o, _, err := grid.Run(&q, grid.Config{Owners: of, Slots: h.Slots, Forgetful: h.hole == unpriced, Shopping: h.hole == shopped, ByStarts: h.hole == byStarts})
@@ -415,7 +415,7 @@ func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 		ways[e.copy].join(r, o.Results, at)
 	}
 	had := s.truth.had(ways)
-	if had.Fate != core.Completed && q.Market.Worth == rules.ByDelay { // each second costs, and never ends
+	if had.Fate != core.Completed && q.Market.Worth == rules.ByDelay { // each second costs, and the waiting never ends
 		return 0, 0, messages.Errorf(messages.Invalid, "the agent never has its result")
 	}
 	return s.truth.worth(q.Market.Worth, had), paid, nil
@@ -436,7 +436,7 @@ func (w *way) join(r *core.Job, results map[int]float64, i int) {
 	w.at, w.over = max(w.at, at), max(w.over, r.Finish)
 }
 
-// had is what an agent had that takes the result by the first way that leads to it.
+// had returns the outcome for an agent that takes the result from the first way that leads to it.
 func (t *entry) had(ways map[int]*way) *core.Job {
 	best := &way{at: math.Inf(1)}
 	over := t.job.Submit

@@ -9,19 +9,17 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 )
 
-// mostPresent bounds how many jobs are looked at together: beyond, a single one
-// hardly moves the others.
+// mostPresent bounds the number of jobs that are looked at together. With more jobs, a single one hardly affects the
+// others.
 const mostPresent = 80
 
-// manyClasses is how many classes, and jobs, the lies about many classes are told among.
+// manyClasses is the number of classes, and of jobs, for lies about many classes.
 const manyClasses = 8
 
-// weights lies about utility weights and about the form of the utility, in a market of
-// proportional shares with some classes: one allocation among the job and those submitted
-// next to it, so many at most. Everybody's true weights and form are drawn by the job's number.
-// The lies are about one weight or, with all of them raised to a power, about all. The gain is
-// of utility: of a linear one as a part of the honest one, of a logarithmic one as what its
-// shares grow by, as a part of them.
+// weights measures lies about utility weights and about the form of the utility, in a market of proportional shares. It makes
+// one allocation for the job and its neighbours in the log, most jobs in total. The true weights and forms of all jobs are drawn
+// from their numbers. A lie changes one weight, or raises all weights to a power. The gain is a gain of utility: of a linear
+// utility, as a part of the honest one; of a logarithmic utility, the growth of the shares.
 func (a *audit) weights(s sample, r *result, most, classes int) error {
 	if a.Market.Mechanism != rules.Proportional {
 		return nil
@@ -79,8 +77,8 @@ func (a *audit) weights(s sample, r *result, most, classes int) error {
 	return nil
 }
 
-// falseWeights are the truth, as nil, and lies about weights: one of them by a ratio, and all of them
-// by a power. With two classes one is enough, since only their ratio counts.
+// falseWeights returns the truth, as nil, and lies about weights: one weight multiplied by a ratio, or all weights raised to a
+// power. With two classes only one weight is changed, because only their ratio counts.
 func falseWeights(mine []float64) [][]float64 {
 	out := [][]float64{nil}
 	one := mine
@@ -104,17 +102,17 @@ func falseWeights(mine []float64) [][]float64 {
 	return out
 }
 
-// ratios are by how much one weight is told larger than it is.
+// ratios are the factors by which a weight is exaggerated.
 var ratios = []float64{0.1, 0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.97, 1.03, 1.1, 1.25, 1.5, 2, 3, 4, 10}
 
-// powers are to which all weights are raised.
+// powers are the exponents to which all weights are raised.
 var powers = []float64{0.25, 0.5, 0.75, 0.9, 1.1, 1.5, 2, 3}
 
-// lost is how many times its value a job loses at most: a logarithmic utility without a
-// share would lose more than any number.
+// lost bounds a job's loss, as a multiple of its value. Without a bound, a logarithmic utility with a share of 0 would lose
+// infinitely much.
 const lost = 100
 
-// utility is what the shares of a problem are worth to a job by its true weights.
+// utility returns what the shares of a problem are worth to a job by its true weights.
 func utility(told, truth *proportional.Problem, me int) (float64, error) {
 	var s proportional.Solver
 	out, err := s.Solve(told)
