@@ -9,31 +9,30 @@ import (
 )
 
 const (
-	fewest = 20   // types of considered jobs that must be known to go by them
-	most   = 1000 // considered jobs that are remembered, the latest
+	fewest = 20   // number of considered jobs from which on their types are used
+	most   = 1000 // number of the latest considered jobs that are remembered
 )
 
-// Beliefs are what is thought of jobs before they announce anything. No announcement
-// of an account that has a job in the queue moves them: else a job would be paid by
-// what its owner announces.
+// Beliefs are the expected types of jobs before they announce anything. Announcements of accounts with a job in the queue do
+// not affect them; otherwise an owner could influence its own payments.
 type Beliefs struct {
 	prior []messages.QueuedType // independent of all jobs of the market
 	seen  []considered          // the oldest first
 }
 
-// considered is what a job had announced that was run or discarded.
+// considered is the announcement of a job that was run or discarded.
 type considered struct {
 	account messages.Name
 	job     messages.QueuedType
 }
 
-// NewBeliefs are those before any job was considered.
+// NewBeliefs returns the beliefs before any job was considered.
 func NewBeliefs(prior []messages.QueuedType) *Beliefs { return &Beliefs{prior: prior} }
 
-// Clone is a copy that goes its own way.
+// Clone returns an independent copy.
 func (b *Beliefs) Clone() *Beliefs { return &Beliefs{b.prior, slices.Clone(b.seen)} }
 
-// Consider takes in the announcement of a job that was run or discarded.
+// Consider adds the announcement of a job that was run or discarded.
 func (b *Beliefs) Consider(account messages.Name, t messages.QueuedType) {
 	if len(b.seen) == most {
 		b.seen = slices.Delete(b.seen, 0, 1)
@@ -41,8 +40,8 @@ func (b *Beliefs) Consider(account messages.Name, t messages.QueuedType) {
 	b.seen = append(b.seen, considered{account, t})
 }
 
-// without are the likely types of the jobs of a queue, in which these accounts have
-// jobs: those of the considered jobs of other accounts, if there are enough.
+// without returns the expected types for a queue in which the present accounts have jobs: the types of considered jobs of other
+// accounts, if these are enough, otherwise the prior.
 func (b *Beliefs) without(present map[messages.Name]bool) []messages.QueuedType {
 	var out []messages.QueuedType
 	for _, s := range b.seen {
@@ -56,8 +55,8 @@ func (b *Beliefs) without(present map[messages.Name]bool) []messages.QueuedType 
 	return out
 }
 
-// Priors are what is believed of the jobs of a queue, whose accounts are given by
-// position. Where types are known without their widths, these are as announced.
+// Priors returns the expected types of the jobs of a queue. accounts has their accounts by position. For types without a width,
+// the width is as announced.
 func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 	present := map[messages.Name]bool{}
 	for _, a := range accounts {
@@ -73,8 +72,7 @@ func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 	return out
 }
 
-// points are types with their probabilities, of the front job or of one that
-// waits. A type without a width has one slot.
+// points returns types with their probabilities, for the front job or for a waiting job. A type without a width has one slot.
 func (q *Queue) points(types []messages.QueuedType, front bool) []Point {
 	sum := 0.0
 	for i := range types {
@@ -93,7 +91,7 @@ func (q *Queue) points(types []messages.QueuedType, front bool) []Point {
 	return out
 }
 
-// typeOf is what a job announces.
+// typeOf returns the type that a job announces.
 func typeOf(job *mechanism.Job) messages.QueuedType {
 	return messages.QueuedType{Value: job.Value, Delay: job.Delay, Length: job.Length, Width: width(job)}
 }

@@ -41,8 +41,8 @@ type inputPoint struct {
 	Exact *string  `json:"p_exact,omitempty"` // the same probability for people to read; not used
 }
 
-// output is what it prints. Null is what the front job does not have, and a
-// standard error that a single draw does not tell.
+// output is the answer that `candor solve batch-queue` prints. Numbers that the front job does not have are null, and so are
+// standard errors with a single draw.
 type output struct {
 	Runs      bool    `json:"runs"`
 	Threshold float64 `json:"threshold"`
@@ -64,8 +64,7 @@ type paid struct {
 	Draws       int        `json:"draws,omitempty"`
 }
 
-// levied is what payments are made of with pricing pivot. An account pays by its first
-// job.
+// levied has the parts of payments with pricing pivot. The first job of an account pays for the account.
 type levied struct {
 	Taxes   []float64 `json:"taxes"`
 	Rebates []float64 `json:"rebates"`
@@ -118,7 +117,7 @@ func SolveDocument(data []byte) (any, error) {
 	return out, nil
 }
 
-// levy works out taxes and rebates. Jobs without an account have one each.
+// levy computes taxes and rebates. Each job without an account counts as an account of its own.
 func (in *input) levy(q *Queue, d *Decision, out *output) error {
 	if in.Distributions != nil || in.Mode != nil || in.Expectation != nil || in.Draws != nil {
 		return casefile.Invalid("pricing", "pivot uses no beliefs: leave out distributions, mode, expectation and draws")
@@ -140,7 +139,7 @@ func (in *input) levy(q *Queue, d *Decision, out *output) error {
 		out.Rest += out.Payments[i]
 		taxes[k], rebates[k] = 0, 0
 	}
-	out.Rest = max(0, out.Rest) // but for rounding it is
+	out.Rest = max(0, out.Rest) // it can be below 0 only by rounding
 	return nil
 }
 
@@ -167,7 +166,7 @@ func (in *input) queue() (*Queue, error) {
 	return q, nil
 }
 
-// oneOf wants a value of the front job and a cost of delay of any other.
+// oneOf checks that the front job has a value, and any other job a cost of delay.
 func oneOf(place string, i int, v, d *float64) error {
 	switch {
 	case i == 0 && v == nil:
@@ -186,7 +185,7 @@ func fill(v, d, r *float64, n *int) Job {
 	return Job{Value: casefile.Or(v, 0), Delay: casefile.Or(d, 0), Length: casefile.Or(r, 0), Width: casefile.Or(n, 0)}
 }
 
-// expectation reads how payments are to be worked out; nil: not at all.
+// expectation reads how to compute payments; nil: do not compute them.
 func (in *input) expectation() (*Expectation, error) {
 	if in.Distributions == nil {
 		if in.Mode != nil || in.Draws != nil {
@@ -237,7 +236,7 @@ func present(q *Queue, d *Decision) *output {
 	return out
 }
 
-// nullable points at numbers; null for those before the first and for NaN.
+// nullable returns pointers to numbers. It is nil for NaN, and for numbers before the position first.
 func nullable(x []float64, first int) []*float64 {
 	out := make([]*float64, len(x))
 	for i := first; i < len(x); i++ {

@@ -7,9 +7,9 @@ import "math"
 type means struct {
 	draws   int
 	batches int
-	total   []float64 // by job: of all draws so far
+	total   []float64 // by job: sum over all draws so far
 	net     []float64 // scratch
-	// Of the net payments that each batch gives by itself, by Welford's update:
+	// Mean and sum of squares of the net payments of single batches, by Welford's update:
 	mean, square []float64
 }
 
@@ -18,7 +18,7 @@ func newMeans(jobs int) *means {
 	return &means{total: room(), net: room(), mean: room(), square: room()}
 }
 
-// add takes the sums over a batch of so many draws. It overwrites them.
+// add adds the sums over a batch of draws. It overwrites sums.
 func (m *means) add(sums []float64, draws int) {
 	m.draws += draws
 	m.batches++
@@ -34,8 +34,8 @@ func (m *means) add(sums []float64, draws int) {
 	}
 }
 
-// results returns the mean externalities, and the standard errors of the
-// payments: how these vary from batch to batch tells how far their mean is off.
+// results returns the mean externalities, and the standard errors of the payments, which are computed from their variation
+// between batches.
 func (m *means) results() (externality, errors []float64) {
 	count := float64(m.batches)
 	for i := range m.total {
@@ -67,7 +67,7 @@ func estimate(q *Queue, e *Expectation) (externality, errors []float64, err erro
 	return externality, errors, nil
 }
 
-// probe checks the types that the given functions sample, by drawing them all.
+// probe checks the types that the given functions return, by drawing all of them.
 func (s *sampler) probe(q *Queue, e *Expectation) error {
 	for i, in := range s.types {
 		if in.sample == nil {

@@ -6,11 +6,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxSteps bounds the work of an exact expectation: terms added up, or jobs put
-// into schedules.
+// MaxSteps bounds the work of an exact expectation, counted as terms added, or jobs put into schedules.
 const MaxSteps = 1 << 26
 
-// steps counts work down and stops it.
+// steps is the number of steps that are left.
 type steps int
 
 func (s *steps) spend(n int) error {
@@ -22,7 +21,7 @@ func (s *steps) spend(n int) error {
 	return nil
 }
 
-// expect works out the externalities exactly, but for rounding.
+// expect computes the externalities, exactly except for rounding.
 func expect(q *Queue, e *Expectation) ([]float64, error) {
 	types := make([][]Point, len(e.Priors))
 	for i, p := range e.Priors {
@@ -37,11 +36,9 @@ func expect(q *Queue, e *Expectation) ([]float64, error) {
 	return w.run()
 }
 
-// exact works out a linear expectation. What the others' delay costs is a sum
-// of independent terms; its distribution is built up term by term, equal sums
-// being put together, and so stays small where the terms are multiples of a
-// unit. Leaving each job out in turn costs O(n·log n) such steps rather than
-// n², by halves: with one half of the jobs added, the other is divided on.
+// exact computes a linear expectation. The cost of the others' delay is a sum of independent terms. Its distribution is built term
+// by term, and equal sums are merged, so it stays small if the terms are multiples of a unit. Leaving out each job in turn takes
+// O(n·log n) steps instead of n², by recursive halving: add one half of the jobs, then divide the other half further.
 type exact struct {
 	*linear
 	types [][]Point

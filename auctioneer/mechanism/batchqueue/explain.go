@@ -14,8 +14,8 @@ const (
 	Discarded = "Discarded" // it is worth less than its run would cost the others
 )
 
-// Explain says where a job stands, and what would change it. What its run costs the
-// others is not told where they are one account.
+// Explain says how a job stands, and what would change that. It leaves out what the job's run costs the others if they are a single
+// account.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.rounds[job.Job]
 	switch {
@@ -52,8 +52,8 @@ func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.
 		d.With[0], q.Jobs[0].Value, told(view, job, d.Threshold)), change...)
 }
 
-// told is an amount that is made of the bids of others, in brackets, but not where they
-// are one account's.
+// told returns an amount in brackets. The amount is computed from the bids of others, so told returns "" if they are a single
+// account's.
 func told(view *mechanism.View, job *mechanism.Job, credits float64) string {
 	if mechanism.OneRival(view, job) {
 		return ""

@@ -14,7 +14,7 @@ type linear struct {
 	jobs     []Job
 	cost     []float64 // by position; 0 for the front job
 
-	// What follows is by draw of a batch.
+	// The following slices are by draw of a batch.
 
 	terms [][]float64 // by position: cost_l·d_l as drawn
 	total []float64   // Σ_l cost_l·d_l
@@ -46,9 +46,8 @@ func (l *linear) front(t *Job) (value, scale float64) {
 	return t.Value, t.Length
 }
 
-// drawn returns a function that sets sums to the externalities summed over a
-// batch. A draw costs O(1) for each job: that a job announces something else
-// than was drawn for it changes one term of the total.
+// drawn returns a function that sets sums to the externalities, summed over a batch. A draw costs O(1) for each job, because
+// replacing the drawn type of a job by the announced one changes only one term of the total.
 func (l *linear) drawn(draws *sampler) func(b int, sums []float64) {
 	l.terms = make([][]float64, len(l.jobs))
 	return func(b int, sums []float64) {

@@ -16,7 +16,7 @@ import (
 type Mechanism struct {
 	config messages.Market
 	rounds map[messages.JobID]*round
-	owed   map[messages.JobID]messages.Credits // by all rounds remembered
+	owed   map[messages.JobID]messages.Credits // sum over all remembered rounds
 	belief *Beliefs
 }
 
@@ -26,7 +26,7 @@ const (
 	PivotPricing = "pivot"       // taxes and rebates; see Pivot
 )
 
-// round is what was decided of a front job.
+// round is a decision about a front job.
 type round struct {
 	runs      bool
 	value     float64
@@ -51,7 +51,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 	return t
 }
 
-// NewMechanism makes the mechanism of a market that is valid in itself.
+// NewMechanism makes the mechanism of a valid market.
 func NewMechanism(m messages.Market) (*Mechanism, error) {
 	if len(m.Classes) != 1 {
 		return nil, messages.Errorf(messages.Invalid, "market %s: classes: a batch queue has one machine: name exactly one class", m.Name)
@@ -64,7 +64,7 @@ func NewMechanism(m messages.Market) (*Mechanism, error) {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// Admit refuses a bid that this market cannot weigh.
+// Admit refuses a bid that this market cannot compare with others.
 func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	slots := 0
 	if len(view.Classes) > 0 {
@@ -137,7 +137,7 @@ func (c *Mechanism) queue(view *mechanism.View) *queue {
 	return q
 }
 
-// next takes the front job out of the queue.
+// next removes the front job from the queue.
 func (q *queue) next(runs bool) {
 	if front := q.Jobs[0]; runs {
 		q.Running = append(q.Running, Hold{Width: front.Width, Remaining: front.Length})
@@ -160,8 +160,8 @@ func announced(job *mechanism.Job, front bool) Job {
 	return out
 }
 
-// remaining is for how many seconds more a job holds its slots. One that has
-// outlived its length is taken to need another second.
+// remaining returns for how many more seconds a job holds its slots. A job that has outlived its length is expected to need another
+// second.
 func remaining(now messages.Time, job *mechanism.Job) float64 {
 	if job.Started == 0 {
 		return job.Length.Seconds()
@@ -169,8 +169,7 @@ func remaining(now messages.Time, job *mechanism.Job) float64 {
 	return max(1, (job.Length - now.Sub(job.Started)).Seconds())
 }
 
-// direct orders what was decided and is not done yet, and shares the slots
-// among the jobs that are to start.
+// direct repeats orders that are not carried out yet, and gives weights to the jobs that must start.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	total := 0
 	for i, job := range view.Jobs {

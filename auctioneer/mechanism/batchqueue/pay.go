@@ -18,31 +18,30 @@ const (
 	Full Mode = "full"
 )
 
-// Expectation says how expected externalities are worked out.
+// Expectation says how to compute expected externalities.
 type Expectation struct {
 	Mode   Mode
 	Priors []Prior // by position in the queue
-	Exact  bool    // enumerate; only for priors with Points
-	Draws  int     // else: how many
-	Seed   uint64  // of the draws
+	Exact  bool    // enumerate all cases; only for priors with Points
+	Draws  int     // otherwise: number of draws
+	Seed   uint64  // seed of the draws
 }
 
 // MaxDraws bounds Expectation.Draws.
 const MaxDraws = 1 << 24
 
-// Payments are what jobs pay (positive) and receive (negative), by position in
-// the queue.
+// Payments has what jobs pay (positive) and receive (negative), by position in the queue.
 type Payments struct {
 	// Externality is G_j: what the others can expect, given what j announces.
 	Externality []float64
-	// Net payments. In binary, summed in any order, they are exactly 0 in total.
+	// Net payments. Their floating-point sum is exactly 0, in any order.
 	Net []float64
-	// Errors are the standard errors of Net; 0 where the expectation is exact,
-	// NaN where there are too few draws to tell (one).
+	// Errors are the standard errors of Net: 0 if the expectation is exact, NaN with a single
+	// draw.
 	Errors []float64
 }
 
-// Pay works out the payments for a queue.
+// Pay computes the payments for a queue.
 func Pay(q *Queue, e *Expectation) (*Payments, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func transfer(net, externality []float64) {
 	}
 }
 
-// among are the payments of some jobs to one another.
+// among returns the payments of some jobs to one another.
 func among(externality []float64, jobs []int) []float64 {
 	of := make([]float64, len(jobs))
 	for k, i := range jobs {
@@ -123,10 +122,8 @@ func among(externality []float64, jobs []int) []float64 {
 	return net
 }
 
-// balance rounds payments that sum to zero but for rounding so that they do
-// exactly: to whole numbers of the largest power of two of which no partial sum
-// has more than 53 bits. What is then missing, less than one of them for each
-// payment, goes to the first.
+// balance rounds payments so that their sum is exactly zero. It rounds them to multiples of a power of two with which every partial
+// sum fits into 53 bits. The remainder, less than one unit for each payment, goes to the first.
 func balance(net []float64) {
 	all := 0.0
 	for _, x := range net {

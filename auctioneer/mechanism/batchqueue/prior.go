@@ -11,9 +11,8 @@ import (
 // many types with their probabilities, or a way to sample them.
 type Prior struct {
 	Points []Point
-	// Sample maps a number uniform in [0, 1) to a type. It is used where there
-	// are no Points; the closer to monotone it is, the more stratification helps.
-	// It must be a function: the same number gives the same type.
+	// Sample maps a number uniform in [0, 1) to a type. It is used if there are no Points. The
+	// same number must give the same type. Stratification helps most if it is nearly monotone.
 	Sample func(u float64) Job
 }
 
@@ -23,13 +22,13 @@ type Point struct {
 	P    float64
 }
 
-// total is how far from 1 probabilities may sum: decimals are rounded.
+// total is how far the sum of probabilities may be from 1, because decimals are rounded.
 const total = 1e-9
 
 // check checks a prior; priority says that only value and delay matter.
 func (p *Prior) check(q *Queue, i int, priority bool) error {
 	if p.Sample != nil && len(p.Points) == 0 {
-		return nil // its types are checked as they are drawn
+		return nil // its types are checked when they are drawn
 	}
 	if len(p.Points) == 0 {
 		return casefile.Invalid(at("distributions", i), "has no types: give at least one, of probability 1")
@@ -43,7 +42,7 @@ func (p *Prior) check(q *Queue, i int, priority bool) error {
 		}
 		sum += point.P
 		t := point.Type
-		if priority { // the rest is as announced
+		if priority { // lengths and widths are as announced
 			t.Length, t.Width = q.Jobs[i].Length, q.Jobs[i].Width
 		}
 		if err := q.checkJob(place, i == 0, t); err != nil {
@@ -69,14 +68,14 @@ func normalised(points []Point) []Point {
 	return slices.DeleteFunc(out, func(p Point) bool { return p.P == 0 })
 }
 
-// inverse reads types off the cumulated probabilities.
+// inverse draws types by inverting the cumulated probabilities.
 type inverse struct {
 	points []Point
-	above  []float64 // cumulated; the last is +Inf, so that nothing lies beyond
+	above  []float64 // cumulated probabilities; the last is +Inf, so that every u is below it
 	guide  []int32   // guide[g]: the first k with above[k] > g/len(guide)
 	delays []float64 // of points
 	sample func(u float64) Job
-	drawn  Job // the last of sample's
+	drawn  Job // the last result of sample
 }
 
 func invert(p Prior) *inverse {
@@ -101,7 +100,7 @@ func invert(p Prior) *inverse {
 	return in
 }
 
-// at returns the type at u in [0, 1), valid until the next call.
+// at returns the type at u in [0, 1). It is valid until the next call.
 func (in *inverse) at(u float64) *Job {
 	if in.sample != nil {
 		in.drawn = in.sample(u)
@@ -110,10 +109,10 @@ func (in *inverse) at(u float64) *Job {
 	return &in.points[in.index(u)].Type
 }
 
-// index is the position of the type at u among the points.
+// index returns the position of the type at u among the points.
 func (in *inverse) index(u float64) int32 {
 	k := in.guide[int(u*float64(len(in.guide)))]
-	for k > 0 && in.above[k-1] > u { // the guide's rounding
+	for k > 0 && in.above[k-1] > u { // the guide may be too high by rounding
 		k--
 	}
 	for in.above[k] <= u {
@@ -122,7 +121,7 @@ func (in *inverse) index(u float64) int32 {
 	return k
 }
 
-// delay is the cost of delay of the type at u.
+// delay returns the cost of delay of the type at u.
 func (in *inverse) delay(u float64) float64 {
 	if in.sample != nil {
 		return in.at(u).Delay

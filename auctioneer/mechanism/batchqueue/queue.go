@@ -10,13 +10,13 @@ import (
 // Job is a job of a queue, as announced or as drawn. Money and time are in any
 // one unit each.
 type Job struct {
-	Value  float64 // what running it is worth; of the front job only
-	Delay  float64 // what a unit of time of delay costs; of the others only
+	Value  float64 // what running it is worth; only for the front job
+	Delay  float64 // what a unit of time of delay costs; only for other jobs
 	Length float64
 	Width  int // nodes; only in a queue with Nodes
 }
 
-// Hold is a job that runs already: it has Width nodes for Remaining more.
+// Hold is a running job: it has Width nodes for the time Remaining.
 type Hold struct {
 	Width     int
 	Remaining float64
@@ -29,14 +29,13 @@ type Queue struct {
 	Running []Hold // only with Nodes
 }
 
-// Largest is the most that a value, a cost of delay or a time may be.
+// Largest is the largest value, cost of delay or time.
 const Largest = 1e15
 
 // wide reports whether jobs have widths.
 func (q *Queue) wide() bool { return q.Nodes > 0 }
 
-// Check says what is wrong with a queue, naming the place as in the document
-// of SolveDocument.
+// Check returns an error if a queue is invalid. The error names the place as in the document of SolveDocument.
 func (q *Queue) Check() error {
 	if q.Nodes < 0 || q.Nodes > math.MaxInt32 {
 		return casefile.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, q.Nodes)
@@ -49,8 +48,8 @@ func (q *Queue) Check() error {
 	return q.checkRunning()
 }
 
-// field names a place in the document, given a field; names are put together
-// only for errors, since there may be a million types to check.
+// field returns the name of a place in the document, for a field. It is called only for errors, because there may be a million types
+// to check.
 type field func(name string) string
 
 func place(list string, i int) field {

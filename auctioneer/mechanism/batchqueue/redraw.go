@@ -7,16 +7,15 @@ import (
 
 // drafts are the two schedules of a queue, in either form.
 type drafts[S any] interface {
-	// insert puts a job into both schedules, the front job into one, and returns
-	// when it starts.
+	// insert puts a job into both schedules, or the front job into one of them, and returns when it
+	// starts.
 	insert(job Job, front bool) (with, without float64)
 	copy(from S)
 }
 
-// redrawn returns a function that sets sums to the externalities summed over a
-// batch, where lengths and widths are drawn too, so that the schedules must be
-// drawn up anew. Draws are shared among the processors; what they come to is
-// added up in their order, so that the sums do not depend on how many there are.
+// redrawn returns a function that sets sums to the externalities, summed over a batch. It is for draws with lengths and widths, so
+// schedules must be made for each draw. Draws run on all processors. Their results are added in order, so the sums do not depend
+// on the number of processors.
 func redrawn(q *Queue, draws *sampler) func(b int, sums []float64) {
 	if len(q.Jobs)+len(q.Running) <= mostListed {
 		return redrawnWith(q, draws, newTimelines)
@@ -57,22 +56,21 @@ func redrawnWith[S drafts[S]](q *Queue, draws *sampler, idle func(*Queue) S) fun
 	}
 }
 
-// redrawer works out one draw after another.
+// redrawer computes one draw after another.
 type redrawer[S drafts[S]] struct {
 	q                 *Queue
 	empty, upto, rest S
 	profile           []Job
 }
 
-// draw sets the externalities by job of a draw. It takes n pairs of schedules,
-// in the j-th of which job j is as announced. These have the first j jobs in
-// common with the schedules of the draw, and are drawn up from there on.
+// draw computes the externality of each job for a draw. It makes n pairs of schedules; in pair j, job j is as announced. This pair
+// shares its first j jobs with the schedules of the draw, and is made from there on.
 func (w *redrawer[S]) draw(types [][]Job, k int, externalities []float64) {
 	for i := range w.profile {
 		w.profile[i] = types[i][k]
 	}
 	w.upto.copy(w.empty)
-	cost := 0.0 // of the delay of the jobs before j
+	cost := 0.0 // cost of the delay of the jobs before j
 	for j := range externalities {
 		w.rest.copy(w.upto)
 		externalities[j] = externality(w.q, w.rest, w.profile, j, cost)
@@ -89,9 +87,8 @@ func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 	return job.Delay * (with - without)
 }
 
-// externality is what a profile is worth to all but job j, which is as
-// announced; before is the cost of the delay of the jobs before j, which are in
-// the schedules already.
+// externality returns what a profile is worth to all jobs except j, which is as announced. before is the cost of the delay of the jobs
+// before j, which are already in the schedules.
 func externality[S drafts[S]](q *Queue, s S, profile []Job, j int, before float64) float64 {
 	own, others := inserted(s, q.Jobs[j], j == 0), before
 	for i := j + 1; i < len(profile); i++ {

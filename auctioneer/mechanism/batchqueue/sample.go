@@ -6,9 +6,9 @@ import (
 )
 
 // sampler draws the types of jobs, a batch at a time. The types of a job in a
-// batch depend on the seed, the job and the batch only. The draws of a job are spread
-// evenly over its distribution, and paired with those of others at random (Latin hypercube):
-// a draw's types are independent of one another and follow the priors exactly.
+// batch depend only on the seed, the job and the batch. The draws of a job are spread evenly over its distribution, and combined
+// at random with the draws of other jobs (Latin hypercube). The types of a draw are independent of one another and follow the
+// priors exactly.
 type sampler struct {
 	seed    uint64
 	draws   int
@@ -17,9 +17,8 @@ type sampler struct {
 	uniform []float64
 }
 
-// Draws are divided into this many independent batches, to see from how their
-// means differ how far they are off; into more if a batch would otherwise have
-// more than so many types, all of which are kept at a time.
+// Draws are divided into at least leastBatches independent batches, because the differences of their means give the standard
+// errors. There are more batches if one would have more than mostTypes types, because all types of a batch are in memory.
 const leastBatches, mostTypes = 16, 1 << 20
 
 func newSampler(e *Expectation) *sampler {
@@ -36,7 +35,7 @@ func newSampler(e *Expectation) *sampler {
 	return s
 }
 
-// same reports whether two priors are one, shared.
+// same reports whether two priors are the same object.
 func same(p, q Prior) bool {
 	return len(p.Points) > 0 && len(p.Points) == len(q.Points) && &p.Points[0] == &q.Points[0]
 }
@@ -58,15 +57,15 @@ func (s *sampler) column(i, b int) []float64 {
 	return out
 }
 
-// stratify puts one number into each of len(out) equal parts of [0, 1), all at
-// the same place in their part, in random order. Each by itself is uniform.
+// stratify puts one number into each of len(out) equal parts of [0, 1), all at the same place in their part, in random order. Each
+// single number is uniform.
 func stratify(out []float64, random *rand.PCG) {
 	place, parts := unit(random), float64(len(out))
 	for k := range out {
 		out[k] = min((float64(k)+place)/parts, below1)
 	}
 	for k := len(out) - 1; k > 0; k-- {
-		// The bias of not rejecting is below len(out)/2^64.
+		// Without rejection the bias is below len(out)/2^64.
 		other, _ := bits.Mul64(random.Uint64(), uint64(k+1))
 		out[k], out[other] = out[other], out[k]
 	}
@@ -75,7 +74,7 @@ func stratify(out []float64, random *rand.PCG) {
 // below1 is the largest double below 1.
 const below1 = 1 - 1./(1<<53)
 
-// unit draws from [0, 1).
+// unit draws a number from [0, 1).
 func unit(random *rand.PCG) float64 { return float64(random.Uint64()>>11) / (1 << 53) }
 
 // mix spreads the bits of a small number (splitmix64).

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// round works out the payments of the decision on the front job.
+// round computes the payments for the decision on the front job.
 func (c *Mechanism) round(q *queue, d *Decision) *round {
 	r := &round{runs: d.Runs, value: q.Jobs[0].Value, threshold: d.Threshold}
 	if c.config.Pricing == PivotPricing {
@@ -25,8 +25,8 @@ func (c *Mechanism) round(q *queue, d *Decision) *round {
 	return r
 }
 
-// decide is decide, but for jobs that could not pay what they announce: with pricing
-// pivot, what is beyond the rest of a job's budget does not count.
+// decide does what the function decide does, except that with pricing pivot an announcement counts only up to what is left of the
+// job's budget.
 func (c *Mechanism) decide(q *queue) *Decision {
 	d := decide(&q.Queue)
 	if c.config.Pricing == PivotPricing {
@@ -40,7 +40,7 @@ func (c *Mechanism) decide(q *queue) *Decision {
 	return d
 }
 
-// left is what a job can pay still.
+// left returns what a job can still pay.
 func (c *Mechanism) left(job *mechanism.Job) messages.Credits {
 	return max(0, job.Budget-c.owed[job.Job])
 }
@@ -132,9 +132,8 @@ func (q *queue) accounts() []messages.Name {
 	return out
 }
 
-// net is what each job of the queue pays, in microcredits: those of this site one another,
-// in total 0, and visitors the site. A job of this site that is alone among visitors pays
-// like a visitor.
+// net returns what each job of the queue pays, in microcredits. Jobs of this site pay one another, with a sum of 0. Visitors pay the
+// site, and so does a job of this site that is alone among visitors.
 func (c *Mechanism) net(q *queue) (net []messages.Credits, toSite []bool, err error) {
 	net, toSite = make([]messages.Credits, len(q.waiting)), make([]bool, len(q.waiting))
 	var own []int
@@ -181,7 +180,7 @@ func (c *Mechanism) net(q *queue) (net []messages.Credits, toSite []bool, err er
 	return net, toSite, nil
 }
 
-// draws keeps a decision on a long queue to some milliseconds.
+// draws returns a number of draws with which a decision on a long queue takes some milliseconds.
 func (c *Mechanism) draws(jobs int) int {
 	const most, least, work = 1000, 64, 500_000
 	if c.config.Draws > 0 {

@@ -2,13 +2,12 @@ package batchqueue
 
 import "slices"
 
-// timeline is how many nodes are free over time, as a list: in a short schedule
-// that only fills up, whose every question is from now on, faster than a
-// profile.Profile, whose answers it gives.
+// timeline is the number of free nodes over time, as a list. It gives the same answers as a profile.Profile. It is faster for short
+// schedules in which jobs are only added, and all searches start from time 0.
 type timeline struct {
 	at   []float64 // breakpoints, the first at 0
-	free []int32   // from each to the next; all nodes after the last
-	full int       // breakpoints at the beginning where no node is free
+	free []int32   // free nodes from each breakpoint to the next; all nodes are free after the last
+	full int       // number of breakpoints at the beginning at which no node is free
 }
 
 // mostListed is the most jobs for which a list is faster.
@@ -58,7 +57,7 @@ search:
 	return start
 }
 
-// timelines are the two schedules of a queue, as schedules has them.
+// timelines has the two schedules of a queue, like schedules.
 type timelines struct{ with, without timeline }
 
 func newTimelines(q *Queue) *timelines {

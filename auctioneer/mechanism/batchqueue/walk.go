@@ -1,17 +1,17 @@
 package batchqueue
 
-// insertion is how many terms added up cost as much as a job put into schedules.
+// insertion is the cost of putting a job into schedules, in units of adding a term.
 const insertion = 8
 
-// walk enumerates the profiles of whole types in queue order, as a tree: the
-// schedules of the first jobs are drawn up once for all profiles that begin so.
+// walk enumerates the profiles of whole types in queue order, as a tree. All profiles that begin with the same types share the
+// schedules of these first jobs.
 type walk struct {
 	q     *Queue
 	types [][]Point
 	left  *steps
-	tiers []schedules // by depth: of the jobs before
-	j     int         // who is as announced
-	value float64     // of the front job
+	tiers []schedules // by depth: schedules of the jobs before
+	j     int         // the job that is as announced
+	value float64     // value of the front job
 	sum   float64
 }
 
@@ -33,7 +33,7 @@ func (w *walk) run() ([]float64, error) {
 	return out, nil
 }
 
-// size is how much work it is to go through all profiles with job j as announced.
+// size returns the work of enumerating all profiles with job j as announced.
 func (w *walk) size(j int) int {
 	total, tier := 0, 1
 	for i := range w.types {
@@ -47,8 +47,8 @@ func (w *walk) size(j int) int {
 	return total
 }
 
-// from goes through the types of job i and those behind it. So far: the
-// probability, what the delay costs all, and all but j.
+// from enumerates the types of job i and of the jobs behind it. p is the probability so far, all the cost of the delay for all jobs so
+// far, and others the cost without job j.
 func (w *walk) from(i int, p, all, others float64) {
 	switch i {
 	case len(w.q.Jobs):
