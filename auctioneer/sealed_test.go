@@ -84,7 +84,7 @@ func sealedMarkets() map[messages.Name]struct {
 }
 
 // TestSealedBids: Alice bids, and Eve, who has no job, asks everything that a user can ask.
-// No reply has Alice's name, that of her job, or a number of her bid.
+// No reply has Alice's name, the name of her job, or a number of her bid.
 func TestSealedBids(t *testing.T) {
 	for mechanism, bid := range sealedMarkets() {
 		t.Run(mechanism, func(t *testing.T) {

@@ -94,7 +94,7 @@ func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave f
 	return nil, leave, nil
 }
 
-// refused looks again at refused submissions, and returns the stored answers of those that are in
+// refused looks again at refused submissions, and returns the stored answers of submissions that are in
 // the book. Nobody may be told that a job is refused while an earlier try of the same request can
 // still enter it: the owner would believe that there is no job. So a refusal waits until earlier
 // tries are decided. It adds nothing to the log.

@@ -101,7 +101,7 @@ func (k *keys) redeclare(ctx context.Context) {
 	}
 }
 
-// ended lists the keys that no longer sign: those that the keys directory no longer has, if
+// ended lists the keys that no longer sign: keys that are no longer in the keys directory, if
 // they are older than the present key of their role. A newer key stays: this host may not have
 // heard of its rotation yet.
 func ended(known, held []messages.RoleKey) (list []string) {

@@ -31,7 +31,7 @@ type listed struct {
 	Standard     bool
 }
 
-// packages are those of the module.
+// packages lists the packages of the module.
 func packages(t *testing.T) []listed {
 	t.Helper()
 	return list(t, "./...")

@@ -8,7 +8,7 @@ import (
 )
 
 // A Name identifies an account, project, node, market, class, stage or site. Users, nodes and sites
-// appear in subjects, files and certificates; [ValidName] checks their names and those of stages.
+// appear in subjects, files and certificates; [ValidName] checks their names and the names of stages.
 // Markets, classes and projects may have names that people know from other systems; [ValidFreeName]
 // checks these.
 type Name = string

@@ -197,7 +197,7 @@ type Program struct {
 	// Memory bounds a task, in bytes; -1: all memory of the node; 0: as the node says.
 	Memory int64 `json:"memory,omitempty"`
 	// Width is how many slots a task has; 0: 1. Shape is the resources of these slots together, at
-	// least those that the stage asks for; nil: slots of the class have no sizes.
+	// least what the stage asks for; nil: slots of the class have no sizes.
 	Width     int        `json:"width,omitempty"`
 	Shape     *Resources `json:"shape,omitempty"`
 	Exclusive bool       `json:"exclusive,omitempty"` // the task has the whole node

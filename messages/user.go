@@ -191,7 +191,7 @@ type JobsRequest struct {
 	Until Time `json:"until,omitempty"`
 	// Sort is one of JobSortings, "-" before it for the largest first; default: -job.
 	Sort string `json:"sort,omitempty"`
-	// After goes on behind an answer: its Next.
+	// After continues after an earlier answer: it is that answer's Next.
 	After string `json:"after,omitempty"`
 	// Jobs are the numbers of the jobs to list, at most MaxListed; none: all numbers.
 	Jobs []JobID `json:"jobs,omitempty"`
@@ -356,8 +356,8 @@ type StageStatus struct {
 	// many attempts of Retried were ended by `candor requeue`.
 	Failed   int `json:"failed,omitempty"`
 	Requeued int `json:"requeued,omitempty"`
-	// Lost is how many bytes of the output of ended attempts were not kept, Cut how many
-	// attempts that was.
+	// Lost is the number of bytes of output of ended attempts that were not kept, Cut the number of
+	// these attempts.
 	Lost int64 `json:"lost,omitempty"`
 	Cut  int   `json:"cut,omitempty"`
 	// Cancelled is how many tasks were cancelled while the job went on.

@@ -66,7 +66,7 @@ func (q *queue) take(into []event) []event {
 	return events
 }
 
-// close drops all events, and those that are added later.
+// close drops all events, and all events that are added later.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

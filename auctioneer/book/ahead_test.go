@@ -18,7 +18,7 @@ func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finish
 	return g
 }
 
-// passed is the end of a granted attempt, of which the slot went to another so long ago.
+// passed is the end of a granted attempt whose slot went to another task some time ago.
 func (s *site) passed(g, next messages.Grant, ago messages.Time) messages.Finished {
 	return messages.Finished{Attempt: g.Attempt, Next: &messages.Successor{Attempt: next.Attempt, At: s.at - ago}}
 }

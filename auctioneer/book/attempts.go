@@ -82,7 +82,7 @@ func (a Attempts) Of(stage int) (out []Kept) {
 	return out
 }
 
-// shareDetails has details that are equal in memory once.
+// shareDetails lets equal details share memory.
 func (a Attempts) shareDetails() {
 	for i := range a {
 		at := slices.IndexFunc(a, func(k Kept) bool { return k.Detail == a[i].Detail })

@@ -83,7 +83,7 @@ type Submit struct {
 	Seen uint64
 }
 
-// ApplyMarkets replaces the markets of the site, or at first those of its configuration. Result:
+// ApplyMarkets replaces the markets of the site, the first time the markets of its configuration. Result:
 // Applied.
 type ApplyMarkets struct {
 	Markets []messages.Market

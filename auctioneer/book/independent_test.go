@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// alone is a stage of which tasks fail alone, at the first attempt.
+// alone is a stage whose tasks fail independently, at the first attempt.
 func alone(name messages.Name, tasks int, after ...messages.Name) messages.Stage {
 	s := mapStage(tasks)
 	s.Name, s.After, s.Attempts, s.OnFailure = name, after, 1, messages.GoOn

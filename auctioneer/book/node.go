@@ -234,7 +234,7 @@ func (n *Node) SuspendedLimit() int {
 	return suspendedPerSlot * slots
 }
 
-// Suspended returns the number of suspended tasks on the node, without those that are about to end.
+// Suspended returns the number of suspended tasks on the node, without tasks that are about to end.
 func (n *Node) Suspended() (count int) {
 	for _, h := range n.Claims {
 		if h.Halt == Suspended && !h.Leaving {

@@ -47,7 +47,7 @@ func TestNotesAreKeptForTheNextLeader(t *testing.T) {
 	expect("other")
 }
 
-// TestMarketsKeepAllTheirFieldsInAnImage: also those that came after images did.
+// TestMarketsKeepAllTheirFieldsInAnImage: also fields that were added after images were introduced.
 func TestMarketsKeepAllTheirFieldsInAnImage(t *testing.T) {
 	b, want := New(), []messages.Market{{Name: "fair", Mechanism: messages.FairShare, Classes: []messages.Name{"cpu"}, Weights: messages.Weights{{Class: "alice", Weight: 2}}}}
 	b.Apply(&Command{ApplyMarkets: &ApplyMarkets{Markets: want}})

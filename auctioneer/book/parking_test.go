@@ -17,7 +17,7 @@ func (s *site) park(p Park) (Parking, error) {
 	return Parking{}, nil
 }
 
-// TestParkedJobGetsNoTasks puts a job on hold of which a task runs: the task goes on, no
+// TestParkedJobGetsNoTasks puts a job with a running task on hold: the task continues, no
 // other is claimed, and after the release the others are.
 func TestParkedJobGetsNoTasks(t *testing.T) {
 	s := newSite(t)

@@ -67,7 +67,7 @@ func (s *quotes) enter(q *Quote) {
 	s.count(q, 1)
 }
 
-// count counts a quote, or with −1 no longer.
+// count adds a quote to the counts (change 1), or removes it (change −1).
 func (s *quotes) count(q *Quote, change int) {
 	if messages.IsVisitor(q.Account) {
 		s.visitors += change

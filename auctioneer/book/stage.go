@@ -47,7 +47,7 @@ type Stage struct {
 	// positions of such tasks beyond Tasks.
 	Cancelled int
 	Skipped   messages.Array
-	// Ahead is how many of the claims in Running wait for a slot, including those that must end.
+	// Ahead is how many of the claims in Running wait for a slot, including claims that must end.
 	Ahead int
 
 	// Nodes is how many nodes gather slots for a task of the stage; none of these tasks is claimed.

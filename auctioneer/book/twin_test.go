@@ -196,7 +196,7 @@ func imageOf(b *Book) []byte {
 	return buf.Bytes()
 }
 
-// sound says what is wrong with a book, of which jobs may have been forgotten.
+// sound says what is wrong with a book that may have forgotten jobs.
 func sound(b *Book) error {
 	for _, check := range []func(*Book) error{claimed, accounted, covered, effective, indexed, counted} {
 		if err := check(b); err != nil {

@@ -80,7 +80,7 @@ type (
 	Decided struct{ Market messages.Name }
 	// Committed says that a decision is in the book.
 	Committed struct{ Decision *book.Decide }
-	// Reconfigured says that other markets are in force, and lists those that cannot run: their
+	// Reconfigured says that other markets are in force, and lists the markets that cannot run: their
 	// jobs wait.
 	Reconfigured struct {
 		Markets *Markets

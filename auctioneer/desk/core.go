@@ -48,7 +48,7 @@ type core struct {
 	out    Actions
 	last   uint64 // ID that was given out
 	asked  map[uint64]func(result any, err error)
-	inform bool              // the markets are not those of the configuration
+	inform bool              // the markets differ from the configuration
 	end    messages.Duration // when a job last ended
 	stream bool              // the one before had ended shortly before
 }

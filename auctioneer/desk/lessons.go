@@ -19,7 +19,7 @@ const (
 	DrawnTypes = 1000
 )
 
-// lessons bring the knowledge of the estimator to the markets: how long such tasks run.
+// lessons ask the estimator how long tasks like a job's tasks run, and pass the answers to the markets.
 type lessons struct {
 	*core
 	trading   *trading

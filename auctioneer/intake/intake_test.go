@@ -14,7 +14,7 @@ import (
 
 const epoch = messages.Time(1_000_000_000_000_000)
 
-// rules are those of a site with a market of each manner.
+// rules returns the rules of a site with a market of each manner.
 func rules() *intake.Rules {
 	return &intake.Rules{Site: "west", Deposit: messages.Credit, Pending: 3, Operators: []messages.Name{"operator"}, MostMemory: map[messages.Name]int64{"cpu": 1 << 30},
 		Markets: &desk.Markets{Version: 4, Configs: []messages.Market{
@@ -46,7 +46,7 @@ func entered(t *testing.T, b *book.Book, s *intake.Submission) book.Receipt {
 	return receipt
 }
 
-// TestPrepareFillsInWhatIsLeftOut, and holds the deposit beside the budget.
+// TestPrepareFillsInWhatIsLeftOut, and holds the deposit in addition to the budget.
 func TestPrepareFillsInWhatIsLeftOut(t *testing.T) {
 	s := prepared(t, "alice", request("k"))
 	if st := s.Spec.Stages[0]; s.Spec.Market != "share" || st.Class != "cpu" || s.Payer != "alice" {

@@ -297,7 +297,7 @@ func TestMechanismsOfMarkets(t *testing.T) {
 	}
 }
 
-// TestRunTimesAreAskedForAgain once those that are known are old.
+// TestRunTimesAreAskedForAgain once the known run times are old.
 func TestRunTimesAreAskedForAgain(t *testing.T) {
 	m := New(mechanism.Manner{Plans: true}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
 	put(m, 1, 1, 30, 2, 0)

@@ -52,7 +52,7 @@ func TestGangsAreLateInTurn(t *testing.T) {
 	}
 }
 
-// TestSlotsFollowNodes: those of the nodes and classes of each market, of nodes
+// TestSlotsFollowNodes: the slots of the nodes and classes of each market, of nodes
 // that drain what is taken, and none of nodes that are down.
 func TestSlotsFollowNodes(t *testing.T) {
 	s := NewSlots([]messages.Market{{Classes: []messages.Name{"cpu", "gpu"}}, {Classes: []messages.Name{"cpu"}, Nodes: []messages.Name{"b"}}})

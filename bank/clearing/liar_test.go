@@ -59,7 +59,7 @@ func (v *victim) do(c Command) Result {
 
 func (v *victim) west() *peer { return v.state.peers.byName["west"] }
 
-// tell sends instructions to west, and adds up those that are new.
+// tell sends instructions to west, and adds up the new ones.
 func (v *victim) tell(m messages.Instructions) *messages.Receipt {
 	signed, err := SignInstructions(sealer(m.From), m)
 	if err != nil {

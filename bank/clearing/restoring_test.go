@@ -376,7 +376,7 @@ func TestAnyRestorationIsAdopted(t *testing.T) {
 		if aware {
 			west.must(Command{Incarnation: seed + 1, Since: since})
 		}
-		g.open[west] = nil // which of them it has yet, it must find out
+		g.open[west] = nil // it must find out which of them it still has
 		for end += g.IntN(20); n < end; n++ {
 			g.step(n)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// errImage is wrapped by every error of Restore, except those of the reader.
+// errImage is wrapped by every error of Restore, except errors of the reader.
 var errImage = errors.New("ledger: the image is damaged")
 
 // Restore replaces the ledger by an image. If the image has every record, Restore replays them
@@ -51,7 +51,7 @@ func damaged(where string, err error) error {
 	return fmt.Errorf("ledger: reading %s: %w", where, err)
 }
 
-// source hashes the bytes that are read through it, but not those that its buffer read ahead.
+// source hashes the bytes that are read through it, but not bytes that its buffer read ahead.
 type source struct {
 	in *bufio.Reader
 	h  hash.Hash
@@ -312,7 +312,7 @@ func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	return grown.Bytes(), nil
 }
 
-// maxRecord bounds the bytes of a record, maxSegment those of a segment.
+// maxRecord bounds the bytes of a record, maxSegment the bytes of a segment.
 const (
 	maxRecord  = 1 << 20
 	maxSegment = 1 << 31

@@ -21,7 +21,7 @@ import (
 
 // The attempts of this file use more than one task may by several tasks, or leave something behind that outlives its
 // task. Another account's task starts as soon as before, but for a second: while the replicas lack room, they refuse its submission.
-// The sums of an account are those of its room: where there are no rooms, nothing bounds them.
+// Sums of an account are bounded by its room: without rooms nothing bounds them.
 
 // The disk of the attacked site.
 const (
@@ -124,7 +124,7 @@ type sum struct {
 	needs []messages.Name // abilities of the nodes with which the site states that it is refused, and the machine lets it be tried
 	// try has bob's tasks try it, and returns those of them that still run.
 	try func(h *holder) []messages.JobID
-	// effect says what it brought about, beside others' starts and the disk.
+	// effect says what the attack changed, in addition to starts of others and the disk.
 	effect func(h *holder, u *use) string
 }
 

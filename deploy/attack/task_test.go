@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// abilities are those that every node of the site has.
+// abilities returns the abilities that every node of the site has.
 func (s *site) abilities() (all []messages.Name) {
 	s.Helper()
 	for i, n := range ask[messages.NodesReply](s, "alice", messages.Auctioneer, messages.VerbNodes, messages.Empty{}).Nodes {

@@ -127,7 +127,8 @@ func connectLeaf(o *server.Options, t *TLS, p *Peer, authority *identity.Authori
 	return nil
 }
 
-// clientOf shows the site's certificate, and wants one that the peer's authority signed.
+// clientOf returns the TLS configuration of a client that shows the site's certificate and requires a server certificate signed by
+// the peer's authority.
 func clientOf(t *TLS, p *Peer) (*tls.Config, error) {
 	both, err := t.load()
 	if err != nil {

@@ -205,7 +205,7 @@ func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 }
 
 // TestOnlyPeersLink: nobody else's credentials open the listener for servers,
-// those of the site's own users among them; and a link's open no other.
+// also credentials of the site's own users; and a link's credentials open no other account.
 func TestOnlyPeersLink(t *testing.T) {
 	t.Parallel()
 	west := startSites(t, firstLook(t, "west", "east"))[0]

@@ -106,7 +106,7 @@ func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Emp
 	return reply, err
 }
 
-// own answers the site's other hosts, for this host only.
+// own answers a request of another host of the site, about this host only.
 func (l *Links) own(_ context.Context, caller messages.Name, _ messages.Empty) (messages.LinksReply, error) {
 	if caller != messages.ServiceIdentity(messages.Links) {
 		return messages.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not ask a host: ask the site", caller)

@@ -55,7 +55,7 @@ func commands(t *testing.T, file string) (all [][]string) {
 		all = append(all, strings.Fields(m[1]))
 	}
 	if filepath.Ext(file) == ".md" {
-		return all // the lists of a page are those of job files
+		return all // the lists of a page are about job files
 	}
 	for _, m := range inList.FindAllStringSubmatch(source, -1) {
 		list := strings.NewReplacer(",", " ", `"`, " ").Replace(m[1] + m[2])

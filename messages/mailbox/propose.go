@@ -213,7 +213,7 @@ func (p *proposer) Decided(ctx context.Context) error {
 	}
 	p.queue.mu.Unlock()
 	switch {
-	case closed != nil: // batches that were not taken end before those that were
+	case closed != nil: // batches that were not taken end before the taken ones
 		return closed
 	case newest == nil:
 		return nil

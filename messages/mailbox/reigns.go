@@ -103,14 +103,14 @@ func reignAt(all []reign, index uint64) (r reign, known bool) {
 	return r, known
 }
 
-// reigns adds a reign, and removes those that began at its first entry or later.
+// reigns adds a reign, and removes reigns that began at its first entry or later.
 func (r *record) reigns(one reign) {
 	r.cut(one.First)
 	r.Reigns = append(r.Reigns, one)
 	r.Reigns = r.Reigns[max(0, len(r.Reigns)-mostReigns):]
 }
 
-// found replaces the known reigns by those that begin in a log of entries first to last. It
+// found replaces the known reigns by the reigns that begin in a log of entries first to last. It
 // keeps reigns that begin before the log, or in the snapshot and not in the log.
 func (r *record) found(begin []*raft.Log, first, last, snapshot uint64) {
 	noted := r.Reigns

@@ -32,7 +32,7 @@ type node struct {
 	Defs        map[string]*node `json:"$defs,omitempty"`
 }
 
-// extra is what other properties an object may have: those of a schema, or none.
+// extra says which other properties an object may have: the properties of a schema, or none.
 type extra struct{ of *node }
 
 func (e *extra) MarshalJSON() ([]byte, error) {

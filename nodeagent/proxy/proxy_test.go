@@ -122,7 +122,7 @@ func TestAnotherUserGetsNoToken(t *testing.T) {
 	}
 }
 
-// TestStopEndsCalls that are under way, and those of clients that say nothing.
+// TestStopEndsCalls that are under way, and connections of clients that send nothing.
 func TestStopEndsCalls(t *testing.T) {
 	key, _ := Open(t.TempDir())
 	began := make(chan struct{})

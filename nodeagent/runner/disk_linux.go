@@ -63,7 +63,7 @@ func (t *process) measureAgain() {
 }
 
 // measure measures the disk space of a running task, in its own directory if it has one and in
-// those of its room. It ends the task if it keeps too much.
+// the files of its room. It ends the task if it keeps too much.
 func (t *process) measure(dir string, processes []int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

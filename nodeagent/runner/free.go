@@ -36,7 +36,7 @@ func Soon(dir string, bytes int64, most time.Duration) time.Duration {
 	return min(max(time.Duration((freeBytes(dir)-bytes)/fastest), soonest), most)
 }
 
-// Takes returns how much is free at least while a node takes tasks, in bytes.
+// Takes returns the free space below which a node takes no tasks, in bytes.
 func Takes(reserve int64) int64 { return reserve / 4 * 3 }
 
 // Full reports whether a node takes no tasks because its disk is almost full; was: it took none before.

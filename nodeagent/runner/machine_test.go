@@ -40,7 +40,7 @@ func TestStockGivesNothingTwice(t *testing.T) {
 			t.Fatalf("%+v for %+v", p, want)
 		}
 		if running = append(running, p); cpus+want.CPUs <= len(m.CPUs) && slices.Max(s.loads) > 1 {
-			// Only those that were doubled before may be so still.
+			// Only processors that were used twice before may still be used twice.
 			doubled := 0
 			for _, n := range s.loads {
 				doubled += max(0, n-1)

@@ -154,7 +154,7 @@ func (k *tasks) refill(class int) {
 	}
 }
 
-// leave removes a task from those that wait for a slot.
+// leave removes a task from the tasks that wait for a slot.
 func (k *tasks) leave(a messages.Attempt, t *task) {
 	t.ahead = false
 	c := &k.slots[t.class]

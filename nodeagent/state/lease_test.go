@@ -164,7 +164,7 @@ func TestCloseWithoutLeaseEndsAtOnce(t *testing.T) {
 }
 
 // TestAbilitiesAreToldWhileTasksRun under the same session: no task is lost, and an exchange waits for the answer, or the
-// registration for that of an exchange. What is told is the latest.
+// registration for the answer to an exchange. The latest abilities are reported.
 func TestAbilitiesAreToldWhileTasksRun(t *testing.T) {
 	a := newAgent(t, 2, 1)
 	a.SetAbilities([]messages.Name{"one"})

@@ -77,7 +77,7 @@ func (c *slowConservative) Arrive(m *rigid.Machine, job int) {
 	c.waiting = append(c.waiting, c.place(m, job, c.waiting))
 }
 
-// place finds the soonest window beside those that run and the others given.
+// place finds the earliest window that the running jobs and the other given jobs leave.
 func (c *slowConservative) place(m *rigid.Machine, job int, others []window) window {
 	j := m.Jobs[job]
 	all := slices.Concat(c.running, others)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Stake is what the run of the front job is worth to an account: the value of the front
-// job, if it is the account's, less what the delay costs the account's other jobs.
+// Stake is what the run of the front job is worth to an account: the value of the front job, if the account owns it, less what the
+// delay costs the account's other jobs.
 type Stake struct {
 	Gain float64
 	// Least and Most say which stakes the account could announce, whatever it does: a
@@ -65,8 +65,8 @@ func Pivot(stakes []Stake) (taxes, rebates []float64) {
 	return taxes, rebates
 }
 
-// leastTotal is the least that all could pay, whatever one account announces. The
-// others' stakes are those of gains without its own.
+// leastTotal returns the least that all accounts could pay in total, whatever one account announces. The stakes of the others are the
+// gains without its own.
 func leastTotal(gains, below []float64, own Stake, others float64) float64 {
 	n := len(gains)
 	run, stay := math.Inf(1), math.Inf(1) // the least if the front job runs, and if not

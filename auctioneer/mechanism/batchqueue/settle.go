@@ -45,9 +45,9 @@ func (c *Mechanism) left(job *mechanism.Job) messages.Credits {
 	return max(0, job.Budget-c.owed[job.Job])
 }
 
-// levy has the accounts of the queue pay the site, and the site pay back a part of it.
-// The jobs of an account pay in queue order; what it gets back is its first job's. Those of a peer
-// divide its tax by what the decision is worth to each, so that no user of it pays for another one.
+// levy returns the payments of the queue's accounts to the site, and the rebates that the site pays back. The jobs of an account pay in
+// queue order; its rebate goes to its first job. Jobs of a peer share its tax in proportion to what the decision is worth to each, so
+// that no user of the peer pays for another one.
 func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	stakes, of := StakesOf(&q.Queue, d, q.accounts(), c.limits(q))
 	worth := c.worths(q, d)
@@ -123,7 +123,7 @@ func (c *Mechanism) limits(q *queue) []float64 {
 	return out
 }
 
-// accounts are those of the jobs by position; all users of a peer are one.
+// accounts returns the accounts of the jobs, by position. All users of a peer count as one account.
 func (q *queue) accounts() []messages.Name {
 	out := make([]messages.Name, len(q.waiting))
 	for i, job := range q.waiting {

@@ -12,7 +12,7 @@ import (
 const (
 	defaultReplicas = 100
 	mostShown       = 20                                  // contracts of a menu that are shown, at most
-	refresh         = messages.Duration(10 * time.Second) // the order of those who wait is made anew at most so often though nothing happened
+	refresh         = messages.Duration(10 * time.Second) // least time between two orders of the waiting jobs if nothing happened
 )
 
 // Mechanism runs a live market. It remembers nothing between calls; its decisions depend only on the view.

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostPlaced bounds jobs times slots for which it is worked out whether promises are kept.
+// mostPlaced bounds the number of jobs times slots up to which it is computed whether promises are kept.
 const mostPlaced = 1 << 24
 
 // due is until when a job must complete for its promise to be kept: until the time promised and its
@@ -53,7 +53,7 @@ func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool)
 	return at <= by, true
 }
 
-// prospect is what becomes of the promises of a view. Tasks that run keep their slots.
+// prospect is the expected outcome for the promises of a view. Running tasks keep their slots.
 type prospect struct {
 	now     messages.Time
 	pending *deadlineaware.Problem // tasks that do not run
@@ -125,7 +125,7 @@ func (x *prospect) byPromise(order []int) []int {
 	return out
 }
 
-// best is an order, or that of the promises where this breaks fewer.
+// best returns the given order, or the order of the promises if that breaks fewer promises.
 func (x *prospect) best(order []int) []int {
 	_, broken := x.in(order)
 	if broken > 0 {

@@ -179,7 +179,7 @@ func drawProblem(t *rapid.T, rule Rule, lambdas []float64) *Problem {
 	return p
 }
 
-// TestFastIsSlow: units and critical values are those of the definition.
+// TestFastIsSlow: units and critical values equal the definition's.
 func TestFastIsSlow(t *testing.T) {
 	for _, rule := range []Rule{Paper, Monotone} {
 		t.Run(ruleNames[rule], rapid.MakeCheck(func(t *rapid.T) {

@@ -64,7 +64,7 @@ func (s *slow) decide() {
 }
 
 func (s *slow) second(now float64) {
-	var waiting []int // but for those that were passed over
+	var waiting []int // without jobs that were passed over
 	for k := len(s.in) - 1; k >= 0; k-- {
 		switch i := s.in[k]; {
 		case !s.runs[i]:

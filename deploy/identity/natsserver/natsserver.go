@@ -14,7 +14,7 @@ import (
 )
 
 // Secure makes a NATS server admit only the credentials of an authority and, as leaf nodes,
-// those of invited peers. It sets the trusted operator, the system account, and a resolver with
+// the accounts of invited peers. It sets the trusted operator, the system account, and a resolver with
 // the claims of all accounts.
 func Secure(o *server.Options, a *identity.Authority, peers ...messages.Name) error {
 	tokens, err := a.Tokens(peers...)

@@ -84,7 +84,7 @@ type serial struct {
 	jobs        []tasks
 }
 
-// tasks counts the tasks of a job that must be started, and those that have not ended.
+// tasks counts the tasks of a job that must be started, and the tasks that have not ended.
 type tasks struct{ pending, left int }
 
 func newSerial(p *Problem) serial {

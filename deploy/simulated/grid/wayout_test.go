@@ -39,7 +39,7 @@ func TestNoWayOut(t *testing.T) {
 						c.Owners[i] = &Owner{Acts: []Act{{Do: Cancel, When: Printed}}}
 					}
 					// A cancellation comes sooner than the word of an end: by a tenth of a second,
-					// of the ten of which a task owes the whole.
+					// out of the ten seconds for which a task owes the whole.
 					tolerance := 0.01 + 0.001*well.Jobs[i].Paid.Float()
 					if mechanism == rules.Proportional {
 						tolerance += 0.02 * p.Bids[i].Budget

@@ -35,7 +35,7 @@ type Trace struct {
 	From     float64           `json:"from"` // first submission, seconds
 	To       float64           `json:"to"`   // last
 	Scale    float64           `json:"scale_load"`
-	Load     float64           `json:"load"` // slot-seconds asked for over those that exist, first to last submission
+	Load     float64           `json:"load"` // slot-seconds asked for, divided by the slot-seconds that exist from the first to the last submission
 	Skipped  workload.Skipped  `json:"skipped"`
 }
 

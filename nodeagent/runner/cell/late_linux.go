@@ -71,7 +71,7 @@ func (l *late) retry(last bool) error {
 	return err
 }
 
-// sweep tries to remove each group once, and returns those that are left.
+// sweep tries to remove each group once, and returns the groups that are left.
 func sweep(groups []group) (left []group, err error) {
 	for _, g := range groups {
 		failed := g.remove()

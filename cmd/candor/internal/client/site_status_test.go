@@ -114,7 +114,7 @@ func TestBetweenSites(t *testing.T) {
 	other.run("revoke", "x").expect(t, cli.CodeNotFound, "", "no such authorisation")
 }
 
-// TestAt: --at finds a site among those of this machine.
+// TestAt: --at finds a site among the sites of this machine.
 func TestAt(t *testing.T) {
 	s := newSite(t)
 	s.write("state/sites/east/site.json", `{"site":"east","server":"nats://127.0.0.1:4223","default_account":"carol"}`)

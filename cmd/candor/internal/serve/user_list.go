@@ -67,7 +67,7 @@ type holder struct {
 	Revoked int           `json:"revoked"`
 }
 
-// holders returns the names whose credentials are in a directory, and those that were revoked.
+// holders returns the names whose credentials are in a directory, and the names that were revoked.
 func holders(dir string, authority *identity.Authority) ([]holder, error) {
 	times := authority.Revoked()
 	all := []holder{}

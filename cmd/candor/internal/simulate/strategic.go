@@ -100,7 +100,7 @@ func writeStrategic(out io.Writer, style terminal.Style, d *strategicDocument) {
 	}
 }
 
-// mostMoved returns the users that gain most, and those that lose most.
+// mostMoved returns the users that gain most and the users that lose most.
 func mostMoved(users []audit.Player) []audit.Player {
 	by := slices.Clone(users)
 	slices.SortStableFunc(by, func(a, b audit.Player) int { return cmp.Compare(b.Rest-b.Honest, a.Rest-a.Honest) })

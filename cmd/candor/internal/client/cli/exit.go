@@ -34,7 +34,7 @@ const (
 // ExitStatus ends the program with a code, everything having been said.
 type ExitStatus int
 
-// Error names the code; nobody is shown it.
+// Error names the code; users do not see it.
 func (e ExitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // ExitCode returns the code.

@@ -211,7 +211,7 @@ func Change(c messages.Credits) string {
 	return c.String()
 }
 
-// Prices writes the price, slots and demand of each class, as far as they are told.
+// Prices writes the price, the slots and the demand of each class, without sealed ones.
 func (p *Page) Prices(prices []messages.ClassPrice) {
 	t := terminal.NewTable("~CLASS|>PRICE (CREDITS)|SLOTS|>USED|>SLOTS WANTED|>BIDDERS").Spare("SLOTS")
 	for _, c := range prices {

@@ -89,7 +89,7 @@ func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.J
 	}
 }
 
-// lookAtEnded returns those of the first jobs that have ended. From time to time it also checks
+// lookAtEnded returns the ended ones of the first jobs. From time to time it also checks
 // that the site still knows the others.
 func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure bool) ([]messages.JobSummary, error) {
 	r := messages.JobsRequest{Jobs: ids[:min(len(ids), messages.MaxListed)], Limit: messages.MaxListed}

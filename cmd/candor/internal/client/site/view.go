@@ -32,8 +32,8 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 	writeReach(p, r.Nodes)
 }
 
-// writeNodeResources tells what nodes have, how much of it is sold, and by which labels jobs choose them; nothing of nodes
-// that do not say.
+// writeNodeResources writes what nodes have, how much of it is sold, and the labels by which jobs choose them. It leaves out nodes
+// that do not report this.
 func writeNodeResources(p *cli.Page, nodes []messages.NodeStatus) {
 	t, any := terminal.NewTable("~NODE|~50SOLD|~LABELS"), false
 	for _, n := range nodes {
@@ -225,7 +225,7 @@ func bidding(rate messages.Credits) string {
 	return fmt.Sprintf(", which bids %v", rate)
 }
 
-// writeBidders writes the jobs that are told, and their share of each class.
+// writeBidders writes the jobs that the user may see, with their shares of each class.
 func writeBidders(p *cli.Page, m messages.MarketStatus) {
 	header := ">JOB|~NAME|~ACCOUNT|>BUDGET|>SLOTS|>SUSPENDED|>WANTED"
 	for _, class := range m.Market.Classes {

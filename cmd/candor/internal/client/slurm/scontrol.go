@@ -270,7 +270,7 @@ func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line b
 	return nil
 }
 
-// nobody is the number of a user of the machine that programs are told, as they want one: an account
+// nobody is the user number that is shown to programs that need one: an account
 // has none that is the same on all machines.
 const nobody = 65534
 

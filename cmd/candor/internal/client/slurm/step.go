@@ -354,7 +354,7 @@ func (w *step) alone(here string) bool {
 	return w.ranks == 1 && w.places[0].node == here && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
 }
 
-// become has a rank that is alone take the place of srun: whoever signals one signals the other.
+// become replaces srun by its rank, if there is only one. So a signal to srun reaches the rank.
 func (c *call) become(w *step, path string, words, env []string) error {
 	if w.chdir != "" {
 		if err := os.Chdir(w.chdir); err != nil {

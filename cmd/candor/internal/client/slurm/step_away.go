@@ -25,7 +25,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// The ranks of a step on another node of the job are started there by this program, which srun begins beside the task that
+// The ranks of a step on another node of the job are started there by this program, which srun starts next to the task that
 // holds the node's slots: the agent of srun's node asks the leader, and the leader that node's agent. The two programs
 // exchange frames, one JSON document each, over its input and output: first an awayPlan, then frames.
 
@@ -151,7 +151,7 @@ func (q *frameQueue) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// members asks for the tasks of the job's allocation, of which this process is part.
+// members asks for the tasks of the job's allocation. This process belongs to the allocation.
 func (c *call) members(ctx context.Context) (*stepsBus, []messages.Member, error) {
 	b := &stepsBus{}
 	lease := c.Getenv("CANDOR_LEASE")

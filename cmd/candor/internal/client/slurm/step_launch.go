@@ -39,7 +39,7 @@ type ranks struct {
 	remote  []*remote
 	outputs []rankOutput // of remote ranks, by rank
 	ending  bool         // all were asked to end
-	over    bool         // by the ranks themselves: how the others end then says nothing
+	over    bool         // ended by the ranks themselves: how the other ranks end afterwards does not matter
 	inputs  []io.WriteCloser
 	copies  sync.WaitGroup
 	kills   *time.Timer

@@ -49,7 +49,7 @@ func percent(e study.Estimate) string {
 	return fmt.Sprintf("%+.1f ± %.1f %%", 100*e.Mean, 100*e.Half)
 }
 
-// competitive is how far below ARIA's a profit may be to be called competitive.
+// competitive is the relative difference by which a profit may be below ARIA's and is still called competitive.
 const competitive = 0.1
 
 // verdict is about all settings and rates together: the paper's text has one
