@@ -39,8 +39,8 @@ type Config struct {
 	// ask for no smaller budget. Default 0.01 credits.
 	LeastVisit messages.Credits
 	Limits     quota.Rules // limits of each account; the zero value has none
-	// MostMemory is the most memory that a task of a class may be asked for, in bytes;
-	// of a class that it does not have there is no bound.
+	// MostMemory is the most memory that a task may ask for, by class, in bytes. Classes that are
+	// not in it have no bound.
 	MostMemory map[messages.Name]int64
 	// Licenses are how many licences of each name the site has.
 	Licenses messages.Licenses

@@ -97,8 +97,8 @@ func TestAnAuditorChecksWhatPeersSigned(t *testing.T) {
 	}{
 		"a flipped signature":      {with(statements[0], flipped), "the signature is not that of"},
 		"another payee":            {with(statements[0], more), "the signature is not that of"},
-		"a statement that counted": {with(statements[1], records[statements[0]]), "differs from what the records before it lead to"},
-		"another's statement":      {with(statements[2], records[statements[1]]), "differs from what the records before it lead to"},
+		"a statement that counted": {with(statements[1], records[statements[0]]), "does not follow from the records before it"},
+		"another's statement":      {with(statements[2], records[statements[1]]), "does not follow from the records before it"},
 	} {
 		if _, err := audited(t, k, c.records); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)

@@ -78,7 +78,7 @@ func Waits(err error) bool { return Passing(err) || KindOf(err) == Exhausted }
 // Detail returns the sentence of an error, without its kind.
 func Detail(err error) string { return AsError("", err).Message }
 
-// Clip shortens a text to at most most bytes.
+// Clip shortens a text that is longer than most bytes.
 func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -97,8 +97,8 @@ func (l Labels) validate(path string) error {
 // labelsMark begins the labels at the end of a reason.
 const labelsMark = "; labels "
 
-// Labelled returns the reason of a job's charge followed by the job's labels, in at most most bytes. If
-// it is too long, the end of the reason is cut, not a label.
+// Labelled returns the reason of a job's charge followed by the job's labels. If this is longer than most
+// bytes, the end of the reason is cut, not a label.
 func (l Labels) Labelled(reason string, most int) string {
 	if len(l) == 0 {
 		return Clip(reason, most)

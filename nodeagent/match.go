@@ -28,7 +28,7 @@ type search struct {
 	names []string
 }
 
-// matching returns the names that match any of some patterns, each once. It looks at at most most entries.
+// matching returns the names that match any of some patterns, each once. It stops after looking at most entries.
 func matching(ctx context.Context, root *os.Root, patterns []string, most int) ([]string, error) {
 	s := &search{ctx: ctx, root: root, most: most, left: most}
 	for _, pattern := range patterns {

@@ -141,7 +141,7 @@ func checkChain(chain []messages.Transfer) (int, *messages.Error) {
 	return 0, nil
 }
 
-// textual reports whether s is printable on one line and has at most most bytes.
+// textual reports whether s is printable on one line and is not longer than most bytes.
 func textual(s string, most int) bool {
 	if len(s) > most {
 		return false

@@ -128,7 +128,7 @@ func (c *codec) raw(v []byte) {
 	}
 }
 
-// count codes a number of items of at least least bytes each. A number for which too few
+// count codes a number of items. least is the smallest size of an item, in bytes. A number for which too few
 // bytes follow is an error, so a damaged one reserves no memory.
 func (c *codec) count(n uint64, least int) uint64 {
 	if c.uint(&n); c.reads && n > uint64(len(c.s)/least) {

@@ -11,7 +11,7 @@ import (
 
 var (
 	errRecord  = errors.New("cannot be read")
-	errDiffers = errors.New("differs from what the records before it lead to")
+	errDiffers = errors.New("does not follow from the records before it")
 	errTime    = errors.New("is older than the one before")
 )
 

@@ -79,7 +79,7 @@ func (c *context) weight() (sum, squares float64) {
 // atom is a run time and its probability.
 type atom struct{ value, part float64 }
 
-// atoms appends the runs' times, multiplied by scale and at most most. Their parts sum to
+// atoms appends the runs' times, multiplied by scale and bounded by most. Their parts sum to
 // total.
 func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	sum, _ := c.weight()

@@ -10,7 +10,7 @@ type trust struct {
 
 const (
 	userMemory = 0.95   // factor by which a user's older losses count after each new one
-	siteMemory = 0.9999 // the same for the site's
+	siteMemory = 0.9999 // the same factor for losses over the whole site
 	// inherited is how many of the user's own losses the site's mean loss counts as.
 	inherited = 2
 	// worst is the maximum of a mean loss, so that its exponential does not underflow.

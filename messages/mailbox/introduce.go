@@ -119,7 +119,7 @@ func (g *gate) tell() {
 // tellEvery is how often a leader tells the others.
 const tellEvery = 500 * time.Millisecond
 
-// askEvery: a replica that does not lead asks once for each askEvery times that a leader tells.
+// askEvery: a replica that does not lead asks at intervals of askEvery·tellEvery.
 const askEvery = 4
 
 // tellOne tells a replica that this leader was introduced to.

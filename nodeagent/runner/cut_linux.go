@@ -30,7 +30,7 @@ func sparse(info os.FileInfo) bool {
 	return ok && stat.Blocks*512 < info.Size() && info.Size() >= leastBlock
 }
 
-// readKept reads the kept part of an output from a position on, at most most bytes.
+// readKept reads the kept part of an output from a position on. most bounds the number of bytes.
 func readKept(file *os.File, from, size int64, most int, holes bool) (reply messages.LogsReply, err error) {
 	began := from
 	buffer := make([]byte, min(int64(most), size-from))

@@ -21,11 +21,11 @@ type handles struct {
 	mu   sync.Mutex
 	data []byte // nil: cannot be mapped, nothing is noted
 	free []int  // records that are not in use
-	next int    // the first record that never was
+	next int    // the first record that was never used
 }
 
-// A record is a session, by the number of its first process, and when that began,
-// in ticks since boot; 0 is none. The file begins with which boot that was.
+// A record is a session: the number of its first process, and when this process began, in ticks since
+// boot; 0 means no session. The file begins with the identifier of the boot.
 const (
 	bootSize    = 36
 	handleSize  = 16

@@ -170,7 +170,7 @@ func (s *store) takeChanged() []messages.Name {
 	return all
 }
 
-// accountsThatKeep returns the accounts that keep at least least bytes, the account with the most bytes first.
+// accountsThatKeep returns the accounts that keep no less than least bytes, the account with the most bytes first.
 func (s *store) accountsThatKeep(least int64) []messages.Name {
 	s.mu.Lock()
 	defer s.mu.Unlock()

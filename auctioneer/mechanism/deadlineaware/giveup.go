@@ -78,8 +78,7 @@ func (m *moore) all(jobs []int32) bool {
 	return true
 }
 
-// count serves as many jobs as possible, among jobs whose best utility is at least least, and returns
-// their number.
+// count serves as many jobs as possible whose best utility is not below least, and returns their number.
 func (m *moore) count(jobs []int32, least float64) int {
 	clear(m.served)
 	m.taken = m.taken[:0]

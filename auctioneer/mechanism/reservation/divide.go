@@ -77,7 +77,7 @@ func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	}
 }
 
-// draw draws the width of a random bid that has at most most nodes. If all tries give wider bids, it returns most.
+// draw draws the width of a random bid. If all tries give bids of more than most nodes, it returns most.
 func (a *plan) draw(r *rand.Rand, most int) int {
 	const attempts = 20
 	for range attempts {

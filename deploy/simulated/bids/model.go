@@ -81,7 +81,7 @@ type Normal struct {
 	Deviation float64 `json:"deviation"`
 }
 
-// Shading says which jobs bid below their value, and by how much at most.
+// Shading says which jobs bid below their value, and the largest difference.
 type Shading struct {
 	Aggressive float64 `json:"aggressive"` // part of the jobs
 	Beta       float64 `json:"beta"`       // β of these jobs

@@ -34,7 +34,7 @@ func Until(p *Problem, at float64) (*Past, error) {
 // stopped reports whether a run with a last instant has reached it.
 func (c *course[End]) stopped() bool { return c.stop != nil && c.instant() >= c.stop.until }
 
-// resume goes on from another course.
+// resume continues from the state of another course.
 func (c *course[End]) resume(past *course[End]) {
 	copy(c.out.Jobs, past.out.Jobs[:past.next])
 	c.out.Notes, c.out.refused = slices.Clone(past.out.Notes), past.out.refused

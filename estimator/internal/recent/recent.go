@@ -16,7 +16,7 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// New returns a map of at most most keys, 1 or more.
+// New returns a map with room for most keys, which must be 1 or more.
 func New[K comparable, V any](most int) *Map[K, V] {
 	return &Map[K, V]{most: most, index: map[K]*list.Element{}, order: list.New()}
 }

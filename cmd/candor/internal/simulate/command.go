@@ -191,7 +191,7 @@ func (o *options) together(flags *pflag.FlagSet) (err error) {
 		case slices.Contains(compared, f.Name) && len(o.compared) == 0:
 			err = messages.Errorf(messages.Invalid, "--%s: is for comparisons: name markets with --compare, or leave it out", f.Name)
 		case f.Name == "by" && (len(o.compared) > 0 || o.lying):
-			err = messages.Errorf(messages.Invalid, "--by: comparisons and --strategic have groups of their own; leave out --by")
+			err = messages.Errorf(messages.Invalid, "--by: does not work with comparisons or --strategic; leave out --by")
 		case f.Name == "slots-per-node" && o.actors == "core":
 			err = messages.Errorf(messages.Invalid, "--slots-per-node: the mechanism alone has no nodes; use --actors all, or leave out --slots-per-node")
 		}

@@ -5,7 +5,7 @@ package single
 // its whole stack before it has frames.
 var _ = reserve(0)
 
-const stack = 17 << 10 // bytes; a stack of 32 KiB has them
+const stack = 17 << 10 // bytes; the stack becomes 32 KiB, the next power of two
 
 //go:noinline
 func reserve(n int) byte {

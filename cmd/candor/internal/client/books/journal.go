@@ -93,7 +93,7 @@ func (j *liveJournal) each(ctx context.Context, f func(uint64, []byte) error) er
 		}
 		for _, record := range page.Records {
 			if record.Number != r.After+1 {
-				return messages.Errorf(messages.Internal, "the bank sent record %d, and record %d is next", record.Number, r.After+1)
+				return messages.Errorf(messages.Internal, "the bank sent record %d instead of record %d", record.Number, r.After+1)
 			}
 			if err := f(record.Number, record.Data); err != nil {
 				return err

@@ -37,7 +37,7 @@ func (v filled) Set(text string) error {
 	return v.Value.Set(text)
 }
 
-// blank reports whether nothing is said by a flag or an argument.
+// blank reports whether the value of a flag or an argument is empty.
 func blank(text string) bool { return strings.Trim(text, ", \t\n") == "" }
 
 // checkFilled refuses empty arguments, except arguments of a job's own program.

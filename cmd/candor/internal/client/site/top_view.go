@@ -73,7 +73,7 @@ func (v *topView) press(key terminal.Key, rows int) (enough bool) {
 	return false
 }
 
-// frame returns one picture with at most rows rows. If the site does not answer, the picture says so.
+// frame returns one picture for a terminal of rows lines. If the site does not answer, the picture says so.
 func (v *topView) frame(p *cli.Page, rows int) string {
 	head := p.Bold("candor top")
 	if v.look == (look{}) {

@@ -79,7 +79,7 @@ func (c *call) take(ctx context.Context, w *step, may []int, nodes, processors, 
 	}
 }
 
-// wants returns how many processors a step takes on a node on which it has ranks ranks.
+// wants returns how many processors a step takes on a node. ranks is the number of its ranks there.
 func (w *step) wants(ranks, processors int) int {
 	switch {
 	case w.overlap:

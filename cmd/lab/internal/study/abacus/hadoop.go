@@ -13,12 +13,12 @@ type hadoop struct {
 	// slowStart is the part of a job's maps after which its reduces take slots and wait there for
 	// the other maps; 0 if they take none before all maps have ended.
 	slowStart float64
-	// away is how many times as long a map takes on a node without its data; 0 if
-	// all nodes have it.
+	// away is the factor by which a map takes longer on a node without its data; 0 if all nodes have
+	// the data.
 	away    float64
 	perNode int // map slots
-	// patient says that first in, first out also passes over jobs without data on the node of a
-	// free slot, as the fair scheduler under the auction does: no slot stays free for it.
+	// patient: like the fair scheduler under the auction, first in, first out skips jobs whose data is
+	// not on the node of a free slot. No slot is kept free because of this.
 	patient bool
 }
 
