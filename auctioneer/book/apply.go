@@ -80,7 +80,7 @@ func (b *Book) carryOut(c *Command) any {
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }
 
-// outcome is the answer to a command: its result, or why it is refused.
+// outcome returns the answer to a command: its result, or an error that says why it is refused.
 func outcome[T any](result T, err error) any {
 	if err != nil {
 		return err

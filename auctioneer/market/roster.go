@@ -264,7 +264,7 @@ func (s *roster) change(e *entry) {
 	}
 }
 
-// forgetChanges is called after an allocation has used the changes.
+// forgetChanges empties the list of changes. Call it after an allocation has used them.
 func (s *roster) forgetChanges() {
 	for _, e := range s.told {
 		e.told = false

@@ -2,12 +2,12 @@ package batchqueue
 
 import "github.com/candor-grid/candor/auctioneer/mechanism/profile"
 
-// Decision is what becomes of the front job. The slices are by position in the
-// queue; in a queue without Nodes only Delays is filled.
+// Decision is the decision about the front job. Slices are by position in the queue. In a queue without Nodes only Delays is
+// filled.
 type Decision struct {
 	With      []float64 // when each job starts, if the front job runs
-	Without   []float64 // and if it is discarded; the front job's is 0 and means nothing
-	Delays    []float64 // With − Without, negative where a job gains; the front job's is 0
+	Without   []float64 // when each job starts, if the front job is discarded; for the front job 0
+	Delays    []float64 // With − Without, negative if a job gains; for the front job 0
 	Threshold float64   // what the delay costs the others
 	Runs      bool
 }
@@ -45,8 +45,8 @@ func decide(q *Queue) *Decision {
 	return d
 }
 
-// slack is the relative difference up to which a value and a threshold are
-// taken to be equal: sums of decimals in binary are off by less than that.
+// slack is the relative difference up to which a value and a threshold count as equal. It is larger than the rounding errors of
+// sums of decimals.
 const slack = 1e-12
 
 // worth reports whether a value reaches a threshold; a tie does.
@@ -54,8 +54,8 @@ func worth(value, threshold float64) bool {
 	return value >= threshold || value >= threshold*(1-slack)
 }
 
-// schedules are the two schedules of a queue, with and without the front job,
-// drawn up job by job in queue order: each into the soonest window.
+// schedules has the two schedules of a queue, with and without the front job. They are made job by job in queue order; each job
+// gets the earliest window.
 type schedules struct{ with, without *profile.Profile }
 
 func newSchedules(q *Queue) schedules {
@@ -77,8 +77,7 @@ func (s schedules) copy(from schedules) {
 	s.without.Copy(from.without)
 }
 
-// insert puts a job into both schedules, the front job into one, and returns
-// when it starts.
+// insert puts a job into both schedules, or the front job into one of them, and returns when it starts.
 func (s schedules) insert(job Job, front bool) (with, without float64) {
 	with = s.with.Soonest(0, job.Length, job.Width)
 	s.with.Insert(with, job.Length, job.Width)

@@ -99,9 +99,9 @@ func stands(gains []float64) bool {
 	return worth(plus, minus)
 }
 
-// StakesOf are what a decision is worth to the accounts of a queue, named by position,
-// and which account each job is of. Losses and the value are at most the job's limit
-// where limits are given: what a job cannot pay for does not count.
+// StakesOf returns what a decision is worth to the accounts of a queue, and the account of each job. accounts has the accounts by
+// position of their jobs. If limits are given, a job's loss or value counts at most up to its limit: what a job cannot pay for
+// does not count.
 func StakesOf[Account comparable](q *Queue, d *Decision, accounts []Account, limits []float64) (stakes []Stake, of []int) {
 	at := map[Account]int{}
 	of = make([]int, len(q.Jobs))

@@ -98,7 +98,7 @@ func bidsOf(job *mechanism.Job) string {
 	return "its account's bids"
 }
 
-// worths are what a decision is worth to each job, by position; 0: nothing, or it costs the job.
+// worths returns what a decision is worth to each job, by position; 0 if it is worth nothing or costs the job something.
 func (c *Mechanism) worths(q *queue, d *Decision) []float64 {
 	positions := make([]int, len(q.waiting))
 	for i := range positions {
@@ -114,7 +114,7 @@ func (c *Mechanism) worths(q *queue, d *Decision) []float64 {
 	return out
 }
 
-// limits are what the jobs can pay still, by position.
+// limits returns what the jobs can still pay, by position.
 func (c *Mechanism) limits(q *queue) []float64 {
 	out := make([]float64, len(q.waiting))
 	for i, job := range q.waiting {

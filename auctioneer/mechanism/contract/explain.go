@@ -42,8 +42,8 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	}
 }
 
-// before is how many jobs that have tasks to start are served before a job, and
-// its position; −1 if the view does not have it.
+// before returns how many jobs with tasks to start are served before a job, and the job's position in the view; −1 if the view
+// does not have it.
 func before(view *mechanism.View, s *deadlineaware.Schedule, job *mechanism.Job) (ahead, at int) {
 	for _, i := range s.Order {
 		switch {

@@ -13,8 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// problem is the view as the scheduler underneath sees it, jobs at their
-// positions.
+// problem converts the view to a problem for the scheduler, with jobs at the same positions.
 func problem(view *mechanism.View) *deadlineaware.Problem {
 	p := &deadlineaware.Problem{
 		Slots: min(max(1, view.Classes[0].Slots), deadlineaware.MostSlots),
@@ -22,16 +21,16 @@ func problem(view *mechanism.View) *deadlineaware.Problem {
 	}
 	for i, job := range view.Jobs {
 		p.Jobs[i] = planned(view.Now, job)
-		if !job.Complete { // else what its contract is for was delivered
+		if !job.Complete { // otherwise the contract is fulfilled
 			p.Jobs[i].Valuation = curveOf(job.Bid)
 		}
 	}
 	return p
 }
 
-// planned is what is left of a job, a task of several slots as so many tasks of one. Tasks that run are taken to be of a wave
-// that started when they last could have, had all before them taken as long as
-// is planned.
+// planned returns the work that is left of a job, as a job for the scheduler. A task of several slots becomes as many tasks of one
+// slot. The start times of running tasks are not known: they are assumed to have started together, at the latest time that is
+// possible if all earlier tasks took as long as planned.
 func planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
 	running := mechanism.Sum(job.Running)
 	each, _ := planning(job.Bid)
@@ -44,7 +43,7 @@ func planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
 	}
 }
 
-// ageOf is for how long the tasks of a job are taken to have run, in seconds, if each takes so many.
+// ageOf returns how long the running tasks of a job are assumed to have run, in seconds. each is the planned length of a task.
 func ageOf(now messages.Time, job *mechanism.Job, each float64) float64 {
 	if job.Started == 0 || each <= 0 {
 		return 0
@@ -70,15 +69,15 @@ func free(view *mechanism.View) messages.Duration {
 	return seconds(next)
 }
 
-// width is how many slots each task of a job takes.
+// width returns how many slots each task of a job takes.
 func width(bid *mechanism.Bid) int { return max(bid.Alone, 1) }
 
 // fewestRuns is how many runs must have been seen, of like weight, to plan with
 // them; how far they may mislead is in their divergence.
 const fewestRuns = 3
 
-// planning is how long a task is planned to take, in seconds, and whether that is
-// from runs that were seen, or else as declared.
+// planning returns the planned length of a task, in seconds, and whether it comes from observed runs. Otherwise it is the declared
+// length.
 func planning(bid *mechanism.Bid) (seconds float64, seen bool) {
 	if r := bid.Runtimes; r != nil && r.Runs >= fewestRuns {
 		if seconds, err := deadlineaware.RobustQuantile(r.Seconds, max(0, r.Divergence), deadlineaware.DefaultQuantile); err == nil {
@@ -101,8 +100,8 @@ func basis(bid *mechanism.Bid) string {
 	}
 }
 
-// curveOf is the valuation by which a job is scheduled. A job without a
-// contract is worth nothing: it comes after all others.
+// curveOf returns the valuation by which a job is scheduled. A job without a contract has the value 0, so it comes after all
+// others.
 func curveOf(bid *mechanism.Bid) valuation.Curve {
 	if bid.Contract == nil {
 		return valuation.Curve{}
@@ -114,9 +113,9 @@ func curveOf(bid *mechanism.Bid) valuation.Curve {
 	return c
 }
 
-// order is the positions of the view's jobs, from the first to be served: in the order of the
-// scheduler underneath, or of the promises where that breaks fewer. More jobs than the scheduler
-// takes are served by promised completion.
+// order returns the positions of the view's jobs in the order in which they are served: the scheduler's order, or the order of the
+// promises if that breaks fewer promises. If there are more jobs than the scheduler accepts, they are served by promised
+// completion.
 func order(view *mechanism.View) []int {
 	p := problem(view)
 	if order, err := deadlineaware.Order(p); err == nil {
@@ -133,7 +132,7 @@ func order(view *mechanism.View) []int {
 	return order
 }
 
-// promise is when a job was promised to complete.
+// promise returns the completion time that was promised to a job.
 func promise(job *mechanism.Job) messages.Time {
 	if job.Contract == nil {
 		return math.MaxInt64

@@ -15,9 +15,8 @@ import (
 // mostPlaced bounds the number of jobs times slots up to which it is computed whether promises are kept.
 const mostPlaced = 1 << 24
 
-// due is until when a job must complete for its promise to be kept: until the time promised and its
-// grace; or as long as completion is worth nearly as much as was promised, and no less than the
-// price. 0: nothing was promised.
+// due returns the latest completion with which a job's promise is kept: the promised time plus its grace, or the last time at which
+// completion is worth nearly as much as was promised and no less than the price. 0: nothing was promised.
 func due(job *mechanism.Job) messages.Time {
 	const nearly = 0.99
 	c := job.Contract
@@ -32,8 +31,8 @@ func due(job *mechanism.Job) messages.Time {
 	return by
 }
 
-// grace is by how much a job may miss the time that it was promised: a second, or a hundredth of the
-// time up to that.
+// grace returns how much later than promised a job may complete: a second, or a hundredth of the time up to the promised
+// completion.
 func grace(job *mechanism.Job) messages.Duration {
 	return max(messages.Duration(1e9), job.Contract.Completion.Sub(job.Arrived)/100)
 }
@@ -162,7 +161,7 @@ func (x *prospect) room(at int) (alone, among float64) {
 	return alone, among
 }
 
-// committed is a scheduler that leaves earlier promises alone: as no type does a job complete before
+// committed returns a scheduler that does not break earlier promises: whatever type a job declares, it does not complete before
 // there is room for it.
 func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	return func(types []messages.Valuation) ([]float64, error) {

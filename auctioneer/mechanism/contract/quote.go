@@ -118,7 +118,7 @@ func (c *Contract) terms() terms {
 	return t
 }
 
-// distinct is a menu with one contract of each terms: the declared contract, or the first.
+// distinct returns a menu with only one contract for each terms: the declared contract, or the first.
 func distinct(menu []Contract) []Contract {
 	seen := make(map[terms]int, len(menu))
 	var out []Contract

@@ -56,7 +56,7 @@ func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) 
 	}, nil
 }
 
-// Fixed is the black box whose answers are known: one for each surrogate.
+// Fixed returns a black box with given answers, one for each surrogate.
 func Fixed(completion []float64) Scheduler {
 	return func([]messages.Valuation) ([]float64, error) { return slices.Clone(completion), nil }
 }

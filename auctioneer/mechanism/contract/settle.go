@@ -39,8 +39,8 @@ func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-// charged is the completion by which a job pays, and the time that its tasks took beyond
-// the time planned. What is late by such time counts as on time.
+// charged returns the completion time by which a job pays, and the time that its tasks took beyond their planned time. This extra
+// time does not count as lateness.
 func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messages.Duration) {
 	completed, c, each := end.Completed, job.Contract, cmp.Or(job.Contract.Planned, job.Length)
 	if c.Completion >= completed || each <= 0 || end.Began == 0 {
@@ -50,7 +50,7 @@ func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messa
 	return min(completed, max(c.Completion, completed.Add(-own))), own
 }
 
-// owed is what a contract comes to, and how.
+// owed returns the price of a contract, and words about how it was computed.
 func (m *Mechanism) owed(c *messages.Contract, arrived, completed messages.Time) (messages.Credits, string) {
 	replica, err := valuation.New(c.Replica)
 	if err != nil { // Admit refuses it
@@ -71,7 +71,7 @@ func (m *Mechanism) owed(c *messages.Contract, arrived, completed messages.Time)
 	return amount, reason
 }
 
-// Most is the most that a contract can come to, whenever the job completes.
+// Most returns the highest possible price of a contract, whenever the job completes.
 func Most(c *messages.Contract, lateOnly bool) messages.Credits {
 	replica, err := valuation.New(c.Replica)
 	if lateOnly || err != nil {

@@ -186,12 +186,12 @@ func (s *Solver) row(i int) []float64 { return s.weights[i*s.m : (i+1)*s.m : (i+
 
 func (s *Solver) peaksOf(i int) []float64 { return s.peaks[i*s.blocks : (i+1)*s.blocks] }
 
-// columnsOf is where a block's columns begin and end.
+// columnsOf returns the range of a block's columns.
 func (s *Solver) columnsOf(block int) (from, to int) {
 	return block << s.shift, min(s.m, (block+1)<<s.shift)
 }
 
-// settleFloor brings the floor of a block up to date.
+// settleFloor updates the floor of a block.
 func (s *Solver) settleFloor(block int) {
 	from, to := s.columnsOf(block)
 	floor := math.Inf(1)

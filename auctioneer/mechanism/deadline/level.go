@@ -18,7 +18,7 @@ type contender struct {
 // value by a few units in the last place.
 const slack = 1e-12
 
-// initial is the level of a task that reports a value.
+// initial returns the first level of a task that reports a value.
 func (p *Problem) initial(i int32, value float64) float64 { return value / p.Tasks[i].area() }
 
 // area returns the slot units that a task asks for: its length times its width.

@@ -30,7 +30,7 @@ type inputJob struct {
 	Valuation messages.Valuation `json:"valuation"`
 }
 
-// Problem is what the document asks to schedule. Errors name places in it.
+// Problem converts the document to a problem. Errors name places in the document.
 func (in *Document) Problem() (*Problem, error) {
 	demand, err := in.measure()
 	if err != nil {

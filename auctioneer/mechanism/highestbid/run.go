@@ -187,7 +187,7 @@ func (r *run) follow(id int32) {
 	r.give(id, has)
 }
 
-// width is how many nodes each task of a job takes.
+// width returns how many nodes each task of a job takes.
 func (r *run) width(t *traced) int { return r.p.Jobs[t.index].width() }
 
 // give sets the number of tasks of a job that run from now on.

@@ -45,7 +45,7 @@ func SolveDocument(data []byte) (any, error) {
 	return out, nil
 }
 
-// quantum is one quantum of the paper's algorithm.
+// quantum computes one quantum of the paper's algorithm.
 func (in *input) quantum(users []User, demands []int) {
 	g := Guaranteed(in.Slots, len(users), in.Alpha)
 	for i := range users {

@@ -21,7 +21,7 @@ type Desk struct {
 	weights [][]float64
 }
 
-// Traits are what the mechanisms with a posted price have in common.
+// Traits returns the traits that all mechanisms with a posted price have.
 func Traits(name messages.Name, who string, parameters ...string) mechanism.Traits {
 	return mechanism.Traits{
 		Name: name, Who: who, Cost: "a posted price; a job ends when its budget is spent",

@@ -69,7 +69,7 @@ func (c *Contention) weigh(account messages.Name, to uint64) {
 // steps is the number of different levels. It is small because each change of a level is committed.
 const steps = 20
 
-// Level is the contention for a number of slots, in [0, 1], a multiple of 1/20.
+// Level returns the contention for a number of slots: a multiple of 1/20 in [0, 1].
 func (c *Contention) Level(slots int) float64 {
 	if c.tasks <= slots || len(c.accounts) < 2 {
 		return 0

@@ -55,8 +55,8 @@ func (b *bookState) apply(data []byte) any {
 	return b.Apply(c)
 }
 
-// stale is a planted bug: the end of an attempt counts for whichever holds the
-// task now.
+// stale is a planted bug: the end of an attempt counts for the present attempt of the task, even if that is
+// another one.
 func (b *bookState) stale(c *book.Command) {
 	for _, f := range c.Exchange.Finished {
 		for _, n := range b.Nodes() {
@@ -129,7 +129,7 @@ func (b *bankState) trustSouth() {
 	b.clearing.Apply(data)
 }
 
-// payAgain is a planted bug: a payment that comes again is made again.
+// payAgain is a planted bug: a repeated payment is carried out again.
 func (b *bankState) payAgain(data []byte) {
 	c, _ := b.asked[string(data)].(*clearing.Command)
 	if c == nil || c.Instructions == nil {
@@ -171,8 +171,8 @@ func (b *bankState) hash() [32]byte {
 	return sha256.Sum256(append(c[:], l[:]...))
 }
 
-// seal is a cheap replacement for signatures. Each site's key is its name, and whoever knows the
-// key can sign. Forgery is not among the faults.
+// seal is a cheap replacement for signatures. Each site's key is its name, so everybody can sign. The
+// faults do not include forgery.
 func seal(key string, data, signature []byte) bool {
 	s, _ := sealer(key).Sign(data)
 	return bytes.Equal(s, signature)

@@ -52,8 +52,8 @@ func percent(e study.Estimate) string {
 // competitive is the relative difference by which a profit may be below ARIA's and is still called competitive.
 const competitive = 0.1
 
-// verdict is about all settings and rates together: the paper's text has one
-// sentence on its figure, and no number.
+// verdict judges all settings and rates together, because the paper's text has only one sentence about its
+// figure, without a number.
 func (n sloNumbers) verdict(p *study.Page) {
 	var all []profits
 	for _, d := range settings {

@@ -99,7 +99,7 @@ func (n *batchNumbers) front(seed uint64) {
 	n.FrontPrinted = n.explore(s, at, e.dots, c.payoff(&frontParticipant, e, seed, c.thesis(e.draws, true)))
 }
 
-// queued is figure 4.2.
+// queued computes figure 4.2.
 func (n *batchNumbers) queued(seed uint64) {
 	at, c, e := steps(0, batchCrowd.delay, 21), &batchCrowd, n.size.costly
 	s := sweep{Figure: "4.2", Declares: "d", Truth: queued.truth.Delay}
@@ -115,7 +115,7 @@ func (n *batchNumbers) timedCrowd() *crowd {
 	return &crowd{jobs: n.size.queue, scale: timedScale(n.size.queue), length: 1}
 }
 
-// byJobs is figure 4.3.
+// byJobs computes figure 4.3.
 func (n *batchNumbers) byJobs(seed uint64) {
 	n.ByJobs = [2]*series{{Name: "expectations anew"}, {Name: "ours"}}
 	for _, jobs := range n.size.jobs {
@@ -124,7 +124,7 @@ func (n *batchNumbers) byJobs(seed uint64) {
 	}
 }
 
-// byDraws is figure 4.4.
+// byDraws computes figure 4.4.
 func (n *batchNumbers) byDraws(seed uint64) {
 	n.ByDraws = [2]*series{{Name: "expectations anew"}, {Name: "ours"}}
 	for _, draws := range n.size.draws {

@@ -28,7 +28,7 @@ func (n *reservationNumbers) timeProblem(p *reservation.Problem, at float64, sch
 	n.time(ours, at, func() error { _, err := reservation.Solve(p); return err })
 }
 
-// byBids are figures 5.8 and 5.9.
+// byBids computes figures 5.8 and 5.9.
 func (n *reservationNumbers) byBids(seed uint64) {
 	n.SchedulesByBids, n.PaymentsByBids, n.OursByBids = &series{Name: "table: schedule"}, &series{Name: "table: payments"}, &series{Name: "ours: both"}
 	for _, bids := range n.size.bids {
@@ -36,7 +36,7 @@ func (n *reservationNumbers) byBids(seed uint64) {
 	}
 }
 
-// bruteForce is figure 5.10: all payments, by all orders, by the table and by ours.
+// bruteForce computes figure 5.10: all payments, by all orders, by the table and by ours.
 func (n *reservationNumbers) bruteForce(seed uint64) {
 	n.BruteForce = [3]*series{{Name: "all orders"}, {Name: "table"}, {Name: "ours"}}
 	for _, bids := range n.size.brute {
@@ -67,7 +67,7 @@ func differing(x, y []float64) (count int) {
 	return count
 }
 
-// byPeriod are figures 5.11 and 5.12.
+// byPeriod computes figures 5.11 and 5.12.
 func (n *reservationNumbers) byPeriod(seed uint64) {
 	n.ByPeriod = [3]*series{{Name: "table: schedule"}, {Name: "table: payments"}, {Name: "ours: both"}}
 	for _, days := range n.size.days {
@@ -76,7 +76,7 @@ func (n *reservationNumbers) byPeriod(seed uint64) {
 	}
 }
 
-// byGranule are figures 5.13 and 5.14.
+// byGranule computes figures 5.13 and 5.14.
 func (n *reservationNumbers) byGranule(seed uint64) {
 	n.ByGranule = [3]*series{{Name: "table: schedule"}, {Name: "table: payments"}, {Name: "ours: both"}}
 	for _, granule := range []int{60, 120, 240, 450, 900} {

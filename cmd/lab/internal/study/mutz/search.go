@@ -151,7 +151,7 @@ func (n *searchNumbers) priced(seed uint64) (number uint64, err error) {
 	return 0, messages.Errorf(messages.Internal, "in %d pools no participant's price is from %d to %d: try another seed", mostPools, lowestPrice, highestPrice)
 }
 
-// byDepth are figures 7.10 and 7.11.
+// byDepth computes figures 7.10 and 7.11.
 func (n *searchNumbers) byDepth(seed uint64) {
 	pool, err := n.priced(seed)
 	if err != nil {

@@ -123,7 +123,7 @@ func (n *searchNumbers) worthPage(p *study.Page) {
 	p.Figure(searchName+"-many", "Value found of many bids (figure 7.9)")
 }
 
-// byDepthPage is about figures 7.10 and 7.11.
+// byDepthPage writes the page about figures 7.10 and 7.11.
 func (n *searchNumbers) byDepthPage(p *study.Page) {
 	p.Section("Depth and incentives (figures 7.10 and 7.11)")
 	p.Text("One pool of competitors, the first in which our search prices the participant near 100, at %g: in the thesis' its likelihood of running jumps near a declared value of 100. %d searches for each declaration, each a dot.",

@@ -16,7 +16,7 @@ func (n *searchNumbers) depthSeries() []*series {
 	return study.Each(n.size.depths, func(depth *int) *series { return &series{Name: depthName(*depth)} })
 }
 
-// byBids are figures 7.5 and 7.6: a day of the machine.
+// byBids computes figures 7.5 and 7.6: a day of the machine.
 func (n *searchNumbers) byBids(seed uint64) {
 	n.Table, n.Finds = &series{Name: "whole machine: table"}, &series{Name: fmt.Sprintf("ours, %d candidates, with payments", n.size.depth)}
 	n.Search = n.depthSeries()
@@ -39,7 +39,7 @@ func (n *searchNumbers) timeOrders(by []*series, p *reservation.Problem, seed ui
 	}
 }
 
-// small is figure 7.7: all orders of few bids, one by one, next to the searches.
+// small computes figure 7.7: all orders of few bids, one by one, next to the searches.
 func (n *searchNumbers) small(seed uint64) {
 	n.Small = append([]*series{{Name: "all orders"}}, n.depthSeries()...)
 	for _, bids := range n.size.brute {
@@ -49,7 +49,7 @@ func (n *searchNumbers) small(seed uint64) {
 	}
 }
 
-// worth is figures 7.8, of few bids, and 7.9.
+// worth computes figures 7.8, of few bids, and 7.9.
 func (n *searchNumbers) worth(seed uint64) {
 	for _, bids := range n.size.few {
 		n.Few = append(n.Few, n.worths(bids, seed, true))

@@ -97,7 +97,7 @@ func (n *widthNumbers) payoffs(mode batchqueue.Mode, e effort, seed uint64) (out
 	return out
 }
 
-// times are figures 6.1 and 6.2.
+// times computes figures 6.1 and 6.2.
 func (n *widthNumbers) times(seed uint64) {
 	n.Whole, n.Thesis, n.Ours = &series{Name: "whole machine, anew"}, &series{Name: "any width, anew"}, &series{Name: "any width, ours"}
 	for _, jobs := range n.size.jobs {
