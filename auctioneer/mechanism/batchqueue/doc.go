@@ -1,7 +1,6 @@
-// Package batchqueue runs a queue first come, first served, but discards a job
-// that is worth less than what its run costs those who wait behind it. Jobs pay
-// and receive what they can be expected to cost others by what they announce, so
-// that the truth is best in each decision, and the payments sum to zero.
+// Package batchqueue runs a queue first come, first served, but discards a job that is worth less than what its run costs the jobs behind
+// it. Jobs pay and receive the expected cost that their announcements cause for others. So the truth is best in each decision, and the
+// payments sum to zero.
 //
 // # Model
 //
@@ -10,63 +9,51 @@
 //
 //	v ≥ Σ_l d_l·delay_l
 //
-// and is discarded else. On a machine that each job takes whole, delay_l is the
-// front job's r. With jobs of any width it is the difference between two
-// schedules, in which the jobs are put in queue order into their soonest windows:
-// with the front job and without it. It is negative where a job gains by that.
+// and is discarded otherwise. If each job takes the whole machine, delay_l is the front job's r. With jobs of any width it is the
+// difference between two schedules, with and without the front job. In these schedules the jobs are put in queue order into their earliest
+// windows. The delay is negative if a job gains.
 //
-// U_l is what the decision is worth to l: v for the front job and −d_l·delay_l
-// for another if the front job runs, else 0. G_j = E[Σ_{l≠j} U_l], with j's type
-// as announced and the others' drawn from what is believed about them, is the
-// expected externality of j. Of I jobs, i pays the mean of the others' G_j less
-// G_i; if that is negative it receives.
+// U_l is what the decision is worth to l. If the front job runs, this is v for the front job and −d_l·delay_l for another job; otherwise it is
+// 0. The expected externality of j is G_j = E[Σ_{l≠j} U_l], with j's type as announced and the other types drawn from the beliefs about them.
+// Of I jobs, i pays the mean of the others' G_j less G_i; if this is negative it receives money.
 //
-// Decide decides, Pay works out payments. In mode Priority, values and costs of
-// delay are drawn and lengths and widths are as announced; in mode Full whole
-// types are drawn, and the schedules differ from draw to draw. NewMechanism makes the
-// mechanism of a live market, which considers the front job when it could start.
+// Decide makes a decision, Pay computes the payments. In mode Priority, values and costs of delay are drawn, and lengths and widths are as
+// announced. In mode Full whole types are drawn, so the schedules differ between draws. NewMechanism makes the mechanism of a live market,
+// which considers the front job when it could start.
 //
-// Beliefs are the types of the jobs considered so far (the last 1,000) whose accounts
-// have no job in the queue, if these are 20 or more, or else Market.PriorJobs, without
-// which a market does not open. So nobody's payment depends on beliefs that its own
-// announcements, now or before, have moved. A new leader begins with PriorJobs again.
+// Beliefs are the types of considered jobs (the last 1,000) whose accounts have no job in the queue, if there are 20 or more of them.
+// Otherwise they are Market.PriorJobs, which every such market must have. So the payments of an account do not depend on beliefs that its own
+// announcements have changed. A new leader begins with PriorJobs again.
 //
-// Pivot is a second pricing of the same decisions, which goes by no belief
-// (Market.Pricing "pivot"). What is at stake is added up by account. An account whose
-// announcements change the decision pays the site what the others lose by that. Each
-// account then gets back an equal part of the least that all could have paid in total,
-// whatever it had announced; the rest is the site's. Payments are made with the decision, and by
-// the lengths declared: a job that takes less time pays no less. A charge for the time taken would
-// be no honest price: declared lengths say from which value on the front job runs, and truth is best
-// only if it pays that value. Take a job worth 80 that declares 10 s, takes 5, and costs the others 10
-// a second: the truth discards it, and if it paid 50 for its 5 s, a bid of 100 would gain 30. In
-// 3,000 queues, with times taken anywhere between none and the declared one, 697 jobs gained by
-// a larger bid under such a charge, and all together 0.116 ± 0.009 of their values on average; by declared lengths none did.
-// So who declares twice the time that it takes pays twice the tax: that is what makes a false length lose.
+// Pivot is a second pricing of the same decisions, without beliefs (Market.Pricing "pivot"). Stakes are added up by account. An account whose
+// announcements change the decision pays the site what the others lose by the change. Each account then gets back an equal part of the least
+// that all could have paid in total, whatever this account announced. The site keeps the rest.
 //
-// Payments to a job that waits stay with the site until the job is considered. If the
-// job ends before, they go back to those who paid; a rebate stays with the site.
+// With pivot, payments are made with the decision, by the declared lengths: a job that takes less time does not pay less. A charge for the
+// actual time would not be truthful, because declared lengths determine the value from which on the front job runs, and the truth is best only
+// if the job pays this value. Example: a job worth 80 declares 10 s, takes 5 s, and costs the others 10 a second. The truth discards it. If it
+// paid only 50, for its 5 s, a bid of 100 would gain 30. In 3,000 queues, with actual times anywhere between 0 and the declared time, 697 jobs
+// gained by a larger bid under such a charge, all together 0.116 ± 0.009 of their values on average; by declared lengths no job gained. So a
+// job that declares twice its time pays twice the tax, which makes a false length lose.
 //
-// Visitors, jobs of other sites, pay the site, and nobody pays them: a site can invent as
-// many accounts as it likes, and would be paid for each. With pivot all accounts of another site count
-// as one, because two that each outbid the front job alone would change the decision together and pay nothing.
-// Their tax is divided among the jobs that gain by the decision, in proportion to what each gains. With expected externalities a visitor
-// pays what the others are expected to lose by its bid: G as if it announced a value or cost of
-// delay of 0, which is the largest G that it can have, less its G. The jobs of the site pay one another as
-// without visitors, each the mean of the others' G of this site less its own; one that is
-// alone among visitors pays as they do. With pivot, visitors pay their taxes and get no
-// rebate. Beliefs are not of visitors' types. A visitor's payments are charged to its
-// authorisation at its end, however it ends.
+// Payments to a waiting job stay with the site until the job is considered. If the job ends before, they go back to the payers; a rebate stays
+// with the site.
 //
-// Conventions where nothing is said. A job of length 0 takes nothing and delays
-// nobody; in a schedule it needs its nodes free at an instant. A job alone pays
-// nothing, an empty queue decides nothing. Value and threshold are equal if they
-// are so to 1e-12 of the threshold: a tie of decimals is a tie.
+// Visitors, jobs of other sites, pay the site and receive nothing, because another site could invent accounts and would be paid for each. With
+// pivot, all accounts of another site count as one. Otherwise two accounts that each could change the decision alone would change it together,
+// and pay nothing. The tax is divided among the jobs that gain by the decision, in proportion to their gains. Visitors get no rebate. With
+// expected externalities, a visitor pays what the others are expected to lose by its bid: the difference between the G that it would have with a
+// value or cost of delay of 0, which is its largest possible G, and its G. The jobs of the site pay one another as without visitors: each pays the
+// mean G of the site's other jobs less its own G. A job of the site that is alone among visitors pays like a visitor. Beliefs do not include the
+// types of visitors. A visitor's payments are charged to its authorisation when it ends, however it ends.
 //
-// A task of k slots is a job of width k, as a gang of k tasks is, and the model is the same: a decision and its prices
-// count slots, whichever node has them. But such a task has to wait until one node has k free ones, while
-// a gang takes them anywhere. So where jobs of several widths share small nodes, the task starts later than the decision
-// has it, and so do those behind it; payments go by the decision.
+// Conventions: a job of length 0 takes nothing and delays no job; in a schedule it needs its nodes free at an instant. A single job pays nothing,
+// and an empty queue has no decision. A value and a threshold are equal if they differ by at most 1e-12 of the threshold, so that a tie of
+// decimals is a tie.
+//
+// A task of k slots is a job of width k, like a gang of k tasks. Decisions and prices count slots over all nodes. But the task must wait until a
+// single node has k free slots, while a gang can use any slots. So if jobs of several widths share small nodes, the task starts later than
+// decided, and so do the jobs behind it. Payments follow the decision.
 //
 // # Shapes and units
 //
@@ -167,15 +154,13 @@
 //	what its run costs the others, to the front job's owner             unless one other account alone waits  the same
 //	who paid it and whom it paid, to the owner                          no                                    yes
 //
-// Owners see all of their own jobs, operators all. Honesty is best in expectation
-// over what is believed of others: who knew what they announced could do better by a
-// lie.
+// Owners see everything about their own jobs, operators about all jobs. Honesty is best in expectation, over the beliefs about others. An owner
+// who knew the announcements of others could gain by a lie.
 //
 // # Changes of a bid
 //
-// No term of a bid may change: each payment is made of what was announced before the
-// decision, and who could announce anew would answer what the queue has told since. A job
-// that was not considered yet can be cancelled, and submitted again at the end of the queue.
+// No term of a bid may change. Payments are computed from announcements before the decision; an owner who could announce again would react to
+// what the queue has shown since. A job that was not considered yet can be cancelled, and submitted again at the end of the queue.
 //
 // # Errors
 //
@@ -186,24 +171,17 @@
 //
 // # Cost
 //
-// Deciding takes two schedules, O(n) for a whole machine. Payments take O(1) for
-// each job and draw in mode Priority and on a whole machine: what others lose in
-// total is known, and j's part is put in its place. In mode Full with widths they
-// take n pairs of schedules for each draw, half of each shared, kept as lists if
-// they are short; draws are shared among the processors, and what they come to
-// does not depend on how many there are.
+// A decision takes two schedules, O(n) if each job takes the whole machine. In mode Priority, and on a whole machine, payments take O(1) for each job
+// and draw: only j's term of the total loss is replaced. In mode Full with widths they take n pairs of schedules for each draw. On average half of a
+// pair is shared with others, and short schedules are lists. Draws run on all processors; the result does not depend on the number of processors.
 //
-// Draws are spread as a Latin hypercube, in at least 16 batches whose means give
-// the standard errors; how much that saves depends on how nearly payoffs add up:
-// a variance from 13 times smaller than that of independent draws (a front job
-// that nearly always runs) to a fifth smaller (one that is a toss-up). Antithetic
-// pairs did no better than independent draws in the one and worse in the other.
+// Draws are a Latin hypercube, in at least 16 batches; the means of batches give the standard errors. The saving depends on how additive payoffs are:
+// the variance is 13 times smaller than with independent draws if the front job nearly always runs, and a fifth smaller if it runs about half of the
+// time. Antithetic pairs were no better than independent draws in the first case, and worse in the second.
 //
-// An exact expectation does not go through all profiles where what the others
-// lose is a sum of independent terms: it adds up the distribution of the sum, in
-// which equal sums are one, leaving out each job in turn by halving. Where terms
-// are multiples of a unit that is polynomial. In mode Full with widths it goes
-// through all profiles.
+// An exact expectation need not enumerate all profiles if the loss of the others is a sum of independent terms. It computes the distribution of the
+// sum, merges equal sums, and leaves out each job in turn by recursive halving. This is polynomial if terms are multiples of a unit. In mode Full with
+// widths it enumerates all profiles.
 //
 // # Source
 //
@@ -211,9 +189,8 @@
 // and 6: equations 4.1 to 4.3 and 6.1 to 6.3 are Decide, 4.4 to 4.6 and 6.4 to 6.6
 // Pay. We differ as follows.
 //
-//   - Equation 4.2 prints Σ d_j·r_j, each job's own length in place of the front
-//     job's, for which it is delayed. So read, lies pay; see the tests.
-//   - The thesis estimates each expectation anew wherever it occurs, and finds
-//     its payments to miss zero by up to 7 %.
-//   - It takes O(n³), and with widths O(n⁴), for each draw.
+//   - Equation 4.2 prints Σ d_j·r_j, with each job's own length instead of the front job's length, by which it is delayed. Read literally, lies would
+//     pay; see the tests.
+//   - The thesis estimates each expectation separately wherever it occurs, so its payments sum to zero only within 7 %.
+//   - The thesis takes O(n³) for each draw, and with widths O(n⁴).
 package batchqueue

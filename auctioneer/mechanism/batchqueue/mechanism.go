@@ -9,10 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Mechanism runs a live market: a queue by arrival, whose front job is
-// considered when it could start. What was decided of a job is remembered until
-// the job is settled: it is ordered again until it is done, and its round's
-// payments are made when the job has ended.
+// Mechanism runs a live market: a queue in the order of arrival. The front job is considered when it could start. The mechanism
+// remembers its decision about a job until the job is settled: it repeats its orders until they are carried out, and makes the
+// round's payments when the job has ended.
 type Mechanism struct {
 	config messages.Market
 	rounds map[messages.JobID]*round

@@ -15,21 +15,18 @@ type Stake struct {
 	Visits      bool    // of another site, which gets no rebate: it could invent accounts
 }
 
-// Pivot returns what each account pays of a decision, and what it gets back of what all
-// pay. An account whose announcement changes what is decided pays what the others lose
-// by that (Clarke). It gets back a part, the same for all, of the least that all could
-// pay in total, whatever it had announced (Bailey, Cavallo): nothing that it announces
-// moves its rebate, and rebates never come to more than taxes. Accounts of other sites get
-// none.
+// Pivot returns what each account pays for a decision (its tax), and what it gets back (its rebate). An account whose announcement
+// changes the decision pays what the others lose by this change (Clarke). Its rebate is an equal part of the least that all accounts
+// could pay in total, whatever this account announced (Bailey, Cavallo). So its announcements do not affect its rebate, and the sum of
+// rebates is never more than the sum of taxes. Accounts of other sites get no rebate.
 //
-// With an account's stake at z, and s the sum of the others', all pay together
+// If an account's stake is z, and s is the sum of the others' stakes, all pay together
 //
 //	max(0, −s) + Σ_j max(0, x_j − s − z)   where z ≥ −s, so that the front job runs,
 //	max(0, s) + Σ_j max(0, s − x_j + z)    elsewhere.
 //
-// The first falls with z and the second rises, so that the least is at an end of what
-// the account can announce. The sums are of the stakes above and below s: sorted once,
-// they take O(log n) for each account.
+// The first falls with z and the second rises, so the least is at an end of the range that the account can announce. The sums are
+// over stakes above and below s. With sorted stakes they take O(log n) for each account.
 func Pivot(stakes []Stake) (taxes, rebates []float64) {
 	n := len(stakes)
 	taxes, rebates = make([]float64, n), make([]float64, n)

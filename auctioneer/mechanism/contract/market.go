@@ -94,7 +94,7 @@ func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 			a.Prices[0] += job.Contract.Price.Float()
 		}
 	}
-	idle := min(pending, max(1, view.Classes[0].Idle)) // who gets the next slot is said though none is idle
+	idle := min(pending, max(1, view.Classes[0].Idle)) // even without an idle slot, say which job gets the next one
 	left := idle
 	for _, i := range order(view) {
 		n := min(left, view.Jobs[i].Pending[0])

@@ -106,8 +106,8 @@ func (x *prospect) in(order []int) (completion []float64, broken int) {
 	return completion, broken
 }
 
-// byPromise puts the jobs first whose promises can still be kept, the earliest promise before the
-// others. What cannot be kept any more delays no other promise.
+// byPromise orders the jobs by their promises, the earliest first. Jobs whose promises cannot be kept any more come last, so that they
+// do not delay others.
 func (x *prospect) byPromise(order []int) []int {
 	key := func(i int) messages.Time {
 		least := x.ends[i]
@@ -174,8 +174,8 @@ func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	}
 }
 
-// sold refuses a contract whose time others have bought since it was quoted. What another site was quoted holds: its
-// user chose among sites by that, and a cut of the line between them is not the user's doing.
+// sold refuses a contract if others have bought its time since it was quoted. It accepts contracts that were quoted to another site:
+// the user chose among sites by the quote, and is not to blame for a cut between the sites.
 func sold(view *mechanism.View, bid *mechanism.Bid) error {
 	if messages.IsVisitor(bid.Account) {
 		return nil

@@ -102,8 +102,7 @@ func (o *Offer) quote(now messages.Time, elapsed float64, shown []Contract) *mec
 	return q
 }
 
-// terms are what a bidder tells contracts apart by. Nothing is owed for a contract whose
-// price is 0, whatever it promises.
+// terms are the properties by which contracts differ for a bidder. A contract with a price of 0 costs nothing, whatever it promises.
 type terms struct {
 	completion messages.Time
 	price      messages.Credits

@@ -2,16 +2,15 @@ package contract
 
 import "math"
 
-// Where weights are alike by surrogate, the largest weights of all columns are
-// in few rows, and bids must spread the others. Of weights without structure, 37
-// in 100 rows have no column's largest; if more than this have none, there is some.
+// If the weights of a surrogate are similar for all replicas, a few rows have the largest weights of all columns, and an auction must
+// spread the other rows. For random weights, 37 of 100 rows have the largest weight of no column. If more rows than crowded have
+// none, the weights are not random, and the auction is used.
 const crowded = 1. / 2 // of the rows
 
-// reduce finds prices to start from, and a matching of most rows at them, as
-// Jonker and Volgenant do (1987): each column goes at its largest weight to the
-// row that has it, and then each row without a column outbids, to where its second
-// choice would do as well, whoever has its favourite. It gives up, for [bid] to
-// start afresh, where too many rows are without.
+// reduce finds prices to start from, with a matching of most rows, as Jonker and Volgenant do (1987). First each column goes to the row
+// with its largest weight, at this price. Then each row without a column outbids the row that has its favourite, up to the price at
+// which its second choice is as good. If too many rows have no column after the first step, reduce returns false, and the auction
+// starts from zero prices.
 func (s *Solver) reduce() bool {
 	s.unmatch()
 	free := s.m - s.giveColumns()

@@ -25,12 +25,10 @@ type Matching struct {
 // Solver finds optimal matchings. The zero value is ready; it keeps its memory
 // from one call to the next. It is not safe for concurrent use.
 //
-// Inside, surrogates are columns in descending order of the sum of their
-// weights: where weights are valuations of one completion time per surrogate,
-// that is by time, and what stands together is alike. Columns stand in blocks
-// of 2^shift. Of each row and block the largest weight is known, of each block
-// the lowest price: where their difference cannot be of interest, the block is
-// passed over. That is exact whatever the weights.
+// Internally, surrogates are columns in descending order of the sum of their weights. If weights come from valuations and one completion
+// time for each surrogate, this is the order of the times, so neighbouring columns are similar. Columns are in blocks of 2^shift. The
+// largest weight of each row and block, and the lowest price of each block, are known. A block is skipped if their difference is too
+// small to matter. The result is exact for any weights.
 type Solver struct {
 	m, blocks int
 	shift     int // columns of a block: 2^shift
