@@ -1,6 +1,6 @@
-// Package fileutil replaces a package of etcd 3.3. The log of the replicas, raft-wal, needs one function
-// of it. That package brought libraries that nobody maintains any more. When raft-wal no longer needs it,
-// remove this module and its line in go.mod.
+// Package fileutil stands in the place of a package of etcd 3.3 of which the log of the
+// replicas, raft-wal, needs one function. The package brought libraries that nobody mends
+// any more. When raft-wal needs it no more, this module and its line in go.mod go.
 package fileutil
 
 import (
