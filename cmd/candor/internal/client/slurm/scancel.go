@@ -93,7 +93,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 		if messages.KindOf(err) == messages.Ended { // as under Slurm
 			err = nil
 		}
-		if messages.KindOf(err) == messages.Unavailable && t.job.String() == c.Getenv("CANDOR_JOB") {
+		if messages.KindOf(err) == messages.Unknown && t.job.String() == c.Getenv("CANDOR_JOB") {
 			err = nil // it ends the job in which it runs, before it has the answer
 		}
 		if failed == nil {
