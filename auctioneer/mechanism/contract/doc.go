@@ -90,6 +90,9 @@
 //
 // # Guarantees
 //
+// All of them are about what is declared. What owners gain by commands is measured on the page of markets
+// (deploy/docs/markets.md).
+//
 // All prices come from one optimal matching and one search for longest paths.
 // Let σ be the matching, i_k the replica of k. Removing j and leaving k on offer
 // makes room at k: some replica may move there, another to the surrogate that it

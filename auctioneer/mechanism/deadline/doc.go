@@ -40,6 +40,9 @@
 //
 // # Guarantees
 //
+// All of them are about what a task reports. What owners gain by commands is measured on the page of markets
+// (deploy/docs/markets.md).
+//
 // Rule Paper is truthful at λ = 0 and not above: with C = 1, λ = 1 and tasks
 // (2,7,3,6), (2,4,2,8), (2,7,4,v), (3,5,3,17), the third is completed for
 // 8 < v < 16 and v > 17 only.

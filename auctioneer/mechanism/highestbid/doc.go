@@ -3,7 +3,8 @@
 // preemption by bid (NPHB), by bid divided by run time (WSPT), or by bid divided by estimated run
 // time (WSEPT). For the time that it runs, each job pays either its own bid or the k-th price, the
 // bid of the best waiting job. Or it pays the pivot price, for the waiting that its place in the
-// order spares it; with this price bidding the truth is best.
+// order spares it; with this price bidding the truth is best. What owners gain by
+// commands is measured on the page of markets (deploy/docs/markets.md).
 //
 // # Model
 //

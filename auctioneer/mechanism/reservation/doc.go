@@ -60,7 +60,8 @@
 // left, for its deadlines stay where they are.) A loser's is W: the schedule
 // chosen does not meet it.
 //
-// Reporting v_i truthfully is a dominant strategy, exactly, for Solve, Orders and
+// All of this is about what is reported. What owners gain by commands is measured on the page of markets
+// (deploy/docs/markets.md). Reporting v_i truthfully is a dominant strategy, exactly, for Solve, Orders and
 // Find alike. R does not depend on values: Solve's is everything; that of Orders
 // is as independent as the orders that are given; Find's depends on lengths,
 // deadlines, widths, N, T, the seed and the number of candidates only (type plan
