@@ -52,7 +52,7 @@ type Config struct {
 	// Archive has the records of ended jobs that left the book, and is closed with the replica;
 	// nil: these records are lost.
 	Archive *archive.Archive
-	// Past is the file that keeps how markets and nodes were; "": memory alone.
+	// Past is the file that keeps the history of markets and nodes; "": it is only in memory.
 	Past string
 	// Restored is when the backup began from which the replica's state was restored; 0: it
 	// was not.

@@ -119,8 +119,8 @@ func (v *Visits) Since(home messages.Name, r messages.PeerJobsRequest) (ids []me
 	return ids, reply, len(ids) > 0 || reply.Whole
 }
 
-// LastCall returns when a visiting job must end that came at one time, and whose authorisation ends
-// at another. It leaves time to charge the job: a tenth of the whole time, at most ten minutes.
+// LastCall returns when a visiting job must end. The job came at one time, and its authorisation ends at
+// the other. LastCall leaves time to charge the job: a tenth of the whole time, at most ten minutes.
 func LastCall(came, until messages.Time) messages.Time {
 	return until.Add(-min(max(0, until.Sub(came))/10, messages.Duration(10*time.Minute)))
 }

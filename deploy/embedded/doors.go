@@ -30,7 +30,7 @@ func (c *Config) checkDoors(ps *Problems) {
 	}
 }
 
-// checkClients holds to TLS the ports that clients and servers of peers connect to.
+// checkClients checks that ports for clients and for servers of peers use TLS, if other machines can reach them.
 func (c *Config) checkClients(ps *Problems, path, address string) {
 	if beyondLoopback(address) && c.TLS == nil && !c.Plaintext {
 		ps.addf(path, "%q is beyond loopback, where others could read and change requests; set tls (candor site init makes certificates), or plaintext: true if only the site's own machines are on the network", clip(address))

@@ -3,83 +3,90 @@
 //
 // # Model
 //
-// The declared valuation type and M−1 types drawn from the estimated
-// distribution of its job profile class are the replicas r_j, the declared one
-// at a uniformly random place; M more types drawn are the surrogates. X_k is by
-// when the scheduler expects the job to complete if surrogate k is declared in
-// its place, and v(r_j, X_k) the weight of the pair (j, k). A matching of the
-// largest weight gives each replica a surrogate, and k costs, for the replica j
-// matched to it,
+// M replicas r_j are the declared valuation type, at a uniformly random place, and M−1 types drawn from
+// the estimated distribution of the job's profile class. M more drawn types are the surrogates.
+// X_k is the time by which the scheduler expects the job to complete if surrogate k is declared instead,
+// and v(r_j, X_k) is the weight of the pair (j, k). A matching of the largest weight gives each replica
+// a surrogate. For the replica j that is matched to surrogate k, k costs
 //
 //	p_jk = W(R∖j, S) − W(R∖j, S∖k),
 //
-// what the others lose by j's taking k, where W is the largest weight of a
-// matching. Each pair is a contract (X_k, p_jk). Whoever takes it is scheduled
-// as surrogate k and owes, when its job has completed at x,
-// p·v(r_j, x)/v(r_j, X_k): either way, or only if late.
+// where W is the largest weight of a matching: what the other replicas lose because j takes k. Each pair
+// is a contract (X_k, p_jk). A job that takes it is scheduled as surrogate k. If the job completes at x,
+// it owes p·v(r_j, x)/v(r_j, X_k), always or only if it is late.
 //
-// NewDraw draws, NewOffer makes the menu, Sample shortens it, Contract.Settle
-// says what is owed; Solver is the matching alone. For types of L parameters and a loss
-// of value of the order of ε, theorem 4 asks for M = (√L/2)^L·ε^(−L−2) and the paper's
-// rule of thumb for ε^(−L−1). The black box of the live market is package deadlineaware (DeadlineAware);
-// EarliestDeadline is a simple one.
+// NewDraw draws the types, NewOffer makes the menu, Sample shortens it, and Contract.Settle returns what
+// is owed. Solver only solves the matching. For types of L parameters and a loss of value of the order of
+// ε, theorem 4 needs M = (√L/2)^L·ε^(−L−2); the paper's rule of thumb is ε^(−L−1). The black box of the
+// live market is the package deadlineaware (DeadlineAware); EarliestDeadline is a simple one.
 //
-// A live market (NewMechanism) works as follows.
+// # Live market
 //
-//   - Mechanism.Quote makes the menu of a bid's declared Valuation, among the jobs
-//     of the view, from types seen of its class (or the market's Prior), and shows a
-//     sample of it. Contracts are messages.Contract: an instant, microcredits, and
-//     the valuations of the replica and the surrogate.
-//   - All menus of a class are drawn with one seed from one multiple of the time for which menus hold to the
-//     next, for whoever asks and whatever is declared: a keyed hash of market, class and that
-//     time, with a key that the leader keeps. So asking again yields the same menu, as long as the jobs are the
-//     same, and theorems 1 and 2 hold for each draw; else the best of three menus was worth 0.33 [0.20, 0.45]
-//     of the value more than one, and the best of ten 0.51. Who waits until menus are drawn anew sees
-//     two draws.
-//   - A job is submitted with one of them as Bid.Contract; Quote.Declared is the
-//     one to take for a bidder without a wish of its own. Its budget must cover
-//     Most: completing early can cost more than was agreed. The mechanism cannot
-//     know what it quoted: the auctioneer keeps the quotes it gave, and takes a
-//     contract only from there.
-//   - Allocate has deadlineaware.Order order the jobs by their surrogates' valuations,
-//     with what is left of their tasks at the robust run time, and gives idle
-//     slots to them in that order, as tasks end: none is suspended.
-//   - The run time is robust within Bid.Runtimes.Divergence of the run times that were
-//     seen, once there are three runs; before, it is the length declared. Explain says
-//     which. What was seen does not depend on what the bidder declares now, so
-//     that a false length moves nothing once enough is known.
-//   - A promise is a completion time with slack: it is kept up to a second or a hundredth of the time later, and
-//     as long as completion is worth 0.99 of what was promised and the price. A quote leaves earlier promises
-//     alone: no type has the job complete before there is room for it among the committed jobs, served in the
-//     order of their promises, each at the time that its tasks are planned to take. A type that the scheduler
-//     would serve sooner is moved to that time, so that menus are those of a scheduler that knows promises.
-//     Admit looks again, and refuses a contract whose time others have bought since the quote, but not one of
-//     a user of another site: what that site was quoted holds through a cut, as long as the quote does, and can
-//     break promises that were sold meanwhile. Half of the
-//     second or the hundredth is not sold. Allocate serves by the promises where the scheduler's order breaks more
-//     of them. What no plan knows still breaks promises: a task that takes longer than planned, or a lost node.
-//     A job whose promise cannot be kept any more comes after those that can be kept. How many were kept is
-//     counted for each market (Kept): candor markets shows it, and so does a metric.
-//   - A whole instance (candor solve contract, candor simulate and the declarations of candor audit) is solved as
-//     in the paper, without committed promises.
-//   - A task of k slots is planned as k tasks of one slot that take as long, so that its menu is theirs, and it pays for
-//     what the k slots cost others. The plan counts slots on whichever nodes, and runs the k tasks also one after the other
-//     where fewer are free; a node gathers the slots for it, for others not to have meanwhile. So a wide task, and those behind
-//     it, may be later than was promised, most where its width is near that of a node. The price falls then with
-//     the value received, as for any other delay by the site, and nobody owes for idle slots. To declare
-//     fewer slots than a task uses is not possible: it has those of its shape, and no others. All tasks of a job take as many.
-//   - The value promised counts from the quote, and the value received from the submission,
-//     as the surrogate's does. Who takes a quote late is scheduled from then on, and pays the
-//     price agreed if the job takes as long from its submission as was promised from the quote.
-//   - Settle scales the price by what was received, and says how in the reason. The
-//     slot time beyond what was planned, added up over the tasks, makes no job later
-//     than was promised (Contract.Planned): to let a job take longer than it would, for
-//     a lower price, does not pay.
-//   - A task completes when its program, with any exit code, or its owner ends an attempt of
-//     it for the first time; a job does with its last task, or when it fails or is cancelled.
-//     To fail when the results are there, and to run again until nothing is worth anything,
-//     does not pay. Once all tasks have completed so, what runs again comes after all jobs
-//     with contracts. Attempts that the site ended do not count.
+// NewMechanism returns the mechanism of a live market.
+//
+// Menus:
+//
+//   - Mechanism.Quote makes the menu for the declared Valuation of a bid, among the jobs of the view. It uses
+//     the types seen in the job's class, or the market's Prior, and shows a sample of the menu. Contracts are
+//     messages.Contract: an instant, microcredits, and the valuations of the replica and of the surrogate.
+//   - Time is divided into periods of the length for which a menu is valid. In a period, all menus of a class
+//     are drawn with the same seed, whoever asks and whatever is declared. The seed is a keyed hash of market,
+//     class and period; the leader keeps the key. So asking again yields the same menu, as long as the jobs
+//     are the same, and theorems 1 and 2 hold for each draw. Without this, the best of three menus was worth
+//     0.33 [0.20, 0.45] of the value more than one menu, and the best of ten 0.51. A user who waits for the
+//     next period sees two draws.
+//   - A job is submitted with one of the contracts as Bid.Contract. Quote.Declared is the one to take for a
+//     bidder without other wishes. The budget must cover Most, because completing early can cost more than
+//     was agreed. The mechanism does not remember its quotes. The auctioneer keeps them, and accepts only
+//     contracts from them.
+//
+// Schedule:
+//
+//   - Allocate gives idle slots to jobs in the order of deadlineaware.Order, as tasks end. The order uses the
+//     surrogates' valuations, and the robust run times of the tasks that are left. No task is suspended.
+//   - Once three runs were seen, the run time is robust within Bid.Runtimes.Divergence of the run
+//     times seen; before that, it is the declared length. Explain tells which. Observed run times do not
+//     depend on what the bidder declares now, so a false length has no effect once enough runs were seen.
+//   - A task of k slots is planned as k tasks of one slot that take as long. Its menu is theirs, and it pays
+//     for what the k slots cost others. The plan counts slots on any nodes, and runs the k tasks one after
+//     the other where fewer slots are free. In reality a node gathers the slots, and others cannot use them
+//     meanwhile. So a wide task, and the tasks behind it, may complete later than promised, mostly if the task
+//     is nearly as wide as a node. The price then falls with the value received, as for any delay by
+//     the site, and nobody pays for idle slots. A task cannot declare fewer slots than it uses: it gets
+//     exactly the slots of its shape. All tasks of a job have the same width.
+//
+// Promises:
+//
+//   - A promise is a completion time with slack. It is kept if the job is late by at most a second, or a
+//     hundredth of the time. It is also kept if completion is still worth 0.99 of what was promised, and no
+//     less than the price. Half of the second or of the hundredth is not sold.
+//   - A quote does not affect earlier promises. The committed jobs are planned in the order of their promises,
+//     with the planned times of their tasks; no type lets the new job complete before there is room for it
+//     among them. A type that the scheduler would serve sooner is moved to that time. So the menus are those
+//     of a scheduler that knows the promises.
+//   - Admit checks again, and refuses a contract if others have bought its time since the quote. It does not
+//     refuse users of other sites: a quote to another site stays valid while it lasts, even if
+//     the sites are disconnected, and can break promises that were sold meanwhile.
+//   - Allocate serves jobs by their promises if the scheduler's order would break more promises. Events that
+//     no plan knows still break promises: a task takes longer than planned, or a node is lost. A
+//     job whose promise cannot be kept any more comes after the jobs whose promises can.
+//   - Each market counts the kept promises (Kept): candor markets and a metric show the count.
+//   - For a whole instance (candor solve contract, candor simulate, and the declarations of candor audit),
+//     the solution is the paper's, without committed promises.
+//
+// Payment:
+//
+//   - The promised value counts from the quote. The received value counts from the submission, and so does
+//     the surrogate's. A job that takes a quote late is scheduled from then on. It pays the agreed price if it
+//     takes as long from its submission as was promised from the quote.
+//   - Settle scales the price by what was received, and explains this in the reason. Slot time that a job used
+//     beyond the plan, summed over its tasks, is not counted as lateness (Contract.Planned). So a user gains
+//     nothing by letting a job run longer than necessary to lower its price.
+//   - A task completes when its program ends for the first time, with any exit code, or when its owner ends an
+//     attempt for the first time. A job completes with its last task, or when it fails or is cancelled. So a
+//     user gains nothing by failing when the results are there, and running again until nothing is worth
+//     anything. If all tasks have completed this way, their further runs come after all jobs with contracts.
+//     Attempts that the site ended do not count.
 //
 // # Shapes and units
 //

@@ -31,7 +31,7 @@ type change struct {
 	served    bool
 }
 
-// step is what the payer meets in a unit.
+// step is the payer's situation in a unit.
 type step struct {
 	served bool
 	done   int32   // units it had before

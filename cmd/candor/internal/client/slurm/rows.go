@@ -198,8 +198,8 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []messages.JobSu
 	return append(jobs, elements...), err
 }
 
-// elementsOf finds the elements of arrays among the targets that are no jobs, and makes them targets of their arrays. It
-// returns those whose arrays are not among the jobs.
+// elementsOf changes the targets that are numbers of elements of arrays, not of jobs: they then name the array
+// and the element. It returns those whose arrays are not among the jobs.
 func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []messages.JobSummary) (more []target, err error) {
 	among := func(id messages.JobID) bool {
 		return slices.ContainsFunc(jobs, func(j messages.JobSummary) bool { return j.Job == id })

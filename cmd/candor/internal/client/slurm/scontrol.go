@@ -65,7 +65,8 @@ func someTargets(ctx context.Context, s *cli.Session, words []string) (list []ta
 	return list, err
 }
 
-// known makes targets of arrays of the numbers that elements have of their own.
+// known replaces targets that name an element of an array by the element's own number: it then names
+// the array and the element.
 func known(ctx context.Context, s *cli.Session, list []target) error {
 	var ids []messages.JobID
 	for _, t := range list {

@@ -173,7 +173,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	return c.print(columns, rows, !*bare)
 }
 
-// unknown says that a job does not exist; nil: it has ended.
+// unknown returns an error that says that the job does not exist; nil if the job ended recently.
 func (c *call) unknown(ctx context.Context, s *cli.Session, t target) error {
 	reply, err := ask[messages.JobsReply](ctx, s, messages.VerbJobs, messages.JobsRequest{Jobs: []messages.JobID{t.job}, Limit: 1})
 	if err != nil || len(reply.Jobs) > 0 && reply.Jobs[0].Ended > messages.TimeOf(c.Now().Add(-recently)) {
