@@ -24,7 +24,8 @@
 //     the task takes longer. So a long task counts while it runs, and many slots that draw
 //     at once do not all draw the job that is behind.
 //   - A job without a weight is away. When it comes back it may be ahead, and is never behind. A
-//     job whose claim came to nothing has no tasks for this node, and is not behind either.
+//     job whose claim came to nothing has no tasks for this node, and is not behind either. If its
+//     tasks take several slots, the node may gather them: it may stay behind by some tasks.
 //   - A job whose weight changes is ahead by as much slot time as before.
 //   - What is remembered of jobs that are away is bounded, and is lost with the agent.
 //

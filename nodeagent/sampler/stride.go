@@ -16,6 +16,9 @@ const (
 	mostKnown = 4096
 	// memory is over how many of a job's last tasks their length is averaged.
 	memory = 16
+	// wideBehind is how many tasks a job with tasks of several slots may be behind that was granted
+	// fewer than were drawn: the node may gather slots for it, or have no task for it.
+	wideBehind = 4
 	// shortest is the least length of a task that counts, in seconds.
 	shortest = 1e-6
 )
@@ -49,6 +52,7 @@ type known struct {
 	claimed float64       // slot seconds that were charged for these
 	due     time.Duration // received and not charged yet
 	present bool          // it has a weight
+	wide    bool          // a task of it took several slots
 }
 
 // mean is a mean of some last values.
@@ -265,7 +269,7 @@ func (s *Stride) refresh() {
 	}
 }
 
-// Settle reports the results of all draws since the last call: how many tasks of each job were
+// Settle reports the results of all draws since the last call: how many slots tasks of each job were
 // granted. Call Begin for each of them. A job without a task for this node does not count as
 // behind.
 func (s *Stride) Settle(granted func(messages.JobID) int) {
@@ -275,7 +279,11 @@ func (s *Stride) Settle(granted func(messages.JobID) int) {
 			continue // its first draw settled it
 		}
 		s.charge(k, -k.claimed)
-		if at := s.virtual + s.behind; k.pass < at && granted(k.job) < k.claims {
+		at := s.virtual + s.behind
+		if k.wide { // the node may gather slots for its task
+			at -= wideBehind * s.expected(k) / k.weight
+		}
+		if k.pass < at && granted(k.job) < k.claims {
 			k.pass, s.stale = at, true
 		}
 		k.claims, k.claimed = 0, 0
@@ -283,15 +291,16 @@ func (s *Stride) Settle(granted func(messages.JobID) int) {
 	s.drawn = s.drawn[:0]
 }
 
-// Begin charges a job for a task that was granted, and returns for how long; it reports false
+// Begin charges a job for a task of some slots that was granted, and returns for how long; it reports false
 // if nothing is known of the job, and the task is not to End.
-func (s *Stride) Begin(job messages.JobID) (charged time.Duration, ok bool) {
+func (s *Stride) Begin(job messages.JobID, slots int) (charged time.Duration, ok bool) {
 	k := s.find(job)
 	if k == nil {
 		return 0, false
 	}
 	charged = time.Duration(s.expected(k) * 1e9)
 	k.tasks++
+	k.wide = k.wide || slots > 1
 	k.due += charged
 	s.stale = true
 	return charged, true

@@ -58,7 +58,7 @@ func (n *node) step() {
 	n.stride.Settle(func(job messages.JobID) int { return granted[job] })
 	next := -1
 	for _, job := range drawn {
-		charged, ok := n.stride.Begin(job)
+		charged, ok := n.stride.Begin(job, 1)
 		if !ok {
 			panic(fmt.Sprint("unknown: ", job))
 		}
@@ -242,7 +242,7 @@ func TestAJobWithoutTasksHereIsNotOwed(t *testing.T) {
 			vain++
 			continue
 		}
-		charged, _ := n.stride.Begin(job)
+		charged, _ := n.stride.Begin(job, 1)
 		n.stride.End(job, charged, time.Second)
 	}
 	if vain > 6000 {
@@ -297,7 +297,7 @@ func BenchmarkDraw(b *testing.B) {
 	for b.Loop() {
 		job := s.Draw(r)
 		s.Settle(func(messages.JobID) int { return 1 })
-		charged, _ := s.Begin(job)
+		charged, _ := s.Begin(job, 1)
 		s.End(job, charged, time.Duration(1+r.IntN(1e9)))
 	}
 }

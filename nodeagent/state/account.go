@@ -17,7 +17,7 @@ type account struct {
 
 // open charges a job for a task of its usual length, on width slots.
 func (c *account) open(by *sampler.Stride, job messages.JobID, width int) {
-	if charged, ok := by.Begin(job); ok {
+	if charged, ok := by.Begin(job, width); ok {
 		*c = account{by: by, job: job, charged: charged, slots: time.Duration(width)}
 	}
 }

@@ -160,7 +160,11 @@ func (k *markets) dryUp(asked *messages.Exchange, r *messages.ExchangeReply) {
 func (k *markets) settle(r *messages.ExchangeReply) {
 	granted := map[messages.JobID]int{}
 	for i := range r.Grants {
-		granted[r.Grants[i].Attempt.Task.Job]++
+		slots := 1
+		if p := programOf(r, r.Grants[i].Attempt); p != nil {
+			slots = max(p.Width, 1)
+		}
+		granted[r.Grants[i].Attempt.Task.Job] += slots
 	}
 	for _, m := range k.all {
 		for at := range m.classes {

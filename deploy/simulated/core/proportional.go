@@ -137,7 +137,7 @@ func (s *shares) owe(now messages.Time, i int) int {
 
 // begin starts a task of a job.
 func (s *shares) begin(now messages.Time, i int) {
-	charged, _ := s.draw.Begin(messages.JobID(i + 1))
+	charged, _ := s.draw.Begin(messages.JobID(i+1), 1)
 	if s.runs[i] = append(s.runs[i], run{now, charged}); len(s.runs[i]) == 1 && !slices.Contains(s.busy, i) {
 		s.busy = append(s.busy, i)
 	}

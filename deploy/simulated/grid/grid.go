@@ -21,6 +21,9 @@ type Config struct {
 	Network network.Config
 	Lease   messages.Duration // lease of an agent; 0: six hours
 	Slots   int               // slots of a node; 0: 1
+	// Widths is how many slots of one node each task takes, by the position of its job in the trace;
+	// nil: one.
+	Widths []int
 	// Owners has the owners who do more than submit their job and wait, by position in the trace.
 	Owners map[int]*Owner
 	// Down is when the site's process does not run, and Full when its disks are full, so that
@@ -102,6 +105,9 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	market, err := live(p)
 	if err != nil {
 		return nil, err
+	}
+	if c.Widths != nil {
+		market.Units = []messages.ClassUnit{{Class: class, Unit: messages.Resources{CPUs: 1}}}
 	}
 	g := &Grid{Problem: p, unit: unit, config: c, epoch: epochOf(&market), bank: ledger.New(), named: map[messages.Name]*agent{}, out: core.NewOutcome(p), parts: make([]int32, len(p.Bids))}
 	if g.net, err = network.New(c.Network, p.Seed); err != nil {

@@ -17,39 +17,14 @@ import (
 type buyer struct {
 	budget float64
 	length float64 // of its tasks, in seconds
+	width  int     // slots that each of them takes on one node; 0: one
 }
 
 // received are the parts of the slot time that jobs received on so many slots until a moment, with
 // all actors in virtual time.
 func received(t *testing.T, alpha float64, slots, perNode int, until float64, buyers ...buyer) (parts []float64) {
 	t.Helper()
-	m := byDefault(rules.Proportional)
-	m.Alpha = &alpha
-	p := &core.Problem{Market: m, Seed: 1, Work: &workload.Workload{Nodes: slots, Parallel: workload.Split, Groups: []int64{1}}}
-	for i, b := range buyers {
-		p.Work.Users = append(p.Work.Users, int64(i+1))
-		p.Work.Jobs = append(p.Work.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Runtime: b.length, User: i,
-			Width: min(int(1.5*until*float64(slots)/b.length)+slots, messages.MaxTasks)})
-		p.Bids = append(p.Bids, bids.Bid{Length: b.length, Budget: b.budget, Deadline: math.Inf(1)})
-	}
-	g, err := newGrid(p, Config{Network: network.Config{Delay: ms / 10}, Slots: perNode})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range g.agents {
-		a.act()
-	}
-	for g.failed == nil && g.now < g.at(until) {
-		next := &g.queue
-		if g.log.Len() > 0 && g.log.Next() <= g.queue.Next() {
-			next = &g.log
-		}
-		g.now = next.Next()
-		next.Pop()()
-	}
-	if g.failed != nil {
-		t.Fatal(g.failed)
-	}
+	g := bought(t, alpha, slots, perNode, until, buyers...)
 	sum, times := 0.0, make([]float64, len(buyers))
 	for id := range g.leader.of {
 		if j := g.leader.book.Job(messages.JobID(id)); j != nil {
@@ -71,13 +46,68 @@ func received(t *testing.T, alpha float64, slots, perNode int, until float64, bu
 	return parts
 }
 
+// bought is a grid at a moment on which jobs with tasks bid for all slots until then.
+func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buyers ...buyer) *Grid {
+	t.Helper()
+	m := byDefault(rules.Proportional)
+	m.Alpha = &alpha
+	p := &core.Problem{Market: m, Seed: 1, Work: &workload.Workload{Nodes: slots, Parallel: workload.Split, Groups: []int64{1}}}
+	c := Config{Network: network.Config{Delay: ms / 10}, Slots: perNode}
+	for i, b := range buyers {
+		width := max(b.width, 1)
+		p.Work.Users = append(p.Work.Users, int64(i+1))
+		p.Work.Jobs = append(p.Work.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Runtime: b.length, User: i,
+			Width: min(int(1.5*until*float64(slots)/b.length/float64(width))+slots, messages.MaxTasks)})
+		p.Bids = append(p.Bids, bids.Bid{Length: b.length, Budget: b.budget, Deadline: math.Inf(1)})
+		if b.width > 0 {
+			c.Widths = append(c.Widths, b.width)
+		}
+	}
+	g, err := newGrid(p, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range g.agents {
+		a.act()
+	}
+	for g.failed == nil && g.now < g.at(until) {
+		next := &g.queue
+		if g.log.Len() > 0 && g.log.Next() <= g.queue.Next() {
+			next = &g.log
+		}
+		g.now = next.Next()
+		next.Pop()()
+	}
+	if g.failed != nil {
+		t.Fatal(g.failed)
+	}
+	return g
+}
+
+// TestSlotTimeFollowsSharesOfTasksOfAnyWidth: of equal budgets, tasks of one slot once received 35 % in place of 25 %,
+// since a job for whose task a node gathered slots did not count as behind. Slots that are idle for a task count.
+func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
+	for _, alpha := range []float64{0.5, 1} {
+		for _, lengths := range [][4]float64{{1, 1, 1, 1}, {1.13, 0.71, 1.57, 0.93}} {
+			t.Run(fmt.Sprintf("alpha %v, tasks of %v s", alpha, lengths), func(t *testing.T) {
+				parts := received(t, alpha, 128, 64, 600, buyer{100, lengths[0], 1}, buyer{100, lengths[1], 2}, buyer{100, lengths[2], 4}, buyer{100, lengths[3], 8})
+				for _, part := range parts {
+					if math.Abs(part-0.25) > 0.03 {
+						t.Fatalf("received %.3f", parts)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestSlotTimeFollowsSharesOfTasksOfAnyLength: of equal budgets, tasks of 0.1 s once received 1 % of
 // the slot time, and tasks of 10 s 99 %.
 func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, perNode := range []int{1, 64} {
 			t.Run(fmt.Sprintf("alpha %v, nodes of %d", alpha, perNode), func(t *testing.T) {
-				parts := received(t, alpha, 64, perNode, 300, buyer{100, 0.1}, buyer{100, 10})
+				parts := received(t, alpha, 64, perNode, 300, buyer{100, 0.1, 0}, buyer{100, 10, 0})
 				if math.Abs(parts[0]-0.5) > 0.03 {
 					t.Errorf("received %.3f", parts)
 				}
@@ -100,7 +130,7 @@ func TestPackingTasksGainsNothing(t *testing.T) {
 	} {
 		for _, packed := range at.packed {
 			t.Run(fmt.Sprintf("%v in one, alpha %v, nodes of %d", packed, at.alpha, at.perNode), func(t *testing.T) {
-				parts := received(t, at.alpha, 64, at.perNode, 1500, buyer{100, packed}, buyer{100, 1}, buyer{100, 1}, buyer{100, 1})
+				parts := received(t, at.alpha, 64, at.perNode, 1500, buyer{100, packed, 0}, buyer{100, 1, 0}, buyer{100, 1, 0}, buyer{100, 1, 0})
 				if math.Abs(parts[0]-0.25) > 0.02 {
 					t.Errorf("received %.3f", parts)
 				}
@@ -114,7 +144,7 @@ func TestSlotTimeOnTenThousandNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten seconds of a processor")
 	}
-	parts := received(t, 0.5, 10_000, 1, 30, buyer{100, 0.5}, buyer{100, 3})
+	parts := received(t, 0.5, 10_000, 1, 30, buyer{100, 0.5, 0}, buyer{100, 3, 0})
 	if math.Abs(parts[0]-0.5) > 0.03 {
 		t.Errorf("received %.3f", parts)
 	}
@@ -125,7 +155,7 @@ func TestUnequalBudgetsBuySlotTime(t *testing.T) {
 	for _, alpha := range []float64{0, 0.5, 1} {
 		rich := math.Pow(900, alpha)
 		want := rich / (rich + math.Pow(100, alpha))
-		parts := received(t, alpha, 16, 4, 1000, buyer{900, 0.5}, buyer{100, 8})
+		parts := received(t, alpha, 16, 4, 1000, buyer{900, 0.5, 0}, buyer{100, 8, 0})
 		if math.Abs(parts[0]-want) > 0.03 {
 			t.Errorf("alpha %v: received %.3f, want %.3f", alpha, parts, want)
 		}

@@ -93,6 +93,9 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: class, Weight: 1}}, Minimum: l.Market.SLO},
 		Stages:  []messages.Stage{{Name: stage, Class: class, Tasks: width, Command: []string{"run"}, Gang: manner.Gangs && l.Work.Parallel == workload.Gang && width > 1}},
 	}
+	if widths := l.Grid.config.Widths; widths != nil {
+		s.Stages[0].CPUs = widths[i]
+	}
 	if manner.Spans {
 		s.Stages[0].TimeLimit = s.Length
 	}
