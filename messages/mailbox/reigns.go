@@ -193,7 +193,7 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 		return a
 	}
 	if !a.Same {
-		a.Why = fmt.Sprintf("mailbox: replica %s was away for more elections than %s, which leads, remembers, and takes nothing from it: move the directory of %s away, and it begins anew from the others", s.id, leader, s.id)
+		a.Why = fmt.Sprintf("mailbox: replica %s was away for more elections than the leader %s remembers, so it accepts nothing from the leader: move the directory of %s away, and it gets everything anew from the others", s.id, leader, s.id)
 		if s.strange.Swap(q.Leads) != q.Leads {
 			s.log.Error("this replica takes nothing from the leader", zap.String("why", a.Why))
 		}

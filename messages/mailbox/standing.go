@@ -139,7 +139,7 @@ func (s *standing) mayVote(id string, last uint64) error {
 	case r.Standing == standingDoubtful:
 		return s.doubts()
 	case r.Standing == standingNew && last > 1:
-		return fmt.Errorf("mailbox: replica %s is new, and the candidate's group is not: it waits for a leader", s.id)
+		return fmt.Errorf("mailbox: replica %s is new, but the candidate's group is not: the replica waits for a leader", s.id)
 	case last < max(r.Committed, s.settled()):
 		return fmt.Errorf("mailbox: replica %s has a log up to entry %d, and entries up to %d were acknowledged", id, last, max(r.Committed, s.settled()))
 	}

@@ -110,7 +110,7 @@ func (c *Courier) mayAuthorise(caller messages.Name, r *messages.AuthoriseReques
 // mayRemit refuses a remittance that is too small to be worth the work of both banks.
 func (c *Courier) mayRemit(_ messages.Name, r *messages.RemitRequest) error {
 	if least := c.config.LeastVisit; 0 < r.Amount && r.Amount < least {
-		return messages.Errorf(messages.Invalid, "amount: is %s, and what goes to another site must be %v, at least: remit more at once", r.Amount.Words(), least)
+		return messages.Errorf(messages.Invalid, "amount: is %s, but a remittance to another site must be at least %v: send more at once", r.Amount.Words(), least)
 	}
 	return nil
 }

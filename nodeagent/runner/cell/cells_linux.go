@@ -381,5 +381,5 @@ func (c *Cell) close() error {
 
 var (
 	errNoFreezer = errors.New("there is no freezer here")
-	errNotEnding = errors.New("processes of a task do not end though they were killed")
+	errNotEnding = errors.New("processes of a task were killed, but do not end")
 )
