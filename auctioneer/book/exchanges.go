@@ -82,7 +82,7 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent mess
 // subtracted.
 func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim, until messages.Time) NodeClaim {
 	claimed := j.Stages[r.Stage].Tasks[r.Index].Claimed
-	end, first := claimed.Add(max(0, f.Ended.Sub(f.Started))), h.Since // before its last resumption it was not on the meter
+	end, first := claimed.Add(max(0, f.Ended.Sub(f.Started))), h.Since // before its last resumption it was not charged
 	if j.Spec.Stages[r.Stage].Gang {                                   // a gang starts when all its members have slots
 		end = end.Add(h.Paused)
 	}

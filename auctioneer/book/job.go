@@ -246,7 +246,7 @@ type Parked struct {
 	Operator bool // an operator who is not the owner put it on hold: only an operator releases it
 }
 
-// Raise is a budget that the bank is asked to set more aside for.
+// Raise is a rise of a budget: the bank is asked to set aside the amount.
 type Raise struct {
 	Effect  uint64
 	Amount  messages.Credits

@@ -325,8 +325,8 @@ func (s *nodes) add(n *Node) uint32 {
 	return i
 }
 
-// remove takes a node that is down off the list. It keeps what a late message of its agent, and its
-// next registration, need.
+// remove removes a node that is down from the list. It keeps what is needed for a late message of its agent,
+// and for its next registration.
 func (s *nodes) remove(n *Node) error {
 	if n.Up {
 		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain the node", n.Name)

@@ -69,7 +69,7 @@ func checkShares(place string, shares []float64) error {
 	return nil
 }
 
-// features sets into to what the utility is linear in: the average shares, or their logarithms.
+// features stores the variables of the linear utility in into: the average shares, or their logarithms.
 func features(form Form, average, into []float64) error {
 	if err := checkShares("average", average); err != nil {
 		return err

@@ -1,77 +1,69 @@
-// Package state is what a node agent knows and how it decides: its slots, the
-// attempts it has in hand, the vectors it was sent, the one exchange under way
-// and the lease it runs on. It is pure: time and random numbers arrive as
-// arguments; what is to be done leaves as [Actions].
+// Package state has what a node agent knows, and decides what it does. It knows the agent's slots, its
+// unfinished attempts, the latest vectors, the exchange under way and the lease. It is pure: time
+// and random numbers are arguments, and what the agent must do is returned as [Actions].
 //
 // # Use
 //
-// One caller at a time: tell the [State] what happened ([State.Registered],
-// [State.Answered], [State.Failed], [State.Vector], [State.Ended], …), then
-// call [State.Act] and carry out what it returns, and call Act again at
-// [State.Wake] at the latest. Times are of a clock that never goes back and
-// counts sleep of the machine, with any zero.
+// Only one goroutine at a time may call a [State]. The caller tells it what happened
+// ([State.Registered], [State.Answered], [State.Failed], [State.Vector], [State.Ended], …), then calls
+// [State.Act] and carries out what it returns. It calls Act again at [State.Wake] at the latest. Times
+// are of a clock that never goes back and that counts time while the machine sleeps; its zero
+// does not matter.
 //
 // # Guarantees
 //
-//   - At most one request to the leader is under way. An exchange keeps its
-//     number and its content, but for when it is sent, until it is answered.
-//   - The lease counts from when the answered exchange was first sent, the
-//     earliest moment at which the leader can have renewed it.
-//   - When the lease has passed, or the leader says Fenced, every task is
-//     killed, without grace, and the node registers under a new session once
-//     they have ended. What was not reported by then is reported there, and
-//     the leader, which knows the attempts that are still valid, takes its
-//     pick.
-//   - An attempt is started at most once, and its end is reported under every
-//     session until an exchange with it is answered.
-//   - A slot that becomes free while there is work claims in the exchange that
-//     reports the end of its task. An idle slot whose class has no work pending sends nothing.
+//   - At most one request to the leader is under way. An exchange keeps its number and its content until
+//     it is answered; only the time at which it is sent changes.
+//   - The lease counts from the time at which the answered exchange was first sent. This is the earliest
+//     time at which the leader can have renewed it.
+//   - If the lease has passed, or the leader says Fenced, all tasks are killed without grace. When they have
+//     ended, the node registers under a new session. Ends that were not reported by then are reported
+//     there. The leader knows which attempts are still valid, and accepts only those.
+//   - An attempt is started at most once. Its end is reported under every session until an exchange with
+//     it is answered.
+//   - A slot that becomes free while work is pending claims in the exchange that reports the end of its
+//     task. An idle slot whose class has no pending work sends nothing.
 //
 // # Looking ahead
 //
-// A slot that becomes free would be idle until the next exchange is answered. Where
-// tasks are so short that this matters, the agent has the next tasks at hand: as
-// many as the slots take while an exchange is under way, by the measured times of tasks
-// and of exchanges, and for as long as ends are gathered before the next exchange, at most
-// [messages.MaxAhead] for each slot. It claims them as it claims for a free slot, each of a
-// job drawn by the weights. A slot begins the next of them at once; the leader hears of that,
-// and of what has ended, when it is time to claim again. It hears when
-// the slot went from one task to the next, and divides the slot's time by that.
+// A slot that becomes free would be idle until the next exchange is answered. If tasks are so short that
+// this matters, the agent claims the next tasks in advance. It keeps as many as the slots need while an
+// exchange is under way and while ends are gathered before the next exchange, by the measured times of
+// tasks and exchanges, but at most [messages.MaxAhead] for each slot. It claims them as for a free
+// slot: the job of each is drawn by the weights. A slot begins the next of these tasks at once. The leader
+// hears of that, and of the ended tasks, when it is time to claim again. It then hears when the slot went
+// from one task to the next, and divides the slot's time accordingly.
 //
-// A runner that can ([State.SetFeeds]) has the tasks at hand too, in their order, and begins the next
-// as soon as one that has a slot has ended; the agent hears of both together, and since when. What
-// is given back is asked back there, and is given back when the runner says that the task has not
-// begun. One that had begun has the slot; where a decision gave the slot to another
-// task meanwhile, it is killed, and the leader hears that it was stopped.
+// A runner with this ability ([State.SetFeeds]) also has these tasks, in their order. It begins the next as
+// soon as a task with a slot has ended. The agent then hears of both events and of their times. A task
+// that the agent wants to give back, it first asks back from the runner, and gives it back when the
+// runner says that the task has not begun. A task that had begun has the slot. If a decision gave the slot to
+// another task meanwhile, the first is killed, and the leader hears that it was stopped.
 //
-// What has no slot yet is given back at once when the weights of its class change (a job that
-// left, or came back as it was, changes no other's share of the rest), when
-// the leader suspends or resumes a task, when there is no executor, and at the latest
-// [AheadWithin] after it was granted. Then the class has fewer at hand, or none if no task
-// began meanwhile, until its tasks turn out to be short again. The leader counts such a
-// task as pending: no mechanism sees it run, it costs nothing, and given back it is as if
-// it was never claimed, but for its number. Only proportional markets grant tasks ahead:
-// the others look at what runs at each moment.
+// Tasks without a slot are given back at once when the weights of their class change, when the
+// leader suspends or resumes a task, when there is no executor, and at the latest [AheadWithin] after
+// they were granted. A job that left, or that came back unchanged, does not count as a change of weights,
+// because the shares of the other jobs in the rest stay the same. Afterwards the agent keeps fewer tasks of the
+// class in advance, or none if no task began meanwhile, until its tasks turn out to be short again. The
+// leader counts such a task as pending: no mechanism sees it run, and it costs nothing. If it is
+// given back, only its number shows that it was claimed. Only proportional markets grant tasks in
+// advance: the other markets need to know what runs at each moment.
 //
 // # Waking idle slots
 //
-// When a vector says that P tasks are pending in a class and I slots of the
-// site are idle, each idle slot here claims with probability
-// min(1, (P + 2√P + 3) / I). So all of them together expect P + 2√P + 3
-// claims: P, two standard deviations so that the chance to fall short is
-// small, and three so that few tasks are no exception. The leader publishes
-// again should work stay unclaimed.
+// When a vector says that P tasks are pending in a class and I slots of the site are idle, each idle slot
+// here claims with probability min(1, (P + 2√P + 3) / I). So P + 2√P + 3 claims are expected: P, plus two
+// standard deviations so that too few claims are unlikely, plus three for cases with few tasks. If
+// work stays unclaimed, the leader publishes a vector again.
 //
-// A slot that becomes free later claims if the idle ones had not enough slots
-// for the work of that vector; otherwise it waits for the next, as they do.
-// The vectors of a market that directs have work for idle slots alone, and the
-// market decides about a slot once it knows that the slot is free. There a slot
-// that becomes free claims anyway, for no job: the leader knows who is next in line. While
-// the vector has work the slot claims once more if that comes to nothing.
+// A slot that becomes free later claims if there were fewer idle slots than work in that vector.
+// Otherwise it waits for the next vector, as the idle slots do. In a market that directs, vectors have
+// work only for idle slots, and the market decides about a slot once it knows that the slot is free. There
+// a slot that becomes free always claims, but for no particular job: the leader knows which job is next. If
+// the claim gets nothing, the slot claims once more while the vector has work.
 //
-// A slot of a class that several markets allocate draws its market in
-// proportion to the tasks pending there, then the job from that market's
-// vector. In a proportional market the weights are shares of slot time: each draw
-// makes up for what jobs received on this node, whatever the length of their tasks
-// ([sampler.Stride]). Under other mechanisms weights say who is next, and are drawn by as they are.
+// If several markets allocate a class, a slot draws its market in proportion to the pending tasks
+// there, and then the job from that market's vector. In a proportional market the weights are shares of
+// slot time: each draw makes up for what jobs received on this node, whatever the length of their tasks
+// ([sampler.Stride]). Under other mechanisms weights say which job is next, and are used unchanged.
 package state

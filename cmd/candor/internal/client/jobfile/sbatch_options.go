@@ -30,7 +30,7 @@ type sbatchRule struct {
 	but []string
 }
 
-// Reasons that several options have.
+// Reasons, each used for several options.
 const (
 	inTheNode = "the ranks on a node share the processors of the job"
 	oneSystem = "the site knows nothing of sockets and cores"

@@ -218,7 +218,8 @@ func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []me
 	return more, nil
 }
 
-// resolve makes a number that an element of an array has of its own the array and the index, and reports whether it is one.
+// resolve replaces the number of an element of an array by the array and the index. It reports whether the
+// target was such a number.
 func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err error) {
 	array, at, is, err := cli.Element(ctx, s, t.job)
 	if is {

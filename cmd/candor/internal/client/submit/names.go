@@ -50,7 +50,8 @@ func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return spreadRanks(ctx, s, job)
 }
 
-// awaitArrays makes a job wait for the whole array where it is to wait for an element that has a number of its own.
+// awaitArrays replaces the numbers of elements of arrays, in a list of jobs to wait for, by their arrays: the
+// job then waits for the whole arrays.
 func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]messages.JobID) error {
 	var jobs []messages.JobID
 	for _, id := range *list {
