@@ -100,70 +100,60 @@
 // All of them are about what is declared. What owners gain by commands is measured on the page of markets
 // (deploy/docs/markets.md).
 //
-// All prices come from one optimal matching and one search for longest paths.
-// Let σ be the matching, i_k the replica of k. Removing j and leaving k on offer
-// makes room at k: some replica may move there, another to the surrogate that it
-// left, and so on until a surrogate is left without a replica. Nothing else
-// helps, since what a change of σ does not begin at k is a circle of moves, which
-// cannot gain in an optimal matching. Hence p_jk is the largest gain along such
-// a chain, of none or more moves, in which the replica of c gains
-// w(i_c, k) − w(i_c, c) by moving to k. Chains through j itself, which is gone,
-// close a circle at k and gain nothing, so they do not disturb. The gains
-// of the best chains are the least solution of
+// All prices come from one optimal matching and one search for longest paths. Let σ be the matching, and i_k
+// the replica of surrogate k. If replica j is removed and k stays on offer, there is room at k: another replica may
+// move there, a third to the surrogate that the second left, and so on, until a surrogate is left without a
+// replica. Nothing else helps: a change of σ that does not begin at k is a circle of moves, which cannot gain in
+// an optimal matching. So p_jk is the largest gain along such a chain, which can be empty. The replica of
+// c gains w(i_c, k) − w(i_c, c) by moving to k. Chains through j itself, which is removed, close a circle at k
+// and gain nothing, so they have no effect. The gains of the best chains are the least solution of
 //
 //	p_k = max(0, max_c w(i_c, k) − w(i_c, c) + p_c):
 //
-// the lowest prices, not negative, at which no replica would rather have
-// another's surrogate. One of them is 0, or all could be lowered. They are
-// the same in every optimal matching, as the lowest point of a set that is the
-// same for all: prices that support one support each. Any prices d that support
-// σ, such as those the matching was found with, make no move lose less than
-// nothing, w(i_c, c) − d_c − (w(i_c, k) − d_k) ≥ 0, so that chains by increasing
-// d_k − p_k are Dijkstra's shortest paths. And p_jk ≤ w(j, k), as W(R∖j, S) ≤ W.
+// the lowest prices, not negative, at which no replica would prefer the surrogate of another. One of them is 0, or
+// all could be lowered. They are the same in every optimal matching: prices that support one optimal matching
+// support all of them, and these prices are the lowest of that set. Let d be any prices that support σ, such as
+// those with which the matching was found. Then every move loses at least 0,
+// w(i_c, c) − d_c − (w(i_c, k) − d_k) ≥ 0, so Dijkstra's shortest paths find the chains, by increasing
+// d_k − p_k. And p_jk ≤ w(j, k), because W(R∖j, S) ≤ W.
 //
-// Whole weights give exact prices and weights, as long as M times the largest is
-// below 2^52. Other weights give a matching and prices to 1e-12 of their sum.
+// Whole weights give exact prices and weights, if M times the largest weight is below 2^52. Other weights give a
+// matching and prices to 1e-12 of their sum.
 //
-// If weights do not rise with the completion time, neither do prices: who has
-// the later of two surrogates would rather have the earlier one if it cost no
-// more. Whatever is drawn, a user of exactly the declared type finds no contract
-// on the menu that is better for it than that of the declared replica. Over the
-// draw, to declare the true type is best in expectation (theorem 1), on the
-// premise that others' types follow the class's distribution. Sample keeps that,
-// as what it shows does not depend on the declaration but for the free contract
-// and the declared one, and the declared one is best on the whole menu.
+// If weights do not rise with the completion time, prices do not either: a replica with the later of two
+// surrogates would prefer the earlier one if it did not cost more. For every draw, a user of exactly the
+// declared type finds no contract on the menu that is better than the one of the declared replica. In
+// expectation over the draws, it is best to declare the true type (theorem 1), provided that the types of other
+// users follow the distribution of the class. Sample does not change that. What it shows does not depend on
+// the declaration, except for the free contract and the declared one; and the declared one is the best of
+// the whole menu.
 //
-// Outside of the model: the paper takes completion for the scheduler's doing. A user
-// who makes a job longer than was planned pays as if it were on time. A job that honestly
-// takes longer pays so too, although its user received less: declare the longest time. A
-// false length moves the menu until runs of such tasks are known. Measured with candor
-// audit, over three days of the KTH SP2 log on 4 nodes at twelve times its load, 46 jobs,
-// with bids drawn twice: no fixed lie about the length or the value gains on average, 0
-// [0, 0] of the job's value, and one job gains by its best length after the fact, the
-// whole value.
-// Over 15 days on 3 slots at twice the load (502 jobs of three draws): value, deadline and the rates of two or three
-// together 0 [0, 0]; a false length gains 0.021 [0.004, 0.039] of the value; a slow job, a later arrival, halves and false
-// names lose. After the fact 28 jobs gain by a lie about one number, all of their value at most. The control gains
-// 0.498 [0.494, 0.502].
+// Outside the model: in the paper, only the scheduler decides the completion time. Here a user who makes a job
+// longer than planned pays as if it were on time. This is also true of a job that honestly takes
+// longer, although its user received less: declare the longest time. A false length changes the menu until
+// run times of such tasks are known. Measured with candor audit over three days of the KTH SP2 log, on 4 nodes at
+// twelve times its load, with 46 jobs and bids drawn twice: no fixed lie about the length or the value gains on
+// average (0 [0, 0] of the job's value). After the fact, one job gains its whole value by its best length.
+// Over 15 days on 3 slots at twice the load (502 jobs of three draws): lies about the value, the deadline and the
+// rates of two or three together gain 0 [0, 0]. A false length gains 0.021 [0.004, 0.039] of the value. A slow
+// job, a later arrival, halves and false names lose. After the fact, 28 jobs gain by a lie about one number, at
+// most their whole value. The control gains 0.498 [0.494, 0.502].
 //
-// What the paper claims further holds as follows; each is a test.
+// The paper's other claims hold as follows. Each has a test.
 //
-//   - Theorem 2, nobody pays more than it received: true of a user whose tasks take no
-//     longer than planned and who values
-//     its job as the contract's replica does, at any actual completion time and
-//     by both rules of adjustment. A user whose own valuation differs can lose:
-//     it pays by the replica's, which may have got all while it got nothing.
-//   - Theorem 3, the adjustment keeps incentives: the proof takes the value at
-//     the expected completion time for the expected value. They differ wherever
-//     a valuation is not a straight line (Jensen), so that the expected price is
-//     not the price agreed, and the order of contracts that differ in risk can
-//     change. It holds if completion times are certain, if each contract's
-//     expected value is the same multiple of that promised, or if the weights
-//     are expected values instead: then the expected price is the price.
-//   - Theorem 4 bounds the value with surrogates from above; it is a bound from
-//     below: at least (1−O(ε)) of the value with declared types. Nothing bounds
-//     it from above: a schedule that ignores the type loses nothing. In M, the
-//     constants of its O and Ω are left open, and are 1 above.
+//   - Theorem 2, nobody pays more than it received: this is true of a user whose tasks take no longer than
+//     planned, and who values the job as the contract's replica does, at any actual completion time and
+//     with both rules of adjustment. A user with another valuation can lose: it pays by the valuation of
+//     the replica, which may have received everything while the user received nothing.
+//   - Theorem 3, the adjustment keeps incentives: the proof uses the value at the expected completion time as the
+//     expected value. They differ wherever a valuation is not a straight line (Jensen). Then the expected
+//     price is not the agreed price, and the order of contracts with different risks can change. The theorem
+//     holds if completion times are certain, or if each contract's expected value is the same multiple of
+//     the promised value. It also holds if the weights are expected values: then the expected price is
+//     the agreed price.
+//   - Theorem 4 bounds the value with surrogates from above. In fact the bound is from below: at least (1−O(ε)) of
+//     the value with declared types. There is no bound from above: a schedule that ignores the type loses
+//     nothing. The theorem leaves open the constants of its O and Ω in M; above, they are 1.
 //
 // # Disclosure
 //
