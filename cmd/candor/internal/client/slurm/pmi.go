@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// pmi helps the ranks of a step to find one another, by the protocol PMI-1 (MPICH, src/pmi). Each rank has its own socket,
+// pmi helps the ranks of a step to find one another, by the protocols PMI-1 (MPICH, src/pmi) and PMI-2. Each rank has its own socket,
 // PMI_FD, so no other process can ask. Values that a rank puts can be read by all ranks after the next barrier.
 type pmi struct {
 	name    string   // of the step, and of its table of values
@@ -27,7 +27,8 @@ type pmi struct {
 type pmiRank struct {
 	io.ReadWriteCloser
 	began, finalized bool
-	waits            bool // at the barrier
+	waits            bool              // at the barrier
+	fence            map[string]string // the question that the end of the barrier answers, in PMI-2
 }
 
 // Bounds on what a rank may put, as MPICH's own server has them.
@@ -83,10 +84,20 @@ func (p *pmi) left(rank int) bool {
 // serve answers a rank until it has closed its socket.
 func (p *pmi) serve(r *pmiRank) {
 	defer r.Close()
-	lines := bufio.NewScanner(io.LimitReader(r, 1<<32))
-	for lines.Scan() {
+	lines := bufio.NewReaderSize(io.LimitReader(r, 1<<32), 64<<10)
+	for {
+		line, err := lines.ReadSlice('\n') // a line that is longer than the buffer is an error
+		if err != nil {
+			return
+		}
+		ask := parsePMI(string(line))
+		if ask["cmd"] == "init" && ask["pmi_version"] == "2" {
+			_, _ = io.WriteString(r, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n")
+			p.serve2(r, lines)
+			return
+		}
 		p.mu.Lock()
-		answer := p.answer(r, parsePMI(lines.Text()))
+		answer := p.answer(r, ask)
 		if answer != "" {
 			_, _ = io.WriteString(r, answer+"\n")
 		}
@@ -129,11 +140,9 @@ func (p *pmi) answer(r *pmiRank, ask map[string]string) string {
 	case "get_universe_size":
 		return fmt.Sprintf("cmd=universe_size size=%d rc=0", len(p.ranks))
 	case "put":
-		key, value := ask["key"], ask["value"]
-		if key == "" || len(key) > pmiKey || len(value) > pmiValue || len(p.values) >= pmiKeys {
+		if !p.put(ask["key"], ask["value"]) {
 			return "cmd=put_result rc=-1 msg=too_long"
 		}
-		p.values[key] = value
 		return "cmd=put_result rc=0 msg=success"
 	case "get":
 		value, is := p.values[ask["key"]]
@@ -152,13 +161,27 @@ func (p *pmi) answer(r *pmiRank, ask map[string]string) string {
 		if err != nil || code&0xff == 0 {
 			code = 1
 		}
-		select {
-		case p.aborted <- code & 0xff:
-		default: // it was said often enough
-		}
+		p.abort(code)
 		return ""
 	}
 	return "cmd=" + ask["cmd"] + "_result rc=-1 msg=unknown_command"
+}
+
+// put keeps a value for all ranks, and reports whether it fits. p.mu is held.
+func (p *pmi) put(key, value string) bool {
+	if key == "" || len(key) > pmiKey || len(value) > pmiValue || len(p.values) >= pmiKeys {
+		return false
+	}
+	p.values[key] = value
+	return true
+}
+
+// abort ends all ranks with a code.
+func (p *pmi) abort(code int) {
+	select {
+	case p.aborted <- code & 0xff:
+	default: // it was said often enough
+	}
 }
 
 // barrier lets all ranks go on when the last one has come. p.mu is held.
@@ -172,6 +195,11 @@ func (p *pmi) barrier(r *pmiRank) {
 	p.waiting = 0
 	for _, each := range p.ranks {
 		each.waits = false
+		if each.fence != nil {
+			each.answer2(each.fence, "rc=0;")
+			each.fence = nil
+			continue
+		}
 		_, _ = io.WriteString(each, "cmd=barrier_out rc=0\n")
 	}
 }

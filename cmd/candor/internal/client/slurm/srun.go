@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
@@ -35,6 +37,10 @@ func srun(ctx context.Context, c *call, args []string) error {
 	words, done, err := c.parse(args)
 	if done || err != nil {
 		return err
+	}
+	if slices.Contains([]string{"list", "help"}, w.mpi) {
+		fmt.Fprintf(c.Out, "MPI plugin types are...\n\t%s\n", strings.Join(stepMPI, "\n\t"))
+		return nil
 	}
 	if len(words) == 0 {
 		return errors.New("No command given to execute.")

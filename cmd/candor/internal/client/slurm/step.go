@@ -171,14 +171,10 @@ func (c *call) plan(w *step) (may []int, nodes, processors int, err error) {
 }
 
 // stepMPI are the ways in which ranks learn of one another; the first is the default.
-var stepMPI = []string{"pmi1", "none"}
+var stepMPI = []string{"pmi1", "pmi2", "none"}
 
 // step runs the ranks of a command, and ends as the one with the highest exit code.
 func (c *call) step(ctx context.Context, w *step, words []string) error {
-	if slices.Contains([]string{"list", "help"}, w.mpi) {
-		fmt.Fprintf(c.Out, "MPI plugin types are...\n\t%s\n", strings.Join(stepMPI, "\n\t"))
-		return nil
-	}
 	may, nodes, processors, err := c.plan(w)
 	if err != nil {
 		return err

@@ -127,6 +127,8 @@ func TestStepExitCodes(t *testing.T) {
 		{[]string{"--nonsense", "true"}, 1, "unknown flag: --nonsense"},
 		{[]string{"--jobid=8", "true"}, 1, "candor exec 8"},
 		{nil, 1, "No command given to execute."},
+		{[]string{"--mpi=list"}, 0, "\tpmi1\n\tpmi2\n\tnone\n"},
+		{[]string{"--mpi=pmix", "true"}, 1, "--mpi=pmix is not possible here: use pmi1 or pmi2 or none"},
 	} {
 		out, err := srunIn(t, t.TempDir(), 3, one.words...).CombinedOutput()
 		code := 0
