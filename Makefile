@@ -171,6 +171,7 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 	CANDOR_SEEDS=10000 $(GO) test -run 'TestHonestPastsAreDerived$$' -timeout 3h ./bank
 	CANDOR_HOLES=all $(GO) test -v -run 'TestVerbsFindEachHole$$' -timeout 60m ./deploy/simulated/audit
 	CANDOR_SEEDS=10000 CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -run 'TestTwins$$' -timeout 60m ./auctioneer/book
+	CANDOR_SEEDS=2500 CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestNoNodeIsOversold$$|TestLicencesAreNeverOversold$$' -timeout 60m ./auctioneer/book
 	CANDOR_REQUESTS=1000000 CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestFuzzedRequests$$' -timeout 2h ./deploy/attack
 	CANDOR_SEEDS=200 $(GO) test -run 'TestDamagedFiles$$' -timeout 60m ./messages/mailbox
 	CANDOR_SEEDS=20000 $(GO) test -run 'TestTheGoodReplicaBySeeds$$' -parallel 24 -timeout 60m ./messages/mailbox

@@ -18,6 +18,7 @@ type buyer struct {
 	budget float64
 	length float64 // of its tasks, in seconds
 	width  int     // slots that each of them takes on one node; 0: one
+	submit float64 // when the job comes
 }
 
 // received are the parts of the slot time that jobs received on so many slots until a moment, with
@@ -56,7 +57,7 @@ func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buye
 	for i, b := range buyers {
 		width := max(b.width, 1)
 		p.Work.Users = append(p.Work.Users, int64(i+1))
-		p.Work.Jobs = append(p.Work.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Runtime: b.length, User: i,
+		p.Work.Jobs = append(p.Work.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Runtime: b.length, Submit: b.submit, User: i,
 			Width: min(int(1.5*until*float64(slots)/b.length/float64(width))+slots, messages.MaxTasks)})
 		p.Bids = append(p.Bids, bids.Bid{Length: b.length, Budget: b.budget, Deadline: math.Inf(1)})
 		if b.width > 0 {
@@ -90,7 +91,7 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, lengths := range [][4]float64{{1, 1, 1, 1}, {1.13, 0.71, 1.57, 0.93}} {
 			t.Run(fmt.Sprintf("alpha %v, tasks of %v s", alpha, lengths), func(t *testing.T) {
-				parts := received(t, alpha, 128, 64, 600, buyer{100, lengths[0], 1}, buyer{100, lengths[1], 2}, buyer{100, lengths[2], 4}, buyer{100, lengths[3], 8})
+				parts := received(t, alpha, 128, 64, 600, buyer{budget: 100, length: lengths[0], width: 1}, buyer{budget: 100, length: lengths[1], width: 2}, buyer{budget: 100, length: lengths[2], width: 4}, buyer{budget: 100, length: lengths[3], width: 8})
 				for _, part := range parts {
 					if math.Abs(part-0.25) > 0.03 {
 						t.Fatalf("received %.3f", parts)
@@ -101,13 +102,33 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 	}
 }
 
+// TestAWideTaskStartsInTime: under full load of short tasks, a task of a quarter of a node starts within twice the
+// time in which the share of its job has as much slot time, and so do those that follow, on average.
+func TestAWideTaskStartsInTime(t *testing.T) {
+	const slots, until, length = 128, 120.0, 1.0
+	for _, perNode := range []int{16, 64} {
+		for _, submit := range []float64{60, 77.7} {
+			width := perNode / 4
+			g := bought(t, 1, slots, perNode, until, buyer{budget: 100, length: length, width: 1}, buyer{budget: 100, length: 0.7, width: 1},
+				buyer{budget: 100, length: length, width: width, submit: submit})
+			j := g.leader.book.Job(3)
+			took, share := j.Started.Sub(j.Submitted).Std().Seconds(), float64(width)*length/(slots/3.0)
+			each := (until - submit) / float64(j.Stages[0].Done)
+			t.Logf("%d of %d slots: the first task started after %.3f s, and one each %.3f s; its share has them in %.3f s", width, perNode, took, each, share)
+			if j.Started == 0 || took > 2*share || each > 2*share {
+				t.Errorf("%d of %d slots: started after %.3f s, and one each %.3f s", width, perNode, took, each)
+			}
+		}
+	}
+}
+
 // TestSlotTimeFollowsSharesOfTasksOfAnyLength: of equal budgets, tasks of 0.1 s once received 1 % of
 // the slot time, and tasks of 10 s 99 %.
 func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, perNode := range []int{1, 64} {
 			t.Run(fmt.Sprintf("alpha %v, nodes of %d", alpha, perNode), func(t *testing.T) {
-				parts := received(t, alpha, 64, perNode, 300, buyer{100, 0.1, 0}, buyer{100, 10, 0})
+				parts := received(t, alpha, 64, perNode, 300, buyer{budget: 100, length: 0.1}, buyer{budget: 100, length: 10})
 				if math.Abs(parts[0]-0.5) > 0.03 {
 					t.Errorf("received %.3f", parts)
 				}
@@ -130,7 +151,7 @@ func TestPackingTasksGainsNothing(t *testing.T) {
 	} {
 		for _, packed := range at.packed {
 			t.Run(fmt.Sprintf("%v in one, alpha %v, nodes of %d", packed, at.alpha, at.perNode), func(t *testing.T) {
-				parts := received(t, at.alpha, 64, at.perNode, 1500, buyer{100, packed, 0}, buyer{100, 1, 0}, buyer{100, 1, 0}, buyer{100, 1, 0})
+				parts := received(t, at.alpha, 64, at.perNode, 1500, buyer{budget: 100, length: packed}, buyer{budget: 100, length: 1}, buyer{budget: 100, length: 1}, buyer{budget: 100, length: 1})
 				if math.Abs(parts[0]-0.25) > 0.02 {
 					t.Errorf("received %.3f", parts)
 				}
@@ -144,7 +165,7 @@ func TestSlotTimeOnTenThousandNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten seconds of a processor")
 	}
-	parts := received(t, 0.5, 10_000, 1, 30, buyer{100, 0.5, 0}, buyer{100, 3, 0})
+	parts := received(t, 0.5, 10_000, 1, 30, buyer{budget: 100, length: 0.5}, buyer{budget: 100, length: 3})
 	if math.Abs(parts[0]-0.5) > 0.03 {
 		t.Errorf("received %.3f", parts)
 	}
@@ -155,7 +176,7 @@ func TestUnequalBudgetsBuySlotTime(t *testing.T) {
 	for _, alpha := range []float64{0, 0.5, 1} {
 		rich := math.Pow(900, alpha)
 		want := rich / (rich + math.Pow(100, alpha))
-		parts := received(t, alpha, 16, 4, 1000, buyer{900, 0.5, 0}, buyer{100, 8, 0})
+		parts := received(t, alpha, 16, 4, 1000, buyer{budget: 900, length: 0.5}, buyer{budget: 100, length: 8})
 		if math.Abs(parts[0]-want) > 0.03 {
 			t.Errorf("alpha %v: received %.3f, want %.3f", alpha, parts, want)
 		}
