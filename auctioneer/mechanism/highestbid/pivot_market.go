@@ -68,7 +68,7 @@ func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 		return err
 	}
 	if bid.Tasks > 1 {
-		return messages.Errorf(messages.Invalid, "stages: a job of a market with price %s has one task, this one has %d: submit a job for each task", Pivot, bid.Tasks)
+		return messages.Errorf(messages.Invalid, "stages: a job of a market with price %s has one task, this one has %d: run steps that follow one another in one script, and submit a job for each task that can run at the same time as others", Pivot, bid.Tasks)
 	}
 	if most := aside(bid.Rate, c.horizon); bid.Budget <= most {
 		return messages.Errorf(messages.Invalid, "budget: must be above %v credits, is %v: the job's place in the order can cost as much (its rate of %v, for %v of waiting), and its slot time is charged in addition",
