@@ -20,7 +20,7 @@ type walk struct {
 	licensed bool // stages take licences
 	lowered  bool // the last step lowered the number of licences
 
-	started, both, resumed, waited int // what the steps met
+	started, resumed, waited int // what the steps met
 }
 
 // walked is the agent of a node.

@@ -313,19 +313,6 @@ func refused(err error, job *jobfile.Job, key string) error {
 	return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: message}
 }
 
-// readJob makes the job of a file and the command line, with a budget.
-func readJob(a *cli.App, sub *submission, args []string) (*jobfile.Job, error) {
-	job, err := readUnpaid(a, sub, args)
-	if err == nil {
-		err = AssumeBudget(a, job)
-	}
-	if err == nil && !job.HasBudget {
-		return nil, messages.Errorf(messages.Invalid,
-			"budget: missing: name the most that the job may cost, with --budget 10, a line #CANDOR --budget 10 in a script, or budget: 10 in a job file")
-	}
-	return job, err
-}
-
 // AssumeBudget gives a job without a budget the budget of CANDOR_BUDGET, if there is one.
 func AssumeBudget(a *cli.App, job *jobfile.Job) (err error) {
 	text := a.Getenv("CANDOR_BUDGET")
