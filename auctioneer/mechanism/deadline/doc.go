@@ -171,7 +171,9 @@
 //   - If jobs wanted more slots than there were in a unit for which no decision is known, they count
 //     as having competed with each other, and are settled at their deadlines.
 //   - Such a unit counts as having had the larger number of slots of the decided units before and
-//     after it.
+//     after it. Where each task has one slot, this never makes a price lower. With tasks of several
+//     slots it can: in 4 of some 3,100 random markets without a leader in half of their units, a job
+//     owed less to another leader than to the one that came back.
 //
 // Notes cover at most 100,000 jobs. With more jobs without a pause, or after a change of the unit's
 // length, the market starts again with the present jobs. From then on prices can be too low; they

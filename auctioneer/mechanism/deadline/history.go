@@ -110,7 +110,7 @@ func (h *history) skipped(until, slots int) {
 
 // note records the number of slots in a unit. For skipped units the number is not known. They get
 // the larger number of the unit before and the unit after, because more slots never mean a higher
-// price.
+// price where each task has one slot.
 func (h *history) note(unit, slots int) {
 	if len(h.slots) == 0 {
 		h.first = unit
