@@ -448,15 +448,15 @@ func TestCompareRefuses(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	four := file(t, "four.yaml", "mechanism: fifo\nnodes: 4\n")
 	for want, args := range map[string][]string{
-		"--market: --compare names":        {"--compare", "fifo", "--market", "fifo"},
-		"--compare: name each market once": {"--compare", "fifo,fifo"},
-		"--draws: must be from 1":          {"--compare", "fifo", "--draws", "0"},
-		"--worth: must be run":             {"--compare", "fifo", "--worth", "joy"},
-		"--draws: is for comparisons":      {"--market", "fifo", "--draws", "2"},
-		"--by: comparisons":                {"--compare", "fifo", "--by", "user"},
-		"--events: is for one":             {"--compare", "fifo", "--events", "e.csv"},
-		"has 4 slots":                      {"--compare", "fifo," + four},
-		"no mechanism of that name":        {"--compare", "fifo,no.yaml"},
+		"--market: --compare names":            {"--compare", "fifo", "--market", "fifo"},
+		"--compare: name each market once":     {"--compare", "fifo,fifo"},
+		"--draws: must be from 1":              {"--compare", "fifo", "--draws", "0"},
+		"--worth: must be run":                 {"--compare", "fifo", "--worth", "joy"},
+		"--draws: is for comparisons":          {"--market", "fifo", "--draws", "2"},
+		"--by: does not work with comparisons": {"--compare", "fifo", "--by", "user"},
+		"--events: is for one":                 {"--compare", "fifo", "--events", "e.csv"},
+		"has 4 slots":                          {"--compare", "fifo," + four},
+		"no mechanism of that name":            {"--compare", "fifo,no.yaml"},
 	} {
 		if _, err := run(append([]string{"--trace", trace}, args...)...); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error is %v, want %q", args, err, want)
