@@ -29,11 +29,21 @@ type fakeBank struct {
 	arrived chan chan struct{}
 }
 
-// wait has a hold wait until it may go on.
+// meet makes holds wait from now on: each gives the channel what lets it go on. nil: none waits.
+func (f *fakeBank) meet(arrived chan chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.arrived = arrived
+}
+
+// wait makes a hold wait until it may go on.
 func (f *fakeBank) wait(r *messages.TransferRequest) {
-	if f.arrived != nil && r.Transfers[0].Kind == messages.Hold {
+	f.mu.Lock()
+	arrived := f.arrived
+	f.mu.Unlock()
+	if arrived != nil && r.Transfers[0].Kind == messages.Hold {
 		goOn := make(chan struct{})
-		f.arrived <- goOn
+		arrived <- goOn
 		<-goOn
 	}
 }
@@ -227,7 +237,7 @@ func TestSameKeySameAnswer(t *testing.T) {
 // until the other's job has ended and its hold is resolved.
 func TestLateTryOfAnEndedJob(t *testing.T) {
 	f := start(t)
-	f.bank.arrived = make(chan chan struct{})
+	f.bank.meet(make(chan chan struct{}))
 	answers := make(chan messages.SubmitReply, 2)
 	for range 2 {
 		go func() {

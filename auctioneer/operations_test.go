@@ -82,7 +82,7 @@ func TestApplyingMarketsRefusesNobody(t *testing.T) {
 // changed is checked against the market as it is then.
 func TestSubmissionMeetsTheMarketsInForce(t *testing.T) {
 	f := start(t)
-	f.bank.arrived = make(chan chan struct{})
+	f.bank.meet(make(chan chan struct{}))
 	failed := make(chan error, 1)
 	go func() {
 		_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: oneStage(5)})

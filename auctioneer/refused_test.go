@@ -21,7 +21,7 @@ func TestARefusedContractLeavesNoHold(t *testing.T) {
 	menu := must[messages.QuoteReply](g.fixture, "alice", messages.VerbQuote, messages.QuoteRequest{Spec: spec})
 	declared := menu.Contracts[slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })]
 	spec.Contract, spec.Budget = declared.ID, declared.Budget
-	g.books.arrived = make(chan chan struct{}, 2)
+	g.books.meet(make(chan chan struct{}, 2))
 	answers := make(chan error, 2)
 	for _, key := range []string{"a", "b"} {
 		go func() {
@@ -43,7 +43,7 @@ func TestARefusedContractLeavesNoHold(t *testing.T) {
 		return slices.Sorted(maps.Keys(g.books.held))
 	}
 	await.Until(t, "the hold of the refused submission is freed", func() bool { return len(held()) == 1 })
-	g.books.arrived = nil
+	g.books.meet(nil)
 	_, err := call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "c", Spec: spec})
 	wantKind(t, err, messages.Conflict)
 	if left := held(); len(left) != 1 || left[0] != "job/west/alice/a" && left[0] != "job/west/alice/b" {

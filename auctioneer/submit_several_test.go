@@ -84,7 +84,8 @@ func TestSubmissionsGoTogether(t *testing.T) {
 	const jobs, poisoned, dear = 30, 7, 8
 	for _, poison := range []string{"", fmt.Sprint("job/west/alice/k", poisoned)} {
 		f := start(t)
-		f.bank.arrived, f.bank.poison = make(chan chan struct{}), poison
+		f.bank.poison = poison
+		f.bank.meet(make(chan chan struct{}))
 		var submitting sync.WaitGroup
 		replies, errs := make([]messages.SubmitReply, jobs), make([]error, jobs)
 		for i := range jobs {

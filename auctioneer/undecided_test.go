@@ -89,7 +89,8 @@ func TestARepeatedRequestIsKnownUnderOtherRules(t *testing.T) {
 func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
 	f := start(t)
 	must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // it serves
-	f.bank.arrived, f.bank.limit = make(chan chan struct{}, 2), 0
+	f.bank.limit = 0
+	f.bank.meet(make(chan chan struct{}, 2))
 	submit := func() (messages.SubmitReply, error) {
 		return once[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: oneStage(1)})
 	}
