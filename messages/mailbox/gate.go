@@ -261,9 +261,6 @@ func (g *gate) notice(id string) leaderNotice {
 
 // RequestVote asks for a vote, after asking whether the replica knows this disk.
 func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestVoteRequest, p *raft.RequestVoteResponse) error {
-	if !g.open.Load() {
-		return errNotRunning
-	}
 	if err := g.mayAsk(id, to, q.LastLogIndex); err != nil {
 		return err
 	}
@@ -279,8 +276,11 @@ func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.R
 }
 
 // mayAsk returns an error if this replica, whose log ends at last, may not ask another for its
-// vote.
+// vote. On a loaded machine Raft can ask before NewRaft has returned, when no more of it is known.
 func (g *gate) mayAsk(id raft.ServerID, to raft.ServerAddress, last uint64) error {
+	if !g.open.Load() {
+		return errNotRunning
+	}
 	if err := g.standing.mayCampaign(last); err != nil {
 		return g.refuse(err)
 	}

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -107,6 +108,21 @@ func TestCloseWaitsForHeartbeats(t *testing.T) {
 	b.beat(raft.RPC{RespChan: late})
 	if r := <-late; r.Error == nil {
 		t.Error("a heartbeat was let through after the close")
+	}
+}
+
+// TestNobodyIsAskedBeforeRaftIsOpen: on a loaded machine Raft's goroutines ask for votes before NewRaft has returned.
+func TestNobodyIsAskedBeforeRaftIsOpen(t *testing.T) {
+	g := newGate(&beating{})
+	g.engine = &engine{}
+	if err := g.RequestPreVote("b", "b", &raft.RequestPreVoteRequest{}, &raft.RequestPreVoteResponse{}); !errors.Is(err, errNotRunning) {
+		t.Errorf("a vote is sounded out: %v", err)
+	}
+	if err := g.RequestVote("b", "b", &raft.RequestVoteRequest{}, &raft.RequestVoteResponse{}); !errors.Is(err, errNotRunning) {
+		t.Errorf("a vote is asked for: %v", err)
+	}
+	if err := g.AppendEntries("b", "b", &raft.AppendEntriesRequest{}, &raft.AppendEntriesResponse{}); !errors.Is(err, errNotRunning) {
+		t.Errorf("entries are sent: %v", err)
 	}
 }
 
