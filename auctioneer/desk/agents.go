@@ -27,7 +27,7 @@ func (d *Desk) Register(node messages.Name, r *messages.RegisterRequest) (*book.
 // Registered answers a registration that is in the book, which wants some attempts
 // ended. It renews the node's lease, though the node may have registered before.
 func (d *Desk) Registered(now Instant, node messages.Name, r *messages.RegisterRequest, end []messages.Attempt) messages.RegisterReply {
-	d.nodes.hear(node, now.Mono)
+	d.nodes.registered(node, r.Session, now.Mono)
 	delete(d.nodes.informed, node)
 	return messages.RegisterReply{Lease: d.Lease, Term: d.Term, Stop: stops(end), Markets: d.serving(node, r.Slots)}
 }

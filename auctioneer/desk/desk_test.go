@@ -809,6 +809,31 @@ func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 	}
 }
 
+// TestALeaseCountsFromTheAnswer: a node registers while the clock has leapt ahead, and the book hears of the leap
+// three seconds later. If the node then falls silent, its lease counts from the answer to its registration.
+func TestALeaseCountsFromTheAnswer(t *testing.T) {
+	s := newSite(t, func(*Config) {})
+	r := &messages.RegisterRequest{Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}}
+	c, err := s.desk.Register("n", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.desk.Registered(s.now, "n", r, s.must(c).([]messages.Attempt))
+	answered := s.now
+	loses := func(after messages.Duration, leap messages.Duration) bool {
+		s.now = Instant{Wall: answered.Wall.Add(after), Mono: answered.Mono + after, Leap: leap}
+		return slices.ContainsFunc(s.desk.Step(s.now).Propose, func(p Proposal) bool { return p.Command.Lost != nil })
+	}
+	loses(1, second)
+	loses(3*second, 0)
+	if early := loses(lease*3/2-second, 0); early {
+		t.Error("the node is lost before its lease has ended")
+	}
+	if !loses(lease*3/2+second, 0) {
+		t.Error("the node is not lost after its lease has ended")
+	}
+}
+
 // meddled is a book that changes when it is read.
 type meddled struct {
 	*site

@@ -15,7 +15,7 @@ type nodes struct {
 	*core
 	markets  *Markets
 	heard    map[messages.Name]messages.Duration // when each node was last heard, by the monotonic clock
-	sessions map[uint32]uint64                   // by node: the one that was seen last
+	sessions map[messages.Name]uint64            // by node: the one that was seen last
 	told     map[uint32]uint64                   // by node: the version that was published
 	informed map[messages.Name]uint64            // by node: the exchange that was answered with its markets
 	next     messages.Duration                   // when to look next for nodes that have been silent for too long
@@ -25,13 +25,12 @@ type nodes struct {
 }
 
 func newNodes(c *core, m *Markets) nodes {
-	n := nodes{core: c, heard: map[messages.Name]messages.Duration{}, sessions: map[uint32]uint64{}, evicted: map[messages.Name]messages.Time{}, lost: map[messages.Name]bool{}}
+	n := nodes{core: c, heard: map[messages.Name]messages.Duration{}, sessions: map[messages.Name]uint64{}, evicted: map[messages.Name]messages.Time{}, lost: map[messages.Name]bool{}}
 	n.serve(m)
 	c.book.Read(func(b *book.Book) { // nodes that are up count as heard when the desk began, even if the first step is late
-		for i, node := range b.Nodes() {
+		for _, node := range b.Nodes() {
 			if node.Up {
-				n.sessions[uint32(i)] = node.Session
-				n.hear(node.Name, c.now.Mono)
+				n.registered(node.Name, node.Session, c.now.Mono)
 			}
 		}
 	})
@@ -50,14 +49,20 @@ func (n *nodes) hear(node messages.Name, at messages.Duration) {
 	}
 }
 
+// registered renews the lease of a node that registered. If the desk answered the registration itself, it knows
+// the session before it follows the book, and the lease counts from the answer.
+func (n *nodes) registered(node messages.Name, session uint64, at messages.Duration) {
+	n.sessions[node] = session
+	n.hear(node, at)
+}
+
 // changed directs a node that has changed in the book. One that has registered was
 // heard, be it in the session in which it was lost.
 func (n *nodes) changed(i uint32, node *book.Node) {
 	if !node.Up {
-		delete(n.sessions, i)
-	} else if n.sessions[i] != node.Session {
-		n.sessions[i] = node.Session
-		n.hear(node.Name, n.now.Mono)
+		delete(n.sessions, node.Name)
+	} else if n.sessions[node.Name] != node.Session {
+		n.registered(node.Name, node.Session, n.now.Mono)
 	}
 	n.next = min(n.next, n.leaseEnd(node.Name))
 	n.awaitDrain(node)
