@@ -135,7 +135,9 @@ func (m *meters) catchUpAll(market messages.Name) {
 }
 
 // used returns the cost of the slots that a job has had up to now, at the tariffs of the time,
-// rounded half to even to the microcredit, and their total time.
+// rounded half to even to the microcredit, and their total time. No job pays more than its bid for the slot time
+// that it had: an attempt that the site broke off takes the mean cost of its time off, and without the bound what is
+// left of 10 s at a price of 1 and 10 s at a price of 0 could be 4 s for 5 credits.
 func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
 	for i := range j.Stages {
@@ -144,6 +146,9 @@ func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTim
 			m.read(j, i, max(now, m.clock.now), &stage)
 		}
 		sum.plus(&stage)
+	}
+	if bid := j.Spec.Rate; bid > 0 {
+		sum.bound(bid)
 	}
 	return sum.credits(), messages.Duration(sum.Micros) * 1000
 }

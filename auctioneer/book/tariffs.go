@@ -205,6 +205,13 @@ func (sum *Meter) forgive(had messages.Duration) {
 	sum.Hi = cost.Rsh(cost, 64).Uint64()
 }
 
+// bound bounds the cost by a price of a slot-second.
+func (m *Meter) bound(price messages.Credits) {
+	if hi, lo := bits.Mul64(uint64(price), m.Micros); m.Hi > hi || m.Hi == hi && m.Lo > lo {
+		m.Hi, m.Lo = hi, lo
+	}
+}
+
 // credits returns the cost, rounded half to even, at most MaxCredits.
 func (m *Meter) credits() messages.Credits {
 	const unit = 1_000_000

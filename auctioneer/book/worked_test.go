@@ -112,3 +112,35 @@ func TestAGangRanFromWhenItWasThere(t *testing.T) {
 		t.Errorf("%v: it used %v, and %v were delivered", j.Outcome, used, j.Completion().Delivered)
 	}
 }
+
+// TestNoJobPaysMoreThanItBid: a task runs from 2 s on, at first for nothing. From 12 s on the price is the job's bid, and two
+// tasks run on a node that is lost at 22 s. Then the first task ends, and its agent says that it ran for 4 s. The time of the two
+// is forgiven at the mean cost, half of the bid, so that more than the bid is left for the 4 s.
+func TestNoJobPaysMoreThanItBid(t *testing.T) {
+	const second = 1_000_000
+	w := &timed{site: newSite(t), session: 7}
+	id := w.submit("k", mapStage(3))
+	w.Job(id).Spec.Rate = second
+	w.register("n1", 7, 1)
+	price := func(at messages.Time, p messages.Credits) {
+		w.do(at, Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: p}}}})
+	}
+	price(1, 0)
+	w.passTo(2 * second)
+	kept := w.claims(id)
+	price(12, second)
+	w.passTo(12 * second)
+	w.register("n2", 8, 2)
+	broken, _ := w.apply(Command{Exchange: &Exchange{Node: "n2", Session: 8, Seq: 1, Claims: []Claim{{Class: "map", Slots: 2, Jobs: []messages.JobID{id}}}}}).([]messages.Grant)
+	if len(broken) != 2 {
+		t.Fatalf("granted: %+v", broken)
+	}
+	w.passTo(22 * second)
+	w.apply(Command{Lost: &Lost{Node: "n2", Session: 8}})
+	w.seq++
+	w.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: w.seq, Finished: []messages.Finished{
+		{Attempt: kept, Outcome: messages.Exited, Started: 2 * second, Ended: 6 * second}}}})
+	if cost, used := w.Used(w.Job(id), w.Now()); used != 4e9 || cost > 4*second {
+		t.Errorf("it is to pay %v for %v, and bids 1 for a second", cost, used)
+	}
+}
