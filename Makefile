@@ -34,7 +34,7 @@ NEVER = awk 'NR > 1 {split($$1, at, ":"); file = at[1]; sub("github.com/candor-g
 	END {for (i = 1; i <= n; i++) if (!(files[i] in reached)) {if (!told[files[i]]++) print "  " files[i] ": all of it"} \
 	else {k = 0; while (k < lines[i] && (getline text < files[i]) > 0) k++; close(files[i]); sub("^[ \t]+", "", text); print "  " files[i] ":" lines[i] "  " text}}'
 # What runs concurrently: everything but the pure parts, which have no goroutines.
-CONCURRENT ?= ./auctioneer ./bank ./bank/clearing/courier ./estimator ./nodeagent/... ./messages/... ./deploy/embedded/... ./cmd/candor/internal/... ./cmd/lab/internal/bench
+CONCURRENT ?= ./auctioneer ./bank ./bank/clearing/courier ./estimator $(filter-out %/sampler,$(shell $(GO) list ./nodeagent/...)) $(filter-out %/schema,$(shell $(GO) list ./messages/...)) ./deploy/embedded/... $(filter-out %/audit %/reference %/simulate %/solve %/jobfile %/slurm,$(shell $(GO) list ./cmd/candor/internal/...)) ./cmd/lab/internal/bench
 
 # Where "make install" puts files: below DESTDIR for packages.
 PREFIX ?= /usr/local
@@ -123,7 +123,7 @@ test: ## run all tests
 # NATS starts JetStream again by writing its queues of requests while others use them: a race of its own.
 # Under the detector a site takes far more processor time: fewer run side by side.
 race: ## run the tests of what is concurrent under the race detector
-	$(GO) test -race -vet=off -timeout 20m -parallel 3 -skip '^TestJetStreamStartsAgainAfterAFullDisk$$' $(CONCURRENT)
+	CANDOR_SEEDS=4 $(GO) test -race -vet=off -timeout 20m -parallel 3 -skip '^TestJetStreamStartsAgainAfterAFullDisk$$' $(CONCURRENT)
 
 vet: ## go vet
 	$(GO) vet ./...
