@@ -221,7 +221,7 @@ func (s *health) vouch(j *Job, r messages.TaskRef, i uint32) {
 }
 
 // blame notes that a task that failed at once on a node ended well on another, and
-// judges the node.
+// judges the node. All accounts of a peer count as one, because the peer can make any number.
 func (s *health) blame(i uint32, r messages.TaskRef) {
 	n := s.nodes.inOrder[i]
 	h := &n.Health
@@ -231,7 +231,7 @@ func (s *health) blame(i uint32, r messages.TaskRef) {
 		f := &h.Failures[k]
 		f.Elsewhere = f.Elsewhere || f.Task == r
 		if f.Elsewhere && !h.endsWell(f.Class, s.clock.now) {
-			accounts, payers = append(accounts, f.Account), append(payers, f.Payer)
+			accounts, payers = append(accounts, messages.Participant(f.Account)), append(payers, messages.Participant(f.Payer))
 		}
 	}
 	several := min(distinct(accounts), distinct(payers))

@@ -281,6 +281,22 @@ func TestUserCannotQuarantineANode(t *testing.T) {
 	}
 }
 
+// TestAPeerCannotQuarantineANode: users of one peer count as one account, and a user of another peer as a
+// second one.
+func TestAPeerCannotQuarantineANode(t *testing.T) {
+	for second, want := range map[messages.Name]int{"bob@west": 0, "bob@east": 1} {
+		w := newWard(t, 2)
+		w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
+		for _, account := range []messages.Name{"alice@west", second} {
+			id := w.enter(account, 1, 3)
+			w.turns(40, "the job ends", w.ended(id))
+		}
+		if q := w.quarantined(); len(q) != want {
+			t.Errorf("alice@west and %s: in quarantine: %v", second, q)
+		}
+	}
+}
+
 // TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut: what a probe does not see, such as a
 // file system that is missing, is seen by several accounts; the node comes back, is
 // found out again, and stays longer.
