@@ -64,6 +64,26 @@ func TestMarketParameters(t *testing.T) {
 }
 
 // TestBidFields: what a job bids is refused by name where it cannot be.
+// TestSerial: at most one task at a time, in stages that each follow the one before.
+func TestSerial(t *testing.T) {
+	for name, c := range map[string]struct {
+		stages []Stage
+		want   bool
+	}{
+		"one task":      {[]Stage{{Name: "a"}}, true},
+		"a chain":       {[]Stage{{Name: "a"}, {Name: "b", After: []Name{"a"}}, {Name: "c", After: []Name{"a", "b"}}}, true},
+		"two tasks":     {[]Stage{{Name: "a", Tasks: 2}}, false},
+		"not linked":    {[]Stage{{Name: "a"}, {Name: "b"}}, false},
+		"a fork":        {[]Stage{{Name: "a"}, {Name: "b", After: []Name{"a"}}, {Name: "c", After: []Name{"a"}}}, false},
+		"the other way": {[]Stage{{Name: "b", After: []Name{"a"}}, {Name: "a"}}, false},
+		"a wide end":    {[]Stage{{Name: "a"}, {Name: "b", After: []Name{"a"}, Tasks: 2}}, false},
+	} {
+		if got := (&JobSpec{Stages: c.stages}).Serial(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestBidFields(t *testing.T) {
 	good := JobSpec{Budget: Credit, Stages: []Stage{{Name: "main", Tasks: 3, Command: []string{"true"}}}}
 	for want, change := range map[string]func(*JobSpec){

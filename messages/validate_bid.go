@@ -89,6 +89,17 @@ func (s *JobSpec) Width() int {
 	return width
 }
 
+// Serial reports whether at most one task runs at a time: each stage has one task, and names the
+// stage before it in After.
+func (s *JobSpec) Serial() bool {
+	for i := range s.Stages {
+		if s.Stages[i].TaskCount() > 1 || i > 0 && !slices.Contains(s.Stages[i].After, s.Stages[i-1].Name) {
+			return false
+		}
+	}
+	return true
+}
+
 // Alone returns the width of a job that needs slots on one node only: it has no gangs, and a task
 // has more than one slot. It returns 0 for all other jobs.
 func (s *JobSpec) Alone() int {

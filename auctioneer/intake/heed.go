@@ -51,7 +51,7 @@ func Chained(s *Submission) string {
 	if s.Market.Price != messages.PricePivot || len(s.Spec.Predecessors()) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("in market %s each job of a chain pays for the waiting that it spares itself: one job with a script that runs the steps one after the other pays far less than a job for each", s.Market.Name)
+	return fmt.Sprintf("in market %s each job of a chain pays for the waiting that it spares itself: submit one job with a stage for each step, and name the stage before it in `after`; such a job pays once and far less", s.Market.Name)
 }
 
 // Unenforced returns a warning for each memory limit of the job that is not enforced on some or all

@@ -41,7 +41,7 @@ func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time,
 		Job: id, Account: unique.Make(account).Value(), Arrived: at, Budget: spec.Budget,
 		Form: messages.Linear, Weights: make([]float64, len(m.Config.Classes)),
 		Rate: spec.Rate, Value: spec.Value, Delay: spec.Delay, Length: spec.Length, Deadline: spec.Deadline, Width: spec.Width(), Alone: spec.Alone(),
-		Tasks: spec.TaskCount(), Valuation: spec.Valuation, Contract: contract,
+		Tasks: spec.TaskCount(), Serial: spec.Serial(), Valuation: spec.Valuation, Contract: contract,
 	}
 	if u := spec.Utility; u != nil {
 		bid.MinUtility = u.Minimum

@@ -52,6 +52,7 @@ type Bid struct {
 	// The fields below are for mechanisms that sell completion times.
 
 	Tasks     int                 // in all stages; 0: count the tasks that run or could be claimed
+	Serial    bool                // at most one task runs at a time: see [messages.JobSpec.Serial]
 	Valuation *messages.Valuation // what completion is worth at each time; nil: nothing is declared
 	Contract  *messages.Contract  // the contract that the bidder chose; nil: none
 	Runtimes  *Runtimes           // observed run times of similar tasks; nil: none

@@ -145,8 +145,9 @@
 // at the horizon at the latest. A job that its owner cancels counts as having left
 // then; whether a job ends well makes no difference to its price. A start that took time,
 // a lost node and a suspended task that ran again from its beginning are not in the model.
-// Jobs of several tasks, tasks of several slots, several classes, and preemption other than suspension are
-// refused. The number of slots over time is noted with the decisions; all else is in the book,
+// A job whose stages have one task each, and follow one another, is priced as one task: one of its tasks has or wants
+// a slot until the last one ends. Jobs whose tasks can run at the same time, tasks of several slots, several classes, and
+// preemption other than suspension are refused. The number of slots over time is noted with the decisions; all else is in the book,
 // so that the next leader asks for the same price.
 //
 // # Disclosure

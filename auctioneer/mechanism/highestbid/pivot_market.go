@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// PivotMechanism runs a live market at pivot prices, for jobs of one task. It implements
+// PivotMechanism runs a live market at pivot prices, for jobs that run one task at a time. It implements
 // mechanism.Incremental, mechanism.Deferred and mechanism.Remembering.
 type PivotMechanism struct {
 	*Mechanism
@@ -61,14 +61,14 @@ var (
 	_ mechanism.Remembering = (*PivotMechanism)(nil)
 )
 
-// Admit also refuses a job of several tasks, and a budget that could not cover what the bid may have
+// Admit also refuses a job whose tasks can run at the same time, and a budget that could not cover what the bid may have
 // to pay for its place in the order.
 func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if err := c.Mechanism.Admit(view, bid); err != nil {
 		return err
 	}
-	if bid.Tasks > 1 {
-		return messages.Errorf(messages.Invalid, "stages: a job of a market with price %s has one task, this one has %d: run steps that follow one another in one script, and submit a job for each task that can run at the same time as others", Pivot, bid.Tasks)
+	if bid.Tasks > 1 && !bid.Serial {
+		return messages.Errorf(messages.Invalid, "stages: a job of a market with price %s runs one task at a time: give each stage one task, and name the stage before it in `after`; submit a job for each task that can run at the same time as others", Pivot)
 	}
 	if most := aside(bid.Rate, c.horizon); bid.Budget <= most {
 		return messages.Errorf(messages.Invalid, "budget: must be above %v credits, is %v: the job's place in the order can cost as much (its rate of %v, for %v of waiting), and its slot time is charged in addition",

@@ -146,10 +146,13 @@ func TestPivotMarketsRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bid := func(budget messages.Credits, tasks int) *mechanism.Bid {
-		return &mechanism.Bid{Rate: 2 * credit, Budget: budget, Tasks: tasks}
+	bid := func(budget messages.Credits, tasks int, serial bool) *mechanism.Bid {
+		return &mechanism.Bid{Rate: 2 * credit, Budget: budget, Tasks: tasks, Serial: serial}
 	}
-	for want, b := range map[string]*mechanism.Bid{"": bid(201*credit, 1), "budget: must be above 200": bid(200*credit, 1), "stages: a job of a market with price pivot": bid(300*credit, 2)} {
+	if err := m.Admit(view(1), bid(201*credit, 3, true)); err != nil {
+		t.Errorf("three stages, one after another: %v", err)
+	}
+	for want, b := range map[string]*mechanism.Bid{"": bid(201*credit, 1, true), "budget: must be above 200": bid(200*credit, 1, true), "stages: a job of a market with price pivot": bid(300*credit, 2, false)} {
 		err := m.Admit(view(1), b)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(messages.AsError("", err).Message, want)) {
 			t.Errorf("%+v: %v, want %q", b, err, want)
