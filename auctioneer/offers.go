@@ -118,7 +118,7 @@ func (o *offers) of(ctx context.Context, site, account messages.Name, spec *mess
 // own returns this site's offers, to an account of its own or to a visitor.
 func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.JobSpec) ([]messages.Offer, error) {
 	rules := o.intake.rules()
-	if err := rules.Complete(spec); err != nil {
+	if err := rules.Complete(owner, spec); err != nil {
 		return nil, err
 	}
 	m := rules.Find(spec.Market)

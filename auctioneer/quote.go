@@ -30,7 +30,7 @@ func (l *submissions) quote(ctx context.Context, account messages.Name, r messag
 		return reply, err
 	}
 	rules := l.rules()
-	if err := rules.Complete(&r.Spec); err != nil {
+	if err := rules.Complete(account, &r.Spec); err != nil {
 		return reply, err
 	}
 	m := rules.Find(r.Spec.Market)

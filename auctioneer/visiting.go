@@ -288,7 +288,7 @@ func (v *visiting) quote(ctx context.Context, home messages.Name, r messages.Pee
 	if err := v.peers.check(ctx, home); err != nil {
 		return reply, messages.Errorf(messages.PermissionDenied, "%s", messages.Detail(err))
 	}
-	if err := v.intake.rules().Complete(&r.Spec); err != nil {
+	if err := v.intake.rules().Complete(messages.VisitorName(r.Account, home), &r.Spec); err != nil {
 		return reply, err
 	}
 	reply.Offers, err = v.offers.own(ctx, messages.VisitorName(r.Account, home), &r.Spec)

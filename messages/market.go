@@ -103,6 +103,14 @@ type Market struct {
 	MaxJobs  int `json:"max_jobs,omitempty"`  // the active jobs of an account; 0: no bound
 	MaxTasks int `json:"max_tasks,omitempty"` // tasks of one job; 0: no bound
 
+	// Allow and Deny say whose jobs the market takes. They name accounts, projects that pay, accounts of
+	// other sites such as "alice@west", and "@west" for all accounts of site west. A job is refused if
+	// Deny names its account or its project, or if there is an Allow that names neither.
+	Allow []Name `json:"allow,omitempty"`
+	Deny  []Name `json:"deny,omitempty"`
+	// DefaultFor are accounts and projects whose jobs go to this market if they name none.
+	DefaultFor []Name `json:"default_for,omitempty"`
+
 	// Prior are the types to assume while nothing is known of a job's class of
 	// valuation; contract. None: values from 1 to 100 credits, times from ten seconds
 	// to a day.
@@ -153,6 +161,7 @@ type QueuedType struct {
 // Limits on a market's parameters.
 const (
 	MaxMarketNodes = 100_000
+	MaxOwners      = 10_000 // names in allow, deny and default_for together
 	MaxReplicas    = 10_000
 	MaxDrawn       = 1_000_000
 	MaxOrders      = 1_000_000
@@ -182,10 +191,13 @@ func (m *Market) validateNames() error {
 		return Errorf(Invalid, "classes: are missing; a market has at least one class of slots")
 	case len(m.Classes) > MaxClasses:
 		return Errorf(TooLarge, "classes: %d are more than the limit of %d", len(m.Classes), MaxClasses)
+	case len(m.Allow)+len(m.Deny)+len(m.DefaultFor) > MaxOwners:
+		return Errorf(TooLarge, "allow: with deny and default_for, %d names are more than the limit of %d; name projects instead of accounts", len(m.Allow)+len(m.Deny)+len(m.DefaultFor), MaxOwners)
 	case len(m.Nodes) > MaxMarketNodes:
 		return Errorf(TooLarge, "nodes: %d are more than the limit of %d", len(m.Nodes), MaxMarketNodes)
 	}
-	return cmp.Or(distinct("classes", m.Classes, needFreeName), distinct("nodes", m.Nodes, needName))
+	return cmp.Or(distinct("classes", m.Classes, needFreeName), distinct("nodes", m.Nodes, needName),
+		distinct("allow", m.Allow, needOwner), distinct("deny", m.Deny, needOwner), distinct("default_for", m.DefaultFor, needOwner))
 }
 
 func distinct(field string, names []Name, check func(path, name string) error) error {

@@ -37,6 +37,12 @@ func TestMarketParameters(t *testing.T) {
 		{BatchQueue, "prior_jobs[0].delay: must be from 0", func(m *Market) { m.PriorJobs = []QueuedType{{Delay: -1}} }},
 		{BatchQueue, "prior_jobs[0].weight: must be above 0", func(m *Market) { m.PriorJobs = []QueuedType{{Weight: nan}} }},
 		{BatchQueue, "prior: 4097 types are more than", func(m *Market) { m.PriorJobs = make([]QueuedType, 4097) }},
+		{Backfill, "<nil>", func(m *Market) {
+			m.Allow, m.Deny, m.DefaultFor = []Name{"physics", "bob@west"}, []Name{"@west"}, []Name{"Physics.1"}
+		}},
+		{Backfill, "allow[0]: \"@\" must be an account", func(m *Market) { m.Allow = []Name{"@"} }},
+		{Backfill, "deny[1]: \"Al ice\" must be an account", func(m *Market) { m.Deny = []Name{"bob", "Al ice"} }},
+		{Backfill, "default_for[1]: \"bob\" is given twice", func(m *Market) { m.DefaultFor = []Name{"bob", "bob"} }},
 		{HighestBid, "algorithm: \"FCFS\" is not one of", func(m *Market) { m.Algorithm = "FCFS" }},
 		{HighestBid, "price: \"second\" is not one of", func(m *Market) { m.Price = "second" }},
 		{HighestBid, "preemption: algorithm NPHB takes no slot", func(m *Market) { m.Algorithm, m.Preemption = "NPHB", PreemptSuspend }},

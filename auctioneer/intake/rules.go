@@ -40,7 +40,7 @@ func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Subm
 	for i := range s.Spec.Stages {
 		s.bounds = append(s.bounds, s.Spec.Stages[i].Memory != 0)
 	}
-	if s.Said, err = r.assumeBid(s.Spec); err != nil {
+	if s.Said, err = r.assumeBid(account, s.Spec); err != nil {
 		return s, err
 	}
 	if err := q.Validate(); err != nil {
@@ -50,7 +50,7 @@ func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Subm
 	if err := r.checkNotify(s.Spec.Notify); err != nil {
 		return s, err
 	}
-	if err := r.Complete(s.Spec); err != nil {
+	if err := r.Complete(account, s.Spec); err != nil {
 		return s, err
 	}
 	s.Market = r.Find(s.Spec.Market)
@@ -59,8 +59,8 @@ func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Subm
 
 // assumeBid gives a job without a budget or rate the default of its market, and returns sentences
 // about it.
-func (r *Rules) assumeBid(spec *messages.JobSpec) (said []string, err error) {
-	m := r.Find(cmp.Or(spec.Market, r.holds(spec)))
+func (r *Rules) assumeBid(account messages.Name, spec *messages.JobSpec) (said []string, err error) {
+	m := r.Find(cmp.Or(spec.Market, r.holds(account, spec)))
 	if m == nil && spec.Budget == 0 { // a missing market is reported before a missing budget
 		return nil, r.Missing("market: ", spec.Market)
 	}
@@ -95,13 +95,21 @@ func (r *Rules) checkNotify(list []messages.Notify) error {
 	return r.Notify(list)
 }
 
-// Complete fills in what the spec leaves to the site, and checks the spec against the market.
-func (r *Rules) Complete(spec *messages.JobSpec) error {
-	spec.Market = cmp.Or(spec.Market, r.holds(spec))
+// Complete fills in what the spec of an account leaves to the site, and checks the spec against the market.
+func (r *Rules) Complete(account messages.Name, spec *messages.JobSpec) error {
+	spec.Market = cmp.Or(spec.Market, r.holds(account, spec))
 	m := r.Find(spec.Market)
 	if m == nil {
 		return r.Missing("market: ", spec.Market)
 	}
+	if err := r.checkAccess(account, spec, m); err != nil {
+		return err
+	}
+	return r.complete(spec, m)
+}
+
+// complete does what Complete does, for a market that takes the job.
+func (r *Rules) complete(spec *messages.JobSpec, m *messages.Market) error {
 	if err := checkLimits(spec, m); err != nil {
 		return err
 	}

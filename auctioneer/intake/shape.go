@@ -55,18 +55,6 @@ func smallest(m *messages.Market, s *messages.Stage) (class messages.Name) {
 	return class
 }
 
-// holds returns the market for a job that names none: the first market with a class for each shape
-// that the job asks for, or the site's first market.
-func (r *Rules) holds(spec *messages.JobSpec) messages.Name {
-	for i := range r.Configs {
-		m := &r.Configs[i]
-		if !slices.ContainsFunc(spec.Stages, func(s messages.Stage) bool { return s.Class == "" && s.Shaped() && smallest(m, &s) == "" }) {
-			return m.Name
-		}
-	}
-	return r.Configs[0].Name
-}
-
 // widens refuses tasks of several slots in markets that cannot start them together.
 func widens(m *messages.Market, i int, s *messages.Stage) error {
 	sold := m.Mechanism

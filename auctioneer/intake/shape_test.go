@@ -21,7 +21,7 @@ func TestAShapeIsRefusedWhereAClassHasNoUnit(t *testing.T) {
 		r := rules()
 		spec := &request("k").Spec
 		change(&spec.Stages[0])
-		err := r.Complete(spec)
+		err := r.Complete("alice", spec)
 		switch {
 		case said == "" && (err != nil || spec.Stages[0].Width != 0):
 			t.Errorf("memory alone: %v, width %d", err, spec.Stages[0].Width)
@@ -152,7 +152,7 @@ func TestTheSmallestClassIsChosen(t *testing.T) {
 		spec := &request("k").Spec
 		spec.Market, spec.Stages[0].Class = "", ""
 		change(spec, &spec.Stages[0])
-		if err := r.Complete(spec); err != nil || spec.Market+" "+spec.Stages[0].Class != want {
+		if err := r.Complete("alice", spec); err != nil || spec.Market+" "+spec.Stages[0].Class != want {
 			t.Errorf("%s %s, %v; want %s", spec.Market, spec.Stages[0].Class, err, want)
 		}
 	}

@@ -71,7 +71,11 @@ func (r *Rules) described(j *book.Job, q *messages.ChangeRequest, admit func(*me
 		return nil, err
 	}
 	limits := slices.Clone(spec.Stages)
-	if err := r.Complete(&spec); err != nil {
+	m := r.Find(spec.Market)
+	if m == nil {
+		return nil, r.Missing("market: ", spec.Market)
+	}
+	if err := r.complete(&spec, m); err != nil {
 		return nil, err
 	}
 	for i := range limits {

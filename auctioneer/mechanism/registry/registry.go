@@ -100,7 +100,7 @@ func Make(m messages.Market) (mechanism.Mechanism, error) {
 }
 
 // common lists the fields of a market that every mechanism accepts.
-var common = []string{"name", "mechanism", "classes", "units", "time_limit", "nodes", "max_jobs", "max_tasks", "default_budget", "closed"}
+var common = []string{"name", "mechanism", "classes", "units", "time_limit", "nodes", "max_jobs", "max_tasks", "default_budget", "closed", "allow", "deny", "default_for"}
 
 // Check refuses parameters of other mechanisms, which would be ignored silently, and unknown modes. It joins the errors;
 // each begins with the field.

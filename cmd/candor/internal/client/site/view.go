@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 func writeNodes(p *cli.Page, r messages.NodesReply) {
@@ -191,6 +192,12 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 		closed = ", closed"
 	}
 	p.Printf("%s  %s  jobs: %d waiting, %d running%s\n", p.Bold(m.Market.Name), m.Market.Mechanism, m.Waiting, m.Running, closed)
+	if len(m.Market.Allow) > 0 {
+		p.Printf("  takes jobs of %s only\n", spelling.List(m.Market.Allow))
+	}
+	if len(m.Market.Deny) > 0 {
+		p.Printf("  takes no jobs of %s\n", spelling.List(m.Market.Deny))
+	}
 	if len(m.Bid) > 0 {
 		p.Printf("  a bid has %s\n", strings.Join(m.Bid, ", "))
 	}

@@ -202,7 +202,7 @@ func (c *call) showPartitions(ctx context.Context, s *cli.Session, name string, 
 		}
 		slots, of := m.capacity(nodes)
 		c.entity(line, "PartitionName="+m.Market.Name,
-			"AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL",
+			"AllowGroups=ALL "+accountsOf(&m.Market)+" AllowQos=ALL",
 			fmt.Sprintf("Default=%s DefaultTime=%s MaxTime=%s", yes(i == 0), limit, limit),
 			"Nodes="+strings.Join(of, ","),
 			fmt.Sprintf("State=UP TotalCPUs=%d TotalNodes=%d MaxNodes=1 OverSubscribe=NO", slots, len(of)),
@@ -277,6 +277,17 @@ const nobody = 65534
 
 // price returns, for each class of a market, what a second on a slot costs now in credits, or the level of contention
 // there.
+// accountsOf says whose jobs a market takes, as Slurm does: the accounts that are denied, or those that are allowed.
+func accountsOf(m *messages.Market) string {
+	switch {
+	case len(m.Deny) > 0:
+		return "DenyAccounts=" + strings.Join(m.Deny, ",")
+	case len(m.Allow) > 0:
+		return "AllowAccounts=" + strings.Join(m.Allow, ",")
+	}
+	return "AllowAccounts=ALL"
+}
+
 func price(markets []messages.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {

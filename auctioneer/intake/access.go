@@ -1,0 +1,52 @@
+package intake
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
+)
+
+// holds returns the market for a job of an account that names none: of the markets that take the account's jobs, and have
+// a class for each shape that the job asks for, one that is the default of the account or its project, else the first. If
+// there is none, it is the first market that takes the account's jobs, or the site's first, which then refuses the job.
+func (r *Rules) holds(account messages.Name, spec *messages.JobSpec) messages.Name {
+	best, name := -1, messages.Name("")
+	for i := range r.Configs {
+		m, rank := &r.Configs[i], 0
+		if m.Takes(account, spec.Project) {
+			rank = 1
+			if !slices.ContainsFunc(spec.Stages, func(s messages.Stage) bool { return s.Class == "" && s.Shaped() && smallest(m, &s) == "" }) {
+				rank = 3
+			}
+			if m.DefaultOf(account, spec.Project) {
+				rank++
+			}
+		}
+		if rank > best {
+			best, name = rank, m.Name
+		}
+	}
+	return name
+}
+
+// checkAccess refuses a job that its market does not take, and names the markets that do.
+func (r *Rules) checkAccess(account messages.Name, spec *messages.JobSpec, m *messages.Market) error {
+	if m.Takes(account, spec.Project) {
+		return nil
+	}
+	var open []messages.Name
+	for i := range r.Configs {
+		if r.Configs[i].Takes(account, spec.Project) {
+			open = append(open, r.Configs[i].Name)
+		}
+	}
+	who, advice := account, "ask an operator for a market that takes them"
+	if spec.Project != "" {
+		who += " for project " + spec.Project
+	}
+	if len(open) > 0 {
+		advice = "these markets do: " + spelling.List(open)
+	}
+	return messages.Errorf(messages.PermissionDenied, "market: market %s takes no jobs of %s; %s", m.Name, who, advice)
+}
