@@ -115,6 +115,10 @@ func Place(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 			s.Width = most // only the largest nodes have this many slots
 			s.Memory = max(s.Memory, 0)
 		}
+		if s.Exclusive { // the task has all that the node sells, and not only what it needs
+			all := unit.Times(s.Slots())
+			s.CPUs, s.GPUs = max(s.CPUs, all.CPUs), max(s.GPUs, all.GPUs)
+		}
 		fill(s, unit)
 	}
 	return even(spec, m)

@@ -57,6 +57,8 @@ func TestAShapeHasAWidth(t *testing.T) {
 		{"cpus", func(s *messages.Stage) { s.CPUs = 3 }, 3, messages.Resources{CPUs: 3, Memory: 12 << 30}},
 		{"memory", func(s *messages.Stage) { s.Memory = 9 << 30 }, 3, messages.Resources{CPUs: 3, Memory: 9 << 30}},
 		{"a node", func(s *messages.Stage) { s.Exclusive = true }, 16, messages.Resources{CPUs: 16, Memory: 64 << 30}},
+		{"a node for 2 cpus", func(s *messages.Stage) { s.CPUs, s.Memory, s.Exclusive = 2, 1<<30, true }, 16, messages.Resources{CPUs: 16, Memory: 1 << 30}},
+		{"a node for a GPU", func(s *messages.Stage) { s.Class, s.GPUs, s.GPUType, s.Exclusive = "gpu", 1, "v100", true }, 4, messages.Resources{GPUs: 4, GPUType: "v100"}},
 		{"all memory", func(s *messages.Stage) { s.CPUs, s.Memory = 2, messages.AllMemory }, 16, messages.Resources{CPUs: 2, Memory: 64 << 30}},
 		{"GPUs of a type", func(s *messages.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 2, "v100" }, 2, messages.Resources{GPUs: 2, GPUType: "v100"}},
 		{"a label", func(s *messages.Stage) { s.Constraint = "v100|ib" }, 1, messages.Resources{CPUs: 1, Memory: 4 << 30}},

@@ -117,9 +117,7 @@ func (j *Job) shapeVariables() (values [][2]string) {
 	} else {
 		given("mem", "SLURM_MEM_PER_NODE", mebibytes(stage.Memory))
 	}
-	if j.Names.QOS != "" {
-		add("SLURM_JOB_QOS", Quote(j.Names.QOS))
-	}
+	add("SLURM_JOB_QOS", Quote(cmp.Or(j.Names.QOS, "normal")))
 	if stage.GPUs == 0 {
 		return values
 	}

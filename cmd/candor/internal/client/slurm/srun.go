@@ -14,7 +14,7 @@ import (
 )
 
 // srunNoted are options of srun that change nothing about ranks within a job: they have what the job has.
-var srunNoted = []string{"cpu-bind", "mem", "mem-per-cpu", "mem-per-gpu", "job-name/J", "distribution/m", "mem-bind", "hint", "cpus-per-gpu",
+var srunNoted = []string{"cpu-bind", "cpu_bind", "mem_bind", "mem", "mem-per-cpu", "mem-per-gpu", "job-name/J", "distribution/m", "mem-bind", "hint", "cpus-per-gpu",
 	"gpu-bind", "constraint/C", "comment", "accel-bind", "threads-per-core", "slurmd-debug", "acctg-freq", "propagate", "network"}
 
 // srunAlone are such options without a value.

@@ -32,6 +32,7 @@ type step struct {
 	on, off, job         string // nodes that it must have or must not have, and the job that it is of
 	limit, wait          string
 	gpus, gpusPerRank    string
+	relative             int // position, in the job's list of nodes, of the first node that it may use
 
 	number int // of the step in its job
 	places []place
@@ -77,6 +78,7 @@ func stepFlags(f *pflag.FlagSet) *step {
 	f.StringVar(&w.gpus, "gres", "", "")
 	f.StringVar(&w.gpus, "gpus-per-node", "", "")
 	f.StringVar(&w.gpusPerRank, "gpus-per-task", "", "")
+	f.IntVarP(&w.relative, "relative", "r", 0, "")
 	return w
 }
 
@@ -112,7 +114,7 @@ func (c *call) chosen(w *step, all []string) (may []int, err error) {
 		}
 	}
 	for i, n := range all {
-		if (len(on) == 0 || slices.Contains(on, n)) && !slices.Contains(off, n) {
+		if i >= w.relative && (len(on) == 0 || slices.Contains(on, n)) && !slices.Contains(off, n) {
 			may = append(may, i)
 		}
 	}
@@ -128,7 +130,7 @@ func (c *call) plan(w *step) (may []int, nodes, processors int, err error) {
 	nodes, err = strconv.Atoi(cmp.Or(least, "0"))
 	all := c.nodesOfJob()
 	switch {
-	case err != nil || nodes < 0 || w.ranks < 0 || w.cpus < 0 || w.perNode < 0:
+	case err != nil || nodes < 0 || w.ranks < 0 || w.cpus < 0 || w.perNode < 0 || w.relative < 0:
 		return nil, 0, 0, errors.New("invalid number of nodes, tasks or processors")
 	case nodes > len(all):
 		return nil, 0, 0, fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available", c.Getenv("CANDOR_JOB"))
@@ -189,6 +191,9 @@ func (c *call) step(ctx context.Context, w *step, words []string) error {
 		return status(2)
 	}
 	devices := deviceList(c.Getenv("CUDA_VISIBLE_DEVICES"), c.Getenv("ROCR_VISIBLE_DEVICES"))
+	if w.gpus == "" && w.mpi != "none" { // launchers of MPI say none, and their ranks need all GPUs
+		w.gpusPerRank = cmp.Or(w.gpusPerRank, c.Getenv("SLURM_GPUS_PER_TASK"))
+	}
 	gpus, err := w.devices(len(devices), nodes)
 	if err != nil {
 		return err

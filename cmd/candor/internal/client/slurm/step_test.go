@@ -79,6 +79,25 @@ func TestStep(t *testing.T) {
 	}
 }
 
+// TestStepsHaveTheGPUsOfTheirJobsRanks: each rank has as many GPUs as the job asks for a rank, unless the step says otherwise
+// or starts a launcher of MPI.
+func TestStepsHaveTheGPUsOfTheirJobsRanks(t *testing.T) {
+	for _, one := range []struct {
+		words []string
+		want  []string
+	}{
+		{nil, []string{"0", "1"}},
+		{[]string{"--gpus-per-task=2"}, []string{"0,1", "2,3"}},
+		{[]string{"--mpi=none"}, []string{"0,1,2,3", "0,1,2,3"}},
+	} {
+		cmd := srunIn(t, t.TempDir(), 2, append(one.words, "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")...)
+		cmd.Env = append(cmd.Env, "SLURM_GPUS_PER_TASK=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !slices.Equal(linesOf(string(out)), one.want) {
+			t.Errorf("%q: %v: %q, want %q", one.words, err, linesOf(string(out)), one.want)
+		}
+	}
+}
+
 // TestStepFiles: each rank has a file, or all have one.
 func TestStepFiles(t *testing.T) {
 	dir := t.TempDir()
@@ -122,6 +141,8 @@ func TestStepExitCodes(t *testing.T) {
 		{[]string{"-N2", "true"}, 1, "Requested node configuration is not available"},
 		{[]string{"-w", "node2", "true"}, 1, "Requested node configuration is not available"},
 		{[]string{"-w", "node1", "true"}, 0, ""},
+		{[]string{"-r0", "--cpu_bind=cores", "true"}, 0, ""},
+		{[]string{"--relative=1", "true"}, 1, "Requested node configuration is not available"},
 		{[]string{"-n1", "--gres=gpu:5", "true"}, 1, "Invalid generic resource"},
 		{[]string{"--mpi=nonsense", "true"}, 1, "--mpi=nonsense is not possible here"},
 		{[]string{"--nonsense", "true"}, 1, "unknown flag: --nonsense"},
