@@ -32,11 +32,14 @@ func reason(j *book.Job) string {
 		return "Running"
 	case j.Blocked == 1 && j.Spec.Begin != 0 && len(j.Spec.Predecessors()) == 0:
 		return "BeginTime"
-	case j.Blocked > 0:
+	case j.Blocked > 0, unpaired(j):
 		return "WaitingForJobs"
 	}
 	return "Waiting"
 }
+
+// unpaired reports whether all tasks of a job that could be claimed wait for tasks of another array.
+func unpaired(j *book.Job) bool { return j.Paired && j.Claimable(0) == 0 }
 
 func nameless(uint32) messages.Name { return "" }
 
@@ -72,12 +75,12 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 		reply.Reason, reply.Message = "BeginTime", fmt.Sprintf("the job begins at %v", j.Spec.Begin)
 		reply.Change = []string{"the time of the beginning"}
 		if events := awaitedEvents(b, j); len(events) > 0 {
-			reply.Message += ", and waits for " + strings.Join(events, " and ")
+			reply.Message += ", and waits for " + inWords(j, events)
 			reply.Change = append(reply.Change, events...)
 		}
-	case j.Blocked > 0:
-		reply.Change = awaitedEvents(b, j)
-		reply.Message = "the job waits for " + strings.Join(reply.Change, " and ")
+	case j.Blocked > 0, running == 0 && unpaired(j):
+		reply.Reason, reply.Change = "WaitingForJobs", awaitedEvents(b, j)
+		reply.Message = "the job waits for " + inWords(j, reply.Change)
 	case running == 0 && gathering(b, j) != "":
 		reply.Reason, reply.Message, reply.Change = "Gathering", gathering(b, j), []string{"tasks that end on the node"}
 	case running == 0 && unlicensed(b, j) != "":
@@ -95,9 +98,29 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	}
 }
 
+// inWords returns the events that a job waits for, all of them or one of them, as a phrase.
+func inWords(j *book.Job, events []string) string {
+	if j.Spec.AfterAny {
+		return strings.Join(events, " or ")
+	}
+	return strings.Join(events, " and ")
+}
+
 // awaitedEvents names what a job waits for, such as "the end of job 7".
 func awaitedEvents(b *book.Book, j *book.Job) (events []string) {
 	ends, starts := b.Awaited(j)
+	if j.Paired {
+		events = append(events, fmt.Sprintf("tasks of job %v to complete: each task waits for the task of the same index", j.Spec.AfterEach))
+	}
+	if j.Spec.AfterAny {
+		for _, id := range ends {
+			events = append(events, "the end of "+named([]messages.JobID{id}))
+		}
+		for _, id := range starts {
+			events = append(events, "the start of "+named([]messages.JobID{id}))
+		}
+		return events
+	}
 	if len(ends) > 0 {
 		events = append(events, "the end of "+named(ends))
 	}

@@ -158,8 +158,12 @@ func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 		return "Cancelled"
 	case t.Phase == book.Failed && t.Reason != messages.NoReason && !book.OfTask(t.Reason):
 		return "Stopped"
-	case t.Phase == book.Pending && !s.job.Active(): // it was to run again
+	case t.Phase == book.Pending && !s.job.Active() && t.Attempt > 0: // it was to run again
 		return "Stopped"
+	case (t.Phase == book.Paired || t.Phase == book.Pending) && !s.job.Active(): // it never ran
+		return "Cancelled"
+	case t.Phase == book.Paired:
+		return "Pending"
 	case t.Phase != book.Claimed:
 		return t.Phase.String()
 	}

@@ -55,6 +55,13 @@ type JobSpec struct {
 	AfterOK     []JobID `json:"after_ok,omitempty"`     // have completed
 	AfterFailed []JobID `json:"after_failed,omitempty"` // have ended, and have not completed
 	AfterStart  []JobID `json:"after_start,omitempty"`  // have started a task, or ended
+	// AfterAny: one of these jobs is enough. The job ends without a start if none of them can do what is said any more.
+	AfterAny bool `json:"after_any,omitempty"`
+	// StartDelay is how long after the starts of AfterStart the first task may start.
+	StartDelay Duration `json:"start_delay,omitempty"`
+	// AfterEach is an array job whose array is the same: each task starts when the task of the same index has
+	// completed there. Tasks whose counterpart did not complete are cancelled. 0: none.
+	AfterEach JobID `json:"after_each,omitempty"`
 	// Hold: the job gets no tasks until its owner, or an operator, releases it.
 	Hold bool `json:"hold,omitempty"`
 	// RerunOf is an earlier job: this job runs again the tasks of it that did not end well; 0: none.

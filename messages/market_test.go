@@ -107,6 +107,11 @@ func TestBidFields(t *testing.T) {
 		"after_ok[0]: 0 is no":           func(s *JobSpec) { s.AfterOK = []JobID{0} },
 		"after_start[0]: 0 is no":        func(s *JobSpec) { s.AfterStart = []JobID{0} },
 		"after_failed[1]: job 4 is":      func(s *JobSpec) { s.AfterFailed = []JobID{4, 4} },
+		"after_any: there is no list":    func(s *JobSpec) { s.AfterAny = true },
+		"after_any: a job is in two":     func(s *JobSpec) { s.AfterAny, s.AfterOK, s.AfterStart = true, []JobID{1}, []JobID{2, 1} },
+		"start_delay: after_start names": func(s *JobSpec) { s.StartDelay = 1 },
+		"start_delay: -1ns":              func(s *JobSpec) { s.StartDelay, s.AfterStart = -1, []JobID{1} },
+		"after_each: the tasks of":       func(s *JobSpec) { s.AfterEach = 1 },
 		"after_jobs: 1001 jobs are more": func(s *JobSpec) { s.AfterJobs = make([]JobID, 1001) },
 		"stages[0].max_running: 2 tasks at": func(s *JobSpec) {
 			s.Stages = []Stage{{Name: "main", Tasks: 3, Command: []string{"true"}, Gang: true, MaxRunning: 2}}

@@ -61,12 +61,47 @@ func (s *JobSpec) validateDependencies() error {
 			}
 		}
 	}
+	return s.validateConditions()
+}
+
+// maxStartDelay bounds the time after a start for which a job waits: a year.
+const maxStartDelay = Duration(365 * 24 * 3600_000_000_000)
+
+// validateConditions checks what changes the meaning of the lists of jobs that the job waits for.
+func (s *JobSpec) validateConditions() error {
+	all := s.Awaited()
+	slices.Sort(all)
+	switch {
+	case s.AfterAny && len(all) == 0:
+		return Errorf(Invalid, "after_any: there is no list of jobs, such as after_ok, of which one is enough; leave after_any out")
+	case s.AfterAny && len(slices.Compact(all)) < len(s.Awaited()):
+		return Errorf(Invalid, "after_any: a job is in two lists; name each job in one of them")
+	case s.AfterAny && s.AfterEach != 0:
+		return Errorf(Invalid, "after_any: after_each is for each task, and cannot be one of several conditions; leave one of them out")
+	case s.StartDelay < 0 || s.StartDelay > maxStartDelay:
+		return Errorf(Invalid, "start_delay: %v is not between 0 and %v", s.StartDelay, maxStartDelay)
+	case s.StartDelay > 0 && len(s.AfterStart) == 0:
+		return Errorf(Invalid, "start_delay: after_start names no job; name the jobs whose start counts")
+	case s.StartDelay > 0 && s.Contract != "":
+		return Errorf(Invalid, "start_delay: contract %s fixes the completion time of the job; leave start_delay or the contract out", clip(s.Contract))
+	case s.AfterEach != 0 && (len(s.Stages) != 1 || s.Stages[0].Array == nil || s.Stages[0].Gang):
+		return Errorf(Invalid, "after_each: the tasks of an array of one stage wait for those of another array, one by one, and this job is none; use after_ok")
+	}
 	return nil
 }
 
-// Predecessors returns the jobs that the job waits for. A job that is in two lists is there twice.
-func (s *JobSpec) Predecessors() []JobID {
+// Awaited returns the jobs that the whole job waits for. A job that is in two lists is there twice.
+func (s *JobSpec) Awaited() []JobID {
 	return slices.Concat(s.AfterJobs, s.AfterOK, s.AfterFailed, s.AfterStart)
+}
+
+// Predecessors returns the jobs that the job, or its tasks one by one, wait for. A job that is in two lists is there twice.
+func (s *JobSpec) Predecessors() []JobID {
+	all := s.Awaited()
+	if s.AfterEach != 0 {
+		all = append(all, s.AfterEach)
+	}
+	return all
 }
 
 // WaitsForEnd reports whether the job waits until another one has ended, and not only until it

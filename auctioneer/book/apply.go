@@ -168,7 +168,7 @@ func (b *Book) enterJob(c *Submit) (Receipt, error) {
 		b.quotes.take(q, j.ID)
 	}
 	b.visitors.enter(j)
-	b.dependencies.await(j)
+	b.dependencies.enter(j)
 	b.jobs.live(j.Spec.Market, 1)
 	b.index.keys[keyOf(b.jobs.byID.put(j), j.Account, j.Key)] = j.ID
 	b.index.list(j.Account, j.ID, true)

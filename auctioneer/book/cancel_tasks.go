@@ -66,6 +66,9 @@ func (x *exchanges) cancelTask(j *Job, r messages.TaskRef) bool {
 		s.cancelled(t, x.clock.now)
 		s.gone++
 		return true
+	case Paired:
+		s.cancelled(t, x.clock.now)
+		return true
 	case Claimed:
 		a := messages.Attempt{Task: r, Number: t.Attempt}
 		node, h, ok := x.claims.claimOf(a)

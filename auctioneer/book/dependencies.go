@@ -11,6 +11,7 @@ import (
 type dependencies struct {
 	waiters waiters         // by the job whose end they wait for
 	starts  waiters         // by the job whose start they wait for, and not its end
+	pairs   waiters         // by the array whose tasks their tasks wait for, one by one
 	delayed sorted[delayed] // the next to begin first
 	jobs    *jobs
 	watch   *watch
@@ -44,7 +45,10 @@ func (w waiters) take(id messages.JobID) *Numbers {
 
 // awaited returns the jobs whose end a job still waits for, and those whose start.
 func (d *dependencies) awaited(j *Job) (ends, starts []messages.JobID) {
-	for _, id := range j.Spec.Predecessors() {
+	if j.Met {
+		return nil, nil
+	}
+	for _, id := range j.Spec.Awaited() {
 		switch o := d.jobs.get(id); {
 		case o == nil || !o.Active() || slices.Contains(ends, id) || slices.Contains(starts, id):
 		case j.Spec.WaitsForEnd(id):
@@ -54,6 +58,39 @@ func (d *dependencies) awaited(j *Job) (ends, starts []messages.JobID) {
 		}
 	}
 	return ends, starts
+}
+
+// enter notes what has already happened to the jobs that a new job waits for, and lets it wait for the rest.
+func (d *dependencies) enter(j *Job) {
+	j.Met = j.Spec.AfterAny && slices.ContainsFunc(j.Spec.Awaited(), func(id messages.JobID) bool { return d.happened(j.Spec, id) })
+	for _, id := range j.Spec.AfterStart {
+		if o := d.jobs.get(id); o != nil && (o.Started != 0 || !o.Active()) {
+			j.begin(cmp.Or(o.Started, o.Ended).Add(j.Spec.StartDelay))
+		}
+	}
+	each := d.jobs.get(j.Spec.AfterEach)
+	j.Paired = each != nil
+	d.await(j)
+	if each == nil {
+		return
+	}
+	for index := range each.Stages[0].Tasks {
+		if each.Stages[0].Tasks[index].Phase == Done {
+			d.pairDone(j, uint32(index))
+		}
+	}
+	if !each.Active() {
+		d.pairOver(j, each)
+	}
+}
+
+// happened reports whether a job that another one waits for did already what is said.
+func (d *dependencies) happened(s *messages.JobSpec, id messages.JobID) bool {
+	o, p := d.jobs.get(id), d.jobs.past[id]
+	if o != nil && !o.Active() {
+		p = o.brief()
+	}
+	return p != nil && !never(s, id, p.Outcome) || o != nil && o.Started != 0 && slices.Contains(s.AfterStart, id)
 }
 
 // await counts the jobs that a job waits for, and its time to begin as one more.
@@ -66,13 +103,24 @@ func (d *dependencies) await(j *Job) {
 		d.starts.add(id, j.ID)
 	}
 	j.Blocked = len(ends) + len(starts)
+	if j.Paired {
+		d.pairs.add(j.Spec.AfterEach, j.ID)
+		if !j.Admitted {
+			j.Blocked++
+		}
+	}
 	d.delay(j)
 }
 
 // forget removes a job that has ended from the waiting jobs.
 func (d *dependencies) forget(j *Job) {
 	d.delayed.remove(delayed{j.Spec.Begin, j.ID})
-	for _, id := range j.Spec.Predecessors() {
+	d.pairs.remove(j.Spec.AfterEach, j.ID)
+	d.forgetAwaited(j)
+}
+
+func (d *dependencies) forgetAwaited(j *Job) {
+	for _, id := range j.Spec.Awaited() {
 		d.waiters.remove(id, j.ID)
 		d.starts.remove(id, j.ID)
 	}
@@ -81,7 +129,32 @@ func (d *dependencies) forget(j *Job) {
 // started tells the jobs that wait for the start of a job that it has started, or ended.
 func (d *dependencies) started(id messages.JobID) {
 	for waiter := range d.starts.take(id).All() {
-		d.met(waiter)
+		if j := d.met(waiter); j != nil {
+			d.suffices(j)
+			d.beginAfter(j)
+		}
+	}
+}
+
+// beginAfter lets a job begin some time after the start that just happened.
+func (d *dependencies) beginAfter(j *Job) {
+	if j.Spec.StartDelay == 0 {
+		return
+	}
+	if was := j.Spec.Begin; was > d.clock.now {
+		d.delayed.remove(delayed{was, j.ID})
+		j.Blocked--
+	}
+	j.begin(d.clock.now.Add(j.Spec.StartDelay))
+	d.delay(j)
+}
+
+// begin makes a job begin no earlier than at a time.
+func (j *Job) begin(at messages.Time) {
+	if at > j.Spec.Begin && j.Spec.StartDelay > 0 {
+		spec := *j.Spec
+		spec.Begin = at
+		j.Spec = &spec
 	}
 }
 
@@ -91,23 +164,55 @@ func (d *dependencies) met(id messages.JobID) *Job {
 	if j == nil || !j.Active() {
 		return nil
 	}
+	d.freed(j)
+	return j
+}
+
+// freed counts one job less that a job waits for.
+func (d *dependencies) freed(j *Job) {
 	j.Blocked--
 	if j.Contract == nil { // the amount due for a contract depends on the time of submission
 		j.Released = d.clock.now
 	}
-	d.watch.touch(id)
-	return j
+	d.watch.touch(j.ID)
+}
+
+// suffices ends the waiting of a job for which one of several jobs is enough.
+func (d *dependencies) suffices(j *Job) {
+	if !j.Spec.AfterAny {
+		return
+	}
+	ends, starts := d.awaited(j)
+	j.Blocked -= len(ends) + len(starts)
+	j.Met = true
+	d.forgetAwaited(j)
 }
 
 // release tells the waiting jobs that a job has ended, and returns the jobs that end with it.
 func (d *dependencies) release(ended *Job) (failed []*Job) {
 	d.started(ended.ID)
 	for id := range d.waiters.take(ended.ID).All() {
-		if j := d.met(id); j != nil && never(j.Spec, ended.ID, ended.Outcome) {
+		switch j := d.met(id); {
+		case j == nil:
+		case !never(j.Spec, ended.ID, ended.Outcome):
+			d.suffices(j)
+		case j.Spec.AfterAny && d.awaits(j): // another one may do
+		default:
+			failed = append(failed, j)
+		}
+	}
+	for id := range d.pairs.take(ended.ID).All() {
+		if j := d.jobs.own(id); j != nil && j.Active() && d.pairOver(j, ended) {
 			failed = append(failed, j)
 		}
 	}
 	return failed
+}
+
+// awaits reports whether a job still waits for any other job.
+func (d *dependencies) awaits(j *Job) bool {
+	ends, starts := d.awaited(j)
+	return len(ends)+len(starts) > 0
 }
 
 // never reports whether a job can never start, since another one ended in this way.

@@ -77,7 +77,14 @@ func (s *endings) end(j *Job, outcome messages.State, reason, cause string) {
 			if ended[0].Outcome == messages.Completed {
 				was = "fail"
 			}
-			s.endAlone(waiter, messages.Cancelled, "DependencyFailed", fmt.Sprintf("job %d, which was to %s first, is %v", ended[0].ID, was, ended[0].Outcome))
+			switch {
+			case waiter.Failures() > 0:
+				s.endAlone(waiter, messages.Failed, waiter.Reason, waiter.Cause)
+			case waiter.Spec.AfterEach != 0 && waiter.Stages[0].over():
+				s.endAlone(waiter, messages.Cancelled, waiter.Reason, waiter.Cause)
+			default:
+				s.endAlone(waiter, messages.Cancelled, "DependencyFailed", fmt.Sprintf("job %d, which was to %s first, is %v", ended[0].ID, was, ended[0].Outcome))
+			}
 			ended = append(ended, waiter)
 		}
 	}

@@ -189,6 +189,9 @@ func (x *exchanges) accept(j *Job, r messages.TaskRef, f *messages.Finished, h N
 	t.Phase, t.Ended = Done, cmp.Or(h.until, x.clock.now)
 	s.Running--
 	s.Done++
+	if r.Stage == 0 {
+		x.claims.dependencies.paired(j.ID, r.Index)
+	}
 	s.SlotTime += x.claims.had(r, h)
 	s.CPU += min(max(f.CPU, 0), maxCPU)
 	s.MaxRSS = max(s.MaxRSS, f.MaxRSS)

@@ -278,5 +278,5 @@ func (s *health) next(j *Job, stage int, node uint32) (int, bool) {
 		of.forgetGone()
 		return s.next(j, stage, node)
 	}
-	return -1, len(of.Tasks) < of.Total
+	return -1, len(of.Tasks) < of.Total && !j.Paired
 }

@@ -370,7 +370,7 @@ func (im *Image) add(one *Image) error {
 // others wait for are linked later.
 func (im *Image) pack() {
 	last := len(im.Jobs) - 1
-	if im.packed == nil || last < 0 || im.Jobs[last].Blocked > 0 {
+	if im.packed == nil || last < 0 || im.Jobs[last].Blocked > 0 || im.Jobs[last].Paired {
 		return
 	}
 	j := im.Jobs[last]
@@ -468,7 +468,7 @@ func (b *Book) loadJobs(jobs []*Job) {
 		if !j.Active() {
 			continue
 		}
-		if j.Blocked > 0 {
+		if j.Blocked > 0 || j.Paired {
 			b.dependencies.await(j)
 			b.index.shorten(j, b.jobs.byID.put(j))
 		}

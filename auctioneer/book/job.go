@@ -41,6 +41,9 @@ type Job struct {
 
 	Contract *messages.Contract // the contract that it accepted; nil: none
 	Blocked  int                // number of jobs that it waits for, plus 1 while it waits for its begin time
+	Met      bool               // one of the jobs did what is said, and that is enough (Spec.AfterAny)
+	Paired   bool               // its tasks wait for those of the array Spec.AfterEach, which has not ended
+	Admitted bool               // Paired, and a task of the array has completed, so that Blocked does not count the array
 	Order    *Order             // when and on how many slots it may start; nil: the market decides again each time
 	Fixed    *Fixed             // the amount due, if it was decided in advance
 	Paid     messages.Credits   // paid to other jobs in rounds
@@ -103,7 +106,10 @@ func (j *Job) Claimable(i int) int {
 	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil {
 		return 0
 	}
-	n := s.Total - len(s.Tasks) - int(s.Skipped.Count()) + len(s.Again) - s.gone - s.Nodes
+	n := len(s.Again) - s.gone - s.Nodes
+	if !j.Paired {
+		n += s.Total - len(s.Tasks) - int(s.Skipped.Count())
+	}
 	if most := j.Spec.Stages[i].MaxRunning; most > 0 {
 		n = min(n, max(0, most-s.Running-s.Nodes))
 	}

@@ -85,18 +85,53 @@ func (b *Book) Dependable(spec *messages.JobSpec) error {
 			return messages.Errorf(messages.NotFound, "after_jobs: there is no job %d, or it ended long ago", id)
 		}
 	}
-	for _, id := range slices.Concat(spec.AfterOK, spec.AfterFailed) {
-		p := b.jobs.past[id]
-		if j := b.jobs.get(id); j != nil && !j.Active() {
-			p = j.brief()
+	var bad error
+	for _, id := range spec.Awaited() {
+		err := b.dependable(spec, id)
+		if err == nil && spec.AfterAny {
+			return nil
 		}
-		switch {
-		case p == nil || !never(spec, id, p.Outcome):
-		case p.Outcome == messages.Completed:
-			return messages.Errorf(messages.Ended, "after_failed: job %d has completed, so it will not fail", id)
-		default:
-			return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, p.Outcome)
+		if bad == nil {
+			bad = err
 		}
+	}
+	if bad != nil {
+		return bad
+	}
+	return b.pairable(spec)
+}
+
+// dependable refuses a job that waits for one that has ended as it must not.
+func (b *Book) dependable(spec *messages.JobSpec, id messages.JobID) error {
+	p := b.jobs.past[id]
+	if j := b.jobs.get(id); j != nil && !j.Active() {
+		p = j.brief()
+	}
+	switch {
+	case p == nil || !never(spec, id, p.Outcome):
+		return nil
+	case p.Outcome == messages.Completed:
+		return messages.Errorf(messages.Ended, "after_failed: job %d has completed, so it will not fail", id)
+	}
+	return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, p.Outcome)
+}
+
+// pairable refuses a job whose tasks wait for the tasks of a job with another array, or of one that has ended without any
+// that completed.
+func (b *Book) pairable(spec *messages.JobSpec) error {
+	id := spec.AfterEach
+	if id == 0 {
+		return nil
+	}
+	j := b.jobs.get(id)
+	switch {
+	case j == nil && b.jobs.past[id].Outcome == messages.Completed:
+	case j == nil:
+		return messages.Errorf(messages.Ended, "after_each: job %d is %v, and it is not known any more which of its tasks completed; submit the job with those indices", id, b.jobs.past[id].Outcome)
+	case len(j.Stages) != 1 || len(spec.Stages) != 1 || j.Spec.Stages[0].Gang || spec.Stages[0].Gang || j.Stages[0].Total != spec.Stages[0].TaskCount() || !slices.Equal(j.Spec.Stages[0].Array, spec.Stages[0].Array):
+		return messages.Errorf(messages.Invalid, "after_each: the arrays of the two jobs must have the same indices, and job %d has others, or none; use after_ok to wait for all of it", id)
+	case !j.Active() && j.Stages[0].Done == 0:
+		return messages.Errorf(messages.Ended, "after_each: job %d is %v, and none of its tasks completed", id, j.Outcome)
 	}
 	return nil
 }

@@ -56,15 +56,16 @@ type Stage struct {
 	gone int // tasks of Again that were cancelled: at most half of them
 }
 
-// The phases of a task that has been claimed at least once.
+// The phases of a task that has been claimed at least once, or that waits for one of another array.
 const (
 	Claimed Phase = iota
 	Done
 	Failed
-	Pending // came back, to be claimed again
+	Pending // came back, to be claimed again; or was Paired, and can be claimed
+	Paired  // never claimed: its counterpart in another array has not completed
 )
 
-var phaseNames = [...]string{"Claimed", "Done", "Failed", "Pending"}
+var phaseNames = [...]string{"Claimed", "Done", "Failed", "Pending", "Paired"}
 
 // Phase is the phase of a task.
 type Phase uint8

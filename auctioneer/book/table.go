@@ -219,7 +219,7 @@ const (
 
 // pack returns a job as bytes, if nothing of it has begun, and "" otherwise.
 func (j *Job) pack() string {
-	if j.State != messages.Waiting || j.Started != 0 || j.Visit != nil || j.Order != nil || j.Doubts != nil || slices.ContainsFunc(j.Stages, Stage.begun) {
+	if j.State != messages.Waiting || j.Started != 0 || j.Visit != nil || j.Order != nil || j.Paired || j.Doubts != nil || slices.ContainsFunc(j.Stages, Stage.begun) {
 		return ""
 	}
 	data, err := messages.Marshal(j, messages.Msgpack)

@@ -293,6 +293,12 @@ func indexed(b *Book) error {
 				awaits++
 			}
 		}
+		if j.Paired && !j.Admitted {
+			awaits++
+		}
+		if other := b.Job(j.Spec.AfterEach); j.Active() && j.Paired != (other != nil && other.Active()) {
+			return fmt.Errorf("job %d waits for tasks of job %d: %v, and that one runs: %v", j.ID, j.Spec.AfterEach, j.Paired, other != nil && other.Active())
+		}
 		if j.Active() && j.Blocked != awaits {
 			return fmt.Errorf("job %d waits for the end of %v and the start of %v, and counts %d", j.ID, ends, starts, j.Blocked)
 		}
@@ -422,6 +428,11 @@ func (w *twins) submission() *Submit {
 	}
 	if w.chance(4) {
 		spec.AfterStart = []messages.JobID{w.job()}
+		spec.StartDelay = messages.Duration(w.rng.IntN(20)) * 1000
+	}
+	spec.AfterAny = w.chance(3)
+	if w.chance(4) {
+		spec.AfterEach = w.job()
 	}
 	s := &Submit{Account: w.account(), Key: fmt.Sprint(w.rng.IntN(60)), Payer: "p", Hold: "h", Held: held, Spec: spec, Most: w.rng.IntN(30)}
 	switch w.rng.IntN(8) {

@@ -177,6 +177,7 @@ func TestPortable(t *testing.T) {
 		"after_ok":     {AfterOK: []messages.JobID{1}},
 		"after_failed": {AfterFailed: []messages.JobID{1}},
 		"after_start":  {AfterStart: []messages.JobID{1}},
+		"after_each":   {AfterEach: 1},
 	} {
 		if err := Portable(&spec); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: got %v", field, err)

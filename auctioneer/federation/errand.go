@@ -141,6 +141,8 @@ func waits(spec *messages.JobSpec) string {
 		return "after_ok"
 	case len(spec.AfterFailed) > 0:
 		return "after_failed"
+	case len(spec.AfterStart) > 0:
+		return "after_start"
 	}
-	return "after_start"
+	return "after_each"
 }

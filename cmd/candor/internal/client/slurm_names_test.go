@@ -238,3 +238,37 @@ func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestElementsWaitForElements of another array; who has none waits for the whole.
+func TestElementsWaitForElements(t *testing.T) {
+	s, submitted := namesSite(t)
+	array := messages.JobSummary{Job: 40, Account: "alice", Tasks: 3, Array: messages.Array{{First: 0, Last: 2, Step: 1}}, Numbered: true}
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
+		if r.Before > 40 && r.Before <= 50 {
+			return messages.JobsReply{Jobs: []messages.JobSummary{array}}, nil
+		}
+		return messages.JobsReply{Jobs: []messages.JobSummary{{Job: r.Before - 1, Account: "alice"}}}, nil
+	})
+	s.write("a.sh", "#!/bin/sh\ntrue\n")
+	for _, one := range []struct {
+		words    []string
+		each, ok messages.JobID
+	}{
+		{[]string{"-a", "0-2", "-d", "aftercorr:40"}, 40, 0},
+		{[]string{"-a", "0-2", "-d", "aftercorr:41"}, 40, 0},
+		{[]string{"-a", "0-2", "-d", "aftercorr:7"}, 0, 7},
+		{[]string{"-d", "aftercorr:40"}, 0, 40},
+	} {
+		*submitted = nil
+		if got := s.slurmCall("sbatch", append(one.words, s.path("a.sh"))...); got.code != 0 || len(*submitted) != 1 {
+			t.Fatalf("%q: %+v", one.words, got)
+		}
+		spec, ok := (*submitted)[0].Spec, []messages.JobID(nil)
+		if one.ok != 0 {
+			ok = []messages.JobID{one.ok}
+		}
+		if spec.AfterEach != one.each || !slices.Equal(spec.AfterOK, ok) {
+			t.Errorf("%q: after each %v, after ok %v", one.words, spec.AfterEach, spec.AfterOK)
+		}
+	}
+}

@@ -199,8 +199,9 @@ that names none goes to the first market with a node that can hold it.
 These options are options of "candor submit":
 
 ` + ours + `
---dependency accepts afterok, afternotok, afterany and after with numbers of
-jobs, and singleton. --gres and --gpus-per-node say how many GPUs the job has on
+--dependency accepts afterok, afternotok, afterany, after and aftercorr with
+numbers of jobs, and singleton; one of a list is enough where "?" is between
+them. --gres and --gpus-per-node say how many GPUs the job has on
 each node, as in gpu:a100:2, and --gpus how many on all nodes together. --mem=0
 is all memory of a node. A job has all nodes of its --nodelist.
 

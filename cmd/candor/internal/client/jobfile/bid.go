@@ -102,6 +102,23 @@ func (o *Options) bidOptions() {
 	after("after-ok", "start when the jobs of these `numbers` have completed; end if one of them does not complete", func(s *messages.JobSpec) *[]messages.JobID { return &s.AfterOK })
 	after("after-failed", "start when the jobs of these `numbers` have ended without completing; end if one of them completes", func(s *messages.JobSpec) *[]messages.JobID { return &s.AfterFailed })
 	after("after-start", "start when a task of each of the jobs of these `numbers` has started, or the job has ended", func(s *messages.JobSpec) *[]messages.JobID { return &s.AfterStart })
+	o.rules["after-any"] = func(job *Job, text string) (err error) {
+		job.Spec.AfterAny, err = strconv.ParseBool(text)
+		return err
+	}
+	o.Flags.BoolFunc("after-any", "start when one of the jobs that the options above name did what is said, and not only when all did", o.check("after-any"))
+	o.option("start-delay", "", "start so much `time` after the starts that --after-start names, written as for --time", func(job *Job, text string) error {
+		delay, err := ParseTime(text)
+		job.Spec.StartDelay = cmp.Or(delay, job.Spec.StartDelay)
+		return err
+	})
+	o.option("after-each", "", "start each task of an array when the task of the same index of the array job of this `number` has completed", func(job *Job, text string) error {
+		jobs, err := parseJobs([]string{text})
+		if err == nil {
+			job.Spec.AfterEach = jobs[0]
+		}
+		return err
+	})
 	o.option("begin", "", "start no task before this `time`: now+1hour, 16:00, tomorrow, 2026-01-31T12:00", setBegin)
 	o.rules["gang"] = func(job *Job, text string) error {
 		gang, err := strconv.ParseBool(text)

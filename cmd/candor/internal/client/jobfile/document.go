@@ -42,6 +42,9 @@ type document struct {
 	AfterOK     numbers    `yaml:"after_ok"`
 	AfterFailed numbers    `yaml:"after_failed"`
 	AfterStart  numbers    `yaml:"after_start"`
+	AfterAny    truth      `yaml:"after_any"`
+	StartDelay  span       `yaml:"start_delay"`
+	AfterEach   count      `yaml:"after_each"`
 	Hold        truth      `yaml:"hold"`
 	Begin       text       `yaml:"begin"`
 
@@ -204,7 +207,7 @@ func (d *document) spec() (messages.JobSpec, error) {
 	spec := messages.JobSpec{Name: string(d.Name), Project: string(d.Project), Market: string(d.Market),
 		Env: messages.Env(d.Env), Dir: string(d.Dir),
 		Rate: messages.Credits(d.Rate), Value: messages.Credits(d.Value), Delay: messages.Credits(d.Delay), Length: messages.Duration(d.Length),
-		Deadline: d.Deadline.at, Valuation: d.Valuation.spec(), Contract: string(d.Contract), AfterJobs: d.AfterJobs, AfterOK: d.AfterOK, AfterFailed: d.AfterFailed, AfterStart: d.AfterStart, Hold: bool(d.Hold),
+		Deadline: d.Deadline.at, Valuation: d.Valuation.spec(), Contract: string(d.Contract), AfterJobs: d.AfterJobs, AfterOK: d.AfterOK, AfterFailed: d.AfterFailed, AfterStart: d.AfterStart, AfterAny: bool(d.AfterAny), StartDelay: messages.Duration(d.StartDelay), AfterEach: messages.JobID(d.AfterEach), Hold: bool(d.Hold),
 		Labels: messages.Labels(d.Labels), Comment: string(d.Comment), Notify: d.Notify}
 	if d.Budget != nil {
 		spec.Budget = messages.Credits(*d.Budget)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
@@ -161,32 +162,61 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 // mayBeEmpty are options that ask for nothing where their value is empty, as a template leaves it.
 var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "exclude", "gres", "licenses", "mail-user", "nodelist", "qos", "reservation"}
 
-// sayDependency maps the dependencies of sbatch that Candor has, such as
-// "afterok:7:8,afterany:9".
+// dependencies are our flags for what sbatch lets a job wait for.
+var dependencies = map[string]string{"afterok": "after-ok", "afterany": "after", "afternotok": "after-failed", "after": "after-start", "aftercorr": "after-each"}
+
+// sayDependency maps the dependencies of sbatch, such as "afterok:7:8,afterany:9", or "afterok:7?afterok:8" where one is
+// enough.
 func (o *Options) sayDependency(text string) error {
-	ours := map[string]string{"afterok": "after-ok", "afterany": "after", "afternotok": "after-failed", "after": "after-start"}
-	jobs := map[string]string{}
-	for part := range strings.SplitSeq(text, ",") {
+	jobs, delay := map[string]string{}, ""
+	separator := ","
+	if strings.Contains(text, "?") {
+		separator = "?"
+		if strings.Contains(text, ",") {
+			return fmt.Errorf("--dependency %q: a job waits for all that is between commas, or for one of what is between question marks: use one of the two", text)
+		}
+	}
+	for part := range strings.SplitSeq(text, separator) {
 		kind, list, _ := strings.Cut(part, ":")
+		flag := dependencies[kind]
 		switch {
-		case part == "singleton":
+		case part == "singleton" && separator == ",":
 			if err := o.Flags.Set("slurm-singleton", "true"); err != nil {
 				return err
 			}
 			continue
-		case strings.Contains(part, "?"):
-			return fmt.Errorf("--dependency %q: a job waits for all the jobs in the list, not for any: use commas", text)
-		case kind == "after" && strings.Contains(list, "+"):
-			return fmt.Errorf("--dependency %q: a job can wait for the start of another, but not for minutes after it: leave %q out", text, list[strings.Index(list, "+"):])
-		case kind == "aftercorr":
-			return fmt.Errorf("--dependency %q: a task of an array cannot wait for one task of another array: wait for the whole array with afterok", text)
-		case ours[kind] == "":
-			return fmt.Errorf("--dependency %q: a job can wait for jobs with after, afterany, afterok or afternotok and their numbers, or with singleton, not with %q", text, kind)
+		case flag == "":
+			return fmt.Errorf("--dependency %q: a job can wait for jobs with after, afterany, afterok, afternotok or aftercorr and their numbers, or with singleton, not with %q", text, kind)
+		case kind == "aftercorr" && (jobs[flag] != "" || strings.Contains(list, ":")):
+			return fmt.Errorf("--dependency %q: the tasks of an array can wait for those of one other array, not of several: wait for whole arrays with afterok", text)
 		}
-		flag := ours[kind]
-		jobs[flag] = strings.TrimPrefix(jobs[flag]+","+strings.ReplaceAll(list, ":", ","), ",")
+		for id := range strings.SplitSeq(list, ":") {
+			if id, minutes, delayed := strings.Cut(id, "+"); kind == "after" {
+				if delayed = delayed && minutes != "0"; jobs[flag] != "" && (delay != "") != delayed || delay != "" && minutes != delay {
+					return fmt.Errorf("--dependency %q: a job can start as many minutes after each of the starts, not after each another number: give all the same", text)
+				} else if delayed {
+					delay = minutes
+				}
+				jobs[flag] = strings.TrimPrefix(jobs[flag]+","+id, ",")
+				continue
+			}
+			jobs[flag] = strings.TrimPrefix(jobs[flag]+","+id, ",")
+		}
 	}
-	for _, flag := range []string{"after", "after-ok", "after-failed", "after-start"} {
+	if separator == "?" {
+		if err := o.Flags.Set("after-any", "true"); err != nil {
+			return err
+		}
+	}
+	if delay != "" {
+		if _, err := strconv.ParseUint(delay, 10, 32); err != nil {
+			return fmt.Errorf("--dependency %q: %q is no number of minutes", text, delay)
+		}
+		if err := o.Flags.Set("start-delay", delay); err != nil {
+			return err
+		}
+	}
+	for _, flag := range []string{"after", "after-ok", "after-failed", "after-start", "after-each"} {
 		if list, said := jobs[flag]; said {
 			if err := o.Flags.Set(flag, list); err != nil {
 				return err

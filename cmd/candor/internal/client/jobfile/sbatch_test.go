@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -81,24 +82,37 @@ func TestSbatchDependencies(t *testing.T) {
 	if job := parse(t, "#!/bin/sh\n#SBATCH -d after:9:10,afternotok:8\ntrue\n"); !reflect.DeepEqual(job.Spec.AfterStart, []messages.JobID{9, 10}) || !reflect.DeepEqual(job.Spec.AfterFailed, []messages.JobID{8}) {
 		t.Errorf("after and afternotok: %v, %v", job.Spec.AfterStart, job.Spec.AfterFailed)
 	}
+	if job := parse(t, "#!/bin/sh\n#SBATCH -d after:9+5:10+5\ntrue\n"); !reflect.DeepEqual(job.Spec.AfterStart, []messages.JobID{9, 10}) || job.Spec.StartDelay != messages.Duration(5*time.Minute) {
+		t.Errorf("minutes after: %v, %v", job.Spec.AfterStart, job.Spec.StartDelay)
+	}
+	if job := parse(t, "#!/bin/sh\n#SBATCH -d afterok:7:8?afternotok:9\ntrue\n"); !job.Spec.AfterAny || !reflect.DeepEqual(job.Spec.AfterOK, []messages.JobID{7, 8}) || !reflect.DeepEqual(job.Spec.AfterFailed, []messages.JobID{9}) {
+		t.Errorf("one of several: %+v", job.Spec)
+	}
+	if job := parse(t, "#!/bin/sh\n#SBATCH -a 1-3 -d aftercorr:7\ntrue\n"); job.Spec.AfterEach != 7 {
+		t.Errorf("aftercorr: %v", job.Spec.AfterEach)
+	}
 	for text, want := range map[string]string{
-		"-d after:7+5":                     "not for minutes after it",
-		"--dependency=aftercorr:7":         "wait for the whole array with afterok",
-		"--dependency=before:7":            `not with "before"`,
-		"--dependency=singleton:7":         `not with "singleton"`,
-		"--dependency=afterok:7?afterok:8": "not for any",
-		"--dependency=afterok":             `"" is not the number of a job`,
-		"--depend=afterok:x":               `"x" is not the number of a job`,
-		"--dependency":                     "--dependency needs a value",
-		"-n x":                             "must be a whole number from 1",
-		"--ntasks":                         "--ntasks needs a value",
-		"--nonsense":                       "--nonsense is no option of sbatch that candor knows",
-		"stray":                            `"stray" is not an option: a value has no space in it`,
-		"--mem=16 G":                       `"G" is not an option`,
-		"hetjob":                           "a heterogeneous job is not possible here: submit a job for each of its parts",
-		"-S 2":                             "not set apart for the system here",
-		"--container-image=x":              "start the container in the script",
-		"--exclusive=user -b now+1hour":    "--exclusive=user is not possible here",
+		"-d after:7+5:8":                 "give all the same",
+		"-d after:7:8+5":                 "give all the same",
+		"-d after:7+x":                   `"x" is no number of minutes`,
+		"--dependency=aftercorr:7:8":     "not of several: wait for whole arrays with afterok",
+		"-d aftercorr:7,aftercorr:8":     "not of several: wait for whole arrays with afterok",
+		"-d afterok:7?afterok:8,after:9": "use one of the two",
+		"-d afterok:7?singleton":         `not with "singleton"`,
+		"--dependency=before:7":          `not with "before"`,
+		"--dependency=singleton:7":       `not with "singleton"`,
+		"--dependency=afterok":           `"" is not the number of a job`,
+		"--depend=afterok:x":             `"x" is not the number of a job`,
+		"--dependency":                   "--dependency needs a value",
+		"-n x":                           "must be a whole number from 1",
+		"--ntasks":                       "--ntasks needs a value",
+		"--nonsense":                     "--nonsense is no option of sbatch that candor knows",
+		"stray":                          `"stray" is not an option: a value has no space in it`,
+		"--mem=16 G":                     `"G" is not an option`,
+		"hetjob":                         "a heterogeneous job is not possible here: submit a job for each of its parts",
+		"-S 2":                           "not set apart for the system here",
+		"--container-image=x":            "start the container in the script",
+		"--exclusive=user -b now+1hour":  "--exclusive=user is not possible here",
 	} {
 		_, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+text+"\ntrue\n"), nil, lookup)
 		if err == nil || !strings.Contains(err.Error(), want) || messages.KindOf(err) != messages.Invalid {

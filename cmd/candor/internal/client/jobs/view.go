@@ -264,7 +264,17 @@ func awaited(s messages.JobSpec) string {
 		parts = append(parts, "the failure of "+numbers(s.AfterFailed))
 	}
 	if len(s.AfterStart) > 0 {
-		parts = append(parts, "the start of "+numbers(s.AfterStart))
+		text := "the start of " + numbers(s.AfterStart)
+		if s.StartDelay > 0 {
+			text = fmt.Sprintf("%v after %s", s.StartDelay, text)
+		}
+		parts = append(parts, text)
+	}
+	if s.AfterEach != 0 {
+		parts = append(parts, fmt.Sprintf("the completion of each task of job %v, for the task of the same index", s.AfterEach))
+	}
+	if s.AfterAny {
+		return "one of: " + strings.Join(parts, ", ")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
@@ -320,6 +322,9 @@ func dependency(s *messages.JobSpec, now state) string {
 		}
 		for _, id := range jobs {
 			kind += ":" + id.String()
+			if m := s.StartDelay; m > 0 && strings.HasPrefix(kind, "after:") {
+				kind += "+" + strconv.FormatInt(int64(m.Std()/time.Minute), 10)
+			}
 		}
 		parts = append(parts, kind)
 	}
@@ -327,6 +332,12 @@ func dependency(s *messages.JobSpec, now state) string {
 	add("afternotok", s.AfterFailed)
 	add("afterany", s.AfterJobs)
 	add("after", s.AfterStart)
+	if s.AfterEach != 0 {
+		add("aftercorr", []messages.JobID{s.AfterEach})
+	}
+	if s.AfterAny {
+		return strings.Join(parts, "?")
+	}
 	return strings.Join(parts, ",")
 }
 

@@ -46,6 +46,9 @@ func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 				return err
 			}
 		}
+		if err := awaitElements(ctx, s, job); err != nil {
+			return err
+		}
 	}
 	return spreadRanks(ctx, s, job)
 }
@@ -68,6 +71,25 @@ func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]
 		}
 	}
 	*list = jobs
+	return nil
+}
+
+// awaitElements makes a job wait for all of another one if that is no array, or the job itself is none: their tasks
+// cannot wait for one another.
+func awaitElements(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
+	id := job.Spec.AfterEach
+	if id == 0 {
+		return nil
+	}
+	array, at, is, err := cli.Element(ctx, s, id)
+	switch {
+	case err != nil:
+		return err
+	case is:
+		job.Spec.AfterEach = array.Job
+	case at == 0 && len(array.Array) == 0 || job.Spec.Stages[0].Array == nil:
+		job.Spec.AfterEach, job.Spec.AfterOK = 0, append(job.Spec.AfterOK, id)
+	}
 	return nil
 }
 

@@ -120,6 +120,7 @@ func repeated(job messages.JobDetail, todo func(stage int) ([]uint32, error)) (m
 	}
 	spec.RerunOf, spec.Hold, spec.Stages = job.Job, false, nil
 	spec.AfterJobs, spec.AfterOK, spec.AfterFailed, spec.AfterStart = nil, nil, nil, nil
+	spec.AfterAny, spec.StartDelay, spec.AfterEach = false, 0, 0
 	tasks := 0
 	for i := range job.Spec.Stages {
 		if job.Stages[i].Done == job.Stages[i].Tasks {
