@@ -142,7 +142,7 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []messages.Grant) []me
 		}
 		if at, ok := x.health.next(j, int(g.Stage), node); ok {
 			grants = append(grants, x.grant(n, node, j, int(g.Stage), at, false))
-			j.Stages[g.Stage].Meter.add(g.Micros, price(x.meters.tariffs[j.Spec.Market], j.Spec, int(g.Stage)))
+			j.Stages[g.Stage].Meter.count(g.Micros, x.meters.tariffs[j.Spec.Market], j.Spec, int(g.Stage))
 		}
 	}
 	return grants

@@ -68,11 +68,11 @@ func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
 	width := uint64(j.Spec.Stages[stage].Slots())
 	for _, s := range m.spells[j.Spec.Market] {
 		if from < s.Until {
-			sum.add(width*uint64(s.Until-from), price(s.Tariffs, j.Spec, stage))
+			sum.count(width*uint64(s.Until-from), s.Tariffs, j.Spec, stage)
 			from = s.Until
 		}
 	}
-	sum.add(width*uint64(m.clock.now-from), price(m.tariffs[j.Spec.Market], j.Spec, stage))
+	sum.count(width*uint64(m.clock.now-from), m.tariffs[j.Spec.Market], j.Spec, stage)
 	return sum
 }
 
@@ -136,7 +136,7 @@ func (m *meters) catchUpAll(market messages.Name) {
 
 // used returns the cost of the slots that a job has had up to now, at the tariffs of the time,
 // rounded half to even to the microcredit, and their total time. No job pays more than its bid for the slot time
-// that it had: an attempt that the site broke off takes the mean cost of its time off, and without the bound what is
+// that it had, unless its market scales prices by length. An attempt that the site broke off takes the mean cost of its time off, and without the bound what is
 // left of 10 s at a price of 1 and 10 s at a price of 0 could be 4 s for 5 credits.
 func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
@@ -147,7 +147,7 @@ func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTim
 		}
 		sum.plus(&stage)
 	}
-	if bid := j.Spec.Rate; bid > 0 {
+	if bid := j.Spec.Rate; bid > 0 && !sum.Scaled {
 		sum.bound(bid)
 	}
 	return sum.credits(), messages.Duration(sum.Micros) * 1000

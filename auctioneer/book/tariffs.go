@@ -52,14 +52,17 @@ func scaled(price messages.Credits, own, length messages.Duration) messages.Cred
 	return messages.Credits(min(quotient, mostPrice))
 }
 
-// price returns what a slot-second costs a stage at some tariffs.
-func price(tariffs []Tariff, spec *messages.JobSpec, stage int) messages.Credits {
+// scales reports whether the price of a job may be more than its bid, because it is scaled by the job's length.
+func (t *Tariff) scales() bool { return t.Length > 0 && !t.OwnBid && !t.Capped }
+
+// price returns what a slot-second costs a stage at some tariffs, and whether that may be more than the job's bid.
+func price(tariffs []Tariff, spec *messages.JobSpec, stage int) (of messages.Credits, scaled bool) {
 	for i := range tariffs {
 		if t := &tariffs[i]; t.Class == spec.Stages[stage].Class {
-			return t.of(spec)
+			return t.of(spec), t.scales()
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // mostPrice bounds a price, so that slots times price stays within 64 bits.
@@ -133,12 +136,13 @@ type Meter struct {
 	// Cost is Hi·2⁶⁴ + Lo, in 10⁻¹² credits: prices are microcredits a second, times
 	// are microseconds.
 	Hi, Lo uint64
+	Scaled bool // some of the time had a price that may be more than the bid
 }
 
 // upTo adds the time from Since to an instant, at some tariffs.
 func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *messages.JobSpec, stage int) {
 	if micros := now - m.Since; going > 0 && micros > 0 {
-		m.add(uint64(going)*uint64(micros), price(tariffs, spec, stage))
+		m.count(uint64(going)*uint64(micros), tariffs, spec, stage)
 	}
 	m.Since = now
 }
@@ -168,6 +172,13 @@ func (m *Meter) through(all []change, going int, spec *messages.JobSpec, stage i
 	m.Since = last.Until
 }
 
+// count counts slot-microseconds of a stage at some tariffs.
+func (m *Meter) count(micros uint64, tariffs []Tariff, spec *messages.JobSpec, stage int) {
+	price, scaled := price(tariffs, spec, stage)
+	m.add(micros, price)
+	m.Scaled = m.Scaled || scaled
+}
+
 // add counts slot-microseconds at a price.
 func (m *Meter) add(micros uint64, price messages.Credits) {
 	hi, lo := bits.Mul64(uint64(price), micros)
@@ -179,6 +190,7 @@ func (m *Meter) plus(o *Meter) {
 	m.Lo, carry = bits.Add64(m.Lo, o.Lo, 0)
 	m.Hi += o.Hi + carry
 	m.Micros += o.Micros
+	m.Scaled = m.Scaled || o.Scaled
 }
 
 // minus subtracts what was counted before. If an attempt was forgiven, the remaining cost can be
