@@ -120,7 +120,8 @@ type Stage struct {
 	Script    string   `json:"script,omitempty"`
 	Env       Env      `json:"env,omitempty"`
 	TimeLimit Duration `json:"time_limit,omitempty"` // limit for one attempt; 0: the market's limit
-	// Attempts is how often a task may be tried; default 3. Attempts lost with a node do not count.
+	// Attempts is how often a task may be tried. Attempts lost with a node do not count. 0: a task
+	// whose program fails is not tried again, and one that cannot be started is tried 3 times.
 	Attempts int   `json:"attempts,omitempty"`
 	Array    Array `json:"array,omitempty"`
 	// MaxRunning bounds the tasks of the stage that run at once; 0: no bound.

@@ -75,7 +75,7 @@ func (s *site) finish(node string, session, seq uint64, outcome messages.Outcome
 }
 
 func mapStage(tasks int) messages.Stage {
-	return messages.Stage{Name: "map", Class: "map", Tasks: tasks, Command: []string{"true"}}
+	return messages.Stage{Name: "map", Class: "map", Tasks: tasks, Attempts: 3, Command: []string{"true"}}
 }
 
 // invariant says what is wrong with a book, if anything is.
@@ -344,18 +344,23 @@ func TestAgentKeepsItsTasksOverARestart(t *testing.T) {
 
 func TestTaskFailsAfterItsAttempts(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		outcome messages.Outcome
-		tries   int
-		reason  string
+		name     string
+		attempts int // of the stage; 0: it does not say
+		outcome  messages.Outcome
+		tries    int
+		reason   string
 	}{
-		{"exit code", messages.Exited, 3, "TaskFailed"},
-		{"cannot start", messages.Unstartable, 3, "CannotStart"},
-		{"time limit is not tried again", messages.TimedOut, 1, "TimeLimit"},
+		{"exit code", 0, messages.Exited, 1, "TaskFailed"},
+		{"exit code, with attempts", 3, messages.Exited, 3, "TaskFailed"},
+		{"cannot start", 0, messages.Unstartable, 3, "CannotStart"},
+		{"cannot start, with attempts", 2, messages.Unstartable, 2, "CannotStart"},
+		{"time limit is not tried again", 3, messages.TimedOut, 1, "TimeLimit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSite(t)
-			id := s.submit("k", mapStage(1))
+			stage := mapStage(1)
+			stage.Attempts = c.attempts
+			id := s.submit("k", stage)
 			s.register("n1", 7, 1)
 			tries := 0
 			for seq := uint64(1); s.Job(id).Active(); seq += 2 {

@@ -212,7 +212,10 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 	if !h.Leaving {
 		x.claims.complete(r, h, ByProgram)
 	}
-	limit := cmp.Or(j.Spec.Stages[r.Stage].Attempts, DefaultAttempt)
+	limit := cmp.Or(j.Spec.Stages[r.Stage].Attempts, defaultAttempts)
+	if f.Outcome == messages.Unstartable {
+		limit = cmp.Or(j.Spec.Stages[r.Stage].Attempts, defaultStarts)
+	}
 	if j.Active() && int(t.Tries) < limit && !f.Outcome.Limited() {
 		x.claims.lose(r, h, ofJob)
 		return

@@ -1028,6 +1028,7 @@ func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 	var costs []messages.Credits
 	for _, account := range []messages.Name{"alice", "bob"} {
 		id := s.enter(&book.Submit{Account: account, Key: "k", Payer: account, Hold: "job/" + account}, 1)
+		s.Job(id).Spec.Stages[0].Attempts = 2
 		s.step()
 		bad := exchange("n1", 0, nil, id)
 		s.pass(second)

@@ -20,8 +20,8 @@ func TestOwners(t *testing.T) {
 		fate   core.Fate
 	}{
 		"waits":                          {Owner{}, 10, 10, core.Completed},
-		"exits with 1, and runs again":   {Owner{Exits: 1}, 10, 20, core.Completed},
-		"exits with 1, and looks":        {Owner{Exits: 1, Quick: true}, 10, 10, core.Completed},
+		"exits with 1, and runs again":   {Owner{Exits: 1, Attempts: 2}, 10, 20, core.Completed},
+		"exits with 1, and looks":        {Owner{Exits: 1, Attempts: 2, Quick: true}, 10, 10, core.Completed},
 		"exits with 1, once and for all": {Owner{Exits: 1, Attempts: 1}, 10, 10, core.Expired},
 		"cancels before":                 {Owner{Acts: []Act{{Do: Cancel, When: Started, After: 4}}}, 0, 4, core.Expired},
 		"cancels with the result":        {Owner{Acts: []Act{{Do: Cancel, When: Printed}}}, 10, 10, core.Expired},

@@ -91,7 +91,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("stderr", "", "the same for standard error (default: with --stdout, the same `file`)",
 		textOf(func(j *Job) *string { return &j.Stderr }))
 	o.hidden("stdin", textOf(func(j *Job) *string { return &j.Stdin }))
-	o.option("attempts", "", "how many attempts a task has, a `number` (default: 3)",
+	o.option("attempts", "", "how many attempts a task has, a `number` (default: 1, and 3 for a task that cannot be started)",
 		positive(func(s *messages.Stage) *int { return &s.Attempts }))
 	o.option("signal", "", "send a `signal` before the time limit, as USR2@30 (seconds; default: 60);\nB:USR2@30 only to the script, C:USR2@30 only to its children", setSignal)
 	o.option("on-failure", "", "the other tasks after a task has failed, a `word`: continue or stop (default: continue for an array)", func(job *Job, text string) error {

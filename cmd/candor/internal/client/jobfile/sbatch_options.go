@@ -59,7 +59,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"wait":                {short: 'W', manner: mapped, text: "wait", alone: true},
 	"hold":                {short: 'H', manner: mapped, text: "hold", alone: true},
 	"signal":              {manner: mapped, text: "signal"},
-	"requeue":             {manner: harmless, text: "a task is tried 3 times anyway", alone: true},
+	"requeue":             {manner: harmless, text: "a task whose node fails runs again anyway", alone: true},
 	"acctg-freq":          {manner: harmless, text: "usage is always measured"},
 	"comment":             {manner: mapped, text: "comment"},
 	"delay-boot":          {manner: harmless, text: "nodes are not booted for jobs"},

@@ -85,9 +85,6 @@ func (c *call) read(o *jobfile.Options, source []byte, name string, words []stri
 	}
 	job.Slurm, job.Typed = true, c.name
 	failOOM(job)
-	if _, again := job.Options.Noted["requeue"]; !again && job.Spec.Stages[0].Attempts == 0 {
-		job.Spec.Stages[0].Attempts = 1 // Slurm runs a job again where a node fails, not where the job does
-	}
 	if len(job.Options.Export) == 0 && !job.Options.Flags.Changed("export") {
 		job.Warnings = append(job.Warnings, job.AddSafeEnvironment(c.Environ())...)
 	}
