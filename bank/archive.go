@@ -22,7 +22,8 @@ type archive struct {
 	store       *history.Store // nil: in memory
 	checkpoints *history.Checkpoints
 	config      *Config
-	machine     *machine // has the journal
+	machine     *machine      // has the journal
+	unsigned    messages.Time // since when there are records that no checkpoint has; 0: there are none
 
 	life context.Context // ends the requests to other replicas
 	end  func()
@@ -222,16 +223,27 @@ func (a *archive) sign() error {
 	return a.checkpoints.Add(c)
 }
 
-// checkpointEvery is the number of records after which a replica signs a checkpoint.
-const checkpointEvery = 10_000
+// A replica signs a checkpoint after so many records, and a while after the first record that has none.
+const (
+	checkpointEvery = 10_000
+	checkpointAfter = time.Minute
+)
 
-// signIfDue signs a checkpoint if there are enough new records.
+// signIfDue signs a checkpoint if there are enough new records, or some for long enough.
 func (a *archive) signIfDue() {
 	if a.config.Signer == nil {
 		return
 	}
-	totals := read(a.machine, (*ledger.Ledger).Totals)
-	if last, _ := a.checkpoints.Last(); totals.Records < last.Records+checkpointEvery {
+	last, _ := a.checkpoints.Last()
+	records, now := read(a.machine, (*ledger.Ledger).Totals).Records, a.config.Clock()
+	switch {
+	case records <= last.Records:
+		a.unsigned = 0
+		return
+	case a.unsigned == 0:
+		a.unsigned = now
+	}
+	if records < last.Records+checkpointEvery && now.Sub(a.unsigned).Std() < checkpointAfter {
 		return
 	}
 	if err := a.sign(); err != nil {

@@ -291,6 +291,39 @@ func TestJournalQuery(t *testing.T) {
 	}
 }
 
+// TestCheckpointIsSignedAMinuteAfterARecord: a replica that is killed leaves no records without a checkpoint but those of the last
+// minute.
+func TestCheckpointIsSignedAMinuteAfterARecord(t *testing.T) {
+	signer, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := startWith(t, func(c *Config) { c.Signer = signer })
+	last := func() (records uint64) {
+		for _, c := range must[messages.CheckpointsReply](b, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{}).Checkpoints {
+			records = c.Records
+		}
+		return records
+	}
+	now := b.clock()
+	for i, key := range []string{"one", "two"} {
+		before := last()
+		b.grant(key, "ada", 1000)
+		if got := last(); got != before {
+			t.Errorf("a checkpoint of %d records was signed at once", got)
+		}
+		records := must[messages.JournalReply](b, "ops", messages.VerbJournal, messages.JournalRequest{}).Count
+		await.Until(t, "a checkpoint has all records", func() bool {
+			now += messages.Time(checkpointAfter.Microseconds())
+			b.setClock(now)
+			return last() == records
+		})
+		if i == 0 && before != 0 {
+			t.Errorf("%d records were signed before there were any", before)
+		}
+	}
+}
+
 // Each page of the journal names the hash that its first record follows, so that a page can be
 // checked without those before it. Records of full segments are in files.
 func TestPagesOfTheJournalAreChained(t *testing.T) {

@@ -76,7 +76,7 @@ type Checkpoints struct {
 
 	mu   sync.Mutex
 	list []messages.Checkpoint
-	torn bool // the file has a checkpoint that was cut off, at its end or in a line
+	torn bool // the file must be written again: it has a checkpoint that was cut off, or too many
 
 	damaged []int // the damaged lines when the file was read
 }
@@ -145,12 +145,32 @@ func (c *Checkpoints) Last() (messages.Checkpoint, bool) {
 	return c.list[len(c.list)-1], true
 }
 
+// Of the checkpoints of each blockRecords records, only the last has to stay: it covers the others. When mostCovered could
+// go, they do.
+const (
+	blockRecords = 10_000
+	mostCovered  = 1000
+)
+
+// lastOfBlocks returns the last checkpoint of each block.
+func lastOfBlocks(list []messages.Checkpoint) (last []messages.Checkpoint) {
+	for i, c := range list {
+		if i == len(list)-1 || c.Records/blockRecords != list[i+1].Records/blockRecords {
+			last = append(last, c)
+		}
+	}
+	return last
+}
+
 // Add adds a checkpoint. It must have more records than the last.
 func (c *Checkpoints) Add(one messages.Checkpoint) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := len(c.list); n > 0 && c.list[n-1].Records >= one.Records {
 		return nil
+	}
+	if stay := lastOfBlocks(c.list); len(c.list)-len(stay) >= mostCovered {
+		c.list, c.torn = stay, true // all are written again
 	}
 	if err := c.save(one); err != nil {
 		return fmt.Errorf("the bank's checkpoints: %w", err)
@@ -159,7 +179,7 @@ func (c *Checkpoints) Add(one messages.Checkpoint) error {
 	return nil
 }
 
-// save appends a checkpoint to the file. If the last line of the file is incomplete, save writes
+// save appends a checkpoint to the file. If a line of the file is incomplete, or there are too many, save writes
 // all checkpoints again.
 func (c *Checkpoints) save(one messages.Checkpoint) error {
 	if c.files == nil {

@@ -175,3 +175,41 @@ func TestDamagedCheckpoints(t *testing.T) {
 		}
 	}
 }
+
+// TestCoveredCheckpointsGo: of the checkpoints that were signed minute by minute only the last of each block stays, in memory
+// and in the file, as soon as there are too many others. The latest ones always stay.
+func TestCoveredCheckpointsGo(t *testing.T) {
+	list := signed(t, 1)
+	files := NewVolatile()
+	c := keeps(t, "nothing", files)
+	key, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, c, list[0])
+	const step = 50 // records from one checkpoint to the next
+	for n := uint64(step); n <= step*2*mostCovered; n += step {
+		one, err := Sign(key, messages.Checkpoint{Site: "west", Records: n, Head: "00"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, c, one)
+		if last, has := c.Last(); !has || last.Records != n {
+			t.Fatalf("the last is of %d records, want %d", last.Records, n)
+		}
+	}
+	again, err := ReadCheckpoints(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inMemory, _ := c.After(0, 10_000)
+	inFile, _ := again.After(0, 10_000)
+	if len(inMemory) > mostCovered+20 || len(inFile) != len(inMemory) {
+		t.Fatalf("%d in memory, %d in the file", len(inMemory), len(inFile))
+	}
+	for block := range uint64(4) {
+		if at, _ := again.After((block+1)*blockRecords-step-1, 1); len(at) != 1 || at[0].Records != (block+1)*blockRecords-step {
+			t.Errorf("the last checkpoint of block %d is gone: %+v", block, at)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package client
 import (
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -113,6 +114,60 @@ func TestVerifySaysWhatItChecked(t *testing.T) {
 	}
 	b.checkpoints = nil
 	b.run("bank", "verify").expect(t, cli.CodeOK, "not checked: signatures", "")
+}
+
+// TestCheckpointShowsAPaymentThatWasLeftOut: ada paid bob, and neither appears again. The journal without that is the honest
+// journal of a bank that was never asked for it, and verifies. The site's checkpoint tells, whatever follows.
+func TestCheckpointShowsAPaymentThatWasLeftOut(t *testing.T) {
+	grant := func(at int, to messages.Name) ledger.Command {
+		return ledger.Command{At: messages.Time(at), Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: to, Account: to, Amount: 10 * messages.Credit}}
+	}
+	pay := func(at int, from, to messages.Name) ledger.Command {
+		return ledger.Command{At: messages.Time(at), Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service,
+			Transfers: []messages.Transfer{{ID: fmt.Sprint(at), Kind: messages.Posted, Debit: from, Credit: to, Amount: 4}}}
+	}
+	booksOf := func(commands ...ledger.Command) *ledger.Ledger {
+		l := ledger.New()
+		for _, c := range commands {
+			l.Apply(c.Encode())
+		}
+		return l
+	}
+	begins := []ledger.Command{grant(1, "ada"), grant(2, "cyd")}
+	honest := booksOf(append(slices.Clone(begins), pay(3, "ada", "bob"), pay(4, "cyd", "eve"))...)
+	kept := honest.History()
+	for name, tc := range map[string]struct {
+		after []ledger.Command
+		code  int
+		says  string
+	}{
+		"nothing follows": {nil, cli.CodeUnavailable, "records are missing at the end"},
+		"more follows":    {[]ledger.Command{pay(5, "cyd", "fay")}, cli.CodeFailed, "signed another history"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := withBooks(t)
+			dir := t.TempDir()
+			files, err := history.Directory(filepath.Join(dir, "history"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			forged := booksOf(append(append(slices.Clone(begins), pay(4, "cyd", "eve")), tc.after...)...)
+			if err := history.New(files, history.SegmentBytes, nil).SaveTail(forged.Capture().Tail()); err != nil {
+				t.Fatal(err)
+			}
+			b.run("bank", "verify", "--history", dir).expect(t, cli.CodeOK, "The books verify", "")
+			b.checkpoints = nil
+			b.sign(t, kept.Count(), kept.Head())
+			signed, err := history.ReadCheckpoints(files)
+			if err == nil {
+				err = signed.Add(b.checkpoints[0])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.run("bank", "verify", "--history", dir).expect(t, tc.code, "", tc.says)
+		})
+	}
 }
 
 // TestVerifySeesWhatIsWrong: each of these is one thing that a bank could have

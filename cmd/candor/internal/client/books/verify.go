@@ -380,5 +380,6 @@ func writeProofs(p *cli.Page, rules bool, r *proofs) {
 		terminal.Count(r.Keys+r.Requests+r.Followed+r.Transfers-r.Unchecked), terminal.Count(r.Forced+r.Passed), terminal.Count(r.Peers+r.Settled), terminal.Count(r.Found+r.Unchecked))
 	p.Printf("Not proven: the time of each record, which is the clock of the replica that led, held to within\n")
 	p.Printf("  an hour of each signature; the order of what was asked; and that nothing was left out after the\n")
-	p.Printf("  last checkpoint that you have kept elsewhere (a transfer whose accounts do not appear again)\n")
+	p.Printf("  last checkpoint that you have kept elsewhere (a transfer whose accounts do not appear again);\n")
+	p.Printf("  a site signs one at the latest a minute after a record\n")
 }
