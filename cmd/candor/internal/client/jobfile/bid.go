@@ -79,8 +79,11 @@ func parseJobs(items []string) ([]messages.JobID, error) {
 
 // bidOptions declares the options for the bid.
 func (o *Options) bidOptions() {
-	o.option("rate", "", "the bid for a second on a slot, in `credits`, in markets that read it; see candor markets",
-		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Rate }))
+	o.option("rate", "", "the bid for a second on a slot, in `credits`, or for an hour, as in 36/h; in markets that read it, see candor markets",
+		func(job *Job, text string) (err error) {
+			job.Spec.Rate, err = messages.ParsePrice(text)
+			return err
+		})
 	o.option("value", "", "the worth of the job's completion, in `credits`, in markets that read it",
 		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Value }))
 	o.option("delay", "", "the cost of a second of waiting, in `credits`, in markets that read it",

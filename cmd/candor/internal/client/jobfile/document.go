@@ -31,7 +31,7 @@ type document struct {
 	Dir     text     `yaml:"dir"`
 
 	// The bid, for markets whose mechanism asks for it.
-	Rate        amount     `yaml:"rate"`
+	Rate        rate       `yaml:"rate"`
 	Value       amount     `yaml:"value"`
 	Delay       amount     `yaml:"delay"`
 	Length      span       `yaml:"length"`

@@ -86,6 +86,25 @@ func TestAmountsInJobFiles(t *testing.T) {
 	}
 }
 
+// TestARateMayBeForAnHour, in a job file and as an option.
+func TestARateMayBeForAnHour(t *testing.T) {
+	for text, want := range map[string]messages.Credits{"36/h": messages.Credit / 100, "0.01/s": messages.Credit / 100, "1/h": messages.HourlyCredit} {
+		job, err := ParseDocument([]byte("budget: 1\nrate: " + text + "\ncommand: [x]\n"))
+		if err != nil {
+			t.Errorf("rate: %s: %v", text, err)
+		} else if job.Spec.Rate != want {
+			t.Errorf("rate: %s is %v, want %v", text, job.Spec.Rate, want)
+		}
+		o := NewOptions(nil)
+		if err := o.Flags.Parse([]string{"--rate", text}); err != nil {
+			t.Errorf("--rate %s: %v", text, err)
+		}
+	}
+	if _, err := ParseDocument([]byte("budget: 1\nrate: 36/d\ncommand: [x]\n")); err == nil {
+		t.Error("a rate for a day is taken")
+	}
+}
+
 func TestABudgetOfZeroIsNotAMissingOne(t *testing.T) {
 	for text, want := range map[string]bool{"budget: 0\ncommand: [x]\n": true, "command: [x]\n": false} {
 		job, err := ParseDocument([]byte(text))

@@ -64,7 +64,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("project", "A", "the `account` of the project that pays (default: your own); --account says who asks", ours(func(j *Job) *string { return &j.Spec.Project }, func(n *Names) *string { return &n.Account }))
 	o.option("budget", "b", "the most that the job may cost, in `credits`; held until the job ends", setBudget)
 	o.option("time", "t", "`limit` of one attempt of a task: 1h30m, 90s, 2:00:00, 1-12; a bare number is minutes (default: the market's)", setTime)
-	o.option("market", "p", "the `market` to bid in (default: the site's first)", ours(func(j *Job) *string { return &j.Spec.Market }, func(n *Names) *string { return &n.Partition }))
+	o.option("market", "p", "the `market` to bid in (default: the one that the site chooses for you)", ours(func(j *Job) *string { return &j.Spec.Market }, func(n *Names) *string { return &n.Partition }))
 	o.option("site", "", "the `site` that runs the job: a peer of your site, or auto for the best (default: your own)",
 		ours(func(j *Job) *string { return &j.Site }, func(n *Names) *string { return &n.Cluster }))
 	o.nameOptions()

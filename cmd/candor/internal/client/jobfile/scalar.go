@@ -22,6 +22,7 @@ type (
 	count    int
 	number   float64
 	amount   messages.Credits
+	rate     messages.Credits // for a slot-second
 	span     messages.Duration
 	size     int64
 	memory   int64
@@ -130,6 +131,11 @@ func (t *truth) UnmarshalYAML(n ast.Node) error {
 // UnmarshalYAML takes an amount of credits.
 func (a *amount) UnmarshalYAML(n ast.Node) error {
 	return read(n, (*messages.Credits)(a), messages.ParseCredits)
+}
+
+// UnmarshalYAML takes what messages.ParsePrice does.
+func (r *rate) UnmarshalYAML(n ast.Node) error {
+	return read(n, (*messages.Credits)(r), messages.ParsePrice)
 }
 
 // UnmarshalYAML takes a duration, or a number of seconds.

@@ -149,7 +149,7 @@ changes, cancel the job and submit it again.`,
 		ValidArgsFunction: a.CompleteJobs(true),
 	}
 	cmd.Flags().StringVarP(&c.budget, "budget", "b", "", "the most the job may cost, in `credits`: more than before")
-	cmd.Flags().StringVar(&c.rate, "rate", "", "bid for a second on a slot, in `credits`: more than before")
+	cmd.Flags().StringVar(&c.rate, "rate", "", "bid for a second on a slot, in `credits`, or for an hour, as in 36/h: more than before")
 	cmd.Flags().StringVarP(&c.Name, "name", "J", "", "`name` of the job")
 	cmd.Flags().StringVarP(&c.limit, "time", "t", "", "`limit` of one attempt of a task: 1h30m, 2:00:00; a bare number is minutes")
 	cmd.Flags().IntVar(&c.mostRunning, "max-running", -1, "at most this `number` of tasks at once; 0: no bound")
@@ -169,12 +169,13 @@ func change(ctx context.Context, a *cli.App, s *cli.Session, c *changes) (err er
 	}
 	for _, amount := range []struct {
 		flag, text string
+		parse      func(string) (messages.Credits, error)
 		into       *messages.Credits
-	}{{"--budget", c.budget, &c.Budget}, {"--rate", c.rate, &c.Rate}} {
+	}{{"--budget", c.budget, messages.ParseCredits, &c.Budget}, {"--rate", c.rate, messages.ParsePrice, &c.Rate}} {
 		if amount.text == "" {
 			continue
 		}
-		if *amount.into, err = messages.ParseCredits(amount.text); err != nil || *amount.into <= 0 {
+		if *amount.into, err = amount.parse(amount.text); err != nil || *amount.into <= 0 {
 			return cli.Usagef("%s %q: must be a number of credits above 0, with at most six places", amount.flag, amount.text)
 		}
 	}
