@@ -482,7 +482,9 @@ func TestAgentsAreChecked(t *testing.T) {
 // done of it is paid for.
 func TestFailingTaskEndsTheJob(t *testing.T) {
 	f := start(t)
-	id := f.submit("alice", "k1", oneStage(2)).Job
+	spec := oneStage(2)
+	spec.Stages[0].Attempts = 3
+	id := f.submit("alice", "k1", spec).Job
 	f.register("n1", 1)
 	seq := uint64(0)
 	next := func() uint64 { seq++; return seq }

@@ -21,6 +21,7 @@ func queued(change func(*messages.Market)) messages.Market {
 func ganged(value, delay messages.Credits, length messages.Duration) func(*messages.JobSpec) {
 	return func(s *messages.JobSpec) {
 		s.Value, s.Delay, s.Length, s.Stages[0].Gang = value*messages.Credit, delay*messages.Credit/100, length, true
+		s.Stages[0].Attempts = 3
 	}
 }
 

@@ -61,7 +61,7 @@ const (
 // job is a job of one stage that runs a script on slots of its market's class.
 func job(market messages.Name, tasks int, script string, change func(*messages.JobSpec)) messages.JobSpec {
 	spec := messages.JobSpec{Name: market, Market: market, Budget: 100 * messages.Credit,
-		Stages: []messages.Stage{{Name: "main", Class: market, Tasks: tasks, Script: script}}}
+		Stages: []messages.Stage{{Name: "main", Class: market, Tasks: tasks, Script: script, Attempts: 3}}}
 	change(&spec)
 	return spec
 }
