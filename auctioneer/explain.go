@@ -302,6 +302,15 @@ func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
 	return tasks, until
 }
 
+// summaryIn returns a job in one line, with what it waits for at the site.
+func summaryIn(b *book.Book, j *book.Job) messages.JobSummary {
+	s := summary(j)
+	if s.Reason == "Waiting" && unlicensed(b, j) != "" {
+		s.Reason = "WaitingForLicenses"
+	}
+	return s
+}
+
 func summary(j *book.Job) messages.JobSummary {
 	s := j.Summary()
 	s.Reason = reason(j)

@@ -86,7 +86,7 @@ func (l *queries) show(page *listing.Page, b *book.Book, account messages.Name, 
 // summaryOf returns a job in one line, whether it runs here or at a peer.
 func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSummary, ok bool) {
 	if j := b.Job(id); j != nil {
-		return summary(j), true
+		return summaryIn(b, j), true
 	}
 	if r := b.Remote(id); r != nil {
 		return l.remote.summary(r), true
@@ -145,7 +145,7 @@ func (l *queries) lookAt(ctx context.Context, find finding, f func(*book.Book, *
 
 func (l *queries) detail(ctx context.Context, find finding) (reply messages.JobDetail, err error) {
 	err = l.lookAt(ctx, find, func(b *book.Book, j *book.Job) error {
-		reply = messages.JobDetail{JobSummary: summary(j), Spec: *j.Spec, Stages: j.StageStatuses(), Shares: j.PastShares(), Notices: j.Notices}
+		reply = messages.JobDetail{JobSummary: summaryIn(b, j), Spec: *j.Spec, Stages: j.StageStatuses(), Shares: j.PastShares(), Notices: j.Notices}
 		reply.Message = joined(reply.Message, setbacks(b, j))
 		reply.Kept = l.keeps(j)
 		return nil

@@ -104,6 +104,11 @@ func TestTasksWaitForLicences(t *testing.T) {
 	if want := "waits for 2 of licence matlab; 1 is free"; why.Reason != "WaitingForLicenses" || why.Message != want {
 		t.Errorf("%s: %q, want %q", why.Reason, why.Message, want)
 	}
+	listed := request[messages.JobsReply](u, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Jobs: []messages.JobID{waits}})
+	detail := request[messages.JobDetail](u, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: waits})
+	if len(listed.Jobs) != 1 || listed.Jobs[0].Reason != "WaitingForLicenses" || detail.Reason != "WaitingForLicenses" {
+		t.Errorf("the list says %+v, the job %s", listed.Jobs, detail.Reason)
+	}
 	if err := os.WriteFile(end, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -127,6 +127,8 @@ func reasonOf(j *messages.JobSummary, s state) string {
 		return "JobHeldUser"
 	case s == pending && j.Reason == "WaitingForJobs":
 		return "Dependency"
+	case s == pending && j.Reason == "WaitingForLicenses":
+		return "Licenses"
 	case s == pending && strings.Contains(j.Reason, "Begin"):
 		return "BeginTime"
 	case s == pending:
