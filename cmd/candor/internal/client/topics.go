@@ -211,6 +211,7 @@ These options are ignored and reported, because nothing is lost:
 These options are accepted with this value only, which asks for nothing special:
 
 ` + without + `
-All other options are refused. Lines of other systems (#PBS, #$, #BSUB) are not
-read: a script with such lines and without #SBATCH or #CANDOR lines is refused.`
+All other options are refused. Lines of PBS (#PBS) and of Grid Engine (#$) are
+read where a script has no #SBATCH and #CANDOR lines. Of these, too, each is
+used, harmless, or refused. A script with lines of LSF (#BSUB) alone is refused.`
 }

@@ -186,7 +186,7 @@ func (job *Job) allocationVariables() [][2]string {
 		{"SLURM_CPUS_ON_NODE", `"${CANDOR_CPUS:-1}"`}, {"SLURM_JOB_CPUS_PER_NODE", cpus},
 		{"SLURM_NODEID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_GTIDS", "0"},
 	}
-	if job.Ranks() > 1 { // the site would set them to the processors of all ranks
+	if job.Ranks() > 1 && job.system == "" { // the site would set them to the processors of all ranks
 		for _, name := range []string{"OMP_NUM_THREADS", "GOMAXPROCS"} {
 			if !slices.ContainsFunc(job.Spec.Env, func(v messages.Variable) bool { return v.Name == name }) {
 				values = append(values, [2]string{name, strconv.Itoa(max(job.allocation.cpusPerRank, 1))})

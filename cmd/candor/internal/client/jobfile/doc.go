@@ -13,8 +13,8 @@
 // Lines "#CANDOR option…" before the first command hold options of "candor submit"; an unknown one
 // is an error. Lines "#SBATCH option…" there are read too. An option of sbatch is either mapped to
 // one of ours; or it is harmless, and only reported; or it changes when, whether or on what a job
-// runs, and is refused. Lines of other systems (#PBS, #$, #BSUB) are not read, and a script that
-// has only such lines is refused. Directives after the first command are text, as for sbatch. If
+// runs, and is refused. If there are no such lines, those of PBS (#PBS) and Grid Engine (#$) are
+// translated to options of sbatch; a script that has only lines of LSF (#BSUB) is refused. Directives after the first command are text, as for sbatch. If
 // several places set the same option, the command line wins over #CANDOR, #CANDOR over #SBATCH, and
 // a later line over an earlier one.
 //

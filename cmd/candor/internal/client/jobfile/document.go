@@ -120,6 +120,10 @@ type Job struct {
 	// they read; "": they read nothing.
 	Stdin, Stdout, Stderr string
 	Append                bool // the files are not emptied first
+	// Usual are patterns for the files of standard output and error where no option names them; "": those of sbatch.
+	Usual [2]string
+	// system is PBS or Grid Engine, if the script has directives for these; "": it has none.
+	system string
 	// Slurm asks for the variables that tasks have under Slurm.
 	Slurm bool
 	// Names are the names of Slurm that the job uses, for Translate.

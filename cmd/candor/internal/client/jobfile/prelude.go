@@ -36,6 +36,9 @@ func (j *Job) AddPrelude(user string) error {
 	if slurm {
 		j.Spec.Numbered = stage.Array != nil
 		lines = append(lines, j.slurmVariables(user))
+		if j.system != "" {
+			lines = append(lines, j.foreignVariables(user))
+		}
 		if j.Commands != "" {
 			lines = append(lines, "command -v srun >/dev/null || PATH=$PATH:"+Quote(j.Commands))
 		}
@@ -85,12 +88,7 @@ func (j *Job) slurmVariables(user string) string {
 			[2]string{"SLURM_ARRAY_TASK_MIN", strconv.FormatInt(a.At(0), 10)}, [2]string{"SLURM_ARRAY_TASK_MAX", strconv.FormatInt(last, 10)}, [2]string{"SLURM_ARRAY_TASK_STEP", strconv.FormatInt(a[0].Step, 10)})
 	}
 	values = append(values, j.shapeVariables()...)
-	var b strings.Builder
-	b.WriteString("export")
-	for _, v := range values {
-		b.WriteString(" " + v[0] + "=" + v[1])
-	}
-	return b.String()
+	return exportOf(values)
 }
 
 // shapeVariables returns variables that tell the resources of a task. As under Slurm, some are set

@@ -65,7 +65,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"delay-boot":          {manner: harmless, text: "nodes are not booted for jobs"},
 	"error":               {short: 'e', manner: harmless, text: "candor logs --stderr shows it"},
 	"extra":               {manner: harmless, text: "a remark"},
-	"ignore-pbs":          {manner: harmless, text: "#PBS lines are not read", alone: true},
+	"ignore-pbs":          {manner: harmless, text: "#PBS lines are not read beside #SBATCH lines", alone: true},
 	"mail-type":           {manner: mapped, text: "notify"},
 	"mail-user":           {manner: mapped, text: "notify"},
 	"no-kill":             {short: 'k', manner: harmless, text: "a job ends with any of its nodes", alone: true},

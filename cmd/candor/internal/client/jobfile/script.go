@@ -30,6 +30,11 @@ func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error)
 	if err := o.readSbatch(found.sbatch, &job.Warnings); err != nil {
 		return nil, err
 	}
+	if system := found.system(); system != "" {
+		if err := o.translate(system, append(found.pbs, found.sge...), job); err != nil {
+			return nil, err
+		}
+	}
 	for _, d := range found.candor {
 		if err := o.readDirective(d); err != nil {
 			return nil, err
@@ -73,6 +78,7 @@ type directive struct {
 
 type directives struct {
 	candor, sbatch []directive
+	pbs, sge       []directive
 	others         string // the complaint about directives of another system; "": there are none
 }
 
@@ -80,7 +86,7 @@ type directives struct {
 // would be lost. If there are also directives that Candor reads, the others are only reported.
 func (f *directives) checkOthers(job *Job) error {
 	switch {
-	case f.others == "":
+	case f.others == "", f.system() != "":
 	case len(f.candor)+len(f.sbatch) == 0:
 		return messages.Errorf(messages.Invalid, "%s: use #CANDOR lines instead (see candor submit --help)", f.others)
 	default:
@@ -89,10 +95,33 @@ func (f *directives) checkOthers(job *Job) error {
 	return nil
 }
 
+// system returns the system whose directives are translated: those of PBS or Grid Engine, if there are no others.
+func (f *directives) system() string {
+	switch {
+	case len(f.candor)+len(f.sbatch) > 0, len(f.pbs) > 0 && len(f.sge) > 0:
+		return ""
+	case len(f.pbs) > 0:
+		return pbs
+	case len(f.sge) > 0:
+		return gridEngine
+	}
+	return ""
+}
+
 // foreign notes the first line of a system whose directives are not read.
 func (f *directives) foreign(line string, number int) {
 	for marker, system := range map[string]string{"#PBS": "PBS", "#$": "Grid Engine", "#BSUB": "LSF"} {
-		if rest, ok := cutMarker(line, marker); ok && strings.HasPrefix(strings.TrimSpace(rest), "-") && f.others == "" {
+		rest, ok := cutMarker(line, marker)
+		if !ok || !strings.HasPrefix(strings.TrimSpace(rest), "-") {
+			continue
+		}
+		switch marker {
+		case "#PBS":
+			f.pbs = append(f.pbs, directive{number, rest})
+		case "#$":
+			f.sge = append(f.sge, directive{number, rest})
+		}
+		if f.others == "" {
 			f.others = fmt.Sprintf("line %d: %s lines are of %s, and are not read", number, marker, system)
 		}
 	}

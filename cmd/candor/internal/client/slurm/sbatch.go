@@ -160,7 +160,7 @@ func scriptOf(c *call, words []string, wrap string, wrapped bool) (source []byte
 // job.
 func redirect(job *jobfile.Job) {
 	noted := job.Options.Noted
-	job.Stdout, job.Stderr, job.Append = noted["output"], noted["error"], strings.HasPrefix(noted["open-mode"], "a")
+	job.Stdout, job.Stderr, job.Append = cmp.Or(noted["output"], job.Usual[0]), cmp.Or(noted["error"], job.Usual[1]), strings.HasPrefix(noted["open-mode"], "a")
 	switch {
 	case job.Stdout == "" && job.Spec.Stages[0].Array != nil:
 		job.Stdout = "slurm-%A_%a.out"

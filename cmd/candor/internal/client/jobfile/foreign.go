@@ -1,0 +1,282 @@
+package jobfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// foreign is what the directives of PBS or Grid Engine ask for. It becomes options of sbatch.
+type foreign struct {
+	system   string // PBS or SGE
+	said     []string
+	unneeded []string // options that ask for nothing here
+	export   []string // variables of -v
+
+	nodes, slots, threads int    // slots: ranks of each node; threads: processors of each rank; 0: not said
+	spread                bool   // nodes are chunks, of which one node may have several
+	memory, perSlot       int64  // bytes, of the whole job and of each processor; 0: not said
+	perNode               bool   // memory is of each node
+	join                  bool   // standard error goes where standard output goes
+	out, errs             string // files
+	array, most           string
+	mail                  string
+}
+
+// system of a script, by its directives; "": another.
+const (
+	pbs        = "PBS"
+	gridEngine = "SGE"
+)
+
+// translate reads lines of PBS or Grid Engine as options of sbatch.
+func (o *Options) translate(system string, lines []directive, job *Job) error {
+	f := &foreign{system: system}
+	for _, line := range lines {
+		words, err := splitWords(line.text, false)
+		for err == nil && len(words) > 0 {
+			words, err = f.option(words)
+		}
+		if err != nil {
+			return messages.Errorf(messages.Invalid, "line %d: %s%s: %s", line.line, markers[system], line.text, Reword(err))
+		}
+	}
+	words, err := f.words()
+	if err != nil {
+		return err
+	}
+	if rest, err := o.SayWords(words); err != nil || len(rest) > 0 {
+		return cmp.Or(err, error(messages.Errorf(messages.Invalid, "%s: %q is no option", markers[system], rest)))
+	}
+	if len(f.unneeded) > 0 {
+		job.Warnings = append(job.Warnings, NothingLost+": "+markers[system]+" "+strings.Join(f.unneeded, ", "))
+	}
+	job.Slurm, job.system, job.Usual = true, system, f.files()
+	return nil
+}
+
+// Foreign reports whether the job's options are lines of PBS or Grid Engine.
+func (j *Job) Foreign() bool { return j.system != "" }
+
+// markers begin the lines of each system.
+var markers = map[string]string{pbs: "#PBS", gridEngine: "#$"}
+
+func (f *foreign) say(option, value string) { f.said = append(f.said, "--"+option+"="+value) }
+
+// bare are options without a value.
+var bareOptions = map[string][]string{
+	pbs:        {"-V", "-h", "-X", "-I", "-z", "-f", "-x"},
+	gridEngine: {"-V", "-h", "-cwd", "-notify", "-terse", "-clear", "-verify"},
+}
+
+// without are options, with their value, that change nothing here. A "*" is any value.
+var withoutEffect = map[string][]string{
+	pbs:        {"-V", "-X", "-z", "-S", "-k", "-p", "-c", "-R", "-f", "-x", "-C"},
+	gridEngine: {"-V", "-cwd", "-notify", "-clear", "-S", "-p", "-R", "-b", "-w", "-binding", "-A", "-ac", "-terse", "-shell", "-ckpt", "-now", "-js"},
+}
+
+// sameOptions are options of both systems that sbatch has under another name.
+var sameOptions = map[string]string{"-N": "job-name", "-P": "account", "-M": "mail-user", "-wd": "chdir", "-d": "chdir"}
+
+// option reads the first option of a line, and returns the rest.
+func (f *foreign) option(words []string) ([]string, error) {
+	name, value := words[0], ""
+	words = words[1:]
+	switch {
+	case name == "-pe" && len(words) > 1:
+		value, words = words[0]+" "+words[1], words[2:]
+	case !slices.Contains(bareOptions[f.system], name):
+		if len(words) == 0 || name[0] != '-' {
+			return nil, fmt.Errorf("%s needs a value, or is no option", name)
+		}
+		value, words = words[0], words[1:]
+	}
+	if slices.Contains(withoutEffect[f.system], name) {
+		if f.unneeded = append(f.unneeded, name); name == "-V" || name == "-cwd" { // every job has the environment and the directory
+			f.unneeded = f.unneeded[:len(f.unneeded)-1]
+		}
+		return words, nil
+	}
+	if known, err := f.common(name, value); known {
+		return words, err
+	}
+	if f.system == pbs {
+		return words, f.pbsOption(name, value)
+	}
+	return words, f.sgeOption(name, value)
+}
+
+// common reads an option that both systems have.
+func (f *foreign) common(name, value string) (known bool, err error) {
+	switch long := sameOptions[name]; {
+	case long != "":
+		f.say(long, value)
+	case name == "-q":
+		queue, _, _ := strings.Cut(value, "@")
+		f.say("partition", queue)
+	case name == "-v":
+		f.export = append(f.export, value)
+	case name == "-o":
+		f.out = f.path(value)
+	case name == "-e":
+		f.errs = f.path(value)
+	case name == "-j":
+		f.join = value != "n"
+	case name == "-m":
+		f.mail = value
+	case name == "-h":
+		f.said = append(f.said, "--hold")
+	case name == "-r":
+		if value == "n" || value == "no" {
+			f.said = append(f.said, "--no-requeue")
+		}
+	case name == "-t", name == "-J" && f.system == pbs:
+		f.array = value
+	case name == "-l":
+		for part := range strings.SplitSeq(value, ",") {
+			key, is, _ := strings.Cut(part, "=")
+			if err := f.resource(key, is); err != nil {
+				return true, err
+			}
+		}
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// path removes a host before a file's name, and writes the job's number and name as sbatch does.
+func (f *foreign) path(text string) string {
+	if _, path, hosted := strings.Cut(text, ":"); hosted {
+		text = path
+	}
+	return strings.NewReplacer("$PBS_JOBID", "%j", "${PBS_JOBID}", "%j", "$PBS_JOBNAME", "%x", "${PBS_JOBNAME}", "%x", "^array_index^", "%a",
+		"$JOB_ID", "%A", "$TASK_ID", "%a", "$JOB_NAME", "%x", "$USER", "%u", "$HOSTNAME", "%N").Replace(text)
+}
+
+// resource reads one resource of -l.
+func (f *foreign) resource(key, value string) (err error) {
+	switch {
+	case key == "walltime" || key == "h_rt" || key == "s_rt" && !slices.ContainsFunc(f.said, func(s string) bool { return strings.HasPrefix(s, "--time=") }):
+		f.say("time", seconds(value))
+	case slices.Contains([]string{"gpu", "gpus", "ngpus", "gpu_card"}, key):
+		f.say("gpus-per-node", value)
+	case f.system == pbs:
+		return f.pbsResource(key, value)
+	default:
+		return f.sgeResource(key, value)
+	}
+	return nil
+}
+
+// seconds writes a time without a colon, which is in seconds, as sbatch does.
+func seconds(text string) string {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return text
+	}
+	return fmt.Sprintf("%d:%02d", n/60, n%60)
+}
+
+// memoryOf reads an amount of memory, such as 16gb or 16G.
+func memoryOf(text string) (int64, error) {
+	lower := strings.TrimSuffix(strings.ToLower(text), "b")
+	unit := int64(1)
+	if n := len(lower); n > 0 {
+		if i := strings.IndexByte("kmgt", lower[n-1]); i >= 0 {
+			unit, lower = 1<<(10*(i+1)), lower[:n-1]
+		}
+	}
+	n, err := strconv.ParseFloat(lower, 64)
+	if err != nil || !(n > 0 && n < 1<<20) && unit > 1 || n > 1<<50 || n <= 0 {
+		return 0, fmt.Errorf("%q is not an amount of memory, such as 16gb", text)
+	}
+	return int64(n * float64(unit)), nil
+}
+
+// words returns the options of sbatch for all that was asked.
+func (f *foreign) words() (out []string, err error) {
+	out = f.said
+	add := func(option string, value any) { out = append(out, fmt.Sprintf("--%s=%v", option, value)) }
+	nodes, slots, threads := max(f.nodes, 1), max(f.slots, 1), max(f.threads, 1)
+	switch {
+	case f.spread && nodes > 1:
+		add("ntasks", nodes*slots)
+	case f.nodes > 0:
+		add("nodes", nodes)
+		add("ntasks-per-node", slots)
+	case f.slots > 0:
+		add("ntasks", slots)
+	}
+	if f.threads > 0 {
+		add("cpus-per-task", threads)
+	}
+	mebi := func(bytes int64) string { return fmt.Sprintf("%dM", max(1, (bytes+1<<20-1)>>20)) }
+	switch {
+	case f.perSlot > 0:
+		add("mem-per-cpu", mebi(f.perSlot))
+	case f.memory == 0:
+	case f.spread && nodes > 1:
+		whole := f.memory
+		if f.perNode {
+			whole *= int64(nodes)
+		}
+		add("mem-per-cpu", mebi(whole/int64(nodes*slots*threads)))
+	case f.perNode:
+		add("mem", mebi(f.memory))
+	case f.nodes == 0 && f.slots > 1:
+		add("mem-per-cpu", mebi(f.memory/int64(slots*threads)))
+	default:
+		add("mem", mebi(f.memory/int64(nodes)))
+	}
+	if len(f.export) > 0 {
+		add("export", "ALL,"+strings.Join(f.export, ","))
+	}
+	if f.array != "" {
+		add("array", f.array+f.most)
+	}
+	return out, f.mails(add)
+}
+
+// files returns names of the files of a job's output as the two systems have them; the second is "" if there is one file.
+func (f *foreign) files() (usual [2]string) {
+	number := "%A"
+	if f.array != "" {
+		number = map[string]string{pbs: "%A-%a", gridEngine: "%A.%a"}[f.system]
+	}
+	for i, said := range []string{f.out, f.errs} {
+		standard := "%x." + string("oe"[i]) + number
+		switch {
+		case i == 1 && f.join:
+		case said == "", said == ".":
+			usual[i] = standard
+		case strings.HasSuffix(said, "/"):
+			usual[i] = said + standard
+		default:
+			usual[i] = said
+		}
+	}
+	return usual
+}
+
+// mails maps the letters of -m.
+func (f *foreign) mails(add func(string, any)) error {
+	types := map[rune]string{'b': "BEGIN", 'e': "END", 'a': "FAIL", 's': "NONE", 'n': "NONE", 'j': "NONE", 'f': "FAIL", 'p': "NONE"}
+	var all []string
+	for _, letter := range f.mail {
+		if types[letter] == "" {
+			return messages.Errorf(messages.Invalid, "-m %s: use letters of a, b, e and n", f.mail)
+		}
+		if kind := types[letter]; kind != "NONE" && !slices.Contains(all, kind) {
+			all = append(all, kind)
+		}
+	}
+	if f.mail != "" {
+		add("mail-type", cmp.Or(strings.Join(all, ","), "NONE"))
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package jobfile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// pbsOption reads an option that PBS alone has.
+func (f *foreign) pbsOption(name, value string) error {
+	switch name {
+	case "-A":
+		f.say("account", value)
+	case "-w":
+		f.say("chdir", value)
+	case "-W":
+		for part := range strings.SplitSeq(value, ",") {
+			switch key, is, _ := strings.Cut(part, "="); {
+			case key == "depend":
+				_, list, _ := strings.Cut(value, "depend=")
+				f.say("dependency", jobNumbers(list))
+				return nil
+			case key == "block" && is == "true":
+				f.said = append(f.said, "--wait")
+			case slices.Contains([]string{"group_list", "umask", "sandbox", "x", "run_count"}, key):
+				f.unneeded = append(f.unneeded, "-W "+key)
+			default:
+				return fmt.Errorf("-W %s is not possible here: leave it out", key)
+			}
+		}
+	default:
+		return fmt.Errorf("%s is not possible here: leave it out, or use lines of #SBATCH", name)
+	}
+	return nil
+}
+
+// jobNumbers removes the name of the server from each number of a job, as in 7.server.
+func jobNumbers(list string) string {
+	words := strings.FieldsFunc(list, func(r rune) bool { return r == ':' })
+	for i := range words {
+		words[i], _, _ = strings.Cut(words[i], ".")
+	}
+	return strings.Join(words, ":")
+}
+
+func whole(key, value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("-l %s=%s: must be a whole number from 1", key, value)
+	}
+	return n, nil
+}
+
+// pbsResource reads a resource of a #PBS -l line.
+func (f *foreign) pbsResource(key, value string) (err error) {
+	switch key {
+	case "nodes", "select":
+		return f.chunks(key, value)
+	case "ncpus":
+		f.threads, err = whole(key, value)
+	case "procs":
+		f.slots, err = whole(key, value)
+	case "mem":
+		f.memory, err = memoryOf(value)
+	case "vmem":
+		if f.memory == 0 {
+			f.memory, err = memoryOf(value)
+		}
+	case "pmem":
+		f.perSlot, err = memoryOf(value)
+	case "place":
+		if strings.HasPrefix(value, "scatter") {
+			f.spread = false
+		}
+		if strings.Contains(value, "excl") && !strings.Contains(value, "group=") {
+			f.said = append(f.said, "--exclusive")
+		}
+	case "host":
+		f.say("nodelist", value)
+	case "jobfs":
+		f.say("tmp", value)
+	case "cput", "pcput", "pvmem", "file", "nice", "naccesspolicy", "qos", "feature", "filesystems", "storage", "wd", "io", "software":
+		f.unneeded = append(f.unneeded, "-l "+key)
+	default:
+		return fmt.Errorf("-l %s: the site does not know this resource: leave it out", key)
+	}
+	return err
+}
+
+// chunks reads nodes=2:ppn=4 and select=2:ncpus=8:mpiprocs=4:mem=16gb.
+func (f *foreign) chunks(key, value string) (err error) {
+	if strings.Contains(value, "+") {
+		return fmt.Errorf("-l %s=%s: all nodes of a job have the same here: submit a job for each part", key, value)
+	}
+	count, rest, _ := strings.Cut(value, ":")
+	if f.nodes, err = whole(key, count); err != nil {
+		return err
+	}
+	cpus, ranks := 0, 0
+	f.spread = key == "select"
+	for part := range strings.SplitSeq(rest, ":") {
+		switch name, is, given := strings.Cut(part, "="); {
+		case part == "":
+		case name == "ppn", name == "mpiprocs":
+			ranks, err = whole(name, is)
+		case name == "ncpus":
+			cpus, err = whole(name, is)
+		case name == "ompthreads":
+			_, err = whole(name, is)
+		case name == "mem":
+			f.perNode = true
+			f.memory, err = memoryOf(is)
+		case name == "gpus", name == "ngpus":
+			f.spread = false // GPUs are counted for each node
+			f.say("gpus-per-node", is)
+		case name == "host", name == "vnode":
+			f.say("nodelist", is)
+		case name == "gpu_type", name == "gpu_model":
+			f.say("constraint", strings.ToLower(is))
+		case strings.HasPrefix(name, "scratch"):
+			f.say("tmp", strings.TrimSuffix(strings.TrimSuffix(is, "b"), "B"))
+		case !given, strings.EqualFold(is, "true"):
+			f.say("constraint", name)
+		case !strings.EqualFold(is, "false"): // a property of nodes with a value
+			f.say("constraint", is)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	f.spread = f.spread && cpus > 0 // chunks that say no number of processors are nodes
+	if f.slots = max(ranks, 1); cpus > 0 {
+		f.threads = max(1, cpus/f.slots)
+	}
+	return nil
+}
+
+// sgeOption reads an option that Grid Engine alone has.
+func (f *foreign) sgeOption(name, value string) error {
+	switch name {
+	case "-pe":
+		environment, count, _ := strings.Cut(value, " ")
+		count, _, _ = strings.Cut(count, "-")
+		n, err := whole("-pe", count)
+		if err != nil {
+			return err
+		}
+		if sharesMemory(environment) {
+			f.threads = n
+		} else {
+			f.slots = n
+		}
+	case "-tc":
+		f.most = "%" + value
+	case "-hold_jid":
+		if strings.Trim(value, "0123456789,") != "" {
+			return fmt.Errorf("-hold_jid %s: a job waits for numbers of jobs here, and not for names", value)
+		}
+		f.say("dependency", "afterany:"+strings.ReplaceAll(value, ",", ":"))
+	case "-hold_jid_ad":
+		f.say("dependency", "aftercorr:"+value)
+	case "-sync":
+		if strings.HasPrefix(value, "y") {
+			f.said = append(f.said, "--wait")
+		}
+	default:
+		return fmt.Errorf("%s is not possible here: leave it out, or use lines of #SBATCH", name)
+	}
+	return nil
+}
+
+// sharesMemory reports whether a parallel environment has the slots of a job on one node. Sites choose the names.
+func sharesMemory(environment string) bool {
+	environment = strings.ToLower(environment)
+	return slices.ContainsFunc([]string{"smp", "omp", "thread", "share", "shm", "serial", "multicore", "local", "onenode", "single"}, func(word string) bool { return strings.Contains(environment, word) })
+}
+
+// sgeResource reads a resource of a #$ -l line. Memory is of each slot.
+func (f *foreign) sgeResource(key, value string) (err error) {
+	switch key {
+	case "h_vmem", "s_vmem", "mem_free", "tmem", "virtual_free", "vf", "mem", "rmem", "h_rss", "h_data", "m_mem_free", "mem_requested", "ram_free", "mem_token":
+		n, err := memoryOf(value)
+		f.perSlot = max(f.perSlot, n)
+		return err
+	case "hostname", "h":
+		f.say("nodelist", value)
+	case "exclusive", "excl":
+		f.said = append(f.said, "--exclusive")
+	case "s_rt", "h_cpu", "s_cpu", "h_stack", "h_fsize", "arch", "os", "tmpfs", "scratch", "tmpspace", "highp", "h_core":
+		f.unneeded = append(f.unneeded, "-l "+key)
+	default:
+		return fmt.Errorf("-l %s: the site does not know this resource: leave it out", key)
+	}
+	return nil
+}

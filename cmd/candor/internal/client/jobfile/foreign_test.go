@@ -1,0 +1,119 @@
+package jobfile
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestLinesOfOtherSystems: a script of PBS or Grid Engine asks for the same as one for sbatch.
+func TestLinesOfOtherSystems(t *testing.T) {
+	for lines, sbatch := range map[string]string{
+		"#PBS -N sim -l nodes=1:ppn=8,walltime=24:00:00 -q batch -V -S /bin/bash": "-J sim -N 1 --ntasks-per-node=8 -t 24:00:00 -p batch",
+		"#PBS -l nodes=2:ppn=4\n#PBS -l mem=16gb\n#PBS -l walltime=90":            "-N 2 --ntasks-per-node=4 --mem=8G -t 1:30",
+		"#PBS -l nodes=1:ppn=4:gpus=2:ib -A proj -j oe -o logs/":                  "-N 1 --ntasks-per-node=4 --gpus-per-node=2 -C ib -A proj",
+		"#PBS -l select=1:ncpus=8:mem=32gb:ngpus=1\n#PBS -P proj -r n":            "-N 1 -n 1 -c 8 --mem=32G --gpus-per-node=1 -A proj --no-requeue",
+		"#PBS -l select=4:ncpus=16:mpiprocs=16:mem=64gb -l place=scatter:excl":    "-N 4 --ntasks-per-node=16 -c 1 --mem=64G --exclusive",
+		"#PBS -l select=40:ncpus=2:mem=4gb":                                       "-n 40 -c 2 --mem-per-cpu=2G",
+		"#PBS -l select=2 -l host=node1 -l walltime=24:0:0":                       "-N 2 --ntasks-per-node=1 -w node1 -t 24:0:0",
+		"#PBS -l select=1:ncpus=2:bigmem=False:gpu_type=IVY":                      "-N 1 -c 2 -C ivy",
+		"#PBS -l ncpus=4,mem=2000mb":                                              "-c 4 --mem=2000M",
+		"#PBS -l procs=12,pmem=1gb -m abe -M a@example.org":                       "-n 12 --mem-per-cpu=1G --mail-type=FAIL,BEGIN,END --mail-user=a@example.org",
+		"#PBS -t 1-10%2 -W depend=afterok:7.server:8.server -v A=1,B":             "-a 1-10%2 -d afterok:7:8 --export=ALL,A=1,B",
+		"#PBS -J 0-9:3 -h -W block=true":                                          "-a 0-9:3 -H -W",
+		"#$ -N job\n#$ -cwd -V -S /bin/bash\n#$ -pe smp 4 -l h_vmem=4G,h_rt=3600": "-J job -c 4 --mem-per-cpu=4G -t 60:00",
+		"#$ -pe mpi 16-32 -q all.q@node1 -l mem_free=2G,gpu=1 -j y -o out.txt":    "-n 16 -p all.q --mem-per-cpu=2G --gpus-per-node=1",
+		"#$ -t 1-100:5 -tc 3 -hold_jid 7,8 -m beas -M a@example.org -P lab":       "-a 1-100:5%3 -d afterany:7:8 --mail-type=BEGIN,END,FAIL --mail-user=a@example.org -A lab",
+		"#$ -l h_rt=1:00:00,hostname=node1 -r y -wd /tmp":                         "-t 1:00:00 -w node1 -D /tmp",
+	} {
+		got := parse(t, "#!/bin/sh\n"+lines+"\ntrue\n")
+		want := parse(t, "#!/bin/sh\n#SBATCH "+sbatch+"\ntrue\n")
+		for _, job := range []*Job{got, want} {
+			job.Spec.Stages[0].Script = ""
+		}
+		if !reflect.DeepEqual(got.Spec, want.Spec) || !reflect.DeepEqual(got.Names, want.Names) || got.Ranks() != want.Ranks() || !got.Slurm {
+			t.Errorf("%s:\n%+v\n%+v, want\n%+v\n%+v", lines, got.Spec, got.Names, want.Spec, want.Names)
+		}
+	}
+}
+
+// TestFilesOfOtherSystems have their names.
+func TestFilesOfOtherSystems(t *testing.T) {
+	for lines, want := range map[string][2]string{
+		"#PBS -N a":         {"%x.o%A", "%x.e%A"},
+		"#PBS -j oe -t 1-2": {"%x.o%A-%a", ""},
+		"#PBS -o host:/tmp/logs/ -e err.$PBS_JOBID": {"/tmp/logs/%x.o%A", "err.%j"},
+		"#$ -t 1-2 -cwd": {"%x.o%A.%a", "%x.e%A.%a"},
+		"#$ -o out.$JOB_ID.$TASK_ID -t 1-2 -j y -cwd": {"out.%A.%a", ""},
+	} {
+		if got := parse(t, "#!/bin/sh\n"+lines+"\ntrue\n").Usual; got != want {
+			t.Errorf("%s: %q, want %q", lines, got, want)
+		}
+	}
+}
+
+// TestOtherSystemsAreRefusedWhereTheyAskForMore: nothing that is asked for is dropped.
+func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
+	for lines, want := range map[string]string{
+		"#PBS -l nodes=1:ppn=4+2:ppn=8": "all nodes of a job have the same here",
+		"#PBS -l nodes=n1":              "must be a whole number from 1",
+		"#PBS -l walltime=1:00,quark=3": "line 2: #PBS -l walltime=1:00,quark=3: -l quark: the site does not know this resource",
+		"#PBS -I":                       "-I is not possible here",
+		"#PBS -N":                       "-N needs a value",
+		"#PBS -l mem=lots":              `"lots" is not an amount of memory`,
+		"#PBS -W stagein=x":             "-W stagein is not possible here",
+		"#PBS -m x":                     "use letters of a, b, e and n",
+		"#$ -pe smp many":               "must be a whole number from 1",
+		"#$ -hold_jid other":            "not for names",
+		"#$ -l matlab=1":                "-l matlab: the site does not know this resource",
+		"#$ -soft":                      "-soft needs a value, or is no option",
+		"#BSUB -n 4":                    "#BSUB lines are of LSF, and are not read",
+		"#PBS -N a\n#$ -N b":            "lines are of",
+		"#PBS -l nodes=2:ppn=1 -t 1-3":  "an array of jobs on several nodes is not possible here",
+	} {
+		job, err := ParseScript([]byte("#!/bin/sh\n"+lines+"\ntrue\n"), nil, lookup)
+		if err == nil {
+			err = job.Options.Apply(job)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%s: %v, want %q", lines, err, want)
+		}
+	}
+}
+
+// TestVariablesOfOtherSystems: scripts of PBS and Grid Engine find their directory, their number and the list of nodes.
+func TestVariablesOfOtherSystems(t *testing.T) {
+	for script, want := range map[string]string{
+		"#PBS -l nodes=2:ppn=2\ncd $PBS_O_WORKDIR && echo $PWD ${PBS_JOBID%%.*} $PBS_NP $PBS_NUM_PPN $OMP_NUM_THREADS $(cat $PBS_NODEFILE)\n": "DIR 7 4 2 5 a a b b",
+		"#PBS -t 3-4\necho $PBS_ARRAYID $PBS_ARRAY_INDEX $PBS_JOBID $(wc -l < $PBS_NODEFILE)\n":                                               "4 4 8 1",
+		"#$ -pe smp 4\ncd $SGE_O_WORKDIR && echo $PWD $JOB_ID $NSLOTS $SGE_TASK_ID $NHOSTS $(cat $PE_HOSTFILE)\n":                             "DIR 7 4 undefined 1 a 4 m@a UNDEFINED",
+		"#$ -t 2-8:2\necho $SGE_TASK_ID $SGE_TASK_FIRST $SGE_TASK_LAST $SGE_TASK_STEPSIZE\n":                                                  "4 2 8 2",
+	} {
+		dir := t.TempDir()
+		job := parse(t, "#!/bin/sh\n"+script)
+		job.Spec.Dir = dir
+		if err := job.AddPrelude("alice"); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, "script")
+		if err := os.WriteFile(file, []byte(job.Spec.Stages[0].Script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		nodes := "CANDOR_NODES=a"
+		if strings.Contains(script, "nodes=2") {
+			nodes = "CANDOR_NODES=a,b"
+		}
+		cmd := exec.CommandContext(t.Context(), file)
+		cmd.Env = slices.Concat(os.Environ(), []string{"CANDOR_JOB=7", "CANDOR_TASK=1", "CANDOR_ATTEMPT=1", "CANDOR_NODE=a", "CANDOR_MARKET=m", "CANDOR_ARRAY_INDEX=4", "OMP_NUM_THREADS=5", nodes, "TMPDIR=" + dir})
+		out, err := cmd.CombinedOutput()
+		if got := strings.Join(strings.Fields(strings.ReplaceAll(string(out), dir, "DIR")), " "); err != nil || got != want {
+			t.Errorf("%s: %v: %q, want %q", script, err, got, want)
+		}
+	}
+}
