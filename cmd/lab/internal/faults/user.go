@@ -43,7 +43,7 @@ func newUser(s *site, i int) *user {
 // spec returns a job for the site's market: some tasks, or a gang of two where these are kept
 // together.
 func (s *site) spec() *messages.JobSpec {
-	stage := messages.Stage{Name: "main", Class: class, Tasks: 1 + s.rng.IntN(4), Command: []string{"run"}}
+	stage := messages.Stage{Name: "main", Class: class, Tasks: 1 + s.rng.IntN(4), Attempts: 3, Command: []string{"run"}}
 	rate := messages.Credit/20 + messages.Credits(s.rng.Int64N(int64(messages.Credit/4)))
 	if s.market.Mechanism == messages.BatchQueue && s.rng.IntN(2) == 0 {
 		stage.Tasks, stage.Gang = 2, true

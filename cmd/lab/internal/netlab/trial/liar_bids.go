@@ -23,7 +23,7 @@ const firstBidder = 500_000
 func (l *liar) queues(ctx context.Context) error {
 	bid := func(value, delay messages.Credits, command ...string) *messages.JobSpec {
 		return &messages.JobSpec{Name: "bid", Market: netlab.QueueMarket, Value: value, Delay: delay, Length: messages.Duration(5 * time.Second),
-			Stages: []messages.Stage{{Name: "main", Class: netlab.QueueMarket, Command: command}}}
+			Stages: []messages.Stage{{Name: "main", Attempts: 3, Class: netlab.QueueMarket, Command: command}}}
 	}
 	const authorised = messages.Credit / 4
 	if err := l.visitWith(ctx, firstBidder, authorised, bid(2*authorised, 0, "true")); messages.KindOf(err) != messages.Invalid {

@@ -98,7 +98,7 @@ func (m *member) sever(ctx context.Context, l link, prefix, dir string) error {
 	}
 	noted := func(int) messages.SubmitRequest {
 		return messages.SubmitRequest{Spec: messages.JobSpec{Name: "noted", Budget: messages.Credit, Dir: dir,
-			Stages: []messages.Stage{{Name: "main", Class: "map", Script: "echo $CANDOR_JOB >> ran; sleep 1"}}}}
+			Stages: []messages.Stage{{Name: "main", Attempts: 3, Class: "map", Script: "echo $CANDOR_JOB >> ran; sleep 1"}}}}
 	}
 	c := load.Config{Users: users, Job: noted, Every: 500 * time.Millisecond, Prefix: prefix, Site: m.Name, Patience: linkCut + patience,
 		Connect: func(user messages.Name) (bus.Bus, error) {

@@ -200,5 +200,5 @@ func plan(name messages.Name, federation bool) netlab.Plan {
 // quick returns a job of one short task.
 func quick(int) messages.SubmitRequest {
 	return messages.SubmitRequest{Spec: messages.JobSpec{Name: "quick", Budget: messages.Credit,
-		Stages: []messages.Stage{{Name: "main", Class: "map", Command: []string{"true"}}}}}
+		Stages: []messages.Stage{{Name: "main", Attempts: 3, Class: "map", Command: []string{"true"}}}}}
 }

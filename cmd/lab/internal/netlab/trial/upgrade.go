@@ -116,7 +116,7 @@ func (m *member) startLong(ctx context.Context, dir string) (*longJob, error) {
 	defer alice.Close()
 	reply, err := load.Submit(ctx, alice, m.Name, "alice", messages.SubmitRequest{Key: "long", Spec: messages.JobSpec{
 		Name: "long", Budget: messages.Credit, Dir: dir,
-		Stages: []messages.Stage{{Name: "main", Class: "map", Tasks: long.tasks, Script: "while [ ! -e end ]; do sleep 0.2; done"}},
+		Stages: []messages.Stage{{Name: "main", Attempts: 3, Class: "map", Tasks: long.tasks, Script: "while [ ! -e end ]; do sleep 0.2; done"}},
 	}})
 	if err != nil {
 		return nil, err

@@ -266,5 +266,5 @@ func (w *Witness) job(key string) messages.SubmitRequest {
 		script += "; sleep 0.3"
 	}
 	return messages.SubmitRequest{Key: key, Spec: messages.JobSpec{Name: key, Budget: messages.Credit, Dir: w.Dir,
-		Stages: []messages.Stage{{Name: "main", Command: []string{"/bin/sh", "-c", script}, Env: messages.Env{{Name: "KEY", Value: key}}}}}}
+		Stages: []messages.Stage{{Name: "main", Attempts: 3, Command: []string{"/bin/sh", "-c", script}, Env: messages.Env{{Name: "KEY", Value: key}}}}}}
 }
