@@ -155,6 +155,7 @@ attack: ## attack sites as their users, peers and tasks can, in each form that t
 	@if [ "$$(id -u)" = 0 ]; then echo "forms: as root, as an ordinary user, as in a container, on three hosts, with limits, by waiting, by sums"; \
 	else echo "forms: as an ordinary user, with limits, by waiting, by sums; three hosts and a container want root"; fi
 	CANDOR_ATTACKS=all $(GO) test -count 1 -v -timeout 60m -run TestAttack ./deploy/attack
+	CANDOR_ATTACKS=all $(GO) test -count 1 -v -run TestDiskIsNotFilledWhileProcessorsAreBusy ./nodeagent/runner
 
 clients: build ## install programs of others that speak to Slurm, and drive a site with them; JOBS (1000)
 	@for program in snakemake toil-cwl-runner cwltool dask-scheduler; do command -v $$program >/dev/null || { apt-get update && apt-get install -y --no-install-recommends snakemake toil cwltool python3-distributed; exit; }; done

@@ -92,7 +92,10 @@ func passDir() {
 	if err == nil {
 		err = pass(1, dir)
 	}
-	fmt.Println("begun", err)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 }
 
 // passMemory leaves memory with another task.

@@ -278,16 +278,23 @@ func (s *site) holder() *holder {
 // begin has a task of bob's do what a name stands for, and returns what it says when it has begun.
 func (h *holder) begin(name string, arguments ...string) (job messages.JobID, said string) {
 	h.Helper()
-	out, err := h.candor("bob", append(append([]string{"submit", "--script", "--budget", "5", "--chdir", "-", "--input", h.self + "=attacker", "--attempts", "1", "--time", "60s",
-		"--env", holdEnv + "=" + name, "--id-only"}, arguments...), h.script)...)
-	if _, scanErr := fmt.Sscan(out, &job); err != nil || scanErr != nil {
-		h.Fatalf("%s: %v, %v: %s", name, err, scanErr, out)
-	}
+	job = h.submits(name, arguments...)
 	await.Until(h.T, "the task of bob's says that it has begun: "+name, func() bool {
 		said, _ = h.candor("bob", "logs", job.String())
 		return strings.Contains(said, "begun")
 	})
 	return job, said[strings.Index(said, "begun"):]
+}
+
+// submits submits such a task.
+func (h *holder) submits(name string, arguments ...string) (job messages.JobID) {
+	h.Helper()
+	out, err := h.candor("bob", append(append([]string{"submit", "--script", "--budget", "5", "--chdir", "-", "--input", h.self + "=attacker", "--attempts", "1", "--time", "60s",
+		"--env", holdEnv + "=" + name, "--id-only"}, arguments...), h.script)...)
+	if _, scanErr := fmt.Sscan(out, &job); err != nil || scanErr != nil {
+		h.Fatalf("%s: %v, %v: %s", name, err, scanErr, out)
+	}
+	return job
 }
 
 // measured measures how long alice's tasks take meanwhile.

@@ -20,6 +20,8 @@ type measuring struct {
 	unread   bool      // the last measure did not see everything
 	bytes    int64     // bytes in its own directory, as last measured
 	shared   int64     // bytes in its shared temporary directories, as last measured
+	// By how much both had grown at the last survey.
+	grew, sharedGrew int64
 }
 
 // measureShare: measuring a task takes at most 1/measureShare of a processor's time.
@@ -42,15 +44,20 @@ func threadTime() time.Duration {
 // startMeasuring measures the task's directories in a goroutine of its own, so that large ones do
 // not delay the checks of other tasks. The caller holds t.mu.
 func (t *process) startMeasuring() {
-	m, dir := &t.measuring, ""
-	if t.lane != nil && t.lane.dir && t.task.Program.Dir == "" {
-		dir = t.lane.base + dirEnding
-	}
+	m, dir := &t.measuring, t.ownDir()
 	if dir == "" && t.room == nil || m.underWay || time.Now().Before(m.next) {
 		return
 	}
 	m.underWay = true
 	go t.measure(dir, t.processes())
+}
+
+// ownDir returns the working directory that the runner made for the task; "": it has none. The caller holds t.mu.
+func (t *process) ownDir() string {
+	if t.lane == nil || !t.lane.dir || t.task.Program.Dir != "" {
+		return ""
+	}
+	return t.lane.base + dirEnding
 }
 
 // measureAgain measures the task's directories, unless that was just done.
@@ -76,22 +83,39 @@ func (t *process) measure(dir string, processes []int) {
 			return true
 		}
 	}
-	own := tree.NewMeter(t.runner.config.DirLimit, runs)
-	shared := tree.NewMeter(t.runner.config.DirLimit, runs)
-	if t.room != nil {
-		shared.Add(t.room.temp)
-	}
-	nameless := shared
-	if dir != "" {
-		own.Add(dir)
-		nameless = own
-	}
-	for _, p := range processes {
-		nameless.AddOpen(p)
-	}
-	if t.judge(own.Usage(), shared.Usage(), restAfter(time.Since(began), threadTime()-used)) {
+	own, shared := t.usage(dir, processes, runs, func() tree.Usage { return t.room.usage(t.runner.config.DirLimit, runs) })
+	if t.judge(own, shared, restAfter(time.Since(began), threadTime()-used)) {
 		t.end(messages.OutOfDisk, t.runner.config.Grace)
 	}
+}
+
+// usage measures what the task keeps, as long as goOn reports true. temporary measures its room.
+func (t *process) usage(dir string, processes []int, goOn func() bool, temporary func() tree.Usage) (own, shared tree.Usage) {
+	meter := tree.NewMeter(t.runner.config.DirLimit, goOn)
+	switch {
+	case dir != "":
+		meter.Add(dir)
+	case t.room != nil:
+		meter.On(t.room.temp)
+	}
+	for _, p := range processes {
+		meter.AddOpen(p)
+	}
+	own = meter.Usage()
+	if t.room != nil {
+		shared = temporary()
+		if dir == "" {
+			shared.Bytes, own = shared.Bytes+own.Bytes, tree.Usage{}
+		}
+	}
+	return own, shared
+}
+
+// usage measures the temporary directories of a room, as long as goOn reports true.
+func (r *room) usage(most int64, goOn func() bool) tree.Usage {
+	meter := tree.NewMeter(most, goOn)
+	meter.Add(r.temp)
+	return meter.Usage()
 }
 
 // judge records a measurement and the time of the next one, and reports whether the task keeps too
@@ -126,10 +150,14 @@ func tooMuch(u tree.Usage, limit int64) string {
 	return "ended because what is in its directory cannot be measured: " + u.Unread.Error()
 }
 
-// settleDir checks the directory of an ended task. It removes everything if that is too much, or
-// cannot be measured even after the directory's owner was given all rights on it.
+// settleDir checks the directory of an ended task. It removes everything if the task was ended for it, if it is too much, or
+// if it cannot be measured even after the directory's owner was given all rights on it.
 func (p *Processes) settleDir(dir string, f *messages.Finished) {
 	limit := p.config.DirLimit
+	if f.Outcome == messages.OutOfDisk { // it was ended to free the space
+		p.store.discard(dir)
+		return
+	}
 	meter := tree.NewMeter(limit, func() bool { return true })
 	meter.Mend = true
 	meter.Add(dir)

@@ -101,8 +101,9 @@
 // What the ended tasks of an account left is measured while tasks of the account run, since they may write there, and
 // bounded by Config.KeptLimit together: the oldest goes first, but nothing whose outputs the agent has still to store.
 // Where less than Config.KeepFree of the disk is free, rooms go that no task uses, and the account that keeps the most
-// loses its oldest; where that is not enough, the tasks that keep the most are killed. The free space is looked at as often
-// as it may have been used up, so that it is known in time without any measure.
+// loses its oldest; where that is not enough, the tasks that keep the most are killed, and their directories removed. The free
+// space is looked at as often as it may have been used up. If tasks fill the disk faster than they can be measured, all are
+// suspended first, for a second at most.
 //
 // The names are the whole index: output stays readable after a restart of the
 // agent. While a task runs, its output has the name of its lane, which a task

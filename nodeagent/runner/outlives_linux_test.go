@@ -78,7 +78,7 @@ var leaving = map[string]func() error{
 			_, _ = conn.Write([]byte("x"))
 		}
 	},
-	"give": give, "take": take,
+	"give": give, "take": take, "empty": makeEmpty,
 	"zombies": func() error {
 		for n := range 2 * 4096 {
 			if _, err := syscall.ForkExec("/bin/true", []string{"true"}, nil); err != nil {

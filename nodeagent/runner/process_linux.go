@@ -45,6 +45,7 @@ type process struct {
 	grace     time.Duration    // the shortest it was given
 	why       messages.Outcome
 	suspended bool // it must not run until it is resumed
+	braked    bool // it must not run until it is known who fills the disk
 	freezing  bool // a goroutine brings its processes there
 	frozen    bool // its processes are in the frozen group, or on the way there
 	halted    bool // signals stopped its processes
@@ -340,7 +341,7 @@ func (t *process) begun(p *program, dir string, c child) {
 	t.limit.left = t.task.Program.TimeLimit.Std()
 	t.limit.run(func() { t.end(messages.TimedOut, t.runner.config.Grace) })
 	t.warn()
-	if t.ending || t.suspended {
+	if t.ending || t.toFreeze() {
 		go t.obey()
 	}
 	t.runner.ends.await(c, t.finish)
@@ -354,7 +355,7 @@ func (t *process) obey() {
 	case t.over:
 	case t.ending:
 		t.ask(t.grace)
-	case t.suspended:
+	case t.toFreeze():
 		t.freeze()
 	}
 }
@@ -397,8 +398,8 @@ func (t *process) end(why messages.Outcome, grace time.Duration) {
 // ask asks every process of the task to end, once, and kills them when the
 // grace is over. t.mu is held.
 func (t *process) ask(grace time.Duration) {
-	if t.suspended { // a frozen process cannot end
-		t.suspended = false
+	if t.toFreeze() { // a frozen process cannot end
+		t.suspended, t.braked = false, false
 		t.freeze()
 	}
 	if grace <= 0 {

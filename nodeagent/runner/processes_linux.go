@@ -56,15 +56,22 @@ type Processes struct {
 	// keepEnded is how long an ended stream waits for a client.
 	keepEnded time.Duration
 	checks    *time.Timer // checks output, memory and disk
-	space     *time.Timer // checks the free space of the disk
+	wake      alarm       // makes followSpace look at once
 	seldom    bool        // checks are rare, because nothing runs
 	summing   bool        // the space that accounts keep is being measured
 	sumNext   time.Time   // earliest time of the next measurement
 	quiet     bool        // the free space is checked rarely, because nothing runs
 	relieving bool        // space is being freed
-	acted     struct {    // last action of followSpace: free space, time, and when it ended tasks
-		free      int64
-		at, ended time.Time
+	braking   bool        // tasks are suspended until it is known which fill the disk
+	acted     struct {    // last action of followSpace: free space and time; and those when it last resumed tasks
+		free    int64
+		at      time.Time
+		braked  int64
+		resumed time.Time
+	}
+	looked struct { // last look of followSpace
+		free int64
+		at   time.Time
 	}
 	closed bool
 	tasks  sync.WaitGroup
@@ -119,6 +126,9 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.ends, err = openEnds(); err != nil {
 		return nil, err
 	}
+	if p.wake, err = newAlarm(); err != nil {
+		return nil, err
+	}
 	if p.rooms != nil {
 		p.rooms.loose, p.rooms.cells = p.loose, p.cells
 	}
@@ -129,7 +139,9 @@ func NewProcesses(c Config) (*Processes, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.checks = time.AfterFunc(p.config.CheckEvery, p.check)
-	p.space = time.AfterFunc(soonest, p.followSpace)
+	p.acted.braked = math.MaxInt64
+	p.tasks.Add(1)
+	go p.followSpace()
 	return p, nil
 }
 
@@ -238,6 +250,7 @@ func (p *Processes) enter(t *process) error {
 	}
 	p.running[t.task.Attempt] = t
 	p.tasks.Add(1)
+	t.braked = p.braking
 	if len(t.task.Program.Outputs) > 0 {
 		p.store.hold(t.task.Attempt)
 	}
@@ -247,7 +260,7 @@ func (p *Processes) enter(t *process) error {
 	}
 	if p.quiet {
 		p.quiet = false
-		p.space.Reset(soonest)
+		p.wake.ring()
 	}
 	return nil
 }
@@ -310,7 +323,7 @@ func (p *Processes) Close() error {
 	}
 	p.closed = true
 	p.checks.Stop()
-	p.space.Stop()
+	p.wake.ring()
 	p.mu.Unlock()
 	for _, t := range p.tasksNow() {
 		t.Stop(0)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -55,7 +56,8 @@ type rooms struct {
 	mu   sync.Mutex
 	open map[string]*room
 
-	closing sync.WaitGroup // rooms that are closing after their last task
+	closing  sync.WaitGroup // rooms that are closing after their last task
+	removing atomic.Int64   // rooms that are closing, or whose temporary directories are being removed
 }
 
 // linger is how long a room stays without a task: making one takes some milliseconds.
@@ -198,7 +200,8 @@ func (r *rooms) leave(left *room) {
 	case r.open[left.key] == left:
 		left.idle = time.AfterFunc(linger, func() { r.retire(left) })
 	default:
-		r.closing.Go(left.close)
+		r.removing.Add(1)
+		r.closing.Go(func() { left.close(&r.removing) })
 	}
 }
 
@@ -242,7 +245,8 @@ func (r *rooms) retire(left *room) {
 	}
 	r.mu.Unlock()
 	if unused {
-		left.close()
+		r.removing.Add(1)
+		left.close(&r.removing)
 	}
 }
 
@@ -253,7 +257,8 @@ func (r *rooms) remove(gone *room) {
 		delete(r.open, gone.key)
 	}
 	r.mu.Unlock()
-	gone.close()
+	r.removing.Add(1)
+	gone.close(&r.removing)
 }
 
 func (r *rooms) close() error {
@@ -262,7 +267,8 @@ func (r *rooms) close() error {
 	r.open = map[string]*room{}
 	r.mu.Unlock()
 	for _, one := range all {
-		one.close()
+		r.removing.Add(1)
+		one.close(&r.removing)
 	}
 	r.closing.Wait()
 	_ = tree.RemoveWithin(r.tempDir(), removeAtEnd) // the next run removes what is left
@@ -349,8 +355,8 @@ func (r *rooms) makeTemp() (string, error) {
 	return temp, err
 }
 
-// close ends all processes in the room, and the room.
-func (r *room) close() {
+// close ends all processes in the room, and the room. removing is one less when its temporary directories are gone.
+func (r *room) close(removing *atomic.Int64) {
 	if r.forge != nil {
 		r.forge.close()
 	}
@@ -365,7 +371,10 @@ func (r *room) close() {
 	if r.root != nil {
 		_ = r.root.Close()
 	}
-	if r.temp != "" {
-		go func() { _ = tree.Remove(r.temp) }() // the next run removes what is left
-	}
+	go func() {
+		defer removing.Add(-1)
+		if r.temp != "" {
+			_ = tree.Remove(r.temp) // the next run removes what is left
+		}
+	}()
 }

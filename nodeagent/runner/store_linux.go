@@ -38,6 +38,7 @@ type store struct {
 	held     map[messages.Attempt]bool
 	left     int      // jobs whose last task has ended since files were closed
 	moved    []string // moved directories that must be removed
+	removing int      // directories that are being removed
 }
 
 type job struct {
@@ -328,16 +329,23 @@ func (s *store) discard(dir string) {
 func (s *store) removeMoved() {
 	s.mu.Lock()
 	dirs := s.moved
-	s.moved = nil
+	s.moved, s.removing = nil, s.removing+len(dirs)
 	s.mu.Unlock()
 	for _, dir := range dirs {
-		if tree.Remove(dir) == nil {
-			continue
-		}
+		failed := tree.Remove(dir) != nil
 		s.mu.Lock()
-		s.moved = append(s.moved, dir)
+		if s.removing--; failed {
+			s.moved = append(s.moved, dir)
+		}
 		s.mu.Unlock()
 	}
+}
+
+// isRemoving reports whether directories are being removed, or will be.
+func (s *store) isRemoving() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.removing > 0 || len(s.moved) > 0
 }
 
 // program makes the job's directory and computes the program, once. A failure is not remembered:

@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -68,14 +66,41 @@ func (p *Processes) sum() (rest time.Duration) {
 	return max(sumEvery*p.config.CheckEvery, time.Since(began), (sumShare-1)*(threadTime()-used))
 }
 
-// followSpace looks at the free space of the disk: as often as it may have filled since, however fast. Below the reserve
-// it acts when there is less than when it acted last; for a disk that others keep full, that is seldom.
+// followSpace looks at the free space of the disk until the runner is closed: as often as it may have filled since, however
+// fast. It has a thread of its own, which does not wait for processors on which others compute.
 func (p *Processes) followSpace() {
-	p.following.Lock() // the timer may be set again at the same time
+	defer p.tasks.Done()
+	runtime.LockOSThread() // for good: the thread ends with this function
+	hurry()
+	for wait, goOn := soonest, true; goOn; {
+		p.wake.await(wait)
+		wait, goOn = p.lookAtSpace()
+	}
+	p.wake.close()
+}
+
+// hurry has the calling thread run before the others of the machine; without the right to do so, as soon as it is its turn.
+func hurry() {
+	const fifo, resetOnFork = 1, 1
+	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: fifo, Flags: resetOnFork, Priority: 1}
+	if unix.SchedSetAttr(0, &first, 0) == nil {
+		return
+	}
+	if usual, err := unix.SchedGetAttr(0, 0); err == nil {
+		usual.Runtime = uint64(100 * time.Microsecond) // who asks for short turns waits less for them
+		_ = unix.SchedSetAttr(0, usual, 0)
+	}
+}
+
+// lookAtSpace looks at the free space once. Below the reserve it acts when there is less than when it acted last; for a disk that
+// others keep full, that is seldom. The result is how long not to look again; goOn: the runner is not closed.
+func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
+	p.following.Lock()
 	defer p.following.Unlock()
 	reserve := p.config.KeepFree
 	free, now := freeBytes(p.config.Dir), time.Now()
 	acts := free < reserve && (free < p.acted.free-leastEnded/2 || now.Sub(p.acted.at) >= actAgain)
+	p.stopFilling(free, now)
 	switch {
 	case acts:
 		p.acted.free, p.acted.at = free, now
@@ -83,29 +108,45 @@ func (p *Processes) followSpace() {
 			t.measureAgain()
 		}
 	case free >= reserve:
-		p.acted.free = math.MaxInt64
-	}
-	if free < leastFree(reserve) {
-		p.endLargest(reserve - free)
+		p.acted.free, p.acted.braked = math.MaxInt64, math.MaxInt64
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return
-	}
-	if acts && !p.relieving {
+	if acts && !p.relieving && !p.closed {
 		p.relieving = true
 		p.tasks.Go(p.relieve)
 	}
-	wait := Soon(p.config.Dir, reserve, p.config.CheckEvery)
-	if p.quiet = len(p.running) == 0 && !p.relieving; p.quiet {
-		wait = idleEvery
-		if free < reserve {
-			wait = actAgain
-		}
+	if p.quiet = len(p.running) == 0 && !p.relieving; !p.quiet {
+		return Soon(p.config.Dir, reserve, p.config.CheckEvery), !p.closed
 	}
-	p.space.Reset(wait)
+	if free < reserve {
+		return actAgain, !p.closed
+	}
+	return idleEvery, !p.closed
 }
+
+// alarm wakes a thread that waits. It does not need the Go scheduler for that, which may have to wait for a processor.
+type alarm int
+
+func newAlarm() (alarm, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return 0, messages.Errorf(messages.Unavailable, "runner: eventfd: %v", err)
+	}
+	return alarm(fd), nil
+}
+
+func (a alarm) ring() { _, _ = unix.Write(int(a), []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+
+// await waits until it rings, or so long.
+func (a alarm) await(most time.Duration) {
+	fds := []unix.PollFd{{Fd: int32(a), Events: unix.POLLIN}}
+	if n, _ := unix.Poll(fds, int(most.Milliseconds())); n > 0 {
+		_, _ = unix.Read(int(a), make([]byte, 8))
+	}
+}
+
+func (a alarm) close() { _ = unix.Close(int(a)) }
 
 // relieve frees space until there is more than the reserve. It removes rooms that nobody uses, and
 // files of the accounts that keep the most.
@@ -129,69 +170,6 @@ func (p *Processes) relieve() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.relieving = false
-}
-
-// filler is a task that keeps much on the disk, or the tasks that share temporary directories which do.
-type filler struct {
-	tasks []*process
-	room  *room // room with the temporary directories; nil: a task's own directory
-	bytes int64
-}
-
-// endLargest ends the tasks that keep the most on the disk, until they keep lack bytes together. It kills them, because they
-// could continue to write if they were asked to end. While tasks are being ended for the disk, it ends no others.
-func (p *Processes) endLargest(lack int64) {
-	if time.Since(p.acted.ended) < endPause {
-		return
-	}
-	var all []*filler
-	rooms := map[*room]*filler{}
-	for _, t := range p.tasksNow() {
-		t.mu.Lock()
-		runs, ends, m := !t.ending && !t.over, t.ending && !t.over && t.why == messages.OutOfDisk, t.measuring
-		t.mu.Unlock()
-		if ends {
-			return
-		}
-		if runs && m.bytes >= leastEnded {
-			all = append(all, &filler{tasks: []*process{t}, bytes: m.bytes})
-		}
-		if runs && m.shared >= leastEnded {
-			f := rooms[t.room]
-			if f == nil {
-				f = &filler{room: t.room}
-				rooms[t.room], all = f, append(all, f)
-			}
-			f.tasks, f.bytes = append(f.tasks, t), max(f.bytes, m.shared)
-		}
-	}
-	slices.SortFunc(all, func(a, b *filler) int { return cmp.Compare(b.bytes, a.bytes) })
-	for _, most := range all {
-		if lack <= 0 {
-			break
-		}
-		lack -= most.bytes
-		p.endFiller(most)
-	}
-}
-
-// endPause is the least time before more tasks are ended to free space: removing their files takes
-// time.
-const endPause = 100 * time.Millisecond
-
-func (p *Processes) endFiller(f *filler) {
-	p.acted.ended = time.Now()
-	what := "this task kept the most there"
-	if f.room != nil {
-		what = "the temporary directories that it shares kept the most there"
-		p.rooms.replace(f.room)
-	}
-	for _, t := range f.tasks {
-		t.mu.Lock()
-		t.exceeds = cmp.Or(t.exceeds, fmt.Sprintf("ended because the node's disk is almost full, and %s: %d MiB", what, f.bytes>>20))
-		t.mu.Unlock()
-		t.end(messages.OutOfDisk, 0)
-	}
 }
 
 // closing reports whether the runner is being closed.

@@ -194,14 +194,7 @@ func TestOutputsStayUntilTheyAreStored(t *testing.T) {
 // smallDisk is a directory that is a disk of 64 MiB, with an inode for each 16 KiB.
 func smallDisk(t *testing.T) (dir string, free func() int64) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount a small disk")
-	}
-	dir = t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m,nr_inodes=4096"); err != nil {
-		t.Skip("cannot mount: ", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	dir = mounted(t, "size=64m,nr_inodes=4096")
 	return dir, func() int64 {
 		var s unix.Statfs_t
 		if err := unix.Statfs(dir, &s); err != nil {
@@ -209,6 +202,20 @@ func smallDisk(t *testing.T) (dir string, free func() int64) {
 		}
 		return int64(s.Bavail) * s.Bsize
 	}
+}
+
+// mounted is a directory that is a disk of its own.
+func mounted(t *testing.T, options string) (dir string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount a small disk")
+	}
+	dir = t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		t.Skip("cannot mount: ", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
 }
 
 // TestReserveOfTheDiskStaysFree: below the reserve, the account that keeps the most loses its oldest, and the task that

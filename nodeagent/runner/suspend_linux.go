@@ -24,6 +24,13 @@ func (t *process) Suspend(suspended bool) {
 // freeze suspends or resumes the processes in a goroutine of its own: a task that makes processes
 // without end, or one that waits for a device, delays this. The caller holds t.mu.
 func (t *process) freeze() {
+	if t.beginFreeze() {
+		go t.refreeze()
+	}
+}
+
+// beginFreeze reports whether refreeze must be called: no other call is under way. The caller holds t.mu.
+func (t *process) beginFreeze() bool {
 	if t.suspended {
 		t.limit.stop()
 		t.early.stop()
@@ -32,11 +39,11 @@ func (t *process) freeze() {
 		t.early.run(nil)
 	}
 	if t.freezing {
-		return
+		return false
 	}
 	t.freezing = true
 	t.guests.Add(1) // until then the cell belongs to the task
-	go t.refreeze()
+	return true
 }
 
 // refreeze brings the processes into the state that was last asked for. It uses the freezer, which
@@ -63,10 +70,14 @@ func (t *process) refreeze() {
 		}
 	}
 	t.freezing = false
+	if t.halted && !t.frozen && !t.over { // it was resumed before it was in the freezer
+		t.halted = false
+		t.signal(unix.SIGCONT)
+	}
 }
 
 // toFreeze reports whether the processes should be suspended. The caller holds t.mu.
-func (t *process) toFreeze() bool { return t.suspended && !t.over }
+func (t *process) toFreeze() bool { return (t.suspended || t.braked) && !t.over }
 
 // warn sets the time of the signal that the task gets before its time limit, if it asks for
 // one. t.mu is held.

@@ -85,8 +85,18 @@ func (m *Meter) AddEntry(path string) {
 	m.count(&info)
 }
 
+// On makes AddOpen count files on the file system of a directory that is not added itself.
+func (m *Meter) On(path string) {
+	var info unix.Stat_t
+	if err := unix.Stat(path, &info); err != nil {
+		m.failed.add(err)
+		return
+	}
+	m.dev, m.least = info.Dev, leastOf(path)
+}
+
 // AddOpen adds the open files of a process that no longer have a name, if they are on the first
-// tree's file system. Files that cannot be looked at belong to a process that has ended, or to
+// tree's file system, or the one of On. Files that cannot be looked at belong to a process that has ended, or to
 // another user.
 func (m *Meter) AddOpen(process int) {
 	dir, err := openDir(unix.AT_FDCWD, "/proc/"+strconv.Itoa(process)+"/fd")

@@ -1,0 +1,107 @@
+package runner_test
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// makeEmpty makes empty files without end, as fast as it can.
+func makeEmpty() error {
+	for i := 0; ; i++ {
+		dir := "d" + strconv.Itoa(i)
+		err := unix.Mkdir(dir, 0o700)
+		for k := 0; k < 1000 && err == nil; k++ {
+			var fd int
+			if fd, err = unix.Open(dir+"/"+strconv.Itoa(k), unix.O_CREAT|unix.O_WRONLY, 0o600); err == nil {
+				_ = unix.Close(fd)
+			}
+		}
+		if err != nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// busy keeps all processors busy.
+func busy(t *testing.T) {
+	for range runtime.NumCPU() {
+		c := exec.Command("sh", "-c", "while :; do :; done")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	}
+}
+
+// followFree returns a function that returns how much was free on a disk at the least, as its bytes and inodes count.
+func followFree(dir string) (least func() int64) {
+	stop, found := make(chan struct{}), make(chan int64)
+	go func() {
+		ticker := time.NewTicker(2 * time.Millisecond)
+		defer ticker.Stop()
+		for low := int64(math.MaxInt64); ; {
+			var s unix.Statfs_t
+			if unix.Statfs(dir, &s) == nil {
+				low = min(low, int64(s.Bavail)*s.Bsize, int64(s.Ffree)*(int64(s.Blocks)*s.Bsize/int64(s.Files)))
+			}
+			select {
+			case <-stop:
+				found <- low
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return func() int64 { close(stop); return <-found }
+}
+
+// TestDiskIsNotFilledWhileProcessorsAreBusy: a task fills the disk by inodes as fast as it can while other processes need the
+// processors. It is ended long before the disk is full, and a neighbour that keeps much is not. On a machine that is busy with
+// much else it can fail.
+func TestDiskIsNotFilledWhileProcessorsAreBusy(t *testing.T) {
+	if os.Getenv("CANDOR_ATTACKS") != "all" {
+		t.Skip("only in make attack")
+	}
+	for name, noCells := range map[string]bool{"groups": false, "signals": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := mounted(t, "size=900m,nr_inodes=60000")
+			b := strangers(t, func(c *runner.Config) { c.Dir, c.NoCells = dir, noCells })
+			text, err := os.ReadFile(os.Args[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			attacker := b.input("attacker", string(text))
+			attacker.Executable = true
+			neighbour := b.start(of("bob", 90, sh("head -c 104857600 /dev/zero >file; echo ready; exec sleep 1000")))
+			b.read(neighbour, false)
+			busy(t)
+			least := followFree(dir)
+			f := b.start(of("eve", 91, messages.Program{Command: []string{"./attacker", "delay", "empty"}, Inputs: []messages.File{attacker}})).wait()
+			await.Until(t, "the disk has its reserve again", func() bool { return !runner.Full(dir, runner.Reserve(dir, 0), true) })
+			free := least()
+			t.Logf("at least %d MiB were free", free/mib)
+			if f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, "this task kept the most there") {
+				t.Errorf("%+v", f)
+			}
+			if free < 64*mib {
+				t.Errorf("only %d MiB were free", free/mib)
+			}
+			neighbour.Stop(0)
+			if f := neighbour.wait(); f.Outcome != messages.Stopped {
+				t.Errorf("the neighbour: %+v", f)
+			}
+		})
+	}
+}

@@ -1,0 +1,231 @@
+package runner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/tree"
+)
+
+// A task can make 200,000 empty files a second, which count as 3 GB. Measuring who fills the disk takes longer than filling
+// the rest of it, the more so while the processors are busy. So when the disk is almost full, all tasks are suspended first: then
+// nobody writes while it is measured which tasks keep the most. These are ended, and the others resumed.
+
+// brakeFor bounds how long tasks are suspended for that. What was found until then counts.
+const brakeFor = time.Second
+
+// lateBy is how long tasks may write until they stand still, because the processors are busy.
+const lateBy = 100 * time.Millisecond
+
+// speed is how fast the disk has filled since the last look, in bytes per nanosecond; at most as fast as a disk may fill. The
+// caller holds p.following.
+func (p *Processes) speed(free int64, now time.Time) float64 {
+	fell, passed := p.looked.free-free, max(now.Sub(p.looked.at), time.Millisecond)
+	p.looked.free, p.looked.at = free, now
+	return min(max(float64(fell)/float64(passed), 0), fastest)
+}
+
+// stopFilling ends the tasks that keep the most if the disk is almost full, or will be before they could be suspended. If it has
+// filled further since they were last suspended, it suspends them until they are measured. The caller holds p.following.
+func (p *Processes) stopFilling(free int64, now time.Time) {
+	written := int64(p.speed(free, now) * float64(lateBy))
+	if free-written >= leastFree(p.config.KeepFree) {
+		return
+	}
+	p.mu.Lock()
+	braking := p.braking
+	fills := !p.closed && !braking && free < p.acted.braked-leastEnded/2
+	if fills {
+		p.braking = true
+		p.tasks.Add(1)
+	}
+	p.mu.Unlock()
+	switch {
+	case fills:
+		again := now.Sub(p.acted.resumed) < time.Second
+		p.brake(true)
+		go p.endFillers(again && free < 2*written)
+	case !braking && !p.freeing():
+		p.endLargest(false)
+	}
+}
+
+// endFillers measures the suspended tasks, ends those that keep the most, and resumes the others. fast: the disk would be full
+// before they could be suspended again.
+func (p *Processes) endFillers(fast bool) {
+	defer p.tasks.Done()
+	p.survey(time.Now().Add(brakeFor))
+	p.endLargest(fast)
+	p.following.Lock() // nobody suspends them again before all are resumed
+	defer p.following.Unlock()
+	p.acted.braked, p.acted.resumed = freeBytes(p.config.Dir), time.Now() // some was written until they stood still
+	p.mu.Lock()
+	p.braking = false
+	p.mu.Unlock()
+	p.brake(false)
+}
+
+// brake suspends all tasks for a moment, or lets them go on.
+func (p *Processes) brake(yes bool) {
+	all := p.tasksNow()
+	var begun []*process
+	for _, t := range all {
+		if t.brake(yes) {
+			begun = append(begun, t)
+		}
+	}
+	for _, t := range begun {
+		go t.refreeze()
+	}
+}
+
+// brake suspends or resumes the task, and reports whether refreeze must be called. The freezer of control groups may have to
+// wait for others who use it, so a signal stops the first processes until then.
+func (t *process) brake(yes bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.braked == yes {
+		return false
+	}
+	t.braked = yes
+	if t.child.pid == 0 || t.over { // begun looks at it
+		return false
+	}
+	if yes && !t.suspended {
+		t.halted = true
+		unix.Kill(-t.child.pid, unix.SIGSTOP)
+	}
+	return t.beginFreeze()
+}
+
+// survey measures what all tasks keep, until a time.
+func (p *Processes) survey(until time.Time) {
+	goOn := func() bool { return time.Now().Before(until) && !p.closing() }
+	temporary := map[*room]func() tree.Usage{} // each is measured once
+	var walks sync.WaitGroup
+	for _, t := range p.tasksNow() {
+		t.mu.Lock()
+		if runs := t.child.pid != 0 && !t.over; runs {
+			dir, processes, shared := t.ownDir(), t.processes(), temporary[t.room]
+			if shared == nil {
+				shared = sync.OnceValue(func() tree.Usage { return t.room.usage(p.config.DirLimit, goOn) })
+				temporary[t.room] = shared
+			}
+			walks.Go(func() {
+				own, shared := t.usage(dir, processes, goOn, shared)
+				t.surveyed(own, shared, goOn())
+			})
+		}
+		t.mu.Unlock()
+	}
+	walks.Wait()
+}
+
+// surveyed records what a task keeps; whole: all of it was measured. What cannot be read counts as too much.
+func (t *process) surveyed(own, shared tree.Usage, whole bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.measuring
+	for u, bytes := range map[*tree.Usage]*int64{&own: &t.measuring.bytes, &shared: &t.measuring.shared} {
+		if u.Unread != nil {
+			u.Bytes = max(u.Bytes, t.runner.config.DirLimit)
+		}
+		if whole || u.Bytes > *bytes {
+			*bytes = u.Bytes
+		}
+	}
+	t.measuring.grew, t.measuring.sharedGrew = t.measuring.bytes-before.bytes, t.measuring.shared-before.shared
+}
+
+// filler is a task that keeps much on the disk, or the tasks that share temporary directories which do.
+type filler struct {
+	tasks []*process
+	room  *room // room with the temporary directories; nil: a task's own directory
+	bytes int64
+	grew  int64 // since the measurement before the last survey
+}
+
+// endLargest ends the tasks that keep the most on a disk that is almost full, until they keep together what is missing; only
+// one while space becomes free. On a disk that fills fast, it ends the one that grew the most. It kills them, because they
+// could continue to write if they were asked to end.
+func (p *Processes) endLargest(fast bool) {
+	reserve, free := p.config.KeepFree, freeBytes(p.config.Dir)
+	if !fast && free >= leastFree(reserve) {
+		return
+	}
+	lack := reserve - free
+	if fast || p.freeing() {
+		lack = 1
+	}
+	all := p.fillers()
+	slices.SortFunc(all, func(a, b *filler) int {
+		if fast {
+			return cmp.Compare(b.grew, a.grew)
+		}
+		return cmp.Compare(b.bytes, a.bytes)
+	})
+	for _, most := range all {
+		if lack <= 0 {
+			break
+		}
+		lack -= most.bytes
+		p.endFiller(most)
+	}
+}
+
+// fillers returns who keeps at least leastEnded bytes.
+func (p *Processes) fillers() (all []*filler) {
+	rooms := map[*room]*filler{}
+	for _, t := range p.tasksNow() {
+		t.mu.Lock()
+		runs, m := t.child.pid != 0 && !t.over && !t.endsNow(), t.measuring
+		t.mu.Unlock()
+		if runs && m.bytes >= leastEnded {
+			all = append(all, &filler{tasks: []*process{t}, bytes: m.bytes, grew: m.grew})
+		}
+		if runs && m.shared >= leastEnded {
+			f := rooms[t.room]
+			if f == nil {
+				f = &filler{room: t.room}
+				rooms[t.room], all = f, append(all, f)
+			}
+			f.tasks, f.bytes, f.grew = append(f.tasks, t), max(f.bytes, m.shared), max(f.grew, m.sharedGrew)
+		}
+	}
+	return all
+}
+
+// endsNow reports whether the task was told to end without a grace. The caller holds t.mu.
+func (t *process) endsNow() bool { return t.ending && t.grace <= 0 }
+
+func (p *Processes) endFiller(f *filler) {
+	what := "this task kept the most there"
+	if f.room != nil {
+		what = "the temporary directories that it shares kept the most there"
+		p.rooms.replace(f.room)
+	}
+	for _, t := range f.tasks {
+		t.mu.Lock()
+		t.exceeds = cmp.Or(t.exceeds, fmt.Sprintf("ended because the node's disk is almost full, and %s: %d MiB", what, f.bytes>>20))
+		t.mu.Unlock()
+		t.end(messages.OutOfDisk, 0)
+	}
+}
+
+// freeing reports whether space becomes free: files are being removed, or tasks that kept many end.
+func (p *Processes) freeing() bool {
+	if p.store.isRemoving() || p.rooms != nil && p.rooms.removing.Load() > 0 {
+		return true
+	}
+	return slices.ContainsFunc(p.tasksNow(), func(t *process) bool {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.ending && t.exceeds != ""
+	})
+}
