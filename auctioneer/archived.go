@@ -37,8 +37,8 @@ func (a *site) find(caller messages.Name, id messages.JobID, missing error) (e b
 	return e, nil
 }
 
-// unknown adds to the error for a job that does not exist what may have become of it: it was
-// lost as the site was restored, or ended before the time from when on all are kept.
+// unknown adds to the error for a job that does not exist why it may be missing: the restore of a backup
+// lost it, or it ended before the time since which the archive keeps every job.
 func (a *site) unknown(id messages.JobID, missing error) error {
 	since, restored, last := messages.Time(0), messages.Time(0), messages.JobID(0)
 	if a.Archive != nil {

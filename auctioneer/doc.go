@@ -36,9 +36,9 @@
 // ordinary job of an owner that no user here can be, "alice@west". Where other jobs have
 // a hold it has an authorisation of its home site's bank.
 //
-// A site trusts another with what that can lose by its own doing: numbers that come
-// from there are bounded by the job, and who waits for another site waits in a place
-// apart, of which there are few, so that users of this one do not.
+// A site lets a peer decide only what the peer itself pays for. Numbers from a peer are
+// bounded by the job. Requests that wait for a peer have a small number of places of their
+// own, so that requests of this site's users do not wait behind them.
 //
 // # Markets that change
 //

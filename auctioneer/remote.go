@@ -245,8 +245,8 @@ func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply messages.Job
 	if err == nil && now.Phase == book.There {
 		now.Status, now.Known = *federation.Heard(&there.JobSummary, j), r.site.Clock()
 		if state := now.Status.State; state != j.Status.State && !state.Final() {
-			// Commit what was shown, so that it is not taken back if the peer stops answering. If it cannot
-			// be committed now, it is asked for again later.
+			// Commit what was shown, so that it does not go back if the peer stops answering. If it cannot
+			// be committed now, a later request to the peer shows it again.
 			_, _ = r.site.propose(ctx, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Status: &now.Status}}}})
 		}
 	}

@@ -41,7 +41,7 @@ func (s bankSight) after(sent, now time.Time, err error) bankSight {
 
 var errBankAway = errors.New("the bank does not answer it, or did not lately")
 
-// weak returns why a replica should not lead, or not begin to; nil: it may.
+// weak returns an error if a leader should give up the lead, or if a follower should not take it.
 func (s bankSight) weak(now time.Time, leads bool) error {
 	if leads && !s.failing.IsZero() && now.Sub(s.failing) >= bankAway || !leads && !s.failed.IsZero() && now.Sub(s.failed) < bankSteady {
 		return errBankAway

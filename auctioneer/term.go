@@ -124,8 +124,8 @@ const (
 	leftOutPerSecond = 1000
 )
 
-// renumber sees to it, before the first request after a restoration, that no job gets a number
-// that another had: peers know jobs by their numbers.
+// renumber runs before the first request after a restore. It raises the numbers of new jobs, so that
+// no new job gets the number of an earlier job: peers know jobs by their numbers.
 func (l *term) renumber() error {
 	var backup messages.Time
 	var last messages.JobID
@@ -139,7 +139,7 @@ func (l *term) renumber() error {
 	return err
 }
 
-// setLicenses makes the licences of the configuration those of the book.
+// setLicenses writes the licences of the configuration into the book.
 func (l *term) setLicenses() error {
 	same := false
 	l.replica.read(func(b *book.Book) { same = slices.Equal(b.TotalLicenses(), l.Licenses) })

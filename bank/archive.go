@@ -218,7 +218,7 @@ func (a *archive) sign() error {
 		return err
 	}
 	if !read(a.machine, func(l *ledger.Ledger) bool { return l.Follows(c.Succession, c.Records) }) {
-		return messages.Errorf(messages.Unproven, "the key of the site's account that endorses was retired: copy the site's keys directory of today to this host")
+		return messages.Errorf(messages.Unproven, "the key of the site's account that endorses was retired: copy the site's present keys directory to this host")
 	}
 	return a.checkpoints.Add(c)
 }

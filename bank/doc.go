@@ -9,7 +9,7 @@
 // owns. Refusals are counted by verb and kind. The other replicas answer nothing, so a request
 // reaches the leader or nobody.
 //
-// Users see their own account and those of which they are members; operators and services see
+// Users see their own account and the accounts that they are members of; operators and services see
 // all. Anybody sees the books' running totals; only operators can have them recomputed. The
 // answer to a query shows every command that was answered before the query: leadership is
 // verified first, then the state is read.
@@ -71,14 +71,15 @@
 // fails and names its number. "candor bank verify" does the same with the same code: there is
 // no second set of rules for auditors.
 //
-// What an attacker gains: with the log or the ports of a replica, the order of what
-// was asked, and that something is not done, or done late; no credits. With the disk,
-// to write: a replica that does not start, or a journal that does not verify; to
-// read, without the keys directory: who paid whom. With the keys directory of one
-// host, everything, for it can make an operator: it is what must be kept, and why the
-// seeds are files of their owner alone. With the memory of one replica likewise; a
-// majority's adds nothing to that. With a user's credentials, what that user may do,
-// until they are revoked; with a service's, transfers between accounts, but no grants.
+// What an attacker can do, by what the attacker has:
+//
+//   - the log or the ports of a replica: reorder, delay or drop requests; take no credits;
+//   - write access to a disk: stop a replica from starting, or make a journal fail its check;
+//   - read access to a disk, without the keys directory: see who paid whom;
+//   - the keys directory of a host, or the memory of a replica: everything, because an
+//     attacker can make an operator; so only their owner can read the files of seeds;
+//   - a user's credentials: whatever the user may do, until they are revoked;
+//   - a service's credentials: transfers between accounts, but no grants.
 //
 // The journal does not prove the time of a record (it is the leader's clock, within an hour of
 // each signature), the order of requests, or that nothing was left out at its end: a transfer

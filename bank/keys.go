@@ -130,7 +130,7 @@ func (k *keys) trusted() (messages.TrustReply, error) {
 	var exchange *ecdh.PrivateKey
 	k.machine.read(func(l *ledger.Ledger) { _, exchange = l.Successors() })
 	if exchange == nil {
-		return r, messages.Errorf(messages.Unavailable, "this replica does not have the present key of the site's account: copy the site's keys directory of today to this host")
+		return r, messages.Errorf(messages.Unavailable, "this replica does not have the present key of the site's account: copy the site's present keys directory to this host")
 	}
 	r.Exchange, r.Succession = exchange.PublicKey().Bytes(), k.config.Keys.Succession()
 	var err error

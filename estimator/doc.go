@@ -51,7 +51,7 @@
 // # What liars can do
 //
 // The liars run or declare what misleads most. They have 5 % of the accounts and are five times
-// as active as others. Utilities are learned only from a user's own runs, so those of others do
+// as active as others. Utilities are learned only from a user's own runs, so the runs of others do
 // not change. Run times and types:
 //
 //	what moves                                  honest   screened   not screened

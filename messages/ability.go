@@ -24,7 +24,7 @@ const (
 	// executor does not answer.
 	AbilityFull    = "disk-full"
 	AbilityStalled = "executor-stalled"
-	// AbilitySharedEnv is the agent's: it understands [SharedEnv].
+	// AbilitySharedEnv says that the agent understands [SharedEnv].
 	AbilitySharedEnv = "shared-env"
 )
 

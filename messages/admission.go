@@ -86,7 +86,7 @@ type EnrolRequest struct {
 	Key string `json:"key"` // a public NATS user key
 }
 
-// EnrolReply is the signed claim that the key is the node's.
+// EnrolReply is the signed claim that the key belongs to the node.
 type EnrolReply struct {
 	Node  Name   `json:"node"`
 	Claim string `json:"claim"`

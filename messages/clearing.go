@@ -217,7 +217,7 @@ func (r *PeerRequest) Validate() error {
 	}
 	switch r.Peer {
 	case Auctioneer, NodeAgent, Bank, Estimator, Depot, Admission, Links:
-		return Errorf(Invalid, "peer: %q is the name of an actor, as which its bank would speak: the site must have another", r.Peer)
+		return Errorf(Invalid, "peer: %q is the name of an actor, and cannot also be the name of a site: the site must have another name", r.Peer)
 	}
 	if len(r.Peer) > MaxPeerName {
 		return Errorf(TooLarge, "peer: the name of a peer has at most %d bytes", MaxPeerName)

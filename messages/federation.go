@@ -58,7 +58,7 @@ const Links = "links"
 // HostPrefix begins the verbs under which hosts answer for themselves.
 const HostPrefix = "host-"
 
-// Link is a connection between a server of this site and one of a peer's.
+// Link is a connection between a server of this site and a server of a peer.
 type Link struct {
 	Peer     Name     `json:"peer"`
 	Host     Name     `json:"host,omitempty"` // this site's host; empty if the site has no hosts

@@ -37,7 +37,7 @@ type JobSpec struct {
 	// Dir is the working directory of every task; default: a fresh directory of the task's own.
 	Dir string `json:"dir,omitempty"`
 
-	// The following fields are part of the bid. A job gives those that its market's mechanism asks
+	// The following fields are part of the bid. A job gives the fields that its market's mechanism asks
 	// for; the others are 0.
 
 	Rate   Credits  `json:"rate,omitempty"`   // credits for a second on a slot

@@ -299,7 +299,7 @@ func (m *Market) validatePivot() error {
 	case m.Algorithm != "" && m.Algorithm != "HB":
 		return Errorf(Invalid, "price: %s is of algorithm HB, not of %s", PricePivot, m.Algorithm)
 	case m.Capped:
-		return Errorf(Invalid, "capped: price %s is not for a second, and no own bid caps it; leave capped out", PricePivot)
+		return Errorf(Invalid, "capped: with price %s a job does not pay by the second, so its bid cannot cap the price of a second; leave capped out", PricePivot)
 	case m.Preemption != "" && m.Preemption != PreemptSuspend:
 		return Errorf(Invalid, "preemption: with price %s jobs lose no work; leave preemption out", PricePivot)
 	case len(m.Classes) > 1:

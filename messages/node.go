@@ -68,7 +68,7 @@ type Claim struct {
 	Class  Name  `json:"class"`
 	Job    JobID `json:"job"` // sampled from the vector; 0: the next job in line for the slots that this exchange frees
 	Slots  int   `json:"slots"`
-	// Ahead is how many tasks of the class the node may hold in addition to those on slots. They
+	// Ahead is how many tasks of the class the node may hold in addition to the tasks on slots. They
 	// wait on the node for the next free slot.
 	Ahead int `json:"ahead,omitempty"`
 }

@@ -98,7 +98,7 @@ func (p *Profile) Validate() error {
 		return badFreeName("market", p.Market)
 	}
 	if p.Market == "" && p.Class == Queued {
-		return Errorf(Invalid, "market: is missing; name the batch queue whose jobs a class %s is of", Queued)
+		return Errorf(Invalid, "market: is missing; name the batch queue that the class %s is for", Queued)
 	}
 	return firstOf(p.validateParts, p.validateBounds, p.validatePrior, p.validateRules)
 }

@@ -20,8 +20,8 @@ type Totals struct {
 	// latest of these was issued, 0 if there is none.
 	Authorised Credits `json:"authorised"`
 	Latest     Time    `json:"latest"`
-	Leaving    bool    `json:"leaving"`   // Site has said that it parts
-	Left       bool    `json:"left"`      // Peer has said that it parts
+	Leaving    bool    `json:"leaving"`   // Site has said that it leaves
+	Left       bool    `json:"left"`      // Peer has said that it leaves
 	Confirmed  bool    `json:"confirmed"` // an operator of Site has signed them
 	// Incarnation is the latest in which Peer signed anything for Site.
 	Incarnation uint64 `json:"incarnation,omitempty"`

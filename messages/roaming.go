@@ -171,7 +171,7 @@ func (r *PeerSubmitRequest) Validate() error {
 	case a.ID != RemoteJobAuthorisation(r.Job):
 		return Errorf(Conflict, "authorisation: %q is not the authorisation of job %d, which is %q", clip(a.ID), r.Job, RemoteJobAuthorisation(r.Job))
 	case r.Spec.Budget > a.Amount:
-		return Errorf(Insufficient, "authorisation: is of %s, and the budget is %v", a.Amount.Words(), r.Spec.Budget)
+		return Errorf(Insufficient, "authorisation: is %s, and the budget is %v", a.Amount.Words(), r.Spec.Budget)
 	}
 	return cmp.Or(inField("authorisation", r.Authorisation.Validate()), r.Spec.Validate())
 }

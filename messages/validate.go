@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// More limits, like those in job.go.
+// More limits, like the limits in job.go.
 const (
 	MaxKey     = 64   // bytes of a client's key
 	MaxClasses = 64   // classes of a market, or weights of a utility function

@@ -39,8 +39,8 @@ type Config struct {
 	// Runner runs the tasks; nil: a [runner.Processes] on Dir. One given here
 	// is not closed with the agent. If it keeps logs they are served.
 	Runner runner.Runner
-	// Tasks says how tasks are run where Runner is nil; its Site, Node, Dir and
-	// Grace are the agent's.
+	// Tasks says how tasks run if Runner is nil. The agent sets its Site, Node, Dir and
+	// Grace.
 	Tasks runner.Config
 	// Executor is the command that starts an executor, see package executor: tasks
 	// then outlive the agent. Empty: they are the agent's own processes.

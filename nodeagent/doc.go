@@ -25,7 +25,7 @@
 // that want them, and kept by their digests; the runner copies them into each
 // working directory. When a task has ended well, its files that match an output
 // pattern are stored in the depot before the end is reported; a task whose outputs
-// could not be stored has failed. A manifest of each stage with files is kept beside
+// could not be stored has failed. A manifest of each stage with files is kept next to
 // the tasks, so that an agent which adopts a running task stores its outputs too.
 // Tasks without files cost nothing of this.
 //
@@ -39,7 +39,7 @@
 // # Streams
 //
 // With the verb "stream" the same accounts reach a running task: its input and output
-// (candor run, attach), a command or a port beside it (exec, port), and signals. A client
+// (candor run, attach), another command on its node, or one of its ports (exec, port), and signals. A client
 // asks for each piece, with positions in both directions, so that a lost connection loses
 // no byte, and the node keeps at most 256 KiB of each direction. The executor holds the
 // streams: they outlive the agent. A task whose client has been away for

@@ -10,8 +10,8 @@ import (
 // A task says in a few bytes how its latest attempt went. Earlier attempts, and how nodes
 // explain the ends of attempts, are kept of a bounded number of attempts of each job.
 const (
-	// MaxKept bounds the attempts of a job that are kept: the first ones of each stage
-	// that came to nothing, in equal parts.
+	// MaxKept bounds the failed attempts of a job that are kept: the first ones of each stage,
+	// in equal parts.
 	MaxKept = 64
 	// MaxDetail bounds the detail of one attempt, and maxDetails the different details
 	// of one job together, in bytes.
@@ -19,7 +19,8 @@ const (
 	maxDetails = 4 << 10
 )
 
-// Kept is an attempt that came to nothing, or that ended well after its memory limit had ended a process of it.
+// Kept is an attempt that did not complete its task, or that completed it although its memory limit had ended one of
+// its processes.
 type Kept struct {
 	Stage, Index, Attempt uint32
 	Node                  uint32 // position in Book.Nodes
@@ -32,7 +33,7 @@ type Kept struct {
 	Detail                string
 }
 
-// Attempts are some attempts of a job that came to nothing, in the order in which they ended.
+// Attempts are some attempts of a job that did not complete their tasks, in the order in which they ended.
 type Attempts []Kept
 
 // add keeps an attempt, if fewer than most of its stage are kept.

@@ -67,7 +67,7 @@ func (c *claims) turn(node uint32, r messages.TaskRef, to NodeClaim) {
 	c.watch.touchNode(node)
 }
 
-// begin gives a claim that was made ahead the slot that it had from an instant on.
+// begin gives a slot to a claim that was made ahead. The task has the slot since the time at.
 func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim {
 	h := n.Claims[r]
 	c.uncount(r, h)
@@ -83,7 +83,7 @@ func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim 
 	return h
 }
 
-// started notes from when on a task has its slot.
+// started notes since when a task has its slot.
 func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
 	s := &j.Stages[r.Stage]
 	s.Tasks[r.Index].Claimed = at
@@ -159,12 +159,12 @@ type blame bool
 
 // The kinds of blame.
 const (
-	ofJob  blame = false // the job's own: the time is paid for, and the task complete for prices
-	ofSite blame = true  // a lost node, a drain, a preemption, a failed executor: neither
+	ofJob  blame = false // its program or owner ended the attempt: the job pays for the time, and the task is complete for prices
+	ofSite blame = true  // a lost node, a drain, a preemption, a failed executor: neither of the two
 )
 
-// excuse takes the time of an attempt that came to nothing off what its job has had, if
-// that is the site's doing.
+// excuse subtracts the time of a failed attempt from the time that its job pays for, if the site
+// ended the attempt.
 func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	if by == ofSite {
 		j := c.jobs.own(r.Job)

@@ -229,7 +229,7 @@ type Requeue struct {
 type Parking struct {
 	State   messages.State
 	Running int  // tasks that go on
-	Changed bool // false: the job was as it is asked to be
+	Changed bool // false: the job was already so
 }
 
 // Drain gives a node no more work, and ends its remaining tasks at Until. With Until [ToTheirEnd]

@@ -62,8 +62,8 @@
 // # Attempts
 //
 // A task has 48 bytes: its latest attempt, with its reason, processor time, peak memory
-// and the time for which it was suspended. What earlier attempts were, and what nodes said
-// of the end of any, is kept of at most 64 attempts of a job that came to nothing: the
+// and the time for which it was suspended. Earlier attempts, and how nodes explained the end
+// of an attempt, are kept for at most 64 failed attempts of a job: the
 // first ones of each stage, in equal parts, with at most 200 bytes of text each and 4 KiB
 // of different texts together. [Job.Omitted] counts the earlier attempts that are not kept;
 // what they wrote is still on their nodes. A million finished tasks take 60 MB.
@@ -76,13 +76,13 @@
 // 1,024th, or each 32nd where the price depends on a job's length or is capped by its bid.
 //
 // No command costs more where there are more jobs, nodes, accounts, effects, quotes or tokens, and a
-// test holds that for each kind; Requeue without tasks, and the end of a job of which tasks run, look at
+// test holds that for each kind; Requeue without tasks, and the end of a job that has running tasks, look at
 // each task of the job once. A removed node keeps its place, because tasks name nodes by their places.
 // No command looks at it; it takes 600 bytes.
 //
-// A job of which nothing has begun takes 420 bytes: it is kept as the bytes that an image has
-// of it, and made a [Job] for each reader, and for good by the first command that changes
-// it. Capture takes references to jobs, in chunks of 256: 0.5 ms for a million. A job, or a
+// A job that has not begun takes 420 bytes: the book keeps the bytes that an image has for it. Each
+// reader decodes a [Job] from them; the first command that changes the job replaces the bytes by the
+// [Job]. Capture takes references to jobs, in chunks of 256: 0.5 ms for a million. A job, or a
 // chunk, that changes after that is copied first, once for each image: some microseconds, and
 // 48 bytes for each of its tasks. Nodes, effects, notes, and jobs
 // that run elsewhere or are in the archive, are copied at once.

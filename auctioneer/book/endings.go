@@ -23,7 +23,7 @@ type endings struct {
 	clock        *clock
 }
 
-// cancel ends a job at the wish of its owner or an operator, and returns its state
+// cancel ends a job for its owner or an operator, and returns its state
 // before.
 func (s *endings) cancel(c *Cancel) (messages.State, error) {
 	j := s.jobs.own(c.Job)

@@ -474,8 +474,8 @@ func (x *exchanges) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndRe
 	x.conclude(j, int(r.Stage))
 }
 
-// putBack undoes a claim that was made ahead and has not begun: it is none of the
-// attempts that came to nothing. Its number is not used again.
+// putBack undoes a claim that was made ahead and has not begun: it does not count as a
+// failed attempt. Its number is not used again.
 func (x *exchanges) putBack(n *Node, r messages.TaskRef, h NodeClaim) {
 	x.claims.uncount(r, h)
 	n.drop(r)

@@ -38,7 +38,7 @@ func (l *licenses) status(name messages.Name) *messages.LicenseStatus {
 	return s
 }
 
-// count adds the licences of a task to those in use, or with by -1 takes them away.
+// count adds the licences of a task to the licences in use; with by = -1 it takes them away.
 func (l *licenses) count(r messages.TaskRef, by int) {
 	j := l.jobs.own(r.Job)
 	if j == nil {

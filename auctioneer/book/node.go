@@ -50,7 +50,7 @@ type Node struct {
 	Units  []messages.Resources
 	Labels []messages.Name
 	// Gatherings are the tasks for which the node keeps the slots of a class that become free,
-	// at most one for each class; after one that came to nothing, none begins before Gathered.
+	// at most one for each class. After a gathering that the node gave up, none begins before Gathered.
 	Gatherings []Gathering
 	Gathered   messages.Time
 	// Exchanged is when its last exchange was applied.

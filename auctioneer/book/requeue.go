@@ -141,7 +141,7 @@ func (c *claims) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReaso
 	}
 }
 
-// lose makes a task pending whose attempt came to nothing, with all of its gang.
+// lose makes a task pending again after a failed attempt, together with all tasks of its gang.
 func (c *claims) lose(r messages.TaskRef, h NodeClaim, by blame) {
 	j := c.jobs.own(r.Job)
 	if !h.Leaving {

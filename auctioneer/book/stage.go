@@ -33,8 +33,8 @@ type Stage struct {
 
 	// Failed is how many tasks failed in all their attempts before the job ended.
 	Failed int
-	// Requeued is how many attempts were ended to be run again at the wish of the owner or
-	// an operator; they count as retried too.
+	// Requeued is how many attempts the owner or an operator ended so that they run again; they
+	// count as retried too.
 	Requeued int
 	Lost     int64 // bytes of the output of ended attempts that were not kept
 	Cut      int   // number of attempts with lost output
@@ -76,7 +76,7 @@ func (p Phase) String() string { return phaseNames[p] }
 // Task is the latest attempt of a task: 48 bytes, as there may be millions.
 type Task struct {
 	Attempt uint32
-	Tries   uint8 // attempts that failed by the task's own doing
+	Tries   uint8 // attempts that the program failed, not the site
 	Phase   Phase
 	Ender   Ender  // whether the task is complete for prices, and who ended it
 	Node    uint32 // position in Book.Nodes
@@ -87,7 +87,7 @@ type Task struct {
 	CPU    uint32             // hundredths of a second
 	Memory uint32             // peak, in kibibytes
 	Paused uint32             // hundredths of a second
-	Reason messages.EndReason // why it came to nothing
+	Reason messages.EndReason // why it did not complete its task
 }
 
 // CPUTime returns the processor time of the latest attempt, to a hundredth of a second.

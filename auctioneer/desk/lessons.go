@@ -80,7 +80,7 @@ func RuntimesOf(account messages.Name, spec *messages.JobSpec) messages.RuntimeR
 }
 
 // Together combines the estimates of a job's stages into one: the mean over tasks at each quantile.
-// This assumes that a slow job is slow in all stages. The number of runs and the error are those of
+// This assumes that a slow job is slow in all stages. The number of runs and the error are taken from
 // the worst stage. It returns nil if the estimate of a stage is not known.
 func Together(shapes []messages.StageShape, stages []messages.RuntimeEstimate) *mechanism.Runtimes {
 	if len(stages) != len(shapes) {

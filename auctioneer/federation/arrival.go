@@ -35,7 +35,7 @@ func Known(b *book.Book, home messages.Name, r *messages.PeerSubmitRequest, dige
 func Arrive(site, home messages.Name, r *messages.PeerSubmitRequest) (*Arrival, error) {
 	a := &r.Authorisation.Authorisation
 	if a.Issuer != home || a.Peer != site {
-		return nil, messages.Errorf(messages.PermissionDenied, "authorisation: is of site %q for site %q; the authorisation must be of %q for %q", a.Issuer, a.Peer, home, site)
+		return nil, messages.Errorf(messages.PermissionDenied, "authorisation: is from site %q for site %q; the authorisation must be from %q for %q", a.Issuer, a.Peer, home, site)
 	}
 	return &Arrival{authorisation: r.Authorisation,
 		Visit: book.Visit{Visit: messages.Visit{Home: home, Job: r.Job}, Authorisation: a.ID, Until: a.Ends()}}, nil

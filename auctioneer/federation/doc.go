@@ -25,8 +25,8 @@
 // time for each destination, so that a silent peer keeps nobody else waiting. After a
 // failure a destination is left alone for a while, twice as long each time. Errands
 // also follows the jobs at each peer: it asks what has changed since a cursor. A peer
-// that has forgotten the cursor tells of all its jobs, and the jobs that it did not
-// speak of are asked for by name.
+// that has forgotten the cursor lists all jobs; Errands then asks for each job that is not
+// in the list.
 //
 // Where jobs are at peers, the bank is asked now and then which peers the site has
 // parted from: jobs there, and jobs of such peers here, end as PeerLost.
@@ -38,15 +38,15 @@
 // # Visiting jobs
 //
 // [Visits] knows which visiting jobs changed when, for the peers that follow them, and
-// sees to it that one request at a time takes a job. [Arrival] is a visiting job on its
+// lets only one request at a time take a job. [Arrival] is a visiting job on its
 // way into the book. Its authorisation is accepted firmly, for this job and no other, and
 // charged once, at the end; so the job ends some time before the authorisation does.
 //
 // # Offers
 //
 // An offer is a completion time and a price. Where a market sells contracts, offers
-// are contracts. In other markets they are expectations: the completion is that of the
-// estimator, at the median, with its spread; the price follows from the market's rule
+// are contracts. In other markets they are expectations: the completion is the
+// estimator's median, with its spread; the price follows from the market's rule
 // and what a slot costs there now, as [Expect] says for each mechanism, and is never
 // above the budget. The best offer is the one with the largest surplus: what completion
 // then is worth to the job, by its own valuation, less the price. A job without a

@@ -50,9 +50,9 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 	return 0, false
 }
 
-// request makes the request of an errand. An authorisation that is not known here may
-// have been given nevertheless: so before it is released it is asked for once more,
-// unless that was done (sought).
+// request makes the request of an errand. The bank may have
+// given an authorisation whose reply was lost. So before the release of an unknown authorisation
+// the errand asks for it once more, unless it has done so (sought).
 func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, sought bool) Request {
 	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
 	byNumber := &messages.JobRequest{Job: r.ID}

@@ -30,7 +30,7 @@ func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps [
 }
 
 // followed continues after a page of changes was committed. At the end of a pass through all jobs,
-// the jobs that the peer did not mention are asked for one by one.
+// it asks one by one for the jobs that the peer did not mention.
 func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, page *messages.PeerJobsReply, err error) {
 	d.follows = false
 	d.news.after(now, err, e.rng)

@@ -17,7 +17,7 @@ const (
 
 // Tame bounds an answer of a peer, which reply points to, so that terminals, JSON and browsers can
 // show it: texts become printable and short, numbers finite, and times lie between 1970 and 9999.
-// Bytes, such as those of a log, stay as they are. [Heard] bounds the description of a job further.
+// Bytes, such as the text of a log, stay as they are. [Heard] bounds the description of a job further.
 func Tame(reply any) { tame(reflect.ValueOf(reply)) }
 
 func tame(v reflect.Value) {

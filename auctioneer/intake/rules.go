@@ -165,7 +165,7 @@ func checkLimits(spec *messages.JobSpec, m *messages.Market) error {
 	return nil
 }
 
-// checkUtility sees to it that a job with work in a class also wants a share of it.
+// checkUtility refuses a job that has work in a class and wants no share of that class.
 func checkUtility(spec *messages.JobSpec, m *messages.Market) error {
 	if spec.Utility == nil {
 		return nil

@@ -65,7 +65,8 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job) Progress {
 	return p
 }
 
-// same reports whether p is as far; Done and Started follow from the counts.
+// same reports whether p equals the progress of the job. Done and Started are not compared: if the counts are
+// equal, they are equal too.
 func (e *entry) same(p *Progress) bool {
 	return slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered) && e.job.Complete == p.Complete

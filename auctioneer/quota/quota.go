@@ -93,7 +93,7 @@ type Buckets struct {
 	next int // sweep when there are this many
 }
 
-// sweepFrom is the number of accounts at which those with full buckets are first removed. Later
+// sweepFrom is the number of accounts at which accounts with full buckets are first removed. Later
 // this happens when the number of the remaining ones has doubled.
 const sweepFrom = 1024
 

@@ -41,7 +41,7 @@ const (
 	revoked         // given up because the issuer asked
 )
 
-// acceptedKey identifies an authorisation among those of all sites, for example "west/alice/1".
+// acceptedKey identifies an authorisation among the authorisations of all sites, for example "west/alice/1".
 // Names of sites have no slash.
 func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" + id }
 

@@ -207,7 +207,7 @@ func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *R
 	if _, err := is.money.move(maker, t); err != nil {
 		return 0, err
 	}
-	if a.Issued <= p.Adopted { // it is not one of those that this bank lost
+	if a.Issued <= p.Adopted { // this bank has not lost it
 		p.Forgotten -= min(p.Forgotten, a.Amount)
 	}
 	is.issued.drop(i.ID)

@@ -32,7 +32,7 @@ func newAccounts() *accounts {
 	return as
 }
 
-// clear removes all accounts, before those of an image are read.
+// clear removes all accounts, before the accounts of an image are read.
 func (as *accounts) clear() {
 	clear(as.byName)
 	as.order, as.copies, as.stale, as.names = nil, nil, nil, names{}

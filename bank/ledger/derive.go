@@ -54,7 +54,7 @@ func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 
 // derive takes the next record of a journal whose root of trust is known. It carries out
 // only what a record proves that somebody asked for, and what the rules require as time
-// passes. The records that the ledger writes then must equal those of the journal, byte by
+// passes. The records that the ledger writes then must equal the records of the journal, byte by
 // byte.
 func (p *replay) derive(rec *record, raw []byte) error {
 	if len(p.group) > 0 && !p.continues(rec) {

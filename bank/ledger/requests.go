@@ -49,10 +49,10 @@ func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 	return err
 }
 
-// rootless stops a replica that cannot check who asked: its state would differ from that of the
-// others.
+// rootless stops a replica that cannot check who asked: its state would differ from the state of the
+// other replicas.
 func (q *requests) rootless() *messages.Error {
-	q.records.fail(fmt.Errorf("its commands carry proofs, and this replica does not have the present keys of the site to check them with: give it the keys directory of today"))
+	q.records.fail(fmt.Errorf("its commands carry proofs, and this replica does not have the present keys of the site to check them with: copy the present keys directory of the site to this host"))
 	return q.records.refusal()
 }
 

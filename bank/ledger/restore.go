@@ -136,7 +136,7 @@ func (d *loader) body() error {
 // derives reports whether the records are derived from what was signed.
 func (d *loader) derives() bool { return d.ledger.requests.trust.root != nil }
 
-// derive reads all records, those in segments too, and derives the state from them.
+// derive reads all records, also the records in segments, and derives the state from them.
 func (d *loader) derive(count uint64) (bool, error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {

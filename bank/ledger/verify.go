@@ -27,9 +27,9 @@ func NewVerifier(s Store) *Verifier {
 	return v
 }
 
-// Trust makes the verifier derive each record from what was signed, with a root that is known
-// without the journal. settles makes the Settler of the replay's ledger; nil: there is none. A
-// verifier without a replay derives nothing.
+// Trust makes the verifier also derive each record from the signed requests. It checks the signatures
+// with a root that it knows from outside of the journal. settles returns the Settler for the ledger
+// of the replay; nil: there is none. A verifier without a replay derives nothing.
 func (v *Verifier) Trust(r *Root, settles func(*Ledger) Settler) {
 	if v.again != nil {
 		v.again.derived(r, settles)

@@ -29,8 +29,8 @@
 //
 //   - A job is entered after its budget is held and after its files were sent, so the hold
 //     and the files of every job in the auctioneer's state are there, or the hold was
-//     resolved meanwhile. Holds of jobs that are not there lapse, as those of submissions
-//     that nobody finished do; who submits such a job again, under its key, gets its hold.
+//     resolved meanwhile. Holds of jobs that are not there lapse, like the holds of submissions
+//     that nobody finished. Who submits such a job again, under its key, gets its hold.
 //   - What the auctioneer asks the bank for has identifiers of its own, and the bank does
 //     it once. What the auctioneer's state says is still to be done is asked for again,
 //     and answered as it was. A job that ended between the two is run again from where the

@@ -159,7 +159,7 @@ func (d *Depot) atHome(ctx context.Context, owner messages.Name, t messages.Task
 	}
 	j, err := d.job(ctx, t.Job)
 	if err == nil && j.visit == nil {
-		err = messages.Errorf(messages.Internal, "job %v of %s came from no other site", t.Job, owner)
+		err = messages.Errorf(messages.Internal, "job %v of %s did not come from another site", t.Job, owner)
 	}
 	if err != nil {
 		return t, err

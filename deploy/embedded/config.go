@@ -185,7 +185,7 @@ type Tasks struct {
 	// at least 256.
 	KeptMiB int64 `json:"kept_mib,omitempty"`
 	// FreeMiB is the reserve of a node's disk for the site's own files, in MiB. If less is free,
-	// the node removes files of ended tasks, first those of the account that keeps the most. Below
+	// the node removes files of ended tasks, first the files of the account that keeps the most. Below
 	// three quarters of it, the node takes no tasks; below five eighths, it ends the tasks that
 	// keep the most. A free inode counts as its share of the disk. A replica refuses requests below
 	// 256 MiB. 0: a twentieth of the disk, between 512 and 8,192.

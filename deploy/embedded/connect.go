@@ -68,7 +68,7 @@ func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, erro
 		c.Renew = s.renewing(role, name)
 	}
 	// No socket: a process may host thousands of agents. An agent of one of several hosts has
-	// one, by which it goes to another host's server if this one does not reach the leader.
+	// a socket: with it the agent goes to another host's server if this server does not reach the leader.
 	if s.server != nil && s.config.TLS == nil && (role != identity.Node || len(s.config.Hosts) < 2) {
 		c.InProcess = s.server
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// writeCredentials sees to it that each operator and account has a credentials
-// file that the site's keys issued, in the role the configuration gives it now.
-// Files that are right, and good for long enough, are left as they are.
+// writeCredentials writes a credentials file for each operator and account, issued by the
+// site's keys, in the role that the configuration gives it now. It leaves a file as it is if
+// the file has that role and is valid for long enough.
 func writeCredentials(c *Config, authority *identity.Authority) error {
 	role := map[messages.Name]identity.Role{}
 	names := []messages.Name{}

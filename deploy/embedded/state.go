@@ -264,7 +264,7 @@ func keepFormat(state string) error {
 		version, err := strconv.Atoi(strings.TrimSpace(string(text)))
 		switch {
 		case err != nil:
-			return messages.Errorf(messages.Internal, "state directory: %s: %q is no version; it was %d", path, clip(string(text)), stateFormat)
+			return messages.Errorf(messages.Internal, "state directory: %s: %q is not a version number; this build writes %d", path, clip(string(text)), stateFormat)
 		case version > stateFormat:
 			return messages.NewerFormat("state directory "+state, version, stateFormat)
 		case version < stateFormat:

@@ -96,7 +96,7 @@ func userKey(signer nkeys.KeyPair, role Role, n messages.Name, generation int) (
 	return fromSignature(signer, nkeys.PrefixByteUser, fmt.Sprintf("candor key of %s %s, number %d", role, n, generation))
 }
 
-// claim signs that a key is a name's, until it expires; the zero time means without an end. For
+// claim signs that a key belongs to a name until a time; the zero time means for ever. For
 // a renewal, issued is when the first claim was issued.
 func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, issued ...time.Time) (string, error) {
 	claims := jwt.NewUserClaims(key)

@@ -14,8 +14,8 @@ import (
 )
 
 // Limits of the life of users' and operators' credentials. Credentials of nodes do not end,
-// because an agent may be away for longer, nor do those of the site's own parts, which are made
-// on connecting; they are revoked instead.
+// because an agent may be away for longer. Credentials of the site's own parts, which are made
+// when the parts connect, do not end either. Both can be revoked.
 const (
 	DefaultLife = 90 * 24 * time.Hour
 	MinLife     = time.Minute

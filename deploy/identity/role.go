@@ -173,7 +173,7 @@ func checkName(role Role, n messages.Name) error {
 	case role == Joiner && !joins:
 		return messages.Errorf(messages.Invalid, "joiner %q: must be \"$\" and the identifier of a join token", n)
 	case role == Peer && (!isService || known || joins || !messages.ValidName(actor)):
-		return messages.Errorf(messages.Invalid, "peer %q: must be \"$\" and the name of a site, which is no actor's", n)
+		return messages.Errorf(messages.Invalid, "peer %q: must be \"$\" and the name of a site, which must not be the name of an actor", n)
 	case role != Service && role != Peer && role != Joiner && !messages.ValidName(n):
 		return messages.Errorf(messages.Invalid, "name %q: must be a lower-case letter followed by at most 62 lower-case letters, digits, '-' or '_'", n)
 	case (role == User || role == Operator) && strings.HasPrefix(n, messages.PeerAccountPrefix):

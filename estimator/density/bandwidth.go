@@ -95,7 +95,7 @@ func Regular(h *mat.SymDense, scale []float64) (regular *mat.SymDense, mended bo
 			continue
 		}
 		if scale == nil || !(scale[j] > 0) {
-			return nil, false, messages.Errorf(messages.Invalid, "samples: coordinate %d is the same in all, and nothing says on what scale it varies: give H", j)
+			return nil, false, messages.Errorf(messages.Invalid, "samples: coordinate %d is the same in all samples, so its scale is not known: give H", j)
 		}
 		regular.SetSym(j, j, floorWidth*floorWidth*scale[j]*scale[j])
 		mended = true

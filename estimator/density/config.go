@@ -11,7 +11,7 @@ type Config struct {
 	Prior []float64
 	// Rule chooses the bandwidth; "": Scott's, full.
 	Rule Rule
-	// Influence is how many times an even share of the weight an account can have, at least 1;
+	// Influence bounds the weight of an account, as a multiple of an even share; at least 1;
 	// 0: 2.
 	Influence float64
 	// Kernels is the maximum number of kernels, at least 64; 0: 1024. If there are more samples,

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// DefaultInfluence is how many times an even share of the total weight an account can have.
-// With 2, one account in twenty have at most a tenth of it together, which is less than screen
-// requires.
+// DefaultInfluence bounds the weight of an account, as a multiple of an even share of the total
+// weight. With 2, a twentieth of the accounts has at most a tenth of the weight, which is less than
+// screen requires.
 const DefaultInfluence = 2
 
 // capped returns weights such that no account has more than multiple times an even share of

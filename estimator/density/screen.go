@@ -10,8 +10,8 @@ const (
 	// Enough is how many samples a good estimate needs; with fewer, outliers cannot be told
 	// (Huang et al., figure 7).
 	Enough = 50
-	// support is the part of the weight that must be near a sample for it to stay. It is more
-	// than one account in twenty has, if these lie together.
+	// support is the part of the weight that must be near a sample, or the sample is screened out. It is
+	// more than a twentieth of the accounts has, so that so many liars cannot support one another.
 	support = 0.12
 	// falseAlarm is the part of normally distributed samples that is screened out.
 	falseAlarm = 0.001

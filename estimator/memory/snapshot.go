@@ -93,7 +93,7 @@ func (m *Memory) restore(r *Record) error {
 	case r.Class != nil:
 		return m.restoreClass(r.Class)
 	}
-	return messages.Errorf(messages.Invalid, "snapshot: holds a record of no known sort: learn anew")
+	return messages.Errorf(messages.Invalid, "snapshot: holds a record of an unknown kind: learn anew")
 }
 
 func (m *Memory) restoreJobs(b *JobBlock) {

@@ -2,8 +2,8 @@ package runtime
 
 import "math"
 
-// trust has how wrong the guesses of each level were: sums of losses and of their weights, both
-// faded.
+// trust keeps the errors of the guesses of each level: a sum of losses and a sum of their weights.
+// Older losses count less in both.
 type trust struct {
 	Loss, Weight [len(levels)]float64
 }

@@ -32,7 +32,7 @@
 //
 // Runs may be added in any order; the result equals the regression on the whole history, except
 // for rounding. If the rank is below m, because there are fewer runs than resources or their
-// shares are in fixed ratios, Fit says so and gives no weights. The rank is that of the
+// shares are in fixed ratios, Fit says so and gives no weights. The rank is the rank of the
 // features with columns scaled to length 1; singular values below 1e-12 of the largest count as
 // 0. In either case the residual sum of squares is of the best weights. Standard errors assume
 // that runs have independent errors of one size, and that a faded run is a part of one.

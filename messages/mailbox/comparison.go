@@ -22,8 +22,8 @@ import (
 // Replicas compare their states through the log. Now and then the leader proposes a mark. Each
 // replica then hashes, on another goroutine, an image of its state at the mark's index, and
 // reports the hash to the leader. The leader proposes all reported hashes as a judgement. A
-// replica whose hash differs from that of a majority at the same index, whatever builds they
-// run, stops and begins anew from its peers. A mark is due after 1,024 entries, and when a
+// replica whose hash differs from the hash of a majority at the same index stops and begins anew from its
+// peers, whatever builds they run. A mark is due after 1,024 entries, and when a
 // replica has written or restored a snapshot.
 //
 // An image costs as much as a snapshot. The leader measures the cost of its own images and

@@ -197,7 +197,7 @@ func (s *sealedLog) cut(first, last uint64) error {
 		keeps = max(keeps, first-1)
 	}
 	if settled := s.settled(); keeps < min(settled, last) {
-		return fmt.Errorf("mailbox: the leader has other entries from %d on than the log in %s, where those up to %d were acknowledged; nothing was cut", first, s.place, settled)
+		return fmt.Errorf("mailbox: from entry %d on, the leader has other entries than the log in %s, whose entries up to %d were acknowledged; this replica removed none of them", first, s.place, settled)
 	}
 	if first > start {
 		var l raft.Log

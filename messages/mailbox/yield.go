@@ -81,7 +81,7 @@ func (y *yielder) noSpace() error {
 	to, found := y.strongest()
 	switch {
 	case found:
-		return fmt.Errorf("%w: replica %s has room on its disk, and leads in a moment", ErrNotLeader, to.ID)
+		return fmt.Errorf("%w: replica %s has room on its disk and takes the lead; try again in a moment", ErrNotLeader, to.ID)
 	case len(y.voters()) > 1 && y.guard.lowFor() < lately:
 		return fmt.Errorf("%w: the disk of replica %s has too little room; it looks for another leader", ErrNotLeader, y.config.ID)
 	}

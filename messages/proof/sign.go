@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Signature signs data with the principal's key. The result equals that of crypto/ed25519 (RFC
+// Signature signs data with the principal's key. The result equals the result of crypto/ed25519 (RFC
 // 8032, section 5.1.6). That package first builds a table of multiples of the base point, which
 // takes ten times as long as a signature without it; most programs here sign only once.
 func (p *Principal) Signature(data []byte) ([]byte, error) {

@@ -1,5 +1,5 @@
 // Package proxy lets a task ask its site, in the name of the account of its job: to submit jobs, and to see and steer
-// those of the account. A task has no credentials of NATS. It has a token in its environment ([Variable]), by which its
+// the jobs of the account. A task has no credentials of NATS. It has a token in its environment ([Variable]), by which its
 // node's agent knows the attempt:
 //
 //	task --- socket of the node, token ---> agent --- verb "proxy", attempt ---> auctioneer

@@ -99,7 +99,7 @@ func minorOf(uuid string) (int, bool) {
 	return 0, false
 }
 
-// typeOf makes the type of a GPU, as people ask for it, of its name: "a100" of "NVIDIA A100-SXM4-80GB".
+// typeOf derives from the name of a GPU the short type that people ask for: "a100" for "NVIDIA A100-SXM4-80GB".
 func typeOf(name string) messages.Name {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == ' ' || r == '-' })
 	for _, w := range words {

@@ -69,7 +69,7 @@
 //
 // # What a task cannot delay
 //
-// A process of a task can stop the task that the node is starting beside it, once that has the
+// A process of a task can stop another task that the node is starting for the same account, once that task has the
 // account's user, hold a lease on the program's file, or leave a connection unanswered. So no lock is held
 // while a process is started, a connection is made or a directory is walked, and the thread that starts tasks is the
 // account's own; where it does not get on, another takes its place. A start that takes a minute is given up.

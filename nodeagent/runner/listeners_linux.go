@@ -119,7 +119,7 @@ func (t *process) owns(sockets []listener) error {
 	return nil
 }
 
-// members returns the processes of a task: those in its cell, or without a cell those of its
+// members returns the processes of a task: the processes in its cell, or without a cell the processes of its
 // session.
 func (t *process) members() (all []int) {
 	if inside, known := t.cell.Processes(); known {

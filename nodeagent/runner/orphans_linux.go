@@ -17,7 +17,7 @@ import (
 // a task's orphans are found by their environment when the task ends. Orphans that hide their
 // environment are found when nothing else runs that could have started them.
 
-// orphanRounds bounds how often orphans are looked for that come as others end.
+// orphanRounds bounds the number of searches for orphans: a process that ends can leave new ones.
 const orphanRounds = 100
 
 // endOrphansOf ends the processes that an ended task left behind.

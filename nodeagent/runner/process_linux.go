@@ -294,7 +294,7 @@ func (t *process) env(p *program, dir string) []string {
 	return append(env, t.has.variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
-// limits returns the limits of the node, replaced by those of the stage if it has its own.
+// limits returns the limits of the node, replaced by the limits of the stage if it has its own.
 func (t *process) limits() cell.Limits {
 	c, p := &t.runner.config, t.task.Program
 	l := c.Limits

@@ -239,8 +239,8 @@ func (t *process) joinable() error {
 	return nil
 }
 
-// beside is a stream that a client opens to a running task for something that the task did not start:
-// a command (candor exec) or a connection to a port (candor port).
+// beside is a stream that a client opens to the node of a running task: to run another command there
+// (candor exec), or to connect to a port of the task (candor port).
 type beside struct {
 	t   *process
 	key streamKey
@@ -421,7 +421,8 @@ func (w beside) dialLoopback(port int) (conn net.Conn, err error) {
 	return nil, cmp.Or(foreign, err)
 }
 
-// connect connects a socket to a listener of the task: who shares the task's network may listen too.
+// connect connects a socket to a listener of the task. It checks that the listener is the task's, because
+// other processes may share the task's network and listen there.
 func (w beside) connect(socket *os.File, family, port int, to unix.Sockaddr) error {
 	if w.t.runner.config.Private { // a network of the account's own
 		return w.t.connect(socket, to)

@@ -90,7 +90,7 @@ func (w *watcher) listen(file *os.File) {
 	}
 }
 
-// wake tells those who wait for a file; if notifications were lost, it tells all.
+// wake wakes the readers that wait for a file; if notifications were lost, it wakes all readers.
 func (w *watcher) wake(number int32, mask uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -29,7 +29,7 @@
 //   - A job whose weight changes is ahead by as much slot time as before.
 //   - What is remembered of jobs that are away is bounded, and is lost with the agent.
 //
-// With tasks of one length the draws are those of a Sampler, but for a pull towards the shares:
+// With tasks of one length the draws are like the draws of a Sampler, except for a pull towards the shares:
 // by a tenth for each task that a job is ahead or behind. A stronger pull, or one only on the
 // jobs ahead, would favour jobs of small shares on nodes that start only some tasks of each job.
 //
@@ -43,7 +43,7 @@
 // For n jobs, a change of weight, a removal and the arrival of a job with the
 // highest number so far cost O(log n), a draw O(log n), in each case plus a
 // scan of one group of at most 32 neighbours. Arrivals among older jobs are
-// merged, all those of one call in one O(n) pass (some microseconds for
+// merged, all arrivals of one call in one O(n) pass (some microseconds for
 // thousands of jobs). 12 bytes are kept for each job, and half a byte of sums.
 //
 // # Rounding

@@ -97,7 +97,7 @@ func (s *State) Act(now messages.Time) Actions {
 }
 
 // closed reports whether a closing agent is done: everything has ended, and was
-// reported if the agent holds a lease. No lease is asked for only to report.
+// reported if the agent holds a lease. The agent does not ask for a lease only to report.
 func (s *State) closed() bool {
 	reported := s.session.request == nil && len(s.tasks.finished) == 0
 	return s.closing && s.Running() == 0 && (!s.Joined() || reported)

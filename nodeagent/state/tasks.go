@@ -12,7 +12,7 @@ import (
 )
 
 // tasks holds the attempts of this node, from the grant until the leader knows of their end, and
-// the reports of those that have ended.
+// the reports of the attempts that have ended.
 type tasks struct {
 	slots slots
 	out   *Actions

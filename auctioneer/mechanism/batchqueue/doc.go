@@ -126,12 +126,12 @@
 // 9 [−12, 31]; a slow job loses 1.3 [1.3, 1.4], as it is ended. Three false names gain 28 [10, 47] times
 // the value. By their best lie about the value after the fact 13 jobs gain, 1,119 times the value at
 // most. Of the 510 jobs of make audit, a second job that nobody needs, of another account of the liar, surely gains,
-// 15 [0.12, 30] times the value: it raises taxes, of which both accounts get a part. One of the same
+// 15 [0.12, 30] times the value: it raises taxes, and both accounts get a part of them. A second job of the same
 // account gains nothing, −12 [−30, 6]. With all actors (30 jobs) nothing is gained on average by a job that exits with 1 or is cancelled when
 // its results are there, by one that is cancelled and submitted again, and by ghosts that are cancelled.
 //
-// Tried live, with four jobs on one slot, of which the liar's is worth 20 and waits behind one of 80 and before
-// one of 60. By expected externalities a job that is cancelled before its turn, and submitted again at the
+// Tried live, with four jobs on one slot: the liar's job is worth 20, and waits behind a job worth 80 and before
+// a job worth 60. By expected externalities a job that is cancelled before its turn, and submitted again at the
 // end of the queue, receives 138 where it would have paid 46: who waits is paid at each decision, and
 // to come later is not priced. A ghost loses, 15 to 49. With pivot the second submission gains 1. A ghost of the liar's
 // other account, dear to delay and cancelled after the first decision, gains 6.5: the front job's tax is larger for it, and

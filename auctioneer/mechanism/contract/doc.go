@@ -174,7 +174,7 @@
 // # Errors
 //
 // Admit and Quote refuse a bid without a contract or a valuation, and a bid that could not be planned or charged.
-// Unavailable: a class of which no types are known.
+// They return Unavailable if no types of bidders are known for the class.
 //
 // Invalid: a matrix that is not square, weights that are negative or not finite, M below 1, a class without samples or
 // without valid types, a scheduler that returns too few times. TooLarge: M above MaxM. An error changes nothing.

@@ -90,8 +90,8 @@ func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	return x
 }
 
-// in returns when the jobs of an order complete that are served so, in seconds from now, and how many
-// promises are broken.
+// in returns when each job completes if jobs are served in the given order, in seconds from now, and how
+// many promises that order breaks.
 func (x *prospect) in(order []int) (completion []float64, broken int) {
 	completion = deadlineaware.InOrder(x.pending, order, x.busy)
 	for _, i := range order {

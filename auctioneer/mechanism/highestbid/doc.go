@@ -159,7 +159,7 @@
 //	what bid would be enough, to who waits         unless one other account alone competes  no
 //
 // Owners see everything about their own jobs, operators about all jobs. A price must be known to
-// those who pay it. The k-th price is the bid of a waiting job. It is shown only if jobs of two other
+// the users who pay it. The k-th price is the bid of a waiting job. It is shown only if jobs of two other
 // accounts wait, and never with the account's name. So nobody can adapt the own bid to the bid of a
 // single rival. The first price is the highest bid of the running jobs, and is shown if jobs of two
 // other accounts run.

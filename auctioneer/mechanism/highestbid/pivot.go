@@ -46,7 +46,7 @@ type absence struct {
 
 // pivot returns the price of a job for its place in the order: Σ b·(F(below b) − F(above b)) over
 // the bids b of other jobs up to its own. F(x) is when the job would have had its work with a bid of
-// x, at the latest end. The market is known until the time known (+Inf: completely). If later events
+// x, or end if that is earlier. The market is known until the time known (+Inf: completely). If later events
 // may change the price, certain is false.
 func (a *absence) pivot(me *contender, known, end float64) (price float64, certain bool) {
 	if me.bid <= 0 {

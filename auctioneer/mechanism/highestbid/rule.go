@@ -52,7 +52,7 @@ func (r Rule) Validate() error {
 	case r.Algorithm != HB:
 		return messages.Errorf(messages.Invalid, "price: %s is of algorithm HB, not of %s", Pivot, r.Algorithm)
 	case r.Capped:
-		return messages.Errorf(messages.Invalid, "capped: price %s is not for a second, and no own bid caps it; leave capped out", Pivot)
+		return messages.Errorf(messages.Invalid, "capped: with price %s a job does not pay by the second, so its bid cannot cap the price of a second; leave capped out", Pivot)
 	}
 	return nil
 }

@@ -349,7 +349,7 @@ func (c *Mechanism) workOut(s *seat) {
 			s.shares()[j] = 0
 		case c.market.bidders(j) == 0: // no bids: spare capacity is split evenly
 			s.shares()[j] = 1 / float64(c.pending[j])
-		case c.market.problem.Alpha == 0 && s.at >= 0: // evenly, but only among those with work here
+		case c.market.problem.Alpha == 0 && s.at >= 0: // evenly, but only among jobs with work here
 			s.shares()[j] = 1 / float64(c.sharing[j])
 		}
 	}

@@ -11,8 +11,8 @@
 // that they lead, this does no harm: every message may arrive twice.
 //
 // After the restore of a backup, the site gets a new incarnation before the first service is
-// served. Its books are compared with those of each peer. It trades again with each peer of
-// whose books nothing was lost; otherwise an operator decides.
+// served. Its books are compared with the books of each peer. It trades again with a peer if no
+// messages with that peer were lost; otherwise an operator decides.
 //
 // The courier decides nothing. It screens each request, so that nothing forged reaches the log,
 // and proposes it. It signs only what the log has committed. It answers a repeated message

@@ -120,7 +120,7 @@ func (c *Courier) mayAccept(caller messages.Name, r *messages.AcceptRequest) err
 		return err
 	}
 	if amount, least := r.Authorisation.Authorisation.Amount, c.config.LeastVisit; amount < least {
-		return messages.Errorf(messages.Insufficient, "authorisation: is of %s, and a job of another site must be authorised %v, at least: give it a larger budget", amount.Words(), least)
+		return messages.Errorf(messages.Insufficient, "authorisation: is %s, and a job of another site needs an authorisation of at least %v: give it a larger budget", amount.Words(), least)
 	}
 	return nil
 }

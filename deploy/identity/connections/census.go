@@ -97,7 +97,7 @@ func (c *census) remove(s *server, id uint64) {
 	}
 }
 
-// asking returns the servers to ask for their lists: those with a list older than a time that
+// asking returns the servers to ask for their lists: the servers whose list is older than a time that
 // are not being asked already. [census.list] takes each answer.
 func (c *census) asking(before time.Time) (ids []string) {
 	for id, s := range c.servers {
@@ -109,7 +109,7 @@ func (c *census) asking(before time.Time) (ids []string) {
 	return ids
 }
 
-// list replaces a server's connections by those in its list, except for those that changed
+// list replaces a server's connections by the connections in its list, except for the ones that changed
 // since it was asked. Without a list they stay.
 func (c *census) list(id string, all map[uint64]connection, now time.Time) {
 	s := c.servers[id]

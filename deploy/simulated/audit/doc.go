@@ -18,7 +18,7 @@
 //	arrival    submitted later
 //	split      two jobs of half the work
 //	collusion  two users' jobs, next to each other, both with other rates; the
-//	           gain is that of both together
+//	           gain is the gain of both together
 //	three      three users' jobs, as with two
 //	weights    proportional shares: other utility weights, or the other form of
 //	           utility, over two classes of slots, among the jobs that are there when
@@ -60,26 +60,27 @@
 //
 // Run asks what a job declares, SearchVerbs what its owner does: a sequence of at most four steps, such as to exit
 // with 1 and to declare more than is needed. All actors run, and commands go the way that they go on a site,
-// with a sampled job among its neighbours in the log. The agent has its result when every task has printed its own,
-// however it ends; where a market hands results over at the deadline, when the deadline comes that was declared. A sequence
-// with which it never has its result is none where each second of waiting costs.
+// with a sampled job among its neighbours in the log. The agent has its result when every task has printed its part,
+// however the task ends. Where a market hands results over at the deadline, it has its result at the declared deadline. Where
+// each second of waiting costs, a sequence after which the agent never has its result does not count.
 //
 // The search begins with each step, with each way to end together with each false declaration, and with random
-// sequences. Successive halving over more and more sampled jobs keeps the better ones, whose neighbours are tried
-// too. In turn these jobs are of those that pay most, of those that miss most of their value, and any: most have all of
-// it for nothing, and tell nothing of any sequence. Other jobs, bids and lots choose one of the last five, or a part of it, and
-// others again, drawn blindly, measure it, so that its gain is no luck of the choice. The controls are searches in a market with a hole: without one of its rules. In deadline and
+// sequences. Successive halving over more and more sampled jobs keeps the better ones, and their neighbours are tried
+// too. These jobs are in turn a job that pays much, a job that misses much of its value, and any job: most jobs get all of
+// their value for nothing, and show no difference between sequences. Other jobs, bids and lots choose one of the last five
+// sequences, or a part of it. A third set of jobs, drawn blindly, measures the chosen one, so that luck in the choice is not
+// counted as a gain. The controls are searches in a market with a hole: without one of its rules. In deadline and
 // contract markets, and where shares are paid for on completion, an attempt that failed is no completion; in a contract
 // market each ask draws a menu of its own; in a proportional market shares are of the tasks that start; elsewhere a job
-// that does not end well owes nothing. Each of them was a fault once. Luck with some jobs is not to look better than a small gain of all:
-// sequences are compared by their mean gain less its standard error, where no job counts for more than its value,
-// and a control has fired if that mean, or the mean itself, is surely above 0.
+// that does not end well owes nothing. Each of these holes was a fault once. Luck with some jobs must not look better than a small gain of all jobs. So
+// sequences are compared by their mean gain less its standard error, where no job counts for more than its value.
+// A control has fired if that mean, or the mean itself, is surely above 0.
 //
-// A task is no faster in parts: what two halves gain that run at once is the kind split. Declarations are among the steps
-// where it is claimed that the truth is best, and so is to raise them later. An account at another site is that of a
-// visitor in the book, for whom an account here pays; what the other site itself does is none of the steps.
+// Dividing a task makes it no faster; the kind split measures what two halves gain that run at the same time. Where the truth is
+// claimed to be best, false declarations, and raising a declaration later, are steps too. An account at another site is a
+// visitor in the book, and an account here pays for it. What the other site itself may do is not searched.
 //
-// # Users who lie as it pays
+// # Users who tell the lies that pay
 //
 // Run asks of one liar among honest users. Play asks where a market comes to rest if every user
 // tells one lie for all its jobs: the truth, or one about value, deadline, length or

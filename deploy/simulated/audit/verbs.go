@@ -288,7 +288,7 @@ func (h *hunt) best(pool []*candidate, scenes []*scene, keep int) ([]*candidate,
 	}
 	select {
 	case <-h.Until:
-		return nil, messages.Errorf(messages.Unavailable, "interrupted: a search for sequences that is cut off has chosen none")
+		return nil, messages.Errorf(messages.Unavailable, "interrupted: the search has not chosen a sequence yet")
 	default:
 	}
 	for k, t := range trials {

@@ -223,7 +223,7 @@ func TestNoteOfThoseWhoNeverWaited(t *testing.T) {
 	m := byDefault(rules.Proportional)
 	m.SLO = 0.1
 	o, err := Run(&Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1)})
-	if err != nil || len(o.Notes) != 1 || !strings.HasPrefix(o.Notes[0], "jobs that got all of their slots at once: 1: ") || o.Jobs[0].Paid != 0 {
+	if err != nil || len(o.Notes) != 1 || !strings.HasPrefix(o.Notes[0], "jobs that got all of their slots at once: 1; ") || o.Jobs[0].Paid != 0 {
 		t.Errorf("%v: %+v", err, o)
 	}
 }

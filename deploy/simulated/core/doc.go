@@ -1,6 +1,6 @@
 // Package core runs a workload through a mechanism and nothing else: no
 // messages, no actors, no agents that take time to hear of a decision. The outcome
-// is that of a site whose messages take no time.
+// is the outcome of a site whose messages take no time.
 //
 // # Model
 //
@@ -46,13 +46,13 @@
 //
 // # Cost
 //
-// Most mechanisms take O(log n) for an event, or what they say of themselves for a
-// whole trace. Four are bounded by what a decision costs, of which there is about
-// one for each job:
+// Most mechanisms take O(log n) for an event; for a whole trace, see the doc of each.
+// Four mechanisms take longer, because a decision is costly and there is about one
+// decision for each job:
 //
-//   - batch-queue: two schedules of the queue, and draws, of which a job of the queue
-//     gets 1,000 in a short queue and 16 in a long one: 50,000 numbers, or 16 for
-//     each job that waits;
+//   - batch-queue: two schedules of the queue, and random draws: 1,000 for each job of a
+//     short queue, 16 for each job of a long one; at most 50,000, or 16 for each job
+//     that waits;
 //   - contract: a menu of M contracts is M answers of the scheduler underneath, each
 //     about as long as the list of jobs that have not ended; who gets free slots is
 //     one sort of that list;

@@ -38,7 +38,7 @@ func runPool(p *Problem) (*Outcome, error) {
 		return nil, err
 	}
 	if l.prompt > 0 {
-		l.out.Notes = append(l.out.Notes, fmt.Sprintf("jobs that got all of their slots at once: %d: in no time that they had tasks to start they received no share, and owe nothing", l.prompt))
+		l.out.Notes = append(l.out.Notes, fmt.Sprintf("jobs that got all of their slots at once: %d; they never waited for a share, and owe nothing", l.prompt))
 	}
 	return l.out, nil
 }

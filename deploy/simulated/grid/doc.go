@@ -15,7 +15,7 @@
 // Only the shells are written here: the network, the queue of events, and the logs of
 // the auctioneer and the bank, which have one replica and commit at once. Commands
 // are encoded, decoded and applied as from a log. Holds do not expire. Leases are as
-// long as Config says, by default longer than those of a site, so that idle agents
+// long as Config says, by default longer than the leases of a site, so that idle agents
 // seldom send heartbeats. There is no estimator: where contracts are sold, the types
 // that it would have learned are drawn from the jobs of the workload.
 //

@@ -65,7 +65,7 @@ func (m *Market) checkPivot() error {
 	case m.Algorithm != "HB":
 		return invalid("price", "pivot is of algorithm HB, not of %s", m.Algorithm)
 	case m.Capped:
-		return invalid("capped", "price pivot is not for a second, and no own bid caps it: leave it out")
+		return invalid("capped", "with price pivot a job does not pay by the second, so its bid cannot cap the price of a second: leave it out")
 	case m.Preemption != "" && m.Preemption != messages.PreemptSuspend:
 		return invalid("preemption", "with price pivot jobs lose no work: leave it out")
 	}

@@ -8,16 +8,16 @@
 //
 // [Open] finds out, from best to least:
 //
-//   - version 2 of control groups, where the memory and pids controllers are there
-//     and may be written: tasks are cloned into the group, which is beside those of
-//     services and sessions, below /candor;
+//   - version 2 of control groups, if this process may write the memory and pids
+//     controllers: tasks are cloned into the group /candor, next to the groups of
+//     services and sessions;
 //   - version 2 without controllers, below the group of the service or session: tasks
 //     are held together, suspended and ended, and nothing bounds them;
-//   - version 1, controller by controller: what may be written is used, for tasks
-//     with limits; and for the others, which are the many, the groups of version 2
-//     that such a machine has beside them, without controllers: they hold processes
-//     together, suspend and end them, and cost no other thread;
-//   - neither: tasks have their own session, and nothing else holds them.
+//   - version 1: tasks with limits use each controller that this process may write.
+//     Tasks without limits, which are most, use the groups of version 2 that such a
+//     machine also has, without controllers. These groups hold processes together,
+//     suspend and end them, and need no further thread;
+//   - neither: a task has a session of its own, and nothing else holds its processes.
 //
 // [Cells.Abilities] says which of them it is, in the words of package messages.
 //

@@ -29,8 +29,8 @@
 //     executor that it began. A silent one is left alone and named: only it knows which tasks run.
 //   - Of a connected executor that answers nothing for 10 s the log says which process it is and what helps, and the
 //     node takes no tasks until it answers.
-//   - An agent that would start another build, or run tasks by another configuration, has it end once nothing is in
-//     hand, and starts another. What is to start meanwhile waits for that one.
+//   - An agent that has another build or another configuration than the executor ends it when no task runs in it, and
+//     starts a new one. Tasks that are to start meanwhile wait for the new one.
 //   - On SIGTERM it kills its tasks, leaves their ends in that file, and ends.
 //
 // # Wire

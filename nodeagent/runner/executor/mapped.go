@@ -15,7 +15,7 @@ import (
 )
 
 // argumentMapped follows [Argument] if the executor must wait until the users of its namespace
-// exist. The file with the number that follows is closed then.
+// exist. The agent writes a byte to file mappedFile when they do.
 const (
 	argumentMapped = "mapped"
 	mappedFile     = 5

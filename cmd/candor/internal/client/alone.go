@@ -26,7 +26,7 @@ func alone(a *cli.App) *cobra.Command {
 		}
 		return elsewhere(cmd, args)
 	}}
-	site := &cobra.Command{Use: "site", Short: "show how the site stands with its peers (operators)", RunE: func(cmd *cobra.Command, args []string) error {
+	site := &cobra.Command{Use: "site", Short: "show the balances of the site with its peers (operators)", RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return elsewhere(cmd, args)
 		}

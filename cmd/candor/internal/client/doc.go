@@ -1,5 +1,5 @@
 // Package client is Candor's command line: the root command, to which [Main] adds the commands of
-// users and operators and those of other packages. The commands send the wire types of package
+// users and operators and the commands of other packages. The commands send the wire types of package
 // messages to a site over a bus, like any other client. They contain no rules: the site decides
 // what is allowed, and what it costs.
 //

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// revoke makes credentials worthless that were issued before.
+// revoke ends the validity of credentials that were issued before.
 type revoke struct {
 	add
 	keys   []string

@@ -184,7 +184,7 @@ func (o *options) together(flags *pflag.FlagSet) (err error) {
 		switch {
 		case !f.Changed || err != nil:
 		case f.Name == "passes" && !o.lying:
-			err = messages.Errorf(messages.Invalid, "--passes: is for users who lie as it pays: add --strategic, or leave it out")
+			err = messages.Errorf(messages.Invalid, "--passes: is only for --strategic: add --strategic, or leave it out")
 		case f.Name == "draws" && o.lying:
 			err = messages.Errorf(messages.Invalid, "--draws: with --strategic types are drawn once; leave out one of the two")
 		case f.Name == "worth" && o.lying:

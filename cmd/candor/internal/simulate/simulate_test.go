@@ -477,10 +477,10 @@ func TestStrategic(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"--passes: must be from 1":  {"--market", "fifo", "--strategic", "--passes", "0"},
-		"--passes: is for users":    {"--market", "fifo", "--passes", "2"},
+		"--passes: is only for":     {"--market", "fifo", "--passes", "2"},
 		"--draws: with --strategic": {"--market", "fifo", "--strategic", "--draws", "2"},
 		"--worth: must be run":      {"--market", "fifo", "--strategic", "--worth", "joy"},
-		"--actors: users who lie":   {"--market", "fifo", "--strategic", "--actors", "all"},
+		"--actors: --strategic":     {"--market", "fifo", "--strategic", "--actors", "all"},
 		"--market: name the market": {"--strategic"},
 		"has no events":             {"--market", "fifo", "--strategic", "--events", "x.csv"},
 	} {

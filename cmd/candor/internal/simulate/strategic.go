@@ -116,7 +116,7 @@ func (o *options) checkStrategic() error {
 	case o.passes < 1 || o.passes > mostPasses:
 		return messages.Errorf(messages.Invalid, "--passes: must be from 1 to %d, is %d", mostPasses, o.passes)
 	case o.AllActors:
-		return messages.Errorf(messages.Invalid, "--actors: users who lie as it pays need thousands of runs, which only the core can do; leave out --actors or --strategic")
+		return messages.Errorf(messages.Invalid, "--actors: --strategic needs thousands of runs, and with all actors they take too long; leave out --actors or --strategic")
 	case o.events != "":
 		return messages.Errorf(messages.Invalid, "--strategic: has no events; leave out --events")
 	case len(o.compared) == 0 && o.Market == "":

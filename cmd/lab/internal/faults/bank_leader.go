@@ -75,7 +75,8 @@ func (o *bankLeader) applied() {
 	}
 }
 
-// allowed says no to the planted bug of a bank that sends each number once.
+// allowed reports whether a message may be sent. It returns false only for a repetition by a bank with the
+// planted bug SentOnce.
 func (o *bankLeader) allowed(m *messages.Instructions) bool {
 	last := m.First + uint64(len(m.List)) - 1
 	if o.Bug == SentOnce && len(m.List) > 0 && last <= o.once[m.To] {

@@ -12,7 +12,7 @@
 // with another mechanism (proportional, highest-bid preemptive, batch-queue with
 // gangs), which operators apply anew while jobs run. Models stand in for the rest: the
 // estimator answers at random, or not at all; the replicated log is a small Raft, with votes, a disk that loses what was not
-// synced, or everything, and snapshots; the history of the bank is that of package history, in
+// synced, or everything, and snapshots; the bank keeps its history with package history, in
 // files that are in memory and can be damaged; there is no archive of ended jobs, which is no
 // part of a state (its damage is in the tests of package archive); signatures are sums that cost little; the shells, which
 // have sockets and goroutines in production, are the callbacks of this package.
@@ -46,8 +46,8 @@
 //     the budget or, where it bids for slots, the bid; what jobs pay is what the
 //     site and other jobs get.
 //  7. A peer that lies has of each site at most its limit and its share of the
-//     reserve, and no more credit while a dispute is open: a fourth site, of which
-//     there are only words, sends whatever it can sign.
+//     reserve, and no more credit while a dispute is open: a fourth site, which
+//     exists only as a sender of messages, sends whatever it can sign.
 //  8. A node on which whatever is started fails at once costs no job its life.
 //  9. A leader does its duties in time, and once: it takes back the claims of silent
 //     nodes, and of no others, disbands late gangs, empties nodes whose time to drain is over,

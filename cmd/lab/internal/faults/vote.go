@@ -46,7 +46,7 @@ func (r *replica) tell(p *replica, do func()) {
 	})
 }
 
-// hear takes a newer term.
+// hear adopts a term that is newer than the replica's own.
 func (r *replica) hear(term uint64) {
 	if term > r.term {
 		r.term, r.voted, r.matched = term, -1, 0

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Backup has the site's backup be written into a directory, by this host, which serves.
+// Backup makes this host, which serves, write the site's backup into a directory.
 func (h *Host) Backup(dir string) error { return h.candor("backup", "--state", h.Dir(), dir) }
 
 // Restore replaces the state of this rack, which is stopped, by a backup's. Restore every rack of a

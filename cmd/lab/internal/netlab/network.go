@@ -10,7 +10,7 @@ import (
 type Network interface {
 	// Kind says in a few words what hosts are.
 	Kind() string
-	// Address is a host's.
+	// Address returns the address of a host.
 	Address(site, host int) string
 	// Border is the lab's own address as the hosts of a site see it.
 	Border(site int) string

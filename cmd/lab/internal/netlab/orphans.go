@@ -19,7 +19,7 @@ func adopt() error {
 	return nil
 }
 
-// endOrphans ends this process's children except those that it had before, and the orphans that
+// endOrphans ends this process's children except the children that it had before, and the orphans that
 // they leave in turn.
 func endOrphans(before []int) {
 	for {

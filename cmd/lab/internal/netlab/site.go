@@ -56,7 +56,7 @@ const (
 type Site struct {
 	Name   messages.Name
 	Racks  []*Host
-	Agents []*Host // without those on racks
+	Agents []*Host // without the agents on racks
 
 	lab       *Lab
 	number    int // number from 1

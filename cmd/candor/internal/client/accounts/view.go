@@ -30,7 +30,7 @@ func writeAccount(p *cli.Page, r messages.AccountReply) {
 	writeMembers(p, r.Roles)
 }
 
-// inHolds says in how many holds credits are held.
+// inHolds returns the number of holds in words, such as " in 2 holds"; "" for none.
 func inHolds(n int) string {
 	if n == 0 {
 		return ""

@@ -76,9 +76,9 @@ func until(ctx context.Context, in io.Reader) io.Reader {
 	return r
 }
 
-// HeedOutput keeps the first error of a write to the output, for the end of the command:
-// help, or a line, is printed without a look at the error, and a full disk would be
-// taken for success. A terminal is left as it is.
+// HeedOutput keeps the first error of a write to the output, and the command returns it at the end.
+// Commands print without checking for errors, so otherwise a command whose output did not fit on a full
+// disk would report success. It does nothing for a terminal.
 func (a *App) HeedOutput() (lost func() error) {
 	if terminal.IsTerminal(a.Out) {
 		return func() error { return nil }

@@ -20,8 +20,8 @@ type Lookup func(name string) (value string, ok bool)
 
 // Options are settings of a job outside its document: on the command line, and in directives.
 type Options struct {
-	// Flags parses the options. It is the very set that "candor submit" adds
-	// to its own flags.
+	// Flags parses the options. "candor submit" adds the same
+	// set to its own flags.
 	Flags *pflag.FlagSet
 	// Wait asks to follow the job until it ends.
 	Wait bool
@@ -136,8 +136,8 @@ func (o *Options) check(name string) func(string) error {
 	}
 }
 
-// Overlay says on o everything that was said on top, so that top wins, with
-// what top can look up.
+// Overlay sets on o each option that is set on top, so that top wins. o then uses the
+// lookup of top.
 func (o *Options) Overlay(top *Options) error {
 	o.lookup = top.lookup
 	if err := o.forgetGPUs(top.Noted); err != nil {
@@ -152,7 +152,7 @@ func (o *Options) Overlay(top *Options) error {
 	return nil
 }
 
-// Apply says the options about a job. Options of a stage need a job of one
+// Apply sets the options on a job. Options of a stage need a job of one
 // stage.
 func (o *Options) Apply(job *Job) error {
 	if said := o.ofStage(); said != "" && len(job.Spec.Stages) != 1 {

@@ -59,7 +59,7 @@ of all jobs; the log of the site has a line for each time.`,
 	}
 	cmd.Flags().StringVarP(&q.into, "output-dir", "o", ".", "`directory` to put the files in, made if need be;\nwith --list the form of the table: wide, name or json")
 	q.flags(cmd)
-	cmd.Flags().BoolVarP(&q.list, "list", "l", false, "list the files, get nothing")
+	cmd.Flags().BoolVarP(&q.list, "list", "l", false, "only list the files")
 	cmd.Flags().BoolVar(&q.force, "force", false, "overwrite files that differ")
 	return cmd
 }

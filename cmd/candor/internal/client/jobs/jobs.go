@@ -78,7 +78,8 @@ chose. The statement has the cost of older jobs.`,
 	return cmd
 }
 
-// takesNoJob refuses the number of a job, which another command takes.
+// takesNoJob refuses arguments. If the argument is the number of a job, the error names the command that shows
+// one job.
 func takesNoJob(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -408,8 +408,8 @@ func (r *logReader) findNode(ctx context.Context, t messages.TaskStatus) (messag
 	return "", gone
 }
 
-// read prints one output of an attempt: what is there now, or with follow everything until the attempt has
-// ended. A node that does not answer is reported, and the other tasks are still read.
+// read prints one output of an attempt. With follow it prints until the attempt has ended; without, it
+// prints what the attempt has written so far. A node that does not answer is reported, and the other tasks are still read.
 func (r *logReader) read(ctx context.Context, t messages.TaskStatus, stderr, follow bool) error {
 	out := r.output(t, stderr)
 	defer out.Close()

@@ -80,7 +80,7 @@ func writeLicenses(p *cli.Page, licenses []messages.LicenseStatus) {
 	p.Table(t, "")
 }
 
-// remark says why a node is as it is, and until when.
+// remark returns why a node is not simply up, such as a drain or a quarantine, and until when.
 func remark(p *cli.Page, n messages.NodeStatus) string {
 	var parts []string
 	if n.Reason != "" {

@@ -60,7 +60,7 @@ type Load struct {
 	open   map[string]time.Time // keys of the requests that are under way, and when they were sent
 }
 
-// Start connects the clients and has them begin.
+// Start connects the clients and starts them.
 func Start(ctx context.Context, c Config) (*Load, error) {
 	l := &Load{config: c, stop: make(chan struct{}), more: make(chan struct{}), open: map[string]time.Time{}}
 	for _, user := range c.Users {

@@ -104,7 +104,7 @@ type longJob struct {
 	file  string
 }
 
-// startLong starts as many tasks as cannot do without any node, so that each has
+// startLong starts so many tasks that they need every node, so that each node has at least
 // one, and waits until all of them run in the directory.
 func (m *member) startLong(ctx context.Context, dir string) (*longJob, error) {
 	p := plan(m.Name, false)

@@ -74,7 +74,7 @@ func (b *both) over(k int) float64 { return b.Auction[k].Total.Mean / b.FIFO[k].
 // change shows a ratio as one.
 func change(ratio float64) string { return fmt.Sprintf("%+.1f %%", 100*(ratio-1)) }
 
-// span returns the least and the largest of these over an axis.
+// span returns the least and the largest value of over.
 func (b *both) span() (low, high float64) {
 	low = math.Inf(1)
 	for k := range b.Auction {

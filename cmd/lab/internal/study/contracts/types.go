@@ -34,9 +34,9 @@ type training struct {
 	part    float64 // part of the true distribution: 1 is truthful
 }
 
-// The paper's training sets, and controls: types that are less urgent than the true ones
-// instead of more; and no surrogates, where every job is scheduled as its own type, or as its
-// own with other times, and pays nothing.
+// The training sets of the paper, and controls. In one control the types are less urgent than the
+// true types; in the paper they are more urgent. Two controls have no surrogates: every job is scheduled
+// by its own type, or by its own type with halved times, and pays nothing.
 var (
 	trainings = []training{{"500 truthful", 500, 1}, {"20 truthful", 20, 1}, {"500 untruthful", 500, 0.5}}
 	controls  = []training{{"500 less urgent", 500, 2}, {"no surrogates", 0, 1}, {"no surrogates, times halved", 0, 0.5}}

@@ -53,7 +53,7 @@ type control struct {
 	claims
 }
 
-// lpcLoad is the part of its time that a node of the paper's is asked for.
+// lpcLoad is the part of the time for which jobs ask for a node, in the paper's log.
 const lpcLoad = 0.325
 
 // controls returns two controls: the log on so many nodes that its load equals the paper's, and the
