@@ -304,6 +304,10 @@ func (k *Client) finish(f *frame) {
 	t := k.tasks[f.Finished.Attempt]
 	delete(k.tasks, f.Finished.Attempt)
 	k.untold[f.Finished.Attempt] = true
+	if earlier, waits := k.found[f.Finished.Attempt]; waits { // it ended before it was adopted: Adopt says so
+		earlier.Finished = f.Finished
+		k.found[f.Finished.Attempt] = earlier
+	}
 	var turned func(messages.Finished, time.Duration)
 	if next := k.tasks[f.Attempt]; f.Kind == ended && next != nil {
 		turned, next.turned = next.turned, nil

@@ -160,3 +160,17 @@ func TestDamagedEnds(t *testing.T) {
 		try(changed)
 	}
 }
+
+// TestATaskThatEndsBeforeItIsAdopted: a new agent finds a task that runs, and the task ends before the agent adopts it.
+func TestATaskThatEndsBeforeItIsAdopted(t *testing.T) {
+	a := messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}
+	k := &Client{tasks: map[messages.Attempt]*remote{}, untold: map[messages.Attempt]bool{}, found: map[messages.Attempt]frame{a: {Kind: has, Attempt: a}}}
+	k.hear(&frame{Kind: ended, Finished: &messages.Finished{Attempt: a, Outcome: messages.Stopped}})
+	var heard []messages.Finished
+	if all := k.Adopt(func(f messages.Finished) { heard = append(heard, f) }); len(all) != 1 {
+		t.Fatalf("adopted %v", all)
+	}
+	if len(heard) != 1 || heard[0].Outcome != messages.Stopped {
+		t.Errorf("the agent hears of %v", heard)
+	}
+}
