@@ -50,12 +50,17 @@ type hello struct {
 	Settled uint64  // the last entry that it knows to be committed
 	Origin  origin  // the restore from a backup in its log's history
 	Reigns  []reign `json:",omitempty"`
+	// Asked and Sum: the replica asked for the checksum of this entry, and the leader's log has it with this
+	// one. "": the log does not go back so far.
+	Asked uint64 `json:",omitempty"`
+	Sum   string `json:",omitempty"`
 
 	// The fields below are in answers to a leader.
 	Term    uint64 `json:",omitempty"` // a term later than the leader's
 	Same    bool   `json:",omitempty"` // the leader has all that was acknowledged here
 	Refutes string `json:",omitempty"` // words about entries that were acknowledged here but are missing at the leader
 	Why     string `json:",omitempty"` // why Same is false
+	Asks    uint64 `json:",omitempty"` // the entry whose checksum decides whether Same is true
 }
 
 func newExchange(s *stream, answer func(from string, q hello) hello) *exchange {

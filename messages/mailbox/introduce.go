@@ -23,6 +23,11 @@ func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) e
 	q := g.standing.tellsLog(last)
 	q.Leads, q.Introduces, q.Notice = term, true, g.notice(string(id))
 	a, err := g.exchange.ask(to, q)
+	if err == nil && a.Asks != 0 {
+		q.Asked = a.Asks
+		q.Sum, _ = g.standing.sumAt(a.Asks)
+		a, err = g.exchange.ask(to, q)
+	}
 	if err == nil && a.Term > term {
 		return nil // Raft learns the term from the answer to its own message
 	}

@@ -331,3 +331,30 @@ func TestMissedElections(t *testing.T) {
 		t.Error(<-why)
 	}
 }
+
+// TestALeaderThatForgotAReignHasTheLogAllTheSame: the list of reigns of the leader lacks one, whose entries its log has. A replica
+// that starts again follows it.
+func TestALeaderThatForgotAReignHasTheLogAllTheSame(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, func(*Config) {})
+	g.start(g.ids...)
+	g.propose("in the first reign")
+	old := g.leader()
+	g.handOver(old.raft.LeadershipTransfer)
+	g.another(old)
+	g.propose("in the second reign")
+	g.settled()
+	leader, follower := g.leader(), g.follower()
+	id := follower.config.ID
+	g.stop(id)
+	leader.disk.promises.learn(func(r *record) bool {
+		r.Reigns = r.Reigns[:len(r.Reigns)-1]
+		return true
+	})
+	g.start(id)
+	g.propose("to all three")
+	g.agree(3)
+	if err := g.running()[id].standing.doubts(); err != nil {
+		t.Error(err)
+	}
+}

@@ -77,7 +77,7 @@ func (m *replicated) open() (err error) {
 	}
 	m.transport = newTransport(m.config, m.stream)
 	m.standing = newStanding(m.config, m.disk.promises, m.guard.fail)
-	m.standing.settled, m.standing.termAt = m.disk.sealed.settled, m.disk.sealed.termAt
+	m.standing.settled, m.standing.termAt, m.standing.sumAt = m.disk.sealed.settled, m.disk.sealed.termAt, m.disk.sealed.sumAt
 	m.leadership = &leadership{engine: m.engine, applier: m.applier, changes: make(chan Leadership, 1)}
 	m.gate = newGate(m.config.faults.between(m.transport))
 	m.gate.engine, m.gate.leadership, m.gate.standing, m.gate.applier, m.gate.log = m.engine, m.leadership, m.standing, m.applier, m.disk.sealed

@@ -183,10 +183,14 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 		a.Same = true
 		return a
 	}
-	if a.Same, err = s.sameLog(leader, q, settled, last); err != nil {
+	if a.Same, a.Asks, err = s.sameLog(leader, q, settled, last); err != nil && a.Asks != 0 {
+		a.Why = err.Error()
+		return a
+	}
+	if err != nil {
 		a.Refutes = err.Error()
 		s.strange.Store(q.Leads)
-		s.log.Error("this replica takes nothing from the leader", zap.Error(err))
+		s.log.Error("this replica takes nothing from the leader", zap.Error(err), zap.Any("reigns here", s.promises.now().Reigns), zap.Any("reigns there", q.Reigns))
 		if s.doubts() == nil { // this replica cannot tell which of the two logs is right
 			s.doubt(err.Error())
 		}
@@ -244,21 +248,32 @@ func (s *standing) stays() error {
 
 // sameLog compares a leader's log with what was acknowledged here: entries up to settled, of a
 // log that ends at entry end. same is false if the leader can no longer tell after many
-// elections. The error says that the leader lacks acknowledged entries.
-func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, err error) {
+// elections. The error says that the leader lacks acknowledged entries. If the reigns of the two
+// differ, one list may lack a reign. Then asks is the entry whose checksum the leader has to show,
+// because each checksum covers all entries before.
+func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, asks uint64, err error) {
 	at := min(settled, end)
 	own, known := reignAt(s.promises.now().Reigns, at)
 	if term, has := s.termAt(at); has && own.Term != term { // the reign was lost with a loss of power
 		known = false
 	}
-	switch theirs, has := reignAt(q.Reigns, at); {
+	theirs, has := reignAt(q.Reigns, at)
+	switch {
 	case q.Last < settled:
 	case !known || has && theirs == own:
-		return true, nil
+		return true, 0, nil
 	case !has:
-		return false, nil
+		return false, 0, nil
+	default:
+		sum, shown := s.sumAt(at)
+		if shown && q.Asked == at && q.Sum == sum {
+			return true, 0, nil
+		}
+		if shown && q.Asked != at {
+			asks = at
+		}
 	}
-	return false, fmt.Errorf("mailbox: replica %s has entries up to %d that were acknowledged; %s, which leads, has a log up to entry %d that lacks them: replicas were put back from older copies, or lost their disks. Nothing is removed, neither leads nor follows the other, and the group stops; see \"Replicas that were put back\" in the runbook",
+	return false, asks, fmt.Errorf("mailbox: replica %s has entries up to %d that were acknowledged; %s, which leads, has a log up to entry %d that lacks them: replicas were put back from older copies, or lost their disks. Nothing is removed, neither leads nor follows the other, and the group stops; see \"Replicas that were put back\" in the runbook",
 		s.id, settled, leader, q.Last)
 }
 

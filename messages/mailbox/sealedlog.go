@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -157,6 +158,16 @@ func (s *sealedLog) termAt(index uint64) (term uint64, has bool) {
 	}
 	last, term := s.restored()
 	return term, index == last
+}
+
+// sumAt returns the checksum of an entry in the log.
+func (s *sealedLog) sumAt(index uint64) (text string, has bool) {
+	var l raft.Log
+	if s.read(index, &l) != nil || !sealed(&l) {
+		return "", false
+	}
+	_, own := sums(&l)
+	return hex.EncodeToString(own[:]), true
 }
 
 // settled returns the last entry that is known to be committed, even from before the start.

@@ -23,6 +23,7 @@ type standing struct {
 	promises *promises
 	settled  func() uint64                              // the last entry that is known to be committed
 	termAt   func(index uint64) (term uint64, has bool) // the term of an entry in this log
+	sumAt    func(index uint64) (sum string, has bool)  // the checksum of an entry in this log, and of all before it
 	log      *zap.Logger
 	fail     func(error)
 
@@ -68,7 +69,7 @@ type standingReport struct {
 }
 
 func newStanding(c *Config, p *promises, fail func(error)) *standing {
-	return &standing{id: c.ID, promises: p, settled: p.settled, termAt: func(uint64) (uint64, bool) { return 0, false }, log: c.Log, fail: fail,
+	return &standing{id: c.ID, promises: p, settled: p.settled, termAt: func(uint64) (uint64, bool) { return 0, false }, sumAt: func(uint64) (string, bool) { return "", false }, log: c.Log, fail: fail,
 		doubtful: map[string]toldReport{}, marks: map[string]mark{}, acked: map[string]uint64{}, heard: map[string]toldReport{}, kick: make(chan struct{}, 1)}
 }
 

@@ -295,3 +295,43 @@ func TestAnHonestLeaderIsNoStranger(t *testing.T) {
 		_ = p.close()
 	}
 }
+
+// TestALeadersEntryDecidesWhereReignsDiffer: the leader's list of reigns lacks one, as after a loss of power. The replica asks for
+// the checksum of its last acknowledged entry before it says that the leader lacks anything.
+func TestALeadersEntryDecidesWhereReignsDiffer(t *testing.T) {
+	all := []reign{{Term: 1, First: 1}, {Term: 2, First: 10, Sum: "b"}, {Term: 3, First: 30, Sum: "c"}}
+	gap := []reign{all[0], all[2]}
+	for what, c := range map[string]struct {
+		last    uint64 // of the leader's log
+		sum     string // that the leader shows; "": it has the entry no more
+		refutes bool
+	}{
+		"the leader has the entry":                 {last: 40, sum: "s20"},
+		"the leader has another entry":             {last: 40, sum: "x20", refutes: true},
+		"the leader's log does not go so far":      {last: 40, refutes: true},
+		"the leader's log ends before":             {last: 19, refutes: true},
+		"the leader has it, and lacks a later one": {last: 19, sum: "s20", refutes: true},
+	} {
+		p, err := createPromises(t.TempDir(), record{Disk: newDisk(), Standing: standingWhole, Reigns: all})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newStanding(&Config{ID: "a", Log: zap.NewNop()}, p, func(err error) { t.Error(err) })
+		s.settled = func() uint64 { return 20 }
+		s.termAt = func(uint64) (uint64, bool) { return 2, true }
+		s.sumAt = func(index uint64) (string, bool) { return "s" + strconv.FormatUint(index, 10), true }
+		q := hello{Leads: 4, Last: c.last, Reigns: gap}
+		a := s.meet("b", q, 35)
+		if asks := c.last >= 20; asks != (a.Asks == 20) || asks && (a.Refutes != "" || s.doubts() != nil) {
+			t.Errorf("%s: %+v, doubts %v", what, a, s.doubts())
+		}
+		if a.Asks != 0 {
+			q.Asked, q.Sum = a.Asks, c.sum
+			a = s.meet("b", q, 35)
+		}
+		if refutes := a.Refutes != ""; refutes != c.refutes || a.Same == c.refutes {
+			t.Errorf("%s: %+v", what, a)
+		}
+		_ = p.close()
+	}
+}
