@@ -103,11 +103,11 @@ type Market struct {
 	MaxJobs  int `json:"max_jobs,omitempty"`  // the active jobs of an account; 0: no bound
 	MaxTasks int `json:"max_tasks,omitempty"` // tasks of one job; 0: no bound
 
-	// Allow and Deny say whose jobs the market takes. They name accounts, projects that pay, accounts of
-	// other sites such as "alice@west", and "@west" for all accounts of site west. A job is refused if
-	// Deny names its account or its project, or if there is an Allow that names neither.
+	// Allow are the accounts and projects whose jobs the market takes; empty: of all. "alice@west" is an
+	// account of another site, and "@west" are all accounts of site west.
 	Allow []Name `json:"allow,omitempty"`
-	Deny  []Name `json:"deny,omitempty"`
+	// Deny are accounts and projects whose jobs the market refuses, also if Allow names them.
+	Deny []Name `json:"deny,omitempty"`
 	// DefaultFor are accounts and projects whose jobs go to this market if they name none.
 	DefaultFor []Name `json:"default_for,omitempty"`
 
