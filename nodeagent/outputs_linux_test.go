@@ -152,7 +152,7 @@ func TestOutputsAreLookedForWithinBounds(t *testing.T) {
 			t.Errorf("%s: %q, %v", pattern, found, err)
 		}
 	}
-	if _, err := matching(t.Context(), root, []string{"*", "*/*", "*/*/*", "*/*/*/*"}, few); messages.KindOf(err) != messages.TooLarge || !strings.Contains(messages.Detail(err), "more than 100 files and directories") {
+	if _, err := matching(t.Context(), root, []string{"*", "*/*", "*/*/*", "*/*/*/*"}, few); messages.KindOf(err) != messages.TooLarge || !strings.Contains(messages.Detail(err), "after 100 files and directories") {
 		t.Errorf("%v", err)
 	}
 	ended, end := context.WithCancel(t.Context())
