@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -57,6 +58,7 @@ var bombs = []struct {
 	{true, "deep", "hides a file below a path that is too long", "", nil, hidesDeep},
 	{true, "deleted", "keeps a deleted file open", "", nil, func() string {
 		f, err := os.Create("deleted")
+		defer runtime.KeepAlive(f) // or its finalizer closes it during the 20 s
 		_ = os.Remove("deleted")
 		for err == nil {
 			_, err = f.Write(make([]byte, 1<<20))
