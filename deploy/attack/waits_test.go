@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -62,6 +63,7 @@ var holds = map[string]func(){
 		}
 		fmt.Println("begun", err, openErr)
 		time.Sleep(time.Minute)
+		runtime.KeepAlive(f)
 	},
 	"backlog": func() {
 		listener, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -78,6 +80,7 @@ var holds = map[string]func(){
 		}
 		fmt.Println("begun", listener.Addr().(*net.TCPAddr).Port)
 		time.Sleep(time.Minute)
+		runtime.KeepAlive(listener)
 	},
 	"listens": func() {
 		listener, err := net.Listen("tcp4", "127.0.0.1:0")
