@@ -78,30 +78,31 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent mess
 // worked returns a claim with the instant until which it counts as having had its slot: the end that
 // its agent reports, at most the end of the exchange, or the time at which it was suspended. The cost
 // of the slot after this instant is subtracted, because nobody pays for the time in which the end was
-// not known yet. If the tariffs of that time are no longer known, the mean cost of the stage is
-// subtracted.
+// not known yet. If the tariffs of that time are no longer known, or the attempt was suspended and
+// resumed after it had ended, the mean cost of the stage is subtracted.
 func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim, until messages.Time) NodeClaim {
-	claimed := j.Stages[r.Stage].Tasks[r.Index].Claimed
-	end, first := claimed.Add(max(0, f.Ended.Sub(f.Started))), h.Since // before its last resumption it was not charged
-	if j.Spec.Stages[r.Stage].Gang {                                   // a gang starts when all its members have slots
+	claimed, ran := j.Stages[r.Stage].Tasks[r.Index].Claimed, max(0, f.Ended.Sub(f.Started))
+	end, first := claimed.Add(ran), h.Since // before its last resumption it was not charged
+	if j.Spec.Stages[r.Stage].Gang {        // a gang starts when all its members have slots
 		end = end.Add(h.Paused)
 	}
 	h.until = until
 	if h.Halt == Suspended {
 		first, until = claimed.Add(h.Paused), h.Since
 	}
-	end = max(end, first)
-	if f.Started == 0 || h.Halt != Goes && h.Halt != Suspended || end >= until {
+	end = min(max(end, first), until)
+	over := max(0, end.Sub(claimed)-h.Paused-ran)
+	if f.Started == 0 || h.Halt != Goes && h.Halt != Suspended || end >= until && over == 0 {
 		return h
 	}
 	if j.Active() && !h.Leaving {
 		stage, known := int(r.Stage), max(end, x.meters.known(j.Spec.Market))
-		meter, over, cost := &j.Stages[stage].Meter, x.meters.slot(j, stage, until), x.meters.slot(j, stage, known)
-		meter.plus(&over) // the meter does not count this time: the slot had another attempt, or none
+		meter, since, cost := &j.Stages[stage].Meter, x.meters.slot(j, stage, until), x.meters.slot(j, stage, known)
+		meter.plus(&since) // the meter does not count this time: the slot had another attempt, or none
 		meter.minus(&cost)
-		x.meters.forgive(j, stage, messages.Duration(h.slots())*known.Sub(end))
+		x.meters.forgive(j, stage, messages.Duration(h.slots())*(known.Sub(end)+over))
 	}
-	h.until, h.Halt = end, Goes // it ended before it was suspended
+	h.until, h.Halt = end.Add(-over), Goes // it ended before it was suspended
 	return h
 }
 

@@ -13,7 +13,7 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	const second = 1_000_000
 	for name, c := range map[string]struct {
 		started, ended messages.Time // in seconds of the agent's clock
-		paused         bool          // for 2 s
+		paused         messages.Time // when it was suspended for 2 s; 0: it was not
 		left           messages.Time // when it was suspended for good, in seconds; 0: it was not
 		exit           int
 		had            messages.Duration
@@ -24,8 +24,9 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 		"longer than it had its claim":     {started: 2, ended: 100, had: 14e9},
 		"less than nothing":                {started: 6, ended: 2, had: 0},
 		"nobody says":                      {had: 14e9},
-		"four seconds, and two suspended":  {started: 2, ended: 8, paused: true, had: 4e9},
-		"it ended as it was resumed":       {started: 2, ended: 4, paused: true, had: 1e9},
+		"four seconds, and two suspended":  {started: 2, ended: 8, paused: 3, had: 4e9},
+		"it ended as it was resumed":       {started: 2, ended: 4, paused: 3, had: 1e9},
+		"it ended before all this":         {started: 2, ended: 6, paused: 9, had: 4e9},
 		"it ended before it was suspended": {started: 2, ended: 6, left: 9, had: 4e9},
 		"it was suspended before it ended": {started: 2, ended: 14, left: 9, had: 7e9},
 	} {
@@ -36,9 +37,9 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 			w.do(1, Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 3}}}})
 			w.passTo(2 * second)
 			a := w.claims(id)
-			if c.paused {
-				w.do(3, Command{Decide: &Decide{Market: "main", Suspend: []messages.Attempt{a}}})
-				w.do(5, Command{Decide: &Decide{Market: "main", Resume: []messages.Attempt{a}}})
+			if c.paused != 0 {
+				w.do(c.paused, Command{Decide: &Decide{Market: "main", Suspend: []messages.Attempt{a}}})
+				w.do(c.paused+2, Command{Decide: &Decide{Market: "main", Resume: []messages.Attempt{a}}})
 			}
 			if c.left != 0 {
 				w.passTo(c.left * second)

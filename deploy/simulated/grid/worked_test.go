@@ -1,9 +1,12 @@
 package grid
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/deploy/simulated/bids"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/network"
@@ -19,22 +22,22 @@ type had struct {
 	start, end float64
 }
 
-// worked runs three jobs of one task of 240 seconds on a node of two slots, and returns what the two
+// worked runs three jobs of one task of so many seconds on a node of two slots, and returns what the two
 // had that came first. The third waits, so that their time is contended, and costs what it bids.
-func worked(t *testing.T, mechanism string, c Config) (jobs [2]had) {
+func worked(t *testing.T, mechanism string, seconds float64, c Config) (jobs [2]had) {
 	t.Helper()
 	w := &workload.Workload{Nodes: 2, Parallel: workload.Split, Users: []int64{1, 2, 3}, Groups: []int64{1}}
 	m := byDefault(mechanism)
 	p := &core.Problem{Market: m, Work: w, Seed: 1}
 	for i, rate := range []float64{10, 10, 5} {
-		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Submit: float64(i / 2), Runtime: 240, Width: 1, User: i})
-		p.Bids = append(p.Bids, bids.Bid{Length: 240, Value: rate, Rate: rate, Budget: 1e4 * rate, Deadline: 2000})
+		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Submit: float64(i / 2), Runtime: seconds, Width: 1, User: i})
+		p.Bids = append(p.Bids, bids.Bid{Length: seconds, Value: rate, Rate: rate, Budget: 1e4 * rate, Deadline: 2000})
 	}
 	switch mechanism {
 	case rules.Reservation:
-		m.Granule, m.T, m.Search.Orders, m.Bids.Deadline.Slack = messages.Duration(60e9), 10, 20, "none"
+		m.Granule, m.T, m.Search.Orders, m.Bids.Deadline.Slack = messages.Duration(seconds/4*1e9), 10, 20, "none"
 	case rules.Deadline:
-		m.Slot = messages.Duration(10e9)
+		m.Slot = messages.Duration(seconds / 24 * 1e9)
 	}
 	if price := 3.0; m.Reserve != nil {
 		m.Reserve = &price
@@ -75,36 +78,43 @@ func worked(t *testing.T, mechanism string, c Config) (jobs [2]had) {
 }
 
 // TestAChargeIsWhatWasWorked: a job has and pays in every mechanism what it has and pays with no
-// fault, whatever happens to its site in the middle of its task or as the task ends. The control:
+// fault, whatever happens to its site for ten seconds in the middle of its task or as the task
+// ends. For a task of four seconds, both are over before its site hears of the end. The control:
 // were the agent's word not taken, the time in which nobody heard of the end would count.
 func TestAChargeIsWhatWasWorked(t *testing.T) {
+	if all := slices.Sorted(slices.Values(rules.Mechanisms())); !slices.Equal(all, slices.Sorted(slices.Values(registry.Names(nil)))) {
+		t.Fatalf("only %v can be tried", all)
+	}
 	cut := func(from float64, actors ...string) network.Config {
 		return network.Config{Cuts: []network.Cut{{From: messages.Time(from * 1e6), Until: messages.Time((from + 10) * 1e6), Actors: actors}}}
 	}
 	for _, mechanism := range rules.Mechanisms() {
-		t.Run(mechanism, func(t *testing.T) {
-			well := worked(t, mechanism, Config{})
-			if math.Abs(well[0].time.Seconds()-240) > 0.1 {
-				t.Fatalf("with no fault it had %v", well[0].time)
-			}
-			for when, from := range map[string]float64{"in the middle": well[0].start + 100, "at the end": well[0].end - 5} {
-				for name, c := range map[string]Config{
-					"an outage":   {Down: Span{from, from + 10}, Network: cut(from, auctioneerActor, bankActor)},
-					"a full disk": {Full: Span{from, from + 10}, Network: cut(from, "nobody")},
-					"a cut":       {Network: cut(from, "n0")},
-				} {
-					for i, got := range worked(t, mechanism, c) {
-						time, paid := (got.time - well[i].time).Seconds(), (got.paid - well[i].paid).Float()
-						if math.Abs(time) > 0.1 || math.Abs(paid) > 0.001*math.Abs(well[i].paid.Float()) {
-							t.Errorf("%s %s: job %d had %v for %v, with no fault %v for %v", name, when, i, got.time, got.paid, well[i].time, well[i].paid)
+		for _, seconds := range []float64{4, 240} {
+			t.Run(fmt.Sprintf("%s/%v s", mechanism, seconds), func(t *testing.T) {
+				well := worked(t, mechanism, seconds, Config{})
+				if math.Abs(well[0].time.Seconds()-seconds) > 0.1 {
+					t.Fatalf("with no fault it had %v", well[0].time)
+				}
+				late := well[0].end - min(5, seconds/4)
+				for when, from := range map[string]float64{"in the middle": well[0].start + 0.4*seconds, "at the end": late} {
+					for name, c := range map[string]Config{
+						"an outage":   {Down: Span{from, from + 10}, Network: cut(from, auctioneerActor, bankActor)},
+						"a full disk": {Full: Span{from, from + 10}, Network: cut(from, "nobody")},
+						"a cut":       {Network: cut(from, "n0")},
+					} {
+						for i, got := range worked(t, mechanism, seconds, c) {
+							time, paid := (got.time - well[i].time).Seconds(), (got.paid - well[i].paid).Float()
+							if math.Abs(time) > 0.1 || math.Abs(paid) > 0.001*math.Abs(well[i].paid.Float()) {
+								t.Errorf("%s %s: job %d had %v for %v, with no fault %v for %v", name, when, i, got.time, got.paid, well[i].time, well[i].paid)
+							}
 						}
 					}
 				}
-			}
-			mute := worked(t, mechanism, Config{Mute: true, Network: cut(well[0].end-5, "n0")})
-			if mute[0].time < well[0].time+4*messages.Duration(1e9) {
-				t.Errorf("with no word of the agent it had %v", mute[0].time)
-			}
-		})
+				mute := worked(t, mechanism, seconds, Config{Mute: true, Network: cut(late, "n0")})
+				if mute[0].time < well[0].time+4*messages.Duration(1e9) {
+					t.Errorf("with no word of the agent it had %v", mute[0].time)
+				}
+			})
+		}
 	}
 }
