@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ const patience = await.Patience
 type host struct {
 	box *mailbox.Memory
 
+	verified atomic.Int64 // signatures that the clearing checked
+
 	mu     sync.RWMutex
 	ledger *ledger.Ledger
 	state  *clearing.State
@@ -36,7 +39,10 @@ type host struct {
 
 func newHost(site messages.Name) *host {
 	h := &host{ledger: ledger.New()}
-	h.state = clearing.New(site, h.ledger, proof.Verified)
+	h.state = clearing.New(site, h.ledger, func(key string, data, signature []byte) bool {
+		h.verified.Add(1)
+		return proof.Verified(key, data, signature)
+	})
 	h.box = mailbox.NewMemory(h)
 	return h
 }

@@ -180,6 +180,49 @@ func TestAPeersInstructionsArePaced(t *testing.T) {
 	}
 }
 
+// TestARepeatedMessageIsPaced: a peer that sends one message over and over, or sends messages with wrong
+// signatures, costs no entry of the log, and no more signatures to verify than its pace allows.
+func TestARepeatedMessageIsPaced(t *testing.T) {
+	for what, forge := range map[string]bool{"repeated": false, "with a wrong signature": true} {
+		t.Run(what, func(t *testing.T) {
+			east, keys := liar(t, messages.Position{}, messages.ClearingLine{})
+			greeting := sure(clearing.SignInstructions(keys, messages.Instructions{From: "west", To: "east", First: 1,
+				List: []messages.Instruction{}, Known: clearing.Beginning("west", "east"), At: east.clock()}))
+			must[messages.SignedReceipt](east, "$west", messages.VerbInstruct, greeting) // this first one is noted
+			if forge {
+				greeting.Signature[0]++
+			}
+			send := func(messagesSent int) (last error) {
+				subject := messages.Subject("east", messages.Bank, messages.VerbInstruct, "$west")
+				for range messagesSent {
+					_, last = bus.Call[messages.SignedReceipt](t.Context(), east.client, subject, greeting)
+				}
+				return last
+			}
+			const left = 300 // of the burst
+			east.courier.pace.owe("west", paceBurst-left-1, east.clock())
+			entries, before := east.host.box.Status().Applied, east.host.verified.Load()
+			if err := send(2 * left); messages.KindOf(err) != messages.Exhausted {
+				t.Errorf("the last of very many messages: %v", err)
+			}
+			if n := east.host.verified.Load() - before; n != left {
+				t.Errorf("%d signatures were verified, want %d", n, left)
+			}
+			const seconds = 3
+			east.pass(messages.Duration(seconds * time.Second))
+			before, most := east.host.verified.Load(), int64(seconds*messages.Duration(time.Second)/paceEvery)
+			_ = send(2 * int(most))
+			if n := east.host.verified.Load() - before; n != most {
+				t.Errorf("%d signatures were verified %d seconds later, want %d", n, seconds, most)
+			}
+			if now := east.host.box.Status().Applied; now != entries {
+				t.Errorf("%d entries of the log are for nothing", now-entries)
+			}
+			east.refused(messages.Exhausted, "$west", messages.VerbPosition, messages.CycleRequest{})
+		})
+	}
+}
+
 func sure[T any](value T, err error) T {
 	if err != nil {
 		panic(err)

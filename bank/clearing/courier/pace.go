@@ -11,11 +11,12 @@ import (
 // Every instruction of a peer takes room in the log, even if it is refused. So a peer may send
 // paceBurst of them at once, which is as many as can wait after a cut, and in the long run one
 // each paceEvery. One that is refused, or moves almost nothing, counts as paceOfIdle. A
-// repeated message is answered without the log and counts as one.
+// message that is repeated, or whose signature is wrong, takes no room in the log. It counts
+// as one, because verifying a signature takes about a tenth of a millisecond.
 const (
 	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
 	paceEvery  = messages.Duration(5 * time.Millisecond)
-	paceOfPage = 20 // a page of the books costs as much work as this many instructions
+	paceOfPage = 20 // a page of the books, or a position, costs as much work as this many instructions
 	paceOfIdle = 20
 )
 
@@ -26,12 +27,11 @@ type pace struct {
 	full map[messages.Name]messages.Time
 }
 
-// count adds a screened message to what the peer sent, or returns an error if the peer must wait.
-// instructions is their number in the message, at least one.
+// count adds instructions to what the peer sent, or returns an error if the peer must wait.
 func (p *pace) count(peer messages.Name, instructions int, now messages.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	full := max(p.full[peer], now).Add(messages.Duration(max(1, instructions)) * paceEvery)
+	full := max(p.full[peer], now).Add(messages.Duration(max(0, instructions)) * paceEvery)
 	if wait := full.Sub(now) - paceBurst*paceEvery; wait > 0 {
 		return messages.Errorf(messages.Exhausted, "site %s sends more than %d instructions a second: ask again in %v", peer, messages.Duration(time.Second)/paceEvery, wait)
 	}

@@ -53,6 +53,9 @@ func (c *Courier) position(ctx context.Context, caller messages.Name, r messages
 	if !known {
 		return messages.SignedPosition{}, messages.Errorf(messages.PermissionDenied, "account %q may not see positions: only the banks of peers may", caller)
 	}
+	if err := c.pace.count(site, paceOfPage, c.config.Clock()); err != nil {
+		return messages.SignedPosition{}, err
+	}
 	own, err := c.ownPosition(ctx, r.Cycle)
 	if err != nil {
 		return messages.SignedPosition{}, err

@@ -144,6 +144,10 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages
 	if caller != messages.ServiceIdentity(r.Instructions.From) {
 		return messages.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the site that the message is from may bring it", caller)
 	}
+	from := r.Instructions.From
+	if err := c.pace.count(from, 1, c.config.Clock()); err != nil { // before the signature is verified
+		return messages.SignedReceipt{}, err
+	}
 	command := clearing.Command{By: caller, Instructions: &r}
 	if err := c.proposer.screen(&command); err != nil {
 		return messages.SignedReceipt{}, err
@@ -156,18 +160,14 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages
 		idle = s.Idle(&r.Instructions, c.config.LeastVisit)
 		return err
 	})
-	from := r.Instructions.From
 	if again {
 		c.metrics.repeats.Inc()
-		if err := c.pace.count(from, 1, c.config.Clock()); err != nil {
-			return messages.SignedReceipt{}, err
-		}
 		if refused != nil {
 			return messages.SignedReceipt{}, refused
 		}
 		return clearing.SignReceipt(c.config.Signer, *receipt)
 	}
-	if err := c.pace.count(from, len(r.Instructions.List), c.config.Clock()); err != nil {
+	if err := c.pace.count(from, len(r.Instructions.List)-1, c.config.Clock()); err != nil {
 		return messages.SignedReceipt{}, err
 	}
 	result, err := c.proposer.propose(ctx, command)
