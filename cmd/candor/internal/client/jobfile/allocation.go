@@ -186,18 +186,30 @@ func (job *Job) allocationVariables() [][2]string {
 		{"SLURM_CPUS_ON_NODE", `"${CANDOR_CPUS:-1}"`}, {"SLURM_JOB_CPUS_PER_NODE", cpus},
 		{"SLURM_NODEID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_GTIDS", "0"},
 	}
-	if job.Ranks() > 1 && job.system == "" { // the site would set them to the processors of all ranks
-		for _, name := range []string{"OMP_NUM_THREADS", "GOMAXPROCS"} {
-			if !slices.ContainsFunc(job.Spec.Env, func(v messages.Variable) bool { return v.Name == name }) {
-				values = append(values, [2]string{name, strconv.Itoa(max(job.allocation.cpusPerRank, 1))})
-			}
-		}
-	}
 	if n := job.allocation.perNode; n > 0 {
 		values = append(values, [2]string{"SLURM_NTASKS_PER_NODE", strconv.Itoa(n)})
 	}
 	return values
 }
+
+// freeThreads returns a shell command that removes the numbers of threads that the site set, where the kernel holds the
+// script to its processors. The script may use all of them, and its ranks have numbers of their own. "": the job sets both numbers.
+func (job *Job) freeThreads() string {
+	if job.Ranks() == 1 || job.system != "" {
+		return ""
+	}
+	names := slices.DeleteFunc(slices.Clone(ThreadVariables), func(name string) bool {
+		_, set := findVariable(job.Spec.Env, name)
+		return set
+	})
+	if len(names) == 0 {
+		return ""
+	}
+	return `[ "$(OMP_NUM_THREADS= nproc 2>/dev/null)" != "$CANDOR_CPUS" ] || unset ` + strings.Join(names, " ")
+}
+
+// ThreadVariables tell programs how many threads to start. The site sets them to the processors of a task.
+var ThreadVariables = []string{"OMP_NUM_THREADS", "GOMAXPROCS"}
 
 // rankFlags are our flags for the options of sbatch about ranks.
 var rankFlags = map[string]string{"ntasks": "ntasks", "ntasks-per-node": "ntasks-per-node", "tasks-per-node": "ntasks-per-node", "nodes": "nodes",

@@ -52,9 +52,16 @@ func findVariable(e messages.Env, name string) (int, bool) {
 // these.
 func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 	var safe, left []string
+	processors := "" // of the task that submits
 	for _, pair := range environment {
-		name, _, _ := strings.Cut(pair, "=")
+		if n, is := strings.CutPrefix(pair, "CANDOR_CPUS="); is {
+			processors = n
+		}
+	}
+	for _, pair := range environment {
+		name, value, _ := strings.Cut(pair, "=")
 		switch {
+		case value == processors && slices.Contains(ThreadVariables, name): // which the site set
 		case unwanted(name):
 		case secret(name):
 			left = append(left, name)

@@ -36,6 +36,9 @@ func (j *Job) AddPrelude(user string) error {
 	if slurm {
 		j.Spec.Numbered = stage.Array != nil
 		lines = append(lines, j.slurmVariables(user))
+		if free := j.freeThreads(); free != "" {
+			lines = append(lines, free)
+		}
 		if j.system != "" {
 			lines = append(lines, j.foreignVariables(user))
 		}

@@ -58,3 +58,32 @@ func TestAScriptFindsSrun(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// TestAScriptOfSeveralRanksUsesAllItsProcessors: the script has no number of threads of its own where the kernel holds it to
+// its processors, and all of them elsewhere.
+func TestAScriptOfSeveralRanksUsesAllItsProcessors(t *testing.T) {
+	count := exec.Command("nproc")
+	count.Env = []string{}
+	out, err := count.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := strings.TrimSpace(string(out))
+	for _, one := range []struct{ options, cpus, env, want string }{
+		{"-n 4", mine, "OMP_NUM_THREADS=" + mine, mine + " none\n"},
+		{"-n 4", "77", "OMP_NUM_THREADS=77", "77 77\n"},
+		{"-n 4 --export=OMP_NUM_THREADS=3", mine, "OMP_NUM_THREADS=3", "3 3\n"},
+		{"-n 1 -c 4", mine, "OMP_NUM_THREADS=" + mine, mine + " " + mine + "\n"},
+	} {
+		j := parse(t, "#!/bin/bash\n#SBATCH "+one.options+"\necho $(nproc) ${OMP_NUM_THREADS:-none}\n")
+		j.Slurm = true
+		if err := j.AddPrelude("alice"); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command("bash", "-c", j.Spec.Stages[0].Script)
+		command.Env = []string{"PATH=" + os.Getenv("PATH"), "CANDOR_JOB=1", "CANDOR_ATTEMPT=1", "CANDOR_CPUS=" + one.cpus, one.env}
+		if out, err := command.CombinedOutput(); err != nil || string(out) != one.want {
+			t.Errorf("%s: %v: %s, want %s", one.options, err, out, one.want)
+		}
+	}
+}

@@ -242,3 +242,12 @@ func TestMemoryOfSbatch(t *testing.T) {
 		t.Errorf("%q, %+v", job.Warnings, job.Spec.Stages)
 	}
 }
+
+// TestAJobOfAJobHasItsOwnThreads: a job that a task submits does not take over the number of threads that the site set for the task.
+func TestAJobOfAJobHasItsOwnThreads(t *testing.T) {
+	job := &Job{}
+	job.AddSafeEnvironment([]string{"OMP_NUM_THREADS=8", "GOMAXPROCS=3", "CANDOR_CPUS=8", "A=8"})
+	if want := (messages.Env{{Name: "A", Value: "8"}, {Name: "GOMAXPROCS", Value: "3"}}); !slices.Equal(job.Spec.Env, want) {
+		t.Errorf("%v, want %v", job.Spec.Env, want)
+	}
+}

@@ -279,6 +279,20 @@ func (c *call) stepEnvironment(w *step) []string {
 	if w.cpus > 0 {
 		env = append(env, "SLURM_CPUS_PER_TASK="+strconv.Itoa(w.cpus))
 	}
+	return append(env, c.threads(w)...)
+}
+
+// threads returns variables that tell each rank to start as many threads as it has processors, where the script set no number.
+// Launchers of MPI keep what the script has: ranks that they start without srun have it too.
+func (c *call) threads(w *step) (env []string) {
+	if c.number("SLURM_NTASKS") < 2 || c.number("CANDOR_CPUS") == 0 || w.mpi == "none" {
+		return nil
+	}
+	for _, name := range jobfile.ThreadVariables {
+		if value := c.Getenv(name); value == "" || value == c.Getenv("CANDOR_CPUS") {
+			env = append(env, name+"="+strconv.Itoa(max(w.cpus, 1)))
+		}
+	}
 	return env
 }
 
@@ -380,5 +394,5 @@ func (c *call) become(w *step, path string, words, env []string) error {
 			}
 		}
 	}
-	return syscall.Exec(path, words, env)
+	return syscall.Exec(path, words, (&exec.Cmd{Env: env}).Environ()) // each variable once: C programs find the first of a name
 }

@@ -69,8 +69,13 @@ func TestStep(t *testing.T) {
 		{[]string{"-n", "1", "--gres=gpu:2", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES"}, "", []string{"0,1"}},
 		{[]string{"-n", "2", "printf", "%s|", "a b", `"c;d"`, "", "$x"}, "", []string{`a b|"c;d"||$x|a b|"c;d"||$x|`}},
 		{[]string{"--mpi=none", "-n", "2", "sh", "-c", "echo ${PMI_FD:-none}"}, "", []string{"none", "none"}},
+		{[]string{"-n", "1", "printenv", "SLURM_NTASKS", "OMP_NUM_THREADS", "GOMAXPROCS"}, "", []string{"1", "1", "8"}},
+		{[]string{"-n", "1", "-c", "2", "printenv", "OMP_NUM_THREADS", "GOMAXPROCS"}, "", []string{"2", "8"}},
+		{[]string{"-n", "2", "printenv", "OMP_NUM_THREADS"}, "", []string{"1", "1"}},
+		{[]string{"--mpi=none", "-n", "1", "printenv", "OMP_NUM_THREADS"}, "", []string{"3"}},
 	} {
 		cmd := srunIn(t, t.TempDir(), 3, one.words...)
+		cmd.Env = append(cmd.Env, "OMP_NUM_THREADS=3", "GOMAXPROCS=8") // the first is what the site sets, the second what a script set
 		cmd.Stdin = strings.NewReader(one.in)
 		out, err := cmd.CombinedOutput()
 		if err != nil || !slices.Equal(linesOf(string(out)), one.want) {
