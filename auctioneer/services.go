@@ -20,7 +20,7 @@ func services(l *term, inputs *inbox) []bus.Service {
 	proxied := proxies{l.site, map[string]bus.Handler{
 		messages.VerbSubmit: bus.Handle("submit", commands.submit), messages.VerbCancel: bus.Handle("cancel", commands.cancel),
 		messages.VerbHold: bus.Handle("hold", steers.hold), messages.VerbRelease: bus.Handle("release", steers.release),
-		messages.VerbRequeue: bus.Handle("requeue", steers.requeue), messages.VerbJobs: bus.Handle("jobs", reader.listJobs),
+		messages.VerbRequeue: bus.Handle("requeue", steers.requeue), messages.VerbChange: bus.Handle("change", steers.change), messages.VerbJobs: bus.Handle("jobs", reader.listJobs),
 		messages.VerbJob: bus.Handle("job", reader.job), messages.VerbTasks: bus.Handle("tasks", reader.tasks),
 		messages.VerbWhy: bus.Handle("why", reader.why), messages.VerbNodes: bus.Handle("nodes", reader.nodes),
 		messages.VerbMarkets: bus.Handle("markets", reader.listMarkets)}}

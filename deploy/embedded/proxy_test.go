@@ -66,15 +66,18 @@ func TestATaskAsksItsSite(t *testing.T) {
 	if err != nil || sub.Payer != "alice" {
 		t.Fatalf("submitted %+v, %v", sub, err)
 	}
+	if _, err := asTask[messages.ChangeReply](alice, value, messages.VerbChange, messages.ChangeRequest{Key: "own", Job: id, Name: "renamed"}); err != nil {
+		t.Errorf("a task cannot rename its own job: %v", err)
+	}
 	for verb, request := range map[string]any{
-		messages.VerbJob: messages.JobRequest{Job: others}, messages.VerbCancel: messages.CancelRequest{Job: others},
+		messages.VerbChange: messages.ChangeRequest{Key: "name", Job: others, Name: "other"}, messages.VerbJob: messages.JobRequest{Job: others}, messages.VerbCancel: messages.CancelRequest{Job: others},
 		messages.VerbTasks: messages.TasksRequest{Job: others}, messages.VerbHold: messages.JobRequest{Job: others},
 	} {
 		if _, err := asTask[messages.Empty](alice, value, verb, request); messages.KindOf(err) != messages.NotFound {
 			t.Errorf("%s of another's job: %v", verb, err)
 		}
 	}
-	for _, verb := range []string{messages.VerbProxy, messages.VerbApply, messages.VerbDrain, messages.VerbExchange, messages.VerbRegister, messages.VerbChange, messages.VerbArchive, messages.VerbReplica, "", "jobs.alice", "*"} {
+	for _, verb := range []string{messages.VerbProxy, messages.VerbApply, messages.VerbDrain, messages.VerbExchange, messages.VerbRegister, messages.VerbArchive, messages.VerbReplica, "", "jobs.alice", "*"} {
 		if _, err := asTask[messages.Empty](alice, value, verb, messages.Empty{}); messages.KindOf(err) != messages.PermissionDenied {
 			t.Errorf("a task may ask for %q: %v", verb, err)
 		}

@@ -192,6 +192,15 @@ func (job *Job) allocationVariables() [][2]string {
 	return values
 }
 
+// RanksOf returns how many ranks a script with a prelude has, or 0 if it says nothing about them.
+func RanksOf(script string) (ranks int) {
+	if _, rest, is := strings.Cut(script, " SLURM_NTASKS="); is {
+		number, _, _ := strings.Cut(rest, " ")
+		ranks, _ = strconv.Atoi(number)
+	}
+	return ranks
+}
+
 // freeThreads returns a shell command that removes the numbers of threads that the site set, where the kernel holds the
 // script to its processors. The script may use all of them, and its ranks have numbers of their own. "": the job sets both numbers.
 func (job *Job) freeThreads() string {

@@ -97,7 +97,14 @@ func (o *Options) bidOptions() {
 	o.option("contract", "", "accept the contract of this `ID`, from candor quote", textOf(func(j *Job) *string { return &j.Spec.Contract }))
 	after := func(name, usage string, jobs func(*messages.JobSpec) *[]messages.JobID) {
 		o.option(name, "", usage, func(job *Job, text string) (err error) {
-			*jobs(&job.Spec), err = parseJobs(strings.Split(text, ","))
+			items := strings.Split(text, ",")
+			for i, item := range items {
+				if array, _, element := strings.Cut(item, "_"); element {
+					items[i] = array
+					job.Warnings = append(job.Warnings, fmt.Sprintf("%s is an element of array job %s: this job waits for the whole array", item, array))
+				}
+			}
+			*jobs(&job.Spec), err = parseJobs(items)
 			return err
 		})
 	}

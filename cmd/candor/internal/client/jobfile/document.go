@@ -122,6 +122,8 @@ type Job struct {
 	Append                bool // the files are not emptied first
 	// Usual are patterns for the files of standard output and error where no option names them; "": those of sbatch.
 	Usual [2]string
+	// inDirectory are the patterns of these files where Usual turns out to name a directory; "": it cannot.
+	inDirectory [2]string
 	// system is PBS or Grid Engine, if the script has directives for these; "": it has none.
 	system string
 	// Slurm asks for the variables that tasks have under Slurm.

@@ -25,6 +25,7 @@ type foreign struct {
 	out, errs             string // files
 	array, most           string
 	mail                  string
+	home                  string // of the user who submits
 }
 
 // system of a script, by its directives; "": another.
@@ -36,6 +37,7 @@ const (
 // translate reads lines of PBS or Grid Engine as options of sbatch.
 func (o *Options) translate(system string, lines []directive, job *Job) error {
 	f := &foreign{system: system}
+	f.home, _ = o.lookup("HOME")
 	for _, line := range lines {
 		words, err := splitWords(line.text, false)
 		for err == nil && len(words) > 0 {
@@ -55,7 +57,8 @@ func (o *Options) translate(system string, lines []directive, job *Job) error {
 	if len(f.unneeded) > 0 {
 		job.Warnings = append(job.Warnings, NothingLost+": "+markers[system]+" "+strings.Join(f.unneeded, ", "))
 	}
-	job.Slurm, job.system, job.Usual = true, system, f.files()
+	job.Slurm, job.system = true, system
+	job.Usual, job.inDirectory = f.files()
 	return nil
 }
 
@@ -155,7 +158,7 @@ func (f *foreign) path(text string) string {
 		text = path
 	}
 	return strings.NewReplacer("$PBS_JOBID", "%j", "${PBS_JOBID}", "%j", "$PBS_JOBNAME", "%x", "${PBS_JOBNAME}", "%x", "^array_index^", "%a",
-		"$JOB_ID", "%A", "$TASK_ID", "%a", "$JOB_NAME", "%x", "$USER", "%u", "$HOSTNAME", "%N").Replace(text)
+		"$JOB_ID", "%A", "$TASK_ID", "%a", "$JOB_NAME", "%x", "$USER", "%u", "$HOME", f.home, "$HOSTNAME", "%N").Replace(text)
 }
 
 // resource reads one resource of -l.
@@ -242,8 +245,9 @@ func (f *foreign) words() (out []string, err error) {
 	return out, f.mails(add)
 }
 
-// files returns names of the files of a job's output as the two systems have them; the second is "" if there is one file.
-func (f *foreign) files() (usual [2]string) {
+// files returns names of the files of a job's output as the two systems have them; the second is "" if there is one file. within
+// are the names that the files have in a directory, where usual names one.
+func (f *foreign) files() (usual, within [2]string) {
 	number := "%A"
 	if f.array != "" {
 		number = map[string]string{pbs: "%A-%a", gridEngine: "%A.%a"}[f.system]
@@ -257,10 +261,10 @@ func (f *foreign) files() (usual [2]string) {
 		case strings.HasSuffix(said, "/"):
 			usual[i] = said + standard
 		default:
-			usual[i] = said
+			usual[i], within[i] = said, standard
 		}
 	}
-	return usual
+	return usual, within
 }
 
 // mails maps the letters of -m.

@@ -48,12 +48,36 @@ func TestFilesOfOtherSystems(t *testing.T) {
 	for lines, want := range map[string][2]string{
 		"#PBS -N a":         {"%x.o%A", "%x.e%A"},
 		"#PBS -j oe -t 1-2": {"%x.o%A-%a", ""},
-		"#PBS -o host:/tmp/logs/ -e err.$PBS_JOBID": {"/tmp/logs/%x.o%A", "err.%j"},
-		"#$ -t 1-2 -cwd": {"%x.o%A.%a", "%x.e%A.%a"},
+		"#PBS -o host:/tmp/logs/ -e err.$PBS_JOBID":   {"/tmp/logs/%x.o%A", "err.%j"},
+		"#$ -o $HOME/logs -j y -cwd":                  {"/home/alice/logs", ""},
+		"#$ -t 1-2 -cwd":                              {"%x.o%A.%a", "%x.e%A.%a"},
 		"#$ -o out.$JOB_ID.$TASK_ID -t 1-2 -j y -cwd": {"out.%A.%a", ""},
 	} {
 		if got := parse(t, "#!/bin/sh\n"+lines+"\ntrue\n").Usual; got != want {
 			t.Errorf("%s: %q, want %q", lines, got, want)
+		}
+	}
+}
+
+// TestFilesInADirectory: a file of output whose name is that of a directory is in this directory, with the usual name.
+func TestFilesInADirectory(t *testing.T) {
+	for _, line := range []string{"#PBS -o logs -e logs -N a", "#$ -o logs -e logs -N a -cwd"} {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "logs"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		job := parse(t, "#!/bin/sh\n"+line+"\necho said; echo wrong >&2\n")
+		job.Spec.Dir, job.Stdout, job.Stderr = dir, job.Usual[0], job.Usual[1]
+		if err := job.AddPrelude("alice"); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", job.Spec.Stages[0].Script)
+		cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "CANDOR_JOB=7", "CANDOR_JOB_NAME=a", "CANDOR_ATTEMPT=1", "CANDOR_NODE=n"}
+		said, err := cmd.CombinedOutput()
+		out, _ := os.ReadFile(filepath.Join(dir, "logs/a.o7"))
+		errs, _ := os.ReadFile(filepath.Join(dir, "logs/a.e7"))
+		if err != nil || string(out) != "said\n" || string(errs) != "wrong\n" {
+			t.Errorf("%s: %v: %s; %q and %q", line, err, said, out, errs)
 		}
 	}
 }

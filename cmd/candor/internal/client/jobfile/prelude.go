@@ -141,13 +141,22 @@ func (j *Job) redirection(user string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := j.file("--stdout", j.Stdout, user)
-	if err != nil {
-		return "", err
+	var files [2]string
+	for i, pattern := range []string{j.Stdout, j.Stderr} {
+		if files[i], err = j.file([]string{"--stdout", "--stderr"}[i], pattern, user); err != nil {
+			return "", err
+		}
+		if within := j.inDirectory[i]; within != "" && pattern == j.Usual[i] {
+			name, err := j.file("", within, user)
+			if err != nil {
+				return "", err
+			}
+			files[i] = `"$(f=` + files[i] + `; [ ! -d "$f" ] || f="$f/"` + name + `; printf %s "$f")"`
+		}
 	}
-	errs, err := j.file("--stderr", j.Stderr, user)
-	if err != nil || in+out+errs == "" {
-		return "", err
+	out, errs := files[0], files[1]
+	if in+out+errs == "" {
+		return "", nil
 	}
 	to, command := ">", "exec"
 	if j.Append {

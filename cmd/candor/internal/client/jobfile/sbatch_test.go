@@ -85,6 +85,9 @@ func TestSbatchDependencies(t *testing.T) {
 	if job := parse(t, "#!/bin/sh\n#SBATCH -d after:9+5:10+5\ntrue\n"); !reflect.DeepEqual(job.Spec.AfterStart, []messages.JobID{9, 10}) || job.Spec.StartDelay != messages.Duration(5*time.Minute) {
 		t.Errorf("minutes after: %v, %v", job.Spec.AfterStart, job.Spec.StartDelay)
 	}
+	if job := parse(t, "#!/bin/sh\n#SBATCH -d afterok:7_3:8\ntrue\n"); !reflect.DeepEqual(job.Spec.AfterOK, []messages.JobID{7, 8}) || !strings.Contains(strings.Join(job.Warnings, " "), "7_3 is an element of array job 7") {
+		t.Errorf("one element of an array: %v, %q", job.Spec.AfterOK, job.Warnings)
+	}
 	if job := parse(t, "#!/bin/sh\n#SBATCH -d afterok:7:8?afternotok:9\ntrue\n"); !job.Spec.AfterAny || !reflect.DeepEqual(job.Spec.AfterOK, []messages.JobID{7, 8}) || !reflect.DeepEqual(job.Spec.AfterFailed, []messages.JobID{9}) {
 		t.Errorf("one of several: %+v", job.Spec)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -33,5 +34,17 @@ func TestNodesAndProcessors(t *testing.T) {
 		if r := (row{JobSummary: v.job}); r.nodes() != v.nodes || r.cpus() != v.cpus {
 			t.Errorf("%+v: %d nodes and %d processors", v.job, r.nodes(), r.cpus())
 		}
+	}
+}
+
+// TestSizesOfAllocations: scontrol shows the ranks of a job and the processors of each, and squeue what a job waits for.
+func TestSizesOfAllocations(t *testing.T) {
+	stage := messages.Stage{Script: "#!/bin/sh\nexport SLURM_NNODES=2 SLURM_NTASKS=5 SLURM_NPROCS=5\ntrue\n", CPUs: 6}
+	r := row{JobSummary: messages.JobSummary{Nodes: 2, CPUs: 12}, state: pending, detail: &messages.JobDetail{Spec: messages.JobSpec{Stages: []messages.Stage{stage}, AfterOK: []messages.JobID{7}}}}
+	if got, want := r.sizes(), "NumNodes=2 NumCPUs=12 NumTasks=5 CPUs/Task=2"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := (&call{App: cli.New()}).queueFields()['E'].text(&r); got != "afterok:7" {
+		t.Errorf("it waits for %s", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -382,7 +383,8 @@ func (c *call) jobLines(r *row) []string {
 
 // sizes says how many nodes and processors the row has.
 func (r *row) sizes() string {
-	return fmt.Sprintf("NumNodes=%d NumCPUs=%d NumTasks=%d CPUs/Task=%d", r.nodes(), r.cpus(), r.nodes(), max(r.detail.Spec.Stages[0].CPUs, 1))
+	ranks := max(jobfile.RanksOf(r.detail.Spec.Stages[0].Script), r.nodes())
+	return fmt.Sprintf("NumNodes=%d NumCPUs=%d NumTasks=%d CPUs/Task=%d", r.nodes(), r.cpus(), ranks, max(r.cpus()/ranks, 1))
 }
 
 // partition is a market.

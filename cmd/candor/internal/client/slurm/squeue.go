@@ -64,7 +64,12 @@ func (c *call) queueFields() map[byte]column {
 		'p': fixed("PRIORITY", "0"),
 		'q': fixed("QOS", "normal"),
 		'm': fixed("MIN_MEMORY", "0"),
-		'E': fixed("DEPENDENCY", "(null)"),
+		'E': text("DEPENDENCY", func(r *row) string {
+			if r.detail == nil {
+				return "(null)"
+			}
+			return dependency(&r.detail.Spec, r.state)
+		}),
 		'k': text("COMMENT", func(r *row) string {
 			if r.detail == nil || r.detail.Spec.Comment == "" {
 				return "(null)"
@@ -142,7 +147,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	q.tasks = strings.ContainsAny(letterOf(*format), "NRB")
-	q.details = strings.ContainsAny(letterOf(*format), "lLkZ")
+	q.details = strings.ContainsAny(letterOf(*format), "lLkZE")
 	s, err := c.dial()
 	if err != nil {
 		return err

@@ -285,12 +285,17 @@ func (c *call) stepEnvironment(w *step) []string {
 // threads returns variables that tell each rank to start as many threads as it has processors, where the script set no number.
 // Launchers of MPI keep what the script has: ranks that they start without srun have it too.
 func (c *call) threads(w *step) (env []string) {
-	if c.number("SLURM_NTASKS") < 2 || c.number("CANDOR_CPUS") == 0 || w.mpi == "none" {
+	processors, job := c.number("CANDOR_CPUS"), max(c.number("SLURM_NTASKS"), 1)
+	if processors == 0 || w.mpi == "none" {
 		return nil
 	}
+	ranks := (job-1)/len(c.nodesOfJob()) + 1 // of a node
+	for i := range w.places {
+		ranks = max(ranks, w.places[i].count)
+	}
 	for _, name := range jobfile.ThreadVariables {
-		if value := c.Getenv(name); value == "" || value == c.Getenv("CANDOR_CPUS") {
-			env = append(env, name+"="+strconv.Itoa(max(w.cpus, 1)))
+		if value := c.Getenv(name); value == "" && job > 1 || value == strconv.Itoa(processors) {
+			env = append(env, name+"="+strconv.Itoa(cmp.Or(w.cpus, max(processors/ranks, 1))))
 		}
 	}
 	return env

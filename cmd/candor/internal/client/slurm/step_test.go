@@ -72,6 +72,7 @@ func TestStep(t *testing.T) {
 		{[]string{"-n", "1", "printenv", "SLURM_NTASKS", "OMP_NUM_THREADS", "GOMAXPROCS"}, "", []string{"1", "1", "8"}},
 		{[]string{"-n", "1", "-c", "2", "printenv", "OMP_NUM_THREADS", "GOMAXPROCS"}, "", []string{"2", "8"}},
 		{[]string{"-n", "2", "printenv", "OMP_NUM_THREADS"}, "", []string{"1", "1"}},
+		{[]string{"-n", "3", "env", "printenv", "OMP_NUM_THREADS"}, "", []string{"1", "1", "1"}},
 		{[]string{"--mpi=none", "-n", "1", "printenv", "OMP_NUM_THREADS"}, "", []string{"3"}},
 	} {
 		cmd := srunIn(t, t.TempDir(), 3, one.words...)
