@@ -20,10 +20,11 @@ const (
 	// AbilityOutdated says that tasks run by an older build or configuration than the agent's, until the
 	// node is idle. Names that begin with "build-" and "tasks-" say which ones are in force.
 	AbilityOutdated = "outdated"
-	// AbilityFull and AbilityStalled say that the node takes no tasks, because its disk is almost full or because its
-	// executor does not answer.
+	// AbilityFull, AbilityStalled and AbilityGPUs say that the node takes no tasks: because its disk is almost full, because
+	// its executor does not answer, or because the GPUs that work are not those that it sells.
 	AbilityFull    = "disk-full"
 	AbilityStalled = "executor-stalled"
+	AbilityGPUs    = "gpus-changed"
 	// AbilitySharedEnv says that the agent understands [SharedEnv].
 	AbilitySharedEnv = "shared-env"
 )
@@ -111,6 +112,8 @@ func Paused(abilities []Name) string {
 		return "takes no tasks: its disk is almost full"
 	case slices.Contains(abilities, AbilityStalled):
 		return "takes no tasks: its executor does not answer; the node's log says what helps"
+	case slices.Contains(abilities, AbilityGPUs):
+		return "takes no tasks until nothing runs there: other GPUs work there than it sells; the node's log says which"
 	}
 	return ""
 }

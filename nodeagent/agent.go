@@ -37,6 +37,7 @@ type Agent struct {
 	unable     bool               // tasks cannot be started, because there is no executor
 	can        []messages.Name    // the abilities that were told
 	full       bool               // the disk is almost full
+	retired    bool               // the agent is to be started anew once it is idle
 	wasIn      bool               // the node held a lease when the log was last told
 
 	files    *files
@@ -114,7 +115,7 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 // pause lets the node claim tasks only while it can start some, and tells the leader what it can do
 // now.
 func (a *Agent) pause() {
-	a.state.Pause(a.unable || a.full)
+	a.state.Pause(a.unable || a.full || a.retired)
 	if a.real == nil {
 		return
 	}
@@ -125,11 +126,35 @@ func (a *Agent) pause() {
 	}
 }
 
-// abilities returns the abilities of the runner, with AbilityFull if the disk is almost full.
+// Retire lets the node claim no tasks any more, or claim them again. Its GPUs changed: whoever calls it starts the agent anew
+// once it is idle.
+func (a *Agent) Retire(yes bool) {
+	a.queue.post(func(messages.Time) {
+		a.retired = yes
+		a.pause()
+	})
+}
+
+// Idle reports whether the agent runs nothing, and is told to claim nothing.
+func (a *Agent) Idle() bool {
+	answer := make(chan bool, 1)
+	a.queue.post(func(messages.Time) { answer <- a.retired && a.state.Running() == 0 })
+	select {
+	case idle := <-answer:
+		return idle
+	case <-a.ended:
+		return false
+	}
+}
+
+// abilities returns the abilities of the runner, and why the node takes no tasks.
 func (a *Agent) abilities() []messages.Name {
 	can := slices.Clone(a.real.Abilities())
 	if a.full {
 		can = append(can, messages.AbilityFull)
+	}
+	if a.retired {
+		can = append(can, messages.AbilityGPUs)
 	}
 	return can
 }

@@ -82,6 +82,8 @@ type Config struct {
 	Nodes []Node `json:"nodes"`
 	// Tasks bounds every task of these nodes, if the machine can enforce the bounds.
 	Tasks Tasks `json:"tasks,omitzero"`
+	// GPUs says how the GPUs of a machine are found, and which of them work.
+	GPUs GPUs `json:"gpus,omitzero"`
 	// Peers are the sites with which this site exchanges jobs and credits.
 	Peers []Peer `json:"peers,omitempty"`
 	// Reserve is the most that all peers together may owe by settlements that are not
@@ -142,6 +144,21 @@ type Node struct {
 	Declared bool `json:"declared,omitempty"`
 	// Labels are words by which jobs choose nodes, like infiniband.
 	Labels []messages.Name `json:"labels,omitempty"`
+}
+
+// GPUs is how the GPUs of a machine are found, and which of them work. Its programs run as the user who runs the site, and have
+// 30 s.
+type GPUs struct {
+	// Program prints the GPUs of the machine, as a JSON list like
+	// [{"index": 0, "uuid": "GPU-1f2e", "type": "a100", "files": ["/dev/nvidia0"]}], with "amd": true for GPUs of AMD. Empty:
+	// nvidia-smi and rocm-smi are asked.
+	Program string `json:"program,omitempty"`
+	// Health runs for each GPU, with the index and the UUID of the GPU as arguments. A GPU is not sold while the program ends with
+	// another code than 0; the first line that it prints goes to the log. If other GPUs work than before, the node takes
+	// no tasks until those that run have ended, and then sells the GPUs that work.
+	Health string `json:"health,omitempty"`
+	// Every is the time between two runs of Health; default a minute.
+	Every messages.Duration `json:"every,omitempty"`
 }
 
 // Tasks is how tasks run.

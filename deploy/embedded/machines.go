@@ -19,7 +19,7 @@ func (c *Config) SellMachine(m runner.Machine) {
 // divide gives each node of this process its part of the machine, in order. It also fills in
 // resources and slots that a node does not give. A node with slots but without resources takes no
 // part. A node with neither gets everything that is left. discover finds what the machine has.
-func divide(nodes []Node, markets []messages.Market, discover func() runner.Machine) (full []Node, machines map[messages.Name]runner.Machine, err error) {
+func divide(nodes []Node, markets []messages.Market, discover func() (runner.Machine, error)) (full []Node, machines map[messages.Name]runner.Machine, err error) {
 	full, machines = slices.Clone(nodes), map[messages.Name]runner.Machine{}
 	var left runner.Machine
 	asked := false
@@ -29,7 +29,10 @@ func divide(nodes []Node, markets []messages.Market, discover func() runner.Mach
 			continue
 		}
 		if !asked && !n.Declared {
-			left, asked = discover(), true
+			if left, err = discover(); err != nil {
+				return nil, nil, err
+			}
+			asked = true
 		}
 		var m runner.Machine
 		switch {

@@ -12,8 +12,8 @@ import (
 // TestNodesDivideTheMachine: nodes of one machine have processors and GPUs of their own, more than it has only as
 // declared, and nothing where they say nothing.
 func TestNodesDivideTheMachine(t *testing.T) {
-	discover := func() runner.Machine {
-		return runner.Machine{CPUs: []int{0, 2, 1, 3}, Memory: 8 << 30, GPUs: []runner.GPU{{Index: 0, Type: "v100"}, {Index: 1, Type: "a100"}}}
+	discover := func() (runner.Machine, error) {
+		return runner.Machine{CPUs: []int{0, 2, 1, 3}, Memory: 8 << 30, GPUs: []runner.GPU{{Index: 0, Type: "v100"}, {Index: 1, Type: "a100"}}}, nil
 	}
 	slots, unit := Slots{{Class: "cpu", Slots: 1}}, messages.Resources{CPUs: 2, Memory: 1 << 30}
 	markets := []messages.Market{{Classes: []messages.Name{"cpu"}, Units: []messages.ClassUnit{{Class: "cpu", Unit: unit}}}}

@@ -27,6 +27,7 @@ type nodes struct {
 
 	mu      sync.Mutex
 	running map[messages.Name]*agent
+	gpus    gpus
 }
 
 // agent is a started agent and its connection.
@@ -49,7 +50,7 @@ func newNodes(s *share) (*nodes, error) {
 		n.here = slices.DeleteFunc(slices.Clone(n.here), func(node Node) bool { return node.Name != only.Node })
 	}
 	var err error
-	n.here, n.machines, err = divide(n.here, s.config.Markets, runner.Discover)
+	n.here, n.machines, err = divide(n.here, s.config.Markets, func() (runner.Machine, error) { return runner.Discover(s.config.GPUs.Program) })
 	return n, err
 }
 
@@ -61,7 +62,12 @@ func (n *nodes) startAll() error {
 	if only := n.site.options.Only; only != nil && len(names) == 0 {
 		return messages.Errorf(messages.NotFound, "node %q: is not configured for this process", only.Node)
 	}
-	return n.each(names, n.start1)
+	n.gpus.check(n)
+	if err := n.each(names, n.start1); err != nil {
+		return err
+	}
+	n.gpus.follow(n)
+	return nil
 }
 
 // each does something to many nodes, a bounded number at a time.
@@ -86,9 +92,13 @@ func (n *nodes) start1(name messages.Name) error {
 	if runs {
 		return messages.Errorf(messages.Conflict, "node %s: runs already", name)
 	}
-	a, err := n.startAgent(n.here[i])
+	node, machine, works := n.working(i)
+	a, err := n.startAgent(node, machine)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", name, err)
+	}
+	if !works {
+		a.Retire(true)
 	}
 	n.mu.Lock()
 	n.running[name] = a
@@ -96,7 +106,7 @@ func (n *nodes) start1(name messages.Name) error {
 	return nil
 }
 
-func (n *nodes) startAgent(node Node) (*agent, error) {
+func (n *nodes) startAgent(node Node, machine runner.Machine) (*agent, error) {
 	s := n.site
 	var run runner.Runner
 	if s.options.Runner != nil {
@@ -110,7 +120,7 @@ func (n *nodes) startAgent(node Node) (*agent, error) {
 		return nil, err
 	}
 	tasks := s.tasks
-	tasks.Machine = n.machines[node.Name]
+	tasks.Machine = machine
 	// The agents of a process count together: there may be thousands.
 	started, err := nodeagent.Start(s.ctx, nodeagent.Config{
 		Site: s.config.Site, Node: node.Name, Slots: node.Slots, MostSuspended: node.Suspended, Bus: b, Runner: run,
@@ -137,6 +147,7 @@ func (n *nodes) stop1(name messages.Name) error {
 }
 
 func (n *nodes) stopAll() error {
+	n.gpus.close()
 	n.mu.Lock()
 	names := slices.Sorted(maps.Keys(n.running))
 	n.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"net"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,6 +66,7 @@ func (c *Config) Validate() error {
 	c.checkNodes(&ps)
 	c.checkTasks(&ps)
 	c.checkFiles(&ps)
+	c.checkGPUs(&ps)
 	c.checkTLS(&ps)
 	c.checkDoors(&ps)
 	c.checkConsole(&ps)
@@ -285,6 +287,17 @@ func (c *Config) checkFiles(ps *Problems) {
 	}
 	if q := c.Files.QuotaMiB; q != 0 && (q < leastQuota || q > mostQuota) {
 		ps.addf("files.quota_mib", "%d is out of range; use %d, which the files of one job can take, to %d, or leave it out for 4096", q, leastQuota, int64(mostQuota))
+	}
+}
+
+func (c *Config) checkGPUs(ps *Problems) {
+	for _, of := range []struct{ name, path string }{{"program", c.GPUs.Program}, {"health", c.GPUs.Health}} {
+		if of.path != "" && !filepath.IsAbs(of.path) {
+			ps.addf("gpus."+of.name, "%q must be the absolute path of a program", of.path)
+		}
+	}
+	if e := c.GPUs.Every; e < 0 || e > 0 && e < messages.Duration(time.Second) {
+		ps.addf("gpus.every", "%v is out of range; use 1s or more, or leave it out for a minute", e)
 	}
 }
 

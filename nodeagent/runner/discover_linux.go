@@ -1,8 +1,11 @@
 package runner
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,13 +20,16 @@ import (
 )
 
 // Discover finds what this machine has: the processors and the memory that this process may use,
-// and the GPUs that nvidia-smi lists, if it is installed.
-func Discover() Machine {
-	m := Machine{CPUs: Processors(), Memory: Memory()}
-	if path, err := exec.LookPath("nvidia-smi"); err == nil {
-		m.GPUs = nvidiaGPUs(path)
+// and the GPUs that a program of the site prints, or, if program is empty, those that nvidia-smi and
+// rocm-smi list, as far as they are installed.
+func Discover(program string) (m Machine, err error) {
+	m = Machine{CPUs: Processors(), Memory: Memory()}
+	if program != "" {
+		m.GPUs, err = printedGPUs(program)
+		return m, err
 	}
-	return m
+	m.GPUs = append(nvidiaGPUs(), amdGPUs()...)
+	return m, nil
 }
 
 // Memory returns the memory of the machine, or the smaller limit of a control group, in bytes.
@@ -45,11 +51,111 @@ func Memory() int64 {
 // answersWithin is how long a program that tells of GPUs may take.
 const answersWithin = 30 * time.Second
 
-// nvidiaGPUs asks nvidia-smi for the GPUs; none if it fails.
-func nvidiaGPUs(path string) []GPU {
+// output runs a program and returns what it prints, at most within answersWithin.
+func output(program string, arguments ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answersWithin)
 	defer cancel()
-	text, err := exec.CommandContext(ctx, path, "--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader").Output()
+	c := exec.CommandContext(ctx, program, arguments...)
+	c.WaitDelay = time.Second // its children may keep the pipe open
+	text, err := c.Output()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("it did not end within %v", answersWithin)
+	}
+	return text, err
+}
+
+// printedGPUs returns the GPUs that a program of the site prints as JSON.
+func printedGPUs(program string) (list []GPU, err error) {
+	wrong := func(format string, args ...any) error {
+		return messages.Errorf(messages.Invalid, "gpus.program: %s: "+format, append([]any{program}, args...)...)
+	}
+	text, err := output(program)
+	if err != nil {
+		return nil, wrong("%v; run it by hand on this machine", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&list); err != nil {
+		return nil, wrong("%v: it must print a JSON list such as [{\"index\": 0, \"uuid\": \"GPU-1f2e\", \"type\": \"a100\", \"files\": [\"/dev/nvidia0\"]}], or []", err)
+	}
+	seen := map[int]bool{}
+	for _, g := range list {
+		switch {
+		case g.Index < 0 || seen[g.Index]:
+			return nil, wrong("index %d: each GPU needs a number of its own, from 0", g.Index)
+		case g.Type != "" && !messages.ValidFreeName(g.Type):
+			return nil, wrong("GPU %d: type %q: must be a name of letters, digits, '.', '-' and '_'", g.Index, g.Type)
+		}
+		for _, file := range g.Files {
+			if !strings.HasPrefix(file, "/dev/") {
+				return nil, wrong("GPU %d: file %q: must be below /dev", g.Index, file)
+			}
+		}
+		seen[g.Index] = true
+	}
+	return list, nil
+}
+
+// amdGPUs asks rocm-smi for the GPUs; none if it is not installed, or fails.
+func amdGPUs() []GPU {
+	path, err := exec.LookPath("rocm-smi")
+	if err != nil {
+		return nil
+	}
+	text, err := output(path, "--showproductname", "--showuniqueid", "--json")
+	if err != nil {
+		return nil
+	}
+	return parseAMD(text)
+}
+
+// parseAMD reads an object such as {"card0": {"Unique ID": "0x62ff1f5f9ba6a8fb", "Card Series": "Instinct MI250X"}}. Versions of
+// rocm-smi write the names of fields in different cases.
+func parseAMD(text []byte) (list []GPU) {
+	var cards map[string]map[string]string
+	if json.Unmarshal(text, &cards) != nil {
+		return nil
+	}
+	for card, fields := range cards {
+		index, err := strconv.Atoi(strings.TrimPrefix(card, "card"))
+		if err != nil {
+			continue
+		}
+		g := GPU{Index: index, AMD: true}
+		for name, value := range fields {
+			switch strings.ToLower(name) {
+			case "unique id":
+				if id, ok := strings.CutPrefix(value, "0x"); ok {
+					g.ID = "GPU-" + id // as ROCR_VISIBLE_DEVICES has it
+				}
+			case "card series":
+				g.Type = typeOf(value)
+			}
+		}
+		list = append(list, g)
+	}
+	slices.SortFunc(list, func(a, b GPU) int { return cmp.Compare(a.Index, b.Index) })
+	return list
+}
+
+// Check runs a program of the site's that says whether the GPU works, with the GPU's index and UUID as arguments. It returns what
+// is wrong, the first line that the program printed; "": the GPU works.
+func (g *GPU) Check(program string) string {
+	text, err := output(program, strconv.Itoa(g.Index), g.ID)
+	if err == nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return cmp.Or(line, err.Error())
+}
+
+// nvidiaGPUs asks nvidia-smi for the GPUs; none if it is not installed, or fails.
+func nvidiaGPUs() []GPU {
+	path, err := exec.LookPath("nvidia-smi")
+	if err != nil {
+		return nil
+	}
+	text, err := output(path, "--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader")
 	if err != nil {
 		return nil
 	}
@@ -103,7 +209,7 @@ func minorOf(uuid string) (int, bool) {
 func typeOf(name string) messages.Name {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == ' ' || r == '-' })
 	for _, w := range words {
-		if w != "nvidia" && w != "tesla" && w != "quadro" && w != "geforce" && messages.ValidFreeName(w) {
+		if w != "nvidia" && w != "amd" && w != "instinct" && w != "radeon" && w != "tesla" && w != "quadro" && w != "geforce" && messages.ValidFreeName(w) {
 			return w
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -17,6 +18,58 @@ func TestNvidiaIsRead(t *testing.T) {
 	}
 }
 
+// TestAMDIsRead: both versions of rocm-smi's words are read.
+func TestAMDIsRead(t *testing.T) {
+	got := parseAMD([]byte(`{"card1": {"Unique ID": "0x62ff", "Card series": "AMD Instinct MI250X"}, "card0": {"Unique ID": "N/A", "Card Series": "Radeon Pro VII"}, "system": {"Driver version": "6.1"}}`))
+	want := []GPU{{Index: 0, Type: "pro", AMD: true}, {Index: 1, ID: "GPU-62ff", Type: "mi250x", AMD: true}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// scriptFile writes a script, and returns its path.
+func scriptFile(t *testing.T, body string) string {
+	file := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestAProgramOfTheSiteSaysWhichGPUsThereAre: its list is what the machine has; what cannot be meant has a sentence.
+func TestAProgramOfTheSiteSaysWhichGPUsThereAre(t *testing.T) {
+	m, err := Discover(scriptFile(t, `echo '[{"index": 3, "uuid": "GPU-a", "type": "a100", "files": ["/dev/nvidia3"]}, {"index": 4, "amd": true}]'`))
+	want := []GPU{{Index: 3, ID: "GPU-a", Type: "a100", Files: []string{"/dev/nvidia3"}}, {Index: 4, AMD: true}}
+	if err != nil || !reflect.DeepEqual(m.GPUs, want) {
+		t.Errorf("%+v, %v; want %+v", m.GPUs, err, want)
+	}
+	for body, says := range map[string]string{
+		"exit 3":                                          "exit status 3; run it by hand",
+		"echo no":                                         "it must print a JSON list such as",
+		`echo '[{"index": 0, "uid": "x"}]'`:               `unknown field "uid"`,
+		`echo '[{"index": 0}, {"index": 0}]'`:             "index 0: each GPU needs a number of its own",
+		`echo '[{"index": 0, "type": "a 100"}]'`:          `type "a 100": must be a name`,
+		`echo '[{"index": 0, "files": ["/etc/shadow"]}]'`: `file "/etc/shadow": must be below /dev`,
+	} {
+		if _, err := Discover(scriptFile(t, body)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want: %s", body, err, says)
+		}
+	}
+	if _, err := Discover("/nowhere/gpus"); err == nil || !strings.Contains(err.Error(), "gpus.program: /nowhere/gpus: ") {
+		t.Error(err)
+	}
+}
+
+// TestAHealthProgramSaysWhatIsWrong: with its first line.
+func TestAHealthProgramSaysWhatIsWrong(t *testing.T) {
+	g := GPU{Index: 2, ID: "GPU-b"}
+	for body, want := range map[string]string{"exit 0": "", "echo $1 $2 is hot; echo more; exit 1": "2 GPU-b is hot", "exit 1": "exit status 1"} {
+		if got := g.Check(scriptFile(t, body)); got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+}
+
 // TestDiscoverAsksTheProgram: what a program called nvidia-smi says is what the machine has; one that fails has none.
 func TestDiscoverAsksTheProgram(t *testing.T) {
 	dir := t.TempDir()
@@ -26,7 +79,7 @@ func TestDiscoverAsksTheProgram(t *testing.T) {
 		if err := os.WriteFile(file, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		m := Discover()
+		m, _ := Discover("")
 		if len(m.GPUs) != want || len(m.CPUs) == 0 || m.Memory < 1<<20 {
 			t.Errorf("%s: %+v", body, m)
 		}

@@ -1,0 +1,183 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// gpus knows which GPUs of this process's nodes do not work. When that changes, it keeps tasks from the node until it is idle, and
+// starts the agent of the node anew with the GPUs that work.
+type gpus struct {
+	mu     sync.Mutex
+	broken map[messages.Name][]int // by node: the indices of GPUs that do not work, ascending
+	sold   map[messages.Name][]int // the broken GPUs when the agent started; those are not sold
+	stop   context.CancelFunc      // ends follow
+	ended  sync.WaitGroup
+}
+
+// healthEvery is the default of [GPUs.Every], and looksIdle the time between two looks whether a node is idle.
+const (
+	healthEvery = time.Minute
+	looksIdle   = time.Second
+)
+
+// check runs the health program for all GPUs.
+func (g *gpus) check(n *nodes) {
+	program := n.site.config.GPUs.Health
+	if program == "" {
+		return
+	}
+	broken := map[messages.Name][]int{}
+	for name, m := range n.machines {
+		reasons := make([]string, len(m.GPUs))
+		var checks sync.WaitGroup // one that hangs does not delay the others
+		for i := range m.GPUs {
+			checks.Go(func() { reasons[i] = m.GPUs[i].Check(program) })
+		}
+		checks.Wait()
+		for i, gpu := range m.GPUs {
+			if reasons[i] == "" {
+				continue
+			}
+			if !slices.Contains(g.brokenOf(name), gpu.Index) {
+				n.site.log.Warn("a GPU does not work: it is not sold", zap.String("node", name), zap.Int("gpu", gpu.Index), zap.String("uuid", gpu.ID), zap.String("reason", reasons[i]))
+			}
+			broken[name] = append(broken[name], gpu.Index)
+		}
+		slices.Sort(broken[name])
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.broken = broken
+}
+
+func (g *gpus) brokenOf(node messages.Name) []int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.broken[node]
+}
+
+// starts notes that a node's agent starts without its broken GPUs, and returns these.
+func (g *gpus) starts(node messages.Name) []int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.sold == nil {
+		g.sold = map[messages.Name][]int{}
+	}
+	g.sold[node] = g.broken[node]
+	return g.broken[node]
+}
+
+// changed lists the nodes that sell other GPUs than those that work.
+func (g *gpus) changed(n *nodes) (names []messages.Name) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range n.here {
+		if name := n.here[i].Name; !slices.Equal(g.broken[name], g.sold[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// follow checks the GPUs again and again, until close.
+func (g *gpus) follow(n *nodes) {
+	if n.site.config.GPUs.Health == "" {
+		return
+	}
+	ctx, cancel := context.WithCancel(n.site.ctx)
+	g.stop = cancel
+	interval := cmp.Or(n.site.config.GPUs.Every.Std(), healthEvery)
+	retired, next := map[messages.Name]bool{}, time.Now().Add(interval)
+	g.ended.Go(func() {
+		each(ctx, messages.Duration(looksIdle), func() {
+			if time.Now().After(next) {
+				g.check(n)
+				next = time.Now().Add(interval)
+			}
+			n.renew(g.changed(n), retired)
+		})
+	})
+}
+
+func (g *gpus) close() {
+	if g.stop != nil {
+		g.stop()
+		g.ended.Wait()
+	}
+}
+
+// renew keeps tasks from the nodes that are named, and starts the agents of those that are idle anew.
+func (n *nodes) renew(changed []messages.Name, retired map[messages.Name]bool) {
+	for i := range n.here {
+		name, yes := n.here[i].Name, slices.Contains(changed, n.here[i].Name)
+		n.mu.Lock()
+		a := n.running[name]
+		n.mu.Unlock()
+		if a == nil {
+			continue
+		}
+		if yes != retired[name] {
+			retired[name] = yes
+			a.Retire(yes)
+			continue
+		}
+		if _, _, works := n.without(i, n.gpus.brokenOf(name)); !yes || !works || !a.Idle() {
+			continue
+		}
+		if err := n.restart(name); err != nil {
+			n.site.log.Error("the agent of a node could not be started anew, after other GPUs worked than before", zap.String("node", name), zap.Error(err))
+			continue
+		}
+		retired[name] = false
+	}
+}
+
+func (n *nodes) restart(name messages.Name) error {
+	if err := n.stop1(name); err != nil {
+		return err
+	}
+	return n.start1(name)
+}
+
+// working returns a node and its machine without the GPUs that do not work; works is false if nothing that the node sells
+// is left: then it is whole, and must take no tasks.
+func (n *nodes) working(i int) (node Node, m runner.Machine, works bool) {
+	return n.without(i, n.gpus.starts(n.here[i].Name))
+}
+
+func (n *nodes) without(i int, broken []int) (node Node, m runner.Machine, works bool) {
+	node, m = n.here[i], n.machines[n.here[i].Name]
+	if len(broken) == 0 {
+		return node, m, true
+	}
+	left := m
+	left.GPUs = slices.DeleteFunc(slices.Clone(m.GPUs), func(g runner.GPU) bool { return slices.Contains(broken, g.Index) })
+	r := *node.Resources
+	r.GPUs = len(left.GPUs)
+	if r.GPUs == 0 {
+		r.GPUType = ""
+	}
+	rest := node
+	rest.Resources, rest.Slots = &r, nil
+	for _, s := range node.Slots {
+		for j := range n.site.config.Markets {
+			s.Slots = min(s.Slots, r.Holds(n.site.config.Markets[j].UnitOf(s.Class)))
+		}
+		if s.Slots > 0 {
+			rest.Slots = append(rest.Slots, s)
+		}
+	}
+	if len(rest.Slots) == 0 {
+		return node, m, false
+	}
+	return rest, left, true
+}
