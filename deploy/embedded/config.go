@@ -82,8 +82,8 @@ type Config struct {
 	Nodes []Node `json:"nodes"`
 	// Tasks bounds every task of these nodes, if the machine can enforce the bounds.
 	Tasks Tasks `json:"tasks,omitzero"`
-	// GPUs says how the GPUs of a machine are found, and which of them work.
-	GPUs GPUs `json:"gpus,omitzero"`
+	// Devices says how the GPUs of a machine are found, and which of them work.
+	Devices GPUs `json:"gpus,omitzero"`
 	// Peers are the sites with which this site exchanges jobs and credits.
 	Peers []Peer `json:"peers,omitempty"`
 	// Reserve is the most that all peers together may owe by settlements that are not

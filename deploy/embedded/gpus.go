@@ -31,7 +31,7 @@ const (
 
 // check runs the health program for all GPUs.
 func (g *gpus) check(n *nodes) {
-	program := n.site.config.GPUs.Health
+	program := n.site.config.Devices.Health
 	if program == "" {
 		return
 	}
@@ -90,12 +90,12 @@ func (g *gpus) changed(n *nodes) (names []messages.Name) {
 
 // follow checks the GPUs again and again, until close.
 func (g *gpus) follow(n *nodes) {
-	if n.site.config.GPUs.Health == "" {
+	if n.site.config.Devices.Health == "" {
 		return
 	}
 	ctx, cancel := context.WithCancel(n.site.ctx)
 	g.stop = cancel
-	interval := cmp.Or(n.site.config.GPUs.Every.Std(), healthEvery)
+	interval := cmp.Or(n.site.config.Devices.Every.Std(), healthEvery)
 	retired, next := map[messages.Name]bool{}, time.Now().Add(interval)
 	g.ended.Go(func() {
 		each(ctx, messages.Duration(looksIdle), func() {

@@ -33,7 +33,7 @@ func TestAGPUThatFailsIsNotSold(t *testing.T) {
 			c.Markets = []messages.Market{{Name: "gpu", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"},
 				Units: []messages.ClassUnit{{Class: "gpu", Unit: messages.Resources{GPUs: 1}}}}}
 			c.Nodes = []Node{{Name: "g1"}}
-			c.GPUs = GPUs{Program: write("gpus", `echo '[{"index": 0, "uuid": "GPU-a"}, {"index": 1, "uuid": "GPU-b"}]'`),
+			c.Devices = GPUs{Program: write("gpus", `echo '[{"index": 0, "uuid": "GPU-a"}, {"index": 1, "uuid": "GPU-b"}]'`),
 				Health: write("health", fmt.Sprintf("[ ! -e %s/$2 ] || { echo $1 fell off the bus; exit 1; }", dir)), Every: messages.Duration(time.Second)}
 			s, err := Start(within(t), c, o)
 			if err != nil {

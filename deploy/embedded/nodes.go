@@ -50,7 +50,7 @@ func newNodes(s *share) (*nodes, error) {
 		n.here = slices.DeleteFunc(slices.Clone(n.here), func(node Node) bool { return node.Name != only.Node })
 	}
 	var err error
-	n.here, n.machines, err = divide(n.here, s.config.Markets, func() (runner.Machine, error) { return runner.Discover(s.config.GPUs.Program) })
+	n.here, n.machines, err = divide(n.here, s.config.Markets, func() (runner.Machine, error) { return runner.Discover(s.config.Devices.Program) })
 	return n, err
 }
 

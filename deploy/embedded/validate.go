@@ -291,12 +291,12 @@ func (c *Config) checkFiles(ps *Problems) {
 }
 
 func (c *Config) checkGPUs(ps *Problems) {
-	for _, of := range []struct{ name, path string }{{"program", c.GPUs.Program}, {"health", c.GPUs.Health}} {
+	for _, of := range []struct{ name, path string }{{"program", c.Devices.Program}, {"health", c.Devices.Health}} {
 		if of.path != "" && !filepath.IsAbs(of.path) {
 			ps.addf("gpus."+of.name, "%q must be the absolute path of a program", of.path)
 		}
 	}
-	if e := c.GPUs.Every; e < 0 || e > 0 && e < messages.Duration(time.Second) {
+	if e := c.Devices.Every; e < 0 || e > 0 && e < messages.Duration(time.Second) {
 		ps.addf("gpus.every", "%v is out of range; use 1s or more, or leave it out for a minute", e)
 	}
 }
