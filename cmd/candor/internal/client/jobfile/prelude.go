@@ -194,7 +194,7 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 			text += pattern[i : i+1]
 			continue
 		}
-		width := 0
+		width, from := 0, i
 		for i++; i < len(pattern) && pattern[i] >= '0' && pattern[i] <= '9' && width < 100; i++ {
 			width = 10*width + int(pattern[i]-'0')
 		}
@@ -204,6 +204,8 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 		switch value := j.placeholder(pattern[i], user); {
 		case pattern[i] == '%':
 			text += "%"
+		case value == "" && j.Slurm: // sbatch leaves letters that it does not know as they are
+			text += pattern[from : i+1]
 		case value == "":
 			return "", messages.Errorf(messages.Invalid, "%s %q: there is no %%%c: use %%j, %%A, %%a, %%x, %%u, %%N, %%n or %%t", option, pattern, pattern[i])
 		case width > 0 && !strings.HasPrefix(value, "${"):

@@ -36,6 +36,18 @@ func TestOutputFileThatCannotBeMade(t *testing.T) {
 	}
 }
 
+// TestUnknownLettersOfAPattern stay as they are in names of sbatch, as under Slurm, and are refused elsewhere.
+func TestUnknownLettersOfAPattern(t *testing.T) {
+	j := Job{Slurm: true, Spec: messages.JobSpec{Stages: []messages.Stage{{}}}}
+	if got, err := j.file("--output", "a_j%.out_%5z%x", "alice"); err != nil || got != `'a_j%.out_%5z'"$CANDOR_JOB_NAME"` {
+		t.Errorf("%s, %v", got, err)
+	}
+	j.Slurm = false
+	if got, err := j.file("--stdout", "a_j%.out", "alice"); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 // TestAScriptFindsSrun: a script whose shell begins with a PATH of its own finds srun where the user has it, after
 // the commands that the shell knows.
 func TestAScriptFindsSrun(t *testing.T) {
