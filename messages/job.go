@@ -165,8 +165,8 @@ type Stage struct {
 	OnFailure OnFailure `json:"on_failure,omitempty"`
 	// Repeats says which tasks of an earlier job's stage the tasks repeat; nil: none.
 	Repeats *Repeats `json:"repeats,omitempty"`
-	// Interactive streams the input and output of the one task to and from its owner; nil: the task
-	// has no input, and its output is a log.
+	// Interactive streams the input and output of the one task, or of an allocation's first, to and from its owner; nil: the
+	// task has no input, and its output is a log.
 	Interactive *Interactive `json:"interactive,omitempty"`
 	// Signal is sent to each task before its time limit; nil: none.
 	Signal *EarlySignal `json:"signal,omitempty"`

@@ -33,8 +33,6 @@ func (s *Stage) validateAllocation(path string) error {
 		return Errorf(Invalid, "%s.allocation: an allocation is a gang of at least two tasks; ask for more nodes, or leave it out", path)
 	case s.Array != nil || s.Repeats != nil:
 		return Errorf(Invalid, "%s.allocation: an array of allocations on several nodes is not possible; submit a job for each index, or ask for one node", path)
-	case s.Interactive != nil:
-		return Errorf(Invalid, "%s.allocation: input and output of an allocation are not streamed; leave interactive out", path)
 	case s.Tasks > MaxMembers:
 		return Errorf(TooLarge, "%s.tasks: an allocation has at most %d nodes, not %d", path, MaxMembers, s.Tasks)
 	}

@@ -35,7 +35,7 @@ func (s *Stage) validate(path string) error {
 
 // validateStream checks what reaches a task from outside while it runs.
 func (s *Stage) validateStream(path string) error {
-	if s.Interactive != nil && s.TaskCount() != 1 {
+	if s.Interactive != nil && s.TaskCount() != 1 && !s.Allocation {
 		return Errorf(Invalid, "%s.interactive: only a single task has a stream, not one of %d; run one task", path, s.TaskCount())
 	}
 	if err := s.Interactive.validate(path + ".interactive"); err != nil || s.Signal == nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,7 +32,7 @@ func newSlurmSite(t *testing.T) *slurmSite {
 	if err := os.Link(built, filepath.Join(s.dir, "candor")); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"sbatch", "srun", "scancel", "scontrol"} {
+	for _, name := range []string{"sbatch", "srun", "salloc", "sbcast", "scancel", "scontrol"} {
 		if err := os.Symlink("candor", filepath.Join(s.dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -128,6 +129,52 @@ srun sh -c 'exit $((SLURM_PROCID == 2 ? 4 : 0))'`)
 		if said, code := s.run("sbatch", "job.sh"); code != 1 || !strings.Contains(said, sentence) {
 			t.Errorf("%s: exit code %d: %s, want %q", options, code, said, sentence)
 		}
+	}
+}
+
+// TestAnAllocationFromATerminal: salloc and srun outside of a job have allocations of their own, on several nodes too, and the
+// input, the output and the exit code are here.
+func TestAnAllocationFromATerminal(t *testing.T) {
+	s := newSlurmSite(t)
+	for _, one := range []struct {
+		words []string
+		want  string
+		code  int
+	}{
+		{[]string{"salloc", "-Q", "-N", "2", "srun", "-l", "sh", "-c", "echo $SLURM_NNODES"}, "0: 2\n1: 2\n", 0},
+		{[]string{"salloc", "-Q", "-N", "2", "sh", "-c", "echo $SLURM_TASKS_PER_NODE; exit 7"}, "1(x2)\n", 7},
+		{[]string{"srun", "-Q", "-N", "2", "-n", "3", "--label", "sh", "-c", "exec 2>/dev/null; echo $SLURM_LOCALID; exit $SLURM_PROCID"}, "0: 0\n1: 1\n2: 0\n", 2},
+		{[]string{"srun", "-Q", "-n", "2", "-c", "2", "sh", "-c", "echo $SLURM_CPUS_PER_TASK"}, "2\n2\n", 0},
+	} {
+		out, code := s.run(one.words...)
+		var lines []string
+		for line := range strings.Lines(out) {
+			if !strings.HasPrefix(line, "srun: error:") {
+				lines = append(lines, line)
+			}
+		}
+		slices.Sort(lines)
+		if got := strings.Join(lines, ""); code != one.code || got != one.want {
+			t.Errorf("%q: exit code %d: %q, want %q", one.words, code, out, one.want)
+		}
+	}
+	if out, code := s.run("srun", "-n", "2", "--pty", "true"); code != 1 || !strings.Contains(out, "--pty is for one task") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}
+
+// TestScriptsOfSeveralRanks use all processors of their node, give each rank its own program, and copy files to their nodes.
+func TestScriptsOfSeveralRanks(t *testing.T) {
+	s := newSlurmSite(t)
+	out, code := s.script("-N 1 -n 4", "nproc; seq 4 | xargs -P $SLURM_NTASKS -n 1 echo | wc -l; srun printenv OMP_NUM_THREADS | sort -u; scontrol show job $SLURM_JOB_ID | grep -o 'NumTasks=4 CPUs/Task=1'")
+	if code != 0 || out != "4\n4\n1\nNumTasks=4 CPUs/Task=1\n" {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	s.write("programs", "0 echo first\n* sh -c 'echo rank $SLURM_PROCID'\n")
+	out, code = s.script("-N 2 -n 2", `srun --multi-prog programs | sort
+f=/tmp/candor.sbcast.$SLURM_JOB_ID; echo data > source; chmod 640 source; sbcast source $f && srun sh -c "stat -c %a $f; cat $f" | sort; sbcast source $f; echo $?; sbcast -f source $f; srun rm -f $f; scontrol update job $SLURM_JOB_ID JobName=renamed`)
+	if code != 0 || !strings.HasPrefix(out, "first\nrank 1\n640\n640\ndata\ndata\n") || !strings.Contains(out, "is there already") || !strings.HasSuffix(out, "\n1\n") {
+		t.Errorf("exit code %d: %s", code, out)
 	}
 }
 

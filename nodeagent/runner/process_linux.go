@@ -229,7 +229,7 @@ func (t *process) workingDir(p *program) (string, error) {
 // output. theirs are files that only the process should have open.
 func (t *process) openFiles(p *program) (files []uintptr, theirs []*os.File, err error) {
 	defer close(t.opened)
-	if t.task.Program.Interactive != nil {
+	if t.task.interactive() != nil {
 		theirs, err := t.openStream(p.as)
 		for _, f := range theirs {
 			files = append(files, f.Fd())
@@ -270,7 +270,7 @@ func (t *process) takeRoom(p *program) (*room, error) {
 
 // fork starts the process; on a confined thread.
 func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
-	i := t.task.Program.Interactive
+	i := t.task.interactive()
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as, Setctty: i != nil && i.Terminal}
 	t.cell.Attributes(sys)
 	t.hold(t.launch)

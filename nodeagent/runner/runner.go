@@ -17,6 +17,14 @@ type Task struct {
 // holds reports whether the task runs nothing, and holds its slots for the first task of its allocation.
 func (t *Task) holds() bool { return t.Nodes != "" && t.Place() > 0 }
 
+// interactive is what is streamed to and from the task; nil: nothing. Of an allocation only the first task has a stream.
+func (t *Task) interactive() *messages.Interactive {
+	if t.holds() {
+		return nil
+	}
+	return t.Program.Interactive
+}
+
 // holding is what such a task runs.
 var holding = []string{"/bin/sh", "-c", "exec sleep infinity"}
 

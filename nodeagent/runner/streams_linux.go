@@ -169,7 +169,7 @@ func (t *process) send(w *messages.EarlySignal) error {
 
 // openStream opens the stream of an interactive task; theirs are the files of its process.
 func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err error) {
-	s := newStream(*t.task.Program.Interactive)
+	s := newStream(*t.task.interactive())
 	theirs, ours, err := s.process(as, t.room)
 	if err != nil {
 		return nil, err
@@ -183,13 +183,13 @@ func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err err
 
 // finishStream tells the task's client how the task ended, also one that was refused before it had a stream.
 func (t *process) finishStream(f *messages.Finished) {
-	if t.task.Program.Interactive == nil {
+	if t.task.interactive() == nil {
 		return
 	}
 	t.mu.Lock()
 	none := t.stream == nil
 	if none {
-		t.stream = newStream(*t.task.Program.Interactive)
+		t.stream = newStream(*t.task.interactive())
 		t.stream.output.over, t.stream.errors.over = true, true // no process writes to them
 	}
 	t.mu.Unlock()

@@ -195,9 +195,8 @@ var slurmCalls = [][]string{
 	{"squeue", "--notme", "-h"},
 	{"sshare"},
 	{"sacctmgr", "show", "qos"},
-	{"srun", "-n", "4", "hostname"},
+	{"srun", "-n", "4", "--pty", "hostname"},
 	{"srun", "--jobid=10", "--overlap", "ps"},
-	{"srun", "-o", "x", "hostname"},
 	{"srun", "--gres=shard:1", "hostname"},
 	{"scontrol", "show", "job", "99"},
 	{"scontrol", "update", "JobId=11", "TimeLimit=5", "Name=other"},
@@ -209,6 +208,10 @@ var slurmCalls = [][]string{
 	{"squeue", "--start"},
 	{"squeue", "-h", "-j", "10_1", "-o", "%L"},
 	{"sprio"},
+	{"sstat", "-j", "10"},
+	{"seff", "9"},
+	{"seff", "10_1"},
+	{"seff"},
 	{"sreport", "cluster", "utilization"},
 	{"salloc", "--overlap", "hostname"},
 }
@@ -307,11 +310,11 @@ func TestSbatchIsInterrupted(t *testing.T) {
 // TestSlurmLink: the links lead to the program, and nothing else is written over.
 func TestSlurmLink(t *testing.T) {
 	s := newSite(t)
-	s.run("slurm", "link", s.path("bin")).expect(t, 0, "12 commands of Slurm", "")
+	s.run("slurm", "link", s.path("bin")).expect(t, 0, "15 commands of Slurm", "")
 	if to, err := os.Readlink(filepath.Join(s.path("bin"), "sbatch")); err != nil || to == "" {
 		t.Errorf("sbatch leads to %q, %v", to, err)
 	}
-	s.run("slurm", "link", s.path("bin")).expect(t, 0, "12 commands of Slurm", "")
+	s.run("slurm", "link", s.path("bin")).expect(t, 0, "15 commands of Slurm", "")
 	s.write("other/sacct", "a program")
 	s.run("slurm", "link", s.path("other")).expect(t, 2, "", "sacct is there already")
 	if _, err := os.Lstat(filepath.Join(s.path("other"), "sbatch")); err == nil {

@@ -196,6 +196,9 @@ func Reword(err error) string {
 	return "--" + long + " " + m[1] + ": " + m[3]
 }
 
+// Words splits a line as a shell would: at spaces, with quotes and backslashes, up to a comment.
+func Words(line string) ([]string, error) { return splitWords(line, false) }
+
 // splitWords splits a directive as a shell would: at spaces, with quotes and
 // backslashes, up to a comment. anywhere: a comment may begin within a word, as sbatch reads its lines.
 func splitWords(s string, anywhere bool) (words []string, err error) {

@@ -289,7 +289,9 @@ func (r *row) addTask(ctx context.Context, s *cli.Session) error {
 	r.node, r.host, r.cpu, r.rss = t.Node, t.Node, t.CPU, t.MaxRSS
 	if r.Nodes > 1 {
 		var nodes []string
+		r.cpu = 0
 		for i := range reply.Tasks {
+			r.cpu, r.rss = r.cpu+reply.Tasks[i].CPU, max(r.rss, reply.Tasks[i].MaxRSS)
 			if name := reply.Tasks[i].Node; name != "" {
 				nodes = append(nodes, name)
 			}

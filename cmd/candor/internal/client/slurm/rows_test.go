@@ -48,3 +48,19 @@ func TestSizesOfAllocations(t *testing.T) {
 		t.Errorf("it waits for %s", got)
 	}
 }
+
+// TestEfficiency: seff divides what a job used by what it had.
+func TestEfficiency(t *testing.T) {
+	r := row{JobSummary: messages.JobSummary{Job: 7, Account: "alice", Nodes: 2, CPUs: 8}, state: completed, began: 1e9, ended: messages.Time(0).Add(messages.Duration(101e9)), cpu: messages.Duration(200e9), rss: 3 << 29,
+		detail: &messages.JobDetail{Spec: messages.JobSpec{Stages: []messages.Stage{{Memory: 4 << 30}}}}}
+	r.began = messages.Time(0).Add(messages.Duration(1e9))
+	want := "Job ID: 7\nCluster: west\nUser/Group: alice/alice\nState: COMPLETED (exit code 0)\nNodes: 2\nCores per node: 4\nCPU Utilized: 00:03:20\nCPU Efficiency: 25.00% of 00:13:20 core-walltime\n" +
+		"Job Wall-clock time: 00:01:40\nMemory Utilized: 1.50 GB\nMemory Efficiency: 37.50% of 4.00 GB (of the node that used most)\n"
+	if got := r.efficiency("west", r.ended); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	r.state, r.ended = running, 0
+	if got, want := r.efficiency("west", r.began), "Job ID: 7\nCluster: west\nUser/Group: alice/alice\nState: RUNNING\nEfficiency not available for RUNNING jobs: the site knows what a job used when it has ended.\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

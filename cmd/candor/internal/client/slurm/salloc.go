@@ -22,6 +22,12 @@ func salloc(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
+	_, quiet := o.Noted["quiet"]
+	return c.allocate(ctx, o, words, quiet)
+}
+
+// allocate runs a command, or a shell where there are no words, on the first node of a job, with its input and output here.
+func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string, quiet bool) error {
 	command, name := `exec "${BASH:-/bin/sh}" -i`, "interactive"
 	if len(words) > 0 {
 		command, name = "exec", words[0]
@@ -33,13 +39,17 @@ func salloc(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, quiet := job.Options.Noted["quiet"]
 	return submit.Interact(ctx, c.App, job, len(words) == 0, quiet)
 }
 
 // sprio answers that there are no priorities.
 func sprio(context.Context, *call, []string) error {
 	return errors.New("there are no priorities here: the bid of a job decides when it runs; candor why JOB says why a job waits")
+}
+
+// sstat answers that what a task uses is known when it has ended.
+func sstat(context.Context, *call, []string) error {
+	return errors.New("what a job uses is not known while it runs: seff JOB and sacct say it when the job has ended")
 }
 
 // sreport answers that usage is in the statement.

@@ -48,30 +48,44 @@ func srun(ctx context.Context, c *call, args []string) error {
 	if c.Getenv("CANDOR_JOB") != "" {
 		return c.step(ctx, w, words)
 	}
-	switch {
-	case w.ranks > 1 || w.perNode > 1 || w.nodes != "" && w.nodes != "1" && w.nodes != "1-1":
-		return fmt.Errorf("More processors requested than permitted: srun outside of a job runs one task; use sbatch --ntasks=%d, and srun in its script", max(w.ranks, w.perNode, 2))
-	case w.out != "" || w.errs != "" || w.label:
-		return errors.New("--output, --error and --label are for srun within a job: redirect the output of this command")
-	}
-	return c.alone(ctx, words)
+	return c.alone(ctx, w, words)
 }
 
-// alone runs a command as a job of its own, as candor run does.
-func (c *call) alone(ctx context.Context, words []string) error {
+// srunRanks are options of srun that say how many ranks there are; srunStep are the others that only a step has.
+var (
+	srunRanks = []string{"ntasks", "nodes", "ntasks-per-node", "tasks-per-node"}
+	srunStep  = []string{"output", "error", "input", "open-mode", "label", "kill-on-bad-exit", "wait", "mpi", "multi-prog", "overcommit"}
+)
+
+// alone runs a command as a job of its own, as candor run does, or as a step in an allocation of its own.
+func (c *call) alone(ctx context.Context, w *step, words []string) error {
 	var said []string
 	given := func(name string) bool { return c.flags.Changed(name) }
-	for _, name := range srunSays {
-		if given(name) {
-			said = append(said, "--"+name+"="+c.flags.Lookup(name).Value.String())
+	say := func(names []string) (all []string) {
+		for _, name := range names {
+			if given(name) {
+				all = append(all, "--"+name+"="+c.flags.Lookup(name).Value.String())
+			}
 		}
+		return all
 	}
-	if given("jobid") {
+	several := w.ranks > 1 || w.perNode > 1 || w.nodes != "" && w.nodes != "1" && w.nodes != "1-1" || len(say(srunStep)) > 0
+	switch {
+	case given("jobid"):
 		return fmt.Errorf("--jobid: use candor exec %v -- %s", c.flags.Lookup("jobid").Value, words[0])
+	case several && given("pty"):
+		return errors.New("--pty is for one task: leave out what asks for several, or use salloc")
+	}
+	said = say(srunSays)
+	if several {
+		said = append(said, say(srunRanks)...)
 	}
 	o := jobfile.NewOptions(c.Lookup)
 	if _, err := o.SayWords(said); err != nil {
 		return err
+	}
+	if several {
+		return c.allocate(ctx, o, append(append([]string{"srun"}, say(append(srunStep, append(srunRanks, "cpus-per-task")...))...), words...), given("quiet"))
 	}
 	job, err := submit.OfCommand(c.App, o, words)
 	if err != nil {

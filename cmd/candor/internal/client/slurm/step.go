@@ -32,7 +32,8 @@ type step struct {
 	on, off, job         string // nodes that it must have or must not have, and the job that it is of
 	limit, wait          string
 	gpus, gpusPerRank    string
-	relative             int // position, in the job's list of nodes, of the first node that it may use
+	multi                bool // the command is a file with programs for the ranks
+	relative             int  // position, in the job's list of nodes, of the first node that it may use
 
 	number int // of the step in its job
 	places []place
@@ -78,6 +79,7 @@ func stepFlags(f *pflag.FlagSet) *step {
 	f.StringVar(&w.gpus, "gres", "", "")
 	f.StringVar(&w.gpus, "gpus-per-node", "", "")
 	f.StringVar(&w.gpusPerRank, "gpus-per-task", "", "")
+	f.BoolVar(&w.multi, "multi-prog", false, "")
 	f.IntVarP(&w.relative, "relative", "r", 0, "")
 	return w
 }
@@ -184,6 +186,15 @@ func (c *call) step(ctx context.Context, w *step, words []string) error {
 	limit, err := stepLimit(w.limit)
 	if err != nil {
 		return err
+	}
+	if w.multi {
+		text, err := os.ReadFile(words[0])
+		if err == nil {
+			words, err = programs(string(text), w.ranks)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	path, err := lookPath(words[0], w.chdir)
 	if err != nil {

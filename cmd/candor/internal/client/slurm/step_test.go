@@ -69,13 +69,18 @@ func TestStep(t *testing.T) {
 		{[]string{"-n", "1", "--gres=gpu:2", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES"}, "", []string{"0,1"}},
 		{[]string{"-n", "2", "printf", "%s|", "a b", `"c;d"`, "", "$x"}, "", []string{`a b|"c;d"||$x|a b|"c;d"||$x|`}},
 		{[]string{"--mpi=none", "-n", "2", "sh", "-c", "echo ${PMI_FD:-none}"}, "", []string{"none", "none"}},
+		{[]string{"--multi-prog", "programs"}, "", []string{"0 0 a b", "1 1", "rank 2"}},
 		{[]string{"-n", "1", "printenv", "SLURM_NTASKS", "OMP_NUM_THREADS", "GOMAXPROCS"}, "", []string{"1", "1", "8"}},
 		{[]string{"-n", "1", "-c", "2", "printenv", "OMP_NUM_THREADS", "GOMAXPROCS"}, "", []string{"2", "8"}},
 		{[]string{"-n", "2", "printenv", "OMP_NUM_THREADS"}, "", []string{"1", "1"}},
 		{[]string{"-n", "3", "env", "printenv", "OMP_NUM_THREADS"}, "", []string{"1", "1", "1"}},
 		{[]string{"--mpi=none", "-n", "1", "printenv", "OMP_NUM_THREADS"}, "", []string{"3"}},
 	} {
-		cmd := srunIn(t, t.TempDir(), 3, one.words...)
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "programs"), []byte("# ranks and programs\n0 echo %t %o 'a b'\n2 sh -c 'echo rank $SLURM_PROCID'\n\n* echo %t %o\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := srunIn(t, dir, 3, one.words...)
 		cmd.Env = append(cmd.Env, "OMP_NUM_THREADS=3", "GOMAXPROCS=8") // the first is what the site sets, the second what a script set
 		cmd.Stdin = strings.NewReader(one.in)
 		out, err := cmd.CombinedOutput()
@@ -100,6 +105,15 @@ func TestStepsHaveTheGPUsOfTheirJobsRanks(t *testing.T) {
 		cmd.Env = append(cmd.Env, "SLURM_GPUS_PER_TASK=1")
 		if out, err := cmd.CombinedOutput(); err != nil || !slices.Equal(linesOf(string(out)), one.want) {
 			t.Errorf("%q: %v: %q, want %q", one.words, err, linesOf(string(out)), one.want)
+		}
+	}
+}
+
+// TestProgramsOfRanks: a file of programs is refused that does not name one for each rank.
+func TestProgramsOfRanks(t *testing.T) {
+	for text, want := range map[string]string{"0 true\n": "no record for task id 1", "0-1": "line 1 of the configuration file names no program", "a true": `"a" is no index`} {
+		if words, err := programs(text, 2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %q, %v, want %q", text, words, err, want)
 		}
 	}
 }

@@ -210,7 +210,7 @@ func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskSt
 	if err != nil {
 		return nil
 	}
-	if len(tasks.Tasks) == 1 && tasks.Tasks[0].Attempt == t.Attempt {
+	if len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt == t.Attempt {
 		switch now := &tasks.Tasks[0]; now.State {
 		case "Running", "Suspended":
 			return nil
@@ -229,13 +229,13 @@ const comesWithin = 10 * time.Second
 // runsStill reports whether the leader knows of no end of an attempt.
 func runsStill(ctx context.Context, s *cli.Session, t *messages.TaskStatus) bool {
 	tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: t.Task.Job})
-	return err == nil && len(tasks.Tasks) == 1 && tasks.Tasks[0].Attempt == t.Attempt && tasks.Tasks[0].State == "Running"
+	return err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt == t.Attempt && tasks.Tasks[0].State == "Running"
 }
 
 // beginsAgain reports whether a later attempt of the task has begun.
 func beginsAgain(ctx context.Context, s *cli.Session, t *messages.TaskStatus) bool {
 	tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: t.Task.Job})
-	return err == nil && len(tasks.Tasks) == 1 && tasks.Tasks[0].Attempt > t.Attempt
+	return err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt > t.Attempt
 }
 
 // cannotStart is the exit code for a command that cannot be started, as of a shell.
