@@ -85,6 +85,10 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 		reply.Reason, reply.Message, reply.Change = "Gathering", gathering(b, j), []string{"tasks that end on the node"}
 	case running == 0 && unlicensed(b, j) != "":
 		reply.Reason, reply.Message, reply.Change = "WaitingForLicenses", unlicensed(b, j), []string{"tasks that end and have these licences"}
+	case running == 0 && reached(b, j) != nil:
+		r := reached(b, j)
+		reply.Reason, reply.Message = boundReason(r), inBounds(r)
+		reply.Change = []string{"tasks of " + r.Name + " that end", "a higher bound: an operator sets it with at_once of market " + r.Market}
 	case o == nil || running > 0:
 	case o.At > b.Now():
 		reply.Reason = "Reserved"
@@ -163,6 +167,43 @@ func unlicensed(b *book.Book, j *book.Job) string {
 	}
 	slices.Sort(all)
 	return joined(slices.Compact(all)...)
+}
+
+// reached returns the bound that keeps tasks of a job from starting, nil if there is none.
+func reached(b *book.Book, j *book.Job) *book.Reached {
+	for i := range j.Stages {
+		if j.Claimable(i) > 0 && b.Claimable(j, i) == 0 {
+			if r := b.Reached(j, i); r != nil {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// boundReason names the bound that a job waits for, such as AccountSlotsBound.
+func boundReason(r *book.Reached) string {
+	owner := "Account"
+	if r.Project {
+		owner = "Project"
+	}
+	return owner + map[string]string{"slots": "Slots", "gpus": "GPUs", "tasks": "Tasks"}[r.What] + "Bound"
+}
+
+// inBounds returns a sentence about a bound that keeps tasks from starting; "" for none.
+func inBounds(r *book.Reached) string {
+	if r == nil {
+		return ""
+	}
+	owner, what := "account", strings.Replace(r.What, "gpus", "GPUs", 1)
+	if r.Project {
+		owner = "project"
+	}
+	text := fmt.Sprintf("%s %s has %d of the %d %s that it may have at once in market %s", owner, r.Name, r.Used, r.Most, what, r.Market)
+	if r.Needs > 1 && r.What != "tasks" {
+		text += fmt.Sprintf("; this needs %d", r.Needs)
+	}
+	return text
 }
 
 // named lists jobs, but not a thousand of them.
@@ -305,8 +346,12 @@ func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
 // summaryIn returns a job in one line, with what it waits for at the site.
 func summaryIn(b *book.Book, j *book.Job) messages.JobSummary {
 	s := summary(j)
-	if s.Reason == "Waiting" && unlicensed(b, j) != "" {
+	switch r := reached(b, j); {
+	case s.Reason != "Waiting":
+	case unlicensed(b, j) != "":
 		s.Reason = "WaitingForLicenses"
+	case r != nil:
+		s.Reason = boundReason(r)
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package auctioneer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -158,7 +159,7 @@ func (l *leader) keepServing() {
 	for {
 		stop, err := func() {}, l.renumber()
 		if err == nil {
-			err = l.setLicenses()
+			err = cmp.Or(l.setLicenses(), l.setBounds())
 		}
 		if err == nil {
 			stop, err = l.serve()

@@ -125,7 +125,7 @@ func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.Jo
 	if registry.Of(m).Plans {
 		return o.contracts(ctx, owner, m, spec)
 	}
-	if err := o.intake.place(spec, m); err != nil {
+	if err := o.intake.place(owner, spec, m); err != nil {
 		return nil, err
 	}
 	if spec.Budget == 0 {

@@ -47,7 +47,7 @@ func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *mes
 	if err := l.quotable(account); err != nil {
 		return reply, err
 	}
-	if err := l.place(spec, m); err != nil {
+	if err := l.place(account, spec, m); err != nil {
 		return reply, err
 	}
 	q, err := l.menu(ctx, m, account, spec)
@@ -123,14 +123,14 @@ func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec 
 }
 
 // place refuses a job that no node of its market can run.
-func (l *submissions) place(spec *messages.JobSpec, m *messages.Market) (err error) {
-	l.replica.read(func(b *book.Book) { err = intake.Place(b, spec, m) })
+func (l *submissions) place(account messages.Name, spec *messages.JobSpec, m *messages.Market) (err error) {
+	l.replica.read(func(b *book.Book) { err = intake.Place(b, account, spec, m) })
 	return err
 }
 
-// places returns, by stage, for how many tasks of a job nodes have all slots idle now, and the site
-// has licences.
-func places(b *book.Book, spec *messages.JobSpec, m *messages.Market) []int {
+// places returns, by stage, for how many tasks of a job nodes have all slots idle now, the site has
+// licences, and the bounds of the account and of the project that pays have room.
+func places(b *book.Book, owner messages.Name, spec *messages.JobSpec, m *messages.Market) []int {
 	out := make([]int, len(spec.Stages))
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
@@ -141,6 +141,9 @@ func places(b *book.Book, spec *messages.JobSpec, m *messages.Market) []int {
 		}
 		for _, of := range s.Licenses {
 			out[i] = min(out[i], b.FreeLicenses(of.Name)/of.Count)
+		}
+		if room := b.Room(owner, spec, i); !s.Gang || room == 0 {
+			out[i] = min(out[i], room)
 		}
 	}
 	return out
@@ -157,7 +160,7 @@ func (l *submissions) outlook(owner messages.Name, m *messages.Market, spec *mes
 		outlook.Prices, charged = seen.Prices(), len(seen.Orders().Tariffs) > 0
 		return nil
 	})
-	l.replica.read(func(b *book.Book) { outlook.Places = places(b, spec, m) })
+	l.replica.read(func(b *book.Book) { outlook.Places = places(b, owner, spec, m) })
 	if charged {
 		l.replica.read(func(b *book.Book) { outlook.Tariffs = market.SealTariffs(tariffs(b, m.Name), outlook.Prices) })
 	}

@@ -3,6 +3,7 @@ package auctioneer
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -147,6 +148,17 @@ func (l *term) setLicenses() error {
 		return nil
 	}
 	_, err := l.propose(l.life, &book.Command{SetLicenses: &book.SetLicenses{Totals: l.Licenses}})
+	return err
+}
+
+// setBounds writes into the book how much accounts and projects have at once in the markets in force.
+func (l *term) setBounds() error {
+	same, bounds := false, book.BoundsOf(l.inForce().Configs)
+	l.replica.read(func(b *book.Book) { same = reflect.DeepEqual(b.Bounds(), bounds) })
+	if same {
+		return nil
+	}
+	_, err := l.propose(l.life, &book.Command{SetBounds: &book.SetBounds{Markets: bounds}})
 	return err
 }
 

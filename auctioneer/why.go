@@ -81,7 +81,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		notice = joined(outbid(j), setbacks(b, j))
 		_, running, _ := j.Count()
 		if running > 0 {
-			notice = joined(unlicensed(b, j), notice)
+			notice = joined(unlicensed(b, j), inBounds(reached(b, j)), notice)
 		}
 		stuck, all := l.paused(b, j)
 		if all && running == 0 {

@@ -110,6 +110,8 @@ type Market struct {
 	Deny []Name `json:"deny,omitempty"`
 	// DefaultFor are accounts and projects whose jobs go to this market if they name none.
 	DefaultFor []Name `json:"default_for,omitempty"`
+	// AtOnce is how much the tasks of an account, and of a project, have at once at most.
+	AtOnce AtOnce `json:"at_once,omitzero"`
 
 	// Prior are the types to assume while nothing is known of a job's class of
 	// valuation; contract. None: values from 1 to 100 credits, times from ten seconds
@@ -197,7 +199,8 @@ func (m *Market) validateNames() error {
 		return Errorf(TooLarge, "nodes: %d are more than the limit of %d", len(m.Nodes), MaxMarketNodes)
 	}
 	return cmp.Or(distinct("classes", m.Classes, needFreeName), distinct("nodes", m.Nodes, needName),
-		distinct("allow", m.Allow, needOwner), distinct("deny", m.Deny, needOwner), distinct("default_for", m.DefaultFor, needOwner))
+		distinct("allow", m.Allow, needOwner), distinct("deny", m.Deny, needOwner), distinct("default_for", m.DefaultFor, needOwner),
+		m.AtOnce.validate())
 }
 
 func distinct(field string, names []Name, check func(path, name string) error) error {

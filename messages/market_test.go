@@ -43,6 +43,12 @@ func TestMarketParameters(t *testing.T) {
 		{Backfill, "allow[0]: \"@\" must be an account", func(m *Market) { m.Allow = []Name{"@"} }},
 		{Backfill, "deny[1]: \"Al ice\" must be an account", func(m *Market) { m.Deny = []Name{"bob", "Al ice"} }},
 		{Backfill, "default_for[1]: \"bob\" is given twice", func(m *Market) { m.DefaultFor = []Name{"bob", "bob"} }},
+		{Backfill, "<nil>", func(m *Market) {
+			m.AtOnce = AtOnce{Account: Bound{Slots: 4, GPUs: 1}, Of: []OwnerBound{{Name: "physics"}, {Name: "@west", Tasks: 9}}}
+		}},
+		{Backfill, "at_once.account.slots: -1 must be from 1", func(m *Market) { m.AtOnce.Account.Slots = -1 }},
+		{Backfill, "at_once.of[0].name: \"al ice\" must be an account", func(m *Market) { m.AtOnce.Of = []OwnerBound{{Name: "al ice"}} }},
+		{Backfill, "at_once.of[1].name: \"bob\" is given twice", func(m *Market) { m.AtOnce.Of = []OwnerBound{{Name: "bob"}, {Name: "bob"}} }},
 		{HighestBid, "algorithm: \"FCFS\" is not one of", func(m *Market) { m.Algorithm = "FCFS" }},
 		{HighestBid, "price: \"second\" is not one of", func(m *Market) { m.Price = "second" }},
 		{HighestBid, "preemption: algorithm NPHB takes no slot", func(m *Market) { m.Algorithm, m.Preemption = "NPHB", PreemptSuspend }},

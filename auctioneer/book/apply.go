@@ -74,6 +74,9 @@ func (b *Book) carryOut(c *Command) any {
 	case c.SetLicenses != nil:
 		b.licenses.set(c.SetLicenses.Totals)
 		return nil
+	case c.SetBounds != nil:
+		b.bounds.set(c.SetBounds.Markets)
+		return nil
 	case c.Begin != nil: // the command only sets the time
 		return nil
 	}
@@ -247,6 +250,7 @@ func (b *Book) applyMarkets(c *ApplyMarkets) (Applied, error) {
 		}
 	}
 	b.markets.replace(c.Markets)
+	b.bounds.set(BoundsOf(c.Markets))
 	b.meters.keep(b.markets.configures)
 	return b.markets.answer(c.Applied), nil
 }

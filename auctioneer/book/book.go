@@ -27,6 +27,7 @@ type Book struct {
 	exchanges    exchanges
 	remote       remote
 	licenses     licenses
+	bounds       bounds
 	archive      archive
 }
 
@@ -53,7 +54,8 @@ func (b *Book) clear() {
 		meters: meters{tariffs: map[messages.Name][]Tariff{}, spells: map[messages.Name][]spell{}, metered: map[messages.Name]map[messages.JobID]bool{},
 			changes: 1, unread: behind, jobs: &b.jobs, clock: &b.clock},
 		dependencies: dependencies{waiters: waiters{}, starts: waiters{}, pairs: waiters{}, delayed: sorted[delayed]{compare: delayed.compare}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
-		licenses:     licenses{byName: map[messages.Name]*messages.LicenseStatus{}, jobs: &b.jobs, watch: &b.watch},
+		bounds:       bounds{byMarket: map[messages.Name]messages.AtOnce{}, used: map[Owner]messages.Bound{}, watch: &b.watch},
+		licenses:     licenses{byName: map[messages.Name]*messages.LicenseStatus{}, bounds: &b.bounds, jobs: &b.jobs, watch: &b.watch},
 		claims:       claims{licenses: &b.licenses, notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock, dependencies: &b.dependencies},
 		effects:      effects{waiting: sorted[Effect]{compare: Effect.compare}, spoken: map[messages.JobID]int{}, frees: map[string]bool{}, jobs: &b.jobs, watch: &b.watch},
 		changes:      changes{jobs: &b.jobs, effects: &b.effects, watch: &b.watch},

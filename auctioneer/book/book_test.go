@@ -18,6 +18,8 @@ type site struct {
 	*Book
 	t  testing.TB
 	at messages.Time
+
+	project messages.Name // pays for the jobs that submit submits
 }
 
 func newSite(t testing.TB) *site { return &site{Book: New(), t: t} }
@@ -44,7 +46,7 @@ func (s *site) apply(c Command) any {
 func (s *site) submit(key string, stages ...messages.Stage) messages.JobID {
 	s.t.Helper()
 	r, ok := s.apply(Command{Submit: &Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 100, Spec: &messages.JobSpec{
-		Market: "main", Budget: 100, Stages: stages}}}).(Receipt)
+		Market: "main", Budget: 100, Stages: stages, Project: s.project}}}).(Receipt)
 	if !ok {
 		s.t.Fatal("submission refused")
 	}
@@ -80,7 +82,7 @@ func mapStage(tasks int) messages.Stage {
 
 // invariant says what is wrong with a book, if anything is.
 func invariant(b *Book) error {
-	for _, check := range []func(*Book) error{accounted, claimed, effective, indexed, counted, licensed} {
+	for _, check := range []func(*Book) error{accounted, claimed, effective, indexed, counted, licensed, bounded} {
 		if err := check(b); err != nil {
 			return err
 		}
@@ -188,6 +190,34 @@ func licensed(b *Book) error {
 	}
 	if len(used) > 0 {
 		return fmt.Errorf("licences %v are not counted", used)
+	}
+	return nil
+}
+
+// bounded reports whether what owners have at once is what their claims have.
+func bounded(b *Book) error {
+	used := map[Owner]messages.Bound{}
+	gangs := map[messages.TaskRef]bool{}
+	for _, n := range b.nodes.inOrder {
+		for r, h := range n.Claims {
+			j := b.Job(r.Job)
+			if j == nil || h.Halt == Ahead {
+				continue
+			}
+			of := &j.Spec.Stages[r.Stage]
+			if first := (messages.TaskRef{Job: r.Job, Stage: r.Stage}); of.Gang && gangs[first] {
+				continue
+			} else {
+				gangs[first] = of.Gang
+			}
+			for _, o := range j.Owners() {
+				u, need := used[o], needs(of)
+				used[o] = messages.Bound{Slots: u.Slots + need.Slots, GPUs: u.GPUs + need.GPUs, Tasks: u.Tasks + need.Tasks}
+			}
+		}
+	}
+	if !maps.Equal(used, b.bounds.used) {
+		return fmt.Errorf("claims have %v, and counted are %v", used, b.bounds.used)
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
 	return h.Paused + now.Sub(h.Since)
 }
 
-// uncount removes a claim that is about to end from the counts of its stage, and frees its
-// licences. A claim without a slot has none.
+// uncount removes a claim that is about to end from the counts of its stage and of its owners, and frees
+// its licences. A claim without a slot has none.
 func (c *claims) uncount(r messages.TaskRef, h NodeClaim) {
 	if h.Halt != Ahead {
 		c.licenses.count(r, -1)
@@ -75,6 +75,7 @@ func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim 
 	n.use(h.Class, h.slots())
 	h.Halt, h.Since = Goes, 0
 	n.set(r, h)
+	c.licenses.count(r, 1)
 	if j := c.jobs.own(r.Job); j != nil {
 		j.Stages[r.Stage].tally(h, 1)
 		c.started(j, r, at)

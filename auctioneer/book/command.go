@@ -1,6 +1,11 @@
 package book
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // Command is one change of the book. At is the proposer's time; exactly one of
 // the others is set.
@@ -33,6 +38,7 @@ type Command struct {
 	Restored *Restored
 
 	SetLicenses *SetLicenses
+	SetBounds   *SetBounds
 	// Leap is the part of the time since the last command by which the clock was set ahead: see
 	// [Book.leap].
 	Leap messages.Duration
@@ -51,6 +57,31 @@ type Restored struct {
 // SetLicenses says how many licences the site has. Result: nil.
 type SetLicenses struct {
 	Totals messages.Licenses
+}
+
+// SetBounds says how much the tasks of accounts and projects have at once at most. A market that
+// is not listed has no bounds. Result: nil.
+type SetBounds struct {
+	Markets []MarketBounds
+}
+
+// MarketBounds are the bounds of a market.
+type MarketBounds struct {
+	Market messages.Name
+	AtOnce messages.AtOnce
+}
+
+func (m MarketBounds) compare(o MarketBounds) int { return strings.Compare(m.Market, o.Market) }
+
+// BoundsOf returns the bounds of markets, in the order of the markets' names.
+func BoundsOf(markets []messages.Market) (out []MarketBounds) {
+	for i := range markets {
+		if markets[i].AtOnce.Bounds() {
+			out = append(out, MarketBounds{markets[i].Name, markets[i].AtOnce})
+		}
+	}
+	slices.SortFunc(out, MarketBounds.compare)
+	return out
 }
 
 // Begin lets jobs begin whose time has come. Result: nil.

@@ -303,7 +303,7 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 				continue
 			}
 			n := min(room, x.licenses.claimable(j, i))
-			if of.Gang || len(of.Licenses) > 0 { // a gang gets its slots, and a task its licences, before it starts
+			if of.Gang || x.licenses.limits(j, i) { // a gang gets its slots, and a task its licences, before it starts
 				n = min(n, on.Idle(c.Class))
 			}
 			for ; n > 0; n-- {

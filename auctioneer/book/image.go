@@ -80,6 +80,7 @@ type imageHead struct {
 	Backup         messages.Time
 	Promises       []Promises
 	Licenses       []messages.LicenseStatus
+	Bounds         []MarketBounds
 }
 
 // taskImage holds some tasks of the last job, and some positions of tasks to be claimed again.
@@ -123,7 +124,7 @@ type noteImage struct {
 func (b *Book) Capture() *Image {
 	im := &Image{
 		Head: &imageHead{Backup: b.index.backup, Now: b.clock.now, LastJob: b.index.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
-			Markets: b.markets.applied, MarketsVersion: b.markets.version, LastNotice: b.notices.lastSent, LastRelease: b.effects.freed, Applied: slices.Clone(b.markets.answers), Promises: slices.Clone(b.markets.promises), Licenses: b.Licenses()},
+			Markets: b.markets.applied, MarketsVersion: b.markets.version, LastNotice: b.notices.lastSent, LastRelease: b.effects.freed, Applied: slices.Clone(b.markets.answers), Promises: slices.Clone(b.markets.promises), Licenses: b.Licenses(), Bounds: b.bounds.list()},
 		Notices: slices.Collect(b.notices.queue.all),
 		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.remote.returned), chunks: b.jobs.byID.capture(), unread: maps.Clone(b.meters.unread), Effects: slices.Collect(b.EachEffect), Tokens: b.Tokens(),
 	}
@@ -439,6 +440,14 @@ func (b *Book) load(im *Image) {
 		b.loadPacked(im.packed)
 	}
 	b.loadJobs(im.Jobs)
+	b.bounds.set(h.Bounds)
+	for _, n := range b.nodes.inOrder {
+		for r := range n.Claims {
+			if j := b.jobs.get(r.Job); j != nil {
+				b.bounds.recount(j, n, r)
+			}
+		}
+	}
 	b.endings.archiveOldest()
 	b.remote.archiveOldest()
 }

@@ -322,3 +322,22 @@ var cancellers = map[string]string{"User": "its owner", "Operator": "an operator
 func (j *Job) claimed() bool {
 	return slices.ContainsFunc(j.Stages, func(s Stage) bool { return s.Running > 0 })
 }
+
+// Owner is an account or a project in a market, whose tasks a bound counts. All accounts of another
+// site are one owner.
+type Owner struct {
+	Market, Name messages.Name
+	Project      bool
+}
+
+// ownersOf returns the owners whose bounds count the tasks of a job.
+func ownersOf(account messages.Name, spec *messages.JobSpec) []Owner {
+	owners := append(make([]Owner, 0, 2), Owner{Market: spec.Market, Name: messages.Participant(account)})
+	if spec.Project != "" {
+		owners = append(owners, Owner{Market: spec.Market, Name: spec.Project, Project: true})
+	}
+	return owners
+}
+
+// Owners returns the owners whose bounds count the tasks of a job.
+func (j *Job) Owners() []Owner { return ownersOf(j.Account, j.Spec) }

@@ -282,6 +282,14 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 		id := w.submit(func(s *Submit) { s.Spec.Stages[0].Licenses = messages.Licenses{{Name: "matlab", Count: 1}} })
 		return w.exchange(node(i), nil, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{id}})
 	},
+	"set bounds": func(w *crowd, i int) *Command {
+		return &Command{SetBounds: &SetBounds{Markets: []MarketBounds{{"main", messages.AtOnce{Account: messages.Bound{Slots: 9 + i}}}}}}
+	},
+	"claim a task with bounds": func(w *crowd, i int) *Command {
+		w.do(&Command{SetBounds: &SetBounds{Markets: []MarketBounds{{"main", messages.AtOnce{Account: messages.Bound{Slots: 1000}}}}}})
+		id := w.submit(nil)
+		return w.exchange(node(i), nil, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{id}})
+	},
 	"restored": func(w *crowd, i int) *Command { return &Command{Restored: &Restored{Backup: messages.Time(i)}} },
 }
 

@@ -2,7 +2,6 @@ package book
 
 import (
 	"math"
-	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -11,6 +10,7 @@ import (
 // its claim ends, also while it is suspended: its process may keep what it opened.
 type licenses struct {
 	byName map[messages.Name]*messages.LicenseStatus
+	bounds *bounds
 	jobs   *jobs
 	watch  *watch
 }
@@ -38,12 +38,13 @@ func (l *licenses) status(name messages.Name) *messages.LicenseStatus {
 	return s
 }
 
-// count adds the licences of a task to the licences in use; with by = -1 it takes them away.
+// count adds a task, and its licences, to what is in use; with by = -1 it subtracts them.
 func (l *licenses) count(r messages.TaskRef, by int) {
 	j := l.jobs.own(r.Job)
 	if j == nil {
 		return
 	}
+	l.bounds.count(j, int(r.Stage), by)
 	for _, of := range licensesOf(&j.Spec.Stages[r.Stage], r.Index) {
 		s := l.status(of.Name)
 		if s.Used += by * of.Count; s.Used == 0 && s.Total == 0 {
@@ -62,13 +63,10 @@ func licensesOf(of *messages.Stage, index uint32) messages.Licenses {
 	return of.Licenses
 }
 
-// licensed reports whether tasks of the job have licences.
-func (j *Job) licensed() bool {
-	return slices.ContainsFunc(j.Spec.Stages, func(s messages.Stage) bool { return len(s.Licenses) > 0 })
+// limits reports whether licences or bounds limit how many tasks of a stage run at once.
+func (l *licenses) limits(j *Job, stage int) bool {
+	return len(j.Spec.Stages[stage].Licenses) > 0 || l.bounds.binds(j)
 }
-
-// Licensed reports whether the job waits for tasks that have licences, or has such tasks.
-func (j *Job) Licensed() bool { return j.Active() && j.licensed() }
 
 // free returns how many licences of a name are free.
 func (l *licenses) free(name messages.Name) int {
@@ -78,22 +76,23 @@ func (l *licenses) free(name messages.Name) int {
 	return 0
 }
 
-// permits returns how many more tasks of a stage the free licences are enough for.
+// permits returns for how many more tasks of a stage there are licences, and room in the bounds of their owners.
 func (l *licenses) permits(j *Job, stage int) int {
 	of, n := &j.Spec.Stages[stage], math.MaxInt
 	for _, x := range of.Licenses {
 		n = min(n, l.free(x.Name)/x.Count)
 	}
+	most := l.bounds.permits(j, stage)
 	if tasks := j.Stages[stage].Tasks; of.Allocation && (n > 0 || len(tasks) > 0 && tasks[0].Phase == Claimed) {
-		return math.MaxInt
+		return most
 	}
-	return n
+	return min(n, most)
 }
 
-// claimable returns the number of tasks of a stage that could be claimed now, and have their licences.
+// claimable returns the number of tasks of a stage that licences and bounds let be claimed now.
 func (l *licenses) claimable(j *Job, stage int) int {
 	n := j.Claimable(stage)
-	if n == 0 || len(j.Spec.Stages[stage].Licenses) == 0 {
+	if n == 0 || !l.limits(j, stage) {
 		return n
 	}
 	return min(n, l.permits(j, stage))

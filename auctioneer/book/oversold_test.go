@@ -2,6 +2,7 @@ package book
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -18,7 +19,10 @@ type walk struct {
 	nodes    map[string]*walked
 	jobs     []messages.JobID
 	licensed bool // stages take licences
-	lowered  bool // the last step lowered the number of licences
+	bounded  bool // accounts and projects have bounds
+	lowered  bool // the last step lowered the number of licences, or the bounds
+
+	bounds messages.AtOnce
 
 	started, resumed, waited int // what the steps met
 }
@@ -45,6 +49,16 @@ func newWalk(t *testing.T, seed uint64, licensed bool) *walk {
 	return w
 }
 
+// bound sets other bounds.
+func (w *walk) bound() {
+	some := func() messages.Bound {
+		return messages.Bound{Slots: 2 + w.rng.IntN(8), GPUs: w.rng.IntN(3), Tasks: w.rng.IntN(5)}
+	}
+	a := messages.AtOnce{Account: some(), Project: some()}
+	w.bounds = a
+	w.apply(Command{SetBounds: &SetBounds{Markets: []MarketBounds{{"main", a}}}})
+}
+
 func (w *walk) setLicenses(matlab, ansys int) {
 	w.apply(Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "ansys", Count: ansys}, {Name: "matlab", Count: matlab}}}})
 }
@@ -58,6 +72,10 @@ func (w *walk) next() {
 	rng, name := w.rng, walkNames[w.rng.IntN(len(walkNames))]
 	w.step++
 	w.lowered = false
+	if w.bounded && rng.IntN(40) == 0 {
+		w.lowered = true
+		w.bound()
+	}
 	n, session := w.nodes[name], uint64(w.step)
 	switch at := rng.IntN(40); {
 	case at == 14 && w.licensed:
@@ -102,6 +120,10 @@ func (w *walk) submitNext() {
 	if w.licensed {
 		stage.Licenses = [...]messages.Licenses{nil, {{Name: "matlab", Count: 1 + rng.IntN(3)}}, {{Name: "ansys", Count: 1}, {Name: "matlab", Count: 1}}}[rng.IntN(3)]
 	}
+	if w.bounded && rng.IntN(2) == 0 {
+		stage.GPUs = rng.IntN(2)
+	}
+	w.project = [...]messages.Name{"", "physics"}[rng.IntN(2)]
 	w.jobs = append(w.jobs, w.submit(fmt.Sprint("job", len(w.jobs)), stage))
 }
 
@@ -214,5 +236,36 @@ func TestLicencesAreNeverOversold(t *testing.T) {
 	}
 	if all < 100 || waited < 100 || over == 0 {
 		t.Errorf("only %d times all licences were in use, %d times a task waited for one, and %d times there were fewer than tasks had", all, waited, over)
+	}
+}
+
+// TestNobodyHasMoreAtOnceThanItsBound: no step makes the tasks of an account, or those that a project pays for,
+// have more than their bound. Only where the operator lowers a bound do they keep more, which no step adds to.
+func TestNobodyHasMoreAtOnceThanItsBound(t *testing.T) {
+	first, end := seeds(t, 20)
+	full, over := 0, 0
+	for seed := first; seed < end; seed++ {
+		w := newWalk(t, seed, false)
+		w.bounded = true
+		w.bound()
+		for range 400 {
+			before := maps.Clone(w.Book.bounds.used)
+			w.next()
+			for o, used := range w.Book.bounds.used {
+				for i, d := range dimensions(w.bounds.Find(o.Name, o.Project), used, before[o]) {
+					switch {
+					case d.Most > 0 && d.Used > d.Most && !w.lowered && d.Used > d.Needs: // before[o], in place of what a task needs
+						t.Fatalf("seed %d, step %d: %v has %d of %d %s, and had %d", seed, w.step, o, d.Used, d.Most, d.What, d.Needs)
+					case d.Most > 0 && d.Used > d.Most:
+						over++
+					case d.Most > 0 && d.Used == d.Most && i == 0:
+						full++
+					}
+				}
+			}
+		}
+	}
+	if full < 100 || over == 0 {
+		t.Errorf("only %d times an owner had all slots of its bound, and %d times more than a lowered one", full, over)
 	}
 }

@@ -389,9 +389,34 @@ func (b *Book) Watch(on bool) {
 // function must not change the record.
 func (b *Book) Archive(f func(Ended)) { b.archive.take = f }
 
-// Claimable returns the number of tasks of a stage of a job that could be claimed now, and for which
-// the site has licences.
+// Claimable returns the number of tasks of a stage of a job that could be claimed now: the site has
+// licences for them, and the bounds of their owners have room.
 func (b *Book) Claimable(j *Job, stage int) int { return b.licenses.claimable(j, stage) }
+
+// Limited reports whether a job has not ended, and licences or bounds limit how many of its tasks run at once.
+func (b *Book) Limited(j *Job) bool {
+	if !j.Active() {
+		return false
+	}
+	for i := range j.Spec.Stages {
+		if b.licenses.limits(j, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// Reached returns the first bound that keeps a task of a stage from starting, nil if none does.
+func (b *Book) Reached(j *Job, stage int) *Reached { return b.bounds.reached(j, stage) }
+
+// Room returns for how many more tasks of a stage, or gangs, the bounds of an account and of the project
+// that pays have room.
+func (b *Book) Room(account messages.Name, spec *messages.JobSpec, stage int) int {
+	return b.bounds.room(account, spec, &spec.Stages[stage])
+}
+
+// Bounds returns the bounds of the markets that have some, in the order of their names.
+func (b *Book) Bounds() []MarketBounds { return b.bounds.list() }
 
 // FreeLicenses returns how many licences of a name are free.
 func (b *Book) FreeLicenses(name messages.Name) int { return b.licenses.free(name) }

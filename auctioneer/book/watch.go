@@ -10,6 +10,10 @@ type Changes struct {
 	Notices bool
 	// Licenses: more or fewer licences are free.
 	Licenses bool
+	// Bounds: markets have other bounds.
+	Bounds bool
+	// Owners of markets with bounds whose tasks have more or less than before.
+	Owners []Owner
 }
 
 // watch collects changes for the local observer. It is no part of the state.
@@ -27,6 +31,12 @@ func (w *watch) touch(job messages.JobID) {
 func (w *watch) touchNode(i uint32) {
 	if n := len(w.changed.Nodes); w.watched && (n == 0 || w.changed.Nodes[n-1] != i) {
 		w.changed.Nodes = append(w.changed.Nodes, i)
+	}
+}
+
+func (w *watch) touchOwner(o Owner) {
+	if n := len(w.changed.Owners); w.watched && (n == 0 || w.changed.Owners[n-1] != o) {
+		w.changed.Owners = append(w.changed.Owners, o)
 	}
 }
 

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -21,7 +22,7 @@ func (d *Desk) follow() (effects, notices bool) {
 		d.errands.federation.Changed(b, touched.Jobs)
 		if b.MarketsVersion() != d.Version {
 			d.reconfigure(b)
-			touched.Jobs, touched.Nodes = slices.Collect(b.Listed("").All()), nil
+			touched.Bounds, touched.Nodes = true, nil
 			for i := range b.Nodes() {
 				touched.Nodes = append(touched.Nodes, uint32(i))
 			}
@@ -36,8 +37,11 @@ func (d *Desk) follow() (effects, notices bool) {
 		if len(touched.Nodes) > 0 {
 			d.trading.setSlots()
 		}
-		if touched.Licenses {
-			touched.Jobs = d.withLicensed(b, touched.Jobs)
+		switch {
+		case touched.Bounds:
+			touched.Jobs = slices.Collect(b.Listed("").All())
+		case touched.Licenses || len(touched.Owners) > 0:
+			touched.Jobs = d.withLimited(b, &touched)
 		}
 		rest = d.followSome(b, d.settlements.withAgain(touched.Jobs))
 	})
@@ -51,7 +55,7 @@ func (d *Desk) follow() (effects, notices bool) {
 func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.JobID) {
 	n := min(len(ids), followAtOnce)
 	for _, id := range ids[:n] {
-		delete(d.licensed, id)
+		delete(d.limited, id)
 		if j := b.Glance(id, &d.spare); j != nil {
 			d.followJob(b, j)
 		}
@@ -59,13 +63,31 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 	return ids[n:]
 }
 
-// withLicensed adds the jobs for which other numbers of tasks have licences than when they were
-// followed last.
-func (d *Desk) withLicensed(b *book.Book, ids []messages.JobID) []messages.JobID {
-	all := slices.Clone(ids)
-	for id, was := range d.licensed {
-		if j := b.Glance(id, &d.spare); j != nil && claimable(b, j) != was {
+// withLimited adds the jobs of which licences and bounds let other numbers of tasks start than when they
+// were followed last: all jobs if licences have changed, else those of the owners that have.
+func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID {
+	all := slices.Clone(touched.Jobs)
+	add := func(id messages.JobID) {
+		if j := b.Glance(id, &d.spare); j != nil && claimable(b, j) != d.limited[id] {
 			all = append(all, id)
+		}
+	}
+	if touched.Licenses {
+		for id := range d.limited {
+			add(id)
+		}
+	} else {
+		for _, o := range touched.Owners {
+			for id := range d.owned[o] {
+				if _, limited := d.limited[id]; limited {
+					add(id)
+				} else {
+					delete(d.owned[o], id)
+				}
+			}
+			if len(d.owned[o]) == 0 {
+				delete(d.owned, o)
+			}
 		}
 	}
 	slices.Sort(all)
@@ -83,8 +105,15 @@ func claimable(b *book.Book, j *book.Job) (n int) {
 // followJob tells the market of a job how far the job has come, or has the job settled.
 func (d *Desk) followJob(b *book.Book, j *book.Job) {
 	m := d.trading.market(j.Spec.Market)
-	if j.Licensed() {
-		d.licensed[j.ID] = claimable(b, j)
+	if b.Limited(j) {
+		d.limited[j.ID] = claimable(b, j)
+		for _, o := range j.Owners() {
+			if d.owned[o] == nil {
+				o.Market, o.Name = strings.Clone(o.Market), strings.Clone(o.Name) // the job may be in spare memory
+				d.owned[o] = map[messages.JobID]bool{}
+			}
+			d.owned[o][j.ID] = true
+		}
 	}
 	if m != nil {
 		d.trading.gangs.Put(m.Market, j)

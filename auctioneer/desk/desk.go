@@ -23,15 +23,16 @@ type Desk struct {
 	errands      errands
 	delays       delays
 	spare        book.Spare // memory for the jobs that are read
-	// licensed has, for each job with licences that has not ended, how many tasks could be claimed
-	// when it was followed last.
-	licensed map[messages.JobID]int
+	// limited has, for each job that has not ended and is limited by licences or bounds, how many tasks could
+	// be claimed when it was followed last. owned has these jobs by owner, and some that have ended since.
+	limited map[messages.JobID]int
+	owned   map[book.Owner]map[messages.JobID]bool
 }
 
 // New makes the desk of a leader. Faults are of markets that cannot be run: jobs
 // there wait.
 func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
-	d = &Desk{licensed: map[messages.JobID]int{}, core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
+	d = &Desk{limited: map[messages.JobID]int{}, owned: map[book.Owner]map[messages.JobID]bool{}, core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
 	b.Read(func(b *book.Book) { d.Markets, faults = openMarkets(&d.Config, b) })
 	d.inform = d.Markets.applied
 	d.trading = newTrading(d.core, d.Markets)

@@ -12,9 +12,9 @@ import (
 func checkLicenses(site messages.Licenses, spec *messages.JobSpec, m *messages.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
-		if len(s.Licenses) > 0 && fixesTimes(registry.Of(m)) {
+		if t := registry.Of(m); len(s.Licenses) > 0 && t.FixesTimes() {
 			return messages.Errorf(messages.Invalid, "stages[%d].licenses: market %s (%s) promises times, and the licences may not be free then; use a market of %s", i, m.Name, m.Mechanism,
-				spelling.List(registry.Names(func(t *mechanism.Traits) bool { return !fixesTimes(*t) })))
+				spelling.List(registry.Names(func(t *mechanism.Traits) bool { return !t.FixesTimes() })))
 		}
 		for _, of := range s.Licenses {
 			has, needs, who := site.Of(of.Name), of.Count, "a task takes"
@@ -33,6 +33,3 @@ func checkLicenses(site messages.Licenses, spec *messages.JobSpec, m *messages.M
 	}
 	return nil
 }
-
-// fixesTimes reports whether a mechanism promises jobs when they start, or when they end.
-func fixesTimes(t mechanism.Traits) bool { return t.Commits || t.Reads("contract") }

@@ -198,9 +198,9 @@ func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 
 // fits checks a new job against the other jobs of the book.
 func (r *Rules) fits(b *book.Book, s *Submission) error {
-	if m := registry.Of(s.Market); s.Spec.AfterEach != 0 && (fixesTimes(m) || m.Stays) {
+	if m := registry.Of(s.Market); s.Spec.AfterEach != 0 && (m.FixesTimes() || m.Stays) {
 		return messages.Errorf(messages.Invalid, "after_each: market %s (%s) decides on all tasks of a job together, and they cannot start one by one; wait for the whole array with after_ok, or use a market of %s",
-			s.Market.Name, s.Market.Mechanism, spelling.List(registry.Names(func(t *mechanism.Traits) bool { return !fixesTimes(*t) && !t.Stays })))
+			s.Market.Name, s.Market.Mechanism, spelling.List(registry.Names(func(t *mechanism.Traits) bool { return !t.FixesTimes() && !t.Stays })))
 	}
 	for _, id := range s.Spec.Predecessors() {
 		if _, err := r.Visible(b, s.Account, id); err != nil && messages.KindOf(err) != messages.Ended {
@@ -213,7 +213,7 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	if s.Market.Closed {
 		return messages.Errorf(messages.Exhausted, "market %s takes no more jobs, because an operator closed it; submit to another market, or later", s.Spec.Market)
 	}
-	if err := Place(b, s.Spec, s.Market); err != nil {
+	if err := Place(b, s.Account, s.Spec, s.Market); err != nil {
 		return err
 	}
 	if err := s.reassume(); err != nil {

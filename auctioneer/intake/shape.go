@@ -74,7 +74,7 @@ func widens(m *messages.Market, i int, s *messages.Stage) error {
 // Place refuses a stage that no node of the market can run, whether the node is up now or not.
 // It also fills in resources that the stage leaves out, from its slots. It looks at nodes only for
 // stages with requirements on nodes.
-func Place(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
+func Place(b *book.Book, account messages.Name, spec *messages.JobSpec, m *messages.Market) error {
 	if err := checkLicenses(b.TotalLicenses(), spec, m); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func Place(b *book.Book, spec *messages.JobSpec, m *messages.Market) error {
 		}
 		fill(s, unit)
 	}
-	return even(spec, m)
+	return cmp.Or(even(spec, m), checkBounds(account, spec, m))
 }
 
 // even refuses a job whose tasks take different numbers of slots of a class, if the market's mechanism

@@ -202,7 +202,35 @@ func TestLicencesThatASiteNeverHasAreRefused(t *testing.T) {
 			c.change(&spec.Stages[0])
 		}
 		m := messages.Market{Name: "share", Mechanism: c.mechanism}
-		if err := intake.Place(b, spec, &m); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := intake.Place(b, "alice", spec, &m); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestAJobThatNeedsMoreThanItsBoundIsRefused: it would wait for ever.
+func TestAJobThatNeedsMoreThanItsBoundIsRefused(t *testing.T) {
+	for want, c := range map[string]struct {
+		bounds  messages.AtOnce
+		project messages.Name
+		change  func(*messages.Stage)
+	}{
+		"": {bounds: messages.AtOnce{Account: messages.Bound{Slots: 1, Tasks: 1}, Project: messages.Bound{Slots: 1}}, project: "physics"},
+		"stages[0]: its tasks start together and take 4 slots, and account alice may have 3 at once in market share": {
+			bounds: messages.AtOnce{Account: messages.Bound{Slots: 3}}, change: func(s *messages.Stage) { s.Tasks, s.Gang = 4, true }},
+		"its tasks start together and take 4 tasks, and project physics may have 2 at once in market share": {
+			bounds:  messages.AtOnce{Of: []messages.OwnerBound{{Name: "physics", Tasks: 2}}},
+			project: "physics", change: func(s *messages.Stage) { s.Tasks, s.Gang = 4, true }},
+		"a task takes 2 GPUs, and account alice may have 1 at once": {
+			bounds: messages.AtOnce{Account: messages.Bound{GPUs: 1}}, change: func(s *messages.Stage) { s.GPUs = 2 }},
+	} {
+		_, b := shaped(t, messages.FIFO)
+		spec := &request("k").Spec
+		if spec.Project = c.project; c.change != nil {
+			c.change(&spec.Stages[0])
+		}
+		m := messages.Market{Name: "share", Mechanism: messages.FIFO, AtOnce: c.bounds}
+		if err := intake.Place(b, "alice", spec, &m); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -49,6 +49,9 @@ type Traits struct {
 // Reads reports whether the mechanism reads a field of a bid.
 func (t *Traits) Reads(field string) bool { return slices.Contains(t.Bid, field) }
 
+// FixesTimes reports whether the mechanism promises jobs when they start, or when they end.
+func (t *Traits) FixesTimes() bool { return t.Commits || t.Reads("contract") }
+
 // Owes is what an offer expects a job to pay.
 type Owes uint8
 

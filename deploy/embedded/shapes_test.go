@@ -123,6 +123,46 @@ func TestTasksWaitForLicences(t *testing.T) {
 	closeSite(t, s)
 }
 
+// TestAnAccountHasNoMoreAtOnceThanItsBound: a job above the bound waits although slots are idle, and says so; a job
+// that needs more at once than the bound is refused.
+func TestAnAccountHasNoMoreAtOnceThanItsBound(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	c.Replicas = 1
+	c.Markets[0].AtOnce.Account.Slots = 1
+	s, err := Start(within(t), c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, end := connect(t, s, "alice"), filepath.Join(t.TempDir(), "end")
+	spec := func(script string) messages.JobSpec {
+		return messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Script: script}}}
+	}
+	has := u.submit("has", spec("until [ -e '"+end+"' ]; do sleep 0.05; done\n"))
+	state := func(id messages.JobID) messages.State {
+		return request[messages.JobDetail](u, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id}).State
+	}
+	await.Until(t, "the first job runs", func() bool { return state(has) == messages.Running })
+	waits := u.submit("waits", spec("exit 0\n"))
+	why := request[messages.WhyReply](u, messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: waits})
+	if want := "account alice has 1 of the 1 slots that it may have at once in market main"; why.Reason != "AccountSlotsBound" || why.Message != want {
+		t.Errorf("%s: %q, want %q", why.Reason, why.Message, want)
+	}
+	listed := request[messages.JobsReply](u, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Jobs: []messages.JobID{waits}})
+	if len(listed.Jobs) != 1 || listed.Jobs[0].Reason != "AccountSlotsBound" {
+		t.Errorf("the list says %+v", listed.Jobs)
+	}
+	if err := os.WriteFile(end, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []messages.JobID{has, waits} {
+		if job := u.final(id); job.State != messages.Completed {
+			t.Errorf("job %d: %v, %s", id, job.State, job.Reason)
+		}
+	}
+	closeSite(t, s)
+}
+
 // TestWideTasksRunInEveryMarketThatTakesThem: two tasks of 3 slots follow one another on a node of 4.
 func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 	t.Parallel()

@@ -100,7 +100,7 @@ func Make(m messages.Market) (mechanism.Mechanism, error) {
 }
 
 // common lists the fields of a market that every mechanism accepts.
-var common = []string{"name", "mechanism", "classes", "units", "time_limit", "nodes", "max_jobs", "max_tasks", "default_budget", "closed", "allow", "deny", "default_for"}
+var common = []string{"name", "mechanism", "classes", "units", "time_limit", "nodes", "max_jobs", "max_tasks", "default_budget", "closed", "allow", "deny", "default_for", "at_once"}
 
 // Check refuses parameters of other mechanisms, which would be ignored silently, and unknown modes. It joins the errors;
 // each begins with the field.
@@ -117,6 +117,10 @@ func Check(m *messages.Market) error {
 	}
 	if len(found) == 0 && m.Mode != "" && !slices.Contains(t.Modes, m.Mode) {
 		found = append(found, messages.Errorf(messages.Invalid, "mode: %.64q is not one of %v", m.Mode, t.Modes))
+	}
+	if m.AtOnce.Bounds() && t.FixesTimes() {
+		found = append(found, messages.Errorf(messages.Invalid, "at_once: markets of mechanism %s promise times, and a bound could keep a job from starting then; leave it out, or use a market of %s", m.Mechanism,
+			spelling.List(Names(func(t *mechanism.Traits) bool { return !t.FixesTimes() }))))
 	}
 	return errors.Join(found...)
 }

@@ -99,6 +99,14 @@ func TestNodesShowWhatIsSold(t *testing.T) {
 	s.run("nodes").expect(t, cli.CodeOK, "infiniband", "")
 }
 
+// TestMarketsSayTheirBounds: of each account, of each project, and of some.
+func TestMarketsSayTheirBounds(t *testing.T) {
+	s, markets := newSite(t), someMarkets()
+	markets.Markets[0].Market.AtOnce = messages.AtOnce{Account: messages.Bound{Slots: 64, GPUs: 1}, Project: messages.Bound{Tasks: 9}, Of: []messages.OwnerBound{{Name: "physics"}}}
+	reply(s, messages.Auctioneer, messages.VerbMarkets, markets)
+	s.run("markets").expect(t, cli.CodeOK, "each account has at most 64 slots, 1 GPU at once\n  each project has at most 9 tasks at once\n  physics has any number at once\n", "")
+}
+
 func someMarkets() messages.MarketsReply {
 	return messages.MarketsReply{Markets: []messages.MarketStatus{
 		{Market: messages.Market{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}, Prices: somePrices(), Waiting: 2, Running: 1,

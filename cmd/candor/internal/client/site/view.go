@@ -198,6 +198,9 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 	if len(m.Market.Deny) > 0 {
 		p.Printf("  takes no jobs of %s\n", spelling.List(m.Market.Deny))
 	}
+	for _, of := range bounds(&m.Market.AtOnce) {
+		p.Printf("  %s\n", of)
+	}
 	if len(m.Bid) > 0 {
 		p.Printf("  a bid has %s\n", strings.Join(m.Bid, ", "))
 	}
@@ -282,4 +285,38 @@ func topHead(p *cli.Page, o overview) string {
 	}
 	return fmt.Sprintf("%s  %s  %d of %s up  %s: %s available, %v held", p.Bold("candor top"), p.At(p.Now)+"  "+o.Site,
 		up, terminal.Plural(len(o.Nodes), "node"), o.Account.Account, cli.Credits(o.Account.Available), o.Account.Reserved)
+}
+
+// bounds says how much accounts and projects have at once at most in a market.
+func bounds(a *messages.AtOnce) (lines []string) {
+	for _, of := range []struct {
+		who   string
+		bound messages.Bound
+	}{{"each account", a.Account}, {"each project", a.Project}} {
+		if of.bound != (messages.Bound{}) {
+			lines = append(lines, of.who+" has "+atMost(of.bound)+" at once")
+		}
+	}
+	for _, of := range a.Of {
+		lines = append(lines, of.Name+" has "+atMost(a.Find(of.Name, false))+" at once")
+	}
+	return lines
+}
+
+// atMost returns a bound in words, such as "at most 64 slots, 2 GPUs".
+func atMost(b messages.Bound) string {
+	var words []string
+	if b.Slots > 0 {
+		words = append(words, spelling.Number(b.Slots, "slot", "slots"))
+	}
+	if b.GPUs > 0 {
+		words = append(words, spelling.Number(b.GPUs, "GPU", "GPUs"))
+	}
+	if b.Tasks > 0 {
+		words = append(words, spelling.Number(b.Tasks, "task", "tasks"))
+	}
+	if len(words) == 0 {
+		return "any number"
+	}
+	return "at most " + spelling.List(words)
 }

@@ -120,6 +120,12 @@ func exit(code int, reason string, s state) string {
 	return strconv.Itoa(code) + ":0"
 }
 
+// slurmBounds has Slurm's words for the bounds that jobs wait for.
+var slurmBounds = map[string]string{
+	"AccountSlotsBound": "QOSMaxCpuPerUserLimit", "AccountGPUsBound": "QOSMaxGRESPerUser", "AccountTasksBound": "QOSMaxJobsPerUserLimit",
+	"ProjectSlotsBound": "AssocGrpCpuLimit", "ProjectGPUsBound": "AssocGrpGRES", "ProjectTasksBound": "AssocGrpJobsLimit",
+}
+
 // reasonOf returns why a job waits, in Slurm's words if Slurm has a word for it.
 func reasonOf(j *messages.JobSummary, s state) string {
 	switch {
@@ -129,6 +135,8 @@ func reasonOf(j *messages.JobSummary, s state) string {
 		return "Dependency"
 	case s == pending && j.Reason == "WaitingForLicenses":
 		return "Licenses"
+	case s == pending && slurmBounds[j.Reason] != "":
+		return slurmBounds[j.Reason]
 	case s == pending && strings.Contains(j.Reason, "Begin"):
 		return "BeginTime"
 	case s == pending:

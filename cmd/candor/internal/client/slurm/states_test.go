@@ -55,7 +55,7 @@ func TestNoFailureHasTheExitCodeOfSuccess(t *testing.T) {
 // TestReasonsOfWaiting: a job that waits has Slurm's word for what it waits for.
 func TestReasonsOfWaiting(t *testing.T) {
 	for reason, want := range map[string]string{
-		"OnHold": "JobHeldUser", "WaitingForJobs": "Dependency", "BeginTime": "BeginTime", "WaitingForLicenses": "Licenses", "WaitingForShare": "Resources",
+		"OnHold": "JobHeldUser", "WaitingForJobs": "Dependency", "BeginTime": "BeginTime", "WaitingForLicenses": "Licenses", "AccountSlotsBound": "QOSMaxCpuPerUserLimit", "ProjectGPUsBound": "AssocGrpGRES", "WaitingForShare": "Resources",
 	} {
 		if got := reasonOf(&messages.JobSummary{State: messages.Waiting, Reason: reason}, pending); got != want {
 			t.Errorf("%s: %s, want %s", reason, got, want)

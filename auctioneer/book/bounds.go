@@ -1,0 +1,142 @@
+package book
+
+import (
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// bounds are how much the tasks of accounts and projects have at once in each market. A task counts from
+// when it gets its slot until its claim ends, also while it is suspended: it has the right to go on.
+//
+// A gang counts as a whole, from its first claim to the end of its last one. Otherwise two gangs of an
+// account could each get a part of the bound, and both wait for the rest.
+type bounds struct {
+	byMarket map[messages.Name]messages.AtOnce // of markets with bounds
+	used     map[Owner]messages.Bound
+	watch    *watch
+}
+
+// set replaces the bounds of all markets. Tasks keep what they have above a lower bound.
+func (b *bounds) set(all []MarketBounds) {
+	b.byMarket = map[messages.Name]messages.AtOnce{}
+	for _, m := range all {
+		b.byMarket[m.Market] = m.AtOnce
+	}
+	b.watch.changed.Bounds = true
+}
+
+// list returns the bounds of markets, in the order of the markets.
+func (b *bounds) list() (out []MarketBounds) {
+	for name, a := range b.byMarket {
+		out = append(out, MarketBounds{name, a})
+	}
+	slices.SortFunc(out, MarketBounds.compare)
+	return out
+}
+
+// needs returns what one task of a stage counts for, or all tasks of a gang.
+func needs(s *messages.Stage) messages.Bound {
+	n := 1
+	if s.Gang {
+		n = s.TaskCount()
+	}
+	return messages.Bound{Slots: n * s.Slots(), GPUs: n * s.GPUs, Tasks: n}
+}
+
+// count adds a task that has just got its slot; with by = -1 it subtracts a task whose claim ends.
+func (b *bounds) count(j *Job, stage, by int) {
+	of := &j.Spec.Stages[stage]
+	if of.Gang && j.Stages[stage].Running > 1 { // the first claim and the last one count for all
+		return
+	}
+	need := needs(of)
+	for _, o := range ownersOf(j.Account, j.Spec) {
+		u := b.used[o]
+		u = messages.Bound{Slots: u.Slots + by*need.Slots, GPUs: u.GPUs + by*need.GPUs, Tasks: u.Tasks + by*need.Tasks}
+		if b.used[o] = u; u == (messages.Bound{}) {
+			delete(b.used, o)
+		}
+		if _, bound := b.byMarket[o.Market]; bound {
+			b.watch.touchOwner(o)
+		}
+	}
+}
+
+// recount counts the claims of a job, in a book that was restored.
+func (b *bounds) recount(j *Job, n *Node, r messages.TaskRef) {
+	of := &j.Spec.Stages[r.Stage]
+	if n.Claims[r].Halt == Ahead || of.Gang && int(r.Index) != slices.IndexFunc(j.Stages[r.Stage].Tasks, func(t Task) bool { return t.Phase == Claimed }) {
+		return
+	}
+	need := needs(of)
+	for _, o := range ownersOf(j.Account, j.Spec) {
+		u := b.used[o]
+		b.used[o] = messages.Bound{Slots: u.Slots + need.Slots, GPUs: u.GPUs + need.GPUs, Tasks: u.Tasks + need.Tasks}
+	}
+}
+
+// binds reports whether the market of a job has bounds.
+func (b *bounds) binds(j *Job) bool {
+	_, ok := b.byMarket[j.Spec.Market]
+	return ok
+}
+
+// permits returns how many more tasks of a stage the bounds of its owners let start.
+func (b *bounds) permits(j *Job, stage int) int {
+	if !b.binds(j) {
+		return math.MaxInt
+	}
+	of := &j.Spec.Stages[stage]
+	if of.Gang && j.Stages[stage].Running > 0 {
+		return math.MaxInt
+	}
+	n := b.room(j.Account, j.Spec, of)
+	if of.Gang && n > 0 {
+		return math.MaxInt
+	}
+	return n
+}
+
+// room returns for how many more tasks of a stage, or gangs, the bounds of its owners have room.
+func (b *bounds) room(account messages.Name, spec *messages.JobSpec, of *messages.Stage) int {
+	a, n := b.byMarket[spec.Market], math.MaxInt
+	for _, o := range ownersOf(account, spec) {
+		for _, d := range dimensions(a.Find(o.Name, o.Project), b.used[o], needs(of)) {
+			if d.Most > 0 && d.Needs > 0 {
+				n = min(n, max(0, d.Most-d.Used)/d.Needs)
+			}
+		}
+	}
+	return n
+}
+
+// Reached is a bound that keeps a task from starting. Example: alice has 63 of 64 slots, and the task takes 2.
+type Reached struct {
+	Owner
+	What              string // "slots", "gpus" or "tasks"
+	Most, Used, Needs int
+}
+
+func dimensions(most, used, needs messages.Bound) [3]Reached {
+	return [...]Reached{{What: "slots", Most: most.Slots, Used: used.Slots, Needs: needs.Slots},
+		{What: "gpus", Most: most.GPUs, Used: used.GPUs, Needs: needs.GPUs}, {What: "tasks", Most: most.Tasks, Used: used.Tasks, Needs: needs.Tasks}}
+}
+
+// reached returns the first bound that keeps a task of a stage from starting, nil if none does.
+func (b *bounds) reached(j *Job, stage int) *Reached {
+	if b.permits(j, stage) > 0 {
+		return nil
+	}
+	a := b.byMarket[j.Spec.Market]
+	for _, o := range ownersOf(j.Account, j.Spec) {
+		for _, d := range dimensions(a.Find(o.Name, o.Project), b.used[o], needs(&j.Spec.Stages[stage])) {
+			if d.Most > 0 && d.Needs > 0 && d.Used+d.Needs > d.Most {
+				d.Owner = o
+				return &d
+			}
+		}
+	}
+	return nil
+}

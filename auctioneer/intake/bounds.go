@@ -1,0 +1,35 @@
+package intake
+
+import "github.com/candor-grid/candor/messages"
+
+// checkBounds refuses tasks that need more at once than their account, or the project that pays, may ever
+// have in the market.
+func checkBounds(account messages.Name, spec *messages.JobSpec, m *messages.Market) error {
+	for i := range spec.Stages {
+		s := &spec.Stages[i]
+		n, who := 1, "a task takes"
+		if s.Gang {
+			n, who = s.TaskCount(), "its tasks start together and take"
+		}
+		for _, owner := range []struct {
+			kind, name messages.Name
+			bound      messages.Bound
+		}{
+			{"account", account, m.AtOnce.Find(messages.Participant(account), false)},
+			{"project", spec.Project, m.AtOnce.Find(spec.Project, true)},
+		} {
+			if owner.name == "" {
+				continue
+			}
+			for _, d := range []struct {
+				needs, most int
+				what        string
+			}{{n * s.Slots(), owner.bound.Slots, "slots"}, {n * s.GPUs, owner.bound.GPUs, "GPUs"}, {n, owner.bound.Tasks, "tasks"}} {
+				if d.most > 0 && d.needs > d.most {
+					return messages.Errorf(messages.TooLarge, "stages[%d]: %s %d %s, and %s %s may have %d at once in market %s; ask for less, or use another market", i, who, d.needs, d.what, owner.kind, owner.name, d.most, m.Name)
+				}
+			}
+		}
+	}
+	return nil
+}
