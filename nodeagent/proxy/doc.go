@@ -1,6 +1,6 @@
 // Package proxy lets a task ask its site, in the name of the account of its job: to submit jobs, and to see and steer
-// the jobs of the account. A task has no credentials of NATS. It has a token in its environment ([Variable]), by which its
-// node's agent knows the attempt:
+// the jobs of the account. A task cannot connect to NATS itself. It has a token in its environment ([Variable]), and sends it
+// to the agent of its node. The token tells the agent which attempt asks:
 //
 //	task --- socket of the node, token ---> agent --- verb "proxy", attempt ---> auctioneer
 //

@@ -56,8 +56,8 @@ func (p *Processes) stopFilling(free int64, now time.Time) {
 	}
 }
 
-// endFillers measures the suspended tasks, ends those that keep the most, and resumes the others. fast: the disk would be full
-// before they could be suspended again.
+// endFillers measures the suspended tasks, ends the tasks that keep the most, and resumes the others. fast says that the disk
+// would be full before the tasks could be suspended again.
 func (p *Processes) endFillers(fast bool) {
 	defer p.tasks.Done()
 	p.survey(time.Now().Add(brakeFor))

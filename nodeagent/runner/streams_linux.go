@@ -22,10 +22,10 @@ type streamKey struct {
 
 // Bounds of streams.
 const (
-	maxStreams = 512             // streams of a node, also ended ones that are still read
-	maxBeside  = 32              // streams that clients began next to one task
-	keepEnded  = 2 * time.Minute // how long a client may come back for the end of a stream
-	keepRead   = time.Hour       // how long a client with a slow reader may read the end
+	maxStreams     = 512             // streams of a node, also ended ones that are still read
+	maxTaskStreams = 32              // streams that clients began next to one task
+	keepEnded      = 2 * time.Minute // how long a client may come back for the end of a stream
+	keepRead       = time.Hour       // how long a client with a slow reader may read the end
 )
 
 // Stream answers a client of a task's stream, or of a stream next to a running task.
@@ -78,15 +78,15 @@ func (p *Processes) stream(ctx context.Context, r *messages.StreamRequest) (*str
 func (p *Processes) addStream(key streamKey, s *stream) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	beside := 0
+	more := 0
 	for k := range p.streams {
 		if k.attempt == key.attempt && k.name != "" {
-			beside++
+			more++
 		}
 	}
 	full := len(p.streams) >= maxStreams && !p.makeRoom()
-	if key.name != "" && (full || beside >= maxBeside) {
-		return messages.Errorf(messages.Exhausted, "the node has %d streams, and %d of them belong to this task; close some", len(p.streams), beside)
+	if key.name != "" && (full || more >= maxTaskStreams) {
+		return messages.Errorf(messages.Exhausted, "the node has %d streams, and %d of them belong to this task; close some", len(p.streams), more)
 	}
 	if p.streams == nil {
 		p.streams = map[streamKey]*stream{}
@@ -213,7 +213,7 @@ func (p *Processes) beginStream(key streamKey, t *process, b *messages.StreamBeg
 		return nil, err
 	}
 	var err error
-	if with := (beside{t, key, s}); b.Port > 0 {
+	if with := (taskStream{t, key, s}); b.Port > 0 {
 		err = with.dial(b.Port)
 	} else {
 		err = with.exec(b)
@@ -239,16 +239,16 @@ func (t *process) joinable() error {
 	return nil
 }
 
-// beside is a stream that a client opens to the node of a running task: to run another command there
+// taskStream is a stream that a client opens to a running task: to run another command on its node
 // (candor exec), or to connect to a port of the task (candor port).
-type beside struct {
+type taskStream struct {
 	t   *process
 	key streamKey
 	s   *stream
 }
 
 // exec starts a command in the cell and the room of the task, as the task's user.
-func (w beside) exec(b *messages.StreamBegin) error {
+func (w taskStream) exec(b *messages.StreamBegin) error {
 	t, s := w.t, w.s
 	l := newLaunch()
 	if err := t.join(l); err != nil {
@@ -332,7 +332,7 @@ func (t *process) joined() bool {
 }
 
 // fork starts the command. The task's program, lane and cell stay while it is joined.
-func (w beside) fork(l *launch, b *messages.StreamBegin, files []*os.File) (c child, err error) {
+func (w taskStream) fork(l *launch, b *messages.StreamBegin, files []*os.File) (c child, err error) {
 	t := w.t
 	env := t.env(t.program, t.dir)
 	if b.Term != "" {
@@ -366,7 +366,7 @@ func (w beside) fork(l *launch, b *messages.StreamBegin, files []*os.File) (c ch
 const dialWithin = 3 * time.Second
 
 // dial connects to a port of the task's network.
-func (w beside) dial(port int) error {
+func (w taskStream) dial(port int) error {
 	t, s := w.t, w.s
 	conn, err := w.dialLoopback(port)
 	if err != nil {
@@ -396,7 +396,7 @@ func (w beside) dial(port int) error {
 }
 
 // dialLoopback connects to a port of this machine, in the task's network.
-func (w beside) dialLoopback(port int) (conn net.Conn, err error) {
+func (w taskStream) dialLoopback(port int) (conn net.Conn, err error) {
 	var foreign error
 	for _, to := range []struct {
 		family int
@@ -423,7 +423,7 @@ func (w beside) dialLoopback(port int) (conn net.Conn, err error) {
 
 // connect connects a socket to a listener of the task. It checks that the listener is the task's, because
 // other processes may share the task's network and listen there.
-func (w beside) connect(socket *os.File, family, port int, to unix.Sockaddr) error {
+func (w taskStream) connect(socket *os.File, family, port int, to unix.Sockaddr) error {
 	if w.t.runner.config.Private { // a network of the account's own
 		return w.t.connect(socket, to)
 	}

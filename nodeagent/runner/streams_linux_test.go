@@ -50,7 +50,7 @@ func TestEndedStreamsAreKept(t *testing.T) {
 		if n == 7 {
 			ended = s
 		}
-		if err := p.addStream(streamKey{attempt(n / maxBeside), string(rune('a' + n))}, s); err != nil {
+		if err := p.addStream(streamKey{attempt(n / maxTaskStreams), string(rune('a' + n))}, s); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -60,9 +60,9 @@
 // is the same in both runs: they rank highest, and whether one is effective
 // depends on its own state. If A(t) takes all slots, nothing else moves in
 // either run. If it does not, all that is effective in A(t) is served in both
-// runs, and i in R'. Then its level is multiplied by g(t), and so is that of any
-// other task that is served, in either run; levels that were not above that of i
-// in R' are not after it, and those of A(t), multiplied too, stay above. So a
+// runs, and i in R'. Then the level of i is multiplied by g(t), and so is the level
+// of every other task that is served, in either run. A level that was at most the
+// level of i in R' still is, and the levels in A(t), multiplied too, stay above. So a
 // task leaves A(t) only by ceasing to be effective, in both runs, and joins it
 // only by arriving, with the same level in both. Last, if i is served in R, A(t)
 // has left a slot free, as i ranks below it there; so i, if not done, is served in

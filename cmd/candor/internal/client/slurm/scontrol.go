@@ -278,9 +278,8 @@ func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line b
 // has none that is the same on all machines.
 const nobody = 65534
 
-// price returns, for each class of a market, what a second on a slot costs now in credits, or the level of contention
-// there.
-// accountsOf says whose jobs a market takes, as Slurm does: the accounts that are denied, or those that are allowed.
+// accountsOf returns whose jobs a market takes, in the words of scontrol show partition: DenyAccounts=bob, or
+// AllowAccounts=physics, or AllowAccounts=ALL.
 func accountsOf(m *messages.Market) string {
 	switch {
 	case len(m.Deny) > 0:
@@ -291,6 +290,8 @@ func accountsOf(m *messages.Market) string {
 	return "AllowAccounts=ALL"
 }
 
+// price returns, for each class of a market, what a second on a slot costs now in credits, or the level of contention
+// there.
 func price(markets []messages.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {
