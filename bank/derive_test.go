@@ -188,7 +188,8 @@ func TestAPaymentFromAnothersAccountIsFound(t *testing.T) {
 	}
 }
 
-// TestRecordsFromNothingAreFound plants at the end of a journal what nobody signed.
+// TestRecordsFromNothingAreFound plants at the end of a journal what nobody signed. Who verifies finds
+// it, and a replica does not start with it.
 func TestRecordsFromNothingAreFound(t *testing.T) {
 	b, k := tradingBed(t)
 	sound := b.records()
@@ -213,6 +214,9 @@ func TestRecordsFromNothingAreFound(t *testing.T) {
 		c.At, c.Within = at, true
 		if r := l.ApplyOwn(c.Encode()); r.Error != nil || len(r.Transfers) > 0 && r.Transfers[0].Error != nil {
 			t.Fatalf("%+v", r)
+		}
+		if b.restarts(b.imageOf(l)) == nil {
+			t.Errorf("a replica starts with %+v", c)
 		}
 		return recordsOf(t, l, uint64(len(sound))+1)
 	}

@@ -195,3 +195,28 @@ func TestPagesOfAccountsAreBoundedInBytes(t *testing.T) {
 		t.Errorf("%d accounts on %d pages", seen, pages)
 	}
 }
+
+// TestPagesOfStatementsFitOneMessage: the texts of an entry are bounded, so the longest page of the longest
+// entries is shorter than a message may be, also in JSON, which needs two bytes for a quotation mark.
+func TestPagesOfStatementsFitOneMessage(t *testing.T) {
+	const most = 8 << 20 // max_payload of a site's NATS servers
+	b := newBed(t)
+	ada := messages.Name(strings.Repeat("a", 63))
+	b.grant(ada, MaxPage*c)
+	long := func(i, bytes int) string { return fmt.Sprint(i) + strings.Repeat(`"`, bytes-len(fmt.Sprint(i))) }
+	for i := 0; i < 2*MaxPage; i += 2 {
+		hold, charge := held(long(i, MaxID), ada, c), post(long(i+1, MaxID), long(i, MaxID), c)
+		hold.Reason, charge.Reason = long(i, MaxReason), long(i, MaxReason)
+		b.do(hold)
+		b.do(charge)
+	}
+	page, err := b.Statement(messages.StatementRequest{Account: ada, After: 1, Limit: MaxPage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := messages.Marshal(page, messages.JSON)
+	if err != nil || len(page.Entries) != MaxPage || len(data) > most {
+		t.Errorf("a page of %d entries has %d bytes, want at most %d; %v", len(page.Entries), len(data), most, err)
+	}
+	t.Logf("a page of %d entries has %d bytes", len(page.Entries), len(data))
+}
