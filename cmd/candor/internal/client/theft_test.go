@@ -1,0 +1,125 @@
+package client
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// proven is a ledger that asks for proofs, with the keys of its site.
+type proven struct {
+	*testing.T
+	*ledger.Ledger
+	authority *identity.Authority
+	at        messages.Time
+}
+
+func newProven(t *testing.T, keys string) *proven {
+	t.Helper()
+	p := &proven{T: t, Ledger: ledger.New(), at: messages.TimeOf(time.Now())}
+	var err error
+	if p.authority, err = identity.Create(keys, "west"); err != nil {
+		t.Fatal(err)
+	}
+	exchange, err := p.authority.Exchange()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Trust(&ledger.Root{Site: "west", Account: p.authority.AccountKey(), Exchange: exchange, Later: p.authority.Later})
+	payload, err := messages.Marshal(&messages.SiteKeys{Site: "west", Roles: p.authority.RoleKeys()}, messages.Msgpack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := p.authority.SignAccount(proof.KeysText(payload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.does(p.Apply, ledger.Command{Verb: ledger.Keys, Asked: &messages.SignedRequest{Proof: messages.Proof{Signature: signature}, Payload: payload}})
+	return p
+}
+
+// does applies a command.
+func (p *proven) does(apply func([]byte) ledger.Result, c ledger.Command) {
+	p.Helper()
+	c.At = p.at
+	if r := apply(c.Encode()); r.Error != nil {
+		p.Fatal(r.Error)
+	}
+}
+
+// signed is a request with the signature of a name.
+func (p *proven) signed(role identity.Role, name messages.Name, verb string, request any) *messages.SignedRequest {
+	p.Helper()
+	payload, err := messages.Marshal(request, messages.Msgpack)
+	if err != nil {
+		p.Fatal(err)
+	}
+	c, err := p.authority.Credentials(role, name)
+	if err != nil {
+		p.Fatal(err)
+	}
+	principal := proof.Principal{Token: c.Token, Seed: c.Seed}
+	signature, err := principal.Sign("west", verb, name, p.at, payload)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return &messages.SignedRequest{Proof: signature, Payload: payload}
+}
+
+// TestVerifyFindsATheft: somebody who writes the files of a replica, with bob's credentials, plants a payment
+// from alice's account, signed by bob, as if an operator had asked. The page on books has this fraud, and these words.
+func TestVerifyFindsATheft(t *testing.T) {
+	page, err := os.ReadFile("../../../../deploy/docs/books.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Join(strings.Fields(string(page)), " ")
+	for what, c := range map[string]struct {
+		plants      bool
+		args        []string
+		code        int
+		prints, err string
+	}{
+		"honest books":        {code: cli.CodeOK, prints: "The books verify"},
+		"a theft":             {plants: true, code: cli.CodeFailed, err: "does not follow from the records before it: the credentials are of another role than the one in which this is asked"},
+		"a theft, by --quick": {plants: true, args: []string{"--quick"}, code: cli.CodeOK, prints: "not proven: that anybody asked for any of this"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			if !strings.Contains(words, c.prints) || !strings.Contains(words, c.err) {
+				t.Errorf("the page on books does not have %q and %q", c.prints, c.err)
+			}
+			state := t.TempDir()
+			keys, dir := filepath.Join(state, "keys"), filepath.Join(state, messages.Bank, "1")
+			p := newProven(t, keys)
+			for _, name := range []messages.Name{"alice", "bob"} {
+				r := messages.GrantRequest{Key: name, Account: name, Amount: 1000 * messages.Credit, Reason: "allocation"}
+				p.does(p.Apply, ledger.Command{Verb: ledger.Grant, By: "ops", Rank: ledger.Operator, Asked: p.signed(identity.Operator, "ops", messages.VerbGrant, r)})
+			}
+			if c.plants {
+				pay := messages.PayRequest{Key: "x", From: "alice", To: "bob", Amount: 900 * messages.Credit, Reason: "r"}
+				if _, err := p.Asked(messages.VerbPay, "bob", p.signed(identity.User, "bob", messages.VerbPay, pay), p.Now()); err != nil {
+					t.Fatal(err)
+				}
+				p.does(p.ApplyOwn, ledger.Command{Verb: ledger.Pay, By: "bob", Rank: ledger.Operator, Within: true, Pay: pay})
+			}
+			files, err := history.Directory(filepath.Join(dir, "history"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := history.New(files, history.SegmentBytes, nil).SaveTail(p.Capture().Tail()); err != nil {
+				t.Fatal(err)
+			}
+			r := withBooks(t).run(append([]string{"bank", "verify", "--history", dir}, c.args...)...)
+			r.expect(t, c.code, c.prints, c.err)
+		})
+	}
+}
