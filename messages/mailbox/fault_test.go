@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -273,6 +274,53 @@ func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 	if err := <-written; !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a replica that stops meanwhile: %v", err)
 	}
+}
+
+// TestAcknowledgedEntriesAreNotCutAfterAStart: a replica has applied nothing yet after its start, and its disk says which
+// entries were acknowledged. Whatever a leader sends, none of these is removed from the end of the log, and the replica
+// stops. Later entries are removed.
+func TestAcknowledgedEntriesAreNotCutAfterAStart(t *testing.T) {
+	t.Parallel()
+	c := newGroup(t, 1, nil).configWithDefaults()
+	stops := make(chan error, 9)
+	open := func() *disk {
+		guard := newGuard(c, func(err error) { stops <- err })
+		guard.applied, guard.stopping = func() uint64 { return 0 }, make(chan struct{})
+		d, err := openDisk(c, guard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	d := open()
+	for i := uint64(1); i <= 5; i++ {
+		if err := d.sealed.StoreLogs([]*raft.Log{{Index: i, Term: 1, Type: raft.LogNoop}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.promises.learn(func(r *record) bool {
+		r.Committed, r.Settled = 4, 4
+		return true
+	})
+	if err := d.close(); err != nil {
+		t.Fatal(err)
+	}
+	d = open()
+	t.Cleanup(func() { _ = d.close() })
+	cut := func(first uint64) error {
+		err := d.sealed.DeleteRange(first, 5)
+		if last, failed := d.sealed.LastIndex(); failed != nil || last != 4 {
+			t.Errorf("the log ends at %d after a cut from %d on, %v", last, first, failed)
+		}
+		return err
+	}
+	if err := cut(5); err != nil {
+		t.Errorf("an entry that nobody acknowledged stays: %v", err)
+	}
+	if err := cut(3); err == nil || !strings.Contains(err.Error(), "up to 4 were acknowledged") {
+		t.Errorf("entries 3 and 4 were cut: %v", err)
+	}
+	eventually(t, "the replica stops", func() bool { return len(stops) == 1 })
 }
 
 func TestLowSpaceRefusesProposals(t *testing.T) {
