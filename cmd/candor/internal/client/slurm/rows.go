@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/hostlist"
 )
@@ -53,6 +54,30 @@ func (r *row) number() messages.JobID {
 func (r *row) nodes() int { return max(r.Nodes, 1) }
 
 func (r *row) cpus() int { return max(r.CPUs, r.nodes()) }
+
+// ranks returns how many tasks Slurm would count.
+func (r *row) ranks() int {
+	if r.detail == nil {
+		return r.nodes()
+	}
+	return max(jobfile.RanksOf(r.detail.Spec.Stages[0].Script), r.nodes())
+}
+
+// resources returns what the row has, or asks for, on all its nodes, as Slurm writes it.
+func (r *row) resources() string {
+	text := fmt.Sprintf("billing=%d,cpu=%d", r.cpus(), r.cpus())
+	if r.detail == nil {
+		return text
+	}
+	s, n := &r.detail.Spec.Stages[0], r.nodes()
+	if s.GPUs > 0 {
+		text += fmt.Sprintf(",gres/gpu=%d", s.GPUs*n)
+	}
+	if s.Memory > 0 {
+		text += fmt.Sprintf(",mem=%dM", s.Memory>>20*int64(n))
+	}
+	return text + fmt.Sprintf(",node=%d", n)
+}
 
 // elapsed returns how long the row has run.
 func (r *row) elapsed(now messages.Time) messages.Duration {

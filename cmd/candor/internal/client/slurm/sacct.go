@@ -3,6 +3,7 @@ package slurm
 //lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,7 +21,8 @@ type recordField struct {
 	text  func(*row) string
 }
 
-// records returns the fields of sacct that Candor supports, and two of its own: Budget and Charged.
+// records returns the fields of sacct that Candor supports, and two of its own: Budget and Charged. Fields for which the site
+// measures nothing are empty.
 func (c *call) records(cluster string) []recordField {
 	now := messages.TimeOf(c.Now())
 	number := func(of func(*row) int) func(*row) string { return func(r *row) string { return strconv.Itoa(of(r)) } }
@@ -67,13 +69,24 @@ func (c *call) records(cluster string) []recordField {
 		}},
 		{"NNodes", 8, number((*row).nodes)},
 		{"AllocNodes", 10, number((*row).nodes)},
-		{"NTasks", 8, fixed("1")},
+		{"NTasks", 8, number((*row).ranks)},
 		{"MaxRSS", 10, func(r *row) string {
 			if r.rss == 0 {
 				return ""
 			}
 			return strconv.FormatInt(r.rss>>10, 10) + "K"
 		}},
+		{"AveRSS", 10, func(r *row) string {
+			if r.rss == 0 || r.nodes() > 1 {
+				return ""
+			}
+			return strconv.FormatInt(r.rss>>10, 10) + "K"
+		}},
+		{"AveCPU", 10, func(r *row) string { return longClock(r.cpu / messages.Duration(r.nodes())) }},
+		{"ReqTRES", 10, (*row).resources}, {"AllocTRES", 10, (*row).resources}, {"ReqNodes", 8, number((*row).nodes)},
+		{"MaxVMSize", 10, fixed("")}, {"AveVMSize", 10, fixed("")}, {"UserCPU", 10, fixed("")}, {"SystemCPU", 10, fixed("")}, {"MaxDiskRead", 12, fixed("")}, {"MaxDiskWrite", 12, fixed("")},
+		{"ConsumedEnergy", 14, fixed("")}, {"MaxRSSNode", 10, fixed("")}, {"MaxRSSTask", 10, fixed("")},
+		{"Planned", 10, func(r *row) string { return longClock(max(0, cmp.Or(r.began, r.ended, now).Sub(r.Submitted))) }},
 		{"TotalCPU", 10, func(r *row) string { return longClock(r.cpu) }},
 		{"CPUTime", 10, func(r *row) string { return longClock(r.elapsed(now) * messages.Duration(r.cpus())) }},
 		{"CPUTimeRAW", 10, func(r *row) string {
@@ -99,8 +112,8 @@ func (c *call) records(cluster string) []recordField {
 
 // taskFields and detailFields are those for which more must be asked.
 var (
-	taskFields   = []string{"nodelist", "maxrss", "totalcpu"}
-	detailFields = []string{"timelimit", "workdir", "comment", "reqmem"}
+	taskFields   = []string{"nodelist", "maxrss", "averss", "totalcpu", "avecpu"}
+	detailFields = []string{"timelimit", "workdir", "comment", "reqmem", "ntasks", "reqtres", "alloctres"}
 )
 
 const recordFormat = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode"

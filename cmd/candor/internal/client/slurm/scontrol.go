@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
-	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -384,8 +383,7 @@ func (c *call) jobLines(r *row) []string {
 
 // sizes says how many nodes and processors the row has.
 func (r *row) sizes() string {
-	ranks := max(jobfile.RanksOf(r.detail.Spec.Stages[0].Script), r.nodes())
-	return fmt.Sprintf("NumNodes=%d NumCPUs=%d NumTasks=%d CPUs/Task=%d", r.nodes(), r.cpus(), ranks, max(r.cpus()/ranks, 1))
+	return fmt.Sprintf("NumNodes=%d NumCPUs=%d NumTasks=%d CPUs/Task=%d", r.nodes(), r.cpus(), r.ranks(), max(r.cpus()/r.ranks(), 1))
 }
 
 // partition is a market.

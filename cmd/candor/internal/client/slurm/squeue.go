@@ -3,6 +3,7 @@ package slurm
 //lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,7 +26,39 @@ func (c *call) queueFields() map[byte]column {
 		}
 		return clock(r.detail.Spec.Stages[0].TimeLimit)
 	}
+	stage := func(of func(*messages.Stage) string) func(*row) string {
+		return func(r *row) string {
+			if r.detail == nil || len(r.detail.Spec.Stages) == 0 {
+				return ""
+			}
+			return of(&r.detail.Spec.Stages[0])
+		}
+	}
+	null := func(text string) string { return cmp.Or(text, "(null)") }
 	return map[byte]column{
+		'b': text("TRES_PER_NODE", stage(func(s *messages.Stage) string {
+			switch {
+			case s.GPUs == 0:
+				return "N/A"
+			case s.GPUType != "":
+				return fmt.Sprintf("gres/gpu:%s:%d", s.GPUType, s.GPUs)
+			}
+			return fmt.Sprintf("gres/gpu:%d", s.GPUs)
+		})),
+		'c': text("MIN_CPUS", func(r *row) string { return strconv.Itoa(r.cpus() / r.nodes()) }),
+		'f': text("FEATURES", stage(func(s *messages.Stage) string { return null(s.Constraint) })),
+		'n': text("REQ_NODES", stage(func(s *messages.Stage) string { return strings.Join(s.Nodes, ",") })),
+		'x': text("EXC_NODES", stage(func(s *messages.Stage) string { return strings.Join(s.Exclude, ",") })),
+		'h': text("OVER_SUBSCRIBE", stage(func(s *messages.Stage) string {
+			if s.Exclusive {
+				return "NO"
+			}
+			return "OK"
+		})),
+		'g': fixed("GROUP", "(null)"),
+		'v': fixed("RESERVATION", "(null)"),
+		'w': fixed("WCKEY", "(null)"),
+		'y': fixed("NICE", "0"),
 		'i': text("JOBID", (*row).id),
 		'A': text("JOBID", func(r *row) string { return r.number().String() }),
 		'F': text("ARRAY_JOB_ID", func(r *row) string { return r.Job.String() }),
@@ -63,7 +96,7 @@ func (c *call) queueFields() map[byte]column {
 		'Q': fixed("PRIORITY", "0"),
 		'p': fixed("PRIORITY", "0"),
 		'q': fixed("QOS", "normal"),
-		'm': fixed("MIN_MEMORY", "0"),
+		'm': text("MIN_MEMORY", stage(func(s *messages.Stage) string { return strconv.FormatInt(max(s.Memory, 0)>>20, 10) + "M" })),
 		'E': text("DEPENDENCY", func(r *row) string {
 			if r.detail == nil {
 				return "(null)"
@@ -103,6 +136,7 @@ const recently = 5 * time.Minute
 func squeue(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	format := f.StringP("format", "o", "", "")
+	fields := f.StringP("Format", "O", "", "")
 	wanted := f.StringP("states", "t", "", "")
 	numbers := f.StringSliceP("jobs", "j", nil, "")
 	names := f.StringSliceP("name", "n", nil, "")
@@ -119,9 +153,15 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
+	var err error
 	q := query{names: *names, markets: *markets, projects: *projects, active: true, elements: true}
 	if *start {
 		q.states = []state{pending}
+	}
+	if *fields != "" {
+		if *format, err = lettersOf(*fields); err != nil {
+			return err
+		}
 	}
 	if *start && *format == "" {
 		*format = startFormat
@@ -132,7 +172,6 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	if *format == "" {
 		*format = queueFormat
 	}
-	var err error
 	if *wanted != "" {
 		if q.states, err = named(*wanted); err != nil {
 			return err
@@ -147,7 +186,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	q.tasks = strings.ContainsAny(letterOf(*format), "NRB")
-	q.details = strings.ContainsAny(letterOf(*format), "lLkZE")
+	q.details = strings.ContainsAny(letterOf(*format), "lLkZEbfnxhm")
 	s, err := c.dial()
 	if err != nil {
 		return err
@@ -176,6 +215,29 @@ func squeue(ctx context.Context, c *call, args []string) error {
 		rows = apart(rows)
 	}
 	return c.print(columns, rows, !*bare)
+}
+
+// queueNames are the letters of squeue's formats by the names that its option --Format has for them.
+var queueNames = map[string]string{"jobid": "A", "jobarrayid": "i", "arrayjobid": "F", "arraytaskid": "K", "name": "j", "username": "u", "account": "a", "partition": "P",
+	"statecompact": "t", "state": "T", "timeused": "M", "timelimit": "l", "timeleft": "L", "reason": "r", "reasonlist": "R", "nodelist": "N", "batchhost": "B", "numnodes": "D",
+	"numcpus": "C", "prioritylong": "Q", "priority": "p", "qos": "q", "minmemory": "m", "mincpus": "c", "dependency": "E", "comment": "k", "workdir": "Z", "submittime": "V",
+	"starttime": "S", "endtime": "e", "tres-per-node": "b", "feature": "f", "reqnodes": "n", "exc_nodes": "x", "oversubscribe": "h", "reservation": "v", "wckey": "w", "nice": "y"}
+
+// lettersOf returns the format of letters for a list of names: "JobID:8,State:.10" is "%8A%.10T". A field has 20 columns where
+// the list says no number.
+func lettersOf(list string) (format string, err error) {
+	for field := range strings.SplitSeq(list, ",") {
+		name, width, _ := strings.Cut(field, ":")
+		letter := queueNames[strings.ToLower(name)]
+		if letter == "" || strings.Trim(width, ".0123456789") != "" {
+			return "", fmt.Errorf("Invalid job format specification: %s", field)
+		}
+		if width == "" || width == "." {
+			width += "20"
+		}
+		format += "%" + width + letter
+	}
+	return format, nil
 }
 
 // unknown returns an error that says that the job does not exist; nil if the job ended recently.
