@@ -72,7 +72,8 @@ func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
 		{Market: messages.Market{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"cpu"}}, Tariffs: []messages.SlotTariff{{Class: "cpu", Price: 20_000}}},
 		{Market: messages.Market{Name: "night", Mechanism: "fifo", Classes: []messages.Name{"cpu"}, TimeLimit: messages.Duration(3600e9)}}}})
 	reply(s, messages.Auctioneer, messages.VerbNodes, messages.NodesReply{Nodes: []messages.NodeStatus{
-		{Node: "node1", State: "Up", Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}, Used: []messages.ClassSlots{{Class: "cpu", Slots: 1}}},
+		{Node: "node1", State: "Up", Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}, Used: []messages.ClassSlots{{Class: "cpu", Slots: 1}},
+			Resources: &messages.Resources{CPUs: 4, Memory: 64 << 30, GPUs: 2, GPUType: "a100"}, Labels: []messages.Name{"ib", "rome"}},
 		{Node: "node2", State: "Lost", Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}}}})
 	answer(s, messages.Bank, messages.VerbAccounts, func(messages.AccountsRequest) (messages.AccountsReply, error) {
 		return messages.AccountsReply{Accounts: []messages.AccountReply{{Account: "alice", Balance: 9e6, Available: 8e6, Reserved: 1e6}, {Account: "climate", Balance: 5e6, Available: 5e6}}}, nil
@@ -196,6 +197,9 @@ var slurmCalls = [][]string{
 	{"sinfo", "-N", "-t", "mix,alloc"},
 	{"sinfo", "-h", "-t", "drain", "-o", "%N"},
 	{"sinfo", "-t", "NONSENSE"},
+	{"sinfo", "-s"},
+	{"sinfo", "-o", "%P %D %c %m %G %f %C"},
+	{"scontrol", "show", "node", "node1"},
 	{"squeue", "--notme", "-h"},
 	{"sshare"},
 	{"sacctmgr", "show", "qos"},

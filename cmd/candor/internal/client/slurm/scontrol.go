@@ -202,12 +202,12 @@ func (c *call) showPartitions(ctx context.Context, s *cli.Session, name string, 
 		if m.Market.TimeLimit > 0 {
 			limit = longClock(m.Market.TimeLimit)
 		}
-		slots, of := m.capacity(nodes)
+		cpus, of := m.capacity(nodes)
 		c.entity(line, "PartitionName="+m.Market.Name,
 			"AllowGroups=ALL "+accountsOf(&m.Market)+" AllowQos=ALL",
 			fmt.Sprintf("Default=%s DefaultTime=%s MaxTime=%s", yes(i == 0), limit, limit),
 			"Nodes="+strings.Join(of, ","),
-			fmt.Sprintf("State=UP TotalCPUs=%d TotalNodes=%d MaxNodes=1 OverSubscribe=NO", slots, len(of)),
+			fmt.Sprintf("State=UP TotalCPUs=%d TotalNodes=%d MaxNodes=UNLIMITED OverSubscribe=NO", cpus, len(of)),
 			"Mechanism="+m.Market.Mechanism)
 	}
 	if name != "" && !shown {
@@ -224,18 +224,25 @@ func yes(so bool) string {
 }
 
 func (c *call) showNodes(ctx context.Context, s *cli.Session, name string, line bool) error {
-	_, nodes, err := siteOf(ctx, s)
+	markets, nodes, err := siteOf(ctx, s)
 	if err != nil {
 		return err
 	}
 	shown := false
-	for _, n := range nodes {
+	for i := range nodes {
+		n, all, used, of := &nodes[i], 0, 0, []string{}
 		if name != "" && n.Node != name {
 			continue
 		}
 		shown = true
-		all, used := slotsOf(n.Slots), slotsOf(n.Used)
-		c.entity(line, "NodeName="+n.Node, fmt.Sprintf("CPUAlloc=%d CPUTot=%d", used, all), "State="+strings.ToUpper(nodeState(&n)), "Reason="+n.Reason)
+		for k := range markets {
+			if markets[k].slotsOn(n) > 0 {
+				cpus, busy := markets[k].cpusOn(n)
+				all, used, of = max(all, cpus), max(used, busy), append(of, markets[k].Market.Name)
+			}
+		}
+		c.entity(line, "NodeName="+n.Node, fmt.Sprintf("CPUAlloc=%d CPUTot=%d", used, all), "AvailableFeatures="+features(n), "ActiveFeatures="+features(n), "Gres="+gres(n),
+			"RealMemory="+memory(n), "State="+strings.ToUpper(nodeState(n)), "Partitions="+strings.Join(of, ","), "Reason="+n.Reason)
 	}
 	if name != "" && !shown {
 		return fmt.Errorf("Node %s not found", name)
@@ -402,14 +409,15 @@ func siteOf(ctx context.Context, s *cli.Session) (markets []partition, nodes []m
 	return markets, n.Nodes, err
 }
 
-// capacity returns the number of slots of a market, and the nodes that have them.
-func (p *partition) capacity(nodes []messages.NodeStatus) (slots int, of []string) {
+// capacity returns the number of processors that a market sells, and the nodes that have them.
+func (p *partition) capacity(nodes []messages.NodeStatus) (cpus int, of []string) {
 	for i := range nodes {
-		if n := p.slotsOn(&nodes[i]); n > 0 {
-			slots, of = slots+n, append(of, nodes[i].Node)
+		if p.slotsOn(&nodes[i]) > 0 {
+			n, _ := p.cpusOn(&nodes[i])
+			cpus, of = cpus+n, append(of, nodes[i].Node)
 		}
 	}
-	return slots, of
+	return cpus, of
 }
 
 func (p *partition) slotsOn(n *messages.NodeStatus) (slots int) {

@@ -9,17 +9,62 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/hostlist"
 )
 
-// group is the nodes of a partition that are in the same state.
+// group is the nodes of a partition that are in the same state, and alike as far as the fields tell.
 type group struct {
-	partition *partition
-	first     bool // the partition is the site's first
-	state     string
-	nodes     []string
-	slots     int
-	used      int
+	partition  *partition
+	first      bool // the partition is the site's first
+	state      string
+	nodes      []string
+	like       *messages.NodeStatus // one of the nodes; nil: there are none
+	cpus, used int
+	counts     [3]int // nodes that are in use, idle, and neither
+}
+
+// memory, gres and features say what each of the nodes has.
+func memory(n *messages.NodeStatus) string {
+	if n == nil || n.Resources == nil {
+		return "0"
+	}
+	return strconv.FormatInt(n.Resources.Memory>>20, 10)
+}
+
+func gres(n *messages.NodeStatus) string {
+	switch {
+	case n == nil || n.Resources == nil || n.Resources.GPUs == 0:
+		return "(null)"
+	case n.Resources.GPUType == "":
+		return fmt.Sprintf("gpu:%d", n.Resources.GPUs)
+	}
+	return fmt.Sprintf("gpu:%s:%d", n.Resources.GPUType, n.Resources.GPUs)
+}
+
+func features(n *messages.NodeStatus) string {
+	if n == nil || len(n.Labels) == 0 {
+		return "(null)"
+	}
+	return strings.Join(n.Labels, ",")
+}
+
+// cpusOn returns how many processors of a node the market sells, and how many of them are in use.
+func (p *partition) cpusOn(n *messages.NodeStatus) (all, used int) {
+	for i, of := range [][]messages.ClassSlots{n.Slots, n.Used} {
+		sum := 0
+		for _, s := range of {
+			if slices.Contains(p.Market.Classes, s.Class) {
+				sum += s.Slots * max(p.Market.UnitOf(s.Class).CPUs, 1)
+			}
+		}
+		if i == 0 {
+			all = sum
+		} else {
+			used = sum
+		}
+	}
+	return all, used
 }
 
 // infoFields returns the columns for the letters of sinfo's formats.
@@ -48,13 +93,14 @@ func infoFields() map[byte]column {
 		'T': of("STATE", func(g *group) string { return g.state }),
 		'N': of("NODELIST", func(g *group) string { return hostlist.Join(hostlist.Sort(g.nodes)) }),
 		'n': of("HOSTNAMES", func(g *group) string { return strings.Join(g.nodes, ",") }),
-		'c': of("CPUS", func(g *group) string { return strconv.Itoa(g.slots / max(1, len(g.nodes))) }),
-		'C': of("CPUS(A/I/O/T)", func(g *group) string {
-			return strconv.Itoa(g.used) + "/" + strconv.Itoa(g.slots-g.used) + "/0/" + strconv.Itoa(g.slots)
+		'F': of("NODES(A/I/O/T)", func(g *group) string {
+			return fmt.Sprintf("%d/%d/%d/%d", g.counts[0], g.counts[1], g.counts[2], len(g.nodes))
 		}),
-		'm': of("MEMORY", func(*group) string { return "0" }),
-		'G': of("GRES", func(*group) string { return "(null)" }),
-		'f': of("AVAIL_FEATURES", func(*group) string { return "(null)" }),
+		'c': of("CPUS", func(g *group) string { return strconv.Itoa(g.cpus / max(1, len(g.nodes))) }),
+		'C': of("CPUS(A/I/O/T)", func(g *group) string { return fmt.Sprintf("%d/%d/0/%d", g.used, g.cpus-g.used, g.cpus) }),
+		'm': of("MEMORY", func(g *group) string { return memory(g.like) }),
+		'G': of("GRES", func(g *group) string { return gres(g.like) }),
+		'f': of("AVAIL_FEATURES", func(g *group) string { return features(g.like) }),
 		'g': of("GROUPS", func(*group) string { return "all" }),
 		's': of("JOB_SIZE", func(*group) string { return "1" }),
 		'h': of("OVERSUBSCRIBE", func(*group) string { return "NO" }),
@@ -75,18 +121,25 @@ func inState(states []string, word string) bool {
 // sinfo lists the partitions with their nodes.
 func sinfo(ctx context.Context, c *call, args []string) error {
 	f := c.flags
-	format := f.StringP("format", "o", "%9P %.5a %.10l %.6D %.6t %N", "")
+	format := f.StringP("format", "o", "", "")
+	summary := f.BoolP("summarize", "s", false, "")
 	bare := f.BoolP("noheader", "h", false, "")
 	markets := f.StringSliceP("partition", "p", nil, "")
 	single := f.BoolP("Node", "N", false, "")
 	states := f.StringSliceP("states", "t", nil, "")
 	names := f.StringSliceP("nodes", "n", nil, "")
-	c.ignore([]string{"clusters/M", "sort/S"}, []string{"long/l", "exact/e", "summarize/s", "all/a", "responding/r", "verbose/v"})
+	c.ignore([]string{"clusters/M", "sort/S"}, []string{"long/l", "exact/e", "all/a", "responding/r", "verbose/v"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
 	if bad := slices.IndexFunc(*states, func(w string) bool { return !inState(nodeStates, w) }); bad >= 0 {
 		return fmt.Errorf("Bad state string: %q: use %s", (*states)[bad], strings.Join(nodeStates, ", "))
+	}
+	if *format == "" {
+		*format = "%9P %.5a %.10l %.6D %.6t %N"
+		if *summary {
+			*format = "%9P %.5a %.10l %.16F %N"
+		}
 	}
 	columns, err := letters(*format, infoFields())
 	if err != nil {
@@ -101,7 +154,13 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	byNode := strings.ContainsAny(letterOf(*format), "DtTNncC") || *single || *states != nil || *names != nil
+	byNode := strings.ContainsAny(letterOf(*format), "DtTNncCFmGf") || *single || *states != nil || *names != nil
+	apart := strings.ContainsAny(letterOf(*format), "cmGf")
+	alike := func(p *partition, a, b *messages.NodeStatus) bool {
+		x, _ := p.cpusOn(a)
+		y, _ := p.cpusOn(b)
+		return !apart || x == y && memory(a) == memory(b) && gres(a) == gres(b) && features(a) == features(b)
+	}
 	var rows []row
 	for i := range all {
 		p := &all[i]
@@ -113,22 +172,30 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 			groups = groups[:0]
 			for k := range nodes {
 				n := &nodes[k]
-				slots := p.slotsOn(n)
-				if slots == 0 || *names != nil && !slices.Contains(*names, n.Node) || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
+				if p.slotsOn(n) == 0 || *names != nil && !slices.Contains(*names, n.Node) || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
 					continue
 				}
 				at := -1
 				for x, g := range groups {
-					if !*single && g.state == nodeState(n) {
+					if !*single && (*summary || g.state == nodeState(n)) && alike(p, g.like, n) {
 						at = x
 					}
 				}
 				if at < 0 {
-					groups = append(groups, &group{partition: p, first: i == 0, state: nodeState(n)})
+					groups = append(groups, &group{partition: p, first: i == 0, state: nodeState(n), like: n})
 					at = len(groups) - 1
 				}
 				g := groups[at]
-				g.nodes, g.slots, g.used = append(g.nodes, n.Node), g.slots+slots, g.used+slotsOf(n.Used)
+				cpus, used := p.cpusOn(n)
+				g.nodes, g.cpus, g.used = append(g.nodes, n.Node), g.cpus+cpus, g.used+used
+				switch state := nodeState(n); {
+				case state == "idle":
+					g.counts[1]++
+				case state == "mixed" || state == "allocated":
+					g.counts[0]++
+				default:
+					g.counts[2]++
+				}
 			}
 		}
 		for _, g := range groups {
