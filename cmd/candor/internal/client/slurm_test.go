@@ -89,6 +89,8 @@ func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
 		}
 		return messages.CancelReply{Job: r.Job}, nil
 	})
+	s.write("pbs.sh", "#PBS -N other\n#PBS -l walltime=2:00:00\n\nhostname\n")
+	s.write("sge.sh", "#!/bin/sh\n#$ -t 1-3 -cwd\nhostname\n")
 	s.write("job.sh", "#!/bin/bash\n#SBATCH -J sub -o %j.out -p main\n#SBATCH --time=5\nhostname\n")
 	s.write("tool.py", "#!/usr/bin/env python3\nprint('hello')\n")
 	s.write("free.sh", "hostname\n")
@@ -222,6 +224,12 @@ var slurmCalls = [][]string{
 	{"seff"},
 	{"sreport", "cluster", "utilization"},
 	{"salloc", "--overlap", "hostname"},
+	{"qsub", "-N", "mine", "-l", "walltime=1:00:00", "-v", "A=b c", "pbs.sh", "argument"},
+	{"qsub", "-terse", "sge.sh"},
+	{"qsub", "sge.sh"},
+	{"qsub", "job.sh"},
+	{"qsub", "missing.sh"},
+	{"qdel", "10[].west", "11.west"},
 }
 
 // TestSlurmCalls holds the outputs, the exit codes and what the site is asked to run.
@@ -318,11 +326,11 @@ func TestSbatchIsInterrupted(t *testing.T) {
 // TestSlurmLink: the links lead to the program, and nothing else is written over.
 func TestSlurmLink(t *testing.T) {
 	s := newSite(t)
-	s.run("slurm", "link", s.path("bin")).expect(t, 0, "15 commands of Slurm", "")
+	s.run("slurm", "link", s.path("bin")).expect(t, 0, "17 commands of Slurm", "")
 	if to, err := os.Readlink(filepath.Join(s.path("bin"), "sbatch")); err != nil || to == "" {
 		t.Errorf("sbatch leads to %q, %v", to, err)
 	}
-	s.run("slurm", "link", s.path("bin")).expect(t, 0, "15 commands of Slurm", "")
+	s.run("slurm", "link", s.path("bin")).expect(t, 0, "17 commands of Slurm", "")
 	s.write("other/sacct", "a program")
 	s.run("slurm", "link", s.path("other")).expect(t, 2, "", "sacct is there already")
 	if _, err := os.Lstat(filepath.Join(s.path("other"), "sbatch")); err == nil {

@@ -34,7 +34,7 @@ type call struct {
 var commands = map[string]func(context.Context, *call, []string) error{
 	"sbatch": sbatch, "srun": srun, "squeue": squeue, "sacct": sacct, "scancel": scancel,
 	"scontrol": scontrol, "sinfo": sinfo, "sacctmgr": sacctmgr, "sshare": sshare,
-	"salloc": salloc, "sprio": sprio, "sreport": sreport, "sstat": sstat, "seff": seff, "sbcast": sbcast,
+	"salloc": salloc, "sprio": sprio, "sreport": sreport, "sstat": sstat, "seff": seff, "sbcast": sbcast, "qsub": qsub, "qdel": qdel,
 }
 
 // Names returns the names of the commands.
@@ -170,9 +170,10 @@ func Command(a *cli.App, long string) *cobra.Command {
 		Short: "make Slurm's commands in a directory",
 		Long: `Make Slurm's commands in a directory: sbatch, srun, salloc, squeue, sacct,
 scancel, scontrol, sinfo, sacctmgr, sshare, seff, sbcast, and sprio, sreport and
-sstat, which only say what to use instead, as links to this program. Programs
-that call these commands then use Candor, if the directory comes first in PATH.
-Other files of these names are left alone, and the command fails. After
+sstat, which only say what to use instead; and qsub and qdel of PBS and Grid
+Engine. They are links to this program. Programs that call these commands then
+use Candor, if the directory comes first in PATH. Other files of these names are
+left alone, and the command fails. After
 
   export PATH=~/slurm:$PATH
 

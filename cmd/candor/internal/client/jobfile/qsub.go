@@ -1,0 +1,67 @@
+package jobfile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// SplitQsub divides the words of a command line of qsub: its options, and the script with its arguments.
+func SplitQsub(words []string) (options, rest []string) {
+	i := 0
+	for i < len(words) && len(words[i]) > 1 && words[i][0] == '-' {
+		switch name := words[i]; {
+		case name == "--":
+			return words[:i], words[i+1:]
+		case name == "-pe":
+			i += 3
+		case slices.Contains(bareOptions[pbs], name) || slices.Contains(bareOptions[gridEngine], name):
+			i++
+		default:
+			i += 2
+		}
+	}
+	i = min(i, len(words))
+	return words[:i], words[i:]
+}
+
+// ForQsub makes options of the command line of qsub the last directive of a script. The script is of PBS if neither its lines
+// nor the options are of Grid Engine alone.
+func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool, err error) {
+	text := string(source)
+	if !strings.HasPrefix(text, "#!") {
+		text = "#!/bin/bash\n" + text
+	}
+	found, err := scan(text)
+	if err != nil {
+		return nil, false, err
+	}
+	system := found.system()
+	switch {
+	case system != "":
+	case len(found.candor)+len(found.sbatch)+len(found.pbs)+len(found.sge) > 0:
+		return nil, false, messages.Errorf(messages.Invalid, "the script has lines that qsub does not read beside those of PBS or Grid Engine: use sbatch")
+	case slices.ContainsFunc(options, func(o string) bool { return o == "-cwd" || o == "-pe" || o == "-terse" }):
+		system = gridEngine
+	default:
+		system = pbs
+	}
+	line := markers[system] + " -V"
+	for _, o := range options {
+		if strings.Contains(o, "\n") {
+			return nil, false, messages.Errorf(messages.Invalid, "%q: an option of qsub has one line", o)
+		}
+		line += " " + Quote(o)
+	}
+	var out strings.Builder
+	said := false
+	for each := range strings.Lines(text) {
+		if trimmed := strings.TrimSpace(each); !said && trimmed != "" && trimmed[0] != '#' {
+			out.WriteString(line + "\n")
+			said = true
+		}
+		out.WriteString(each)
+	}
+	return []byte(out.String()), system == gridEngine, nil
+}
