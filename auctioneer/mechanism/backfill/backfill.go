@@ -14,8 +14,7 @@ const (
 	Conservative Variant = "conservative" // every job has a reservation
 )
 
-// Schedule runs the jobs of a machine in the order of their submission, with
-// backfilling.
+// Schedule runs the jobs on the machine in the order of their submission, with backfilling.
 func Schedule(in *rigid.Instance, v Variant) (*rigid.Schedule, error) {
 	if err := in.Check(); err != nil {
 		return nil, err
@@ -36,8 +35,8 @@ type input struct {
 	Variant *string `json:"variant,omitempty"`
 }
 
-// SolveDocument answers the JSON document described in package rigid, with the additional key
-// "variant": "easy", the default, or "conservative".
+// SolveDocument answers the JSON document described in package rigid, with one more key, "variant": "easy" (the
+// default) or "conservative".
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {

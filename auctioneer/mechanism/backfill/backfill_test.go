@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-// watchedEasy tells of the front job's reservation after each decision.
+// watchedEasy calls reserved with the front job and its reserved start after each decision.
 type watchedEasy struct {
 	*easy
 	reserved func(job int, start float64)
@@ -25,7 +25,7 @@ func (w watchedEasy) Decide(m *rigid.Machine) {
 	}
 }
 
-// watchedConservative keeps what each job was promised as it arrived.
+// watchedConservative keeps the start that each job was promised when it arrived.
 type watchedConservative struct {
 	*conservative
 	promised []float64
@@ -36,8 +36,8 @@ func (w watchedConservative) Arrive(m *rigid.Machine, job int) {
 	w.promised[job] = w.waiting[len(w.waiting)-1].start
 }
 
-// TestEasyKeepsReservations: with estimates that are not too short, nobody who
-// was given a shadow time starts after it.
+// TestEasyKeepsReservations checks that a job that was given a shadow time never starts after it, if estimates are
+// not too short.
 func TestEasyKeepsReservations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1, 1, 1, 2, 5)
@@ -60,8 +60,8 @@ func TestEasyKeepsReservations(t *testing.T) {
 	})
 }
 
-// TestConservativeKeepsPromises: nobody starts after the first promise; with
-// exact estimates, everybody starts exactly then.
+// TestConservativeKeepsPromises checks that no job starts after its first promised start. With exact estimates each
+// job starts exactly at its promised start.
 func TestConservativeKeepsPromises(t *testing.T) {
 	for name, factors := range map[string][]float64{"exact": {1}, "long": {1, 1, 2, 5}} {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestConservativeKeepsPromises(t *testing.T) {
 	}
 }
 
-// TestLaterArrivalsDelayNobodyPromised: with exact estimates, leaving out the
-// jobs that come after one changes nothing for it.
+// TestLaterArrivalsDelayNobodyPromised runs the first n jobs alone, and then with all later jobs, with exact
+// estimates. The first n jobs must start at the same times.
 func TestLaterArrivalsDelayNobodyPromised(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1)
@@ -103,8 +103,8 @@ func TestLaterArrivalsDelayNobodyPromised(t *testing.T) {
 	})
 }
 
-// TestSerialJobsAreFirstComeFirstServed: with nothing to fill, neither variant
-// differs from the queue.
+// TestSerialJobsAreFirstComeFirstServed checks that jobs of width 1 start at the same times with both variants as
+// with package fifo.
 func TestSerialJobsAreFirstComeFirstServed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1, 2)
@@ -123,9 +123,9 @@ func TestSerialJobsAreFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// TestByHand: 4 nodes, 3 of them taken until 10. The second job, of 4 nodes,
-// waits for 10. The third fits beside and ends by then; the fourth is too long
-// for EASY, and so is the fifth, which would take what is not spare.
+// TestByHand runs small cases on 4 nodes whose start times were worked out by hand. In each case the first job takes
+// nodes until 10, and the second waits for it. The cases differ in the later jobs: some may start ahead of the second
+// job, some would delay it and must wait.
 func TestByHand(t *testing.T) {
 	job := func(submit, runtime float64, width int) rigid.Job {
 		return rigid.Job{Submit: submit, Runtime: runtime, Estimate: runtime, Width: width}
@@ -151,9 +151,9 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestOutlivedEstimates: the first job says 4 and takes 10. At 4 it is expected
-// until 8, and the third job, too long before, now fits ahead of the wide one; at
-// 8 it is expected until 16, and the fourth fits.
+// TestOutlivedEstimates runs a first job that says 4 and takes 10. At 4 it is expected to end at 8, so the third job,
+// of length 4, starts ahead of the job of width 2. At 8 the first job is expected to end at 16, so the fourth, of
+// length 7, starts.
 func TestOutlivedEstimates(t *testing.T) {
 	in := &rigid.Instance{Nodes: 2, Jobs: []rigid.Job{
 		{Runtime: 10, Estimate: 4, Width: 1}, {Runtime: 1, Estimate: 1, Width: 2},
@@ -166,7 +166,7 @@ func TestOutlivedEstimates(t *testing.T) {
 	}
 }
 
-// TestQueueFindsTheFirst compares the tree with a walk.
+// TestQueueFindsTheFirst compares the search in the tree with a search through all jobs.
 func TestQueueFindsTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 40).Draw(t, "n")

@@ -7,18 +7,16 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-// conservative is backfilling in which every job is promised a start when it
-// arrives.
+// conservative is the variant that promises every job a start when it arrives.
 type conservative struct {
 	plan    *profile.Profile // running jobs and promises
 	waiting []promise        // in the order of arrival
 	soonest float64          // the earliest promised start
-	freed   bool             // nodes are free earlier than was planned
+	freed   bool             // some nodes are free earlier than planned
 	late    bool             // a job has outlived its estimate, so nodes are free later
 }
 
-// promise is a waiting job and when it will start at the latest, if no running
-// job outlives its estimate.
+// promise is a waiting job and its promised start. The job starts no later, if no running job outlives its estimate.
 type promise struct {
 	job   int
 	start float64
@@ -29,11 +27,11 @@ func newConservative(in *rigid.Instance) *conservative {
 }
 
 func (c *conservative) Arrive(m *rigid.Machine, job int) {
-	c.replan(m) // freed nodes go to the jobs ahead of it first
+	c.replan(m) // nodes that became free go to earlier jobs first
 	c.waiting = append(c.waiting, promise{job, c.place(m, job)})
 }
 
-// place puts a job into the plan, in the earliest window that it fits into.
+// place puts a job into the plan, in the earliest window that it fits into, and returns the start.
 func (c *conservative) place(m *rigid.Machine, job int) float64 {
 	j := m.Jobs[job]
 	start := c.plan.Soonest(m.Now, j.Estimate, j.Width)
@@ -73,13 +71,13 @@ func (c *conservative) Decide(m *rigid.Machine) {
 	c.waiting = rest
 }
 
-// Next returns the earliest promised start. Without it, a job would not start on time if no other
-// event happens then.
+// Next returns the earliest promised start. The machine must wake then: without it, a job would not start on time if
+// no other event happens then.
 func (c *conservative) Next() float64 { return c.soonest }
 
-// replan gives the waiting jobs new promises, in the order of arrival. If nodes are free earlier, each
-// job is placed again while all other promises hold. Its old window is free for it, so no promise
-// gets worse. If a job has outlived its estimate, all jobs are placed again after it.
+// replan gives the waiting jobs new promises, in the order of arrival. If nodes are free earlier, each job is
+// placed again while all other jobs keep their promises. The job can get its old window back, so no promise
+// gets worse. If a job has outlived its estimate, all promises are dropped, and all jobs are placed anew.
 func (c *conservative) replan(m *rigid.Machine) {
 	if !c.freed && !c.late {
 		return

@@ -1,35 +1,31 @@
-// Package backfill serves jobs in the order of arrival, but lets a later job start on nodes that would
-// be idle. By the estimates of run times, this must not delay a job that has a reservation.
+// Package backfill serves jobs in the order of arrival, but lets a later job start on nodes that would be idle. A job
+// with a reservation must not be delayed, if the estimates of run times hold.
 //
 // # Model
 //
-// Schedule: jobs of fixed width on one machine, with estimates of their
-// runtimes, under the conventions of package rigid for events of an instant and
-// for jobs that outlive their estimates: such a job is expected to take twice as
-// long, in all, as often as needed.
+// Schedule: jobs of fixed width on one machine, with estimates of their runtimes, with the rules of package rigid for
+// events at the same time. When a job outlives its estimate, the estimate is doubled, as often as needed.
 //
-// EASY: jobs start in the order of arrival while they fit. The first job that does not fit has a
-// reservation. Its shadow time is when enough nodes are expected to be free for it. Nodes that are
-// free at that time beyond its width are spare. A later job, in the order of arrival, starts now if
-// it fits into the free nodes, and either is expected to end by the shadow time (at the latest in
-// the same instant) or fits into the spare nodes. In the second case it uses up spare nodes.
+// EASY: jobs start in the order of arrival while they fit. The first job that does not fit has a reservation. Its
+// shadow time is when enough nodes are expected to be free for it. The nodes that it will not need at that time are
+// spare. A later job, in the order of arrival, starts now if it fits into the free nodes, and either is expected to
+// end at the shadow time or earlier, or fits into the spare nodes. In the second case it uses up spare nodes.
 //
-// Conservative: every job is promised a window when it arrives, the earliest that running jobs and
-// earlier promises leave. When a job ends earlier than expected, all waiting jobs get new promises, in
-// the order of arrival; each is placed again while all others keep their promises. When a job
-// outlives its estimate, all promises are made again after it.
+// Conservative: every job is promised a window when it arrives, the earliest that running jobs and earlier promises
+// leave. When a job ends earlier than expected, all waiting jobs get new promises, in the order of arrival; each is
+// placed again while all others keep their promises. When a job outlives its estimate, all promises are dropped and
+// made anew.
 //
 // The JSON document is the document of package rigid with the additional key "variant".
 //
-// New makes the mechanism of a live market. It decides class by class. A job with work pending wants
-// its width at once, or the pending part of it if that is less. If its width is at most 1, it wants as
-// many slots as it has tasks. It is expected to hold them for its declared length, or without one for
-// ever. A running job holds its slots until its expected end, counted from its first start. For one
-// second after that it is still expected to end at any moment, because its end takes time to be
-// reported. Directives order what can start now. The weights are in proportion to the ordered slots,
-// or if nothing can start, all on the oldest job. So agents that follow only weights behave as in
-// package fifo. If a job waits, the market asks to be woken when the next running job outlives its
-// length. The price is posted.
+// New makes the mechanism of a live market. It decides class by class. A job with pending tasks wants its width at
+// once, or only its pending tasks if they are fewer. If its width is at most 1, it wants as many slots as it has
+// tasks. It is expected to hold them for its declared length. A job without a declared length is expected to hold
+// them for ever. A running job holds its slots until its expected end, counted from its first start. In the second
+// after that it is expected to end at any moment, because the report of its end takes some time. Directives order
+// what can start now. The weights are in proportion to the ordered slots. If nothing can start, the oldest job has
+// all the weight. So agents that ignore directives behave as in package fifo. If a job waits, the market asks to be
+// woken when the next running job outlives its length. The price is posted.
 //
 // # Shapes and units
 //
@@ -37,18 +33,18 @@
 //
 // # Guarantees
 //
-// If estimates are not too short, EASY never starts the front job after a shadow time that it had, and
-// the conservative variant never starts a job after the first time that it promised. Later arrivals
-// and early ends never make a promise later. For work of width 1 both variants are first come, first
-// served, and no node is idle while a job waits. This does not hold for jobs with an estimate of 0: no
-// window can be kept for them, and they hold their nodes for an instant that no plan counts.
+// If estimates are not too short, EASY never starts the front job after a shadow time that it had, and the
+// conservative variant never starts a job after the first time that it promised. Later arrivals and early ends never
+// make a promise later. For work of width 1 both variants are first come, first served, and no node is idle while a
+// job waits. This does not hold for jobs with an estimate of 0: they hold their nodes for an instant, which no plan
+// contains.
 //
-// The model of honesty is the one of package fifo, with the true length. A declared length that is too
-// short can let a job start earlier; no price prevents this, and the job is not ended at that length.
-// Measured with candor audit on the serial jobs of package fifo, which need no windows, the result is
-// the same as there. On five days of the log at 2.5 times its load,
-// with gangs on 100 slots (180 jobs of three draws), a false length gains 0.007 [−0.007, 0.022] of the value, one
-// job 1.3; the same work on fewer slots for longer, or on more, gains 139 [−40, 317] times the value, 60 of 157 jobs.
+// Honesty is defined as in package fifo; a bid also declares the job's length. A declared length that is too short
+// can let a job start earlier; no price prevents this, and the job is not ended at that length. On the serial jobs of
+// package fifo, candor audit measures the same as for fifo, because they need no windows. It also ran five days of
+// the log at 2.5 times its load, with gangs on 100 slots (180 jobs of three draws). There a false length gains 0.007
+// [−0.007, 0.022] of the value on average, and one job gains 1.3. Declaring the same work on fewer slots for longer,
+// or on more slots, gains 139 [−40, 317] times the value on average; 60 of 157 jobs gain.
 //
 // # Disclosure
 //

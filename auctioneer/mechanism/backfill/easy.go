@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-// easy is aggressive backfilling: only the front job has a reservation.
+// easy is the variant in which only the front job has a reservation.
 type easy struct {
 	queue   queue
 	running *profile.Profile // only running jobs
@@ -29,7 +29,7 @@ func (e *easy) Outlive(m *rigid.Machine, job int, until float64) {
 	e.running.Take(m.Now, until, m.Jobs[job].Width)
 }
 
-// Next returns never: jobs start only when another job arrives or ends.
+// Next returns +Inf: the machine need not wake for EASY, because jobs start only when another job arrives or ends.
 func (e *easy) Next() float64 { return math.Inf(1) }
 
 func (e *easy) start(m *rigid.Machine, at int) {

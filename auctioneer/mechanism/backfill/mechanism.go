@@ -15,11 +15,11 @@ import (
 type Mechanism struct {
 	*posted.Desk
 	variant Variant
-	queue   []int // positions in the view, of one class, the oldest first
+	queue   []int // positions in the view of the waiting jobs of one class, the oldest first
 	plan    profile.Profile
 }
 
-// Describe says what the mechanism is.
+// Describe returns the traits of the mechanism.
 func Describe(*messages.Market) mechanism.Traits {
 	t := posted.Traits(messages.Backfill, "first come, first served; a later job may go first if it delays no job that was promised a start", "mode", "gang_timeout")
 	t.Make = mechanism.Maker(func(m messages.Market) (*Mechanism, error) { return New(m), nil })
@@ -38,12 +38,12 @@ func New(m messages.Market) *Mechanism {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// grace is how long after its expected end a job may still be about to end, because its end must be
-// noticed and reported.
+// grace is the time after its expected end in which a job is still expected to end at any moment, because an
+// end must be noticed and reported.
 const grace = messages.Duration(1e9)
 
-// Allocate orders the starts that are possible now, class by class. The weights agree with this: they
-// are in proportion to the ordered slots, or if nothing can start, all on the oldest job.
+// Allocate orders the starts that are possible now, class by class. The weights are in proportion to the
+// ordered slots. If nothing can start, the oldest job has all the weight.
 func (b *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := b.Allocation(view)
 	for j := range b.Classes {
@@ -59,7 +59,7 @@ func (b *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// line queues the jobs with work pending in a class.
+// line puts the jobs with pending tasks in class j into the queue.
 func (b *Mechanism) line(view *mechanism.View, j int) {
 	b.queue = b.queue[:0]
 	for i, job := range view.Jobs {
@@ -85,7 +85,7 @@ func spread(view *mechanism.View, j int, queue []int, a *mechanism.Allocation, o
 	}
 }
 
-// decide orders starts in one class.
+// decide orders starts in class j.
 func (b *Mechanism) decide(view *mechanism.View, j int, a *mechanism.Allocation) {
 	now, free := float64(view.Now), view.Classes[j].Idle
 	b.running(view, j)
@@ -110,7 +110,7 @@ func (b *Mechanism) decide(view *mechanism.View, j int, a *mechanism.Allocation)
 	}
 }
 
-// fits reports whether a job can start now without delaying a reservation.
+// fits reports whether a job that needs n slots for length microseconds can start now without delaying a reservation.
 func (b *Mechanism) fits(w *want, n int, length float64) bool {
 	switch {
 	case n > w.free:
@@ -122,9 +122,9 @@ func (b *Mechanism) fits(w *want, n int, length float64) bool {
 	}
 }
 
-// reserve keeps a window for a job that cannot start now. The conservative variant does so for every
-// job, by taking the window out of the plan. EASY does so for the first job, by the shadow time and
-// the slots that are spare then. A job that is wider than the class at present reserves nothing.
+// reserve keeps a window for a job that cannot start now. The conservative variant takes a window out of the
+// plan for every job. EASY does so only for the first job: it records the shadow time and the slots that are
+// spare then. A job that is wider than the class at present reserves nothing.
 func (b *Mechanism) reserve(w *want, n int, length float64) {
 	if b.variant == Conservative {
 		b.plan.Insert(b.plan.Soonest(w.now, length, n), length, n)
@@ -136,8 +136,8 @@ func (b *Mechanism) reserve(w *want, n int, length float64) {
 	}
 }
 
-// demand returns how many slots a job wants at once: the width of its gang. If its tasks start one by
-// one, it wants as many slots as are free for them, at least the slots of one task.
+// demand returns how many slots a job wants at once: the width of its gang. If its tasks start one by one,
+// the job wants as many slots as are free for them, and at least the slots of one task.
 func demand(job *mechanism.Job, j, free int) int {
 	if gang(job) {
 		return min(job.Width, job.Pending[j])
@@ -149,7 +149,7 @@ func demand(job *mechanism.Job, j, free int) int {
 // gang reports whether the job's width is the number of tasks that start together.
 func gang(job *mechanism.Job) bool { return job.Width > 1 && job.Alone == 0 }
 
-// span returns the declared length in microseconds, +Inf if none was declared.
+// span returns the declared length in microseconds, or +Inf if the job declared none.
 func span(job *mechanism.Job) float64 {
 	if job.Length <= 0 {
 		return math.Inf(1)
@@ -157,8 +157,8 @@ func span(job *mechanism.Job) float64 {
 	return float64(job.Length) / 1e3
 }
 
-// running makes the plan of a class, with its idle slots and the slots that running jobs hold until
-// their expected ends.
+// running makes the plan of class j: its idle slots, and the slots that running jobs hold until their
+// expected ends.
 func (b *Mechanism) running(view *mechanism.View, j int) {
 	now, nodes := float64(view.Now), view.Classes[j].Idle
 	for _, job := range view.Jobs {
@@ -172,8 +172,8 @@ func (b *Mechanism) running(view *mechanism.View, j int) {
 	}
 }
 
-// overdue returns when the first running job of a class will have outlived its length. Until then
-// nothing more can start unless something changes. 0: no job will.
+// overdue returns when the first running job of a class will outlive its length, or 0 if none will. Until then no
+// other job can start, unless something changes.
 func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
 	now, first := float64(view.Now), math.Inf(1)
 	for _, job := range view.Jobs {
@@ -187,8 +187,8 @@ func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
 	return messages.Time(math.Ceil(first))
 }
 
-// expected returns when a running job's slots become free: at the end of its length, or at any moment
-// in the grace after it.
+// expected returns when a running job's slots become free: at the end of its length. In the grace after that,
+// it returns the end of the grace.
 func expected(job *mechanism.Job, now float64) float64 {
 	at := outlives(job, now)
 	if end := at - grace.Seconds()*1e6; end > now {
@@ -197,9 +197,9 @@ func expected(job *mechanism.Job, now float64) float64 {
 	return at
 }
 
-// outlives returns when a running job will have outlived its length. A gang that outlives it is then
-// expected to take twice as long, as often as needed. The tasks of a job that start one by one are
-// assumed to have started whenever an earlier task ended.
+// outlives returns when a running job will outlive its expected length. A gang that has outlived it is then
+// expected to take twice as long, as often as needed. If the tasks of a job start one by one, each is assumed
+// to have started when the task before it ended.
 func outlives(job *mechanism.Job, now float64) float64 {
 	late, length, start := grace.Seconds()*1e6, span(job), float64(job.Started)
 	if math.IsInf(length, 1) || start > now {
@@ -212,7 +212,7 @@ func outlives(job *mechanism.Job, now float64) float64 {
 	return start + rounds*length + late
 }
 
-// Explain says how many of the waiting jobs came before this one.
+// Explain says how many of the waiting jobs came before this job.
 func (b *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	return b.Desk.Explain(view, job, posted.Ahead(view, job), "first come, first served; a job may start earlier if it delays no job with a reservation")
 }

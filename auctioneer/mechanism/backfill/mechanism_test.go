@@ -12,19 +12,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-const second = 1_000_000 // messages.Time
+const second = 1_000_000 // in messages.Time, which counts microseconds
 
 func newMechanism(v Variant) *Mechanism {
 	return New(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mode: string(v)})
 }
 
-// job is a job of a market with one class, its length in seconds.
+// job returns a job of a market with one class. length is in seconds.
 func job(id messages.JobID, width, length, pending, running int) *mechanism.Job {
 	return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Arrived: messages.Time(id), Width: width, Length: messages.Duration(length) * 1e9},
 		Pending: []int{pending}, Running: []int{running}}
 }
 
-// market is a view of 4 slots, 3 of them held by a gang until second 10.
+// market returns a view of 4 slots, 3 of them held by a gang until second 10.
 func market(jobs ...*mechanism.Job) *mechanism.View {
 	gang := job(1, 3, 10, 0, 3)
 	return &mechanism.View{Now: 2 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 4, Idle: 1}}, Jobs: append([]*mechanism.Job{gang}, jobs...)}
@@ -63,9 +63,9 @@ func TestLiveMarket(t *testing.T) {
 			if !slices.Equal(a.Directives, c.want) || !slices.Equal(weights, c.weights) {
 				t.Errorf("%s, %s: %+v %v, want %+v %v", c.what, v, a.Directives, weights, c.want, c.weights)
 			}
-			wake := messages.Time(11 * second) // a second after job 1 should end
+			wake := messages.Time(11 * second) // one second after the expected end of job 1
 			if c.what == "the rest of a gang" {
-				wake = 6 * second // that one should end sooner
+				wake = 6 * second // the job that is expected to end sooner
 			}
 			if a.Wake != wake {
 				t.Errorf("%s, %s: wakes at %v", c.what, v, a.Wake)
@@ -74,15 +74,15 @@ func TestLiveMarket(t *testing.T) {
 	}
 }
 
-// wide is a job whose tasks take several slots each.
+// wide returns a job whose tasks take width slots each.
 func wide(id messages.JobID, width, length, pending int) *mechanism.Job {
 	j := job(id, width, length, pending, 0)
 	j.Alone = width
 	return j
 }
 
-// TestWideTasksStartWhole: of 3 idle slots a task of 2 gets its two, and one of 4 keeps its place until second 10, when the
-// slots of job 1 are expected to be free.
+// TestWideTasksStartWhole has 3 idle slots. A task of 2 slots gets its two. A task of 4 slots waits, and is promised a
+// start at second 10, when the slots of job 1 are expected to be free.
 func TestWideTasksStartWhole(t *testing.T) {
 	view := market(wide(2, 2, 5, 8), wide(3, 4, 5, 4), job(4, 1, 50, 1, 0))
 	view.Classes[0] = mechanism.Class{Name: "cpu", Slots: 6, Idle: 3}
@@ -90,7 +90,7 @@ func TestWideTasksStartWhole(t *testing.T) {
 		variant Variant
 		want    []mechanism.Directive
 	}{
-		{EASY, []mechanism.Directive{start(2, 2), start(4, 1)}}, // of the 6 slots then 4 are for job 3, and 2 are spare
+		{EASY, []mechanism.Directive{start(2, 2), start(4, 1)}}, // at second 10 job 3 takes 4 of the 6 slots, and 2 are spare
 		{Conservative, []mechanism.Directive{start(2, 2), start(4, 1)}},
 	} {
 		if a := newMechanism(c.variant).Allocate(view); !slices.Equal(a.Directives, c.want) {
@@ -99,8 +99,8 @@ func TestWideTasksStartWhole(t *testing.T) {
 	}
 }
 
-// TestSpareIsUsedUp: of 5 slots 2 are idle, and 1 is spare when the wide job
-// starts at second 10: one long job may start now, not two.
+// TestSpareIsUsedUp has 5 slots, 2 of them idle. One slot is spare when the wide job starts at second 10, so one long
+// job may start now, but not two.
 func TestSpareIsUsedUp(t *testing.T) {
 	view := market(job(2, 4, 5, 4, 0), job(3, 1, 50, 1, 0), job(4, 1, 50, 1, 0), job(5, 1, 8, 1, 0))
 	view.Classes[0] = mechanism.Class{Name: "cpu", Slots: 5, Idle: 2}
@@ -122,8 +122,8 @@ func TestExpected(t *testing.T) {
 		width, length int
 		now, want     float64
 	}{
-		{3, 10, 0, 10}, {3, 10, 9.5, 10}, {3, 10, 10, 11}, {3, 10, 10.5, 11}, {3, 10, 11, 20}, {3, 10, 25, 40}, {3, 10, 45, 80}, // doubled
-		{1, 10, 25, 30}, {1, 10, 20.5, 21}, {1, 10, 45, 50}, // one task after the other
+		{3, 10, 0, 10}, {3, 10, 9.5, 10}, {3, 10, 10, 11}, {3, 10, 10.5, 11}, {3, 10, 11, 20}, {3, 10, 25, 40}, {3, 10, 45, 80}, // the expected length is doubled
+		{1, 10, 25, 30}, {1, 10, 20.5, 21}, {1, 10, 45, 50}, // the tasks run one after the other
 		{3, 0, 5, math.Inf(1)},
 	} {
 		if got := expected(job(1, c.width, c.length, 0, 1), c.now*second); got != c.want*second {
@@ -132,9 +132,8 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// TestOrdersFit: whatever the view, orders are for tasks that are pending and
-// slots that are idle, the weights add up, and without widths a slot is idle
-// only if nothing is pending.
+// TestOrdersFit draws views. Orders must be for pending tasks and idle slots, and the weights must sum to 1. If all
+// tasks take one slot, a slot may be idle only if no task is pending.
 func TestOrdersFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMechanism(rapid.SampledFrom([]Variant{EASY, Conservative}).Draw(t, "variant"))

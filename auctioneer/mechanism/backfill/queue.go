@@ -2,24 +2,24 @@ package backfill
 
 import "math"
 
-// queue has the waiting jobs in the order of arrival. A tree over its places has the least width and
-// the least estimate of the jobs below each node, so that the next job that fits is found without
-// looking at all jobs.
+// queue has the waiting jobs in the order of arrival. A tree over its places has, at each node, the least
+// width and the least estimate of the jobs below. So the next job that fits is found without looking at all
+// jobs.
 type queue struct {
-	jobs  []int // by place
-	size  int   // places, a power of two
+	jobs  []int // by place; jobs that were taken leave an empty place
+	size  int   // number of places, a power of two
 	least []need
 	first int // all places before it are empty
 }
 
-// need is the width and the estimate of a job; for an empty place, larger numbers than any job has.
+// need is the width and the estimate of a job. An empty place has larger numbers than any job.
 type need struct {
 	width    int
 	estimate float64
 }
 
-// want says which jobs to find: a job must fit into the free nodes, and either end by the shadow time
-// or fit into the spare nodes.
+// want describes the jobs to find: a job must fit into the free nodes, and either end by the shadow time or
+// fit into the spare nodes.
 type want struct {
 	free, spare int
 	now, shadow float64
@@ -59,7 +59,7 @@ func (q *queue) set(at int, n need) {
 	}
 }
 
-// front returns the first place with a job, one past the last place if there is none.
+// front returns the first place that has a job. If there is none, it returns the place after the last.
 func (q *queue) front() int {
 	for q.first < len(q.jobs) && q.least[q.size+q.first] == empty {
 		q.first++
@@ -67,13 +67,13 @@ func (q *queue) front() int {
 	return q.first
 }
 
-// find returns the first place, starting at from, whose job meets w; −1 if there is none. It looks at
-// a logarithmic number of places if narrow jobs are also short, and at all waiting jobs at worst.
+// find returns the first place, starting at from, whose job meets w; −1 if there is none. It looks at O(log
+// n) places if narrow jobs are also short, and at worst at all waiting jobs.
 func (q *queue) find(from int, w want) int {
 	return q.search(1, 0, q.size, from, w)
 }
 
-// search looks below a node of the tree that covers the places [low, low+size).
+// search looks for the place below one node of the tree. The node covers the places [low, low+size).
 func (q *queue) search(node, low, size, from int, w want) int {
 	n := q.least[node]
 	if low+size <= from || n.width > w.free || n.width > w.spare && !(w.now+n.estimate <= w.shadow) {

@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 1500) }
 
-// slowEasy is EASY as it is told: lists, and a walk over the running jobs in
-// the order of their expected ends.
+// slowEasy is EASY written in the simplest way: with lists, and with a walk over the running jobs in the order of
+// their expected ends.
 type slowEasy struct{ queue, running []int }
 
 func (e *slowEasy) Arrive(_ *rigid.Machine, job int) { e.queue = append(e.queue, job) }
@@ -77,7 +77,7 @@ func (c *slowConservative) Arrive(m *rigid.Machine, job int) {
 	c.waiting = append(c.waiting, c.place(m, job, c.waiting))
 }
 
-// place finds the earliest window that the running jobs and the other given jobs leave.
+// place returns the earliest window that does not overlap with the running jobs and the given windows.
 func (c *slowConservative) place(m *rigid.Machine, job int, others []window) window {
 	j := m.Jobs[job]
 	all := slices.Concat(c.running, others)
@@ -123,8 +123,7 @@ func starts(all []window) (out []float64) {
 	return out
 }
 
-// nodes is the size of the machine, which the drawn instances keep in the last
-// job's user.
+// nodes returns the size of the machine. The drawn instances keep it in the field User of the last job.
 func nodes(m *rigid.Machine) int { return m.Jobs[len(m.Jobs)-1].User }
 
 func (c *slowConservative) End(m *rigid.Machine, job int) {
@@ -170,7 +169,7 @@ func (c *slowConservative) Decide(m *rigid.Machine) {
 	})
 }
 
-// draw makes an instance; factors are what estimates may be of runtimes.
+// draw makes an instance. Each estimate is the runtime times one of the factors.
 func draw(t *rapid.T, factors ...float64) *rigid.Instance {
 	in := &rigid.Instance{Nodes: rapid.IntRange(1, 6).Draw(t, "nodes")}
 	for range rapid.IntRange(1, 16).Draw(t, "jobs") {
@@ -187,7 +186,7 @@ func draw(t *rapid.T, factors ...float64) *rigid.Instance {
 	return in
 }
 
-// lasting is draw with no runtime or estimate of 0.
+// lasting makes an instance like draw, in which no runtime or estimate is 0.
 func lasting(t *rapid.T, factors ...float64) *rigid.Instance {
 	in := draw(t, factors...)
 	for i := range in.Jobs {

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	fewest = 20   // number of considered jobs from which on their types are used
-	most   = 1000 // number of the latest considered jobs that are remembered
+	fewest = 20   // with fewer considered jobs, the prior is used
+	most   = 1000 // number of the latest considered jobs that are kept
 )
 
-// Beliefs are the expected types of jobs before they announce anything. Announcements of accounts with a job in the queue do
-// not affect them; otherwise an owner could influence its own payments.
+// Beliefs are the types that jobs are expected to have before they announce anything. Announcements of accounts with a job
+// in the queue do not affect them; otherwise an owner could influence its own payments.
 type Beliefs struct {
-	prior []messages.QueuedType // independent of all jobs of the market
+	prior []messages.QueuedType // what the operator configured; no job of the market changes it
 	seen  []considered          // the oldest first
 }
 
@@ -26,7 +26,7 @@ type considered struct {
 	job     messages.QueuedType
 }
 
-// NewBeliefs returns the beliefs before any job was considered.
+// NewBeliefs returns the beliefs of a market in which no job was considered yet.
 func NewBeliefs(prior []messages.QueuedType) *Beliefs { return &Beliefs{prior: prior} }
 
 // Clone returns an independent copy.
@@ -40,8 +40,8 @@ func (b *Beliefs) Consider(account messages.Name, t messages.QueuedType) {
 	b.seen = append(b.seen, considered{account, t})
 }
 
-// without returns the expected types for a queue in which the present accounts have jobs: the types of considered jobs of other
-// accounts, if these are enough, otherwise the prior.
+// without returns the expected types for a queue in which the present accounts have jobs. These are the types of
+// considered jobs of other accounts. If they are fewer than fewest, it returns the prior.
 func (b *Beliefs) without(present map[messages.Name]bool) []messages.QueuedType {
 	var out []messages.QueuedType
 	for _, s := range b.seen {
@@ -55,8 +55,8 @@ func (b *Beliefs) without(present map[messages.Name]bool) []messages.QueuedType 
 	return out
 }
 
-// Priors returns the expected types of the jobs of a queue. accounts has their accounts by position. For types without a width,
-// the width is as announced.
+// Priors returns the expected types of the jobs of a queue. accounts has their accounts by position. If a type has no
+// width, the job's announced width is used.
 func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 	present := map[messages.Name]bool{}
 	for _, a := range accounts {
@@ -72,7 +72,8 @@ func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 	return out
 }
 
-// points returns types with their probabilities, for the front job or for a waiting job. A type without a width has one slot.
+// points returns types with their probabilities, for the front job or for a waiting job. A type without a width gets
+// one slot.
 func (q *Queue) points(types []messages.QueuedType, front bool) []Point {
 	sum := 0.0
 	for i := range types {
@@ -96,5 +97,5 @@ func typeOf(job *mechanism.Job) messages.QueuedType {
 	return messages.QueuedType{Value: job.Value, Delay: job.Delay, Length: job.Length, Width: width(job)}
 }
 
-// mode says which part of others' types is taken to be unknown.
+// mode returns which part of the others' types is drawn.
 func (c *Mechanism) mode() Mode { return cmp.Or(Mode(c.config.Mode), Priority) }

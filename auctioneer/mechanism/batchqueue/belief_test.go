@@ -13,8 +13,7 @@ func queued(value, delay messages.Credits, seconds int) messages.QueuedType {
 	return messages.QueuedType{Value: value * messages.Credit, Delay: delay * messages.Credit, Length: messages.Duration(seconds) * 1e9}
 }
 
-// moved is what each of three jobs pays of the decision on the first, after others have
-// been considered.
+// moved returns what each of three jobs pays in the decision on the first, after the jobs in seen were considered.
 func moved(t *testing.T, m messages.Market, jobs []*mechanism.Job, seen ...considered) []messages.Credits {
 	t.Helper()
 	m.Draws = 4096
@@ -44,8 +43,8 @@ func three() []*mechanism.Job {
 	return jobs
 }
 
-// TestBeliefs: enough considered jobs of accounts that have none in the queue go before
-// what the operator thinks.
+// TestBeliefs checks that the types of considered jobs replace the operator's prior if there are enough of them, and
+// if their accounts have no job in the queue.
 func TestBeliefs(t *testing.T) {
 	cheap, dear := queued(10, 1, 10), queued(500, 20, 10)
 	prior := messages.Market{PriorJobs: []messages.QueuedType{dear}}
@@ -63,9 +62,8 @@ func TestBeliefs(t *testing.T) {
 	}
 }
 
-// TestNobodyIsPaidByItsOwnAnnouncement: what the others are expected to be worth to one
-// another, which an account is paid by, does not depend on what the account announces,
-// and neither does what a waiting job's value, which decides nothing, is paid.
+// TestNobodyIsPaidByItsOwnAnnouncement checks two things. What an account receives from the others does not change
+// with what it announces itself. And the value of a waiting job, which decides nothing, changes no payment.
 func TestNobodyIsPaidByItsOwnAnnouncement(t *testing.T) {
 	for _, mode := range []Mode{Priority, Full} {
 		m := messages.Market{Mode: string(mode), PriorJobs: []messages.QueuedType{queued(80, 4, 10), queued(20, 1, 30)}}
@@ -91,7 +89,8 @@ func TestNobodyIsPaidByItsOwnAnnouncement(t *testing.T) {
 	}
 }
 
-// TestAMarketWithoutPriorsDoesNotOpen, and says what it needs.
+// TestAMarketWithoutPriorsDoesNotOpen checks that a market without priors is refused with an error that says what is
+// missing.
 func TestAMarketWithoutPriorsDoesNotOpen(t *testing.T) {
 	_, err := NewMechanism(messages.Market{Name: "m", Classes: []messages.Name{"cpu"}})
 	if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "prior_jobs: are missing") {
@@ -99,8 +98,8 @@ func TestAMarketWithoutPriorsDoesNotOpen(t *testing.T) {
 	}
 }
 
-// TestBeliefsArePriors: with one type for all, the payments are those of equation
-// 4.6 with that type for certain, worked out exactly.
+// TestBeliefsArePriors: if the only expected type of all jobs is known, the payments must be those of equation 4.6,
+// computed exactly with that type.
 func TestBeliefsArePriors(t *testing.T) {
 	for _, mode := range []Mode{Priority, Full} {
 		m := messages.Market{Mode: string(mode), PriorJobs: []messages.QueuedType{{Value: 80 * messages.Credit, Delay: 4 * messages.Credit, Length: 10e9, Width: 8}}}

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// thesis draws a queue with types as the thesis draws them, uniform; priors of
-// 100 types each.
+// thesis draws a queue with uniform types, like the examples of the thesis. Each job's prior has 100 types.
 func thesis(jobs, nodes int) (*Queue, *Expectation) {
 	r := rand.New(rand.NewPCG(9, 9))
 	q, e := &Queue{Nodes: nodes}, &Expectation{Mode: Priority, Draws: 1000, Seed: 1}
@@ -33,8 +32,7 @@ func thesis(jobs, nodes int) (*Queue, *Expectation) {
 	return q, e
 }
 
-// BenchmarkSampling: the standard error of the front job's payment for the same
-// number of draws.
+// BenchmarkSampling reports the standard error of the front job's payment, for the same number of draws in each case.
 func BenchmarkSampling(b *testing.B) {
 	q, e := thesis(244, 0)
 	var p *Payments

@@ -12,8 +12,8 @@ type Decision struct {
 	Runs      bool
 }
 
-// Decide reports whether the front job runs: if it is worth at least what the
-// delay costs the others. An empty queue decides nothing.
+// Decide decides whether the front job runs: it does if its value is at least what its delay costs the others. An
+// empty queue decides nothing.
 func Decide(q *Queue) (*Decision, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -45,17 +45,17 @@ func decide(q *Queue) *Decision {
 	return d
 }
 
-// slack is the relative difference up to which a value and a threshold count as equal. It is larger than the rounding errors of
-// sums of decimals.
+// slack is the relative difference up to which a value and a threshold count as equal. It is larger than the rounding
+// errors that sums of decimals have.
 const slack = 1e-12
 
-// worth reports whether a value reaches a threshold; a tie does.
+// worth reports whether a value reaches a threshold. A tie counts as reached.
 func worth(value, threshold float64) bool {
 	return value >= threshold || value >= threshold*(1-slack)
 }
 
-// schedules has the two schedules of a queue, with and without the front job. They are made job by job in queue order; each job
-// gets the earliest window.
+// schedules has two schedules of a queue: one with the front job and one without it. They are made job by job in
+// queue order; each job gets the earliest window.
 type schedules struct{ with, without *profile.Profile }
 
 func newSchedules(q *Queue) schedules {
@@ -77,7 +77,8 @@ func (s schedules) copy(from schedules) {
 	s.without.Copy(from.without)
 }
 
-// insert puts a job into both schedules, or the front job into one of them, and returns when it starts.
+// insert puts a job into both schedules and returns when it starts in each. The front job is put only into
+// the schedule with it.
 func (s schedules) insert(job Job, front bool) (with, without float64) {
 	with = s.with.Soonest(0, job.Length, job.Width)
 	s.with.Insert(with, job.Length, job.Width)

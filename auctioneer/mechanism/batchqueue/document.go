@@ -38,11 +38,11 @@ type inputPoint struct {
 	R     *float64 `json:"r,omitempty"`
 	N     *int     `json:"n,omitempty"`
 	P     float64  `json:"p"`
-	Exact *string  `json:"p_exact,omitempty"` // the same probability for people to read; not used
+	Exact *string  `json:"p_exact,omitempty"` // the same probability as text for readers; the solver ignores it
 }
 
-// output is the answer that `candor solve batch-queue` prints. Numbers that the front job does not have are null, and so are
-// standard errors with a single draw.
+// output is the answer that `candor solve batch-queue` prints. Numbers that do not exist for the front job are null, and
+// standard errors are null with a single draw.
 type output struct {
 	Runs      bool    `json:"runs"`
 	Threshold float64 `json:"threshold"`
@@ -64,23 +64,22 @@ type paid struct {
 	Draws       int        `json:"draws,omitempty"`
 }
 
-// levied has the parts of payments with pricing pivot. The first job of an account pays for the account.
+// levied has the parts of payments with pricing pivot. The amounts of an account are at its first job.
 type levied struct {
 	Taxes   []float64 `json:"taxes"`
 	Rebates []float64 `json:"rebates"`
 	Rest    float64   `json:"to_site"`
 }
 
-// defaultDraws is how many draws are made if the document does not say.
+// defaultDraws is the number of draws if the document does not say.
 const defaultDraws = 1000
 
-// SolveDocument answers a JSON document: {"queue": [{"v", "r"}, {"d", "r"}…]},
-// with "N", "n" for each job and "running": [{"n", "remaining"}…] for jobs of
-// any width; for payments "distributions": [[{"v" or "d", "r", "n", "p"}…]…],
-// "mode": "priority" (the default) or "full", and "expectation": "exact", or
-// else "draws" (1000) and "seed" (0). In priority mode r and n in a distribution are not used. With
-// "pricing": "pivot" payments need none of these, and jobs with the same "account" are
-// one bidder.
+// SolveDocument answers a JSON document {"queue": [{"v", "r"}, {"d", "r"}…]}. For jobs of any width it also
+// has "N", an "n" for each job, and "running": [{"n", "remaining"}…]. For payments it has "distributions":
+// [[{"v" or "d", "r", "n", "p"}…]…], "mode": "priority" (the default) or "full", and either "expectation":
+// "exact" or "draws" (default 1000) and "seed" (default 0). In mode priority, r and n in a distribution are
+// not used. With "pricing": "pivot" payments need no distributions, and jobs with the same "account" are one
+// bidder.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {
@@ -139,7 +138,7 @@ func (in *input) levy(q *Queue, d *Decision, out *output) error {
 		out.Rest += out.Payments[i]
 		taxes[k], rebates[k] = 0, 0
 	}
-	out.Rest = max(0, out.Rest) // it can be below 0 only by rounding
+	out.Rest = max(0, out.Rest) // only rounding can make it negative
 	return nil
 }
 
@@ -166,7 +165,7 @@ func (in *input) queue() (*Queue, error) {
 	return q, nil
 }
 
-// oneOf checks that the front job has a value, and any other job a cost of delay.
+// oneOf checks that the front job has a value, and every other job a cost of delay.
 func oneOf(place string, i int, v, d *float64) error {
 	switch {
 	case i == 0 && v == nil:
@@ -185,7 +184,7 @@ func fill(v, d, r *float64, n *int) Job {
 	return Job{Value: casefile.Or(v, 0), Delay: casefile.Or(d, 0), Length: casefile.Or(r, 0), Width: casefile.Or(n, 0)}
 }
 
-// expectation reads how to compute payments; nil: do not compute them.
+// expectation returns how to compute payments, or nil if the document does not ask for them.
 func (in *input) expectation() (*Expectation, error) {
 	if in.Distributions == nil {
 		if in.Mode != nil || in.Draws != nil {
@@ -236,7 +235,7 @@ func present(q *Queue, d *Decision) *output {
 	return out
 }
 
-// nullable returns pointers to numbers. It is nil for NaN, and for numbers before the position first.
+// nullable returns a pointer to each number. The pointer is nil for NaN, and for positions before first.
 func nullable(x []float64, first int) []*float64 {
 	out := make([]*float64, len(x))
 	for i := first; i < len(x); i++ {

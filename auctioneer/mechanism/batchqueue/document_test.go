@@ -53,7 +53,7 @@ func TestDocumentRefuses(t *testing.T) {
 	})
 }
 
-// TestNoNumber: a Go caller can pass what JSON cannot.
+// TestNoNumber passes NaN and infinity, which a Go caller can pass but JSON cannot express. They must be refused.
 func TestNoNumber(t *testing.T) {
 	for _, job := range []Job{{Value: math.NaN()}, {Value: math.Inf(1)}, {Length: math.NaN()}} {
 		if _, err := Decide(&Queue{Jobs: []Job{job}}); messages.KindOf(err) != messages.Invalid {
@@ -80,7 +80,7 @@ func TestExtremes(t *testing.T) {
 	if out := casetest.Solve[*output](t, SolveDocument, `{"queue":[{"v":0,"r":5}],"distributions":[[{"v":7,"p":1}]]}`); !out.Runs || out.Payments[0] != 0 {
 		t.Errorf("a job alone: %+v", out)
 	}
-	// A front job of no length delays nobody; a waiting one of no length takes nothing.
+	// A front job of length 0 delays nobody, and a waiting job of length 0 takes no time.
 	if out := casetest.Solve[*output](t, SolveDocument, `{"queue":[{"v":0,"r":0},{"d":9,"r":0}]}`); !out.Runs || out.Threshold != 0 {
 		t.Errorf("no length: %+v", out)
 	}
@@ -88,15 +88,14 @@ func TestExtremes(t *testing.T) {
 	if fmt.Sprint(out.With) != "[0 4 4]" || *out.Delays[1] != 4 || out.Threshold != 8 || out.Runs {
 		t.Errorf("no length: %+v", out)
 	}
-	// A type of no probability never comes.
+	// A type with probability 0 never occurs.
 	out = casetest.Solve[*output](t, SolveDocument, `{"queue":[{"v":5,"r":1},{"d":1,"r":1}],"expectation":"exact","distributions":[[{"v":5,"p":1}],[{"d":99,"p":0},{"d":1,"p":1}]]}`)
 	if fmt.Sprint(out.Externality) != "[-1 5]" || fmt.Sprint(out.Payments) != "[6 -6]" {
 		t.Errorf("no probability: %+v", out.paid)
 	}
 }
 
-// TestOneDraw: payments from a single draw sum to zero; nothing says how far
-// off they are.
+// TestOneDraw checks that payments from a single draw sum to zero and have no standard errors.
 func TestOneDraw(t *testing.T) {
 	out := casetest.Solve[*output](t, SolveDocument, `{"queue":[{"v":5,"r":1},{"d":1,"r":1}],"draws":1,"distributions":[[{"v":5,"p":1}],[{"d":9,"p":0.5},{"d":1,"p":0.5}]]}`)
 	if out.Payments[0]+out.Payments[1] != 0 || out.Errors[0] != nil || out.Draws != 1 {
@@ -107,8 +106,8 @@ func TestOneDraw(t *testing.T) {
 	}
 }
 
-// TestExactHasALimit: sums that never coincide double with each job; a number
-// of draws does not mind.
+// TestExactHasALimit has 40 jobs whose sums of costs never coincide, so the number of sums doubles with each job. The
+// exact expectation must be refused, and an expectation from draws must work.
 func TestExactHasALimit(t *testing.T) {
 	for _, wide := range []int{0, 4} {
 		q, e := &Queue{Nodes: wide}, &Expectation{Mode: Full, Exact: true}
@@ -133,8 +132,8 @@ func TestExactHasALimit(t *testing.T) {
 	}
 }
 
-// TestExactOfManyJobs: where costs are whole numbers, a hundred jobs of ten
-// types each are no trouble: 10^100 profiles.
+// TestExactOfManyJobs computes the exact payments of 100 jobs with ten types each, 10^100 profiles. This is possible
+// because costs are whole numbers and equal sums are merged.
 func TestExactOfManyJobs(t *testing.T) {
 	q, e := &Queue{}, &Expectation{Mode: Priority, Exact: true}
 	for i := range 100 {
@@ -165,8 +164,8 @@ func TestExactOfManyJobs(t *testing.T) {
 	}
 }
 
-// FuzzSolveDocument: whatever comes, an error of the sender or an answer that
-// JSON can say, with payments that sum to zero.
+// FuzzSolveDocument checks that any document gives either an error that blames the sender, or an answer that JSON can
+// encode, whose payments sum to zero.
 func FuzzSolveDocument(f *testing.F) {
 	casetest.Fuzz(f, SolveDocument, 1<<20, func(t *testing.T, out *output) {
 		if out.paid != nil {

@@ -9,7 +9,7 @@ type means struct {
 	batches int
 	total   []float64 // by job: sum over all draws so far
 	net     []float64 // scratch
-	// Mean and sum of squares of the net payments of single batches, by Welford's update:
+	// Mean, and sum of squared deviations, of the net payments of single batches, by Welford's method:
 	mean, square []float64
 }
 
@@ -67,7 +67,7 @@ func estimate(q *Queue, e *Expectation) (externality, errors []float64, err erro
 	return externality, errors, nil
 }
 
-// probe checks the types that the given functions return, by drawing all of them.
+// probe draws all types once and checks them. It is for types that functions return.
 func (s *sampler) probe(q *Queue, e *Expectation) error {
 	for i, in := range s.types {
 		if in.sample == nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxSteps bounds the work of an exact expectation, counted as terms added, or jobs put into schedules.
+// MaxSteps bounds the work of an exact expectation. A step is one term added. Putting a job into
+// schedules counts as several steps (insertion).
 const MaxSteps = 1 << 26
 
 // steps is the number of steps that are left.
@@ -21,7 +22,7 @@ func (s *steps) spend(n int) error {
 	return nil
 }
 
-// expect computes the externalities, exactly except for rounding.
+// expect computes the externalities exactly, except for rounding errors.
 func expect(q *Queue, e *Expectation) ([]float64, error) {
 	types := make([][]Point, len(e.Priors))
 	for i, p := range e.Priors {
@@ -36,9 +37,10 @@ func expect(q *Queue, e *Expectation) ([]float64, error) {
 	return w.run()
 }
 
-// exact computes a linear expectation. The cost of the others' delay is a sum of independent terms. Its distribution is built term
-// by term, and equal sums are merged, so it stays small if the terms are multiples of a unit. Leaving out each job in turn takes
-// O(n·log n) steps instead of n², by recursive halving: add one half of the jobs, then divide the other half further.
+// exact computes a linear expectation. What the delay costs the others is a sum of independent terms. Its
+// distribution is built term by term, and equal sums are merged, so it stays small if the terms are multiples of a
+// unit. Leaving out each job in turn takes O(n·log n) steps instead of n², by recursive halving: add one half of the
+// jobs, then divide the other half further.
 type exact struct {
 	*linear
 	types [][]Point
@@ -121,8 +123,8 @@ func (x *exact) with(sums []mass, from, to int) ([]mass, error) {
 	return sums, nil
 }
 
-// merge merges two distributions in ascending order, the second moved by a term
-// and weighted. Sums that differ by rounding only become one.
+// merge merges two distributions in ascending order. The sums of b are first increased by `by`, and their
+// probabilities multiplied by weight. Sums that differ only by rounding become one.
 func merge(a, b []mass, by, weight float64) []mass {
 	out := make([]mass, 0, len(a)+len(b))
 	for len(a) > 0 || len(b) > 0 {

@@ -10,12 +10,12 @@ import (
 
 // The reasons that Explain gives.
 const (
-	Starting  = "Starting"  // it is worth what its run costs the others, and none of its tasks runs yet
-	Discarded = "Discarded" // it is worth less than its run would cost the others
+	Starting  = "Starting"  // the job is worth what its run costs the others, and none of its tasks runs yet
+	Discarded = "Discarded" // the job is worth less than its run would cost the others
 )
 
-// Explain says how a job stands, and what would change that. It leaves out what the job's run costs the others if they are a single
-// account.
+// Explain says how a job stands, and what would change that. If all other jobs belong to a single account, it leaves
+// out what the job's run costs them.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.rounds[job.Job]
 	switch {
@@ -52,8 +52,8 @@ func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.
 		d.With[0], q.Jobs[0].Value, told(view, job, d.Threshold)), change...)
 }
 
-// told returns an amount in brackets. The amount is computed from the bids of others, so told returns "" if they are a single
-// account's.
+// told returns an amount in brackets. The amount is computed from the bids of others. If these are the bids of a
+// single account, told returns "", so that they stay secret.
 func told(view *mechanism.View, job *mechanism.Job, credits float64) string {
 	if mechanism.OneRival(view, job) {
 		return ""

@@ -79,7 +79,7 @@ func TestSampleCases(t *testing.T) {
 	}
 }
 
-// numbers makes null 0.12345, so that it is not taken for a number.
+// numbers replaces null by 0.12345, so that null does not equal a number.
 func numbers(x []*float64) []float64 {
 	out := make([]float64, len(x))
 	for i, p := range x {

@@ -2,23 +2,23 @@ package batchqueue
 
 import "slices"
 
-// linear is an expectation in which what the others' delay costs is
+// linear is an expectation in which the delay costs the others
 //
 //	scale · Σ_l cost_l·d_l
 //
-// with costs that are known before anything is drawn. So it is when lengths and
-// widths are as announced (scale 1, cost_l the delay of job l), and when each
-// job takes the whole machine (scale the front job's length, cost_l = 1).
+// where cost_l is known before anything is drawn. There are two such cases. If lengths and widths are as announced,
+// scale is 1 and cost_l is the delay of job l. If each job takes the whole machine, scale is the front job's length
+// and cost_l is 1.
 type linear struct {
 	priority bool
 	jobs     []Job
 	cost     []float64 // by position; 0 for the front job
 
-	// The following slices are by draw of a batch.
+	// The following slices have an element for each draw of a batch.
 
-	terms [][]float64 // by position: cost_l·d_l as drawn
+	terms [][]float64 // by draw, then position: cost_l·d_l, with the drawn d_l
 	total []float64   // Σ_l cost_l·d_l
-	value []float64   // of the front job, as drawn
+	value []float64   // the drawn value of the front job
 	scale []float64
 }
 
@@ -38,7 +38,7 @@ func newLinear(q *Queue, e *Expectation) (*linear, bool) {
 	return l, true
 }
 
-// front reads a type of the front job.
+// front returns the value and the scale of a type of the front job.
 func (l *linear) front(t *Job) (value, scale float64) {
 	if l.priority {
 		return t.Value, 1
@@ -46,8 +46,8 @@ func (l *linear) front(t *Job) (value, scale float64) {
 	return t.Value, t.Length
 }
 
-// drawn returns a function that sets sums to the externalities, summed over a batch. A draw costs O(1) for each job, because
-// replacing the drawn type of a job by the announced one changes only one term of the total.
+// drawn returns a function that sets sums to the externalities, added over a batch. A draw costs O(1) for each job, because
+// replacing the drawn type of a job by the announced type changes only one term of the total.
 func (l *linear) drawn(draws *sampler) func(b int, sums []float64) {
 	l.terms = make([][]float64, len(l.jobs))
 	return func(b int, sums []float64) {

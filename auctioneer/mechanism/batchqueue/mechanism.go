@@ -9,13 +9,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Mechanism runs a live market: a queue in the order of arrival. The front job is considered when it could start. The mechanism
-// remembers its decision about a job until the job is settled: it repeats its orders until they are carried out, and makes the
-// round's payments when the job has ended.
+// Mechanism runs a live market: a queue in the order of arrival. The front job is considered when it could start. The
+// mechanism remembers its decision about a job until the job is settled: it repeats its orders until they are carried
+// out. When the job has ended, it makes the payments of the round that decided on the job.
 type Mechanism struct {
 	config messages.Market
 	rounds map[messages.JobID]*round
-	owed   map[messages.JobID]messages.Credits // sum over all remembered rounds
+	owed   map[messages.JobID]messages.Credits // what the job owes in all remembered rounds
 	belief *Beliefs
 }
 
@@ -33,7 +33,7 @@ type round struct {
 	transfers []mechanism.Payment
 }
 
-// Describe says what the mechanism is.
+// Describe returns the traits of the mechanism.
 func Describe(m *messages.Market) mechanism.Traits {
 	t := mechanism.Traits{
 		Name: messages.BatchQueue, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
@@ -63,7 +63,7 @@ func NewMechanism(m messages.Market) (*Mechanism, error) {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// Admit refuses a bid that this market cannot compare with others.
+// Admit refuses a bid that this mechanism cannot compare with other bids.
 func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	slots := 0
 	if len(view.Classes) > 0 {
@@ -84,9 +84,8 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// Allocate considers the jobs at the front of the queue, as long as they could
-// start now. The price is what running the next job would cost the others by
-// delay, in credits.
+// Allocate considers the jobs at the front of the queue, as long as they could start now. The price is what the run
+// of the next job would cost the others by delay, in credits.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: make([]float64, len(view.Classes))}
 	q := c.queue(view)
@@ -98,7 +97,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 			break
 		}
 		c.rounds[q.waiting[0].Job] = c.round(q, d)
-		if !messages.IsVisitor(q.waiting[0].Account) { // a site could invent accounts that announce what suits another one
+		if !messages.IsVisitor(q.waiting[0].Account) { // another site could invent accounts that suit its other accounts
 			c.belief.Consider(q.waiting[0].Account, typeOf(q.waiting[0]))
 		}
 		q.next(d.Runs)
@@ -107,14 +106,14 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// queue is the live queue and the jobs in it.
+// queue is the queue of a live market, with the jobs in it.
 type queue struct {
 	Queue
 	waiting []*mechanism.Job // by position in Queue.Jobs
 }
 
-// queue reads the view: what runs, and what waits and is not wider than the
-// machine is now.
+// queue returns the queue of a view: the running jobs, and the waiting jobs that are not wider than the machine is
+// now.
 func (c *Mechanism) queue(view *mechanism.View) *queue {
 	q, held := &queue{}, 0
 	for _, job := range view.Jobs {
@@ -136,7 +135,7 @@ func (c *Mechanism) queue(view *mechanism.View) *queue {
 	return q
 }
 
-// next removes the front job from the queue.
+// next removes the front job from the queue. If it runs, it joins the running jobs.
 func (q *queue) next(runs bool) {
 	if front := q.Jobs[0]; runs {
 		q.Running = append(q.Running, Hold{Width: front.Width, Remaining: front.Length})
@@ -159,8 +158,8 @@ func announced(job *mechanism.Job, front bool) Job {
 	return out
 }
 
-// remaining returns for how many more seconds a job holds its slots. A job that has outlived its length is expected to need another
-// second.
+// remaining returns for how many more seconds a job holds its slots. A job that has outlived its length is assumed to
+// need one more second.
 func remaining(now messages.Time, job *mechanism.Job) float64 {
 	if job.Started == 0 {
 		return job.Length.Seconds()
@@ -168,7 +167,7 @@ func remaining(now messages.Time, job *mechanism.Job) float64 {
 	return max(1, (job.Length - now.Sub(job.Started)).Seconds())
 }
 
-// direct repeats orders that are not carried out yet, and gives weights to the jobs that must start.
+// direct repeats the orders that are not carried out yet, and gives weight to the jobs that must start.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	total := 0
 	for i, job := range view.Jobs {

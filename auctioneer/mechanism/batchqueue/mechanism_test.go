@@ -42,9 +42,9 @@ func run(view *mechanism.View, job *mechanism.Job) {
 	job.Started, job.Running, job.Pending = view.Now, []int{job.Width}, []int{0}
 }
 
-// TestTheLifeOfAQueue: the first is discarded, the second runs, the third must
-// wait for it; the discarded and the one that ran move money, and only between
-// those who were there.
+// TestTheLifeOfAQueue has three jobs: the first is discarded, the second runs, and the third must wait for the
+// second. When the first and the second end, money moves, and only between the jobs that were in the queue at the
+// decision.
 func TestTheLifeOfAQueue(t *testing.T) {
 	c := market(t, messages.Market{})
 	one, two, three := waiting(1, 50, 9, 10, 8), waiting(2, 40, 5, 10, 8), waiting(3, 70, 3, 10, 8)
@@ -54,7 +54,7 @@ func TestTheLifeOfAQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// One's run costs 10·(5+3) = 80 > 50; two's 10·3 = 30 ≤ 40.
+	// The run of job 1 costs the others 10·(5+3) = 80 > 50. The run of job 2 costs 10·3 = 30 ≤ 40.
 	a := c.Allocate(view)
 	want := []mechanism.Directive{{Job: 1, Action: mechanism.Discard}, {Job: 2, Action: mechanism.Start, Slots: 8}}
 	if !slices.Equal(a.Directives, want) || a.Wake != view.Now+10*second || a.Weights[1][0] != 1 || a.Weights[2][0] != 0 {
@@ -77,7 +77,7 @@ func TestTheLifeOfAQueue(t *testing.T) {
 	}
 	view.Jobs = view.Jobs[1:]
 	checkTransfers(t, c.Settle(view, one, mechanism.End{State: messages.Discarded}), []*mechanism.Job{one, two, three})
-	if p := c.Settle(view, one, mechanism.End{State: messages.Discarded}); len(p) != 1 || p[0].Amount != 0 || !strings.Contains(p[0].Reason, "made then") { // when it has ended
+	if p := c.Settle(view, one, mechanism.End{State: messages.Discarded}); len(p) != 1 || p[0].Amount != 0 || !strings.Contains(p[0].Reason, "made then") { // settle again when it has ended
 		t.Errorf("when the discarded job has ended: %+v", p)
 	}
 	run(view, two)
@@ -99,7 +99,7 @@ func TestTheLifeOfAQueue(t *testing.T) {
 	}
 }
 
-// checkTransfers: some money moves, between these jobs, and within budgets.
+// checkTransfers checks that money moves only between the given jobs, and within their budgets.
 func checkTransfers(t *testing.T, payments []mechanism.Payment, among []*mechanism.Job) {
 	t.Helper()
 	paid := map[messages.JobID]messages.Credits{}
@@ -121,23 +121,23 @@ func checkTransfers(t *testing.T, payments []mechanism.Payment, among []*mechani
 	}
 }
 
-// TestTransfersArePayments: with a prior of single types, payments are known:
-// the transfers between jobs are just those.
+// TestTransfersArePayments: the prior has a single type, so the payments are known. The transfers between jobs must
+// be exactly these payments.
 func TestTransfersArePayments(t *testing.T) {
 	c := market(t, messages.Market{PriorJobs: []messages.QueuedType{queued(100, 2, 10)}, Draws: 3})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 100, 1, 10, 8), waiting(3, 100, 4, 10, 8)}
 	c.Allocate(grid(8, jobs...))
-	// All profiles run. G = −40, 100−20, 100−20; net = 80+40, 20−80, 20−80.
+	// The front job runs in all profiles. G = −40, 100−20, 100−20; net = 80+40, 20−80, 20−80.
 	got := fmt.Sprint(c.Settle(grid(8), jobs[0], mechanism.End{State: messages.Completed}))
 	reason := "what its place in the queue of job 1 is expected to cost others"
 	want := fmt.Sprint([]mechanism.Payment{{From: 1, To: 2, Amount: 60 * messages.Credit, Reason: reason}, {From: 1, To: 3, Amount: 40 * messages.Credit, Reason: reason}})
-	if got != want { // the budget of 100 is spent before job 3 has all
+	if got != want { // the budget of 100 is spent before job 3 has received its 60
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-// TestGangsPassEachOther: a job that is too wide now waits, others behind it are
-// considered only when it is too wide for the machine.
+// TestGangsPassEachOther: a job that is too wide for the idle slots waits, and the jobs behind it wait too. They are
+// considered before it only if it is too wide for the whole machine.
 func TestGangsPassEachOther(t *testing.T) {
 	c := market(t, messages.Market{})
 	busy, front, narrow := waiting(1, 9, 1, 60, 5), waiting(2, 900, 1, 10, 6), waiting(3, 9, 1, 10, 2)
@@ -157,7 +157,7 @@ func TestGangsPassEachOther(t *testing.T) {
 	if e := c.Explain(view, front); e.Reason != mechanism.WaitingForSlots || !strings.Contains(e.Message, "6 slots") {
 		t.Errorf("%+v", e)
 	}
-	view.Now += 100 * second // the one that runs has outlived its length
+	view.Now += 100 * second // the running job has outlived its length
 	if a := c.Allocate(view); len(a.Directives) != 0 || a.Wake != view.Now+second {
 		t.Errorf("%+v", a)
 	}
@@ -167,8 +167,8 @@ func TestGangsPassEachOther(t *testing.T) {
 	}
 }
 
-// TestANewLeaderDecidesAlike: made anew and given the same view, with the same
-// payments.
+// TestANewLeaderDecidesAlike makes the mechanism anew and gives it the same view. It must decide the same, with the
+// same payments.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	var answers []string
 	for range 2 {

@@ -12,18 +12,18 @@ type Mode string
 
 // The modes.
 const (
-	// Priority draws values and costs of delay; lengths and widths are as announced.
+	// Priority draws only values and costs of delay; lengths and widths are as announced.
 	Priority Mode = "priority"
-	// Full draws whole types.
+	// Full draws whole types, with lengths and widths.
 	Full Mode = "full"
 )
 
-// Expectation says how to compute expected externalities.
+// Expectation says how to compute the expected externalities.
 type Expectation struct {
 	Mode   Mode
-	Priors []Prior // by position in the queue
-	Exact  bool    // enumerate all cases; only for priors with Points
-	Draws  int     // otherwise: number of draws
+	Priors []Prior // what is believed about each job, by position in the queue
+	Exact  bool    // enumerate all cases; all priors must have Points
+	Draws  int     // number of draws, if not Exact
 	Seed   uint64  // seed of the draws
 }
 
@@ -32,7 +32,7 @@ const MaxDraws = 1 << 24
 
 // Payments has what jobs pay (positive) and receive (negative), by position in the queue.
 type Payments struct {
-	// Externality is G_j: what the others can expect, given what j announces.
+	// Externality is G_j: what the others can expect to gain in total, given what job j announces.
 	Externality []float64
 	// Net payments. Their floating-point sum is exactly 0, in any order.
 	Net []float64
@@ -108,7 +108,7 @@ func transfer(net, externality []float64) {
 	}
 }
 
-// among returns the payments of some jobs to one another.
+// among returns the payments of the given jobs to one another.
 func among(externality []float64, jobs []int) []float64 {
 	of := make([]float64, len(jobs))
 	for k, i := range jobs {
@@ -122,8 +122,9 @@ func among(externality []float64, jobs []int) []float64 {
 	return net
 }
 
-// balance rounds payments so that their sum is exactly zero. It rounds them to multiples of a power of two with which every partial
-// sum fits into 53 bits. The remainder, less than one unit for each payment, goes to the first.
+// balance rounds payments so that their sum is exactly zero. It rounds them to multiples of a power of two that is
+// large enough for every partial sum to fit into 53 bits. The remainder, less than one unit for each payment, goes to
+// the first.
 func balance(net []float64) {
 	all := 0.0
 	for _, x := range net {
@@ -132,8 +133,8 @@ func balance(net []float64) {
 	if all == 0 || math.IsInf(all, 0) || math.IsNaN(all) {
 		return
 	}
-	_, exponent := math.Frexp(all) // all < 2^exponent
-	unit := exponent - 52          // leaves a bit for the rounding
+	_, exponent := math.Frexp(all) // so all payments are below 2^exponent
+	unit := exponent - 52          // one of the 53 bits is left for the rounding
 	rest := 0.0
 	for i, x := range net {
 		whole := math.RoundToEven(math.Ldexp(x, -unit))
@@ -142,12 +143,12 @@ func balance(net []float64) {
 	}
 	net[0] += math.Ldexp(rest, unit)
 	for i := range net {
-		net[i] += 0 // no negative zeros
+		net[i] += 0 // turns −0 into 0
 	}
 }
 
-// Microcredits rounds payments in credits, each once, half to even, to the
-// microcredit, so that they sum to zero; the remainder goes to the first.
+// Microcredits rounds each payment, in credits, half to even to the microcredit. The remainder goes to the first, so
+// that the payments sum to zero.
 func Microcredits(net []float64) ([]messages.Credits, error) {
 	out := make([]messages.Credits, len(net))
 	var rest messages.Credits

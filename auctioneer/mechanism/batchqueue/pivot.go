@@ -9,24 +9,25 @@ import (
 // delay costs the account's other jobs.
 type Stake struct {
 	Gain float64
-	// Least and Most say which stakes the account could announce, whatever it does: a
-	// job that is delayed loses something or nothing.
-	Least, Most float64 // −Inf or 0; 0 or +Inf
-	Visits      bool    // of another site, which gets no rebate: it could invent accounts
+	// Least and Most bound the stakes that the account could announce. Example: if all its jobs can only lose by the
+	// delay, Most is 0.
+	Least, Most float64 // Least is −Inf or 0, Most is 0 or +Inf
+	Visits      bool    // an account of another site; it gets no rebate, because that site could invent accounts
 }
 
-// Pivot returns what each account pays for a decision (its tax), and what it gets back (its rebate). An account whose announcement
-// changes the decision pays what the others lose by this change (Clarke). Its rebate is an equal part of the least that all accounts
-// could pay in total, whatever this account announced (Bailey, Cavallo). So its announcements do not affect its rebate, and the sum of
-// rebates is never more than the sum of taxes. Accounts of other sites get no rebate.
+// Pivot returns what each account pays for a decision (its tax), and what it gets back (its rebate). An account whose
+// announcement changes the decision pays what the others lose by this change (Clarke). Its rebate is an equal part of
+// the least total that all accounts could pay, over all announcements of this account (Bailey, Cavallo). So its
+// announcements do not affect its rebate, and the sum of rebates is never more than the sum of taxes. Accounts of
+// other sites get no rebate.
 //
 // If an account's stake is z, and s is the sum of the others' stakes, all pay together
 //
 //	max(0, −s) + Σ_j max(0, x_j − s − z)   where z ≥ −s, so that the front job runs,
 //	max(0, s) + Σ_j max(0, s − x_j + z)    elsewhere.
 //
-// The first falls with z and the second rises, so the least is at an end of the range that the account can announce. The sums are
-// over stakes above and below s. With sorted stakes they take O(log n) for each account.
+// The first decreases with z and the second increases, so the least is at a bound of the range that the account can
+// announce. With sorted stakes the sums take O(log n) for each account.
 func Pivot(stakes []Stake) (taxes, rebates []float64) {
 	n := len(stakes)
 	taxes, rebates = make([]float64, n), make([]float64, n)
@@ -44,7 +45,7 @@ func Pivot(stakes []Stake) (taxes, rebates []float64) {
 	}
 	runs := stands(gains)
 	slices.Sort(gains)
-	below := make([]float64, n+1) // sums of the least gains
+	below := make([]float64, n+1) // below[k] is the sum of the k smallest gains
 	for i, x := range gains {
 		below[i+1] = below[i] + x
 	}
@@ -62,11 +63,11 @@ func Pivot(stakes []Stake) (taxes, rebates []float64) {
 	return taxes, rebates
 }
 
-// leastTotal returns the least that all accounts could pay in total, whatever one account announces. The stakes of the others are the
-// gains without its own.
+// leastTotal returns the least total that all accounts could pay, over all announcements of one account. own is its
+// stake, others the sum of the other accounts' gains.
 func leastTotal(gains, below []float64, own Stake, others float64) float64 {
 	n := len(gains)
-	run, stay := math.Inf(1), math.Inf(1) // the least if the front job runs, and if not
+	run, stay := math.Inf(1), math.Inf(1) // the least total if the front job runs, and if it does not
 	k, _ := slices.BinarySearch(gains, others)
 	switch {
 	case own.Most > 0:
@@ -83,7 +84,7 @@ func leastTotal(gains, below []float64, own Stake, others float64) float64 {
 	return max(0, min(run, stay))
 }
 
-// stands reports whether gains come to at least nothing; a tie does.
+// stands reports whether the gains sum to at least 0, so that the front job runs.
 func stands(gains []float64) bool {
 	plus, minus := 0.0, 0.0
 	for _, x := range gains {
@@ -96,9 +97,9 @@ func stands(gains []float64) bool {
 	return worth(plus, minus)
 }
 
-// StakesOf returns what a decision is worth to the accounts of a queue, and the account of each job. accounts has the accounts by
-// position of their jobs. If limits are given, a job's loss or value counts at most up to its limit: what a job cannot pay for
-// does not count.
+// StakesOf returns what a decision is worth to the accounts of a queue, and the account of each job. accounts has the
+// account of each job, by position. If limits are given, a job's loss or value counts at most up to its limit: a job
+// cannot pay more.
 func StakesOf[Account comparable](q *Queue, d *Decision, accounts []Account, limits []float64) (stakes []Stake, of []int) {
 	at := map[Account]int{}
 	of = make([]int, len(q.Jobs))

@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// taxesSlowly is what each pays who changes what is decided: what the others lose.
+// taxesSlowly returns the tax of each account and the sum. An account that changes the decision pays what the others
+// lose by the change.
 func taxesSlowly(gains []float64) (taxes []float64, total float64) {
 	sum := func(without int) (s float64) {
 		for i, x := range gains {
@@ -32,8 +33,8 @@ func taxesSlowly(gains []float64) (taxes []float64, total float64) {
 	return taxes, total
 }
 
-// rebateSlowly is an equal part of the least total over a grid of what an account could
-// announce, far beyond all other stakes.
+// rebateSlowly returns an equal part of the least total of taxes. It tries announcements of account i on a grid that
+// reaches far beyond all other stakes.
 func rebateSlowly(stakes []Stake, i int) float64 {
 	gains := make([]float64, len(stakes))
 	reach := 1.0
@@ -50,8 +51,7 @@ func rebateSlowly(stakes []Stake, i int) float64 {
 	return least / float64(len(stakes))
 }
 
-// draw is what a few accounts could have at stake, in whole numbers: mostly a front job
-// and others that its run delays.
+// draw returns the stakes of a few accounts, in whole numbers: mostly a front job and other jobs that its run delays.
 func draw(r *rand.Rand) []Stake {
 	out := make([]Stake, 1+r.IntN(7))
 	for i := range out {
@@ -63,7 +63,7 @@ func draw(r *rand.Rand) []Stake {
 		default:
 			s.Gain, s.Least = float64(-r.IntN(20)), math.Inf(-1)
 		}
-		if most == 0 { // a job that gains, or an account with several
+		if most == 0 { // a job that gains, or an account with several jobs
 			s.Gain, s.Most = float64(r.IntN(30)), math.Inf(1)
 			if s.Least = 0; r.IntN(2) == 0 {
 				s.Gain, s.Least = s.Gain-15, math.Inf(-1)
@@ -76,7 +76,7 @@ func draw(r *rand.Rand) []Stake {
 	return out
 }
 
-// TestPivotIsTheSlowOne on thousands of small decisions, over a grid of reports.
+// TestPivotIsTheSlowOne compares Pivot with the slow functions on thousands of small decisions.
 func TestPivotIsTheSlowOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	back := 0
@@ -110,9 +110,8 @@ func TestPivotIsTheSlowOne(t *testing.T) {
 	}
 }
 
-// TestPivotIsHonest: whatever the others announce, no announcement does better than the
-// truth, none moves the account's own rebate, and whoever says the truth does at least as
-// well as by announcing nothing.
+// TestPivotIsHonest checks that no announcement does better than the truth, whatever the others announce; that no
+// announcement changes the account's own rebate; and that the truth is never worse than announcing nothing.
 func TestPivotIsHonest(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for k := range 1000 {
@@ -148,9 +147,9 @@ func TestPivotIsHonest(t *testing.T) {
 	}
 }
 
-// TestALiveMarketLevies: taxes go to the site, rebates come from it and to the first job
-// of an account, never more than the taxes; and a job that cannot pay what it announces
-// counts for what it can pay.
+// TestALiveMarketLevies checks the payments of a market. Taxes go to the site. Rebates come from the site to the
+// first job of an account, and are never more than the taxes. A job that announces more than it can pay counts for
+// what it can pay.
 func TestALiveMarketLevies(t *testing.T) {
 	c := market(t, messages.Market{Pricing: PivotPricing})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 40, 2, 10, 8), waiting(3, 50, 3, 10, 8), waiting(4, 60, 1, 10, 8)}
@@ -158,8 +157,8 @@ func TestALiveMarketLevies(t *testing.T) {
 		jobs[i].Account = account
 	}
 	c.Allocate(grid(8, jobs...))
-	// The run costs ben 20 + 10 and cat 30: ann pays 60. Ben gets a third of
-	// min(30, 100 − 30), and so does cat.
+	// The run of ann's job costs ben 20 + 10 and cat 30: ann pays 60. Ben gets back a third of min(30, 100 − 30), and
+	// cat too.
 	var got []mechanism.Payment
 	for _, p := range c.Settle(grid(8), jobs[0], mechanism.End{State: messages.Completed}) {
 		if !p.Now || p.Reason == "" {
@@ -179,15 +178,15 @@ func TestALiveMarketLevies(t *testing.T) {
 	}
 }
 
-// TestAChargeByTheTimeTakenInvitesOverbids is why taxes are of declared lengths: those say from
-// which value on the front job runs, and it must pay that value. If it paid for the shorter time
-// that it then takes, a job worth less would run by bidding more, and gain.
+// TestAChargeByTheTimeTakenInvitesOverbids shows why taxes use declared lengths. These determine the least value with
+// which the front job runs, and it must pay that value. If it paid only for the shorter time that it then takes, a
+// job worth less would gain by bidding more.
 func TestAChargeByTheTimeTakenInvitesOverbids(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	const queues = 3000
 	gainers, gains := 0, []float64{}
 	for range queues {
-		value, loss := float64(1+r.IntN(100)), 0.0 // of the others for a second
+		value, loss := float64(1+r.IntN(100)), 0.0 // what the others lose by a second of delay
 		for range 1 + r.IntN(4) {
 			loss += float64(r.IntN(6))
 		}
@@ -220,7 +219,7 @@ func TestAChargeByTheTimeTakenInvitesOverbids(t *testing.T) {
 	t.Logf("%d of %d gain, %.4f ± %.4f of the value", gainers, queues, mean, 1.96*math.Sqrt((squares-mean*mean)/queues))
 }
 
-// TestSolvePivot: the document of candor solve.
+// TestSolvePivot checks the answer of candor solve with pricing pivot.
 func TestSolvePivot(t *testing.T) {
 	out := casetest.Solve[*output](t, SolveDocument, `{"queue":[{"v":100,"r":10},{"d":2,"r":1,"account":"ben"},{"d":3,"r":1},{"d":1,"r":1,"account":"ben"}],"pricing":"pivot"}`)
 	near(t, "taxes", out.Taxes, []float64{60, 0, 0, 0})

@@ -11,8 +11,8 @@ import (
 // many types with their probabilities, or a way to sample them.
 type Prior struct {
 	Points []Point
-	// Sample maps a number uniform in [0, 1) to a type. It is used if there are no Points. The
-	// same number must give the same type. Stratification helps most if it is nearly monotone.
+	// Sample returns the type for a number that is uniform in [0, 1). It is used if there are no Points. The same
+	// number must give the same type. Draws are the more accurate the more nearly Sample is monotone.
 	Sample func(u float64) Job
 }
 
@@ -22,10 +22,10 @@ type Point struct {
 	P    float64
 }
 
-// total is how far the sum of probabilities may be from 1, because decimals are rounded.
+// total is by how much the sum of probabilities may differ from 1, because decimals are rounded.
 const total = 1e-9
 
-// check checks a prior; priority says that only value and delay matter.
+// check returns an error if a prior is invalid. priority: only values and costs of delay matter.
 func (p *Prior) check(q *Queue, i int, priority bool) error {
 	if p.Sample != nil && len(p.Points) == 0 {
 		return nil // its types are checked when they are drawn
@@ -42,7 +42,7 @@ func (p *Prior) check(q *Queue, i int, priority bool) error {
 		}
 		sum += point.P
 		t := point.Type
-		if priority { // lengths and widths are as announced
+		if priority { // lengths and widths are as announced, and not checked
 			t.Length, t.Width = q.Jobs[i].Length, q.Jobs[i].Width
 		}
 		if err := q.checkJob(place, i == 0, t); err != nil {
@@ -55,7 +55,7 @@ func (p *Prior) check(q *Queue, i int, priority bool) error {
 	return nil
 }
 
-// normalised returns the points of positive probability, which then sum to 1.
+// normalised returns the points with a positive probability. Their probabilities sum to 1.
 func normalised(points []Point) []Point {
 	sum := 0.0
 	for _, p := range points {
@@ -68,12 +68,12 @@ func normalised(points []Point) []Point {
 	return slices.DeleteFunc(out, func(p Point) bool { return p.P == 0 })
 }
 
-// inverse draws types by inverting the cumulated probabilities.
+// inverse draws types by inverting the cumulative distribution.
 type inverse struct {
 	points []Point
-	above  []float64 // cumulated probabilities; the last is +Inf, so that every u is below it
+	above  []float64 // cumulative probabilities; the last is +Inf, so that every u is below it
 	guide  []int32   // guide[g]: the first k with above[k] > g/len(guide)
-	delays []float64 // of points
+	delays []float64 // costs of delay of the points
 	sample func(u float64) Job
 	drawn  Job // the last result of sample
 }
@@ -100,7 +100,7 @@ func invert(p Prior) *inverse {
 	return in
 }
 
-// at returns the type at u in [0, 1). It is valid until the next call.
+// at returns the type at u in [0, 1). The result is valid until the next call.
 func (in *inverse) at(u float64) *Job {
 	if in.sample != nil {
 		in.drawn = in.sample(u)
@@ -112,7 +112,7 @@ func (in *inverse) at(u float64) *Job {
 // index returns the position of the type at u among the points.
 func (in *inverse) index(u float64) int32 {
 	k := in.guide[int(u*float64(len(in.guide)))]
-	for k > 0 && in.above[k-1] > u { // the guide may be too high by rounding
+	for k > 0 && in.above[k-1] > u { // rounding may make the guide too high
 		k--
 	}
 	for in.above[k] <= u {

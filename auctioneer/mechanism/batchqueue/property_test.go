@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// large draws a queue with decimals, as of a live system.
+// large draws a queue with decimals, like the queue of a live system.
 func large(r *rand.Rand, n int) (*Queue, *Expectation) {
 	q, e := &Queue{}, &Expectation{Mode: Priority}
 	for i := range n {
@@ -32,8 +32,8 @@ func large(r *rand.Rand, n int) (*Queue, *Expectation) {
 	return q, e
 }
 
-// TestPaymentsSumToZero: to the last bit, in whatever order they are added, for
-// any number of draws; and in microcredits, the remainder going to the first.
+// TestPaymentsSumToZero checks that payments sum to exactly zero, in whatever order they are added, for any number of
+// draws. In microcredits the first job gets the remainder.
 func TestPaymentsSumToZero(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for k := range 400 {
@@ -58,7 +58,7 @@ func TestPaymentsSumToZero(t *testing.T) {
 	}
 }
 
-// checkUnrounded: each payment is within rounding, of all, of its formula.
+// checkUnrounded checks that each payment equals its formula, except for rounding errors.
 func checkUnrounded(t *testing.T, p *Payments) {
 	t.Helper()
 	if len(p.Net) == 1 {
@@ -102,9 +102,8 @@ func TestMicrocreditsRefuse(t *testing.T) {
 	}
 }
 
-// payoff is what job i expects, over the others' types, if it reports so while
-// its announced type is the true one: the value or delay of what is decided,
-// and, of its payment, the part that its report can change.
+// payoff is what job i expects, over the others' types, if it announces report instead of its true type. It is the
+// true value or delay of what is decided, and the part of the payment that the report can change.
 func payoff(q *Queue, e *Expectation, i int, report Job, decide func(*Queue, []Job) bool) (sum float64) {
 	truth := q.Jobs[i]
 	fixed := func(l int) bool { return l == i }
@@ -139,8 +138,8 @@ func reaches(q *Queue, jobs []Job) bool {
 	return jobs[0].Value >= threshold
 }
 
-// TestHonestyIsBest: with exact expectations and the others honest, no job, in
-// front or waiting, gains by reporting another value or cost of delay.
+// TestHonestyIsBest checks that no job, in front or waiting, gains by reporting another value or cost of delay, with
+// exact expectations and honest others.
 func TestHonestyIsBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for k := range 600 {
@@ -158,9 +157,9 @@ func TestHonestyIsBest(t *testing.T) {
 	}
 }
 
-// Equation 4.2 as printed sums d_j·r_j where the delay is the front job's
-// length. With it, a waiting job of true cost 1 and length 10 gains by reporting
-// 0: the front job, which it would rather see run, is not discarded.
+// TestEquation42AsPrintedRewardsLies: equation 4.2 as printed sums d_j·r_j, although the delay is the front job's
+// length. With it, a waiting job of true cost 1 and length 10 gains by reporting 0: it would rather see the front job
+// run, and with the lie the front job is not discarded.
 func TestEquation42AsPrintedRewardsLies(t *testing.T) {
 	q := &Queue{Jobs: []Job{{Value: 5, Length: 1}, {Delay: 1, Length: 10}}}
 	e := &Expectation{Mode: Priority, Priors: []Prior{{Points: []Point{{Job{Value: 5}, 1}}}, {Points: []Point{{Job{Delay: 1}, 1}}}}}
@@ -175,7 +174,8 @@ func TestEquation42AsPrintedRewardsLies(t *testing.T) {
 	}
 }
 
-// TestEquation42OfTheSamples: some of them would be decided otherwise.
+// TestEquation42OfTheSamples checks that at least one sample case would be decided otherwise with equation 4.2 as
+// printed.
 func TestEquation42OfTheSamples(t *testing.T) {
 	differ := 0
 	for _, c := range casetest.Cases[golden](t, "batch-queue.json") {
@@ -188,8 +188,8 @@ func TestEquation42OfTheSamples(t *testing.T) {
 	}
 }
 
-// TestScaling: in another unit of money everything is in that unit; in another
-// unit of time, with costs of delay in it, nothing changes.
+// TestScaling checks that payments in another unit of money are the same payments in that unit, and that another unit
+// of time, also in the costs of delay, changes no payment.
 func TestScaling(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for k := range 300 {
@@ -231,8 +231,7 @@ func scaled(q *Queue, e *Expectation, money, time float64) *Payments {
 	return p
 }
 
-// TestPermutation: on a whole machine the order of those who wait is of no
-// consequence.
+// TestPermutation checks that the order of the waiting jobs changes no payment, if each job takes the whole machine.
 func TestPermutation(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for range 300 {
@@ -273,7 +272,7 @@ func addOne(x []int) []int {
 	return x
 }
 
-// TestDecimalsTie: 0.1 + 0.2 is more than 0.3 in binary; a tie runs all the same.
+// TestDecimalsTie: 0.1 + 0.2 is more than 0.3 in binary. The front job must run all the same, because it is a tie.
 func TestDecimalsTie(t *testing.T) {
 	q := &Queue{Jobs: []Job{{Value: 0.3, Length: 1}, {Delay: 0.1}, {Delay: 0.2}}}
 	d, err := Decide(q)
@@ -282,8 +281,8 @@ func TestDecimalsTie(t *testing.T) {
 	}
 }
 
-// TestSamplersAreLikeDistributions: a function that samples a distribution is
-// as good as its points.
+// TestSamplersAreLikeDistributions checks that a function that samples a distribution gives the same payments as the
+// points of the distribution.
 func TestSamplersAreLikeDistributions(t *testing.T) {
 	q, e := large(rand.New(rand.NewPCG(7, 7)), 20)
 	e.Draws = 500
@@ -305,8 +304,8 @@ func TestSamplersAreLikeDistributions(t *testing.T) {
 	}
 }
 
-// TestStratifiedNeedsFewerDraws: the variance of a payment is less than half of what as many
-// independent draws would give, each of a seed of its own.
+// TestStratifiedNeedsFewerDraws checks that the variance of a payment is less than half of the variance with as many
+// independent draws. An independent draw is a run with one draw and a seed of its own.
 func TestStratifiedNeedsFewerDraws(t *testing.T) {
 	const draws = 256
 	q, e := large(rand.New(rand.NewPCG(8, 8)), 32)

@@ -7,13 +7,12 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// Job is a job of a queue, as announced or as drawn. Money and time are in any
-// one unit each.
+// Job is a job of a queue, as announced or as drawn. The caller chooses one unit of money and one unit of time.
 type Job struct {
-	Value  float64 // what running it is worth; only for the front job
-	Delay  float64 // what a unit of time of delay costs; only for other jobs
+	Value  float64 // what its run is worth; only for the front job
+	Delay  float64 // what each unit of time of delay costs; only for the other jobs
 	Length float64
-	Width  int // nodes; only in a queue with Nodes
+	Width  int // number of nodes; only in a queue with Nodes
 }
 
 // Hold is a running job: it has Width nodes for the time Remaining.
@@ -22,20 +21,20 @@ type Hold struct {
 	Remaining float64
 }
 
-// Queue is a queue whose front job, Jobs[0], is considered for running, at time 0.
+// Queue is a queue. Its front job, Jobs[0], could run at time 0; Decide decides whether it does.
 type Queue struct {
-	Nodes   int // 0: every job takes the whole machine, which is idle
+	Nodes   int // number of nodes; 0: every job takes the whole machine, which is idle
 	Jobs    []Job
-	Running []Hold // only with Nodes
+	Running []Hold // only in a queue with Nodes
 }
 
 // Largest is the largest value, cost of delay or time.
 const Largest = 1e15
 
-// wide reports whether jobs have widths.
+// wide reports whether jobs have widths. If not, each job takes the whole machine.
 func (q *Queue) wide() bool { return q.Nodes > 0 }
 
-// Check returns an error if a queue is invalid. The error names the place as in the document of SolveDocument.
+// Check returns an error if a queue is invalid. The error names the place with the keys of SolveDocument.
 func (q *Queue) Check() error {
 	if q.Nodes < 0 || q.Nodes > math.MaxInt32 {
 		return casefile.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, q.Nodes)
@@ -48,8 +47,8 @@ func (q *Queue) Check() error {
 	return q.checkRunning()
 }
 
-// field returns the name of a place in the document, for a field. It is called only for errors, because there may be a million types
-// to check.
+// field returns the full name of a field in the document. It is called only for errors, because there may be a
+// million types to check.
 type field func(name string) string
 
 func place(list string, i int) field {
@@ -102,7 +101,7 @@ func (q *Queue) checkRunning() error {
 }
 
 func inRange(place field, name string, x float64) error {
-	if !(x >= 0 && x <= Largest) { // NaN is neither
+	if !(x >= 0 && x <= Largest) { // written so that NaN is refused too
 		return casefile.Invalid(place(name), "must be from 0 to %g, is %g", Largest, x)
 	}
 	return nil

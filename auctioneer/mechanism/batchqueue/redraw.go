@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// drafts are the two schedules of a queue, in either form.
+// drafts are the two schedules of a queue: with the front job and without it. They are lists or profiles.
 type drafts[S any] interface {
-	// insert puts a job into both schedules, or the front job into one of them, and returns when it
-	// starts.
+	// insert puts a job into both schedules and returns when it starts in each. The front job is put only
+	// into the schedule with it.
 	insert(job Job, front bool) (with, without float64)
 	copy(from S)
 }
 
-// redrawn returns a function that sets sums to the externalities, summed over a batch. It is for draws with lengths and widths, so
-// schedules must be made for each draw. Draws run on all processors. Their results are added in order, so the sums do not depend
-// on the number of processors.
+// redrawn returns a function that sets sums to the externalities, added over a batch. It is for draws with lengths
+// and widths, so schedules must be made for each draw. Draws run on all processors. Their results are added in order,
+// so the sums do not depend on the number of processors.
 func redrawn(q *Queue, draws *sampler) func(b int, sums []float64) {
 	if len(q.Jobs)+len(q.Running) <= mostListed {
 		return redrawnWith(q, draws, newTimelines)
@@ -25,8 +25,8 @@ func redrawn(q *Queue, draws *sampler) func(b int, sums []float64) {
 
 func redrawnWith[S drafts[S]](q *Queue, draws *sampler, idle func(*Queue) S) func(b int, sums []float64) {
 	n := len(q.Jobs)
-	types := make([][]Job, n) // by job, then draw of the batch
-	var each []float64        // by draw, then job
+	types := make([][]Job, n) // by job, then by draw of the batch
+	var each []float64        // by draw, then by job
 	workers := make([]*redrawer[S], runtime.GOMAXPROCS(0))
 	for w := range workers {
 		workers[w] = &redrawer[S]{q, idle(q), idle(q), idle(q), make([]Job, n)}
@@ -56,15 +56,15 @@ func redrawnWith[S drafts[S]](q *Queue, draws *sampler, idle func(*Queue) S) fun
 	}
 }
 
-// redrawer computes one draw after another.
+// redrawer computes draws one after another, and reuses its schedules.
 type redrawer[S drafts[S]] struct {
 	q                 *Queue
 	empty, upto, rest S
 	profile           []Job
 }
 
-// draw computes the externality of each job for a draw. It makes n pairs of schedules; in pair j, job j is as announced. This pair
-// shares its first j jobs with the schedules of the draw, and is made from there on.
+// draw computes the externality of each job for draw k. It makes n pairs of schedules. In pair j, job j is as
+// announced and the other jobs are as drawn. The jobs before j are put into the schedules only once, and copied.
 func (w *redrawer[S]) draw(types [][]Job, k int, externalities []float64) {
 	for i := range w.profile {
 		w.profile[i] = types[i][k]
@@ -87,8 +87,8 @@ func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 	return job.Delay * (with - without)
 }
 
-// externality returns what a profile is worth to all jobs except j, which is as announced. before is the cost of the delay of the jobs
-// before j, which are already in the schedules.
+// externality returns what a profile is worth to all jobs except j. Job j is as announced. The jobs before j are
+// already in the schedules; before is what their delay costs.
 func externality[S drafts[S]](q *Queue, s S, profile []Job, j int, before float64) float64 {
 	own, others := inserted(s, q.Jobs[j], j == 0), before
 	for i := j + 1; i < len(profile); i++ {

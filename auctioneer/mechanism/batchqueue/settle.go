@@ -14,7 +14,7 @@ func (c *Mechanism) round(q *queue, d *Decision) *round {
 	r := &round{runs: d.Runs, value: q.Jobs[0].Value, threshold: d.Threshold}
 	if c.config.Pricing == PivotPricing {
 		r.transfers = c.levy(q, d)
-	} else if net, toSite, err := c.net(q); err == nil { // else a prior is out of range: the decision stands, nobody pays
+	} else if net, toSite, err := c.net(q); err == nil { // err: a prior is out of range; the decision stands, and nobody pays
 		r.transfers = c.transfers(q, net, toSite)
 	}
 	for _, t := range r.transfers {
@@ -25,8 +25,7 @@ func (c *Mechanism) round(q *queue, d *Decision) *round {
 	return r
 }
 
-// decide does what the function decide does, except that with pricing pivot an announcement counts only up to what is left of the
-// job's budget.
+// decide decides like Decide. With pricing pivot, an announcement counts only up to what is left of the job's budget.
 func (c *Mechanism) decide(q *queue) *Decision {
 	d := decide(&q.Queue)
 	if c.config.Pricing == PivotPricing {
@@ -45,13 +44,13 @@ func (c *Mechanism) left(job *mechanism.Job) messages.Credits {
 	return max(0, job.Budget-c.owed[job.Job])
 }
 
-// levy returns the payments of the queue's accounts to the site, and the rebates that the site pays back. The jobs of an account pay in
-// queue order; its rebate goes to its first job. Jobs of a peer share its tax in proportion to what the decision is worth to each, so
-// that no user of the peer pays for another one.
+// levy returns the payments of the queue's accounts to the site, and the rebates that the site pays back. The jobs of
+// an account pay in queue order; its rebate goes to its first job. Jobs of a peer share the peer's tax in proportion
+// to what the decision is worth to each, so that no user of the peer pays for another user.
 func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	stakes, of := StakesOf(&q.Queue, d, q.accounts(), c.limits(q))
 	worth := c.worths(q, d)
-	all := make([]float64, len(stakes)) // worth to a peer's jobs that have not paid
+	all := make([]float64, len(stakes)) // what the decision is worth to the jobs of a peer that have not paid yet
 	for i, job := range q.waiting {
 		if messages.IsVisitor(job.Account) {
 			stakes[of[i]].Visits = true
@@ -62,12 +61,12 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	front, site := q.waiting[0].Job, messages.Credits(0)
 	due := make([]messages.Credits, len(taxes))
 	for k, t := range taxes {
-		due[k], _ = messages.RoundCredits(t) // limits are amounts
+		due[k], _ = messages.RoundCredits(t) // no error: amounts are at most the limits
 	}
 	for i, job := range q.waiting {
 		k := of[i]
 		pays := due[k]
-		if all[k] > worth[i] { // others of its peer have yet to pay
+		if all[k] > worth[i] { // other jobs of the peer have yet to pay
 			pays = messages.Credits(math.Ceil(float64(pays) * worth[i] / all[k]))
 		}
 		all[k] -= worth[i]
@@ -90,7 +89,8 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	return out
 }
 
-// bidsOf says whose bids count as one with a job's.
+// bidsOf returns the words for the bids that count as one with a job's bid: those of its account, or for a visitor
+// those of all users of its site.
 func bidsOf(job *mechanism.Job) string {
 	if messages.IsVisitor(job.Account) {
 		return "the bids of its site's users"
@@ -98,7 +98,7 @@ func bidsOf(job *mechanism.Job) string {
 	return "its account's bids"
 }
 
-// worths returns what a decision is worth to each job, by position; 0 if it is worth nothing or costs the job something.
+// worths returns what a decision is worth to each job, by position. It is 0 for a job that loses by the decision.
 func (c *Mechanism) worths(q *queue, d *Decision) []float64 {
 	positions := make([]int, len(q.waiting))
 	for i := range positions {
@@ -114,7 +114,7 @@ func (c *Mechanism) worths(q *queue, d *Decision) []float64 {
 	return out
 }
 
-// limits returns what the jobs can still pay, by position.
+// limits returns what each job can still pay, by position.
 func (c *Mechanism) limits(q *queue) []float64 {
 	out := make([]float64, len(q.waiting))
 	for i, job := range q.waiting {
@@ -180,7 +180,7 @@ func (c *Mechanism) net(q *queue) (net []messages.Credits, toSite []bool, err er
 	return net, toSite, nil
 }
 
-// draws returns a number of draws with which a decision on a long queue takes some milliseconds.
+// draws returns the number of draws. It is smaller for long queues, so that a decision takes some milliseconds.
 func (c *Mechanism) draws(jobs int) int {
 	const most, least, work = 1000, 64, 500_000
 	if c.config.Draws > 0 {
@@ -189,9 +189,8 @@ func (c *Mechanism) draws(jobs int) int {
 	return min(most, max(least, work/jobs))
 }
 
-// transfers settles net payments, both from job to job and to the site, in queue order. A
-// payer pays no more than is left of its budget; then those last in the queue receive
-// less.
+// transfers turns net payments into payments between jobs and to the site, in queue order. A payer pays at most what
+// is left of its budget; then the last jobs in the queue receive less.
 func (c *Mechanism) transfers(q *queue, net []messages.Credits, toSite []bool) []mechanism.Payment {
 	var out []mechanism.Payment
 	to, front := 0, q.waiting[0].Job
@@ -219,10 +218,9 @@ func (c *Mechanism) transfers(q *queue, net []messages.Credits, toSite []bool) [
 	return out
 }
 
-// Settle makes the payments of the round that decided on the job, between the
-// jobs that were in the queue then. A job that ended before its turn, or whose
-// round is not remembered, moves no money. A job that is discarded is settled twice: by the
-// round that decided so, and when it has ended.
+// Settle makes the payments of the round that decided on the job, between the jobs that were in the queue then. A job
+// that ended before its turn, or whose round is not remembered, moves no money. A discarded job is settled twice:
+// when its round discards it, and again when it has ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	r := c.rounds[job.Job]
 	delete(c.rounds, job.Job)

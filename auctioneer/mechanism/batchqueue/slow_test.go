@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// delaysSlowly is what the front job's run costs each other job in time, said
-// as shortly as can be: an array of free nodes for whole units of time.
+// delaysSlowly returns by how long the front job's run delays each other job. It is written as simply as possible:
+// with an array of free nodes for whole units of time.
 func delaysSlowly(q *Queue, jobs []Job) []float64 {
 	out := make([]float64, len(jobs))
 	if !q.wide() {
@@ -49,7 +49,7 @@ func startsSlowly(q *Queue, jobs []Job, from int) []int {
 }
 
 func room(free []int, at, length, width int) bool {
-	for t := at; t < at+max(length, 1); t++ { // of no length: at an instant
+	for t := at; t < at+max(length, 1); t++ { // a job of length 0 needs its nodes at one instant
 		if free[t] < width {
 			return false
 		}
@@ -57,7 +57,7 @@ func room(free []int, at, length, width int) bool {
 	return true
 }
 
-// utilities are equations 4.5 and 4.6 for everybody, given a profile.
+// utilities returns what each job gains by the decision (the terms of equations 4.5 and 4.6), given a profile.
 func utilities(q *Queue, jobs []Job) []float64 {
 	out, delays := make([]float64, len(jobs)), delaysSlowly(q, jobs)
 	threshold := 0.0
@@ -74,8 +74,8 @@ func utilities(q *Queue, jobs []Job) []float64 {
 	return out
 }
 
-// profiles calls visit with every profile of types in which those of fixed are
-// as announced, and its probability.
+// profiles calls visit with every profile of types and its probability. The jobs for which fixed is true keep their
+// announced type.
 func profiles(q *Queue, e *Expectation, fixed func(i int) bool, visit func(jobs []Job, p float64)) {
 	jobs := make([]Job, len(q.Jobs))
 	var from func(i int, p float64)
@@ -99,7 +99,7 @@ func profiles(q *Queue, e *Expectation, fixed func(i int) bool, visit func(jobs 
 	from(0, 1)
 }
 
-// externalitiesSlowly enumerates equation 4.4 literally.
+// externalitiesSlowly enumerates equation 4.4 term by term.
 func externalitiesSlowly(q *Queue, e *Expectation) []float64 {
 	out := make([]float64, len(q.Jobs))
 	for j := range out {
@@ -114,8 +114,7 @@ func externalitiesSlowly(q *Queue, e *Expectation) []float64 {
 	return out
 }
 
-// small draws a queue with priors in numbers that binary holds exactly, ties
-// and zeros included.
+// small draws a queue with priors, including ties and zeros. All numbers are exact in binary.
 func small(r *rand.Rand, most int) (*Queue, *Expectation) {
 	q, e := &Queue{}, &Expectation{Mode: Priority, Exact: true}
 	if r.IntN(2) == 0 {
@@ -191,9 +190,8 @@ func TestExactIsSlow(t *testing.T) {
 	}
 }
 
-// TestDrawsComeNear: estimates are within five
-// standard errors of the exact expectation, and these are no wild guess: over
-// many instances the squared distance is as large as they say.
+// TestDrawsComeNear checks that estimates are within five standard errors of the exact expectation. It also checks
+// the standard errors: over many instances, the mean squared distance must be about as large as they predict.
 func TestDrawsComeNear(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	ratio, count := 0.0, 0

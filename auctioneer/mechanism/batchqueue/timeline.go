@@ -7,10 +7,10 @@ import "slices"
 type timeline struct {
 	at   []float64 // breakpoints, the first at 0
 	free []int32   // free nodes from each breakpoint to the next; all nodes are free after the last
-	full int       // number of breakpoints at the beginning at which no node is free
+	full int       // number of breakpoints at the beginning where no node is free
 }
 
-// mostListed is the most jobs for which a list is faster.
+// mostListed is the largest number of jobs for which a list is faster than a profile.
 const mostListed = 512
 
 func (l *timeline) reset(nodes int) {
@@ -21,8 +21,8 @@ func (l *timeline) copy(from *timeline) {
 	l.at, l.free, l.full = append(l.at[:0], from.at...), append(l.free[:0], from.free...), from.full
 }
 
-// place puts a job of at least one and at most all nodes into the soonest
-// window, and returns when that begins.
+// place puts a job of at least one and at most all nodes into the earliest window, and returns when the window
+// begins.
 func (l *timeline) place(length float64, nodes int) (start float64) {
 	at, free, width := l.at, l.free[:len(l.at)], int32(nodes)
 	first, next := l.full, 0
@@ -42,7 +42,7 @@ search:
 		}
 		break
 	}
-	if !(start < end) { // the length is 0, or lost in the sum
+	if !(start < end) { // the length is 0, or too small to change the sum
 		return start
 	}
 	if next == len(at) || at[next] != end {
@@ -57,14 +57,14 @@ search:
 	return start
 }
 
-// timelines has the two schedules of a queue, like schedules.
+// timelines has the two schedules of a queue, as lists; see schedules.
 type timelines struct{ with, without timeline }
 
 func newTimelines(q *Queue) *timelines {
 	s := &timelines{}
 	s.with.reset(q.Nodes)
 	for _, r := range q.Running {
-		s.with.place(r.Remaining, r.Width) // they fit at the same time
+		s.with.place(r.Remaining, r.Width) // running jobs fit at the same time
 	}
 	s.without.copy(&s.with)
 	return s

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
 )
 
-// TestTimelineIsAProfile: every job starts when a profile says, to the last bit.
+// TestTimelineIsAProfile checks that every job starts at exactly the same time in a timeline and in a profile.
 func TestTimelineIsAProfile(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		nodes := rapid.IntRange(1, 12).Draw(r, "nodes")
@@ -23,7 +23,7 @@ func TestTimelineIsAProfile(t *testing.T) {
 			if got := l.place(long, width); got != want {
 				r.Fatalf("job %d starts at %v, by the profile at %v", i, got, want)
 			}
-			if i == 20 { // a copy goes on as the original
+			if i == 20 { // a copy must continue like the original
 				half.copy(&l)
 				l, half = half, l
 			}
@@ -31,7 +31,7 @@ func TestTimelineIsAProfile(t *testing.T) {
 	})
 }
 
-// TestRedrawnAsListsAndAsProfiles: the payments are the same, to the last bit.
+// TestRedrawnAsListsAndAsProfiles checks that payments are exactly the same with lists and with profiles.
 func TestRedrawnAsListsAndAsProfiles(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		q, e := thesis(rapid.IntRange(2, 25).Draw(r, "jobs"), rapid.IntRange(2, 40).Draw(r, "nodes"))

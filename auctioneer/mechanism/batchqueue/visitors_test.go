@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// visited draws a queue of jobs of one belief, some of them of visitors, each of an account of its own.
+// visited draws a queue of jobs with the same prior. Each has an account of its own, and some are visitors.
 func visited(random *rand.Rand, n int) []*mechanism.Job {
 	jobs := make([]*mechanism.Job, n)
 	for i := range jobs {
@@ -25,9 +25,8 @@ func visited(random *rand.Rand, n int) []*mechanism.Job {
 	return jobs
 }
 
-// TestNobodyPaysVisitors: visitors pay the site and are paid by nobody, with both
-// pricings; the site's own jobs pay one another in total nothing, and a job that is alone
-// among visitors pays the site.
+// TestNobodyPaysVisitors checks, with both pricings, that visitors pay the site and receive nothing. The payments of
+// the site's own jobs to one another sum to 0, and a job that is alone among visitors pays the site.
 func TestNobodyPaysVisitors(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	paid := map[string]messages.Credits{}
@@ -75,9 +74,8 @@ func TestNobodyPaysVisitors(t *testing.T) {
 	}
 }
 
-// TestVisitorsAreHonest: where beliefs are certain and everybody else is as believed, a
-// visitor, or a job that is alone among visitors, has most by the truth, whichever
-// place in the queue it has.
+// TestVisitorsAreHonest: the prior has a single type, and all other jobs have it. Then a visitor, or a job that is
+// alone among visitors, must gain most by the truth, at any place in the queue.
 func TestVisitorsAreHonest(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	changed := 0
@@ -129,7 +127,7 @@ func TestVisitorsAreHonest(t *testing.T) {
 	}
 }
 
-// TestVisitorsMoveNoBelief: what visitors announce is nothing that others pay by.
+// TestVisitorsMoveNoBelief checks that the announcements of visitors do not become beliefs.
 func TestVisitorsMoveNoBelief(t *testing.T) {
 	c := market(t, messages.Market{})
 	for i := range fewest + 5 {
@@ -142,8 +140,8 @@ func TestVisitorsMoveNoBelief(t *testing.T) {
 	}
 }
 
-// TestNamesOfAPeerShareNoTax: with pricing pivot the users of a peer pay together what one account with all of their jobs would,
-// and none of them more than the decision is worth to it.
+// TestNamesOfAPeerShareNoTax: with pricing pivot the users of a peer together pay what one account with all their
+// jobs would pay. None of them pays more than the decision is worth to it.
 func TestNamesOfAPeerShareNoTax(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 9))
 	levied, several := messages.Credits(0), 0

@@ -1,17 +1,17 @@
 package batchqueue
 
-// insertion is the cost of putting a job into schedules, in units of adding a term.
+// insertion is the cost of putting a job into schedules, in steps; adding a term is one step.
 const insertion = 8
 
-// walk enumerates the profiles of whole types in queue order, as a tree. All profiles that begin with the same types share the
-// schedules of these first jobs.
+// walk enumerates the profiles of whole types in queue order, as a tree. All profiles that begin with the same types
+// share the schedules of these first jobs.
 type walk struct {
 	q     *Queue
 	types [][]Point
 	left  *steps
-	tiers []schedules // by depth: schedules of the jobs before
-	j     int         // the job that is as announced
-	value float64     // value of the front job
+	tiers []schedules // by depth in the tree: the schedules of the jobs before it
+	j     int         // position of the job that is as announced
+	value float64     // the front job's value in this profile
 	sum   float64
 }
 
@@ -33,7 +33,7 @@ func (w *walk) run() ([]float64, error) {
 	return out, nil
 }
 
-// size returns the work of enumerating all profiles with job j as announced.
+// size returns the number of steps of enumerating all profiles with job j as announced.
 func (w *walk) size(j int) int {
 	total, tier := 0, 1
 	for i := range w.types {
@@ -41,14 +41,14 @@ func (w *walk) size(j int) int {
 			tier *= len(w.types[i])
 		}
 		if total += tier * insertion; total > MaxSteps {
-			return total // before it can overflow
+			return total // return before it can overflow
 		}
 	}
 	return total
 }
 
-// from enumerates the types of job i and of the jobs behind it. p is the probability so far, all the cost of the delay for all jobs so
-// far, and others the cost without job j.
+// from enumerates the types of job i and of the jobs behind it. p is the probability so far. all is what the delay
+// costs all jobs so far; others is the same without job j.
 func (w *walk) from(i int, p, all, others float64) {
 	switch i {
 	case len(w.q.Jobs):

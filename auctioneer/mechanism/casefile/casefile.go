@@ -1,6 +1,6 @@
-// Package casefile reads the JSON documents of `candor solve` strictly. A document that is not exactly
-// what a mechanism expects is refused with a *messages.Error of kind Invalid. The error names the
-// place, like jobs[3].budget, and says what to do. Nothing is guessed, defaulted or silently dropped.
+// Package casefile reads the JSON documents of `candor solve` strictly. A document that does not have exactly
+// the expected form is refused with a *messages.Error of kind Invalid. The error names the place, like
+// jobs[3].budget, and says what to do. Nothing is guessed, defaulted or silently dropped.
 //
 // The expected shape is a Go value: structs with `json:"key"` tags, slices,
 // pointers, float64, the integer kinds, string and bool. A key is required unless
@@ -15,20 +15,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Read reads one JSON document. It refuses unknown and repeated keys, missing required
-// keys, numbers that are not finite or do not fit, and anything after the document.
+// Read reads one JSON document. It refuses unknown and repeated keys, missing required keys, numbers that are not
+// finite or too large for their type, and anything after the document.
 func Read[T any](data []byte) (v T, err error) {
 	err = messages.ReadDocument(data, &v)
 	return v, err
 }
 
-// Invalid makes an error about a place in a document. The message says what is wrong there and what to
+// Invalid returns an error about a place in a document. The message must say what is wrong there and what to
 // do.
 func Invalid(path, format string, args ...any) error {
 	return messages.Errorf(messages.Invalid, "%s: %s", cmp.Or(path, "document"), fmt.Sprintf(format, args...))
 }
 
-// Or returns the value of an optional key, or a default if the key was left out.
+// Or returns the value of an optional key, or otherwise if the key was left out.
 func Or[T any](given *T, otherwise T) T {
 	if given == nil {
 		return otherwise

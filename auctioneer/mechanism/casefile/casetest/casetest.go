@@ -57,8 +57,8 @@ func Solve[Output any](t testing.TB, solve Solver, document any) Output {
 	return out.(Output)
 }
 
-// Refuses checks that each document (key) is refused as Invalid, with an error that contains a text
-// (value).
+// Refuses checks that each document (a key of documents) is refused as Invalid, with an error that contains a
+// text (the value).
 func Refuses(t *testing.T, solve Solver, documents map[string]string) {
 	t.Helper()
 	for document, says := range documents {
@@ -69,8 +69,8 @@ func Refuses(t *testing.T, solve Solver, documents map[string]string) {
 	}
 }
 
-// Fuzz looks for a document of at most so many bytes for which solve returns neither an error that blames
-// the sender, nor an answer that JSON can encode and that check accepts.
+// Fuzz looks for a document of at most `most` bytes that solve handles badly. solve must return an error that
+// blames the sender, or an answer that JSON can encode and that passes check.
 func Fuzz[Output any](f *testing.F, solve Solver, most int, check func(*testing.T, Output), seeds ...string) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))
@@ -93,8 +93,8 @@ func Fuzz[Output any](f *testing.F, solve Solver, most int, check func(*testing.
 	})
 }
 
-// Main runs the tests of a package with the given number of random cases for each property, unless the
-// command line has another number.
+// Main runs the tests of a package with the given number of random cases for each property. The command line
+// can set another number.
 func Main(m *testing.M, cases int) {
 	if err := flag.Set("rapid.checks", strconv.Itoa(cases)); err != nil {
 		panic(err)
@@ -102,7 +102,7 @@ func Main(m *testing.M, cases int) {
 	os.Exit(m.Run())
 }
 
-// Indices returns 0 to n − 1.
+// Indices returns the numbers 0 to n − 1.
 func Indices(n int) []int {
 	all := make([]int, n)
 	for i := range all {
