@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// path is the state of a search for the shortest path from a free row to a free column. The length of
-// a path is what its rows lose at the present prices.
+// path is the state of a search for the shortest path from a free row to a free column. The length of a path
+// is the total loss of its rows at the present prices.
 type path struct {
-	lengths []float64 // by column: length of the shortest known path to it
-	nearest []float64 // by block: the least length of a column that is not done
-	done    []bool    // by column: the length is final and its row was looked at
-	before  []int32   // by column: the row before it
-	visited []int32   // columns done, in order
-	raised  []bool    // by block: prices of columns done are raised
-	goal    int       // the nearest free column known
-	reach   float64   // length of the path to goal: only shorter paths matter
+	lengths []float64 // by column: length of the shortest path found to it so far
+	nearest []float64 // by block: the least of the lengths of its columns that are not done
+	done    []bool    // by column: its length is final, and its row was searched
+	before  []int32   // by column: the row before it on the path
+	visited []int32   // columns that are done, in order
+	raised  []bool    // by block: the prices of its done columns are raised
+	goal    int       // the nearest free column found so far
+	reach   float64   // length of the path to goal; only shorter paths matter
 }
 
 func (q *path) resize(m, blocks int) {
@@ -36,8 +36,8 @@ func (q *path) reset() {
 	q.visited, q.goal, q.reach = q.visited[:0], none, math.Inf(1)
 }
 
-// augment matches a free row along a shortest path. It raises prices so that every matched row still has
-// one of its favourite columns.
+// augment matches a free row by moving the rows on a shortest path. It raises prices so that every matched
+// row still has one of its favourite columns.
 func (s *Solver) augment(row int) {
 	q := &s.path
 	q.reset()
@@ -64,7 +64,7 @@ func (s *Solver) augment(row int) {
 	s.flip(row)
 }
 
-// relax looks for shorter paths through a row. Moving from its present column to column c costs the row
+// relax looks for shorter paths through a row. Moving the row from its present column to column c costs it
 // price − weight − base.
 func (s *Solver) relax(row int, base float64) {
 	q := &s.path
@@ -92,7 +92,7 @@ func (s *Solver) relax(row int, base float64) {
 	}
 }
 
-// closest returns the nearest column that is not done, and its length.
+// closest returns the nearest column that is not done, and the length of the path to it.
 func (s *Solver) closest() (column int, length float64) {
 	q := &s.path
 	block, length := 0, math.Inf(1)
@@ -107,10 +107,10 @@ func (s *Solver) closest() (column int, length float64) {
 			return c, length
 		}
 	}
-	return q.goal, math.Inf(1) // no other column is nearer than the goal
+	return q.goal, math.Inf(1) // no column that is not done is nearer than the goal
 }
 
-// finish makes a column's length final.
+// finish makes a column's length final, and searches from its row.
 func (s *Solver) finish(column int) {
 	q := &s.path
 	q.done[column] = true
@@ -126,7 +126,7 @@ func (s *Solver) finish(column int) {
 	q.nearest[block] = least
 }
 
-// flip moves each row along the path to its new column.
+// flip moves each row on the path to its new column.
 func (s *Solver) flip(first int) {
 	for c := s.path.goal; ; {
 		row := int(s.path.before[c])

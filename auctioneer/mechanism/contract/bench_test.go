@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// BenchmarkMarket: a quote of 100 replicas, and an order, among 1,000 jobs that
-// have contracts.
+// BenchmarkMarket measures a quote with 100 replicas, and one Allocate, in a market of 1,000 jobs that have
+// contracts.
 func BenchmarkMarket(b *testing.B) {
 	m, view := market(b, messages.Market{}), grid(64, 8)
 	r := rand.New(rand.NewPCG(3, 4))

@@ -2,16 +2,17 @@ package contract
 
 import "math"
 
-// An auction with shrinking increments finds prices to start from. With a smaller last increment the exact
-// search looks at fewer rows, but the auction takes more bids. The search is exact for any start prices, so
-// a phase that takes too long, as with some contrived weights, can be ended early.
+// The solver begins with an auction: rows bid for columns, in several phases, each with a smaller increment
+// of prices. The prices are the start of the exact search. With a smaller last increment the exact search
+// looks at fewer rows, but the auction takes more bids. The search is exact for any start prices, so a phase
+// that takes too long, as with some contrived weights, can be ended early.
 const (
-	firstIncrement   = 1. / 4    // of the largest weight
-	lastIncrement    = 1. / 1000 // of the largest weight, divided by m
-	lastIncrementFew = 1. / 10   // of the largest weight, divided by m, if rows are few
+	firstIncrement   = 1. / 4    // a fraction of the largest weight
+	lastIncrement    = 1. / 1000 // a fraction of the largest weight divided by m
+	lastIncrementFew = 1. / 10   // a fraction of the largest weight divided by m, if there are few rows
 	shrink           = 4
 	mostBids         = 5 // in a phase, for each row
-	mostBidsFew      = 2 // in a phase, for each row, if rows are few
+	mostBidsFew      = 2 // in a phase, for each row, if there are few rows
 )
 
 // bid finds prices at which most rows have different favourite columns.
@@ -27,7 +28,7 @@ func (s *Solver) bid() {
 	for increment := firstIncrement * s.largest; increment > last; increment /= shrink {
 		s.phase(increment, bids*s.m)
 	}
-	// For whole weights, optimal prices stay optimal when they are rounded: the conditions compare
+	// If weights are whole numbers, optimal prices stay optimal when they are rounded: the conditions compare
 	// differences of two prices with whole numbers.
 	for c, p := range s.prices {
 		if s.integral {
@@ -39,9 +40,9 @@ func (s *Solver) bid() {
 	}
 }
 
-// phase lets each row bid for the column that it likes best, until all rows have one. A bid raises the
-// column's price until the row's second choice is as good, and by the increment. The row that had the
-// column must bid again. The phase ends early after left bids.
+// phase lets each row bid for the column that it likes best, until every row has a column. A bid raises the
+// column's price until the row's second choice is as good, and by the increment. The row that had the column
+// must bid again. The phase ends early after `left` bids.
 func (s *Solver) phase(increment float64, left int) {
 	s.unmatch()
 	for first := range s.m {
@@ -70,12 +71,12 @@ func (s *Solver) unmatch() {
 	}
 }
 
-// favourites returns the column that a row likes best at the present prices, and what this column and the
-// next best are worth to the row, less their prices.
+// favourites returns the column that a row likes best at the present prices. best and second are the weights
+// of this column and of the next best one, less their prices.
 func (s *Solver) favourites(row int) (column int, best, second float64) {
 	best, second = math.Inf(-1), math.Inf(-1)
 	peaks := s.peaksOf(row)
-	last := int(s.block[row]) // probably the best block again: looking there first excludes most others
+	last := int(s.block[row]) // probably the best block again: if it is searched first, most other blocks can be skipped
 	column, best, second = s.betterIn(row, last, column, best, second)
 	for b, floor := range s.floors {
 		if peaks[b]-floor > second && b != last {
@@ -89,8 +90,8 @@ func (s *Solver) favourites(row int) (column int, best, second float64) {
 	return column, best, second
 }
 
-// better looks for columns that a row likes better than the best and the second best known ones. The first
-// column has the number from.
+// better looks for columns that are worth more to a row than best or second, the two largest values found so
+// far. from is the number of the first column of weights and prices.
 func better(weights, prices []float64, from, column int, best, second float64) (int, float64, float64) {
 	weights = weights[:len(prices)]
 	for t, p := range prices {
@@ -105,13 +106,13 @@ func better(weights, prices []float64, from, column int, best, second float64) (
 	return column, best, second
 }
 
-// betterIn looks for columns that a row likes better in a block.
+// betterIn does the same for the columns of one block.
 func (s *Solver) betterIn(row, block, column int, best, second float64) (int, float64, float64) {
 	from, to := s.columnsOf(block)
 	return better(s.weights[row*s.m+from:], s.prices[from:to], from, column, best, second)
 }
 
-// keepTight matches rows whose favourite column no other row has taken.
+// keepTight matches rows to their favourite columns, if no other row has taken the column.
 func (s *Solver) keepTight() {
 	s.unmatch()
 	for row := range s.m {

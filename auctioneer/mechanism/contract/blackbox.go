@@ -8,9 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// DeadlineAware returns package deadlineaware as a black box. It computes when a job of a problem would
-// complete if it declared each of some types, the other jobs unchanged. It ignores the job's valuation in the
-// problem. Times of the problem count from now; the result counts from the job's submission.
+// DeadlineAware returns package deadlineaware as a black box. For each of some types, it computes when a job
+// of the problem would complete if it declared this type and the other jobs stayed unchanged. The valuation
+// that the job has in the problem is not used. Times of the problem count from now; the result counts from
+// the job's submission.
 func DeadlineAware(p *deadlineaware.Problem, job int) Scheduler {
 	return func(types []messages.Valuation) ([]float64, error) {
 		curves := make([]valuation.Curve, len(types))
@@ -32,7 +33,7 @@ func DeadlineAware(p *deadlineaware.Problem, job int) Scheduler {
 	}
 }
 
-// within prefixes the message of an error with a place.
+// within puts the name of a place before the message of an error.
 func within(place string, err error) error {
 	return messages.Errorf(messages.KindOf(err), "%s.%s", place, messages.Detail(err))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// curve makes a valuation that is known to be valid.
+// curve makes a curve of a valuation that is known to be valid.
 func curve(t testing.TB, v messages.Valuation) *valuation.Curve {
 	t.Helper()
 	c, err := valuation.New(v)
@@ -20,8 +20,8 @@ func curve(t testing.TB, v messages.Valuation) *valuation.Curve {
 	return &c
 }
 
-// crowd is a machine in the paper's scenario: jobs of the same distribution,
-// each with work for 20 seconds.
+// crowd returns the scheduler of the paper's scenario: 200 other jobs with types of the same distribution, each with
+// work for 20 seconds.
 func crowd(t testing.TB, seed uint64) Scheduler {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -51,11 +51,10 @@ func offer(t testing.TB, declared messages.Valuation, m int, seed uint64, schedu
 	return o
 }
 
-// TestPaperScenario is figures 4 and 5: sigmoid types from N((2000, 1000),
-// diag(1000², 500²)), M = 100. Prices never rise with the completion time, some
-// contract is free, and a user does best, all contracts considered, with one
-// that completes about when the value begins to fall and before it is half gone:
-// better than with the first or the last on the menu.
+// TestPaperScenario checks figures 4 and 5 of the paper: sigmoid types from N((2000, 1000), diag(1000², 500²)), M =
+// 100. Prices never rise with the completion time, and some contract is free. The best contract for a user completes
+// about when the value begins to fall, and before half of it is lost. It is better than the first and the last
+// contract on the menu.
 func TestPaperScenario(t *testing.T) {
 	for seed, mu := range []float64{1200, 1800, 2500, 3200} {
 		declared := messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
@@ -85,9 +84,8 @@ func TestPaperScenario(t *testing.T) {
 	}
 }
 
-// underneath is the paper's scenario over the paper's scheduler: a job of 20
-// tasks of 5 s among 200 others like it, on 10 slots, which so have work for as
-// long as valuations take to fall.
+// underneath returns the paper's scenario with the paper's own scheduler: a job of 20 tasks of 5 s among 200 other
+// such jobs, on 10 slots. The work lasts as long as valuations take to fall.
 func underneath(t testing.TB, seed uint64) Scheduler {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 8))
@@ -101,9 +99,9 @@ func underneath(t testing.TB, seed uint64) Scheduler {
 	return DeadlineAware(p, 200)
 }
 
-// TestPaperScenarioUnderneath: with jobs ordered by the paper's scheduler, too,
-// prices never rise with the completion time and one contract is free; and a user
-// does best with a contract that completes before its value is half gone.
+// TestPaperScenarioUnderneath repeats the scenario with the paper's scheduler. Prices must not rise with the
+// completion time, and one contract must be free. The best contract for a user must complete before half of the value
+// is lost.
 func TestPaperScenarioUnderneath(t *testing.T) {
 	for seed, mu := range []float64{800, 1200, 1600} {
 		declared := messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
@@ -125,8 +123,8 @@ func TestPaperScenarioUnderneath(t *testing.T) {
 	}
 }
 
-// TestTruthIsBestOnTheMenu: the declared type's own contract is a best one for
-// a user of that type (theorem 1 as far as one draw goes).
+// TestTruthIsBestOnTheMenu checks that no contract on the menu is better for a user than the contract of its declared
+// type (theorem 1, for single draws).
 func TestTruthIsBestOnTheMenu(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	draw := Valid(paperType)
@@ -148,9 +146,8 @@ func TestTruthIsBestOnTheMenu(t *testing.T) {
 	}
 }
 
-// TestTheorem2ForTheReplica: whoever values its job as the contract's replica
-// does never pays more than it received, whenever the job completes, by either
-// rule of adjustment.
+// TestTheorem2ForTheReplica checks a user who values its job as the contract's replica does. It must never pay more
+// than the value it received, whenever the job completes, with both rules of adjustment.
 func TestTheorem2ForTheReplica(t *testing.T) {
 	o := offer(t, messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: 1500, Delta: 700}, 80, 3, crowd(t, 3))
 	for _, c := range o.Menu {
@@ -165,9 +162,9 @@ func TestTheorem2ForTheReplica(t *testing.T) {
 	}
 }
 
-// TestTheorem2NotForAnotherUser: a user who takes the contract of a replica
-// unlike itself can lose. Its own job is worthless after 100 s; the replica's is
-// worth as much until 1000 s; the job completes at 500 s.
+// TestTheorem2NotForAnotherUser: a user can lose by a contract whose replica has another valuation. The user's job is
+// worthless after 100 s. The replica keeps its full value until 1000 s. The job completes at 500 s, so the user pays
+// 8 for nothing.
 func TestTheorem2NotForAnotherUser(t *testing.T) {
 	user := curve(t, messages.Valuation{Class: messages.Hard, Max: 10, Deadline: 100})
 	replica := curve(t, messages.Valuation{Class: messages.Hard, Max: 10, Deadline: 1000})
@@ -180,14 +177,13 @@ func TestTheorem2NotForAnotherUser(t *testing.T) {
 	}
 }
 
-// risky are completion times, as likely each, of 100 s on average: just within
-// a deadline that half of them miss.
+// risky has two completion times with the same probability, 100 s on average. The deadline is at 100 s, so half of
+// them miss it.
 var risky = [2]float64{50, 150}
 
-// TestTheorem3ExpectationOfARatio: an unbiased completion time does not make
-// the expected value the value of the expected time, nor the expected price the
-// price agreed. Worse, contracts that are unlike in risk change their order: the
-// one that is better on the menu is the worse one in expectation.
+// TestTheorem3ExpectationOfARatio: the completion time is 100 s on average, as promised. All the same, the expected
+// value is not the value of the expected time, and the expected price is not the agreed price. And of two contracts,
+// the riskier one is better on the menu and worse in expectation.
 func TestTheorem3ExpectationOfARatio(t *testing.T) {
 	v := curve(t, messages.Valuation{Class: messages.Hard, Max: 10, Deadline: 100})
 	contract := Contract{Completion: 100, Price: 4, Value: v.At(100)}
@@ -199,15 +195,14 @@ func TestTheorem3ExpectationOfARatio(t *testing.T) {
 	if price != 2 || value != 5 {
 		t.Errorf("expected price %v of 4 agreed, expected value %v of 10 promised", price, value)
 	}
-	safe := Contract{Completion: 90, Price: 6, Value: v.At(90)} // is always kept
+	safe := Contract{Completion: 90, Price: 6, Value: v.At(90)} // it is always kept
 	if onMenu := contract.Value - contract.Price; onMenu <= safe.Value-safe.Price || value-price >= safe.Value-safe.Price {
 		t.Errorf("on the menu %v against %v, in expectation %v", onMenu, safe.Value-safe.Price, value-price)
 	}
 }
 
-// TestTheorem3WithExpectedValues is what does hold: if the promise is the
-// expected value, instead of the value of the expected time, then the expected
-// price is the price agreed.
+// TestTheorem3WithExpectedValues checks the part of the theorem that holds: if the promise is the expected value, and
+// not the value of the expected time, then the expected price is the agreed price.
 func TestTheorem3WithExpectedValues(t *testing.T) {
 	v := curve(t, messages.Valuation{Class: messages.Sigmoidal, Max: 10, Mu: 80, Delta: 60})
 	promise, price := 0.0, 0.0
@@ -223,10 +218,9 @@ func TestTheorem3WithExpectedValues(t *testing.T) {
 	}
 }
 
-// TestTheorem4IsReversed: the value with surrogates is at least, not at most,
-// (1−O(ε)) of that with declared types. Where the schedule does not depend on
-// the type, nothing is lost at any M, so that no such upper bound can hold; and
-// where it does, the loss shrinks as M grows.
+// TestTheorem4IsReversed: the theorem bounds the value with surrogates from above. In fact it is at least (1−O(ε)) of
+// the value with declared types. If the schedule does not depend on the type, nothing is lost at any M, so there is
+// no upper bound. If it does, the loss shrinks as M grows.
 func TestTheorem4IsReversed(t *testing.T) {
 	constant := func(types []messages.Valuation) ([]float64, error) {
 		x := make([]float64, len(types))
@@ -244,8 +238,7 @@ func TestTheorem4IsReversed(t *testing.T) {
 	}
 }
 
-// surplus is the part of the value that is kept, over users who are truthful,
-// when surrogates are declared for them.
+// surplus returns the fraction of the value that truthful users keep when surrogates are declared for them.
 func surplus(t *testing.T, schedule Scheduler, m, users int) float64 {
 	t.Helper()
 	r := rand.New(rand.NewPCG(6, 9))

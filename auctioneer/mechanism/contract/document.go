@@ -8,12 +8,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// input is the document of `candor solve contract`. It has exactly one of Weights, ExPost and Type, with the
-// other keys that belong to it.
+// input is the document of `candor solve contract`. It has exactly one of the keys Weights, ExPost and Type,
+// and the keys that belong to it.
 type input struct {
-	Weights    [][]float64 `json:"weights,omitempty"` // by replica, then surrogate
+	Weights    [][]float64 `json:"weights,omitempty"` // row: replica, column: surrogate
 	Completion []float64   `json:"completion,omitempty"`
-	Types      [][]float64 `json:"types_mu_delta,omitempty"` // types of the replicas, for readers; not used
+	Types      [][]float64 `json:"types_mu_delta,omitempty"` // types of the replicas for readers; the solver ignores them
 
 	ExPost   *adjustment `json:"ex_post,omitempty"`
 	LateOnly *bool       `json:"late_only,omitempty"`
@@ -25,10 +25,10 @@ type input struct {
 	Schedule *schedule               `json:"schedule,omitempty"`
 
 	M    *int `json:"M,omitempty"`
-	Show *int `json:"show,omitempty"` // how many contracts of the menu; default all
+	Show *int `json:"show,omitempty"` // number of contracts of the menu to show; default all
 }
 
-// parameters is a type: the parameters of the class that the document names.
+// parameters is a type: it has the parameters of the valuation class that the document names.
 type parameters struct {
 	Max            float64                   `json:"max"`
 	Mu             float64                   `json:"mu,omitempty"`
@@ -41,16 +41,16 @@ type parameters struct {
 }
 
 // output is the answer that `candor solve contract` prints. If several matchings are optimal, it has one of
-// them, with its prices by replica.
+// them, and prices by replica.
 type output struct {
 	M          int        `json:"M"`
 	MaxWeight  float64    `json:"max_weight"`
 	Unique     bool       `json:"unique"`
-	Matching   []int      `json:"matching"` // surrogate by replica
+	Matching   []int      `json:"matching"` // by replica: its surrogate
 	Surrogates []float64  `json:"price_by_surrogate"`
 	Replicas   []float64  `json:"price_by_replica"`
 	Utility    []float64  `json:"utility_by_replica"`
-	Declared   *int       `json:"declared,omitempty"` // replica
+	Declared   *int       `json:"declared,omitempty"` // the replica that is the declared type
 	Menu       []Contract `json:"menu,omitempty"`
 }
 
@@ -217,8 +217,8 @@ func (p *parameters) of(class messages.ValuationClass) messages.Valuation {
 		Deadline: p.Deadline, Workload: p.Workload, SecondsPerUnit: p.SecondsPerUnit, Points: p.Points}
 }
 
-// listed reports whether a document's ex_post is a list. It returns false for an invalid document, which
-// casefile.Read then refuses.
+// listed reports whether a document's ex_post is a list. It returns false for an invalid document;
+// casefile.Read refuses it later.
 func listed(data []byte) bool {
 	var in struct {
 		ExPost json.RawMessage `json:"ex_post"`

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// adjustment is a contract that was kept or broken. Without times, a job counts as late if it received less
+// adjustment is a contract whose job has completed. Without times, a job counts as late if it received less
 // value than was promised, because valuations never rise.
 type adjustment struct {
 	Price    float64  `json:"price"`
@@ -15,10 +15,10 @@ type adjustment struct {
 	Received float64  `json:"v_actual"`
 	Expected *float64 `json:"x_expected,omitempty"`
 	Actual   *float64 `json:"x_actual,omitempty"`
-	LateOnly *bool    `json:"late_only,omitempty"` // default: the document's
+	LateOnly *bool    `json:"late_only,omitempty"` // default: the document's late_only
 }
 
-// adjusted is the price owed, by the rule that was asked for and by both rules.
+// adjusted is the price owed by the requested rule, and by each of the two rules.
 type adjusted struct {
 	Adjusted float64 `json:"adjusted"`
 	Always   float64 `json:"adjusted_eq2"`

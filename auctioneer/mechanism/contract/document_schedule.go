@@ -5,13 +5,14 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 )
 
-// schedule says when the job would complete: as a list with a time for each surrogate, by package
-// deadlineaware as one of several jobs, or by earliest deadline among other jobs.
+// schedule says when the job would complete. It has one of three forms: a list with a time for each surrogate; a
+// problem of package deadlineaware in which the job is one of several; or the deadlines of other jobs, served by the
+// earliest deadline.
 type schedule struct {
 	Completion []float64 `json:"completion,omitempty"`
 
 	DeadlineAware *deadlineaware.Document `json:"deadline_aware,omitempty"`
-	Job           *int                    `json:"job,omitempty"` // its index there; default 0
+	Job           *int                    `json:"job,omitempty"` // the job's index in DeadlineAware; default 0
 
 	Slots  *float64 `json:"slots,omitempty"` // default 1
 	Demand float64  `json:"demand,omitempty"`

@@ -7,15 +7,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Sampler draws a type from the estimated distribution of a job profile class.
-// A type that is not a valuation, such as one with a negative deadline, is
-// drawn again.
+// Sampler draws a type from the estimated distribution of a class of jobs. If a drawn type is not a valid valuation,
+// for example with a negative deadline, the sampler is called again.
 type Sampler func(r *rand.Rand) messages.Valuation
 
-// mostDraws bounds how often a type is drawn again.
+// mostDraws bounds how often a type is drawn before the class is refused.
 const mostDraws = 10_000
 
-// Valid makes a sampler repeat until it draws a valuation.
+// Valid returns a function that calls a sampler until it draws a valid valuation.
 func Valid(draw Sampler) func(r *rand.Rand) (messages.Valuation, error) {
 	return func(r *rand.Rand) (messages.Valuation, error) {
 		var err error
@@ -54,7 +53,7 @@ func NewDraw(declared messages.Valuation, class Sampler, m int, seed uint64) (*D
 	if err := declared.Validate(); err != nil {
 		return nil, messages.Errorf(messages.KindOf(err), "type.%s", messages.Detail(err))
 	}
-	r := rand.New(rand.NewPCG(seed, 0x636f6e7472616374)) // the stream is this package's own
+	r := rand.New(rand.NewPCG(seed, 0x636f6e7472616374)) // the second number keeps the stream apart from other uses of the seed
 	d := &Draw{Declared: r.IntN(m)}
 	draw := Valid(class)
 	for len(d.Surrogates) < m {
@@ -90,8 +89,8 @@ func (d *Draw) Curves() ([]valuation.Curve, error) {
 	return curves, nil
 }
 
-// Weights returns v(r_j, X_k) for each replica j and completion time X_k, in
-// seconds after submission, replica by replica.
+// Weights returns v(r_j, X_k) for each replica j and completion time X_k, in seconds after submission. The result has
+// a row for each replica.
 func Weights(replicas []valuation.Curve, completion []float64) []float64 {
 	weights := make([]float64, len(replicas)*len(completion))
 	for j := range replicas {

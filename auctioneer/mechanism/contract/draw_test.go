@@ -28,8 +28,8 @@ func TestDrawIsSeeded(t *testing.T) {
 	}
 }
 
-// TestDrawDoesNotDependOnTheDeclaration: only the place of the declared type
-// shows it; a report cannot choose its competition.
+// TestDrawDoesNotDependOnTheDeclaration draws with two declared types and the same seed. Only the declared replica
+// may differ, so a bidder cannot choose its competition.
 func TestDrawDoesNotDependOnTheDeclaration(t *testing.T) {
 	other := steady
 	other.Mu = 1
@@ -41,8 +41,8 @@ func TestDrawDoesNotDependOnTheDeclaration(t *testing.T) {
 	}
 }
 
-// TestDeclaredPlaceIsUniform by Pearson's test over 10 places: 9 degrees of
-// freedom exceed 33.7 once in 10,000.
+// TestDeclaredPlaceIsUniform checks the declared type's place by Pearson's test over 10 places. With 9 degrees of
+// freedom, the statistic exceeds 33.7 once in 10,000.
 func TestDeclaredPlaceIsUniform(t *testing.T) {
 	const places, draws = 10, 5000
 	var seen [places]float64
@@ -65,7 +65,7 @@ func TestDeclaredPlaceIsUniform(t *testing.T) {
 func TestTypesOutOfRangeAreDrawnAgain(t *testing.T) {
 	wild := func(r *rand.Rand) messages.Valuation {
 		v := paperType(r)
-		v.Mu, v.Delta = v.Mu-2000, v.Delta-1000 // three of four are not valuations
+		v.Mu, v.Delta = v.Mu-2000, v.Delta-1000 // three of four drawn types are not valuations
 		return v
 	}
 	d, err := NewDraw(steady, wild, 200, 1)
@@ -117,7 +117,7 @@ func TestSampleOfALongMenu(t *testing.T) {
 			t.Fatalf("%d contracts, %d declared, %d free", len(shown), declared, free)
 		}
 	}
-	for k, n := range seen { // 8 of 98 places for each but two: 33 times on average, standard deviation 5.5
+	for k, n := range seen { // two contracts are always shown; each other one 33 times of 400 on average, standard deviation 5.5
 		if n < 9 || n > 60 && n < 400 {
 			t.Errorf("surrogate %d was shown %d times of 400", k, n)
 		}

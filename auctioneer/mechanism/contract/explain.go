@@ -9,11 +9,11 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// GivenUp is the reason for a job that would complete too late to be worth anything. All other jobs are served
+// GivenUp is the reason for a job that would complete too late to have any value. All other jobs are served
 // before it.
 const GivenUp = "GivenUp"
 
-// Explain says how a job stands, what it was promised and what is planned now.
+// Explain says what a job was promised, what is planned for it now, and what it waits for.
 func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	promised := "the job has no contract"
 	if c := job.Contract; c != nil {
@@ -42,8 +42,8 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	}
 }
 
-// before returns how many jobs with tasks to start are served before a job, and the job's position in the view; −1 if the view
-// does not have it.
+// before returns how many jobs with tasks to start are served before a job. at is the job's position in the view, or
+// −1 if the view does not have it.
 func before(view *mechanism.View, s *deadlineaware.Schedule, job *mechanism.Job) (ahead, at int) {
 	for _, i := range s.Order {
 		switch {
@@ -56,7 +56,7 @@ func before(view *mechanism.View, s *deadlineaware.Schedule, job *mechanism.Job)
 	return ahead, none
 }
 
-// seconds converts seconds to a duration, at most a century.
+// seconds converts seconds to a duration of at most a century.
 func seconds(x float64) messages.Duration {
 	const century = 100 * 365.25 * 86400
 	return messages.Duration(min(x, century) * 1e9)

@@ -26,7 +26,7 @@ type golden struct {
 	} `json:"expect"`
 }
 
-// sampleCases are the golden file's two parts.
+// sampleCases returns the two parts of the golden file.
 func sampleCases(t *testing.T) (matchings []golden, exPost []map[string]float64) {
 	t.Helper()
 	var file struct {
@@ -40,7 +40,7 @@ func sampleCases(t *testing.T) (matchings []golden, exPost []map[string]float64)
 	return file.Cases, file.ExPost
 }
 
-// near compares to a tolerance; 0 is exactly.
+// near compares numbers, with a tolerance. With a tolerance of 0 they must be equal.
 func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -8,11 +8,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The parameters of every market.
+// These parameters are the same in every market.
 const (
 	defaultReplicas = 100
-	mostShown       = 20                                  // contracts of a menu that are shown, at most
-	refresh         = messages.Duration(10 * time.Second) // least time between two orders of the waiting jobs if nothing happened
+	mostShown       = 20                                  // the largest number of contracts of a menu that are shown
+	refresh         = messages.Duration(10 * time.Second) // least time after which the waiting jobs are ordered again, if nothing happened
 )
 
 // Mechanism runs a live market. It remembers nothing between calls; its decisions depend only on the view.
@@ -21,7 +21,7 @@ type Mechanism struct {
 	solver Solver
 }
 
-// Describe says what the mechanism is.
+// Describe returns the traits of the mechanism.
 func Describe(*messages.Market) mechanism.Traits {
 	return mechanism.Traits{
 		Name: messages.ContractMenu, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
@@ -45,7 +45,7 @@ func NewMechanism(m messages.Market) (*Mechanism, error) {
 
 var _ mechanism.Quoter = (*Mechanism)(nil)
 
-// Admit refuses a bid without a contract, and a bid that could not be planned or charged. The caller must check
+// Admit refuses a bid without a contract, and a bid that cannot be planned or charged. The caller must check
 // that the contract was quoted to this job.
 func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if bid.Contract == nil {
@@ -80,9 +80,8 @@ func plannable(bid *mechanism.Bid) error {
 	return nil
 }
 
-// Allocate gives the slots that are idle to jobs in the order of the scheduler
-// underneath, each as many as it has tasks for. The price is the sum of the
-// prices agreed with the jobs, in credits.
+// Allocate gives the idle slots to jobs in the order of the scheduler; each job gets as many as it has tasks for. The
+// price is the sum of the prices agreed with the jobs, in credits.
 func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: []float64{0}}
 	flat := make([]float64, len(view.Jobs))
@@ -94,14 +93,14 @@ func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 			a.Prices[0] += job.Contract.Price.Float()
 		}
 	}
-	idle := min(pending, max(1, view.Classes[0].Idle)) // even without an idle slot, say which job gets the next one
+	idle := min(pending, max(1, view.Classes[0].Idle)) // even without an idle slot, compute which job gets the next one
 	left := idle
 	for _, i := range order(view) {
 		n := min(left, view.Jobs[i].Pending[0])
 		flat[i], left = float64(n)/float64(max(1, idle)), left-n
 	}
 	if pending > 0 && len(view.Jobs) > 1 {
-		a.Wake = view.Now.Add(max(refresh, free(view)/10)) // nobody is served before
+		a.Wake = view.Now.Add(max(refresh, free(view)/10)) // no job is served before the next slot is free
 	}
 	return a
 }

@@ -28,16 +28,16 @@ func sigmoid(most, mu, delta float64) messages.Valuation {
 	return messages.Valuation{Class: messages.Sigmoidal, Max: most, Mu: mu, Delta: delta}
 }
 
-// class is types of a class, as an estimator would have seen them.
+// class has types of a class, as the estimator would have collected them.
 var class = []messages.Valuation{sigmoid(10, 50, 60), sigmoid(30, 100, 100), sigmoid(20, 200, 50), sigmoid(25, 400, 300), sigmoid(15, 800, 200)}
 
-// bidOf is a job of so many tasks of 10 s, to be submitted at an instant.
+// bidOf returns a bid of a number of tasks of 10 s, to be submitted at an instant.
 func bidOf(id messages.JobID, at messages.Time, tasks int) *mechanism.Bid {
 	declared := sigmoid(20, 120, 80)
 	return &mechanism.Bid{Job: id, Arrived: at, Budget: 1000 * messages.Credit, Length: messages.Duration(10e9), Tasks: tasks, Valuation: &declared}
 }
 
-// take has a job take the contract of its declared type.
+// take returns the job with the contract of its declared type.
 func take(t testing.TB, m *mechanism.Quote, bid *mechanism.Bid) *mechanism.Job {
 	t.Helper()
 	c := m.Contracts[m.Declared]
@@ -58,8 +58,8 @@ func quote(t testing.TB, m *Mechanism, view *mechanism.View, bid *mechanism.Bid,
 	return q
 }
 
-// TestTheLifeOfAContract: jobs are quoted, take the contract of their declared
-// type, get slots in the order underneath, and owe what the contract comes to.
+// TestTheLifeOfAContract: jobs are quoted and take the contract of their declared type. They must get slots in the
+// order of the scheduler, and owe the price of the contract.
 func TestTheLifeOfAContract(t *testing.T) {
 	m := market(t, messages.Market{})
 	view := grid(4, 4)
@@ -90,8 +90,8 @@ func TestTheLifeOfAContract(t *testing.T) {
 	}
 }
 
-// TestSettlement is arithmetic by hand: 6 credits agreed for completing within
-// 100 s, worth 8 of 10 (linear from 80 s to 180 s).
+// TestSettlement checks amounts computed by hand. The price of 6 credits was agreed for completing within 100 s,
+// worth 8 of 10 credits (linear from 80 s to 180 s).
 func TestSettlement(t *testing.T) {
 	falls := messages.Valuation{Class: messages.LinearDecay, Max: 10, Mu: 80, Delta: 100}
 	c := &messages.Contract{Completion: 1100 * second, Price: 6 * messages.Credit, Promised: 8, Replica: falls, Surrogate: falls}
@@ -132,11 +132,8 @@ func TestSettlement(t *testing.T) {
 	}
 }
 
-// TestExPostRationalityOnTheMarket: whenever it completes, a job that takes any
-// contract quoted owes no more than its replica's valuation gives, to the
-// rounding, and no more than the budget that it must have.
-// TestAQuoteThatWasTakenLate: a job that completes when it was promised, but was submitted some
-// time after its quote, waited less than was promised, and its owner is told why the price is higher.
+// TestAQuoteThatWasTakenLate: a job completes at the promised instant, but was submitted some time after its
+// quote. So it waited less than was promised and pays more, and the reason must say why.
 func TestAQuoteThatWasTakenLate(t *testing.T) {
 	m := market(t, messages.Market{Replicas: 2})
 	const told = "counts from the quote"
@@ -152,6 +149,8 @@ func TestAQuoteThatWasTakenLate(t *testing.T) {
 	}
 }
 
+// TestExPostRationalityOnTheMarket draws a menu, a contract on it and a completion time. The job must owe no more
+// than the value by the contract's replica, except for rounding, and no more than the budget that Admit demands.
 func TestExPostRationalityOnTheMarket(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lateOnly := rapid.Bool().Draw(r, "late only")
@@ -182,9 +181,8 @@ func TestExPostRationalityOnTheMarket(t *testing.T) {
 	})
 }
 
-// TestAllocationsOfAContractMarket: shares sum to one where somebody has tasks
-// to start; idle slots go to jobs by the order underneath, each as many as it has
-// tasks for.
+// TestAllocationsOfAContractMarket: if a job has tasks to start, the shares must sum to 1. Idle slots must go to jobs
+// in the order of the scheduler, to each as many as it has tasks for.
 func TestAllocationsOfAContractMarket(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		m, view := market(t, messages.Market{Replicas: 5}), grid(rapid.IntRange(0, 5).Draw(r, "slots"), rapid.IntRange(0, 9).Draw(r, "idle"))
@@ -220,7 +218,8 @@ func TestAllocationsOfAContractMarket(t *testing.T) {
 	})
 }
 
-// TestMoreJobsThanCanBePlanned are served by what they were promised.
+// TestMoreJobsThanCanBePlanned checks that too many jobs for the scheduler are served in the order of their promised
+// completion.
 func TestMoreJobsThanCanBePlanned(t *testing.T) {
 	m, view := market(t, messages.Market{}), grid(1, 1)
 	for id := range messages.JobID(deadlineaware.MostJobs + 1) {
@@ -264,8 +263,8 @@ func TestExplanationsOfAContractMarket(t *testing.T) {
 	check(stranger, mechanism.WaitingForTurn, "no contract")
 }
 
-// TestANewLeaderDecidesAlike: made anew and given the same view, with the same
-// quotes and shares, whatever was asked before.
+// TestANewLeaderDecidesAlike makes the mechanism anew and gives it the same view. It must return the same quotes and
+// shares, whatever the old one was asked before.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	old, view := market(t, messages.Market{Replicas: 40}), grid(3, 2)
 	for id := range messages.JobID(8) {

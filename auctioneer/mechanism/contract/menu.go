@@ -10,22 +10,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Contract is an entry of a menu: a completion time and its price. A job with this contract is scheduled as if
-// it had declared the surrogate. It owes the price, adjusted afterwards by the value that the replica's valuation
-// gives to the actual completion.
+// Contract is an entry of a menu: a completion time and its price. A job with this contract is scheduled as if it
+// had declared the surrogate. It owes the price. After completion the price is adjusted by the value that the
+// replica's valuation gives to the actual completion time.
 type Contract struct {
-	Completion float64 `json:"completion"` // X_k, seconds after submission
-	Price      float64 `json:"price"`      // credits
-	Value      float64 `json:"value"`      // v(r_j, X_k), at least the price
-	Replica    int     `json:"replica"`    // j
-	Surrogate  int     `json:"surrogate"`  // k
-	Free       bool    `json:"free"`       // its price is 0
-	Declared   bool    `json:"declared"`   // its replica is the declared type
+	Completion float64 `json:"completion"` // X_k, in seconds after submission
+	Price      float64 `json:"price"`      // in credits
+	Value      float64 `json:"value"`      // v(r_j, X_k), in credits; at least the price
+	Replica    int     `json:"replica"`    // the index j
+	Surrogate  int     `json:"surrogate"`  // the index k
+	Free       bool    `json:"free"`       // the price is 0
+	Declared   bool    `json:"declared"`   // the replica is the declared type
 }
 
-// Menu returns the contracts of a matching in the order of their completion
-// times, then of their surrogates. At least one is free, and completing later
-// never costs more, if the weights are non-increasing in the completion times.
+// Menu returns the contracts of a matching in the order of their completion times, then of their surrogates. If the
+// weights do not rise with the completion time, at least one contract is free, and a later completion never costs
+// more.
 func Menu(matching *Matching, weights, completion []float64, declared int) []Contract {
 	m := len(completion)
 	menu := make([]Contract, m)
@@ -39,9 +39,9 @@ func Menu(matching *Matching, weights, completion []float64, declared int) []Con
 	return menu
 }
 
-// Sample returns n contracts of a longer menu, in its order: the declared one, the earliest free one, and
-// others chosen uniformly at random. It returns all if n is not positive or not smaller than the menu. The choice
-// of others depends only on the seed and the length of the menu, not on anything declared.
+// Sample returns n contracts of a longer menu, in its order: the declared one, the earliest free one, and others
+// chosen uniformly at random. It returns all if n is not positive or not smaller than the menu. The choice of the
+// others depends only on the seed and the length of the menu, not on the declared type.
 func Sample(menu []Contract, n int, seed uint64) []Contract {
 	if n <= 0 || n >= len(menu) {
 		return slices.Clone(menu)
@@ -73,21 +73,22 @@ func Sample(menu []Contract, n int, seed uint64) []Contract {
 	return out
 }
 
-// Adjust returns the price owed when a contract has been kept or broken: the agreed price, multiplied by the
-// value received and divided by the value promised, both by the replica's valuation. It is 0 if the promised
-// value was 0. If the agreed price is at most the promised value, the result is at most the received value.
+// Adjust returns the price owed for a contract after its job has completed: the agreed price, multiplied by
+// the value received and divided by the value promised. The caller computes both values with the replica's
+// valuation. The result is 0 if the promised value was 0. If the agreed price is at most the promised value,
+// the result is at most the received value.
 func Adjust(price, promised, received float64) float64 {
 	if promised <= 0 {
 		return 0
 	}
 	owed := price * received / promised
-	if price <= promised { // the bound holds exactly, not only up to rounding
+	if price <= promised { // so that rounding cannot break the bound
 		owed = min(owed, received)
 	}
 	return owed
 }
 
-// AdjustLate adjusts the price only if the job completed late. An early job pays the agreed price.
+// AdjustLate adjusts the price only if the job completed late. A job that is not late pays the agreed price.
 func AdjustLate(price, promised, received float64, late bool) float64 {
 	if late || promised <= 0 {
 		return Adjust(price, promised, received)
@@ -95,8 +96,8 @@ func AdjustLate(price, promised, received float64, late bool) float64 {
 	return price
 }
 
-// Settle returns the price owed for a contract whose job completed at a time, in seconds after submission, by the
-// valuation of its replica.
+// Settle returns the price owed for a contract. completed is when the job completed, in seconds after submission,
+// and replica is the valuation of the contract's replica.
 func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly bool) float64 {
 	received := replica.At(completed)
 	if lateOnly {
@@ -105,15 +106,15 @@ func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly 
 	return Adjust(c.Price, c.Value, received)
 }
 
-// Scheduler is the black box. It returns, for each type, when the job is expected to complete if it declares that
-// type and all other jobs stay unchanged, in seconds after submission.
+// Scheduler is the black box. For each type it returns when the job is expected to complete, in seconds after
+// submission, if the job declares this type and all other jobs stay unchanged.
 type Scheduler func(types []messages.Valuation) ([]float64, error)
 
-// Offer is a menu with everything that it was made from.
+// Offer is a menu and all data from which it was made.
 type Offer struct {
 	Draw
-	Weights  []float64 // replica by replica
-	Matching *Matching // of the solver that made it
+	Weights  []float64 // row: replica, column: surrogate
+	Matching *Matching // in the solver's memory
 	Menu     []Contract
 }
 

@@ -21,16 +21,16 @@ func problem(view *mechanism.View) *deadlineaware.Problem {
 	}
 	for i, job := range view.Jobs {
 		p.Jobs[i] = planned(view.Now, job)
-		if !job.Complete { // otherwise the contract is fulfilled
+		if !job.Complete { // if Complete, the contract is fulfilled
 			p.Jobs[i].Valuation = curveOf(job.Bid)
 		}
 	}
 	return p
 }
 
-// planned returns the work that is left of a job, as a job for the scheduler. A task of several slots becomes as many tasks of one
-// slot. The start times of running tasks are not known: they are assumed to have started together, at the latest time that is
-// possible if all earlier tasks took as long as planned.
+// planned returns the remaining work of a job, as a job for the scheduler. A task of several slots becomes as many
+// tasks of one slot. The start times of running tasks are not known. They are assumed to have started together, at
+// the latest time that is possible if all earlier tasks took as long as planned.
 func planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
 	running := mechanism.Sum(job.Running)
 	each, _ := planning(job.Bid)
@@ -51,7 +51,7 @@ func ageOf(now messages.Time, job *mechanism.Job, each float64) float64 {
 	return math.Mod(max(0, now.Sub(job.Started).Seconds()), each)
 }
 
-// free returns the time until the next slot is planned to be free; 0: a slot is free now.
+// free returns the time until the next slot is planned to be free, or 0 if a slot is free now.
 func free(view *mechanism.View) messages.Duration {
 	if view.Classes[0].Idle > 0 {
 		return 0
@@ -72,8 +72,8 @@ func free(view *mechanism.View) messages.Duration {
 // width returns how many slots each task of a job takes.
 func width(bid *mechanism.Bid) int { return max(bid.Alone, 1) }
 
-// fewestRuns is how many runs must have been seen, of like weight, to plan with
-// them; how far they may mislead is in their divergence.
+// fewestRuns is how many runs, of the same weight, must have been seen to plan with them. Fewer runs would say too
+// little.
 const fewestRuns = 3
 
 // planning returns the planned length of a task, in seconds, and whether it comes from observed runs. Otherwise it is the declared
@@ -87,7 +87,7 @@ func planning(bid *mechanism.Bid) (seconds float64, seen bool) {
 	return max(0, bid.Length.Seconds()), false
 }
 
-// basis says how long a task is planned to take, and why.
+// basis returns words that say how long a task is planned to take, and why.
 func basis(bid *mechanism.Bid) string {
 	seconds, seen := planning(bid)
 	switch r := bid.Runtimes; {
@@ -100,22 +100,22 @@ func basis(bid *mechanism.Bid) string {
 	}
 }
 
-// curveOf returns the valuation by which a job is scheduled. A job without a contract has the value 0, so it comes after all
-// others.
+// curveOf returns the valuation by which a job is scheduled. A job without a contract gets a valuation of 0, so it comes
+// after all others.
 func curveOf(bid *mechanism.Bid) valuation.Curve {
 	if bid.Contract == nil {
 		return valuation.Curve{}
 	}
 	c, err := valuation.New(bid.Contract.Surrogate)
-	if err != nil { // Admit refuses it
+	if err != nil { // Admit refuses such a contract
 		return valuation.Curve{}
 	}
 	return c
 }
 
-// order returns the positions of the view's jobs in the order in which they are served: the scheduler's order, or the order of the
-// promises if that breaks fewer promises. If there are more jobs than the scheduler accepts, they are served by promised
-// completion.
+// order returns the positions of the view's jobs in the order in which they are served. This is the scheduler's
+// order, or the order of the promises if it breaks fewer promises. If there are more jobs than the scheduler accepts,
+// they are served in the order of the promised completion.
 func order(view *mechanism.View) []int {
 	p := problem(view)
 	if order, err := deadlineaware.Order(p); err == nil {
@@ -132,7 +132,7 @@ func order(view *mechanism.View) []int {
 	return order
 }
 
-// promise returns the completion time that was promised to a job.
+// promise returns the completion time that a job was promised.
 func promise(job *mechanism.Job) messages.Time {
 	if job.Contract == nil {
 		return math.MaxInt64

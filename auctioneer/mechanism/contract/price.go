@@ -2,9 +2,8 @@ package contract
 
 import "math"
 
-// lower finds the lowest competitive prices from an optimal matching and any
-// prices that support it: one search for longest paths, in the order of the
-// distance below those prices.
+// lower finds the lowest competitive prices, from an optimal matching and any prices that support it. It is one
+// search for longest paths. It visits columns in the order of how far their price can fall.
 func (s *Solver) lower() {
 	low, done := s.lowest, s.path.done
 	clear(low)
@@ -21,10 +20,9 @@ func (s *Solver) lower() {
 	}
 }
 
-// outbid raises the prices of other columns to what the row of column c, whose
-// price is known, would give for them rather than what it has. Sums are of
-// weights alone, not of the prices that gave the order: whole weights have
-// whole prices.
+// outbid uses the known lowest price of column c. The row of c must not prefer another column, so the prices of the
+// other columns are raised where needed. Sums contain only weights, not the prices that gave the order, so whole
+// weights have whole prices.
 func (s *Solver) outbid(c int) {
 	row := s.row(int(s.rowOf[c]))
 	low, done := s.lowest[:len(row)], s.path.done[:len(row)]
@@ -36,9 +34,8 @@ func (s *Solver) outbid(c int) {
 	}
 }
 
-// Unique reports whether the matching found last is the only optimal one. Weights
-// that are not whole numbers count as equal if they are within 1e-14 of the
-// largest.
+// Unique reports whether the last matching is the only optimal one. Weights that are not whole numbers count as equal
+// if they differ by at most 1e-14 of the largest.
 func (s *Solver) Unique() bool {
 	if s.m == 0 {
 		return true
@@ -47,10 +44,10 @@ func (s *Solver) Unique() bool {
 	if !s.integral {
 		tolerance = 1e-14 * s.largest
 	}
-	// Were it not, some rows would like each other's columns as well as their
-	// own, in a circle. There is none if and only if the columns can be put in an
-	// order that all such liking follows.
-	likes := s.path.visited[:s.m] // by column: rows that like it and were not put in order
+	// Draw an arrow from each column to the columns that its row likes as well. Another optimal matching exists if
+	// and only if the arrows form a circle. There is no circle if and only if the columns can be put in an order that
+	// follows all arrows.
+	likes := s.path.visited[:s.m] // by column: number of arrows to it from columns that are not in order yet
 	ready := make([]int, 0, s.m)
 	clear(likes)
 	for c := range s.m {
@@ -71,8 +68,7 @@ func (s *Solver) Unique() bool {
 	return len(ready) == s.m
 }
 
-// ties visits the other columns that the row of column c likes as well at the
-// lowest prices.
+// ties visits the columns, other than c, that the row of column c likes as well as c at the lowest prices.
 func (s *Solver) ties(c int, tolerance float64, visit func(column int)) {
 	row := s.row(int(s.rowOf[c]))
 	least := row[c] - s.lowest[c] - tolerance

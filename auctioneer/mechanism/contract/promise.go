@@ -12,11 +12,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostPlaced bounds the number of jobs times slots up to which it is computed whether promises are kept.
+// mostPlaced bounds the number of jobs times the number of slots. Above it, whether promises are kept is not
+// computed, because this would take too long.
 const mostPlaced = 1 << 24
 
-// due returns the latest completion with which a job's promise is kept: the promised time plus its grace, or the last time at which
-// completion is worth nearly as much as was promised and no less than the price. 0: nothing was promised.
+// due returns the latest completion time that keeps a job's promise: the promised time plus its grace, or the last
+// time at which completion is worth nearly as much as was promised and no less than the price, whichever is later. It
+// returns 0 if nothing was promised.
 func due(job *mechanism.Job) messages.Time {
 	const nearly = 0.99
 	c := job.Contract
@@ -32,14 +34,14 @@ func due(job *mechanism.Job) messages.Time {
 }
 
 // grace returns how much later than promised a job may complete: a second, or a hundredth of the time up to the promised
-// completion.
+// completion, whichever is longer.
 func grace(job *mechanism.Job) messages.Duration {
 	return max(messages.Duration(1e9), job.Contract.Completion.Sub(job.Arrived)/100)
 }
 
-// Kept reports whether a job that has ended completed as its contract promised. The time of
-// its tasks beyond what was planned makes nothing late. It is not known of a job that was ended
-// before, and had not completed.
+// Kept reports whether a job that has ended completed as its contract promised. If its tasks took longer than
+// planned, this time does not count as late. known is false if nothing was promised, or if the job was ended before
+// its promised time and had not completed.
 func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool) {
 	by := due(job)
 	if by == 0 {
@@ -52,17 +54,17 @@ func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool)
 	return at <= by, true
 }
 
-// prospect is the expected outcome for the promises of a view. Running tasks keep their slots.
+// prospect is what is expected to happen to the promises of a view. Running tasks keep their slots.
 type prospect struct {
 	now     messages.Time
-	pending *deadlineaware.Problem // tasks that do not run
-	busy    []float64              // by slot in use: in how many seconds it is free
-	ends    []float64              // by job: in how many seconds the last of its running tasks ends
-	due     []messages.Time        // by job; half of the grace is left for what no plan knows. 0: no promise
+	pending *deadlineaware.Problem // the tasks that do not run yet
+	busy    []float64              // by slot in use: seconds until it is free
+	ends    []float64              // by job: seconds until the last of its running tasks ends
+	due     []messages.Time        // by job: when its promise must be kept, with half of the grace, or 0 without a promise
 }
 
-// look makes the prospect of a view and its problem, which may have one new job more. nil: they are
-// too large.
+// look makes the prospect of a view and its problem. The problem may have one new job more than the view.
+// look returns nil if they are too large.
 func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	n := len(p.Jobs)
 	if n*p.Slots > mostPlaced {
@@ -71,7 +73,7 @@ func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	x := &prospect{now: view.Now, ends: make([]float64, n), due: make([]messages.Time, n),
 		pending: &deadlineaware.Problem{Slots: p.Slots, Jobs: slices.Clone(p.Jobs)}}
 	for i, job := range view.Jobs {
-		if by := due(job); by != 0 && !job.Complete { // else it was delivered
+		if by := due(job); by != 0 && !job.Complete { // if Complete, the job was delivered
 			x.due[i] = by.Add(-grace(job) / 2)
 		}
 		q := &x.pending.Jobs[i]
@@ -90,8 +92,8 @@ func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	return x
 }
 
-// in returns when each job completes if jobs are served in the given order, in seconds from now, and how
-// many promises that order breaks.
+// in returns when each job completes, in seconds from now, if jobs are served in the given order. broken is
+// how many promises this order breaks.
 func (x *prospect) in(order []int) (completion []float64, broken int) {
 	completion = deadlineaware.InOrder(x.pending, order, x.busy)
 	for _, i := range order {
@@ -106,8 +108,8 @@ func (x *prospect) in(order []int) (completion []float64, broken int) {
 	return completion, broken
 }
 
-// byPromise orders the jobs by their promises, the earliest first. Jobs whose promises cannot be kept any more come last, so that they
-// do not delay others.
+// byPromise sorts the jobs by their promised times, the earliest first. Jobs whose promises cannot be kept any more
+// come last, so that they do not delay others.
 func (x *prospect) byPromise(order []int) []int {
 	key := func(i int) messages.Time {
 		least := x.ends[i]
@@ -124,7 +126,7 @@ func (x *prospect) byPromise(order []int) []int {
 	return out
 }
 
-// best returns the given order, or the order of the promises if that breaks fewer promises.
+// best returns the given order, or the order of the promises if that order breaks fewer promises.
 func (x *prospect) best(order []int) []int {
 	_, broken := x.in(order)
 	if broken > 0 {
@@ -136,9 +138,9 @@ func (x *prospect) best(order []int) []int {
 	return order
 }
 
-// room says in how many seconds a job can complete at the soonest: alone, and if it comes after as
-// many of the others, served in the order of their promises, as it takes to break no promise more. It
-// is taken that a later place breaks no more than an earlier one.
+// room returns the earliest completion times of a job, in seconds from now. alone is when it completes if it
+// is served first. among is when it completes at the earliest place in the order of promises at which it
+// breaks no promise. room assumes that a later place breaks no more promises than an earlier one.
 func (x *prospect) room(at int) (alone, among float64) {
 	x.due[at] = 0
 	var others []int
@@ -161,8 +163,8 @@ func (x *prospect) room(at int) (alone, among float64) {
 	return alone, among
 }
 
-// committed returns a scheduler that does not break earlier promises: whatever type a job declares, it does not complete before
-// there is room for it.
+// committed returns a scheduler that does not break earlier promises: whatever type a job declares, its completion
+// time is not before there is room for it.
 func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	return func(types []messages.Valuation) ([]float64, error) {
 		times, err := box(types)
@@ -174,8 +176,9 @@ func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	}
 }
 
-// sold refuses a contract if others have bought its time since it was quoted. It accepts contracts that were quoted to another site:
-// the user chose among sites by the quote, and is not to blame for a cut between the sites.
+// sold refuses a contract if others have bought its time since the quote. It accepts contracts that were quoted to
+// users of other sites: they chose the site by the quote, and cannot help it if the sites were disconnected
+// meanwhile.
 func sold(view *mechanism.View, bid *mechanism.Bid) error {
 	if messages.IsVisitor(bid.Account) {
 		return nil
@@ -186,7 +189,7 @@ func sold(view *mechanism.View, bid *mechanism.Bid) error {
 	}
 	p, at := with(view, &fresh)
 	by := due(&mechanism.Job{Bid: &fresh})
-	if at < len(view.Jobs) || by == 0 { // it was admitted before, or nothing is promised
+	if at < len(view.Jobs) || by == 0 { // the job was admitted before, or nothing is promised
 		return nil
 	}
 	x := look(view, p)

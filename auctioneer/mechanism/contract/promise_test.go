@@ -9,8 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestKept: a promise is kept up to a second or a hundredth of the time later, or while completion
-// is worth as much. What the job's own tasks took too long does not count, nor what its owner ended.
+// TestKept: a promise is kept if the job completes at most a second or a hundredth of the time late, or while
+// completion is worth as much as promised. Extra time of the job's own tasks does not count as late. If the
+// owner ended the job before the promised time, it is not known whether the promise would have been kept.
 func TestKept(t *testing.T) {
 	const arrived, promised = 1000 * second, 1400 * second
 	falls := messages.Valuation{Class: messages.LinearDecay, Max: 20, Mu: 100, Delta: 1000}
@@ -38,9 +39,10 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestNoPromiseIsSoldTwice: of three jobs of 40 s on one slot, each more urgent than those before, a
-// scheduler without a memory for promises told all three 40 s, and two were late. Now each is told
-// another time, and all three are kept. So they are if all three ask before the first submits.
+// TestNoPromiseIsSoldTwice has three jobs of 40 s on one slot, each more urgent than the one before. A
+// scheduler that ignores promises would promise 40 s to all three, and two would be late. Each must be
+// promised another time, and all three promises must be kept. This also holds if all three ask for quotes
+// before the first is submitted.
 func TestNoPromiseIsSoldTwice(t *testing.T) {
 	m := market(t, messages.Market{})
 	urgent := func(id messages.JobID) *mechanism.Bid {
@@ -112,7 +114,7 @@ func TestNoPromiseIsSoldTwice(t *testing.T) {
 			times[offer.Completion] = true
 			view.Jobs = append(view.Jobs, &mechanism.Job{Bid: bid, Pending: []int{4}, Running: []int{0}})
 		}
-		for len(view.Jobs) > 0 { // the slot serves a task of 10 s at a time
+		for len(view.Jobs) > 0 { // the slot runs one task of 10 s after the other
 			i := c.order(view)[0]
 			job := view.Jobs[i]
 			view.Now += 10 * second
@@ -130,8 +132,8 @@ func TestNoPromiseIsSoldTwice(t *testing.T) {
 	}
 }
 
-// TestSlackIsSold: an urgent job goes before one whose promise leaves room for it, and after the same
-// one if that was promised the time at which it completes alone.
+// TestSlackIsSold has a job with a promise, and an urgent second job. If the promise leaves enough slack, the
+// second job may go first. If not, it must come after the first.
 func TestSlackIsSold(t *testing.T) {
 	m := market(t, messages.Market{})
 	for slack, want := range map[messages.Time]float64{0: 80, 39: 80, 45: 40} {

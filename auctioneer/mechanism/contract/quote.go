@@ -10,10 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Quote makes the menu of a job that declares a valuation: what it would pay,
-// and by when it would complete among the jobs of the view, as each of the
-// surrogates that are drawn. Equal contracts are shown as one contract, and of a long menu a
-// uniform sample is shown.
+// Quote makes the menu of a job that declares a valuation. For each drawn surrogate, it has the price, and the
+// completion time among the jobs of the view. Equal contracts are shown as one contract. A long menu is shown as a
+// uniform sample.
 func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []messages.Valuation, seed uint64) (*mechanism.Quote, error) {
 	if bid.Valuation == nil {
 		return nil, messages.Errorf(messages.Invalid, "valuation: is missing: say what the job's completion is worth at each time")
@@ -50,8 +49,7 @@ func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []mess
 	return q, nil
 }
 
-// sampler draws from the samples of a class; if there are none, from what is
-// thought likely.
+// sampler returns a sampler of the types seen in a class, or of the market's prior types if none were seen.
 func (m *Mechanism) sampler(class messages.ValuationClass, samples []messages.Valuation) (Sampler, error) {
 	for i := range samples {
 		if samples[i].Class != class {
@@ -68,8 +66,7 @@ func (m *Mechanism) sampler(class messages.ValuationClass, samples []messages.Va
 	return FromSamples(prior)
 }
 
-// with returns what is to be scheduled, the job of the bid included, and its
-// index there.
+// with returns the problem of a view with the job of the bid, and the index of this job in the problem.
 func with(view *mechanism.View, bid *mechanism.Bid) (*deadlineaware.Problem, int) {
 	p := problem(view)
 	if at := slices.IndexFunc(view.Jobs, func(job *mechanism.Job) bool { return job.Job == bid.Job }); at >= 0 {
@@ -81,8 +78,7 @@ func with(view *mechanism.View, bid *mechanism.Bid) (*deadlineaware.Problem, int
 	return p, len(view.Jobs)
 }
 
-// quote puts contracts in instants and microcredits. A price is not rounded
-// above what is promised.
+// quote converts contracts to instants and microcredits. Rounding never raises a price above the promised value.
 func (o *Offer) quote(now messages.Time, elapsed float64, shown []Contract) *mechanism.Quote {
 	q := &mechanism.Quote{Free: none}
 	for i, c := range shown {
@@ -102,7 +98,8 @@ func (o *Offer) quote(now messages.Time, elapsed float64, shown []Contract) *mec
 	return q
 }
 
-// terms are the properties by which contracts differ for a bidder. A contract with a price of 0 costs nothing, whatever it promises.
+// terms are the properties of a contract that matter to a bidder. In contracts with a price of 0, the promised value
+// does not matter.
 type terms struct {
 	completion messages.Time
 	price      messages.Credits
@@ -117,7 +114,8 @@ func (c *Contract) terms() terms {
 	return t
 }
 
-// distinct returns a menu with only one contract for each terms: the declared contract, or the first.
+// distinct returns a menu in which contracts with equal terms are one contract: the declared contract if it
+// is among them, otherwise the first.
 func distinct(menu []Contract) []Contract {
 	seen := make(map[terms]int, len(menu))
 	var out []Contract

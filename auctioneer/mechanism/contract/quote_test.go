@@ -12,15 +12,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestQuoteIsTheOffer: a quote says what NewOffer says of the same draw over the
-// schedules that deadlineaware.New makes with each surrogate in the job's place.
+// TestQuoteIsTheOffer compares a quote with NewOffer for the same draw. The completion times come from
+// deadlineaware.New, run once for each surrogate in the job's place.
 func TestQuoteIsTheOffer(t *testing.T) {
 	m := market(t, messages.Market{Replicas: 30})
 	view := grid(3, 0)
 	for id := range messages.JobID(7) {
 		bid := bidOf(id+1, view.Now-messages.Time(id)*5*second, 1+int(id))
 		view.Jobs = append(view.Jobs, take(t, quote(t, m, view, bid, uint64(id)), bid))
-		bid.Contract.Completion += 1e6 * second // which leaves room for any other
+		bid.Contract.Completion += 1e6 * second // far later, so that it leaves room for any other job
 	}
 	view.Jobs[2].Started, view.Jobs[2].Running, view.Jobs[2].Pending = view.Now-7*second, []int{2}, []int{1}
 	bid := bidOf(50, view.Now-20*second, 4)
@@ -61,8 +61,8 @@ func TestQuoteIsTheOffer(t *testing.T) {
 	}
 }
 
-// TestPlannedWork: what is left of a job is its tasks not done, less what the
-// wave that runs has done, by the robust run time.
+// TestPlannedWork: the remaining work of a job is its tasks that are not done, times the robust run time, less what
+// the running tasks have done.
 func TestPlannedWork(t *testing.T) {
 	now := 1000 * second
 	bid := &mechanism.Bid{Arrived: now - 100*second, Length: messages.Duration(10e9), Tasks: 9}
@@ -71,7 +71,7 @@ func TestPlannedWork(t *testing.T) {
 		runtimes *mechanism.Runtimes
 		want     float64
 	}{
-		{nil, 8*10 - 3*4}, // 8 tasks left; 3 run, 24 s after the start: 4 s into the third wave
+		{nil, 8*10 - 3*4}, // 8 tasks are left; 3 run, 24 s after the start: 4 s into their third round
 		{&mechanism.Runtimes{Runs: 4}, 8*10 - 3*4},
 		{&mechanism.Runtimes{Seconds: []float64{1, 2, 15, 3}, Runs: 4}, 8*15 - 3*9},
 	} {
@@ -83,8 +83,8 @@ func TestPlannedWork(t *testing.T) {
 	}
 }
 
-// TestDeadlineAwareBox: times are those of a schedule made anew, counted from
-// submission; errors name the surrogate.
+// TestDeadlineAwareBox checks that the times equal the times of a new schedule, counted from submission, and that
+// errors name the surrogate.
 func TestDeadlineAwareBox(t *testing.T) {
 	late := curve(t, sigmoid(5, 300, 50))
 	p := &deadlineaware.Problem{Slots: 1, Jobs: []deadlineaware.Job{
@@ -104,9 +104,8 @@ func TestDeadlineAwareBox(t *testing.T) {
 	}
 }
 
-// TestMenuMergesEqualOffers: on an idle grid all surrogates complete at the same instant
-// for nothing, so the menu is the declared contract alone; otherwise no two contracts of a
-// menu have the same completion and price.
+// TestMenuMergesEqualOffers: on an idle grid all surrogates complete at the same instant at a price of 0, so the menu
+// must have the declared contract alone. On a busy grid no two contracts may have the same completion and price.
 func TestMenuMergesEqualOffers(t *testing.T) {
 	m := market(t, messages.Market{})
 	view := grid(4, 4)

@@ -2,15 +2,15 @@ package contract
 
 import "math"
 
-// If the weights of a surrogate are similar for all replicas, a few rows have the largest weights of all columns, and an auction must
-// spread the other rows. For random weights, 37 of 100 rows have the largest weight of no column. If more rows than crowded have
-// none, the weights are not random, and the auction is used.
-const crowded = 1. / 2 // of the rows
+// If the weights of a surrogate are similar for all replicas, a few rows have the largest weights of all columns, and
+// an auction must spread the other rows. For random weights, 37 % of the rows have the largest weight of no column.
+// If this part is above crowded, the weights are not random, and the auction is used.
+const crowded = 1. / 2 // a fraction of the rows
 
-// reduce finds prices to start from, with a matching of most rows, as Jonker and Volgenant do (1987). First each column goes to the row
-// with its largest weight, at this price. Then each row without a column outbids the row that has its favourite, up to the price at
-// which its second choice is as good. If too many rows have no column after the first step, reduce returns false, and the auction
-// starts from zero prices.
+// reduce finds start prices and a matching of most rows, as Jonker and Volgenant do (1987). First each column goes to
+// the row with its largest weight, and this weight is its price. Then each row without a column outbids the row that
+// has its favourite, up to the price at which its second choice is as good. If too many rows have no column after the
+// first step, reduce returns false, and the auction starts from zero prices.
 func (s *Solver) reduce() bool {
 	s.unmatch()
 	free := s.m - s.giveColumns()
@@ -34,10 +34,10 @@ func (s *Solver) reduce() bool {
 	return true
 }
 
-// giveColumns prices each column at its largest weight, matches it to the row
-// of that weight if the row has no column yet, and says how many it matched.
+// giveColumns sets each column's price to its largest weight, and matches the column to the row with this weight if
+// the row has no column yet. It returns the number of matched columns.
 func (s *Solver) giveColumns() (matched int) {
-	owner := s.path.before // has no other use yet
+	owner := s.path.before // the slice has no other use yet
 	clear(owner)
 	copy(s.prices, s.row(0))
 	for i := 1; i < s.m; i++ {
@@ -56,18 +56,18 @@ func (s *Solver) giveColumns() (matched int) {
 	return matched
 }
 
-// outbidAs raises the price of the column that a row likes best to where its
-// second choice would do as well, and says which it is and if that is more.
+// outbidAs changes the price of the row's favourite column so that the row's second choice is as good. It returns the
+// column, and whether the price changed.
 func (s *Solver) outbidAs(row int) (column int, more bool) {
 	column, best, second := better(s.row(row), s.prices, 0, 0, math.Inf(-1), math.Inf(-1))
-	if s.m > 1 { // else there is no second choice
+	if s.m > 1 { // with a single column there is no second choice
 		s.prices[column] += best - second
 	}
 	return column, best > second
 }
 
-// displace lets a row outbid another, that one the next, and so on, while
-// prices rise and not too often.
+// displace lets a row take its favourite column from another row. That row then takes its favourite, and so on, at
+// most m times, until a column was free or a price does not change.
 func (s *Solver) displace(row int) {
 	for range s.m {
 		c, more := s.outbidAs(row)

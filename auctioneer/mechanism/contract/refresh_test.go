@@ -6,17 +6,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestWhoWaitsIsOrderedAnewWhenASlotIsNear: while all slots are planned to be taken, the order of the others is made anew after
-// a tenth of the time until the next one is free, and after ten seconds at the soonest.
+// TestWhoWaitsIsOrderedAnewWhenASlotIsNear: if all slots are planned to be taken, the waiting jobs must be ordered
+// again after a tenth of the time until the next slot is free, and not before ten seconds.
 func TestWhoWaitsIsOrderedAnewWhenASlotIsNear(t *testing.T) {
 	for _, c := range []struct {
 		idle int
-		ran  []messages.Time // for so long, two jobs of an hour each
+		ran  []messages.Time // how long each running job of an hour has run
 		want messages.Time
 	}{
 		{0, []messages.Time{0, 600 * second}, 300 * second},
 		{0, []messages.Time{0, 3590 * second}, 10 * second},
-		{0, []messages.Time{0, 3660 * second}, 354 * second}, // longer than planned: taken for a task that began then
+		{0, []messages.Time{0, 3660 * second}, 354 * second}, // longer than planned: as if a new task had begun after an hour
 		{1, []messages.Time{0}, 10 * second},
 	} {
 		m, view := market(t, messages.Market{}), grid(2, c.idle)

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestPlansWithWhatWasSeen: once there are enough runs a task is planned with
-// their robust quantile, before that as it was declared; Explain says which.
+// TestPlansWithWhatWasSeen: with enough runs seen, a task is planned with their robust quantile. With fewer, it is
+// planned with the declared length. Explain must say which.
 func TestPlansWithWhatWasSeen(t *testing.T) {
 	samples := []float64{20, 30, 40, 50}
 	robust, err := deadlineaware.RobustQuantile(samples, 0.1, deadlineaware.DefaultQuantile)
@@ -42,8 +42,8 @@ func TestPlansWithWhatWasSeen(t *testing.T) {
 	}
 }
 
-// TestQuotesFollowWhatWasSeen: tasks that are known to take longer than declared
-// are quoted for later.
+// TestQuotesFollowWhatWasSeen: if tasks are known to take longer than declared, quotes must have later completion
+// times.
 func TestQuotesFollowWhatWasSeen(t *testing.T) {
 	m, view := market(t, messages.Market{}), grid(1, 1)
 	first := func(seen *mechanism.Runtimes) float64 {

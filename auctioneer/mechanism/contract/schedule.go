@@ -9,16 +9,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Other is a job that stands in line with the one to be priced.
+// Other is another job that waits for the same slots as the job to be priced.
 type Other struct {
 	Deadline float64 `json:"deadline"` // seconds
 	Demand   float64 `json:"demand"`   // slot-seconds
 }
 
-// EarliestDeadline is a simple black box, for what-if questions and tests: all
-// slots work on the job with the earliest deadline. The deadline of a declared
-// type is the last time at which it is worth half of what it is at best. A job
-// so completes when all work of as early a deadline has been done.
+// EarliestDeadline is a simple black box, for what-if questions and tests: all slots work on the job with the
+// earliest deadline. The deadline of a declared type is the last time at which it has half of its largest value. The
+// job completes when its own work and all work with the same or an earlier deadline is done.
 func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) {
 	if !(slots > 0 && slots <= messages.MaxValuationTime) {
 		return nil, casefile.Invalid("schedule.slots", "must be positive, is %v", slots)
@@ -28,7 +27,7 @@ func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) 
 	}
 	line := slices.Clone(others)
 	slices.SortStableFunc(line, func(a, b Other) int { return cmp.Compare(a.Deadline, b.Deadline) })
-	done := make([]float64, len(line)+1) // by how many of the others are before it: when it completes
+	done := make([]float64, len(line)+1) // done[i]: when the job completes if i of the others are before it
 	done[0] = demand / slots
 	for i, o := range line {
 		if !(o.Demand >= 0 && o.Demand <= messages.MaxValuationTime) || o.Deadline != o.Deadline {
@@ -56,7 +55,7 @@ func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) 
 	}, nil
 }
 
-// Fixed returns a black box with given answers, one for each surrogate.
+// Fixed returns a black box that always returns the given times, one for each surrogate.
 func Fixed(completion []float64) Scheduler {
 	return func([]messages.Valuation) ([]float64, error) { return slices.Clone(completion), nil }
 }

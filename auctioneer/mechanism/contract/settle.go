@@ -9,13 +9,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Settle charges a job that completed the price agreed, times the value
-// received over the value promised, by its replica's valuation at the time of
-// completion, rounded half to even to the microcredit. Its tasks' time beyond what was
-// planned does not make a job later than it was promised: a user cannot lower the price
-// by letting the job take longer. A job completes when its program, with any exit code, or
-// its owner has ended each of its tasks for the first time: an attempt after that does not
-// lower the price.
+// Settle charges a completed job. It owes the agreed price, multiplied by the value received and divided by the value
+// promised, rounded half to even to the microcredit. The replica's valuation gives the values. Time that the job's
+// tasks took beyond the plan does not count as late: a user cannot lower the price by letting the job take longer. A
+// task completes when its program ends for the first time, with any exit code, or when its owner first ends an
+// attempt. Later attempts do not lower the price.
 func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch c := job.Contract; {
@@ -39,8 +37,8 @@ func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-// charged returns the completion time by which a job pays, and the time that its tasks took beyond their planned time. This extra
-// time does not count as lateness.
+// charged returns the completion time for which a job pays, and the time that its tasks took beyond the plan. This
+// extra time does not count as late.
 func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messages.Duration) {
 	completed, c, each := end.Completed, job.Contract, cmp.Or(job.Contract.Planned, job.Length)
 	if c.Completion >= completed || each <= 0 || end.Began == 0 {
@@ -50,10 +48,10 @@ func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messa
 	return min(completed, max(c.Completion, completed.Add(-own))), own
 }
 
-// owed returns the price of a contract, and words about how it was computed.
+// owed returns the amount owed for a contract, and words that say how it was computed.
 func (m *Mechanism) owed(c *messages.Contract, arrived, completed messages.Time) (messages.Credits, string) {
 	replica, err := valuation.New(c.Replica)
-	if err != nil { // Admit refuses it
+	if err != nil { // Admit refuses such a contract
 		return 0, "owes nothing: " + err.Error()
 	}
 	after, late := max(0, completed.Sub(arrived).Seconds()), completed > c.Completion
@@ -71,7 +69,7 @@ func (m *Mechanism) owed(c *messages.Contract, arrived, completed messages.Time)
 	return amount, reason
 }
 
-// Most returns the highest possible price of a contract, whenever the job completes.
+// Most returns the highest amount that can be owed for a contract, over all completion times.
 func Most(c *messages.Contract, lateOnly bool) messages.Credits {
 	replica, err := valuation.New(c.Replica)
 	if lateOnly || err != nil {

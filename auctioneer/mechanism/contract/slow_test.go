@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// enumerate is the dumb oracle: the largest weight of a matching of all these
-// rows, each to another of these columns, over all there are.
+// enumerate is a simple oracle. It tries all ways to match the given rows to different given columns, and returns the
+// largest weight.
 func enumerate(m int, weights []float64, rows, columns []int) float64 {
 	if len(rows) == 0 {
 		return 0
@@ -30,14 +30,14 @@ func without(v []int, x int) []int {
 	return slices.Delete(slices.Clone(v), at, at+1)
 }
 
-// equationOne is the price of the pair (j, k) as the paper has it.
+// equationOne returns the price of the pair (j, k) by equation 1 of the paper.
 func equationOne(m int, weights []float64, j, k int) float64 {
 	rows, all := without(casetest.Indices(m), j), casetest.Indices(m)
 	return enumerate(m, weights, rows, all) - enumerate(m, weights, rows, without(all, k))
 }
 
-// hungarian is the textbook's method, O(m³), without any of the solver's
-// devices: successive shortest paths with potentials.
+// hungarian is the O(m³) method of textbooks, without the solver's shortcuts: successive shortest paths with
+// potentials.
 func hungarian(m int, weights []float64) (total float64, surrogate []int) {
 	u, v := make([]float64, m+1), make([]float64, m+1)
 	match, way := make([]int, m+1), make([]int, m+1)
@@ -86,9 +86,8 @@ func hungarian(m int, weights []float64) (total float64, surrogate []int) {
 	return total, surrogate
 }
 
-// pricesOf are the lowest competitive prices of an optimal matching by
-// Bellman and Ford's method: the least prices p ≥ 0 at which nobody would
-// rather have another's surrogate.
+// pricesOf returns the lowest competitive prices of an optimal matching by the method of Bellman and Ford: the least
+// prices p ≥ 0 at which no replica prefers another replica's surrogate.
 func pricesOf(m int, weights []float64, surrogate []int) []float64 {
 	p := make([]float64, m)
 	for range m {
@@ -111,7 +110,7 @@ func uniform(r *rand.Rand, m int, most float64) []float64 {
 	return w
 }
 
-// whole draws whole weights from 0 to most.
+// whole draws weights that are whole numbers from 0 to most.
 func whole(r *rand.Rand, m, most int) []float64 {
 	w := make([]float64, m*m)
 	for i := range w {
@@ -120,14 +119,13 @@ func whole(r *rand.Rand, m, most int) []float64 {
 	return w
 }
 
-// paperType draws a type as the paper's evaluation does.
+// paperType draws a type with the distribution of the paper's evaluation.
 func paperType(r *rand.Rand) messages.Valuation {
 	return messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: 2000 + 1000*r.NormFloat64(), Delta: 1000 + 500*r.NormFloat64()}
 }
 
-// sigmoids draws weights that are valuations of one completion time for each
-// surrogate: "near" its deadline, "spread" evenly, "late" for many replicas, or
-// on a "grid" so coarse that many are equal.
+// sigmoids draws weights from valuations, with one completion time for each surrogate. The times are "near" the
+// surrogate's deadline, "spread" evenly, "late" for many replicas, or on a "grid" so coarse that many are equal.
 func sigmoids(r *rand.Rand, m int, times string) []float64 {
 	draw := Valid(paperType)
 	x := make([]float64, m)

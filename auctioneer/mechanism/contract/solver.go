@@ -8,56 +8,57 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxM bounds the number of replicas: the weights of so many take 800 MB.
+// MaxM bounds the number of replicas. With 10,000 replicas the weights take 800 MB.
 const MaxM = 10_000
 
-// MaxWeight bounds a weight: sums along a path of any length stay finite.
+// MaxWeight bounds a weight, so that sums along a path of any length stay finite.
 const MaxWeight = 1e100
 
-// Matching is an optimal assignment of surrogates to replicas and its prices.
+// Matching is an optimal assignment of surrogates to replicas, with the prices of the surrogates.
 type Matching struct {
-	Weight    float64   // sum over the matched pairs
-	Surrogate []int     // by replica
-	Replica   []int     // by surrogate
+	Weight    float64   // the sum of the weights of the matched pairs
+	Surrogate []int     // by replica: its surrogate
+	Replica   []int     // by surrogate: its replica
 	Prices    []float64 // by surrogate
 }
 
-// Solver finds optimal matchings. The zero value is ready; it keeps its memory
-// from one call to the next. It is not safe for concurrent use.
+// Solver finds optimal matchings. The zero value is ready to use. A solver keeps its memory from one call to the
+// next. It is not safe for concurrent use.
 //
-// Internally, surrogates are columns in descending order of the sum of their weights. If weights come from valuations and one completion
-// time for each surrogate, this is the order of the times, so neighbouring columns are similar. Columns are in blocks of 2^shift. The
-// largest weight of each row and block, and the lowest price of each block, are known. A block is skipped if their difference is too
-// small to matter. The result is exact for any weights.
+// Internally, surrogates are columns in descending order of the sum of their weights. If weights come from valuations
+// and one completion time for each surrogate, this is the order of the times, so neighbouring columns are similar.
+// Columns are in blocks of 2^shift. The solver keeps the largest weight of each row in each block, and the lowest
+// price of each block. A block is skipped if their difference is too small to matter. The result is exact for any
+// weights.
 type Solver struct {
 	m, blocks int
-	shift     int // columns of a block: 2^shift
+	shift     int // a block has 2^shift columns
 	integral  bool
-	largest   float64 // weight
+	largest   float64 // the largest weight
 	weights   []float64
-	columns   []int     // surrogate of each column
-	sums      []float64 // by surrogate, of its weights
-	peaks     []float64 // by row and block: largest weight
-	prices    []float64 // by column: optimal duals, once solved
-	floors    []float64 // by block: lowest price
-	rowOf     []int32   // by column; none: free
-	colOf     []int32   // by row
-	block     []int32   // by row: block of its last bid
+	columns   []int     // by column: its surrogate
+	sums      []float64 // by surrogate: the sum of its weights
+	peaks     []float64 // by row and block: the largest weight
+	prices    []float64 // by column: prices that support the matching, when it is found
+	floors    []float64 // by block: the lowest price
+	rowOf     []int32   // by column: its row, or none if it is free
+	colOf     []int32   // by row: its column, or none if it is free
+	block     []int32   // by row: the block of its last bid
 	path      path
 	lowest    []float64 // by column: the lowest competitive prices
 	result    Matching
 }
 
-// Up to so many replicas are few: what is best for them differs, as looking
-// through all columns then costs no more than the steps around it.
+// few is the largest number of replicas that counts as few. With few replicas, other steps are faster, because
+// looking through all columns takes no longer than the other work.
 const few = 256
 
-// none is where no row or column is.
+// none stands for no row or no column.
 const none = -1
 
-// Solve finds a matching of the largest weight of m replicas and m surrogates,
-// and the lowest competitive price of every surrogate. weights is m×m, replica
-// by replica, and is only read. The matching stays valid until the next call.
+// Solve finds a matching of the largest weight between m replicas and m surrogates, and the lowest competitive price
+// of every surrogate. weights is m×m, with a row for each replica; Solve does not change it. The matching stays valid
+// until the next call.
 func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
 	var err error
 	if s.largest, s.integral, err = check(m, weights); err != nil {
@@ -80,8 +81,8 @@ func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
 	return &s.result, nil
 }
 
-// check refuses what is no matrix of weights. It returns the largest weight, and whether
-// sums of the weights are exact: they are whole numbers that are small enough.
+// check refuses weights that are invalid or of the wrong number. It returns the largest weight. integral is true if
+// sums of the weights are exact: all weights are whole numbers that are small enough.
 func check(m int, weights []float64) (largest float64, integral bool, err error) {
 	if err := sized(m); err != nil {
 		return 0, false, err
@@ -97,14 +98,14 @@ func check(m int, weights []float64) (largest float64, integral bool, err error)
 		if integral && w != math.Trunc(w) {
 			integral = false
 		}
-		if w > largest { // the built-in max takes longer for the sake of NaN
+		if w > largest { // the built-in max is slower, because it handles NaN
 			largest = w
 		}
 	}
 	return largest, integral && largest*float64(m) < 1<<52, nil
 }
 
-// sized refuses a number of replicas.
+// sized returns an error if the number of replicas is out of range.
 func sized(m int) error {
 	if m < 1 {
 		return messages.Errorf(messages.Invalid, "M: is %d: give at least one replica", m)
@@ -116,7 +117,7 @@ func sized(m int) error {
 }
 
 func (s *Solver) reset(m int) {
-	s.m, s.shift = m, 5 // 256 bytes of weights
+	s.m, s.shift = m, 5 // a block has 256 bytes of weights
 	if m <= few {
 		s.shift = 4
 	}
@@ -139,13 +140,12 @@ func (s *Solver) reset(m int) {
 	clear(s.block)
 }
 
-// resize returns v with length n and unspecified content, in its own memory if
-// there is room.
+// resize returns a slice of length n with unspecified content. It uses the memory of v if there is room.
 func resize[T any](v []T, n int) []T {
 	return slices.Grow(v[:0], n)[:n]
 }
 
-// sort puts alike surrogates next to each other.
+// sort puts similar surrogates next to each other.
 func (s *Solver) sort(weights []float64) {
 	clear(s.sums)
 	for i := 0; i < len(weights); i += s.m {
@@ -161,7 +161,7 @@ func (s *Solver) sort(weights []float64) {
 	})
 }
 
-// arrange copies the weights into the order of the columns, and finds the peaks.
+// arrange copies the weights into the order of the columns, and computes the peaks.
 func (s *Solver) arrange(weights []float64) {
 	for i := range s.m {
 		from, row, peaks := weights[i*s.m:(i+1)*s.m], s.row(i), s.peaksOf(i)
@@ -184,17 +184,17 @@ func (s *Solver) row(i int) []float64 { return s.weights[i*s.m : (i+1)*s.m : (i+
 
 func (s *Solver) peaksOf(i int) []float64 { return s.peaks[i*s.blocks : (i+1)*s.blocks] }
 
-// columnsOf returns the range of a block's columns.
+// columnsOf returns the first column of a block, and the column after its last.
 func (s *Solver) columnsOf(block int) (from, to int) {
 	return block << s.shift, min(s.m, (block+1)<<s.shift)
 }
 
-// settleFloor updates the floor of a block.
+// settleFloor computes the lowest price of a block again.
 func (s *Solver) settleFloor(block int) {
 	from, to := s.columnsOf(block)
 	floor := math.Inf(1)
 	for _, p := range s.prices[from:to] {
-		if p < floor { // the built-in min takes three times as long for the sake of NaN
+		if p < floor { // the built-in min takes three times as long, because it handles NaN
 			floor = p
 		}
 	}
@@ -205,7 +205,7 @@ func (s *Solver) match(row, column int) {
 	s.rowOf[column], s.colOf[row] = int32(row), int32(column)
 }
 
-// report turns columns back into surrogates.
+// report writes the matching, with surrogates instead of columns, into the result.
 func (s *Solver) report() {
 	r := &s.result
 	r.Weight = 0

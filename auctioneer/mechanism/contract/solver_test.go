@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
-// TestAgainstEnumeration is equation 1 to the letter, for every pair, on whole
-// weights: with ties, without, with zeros; nothing may be off by anything.
+// TestAgainstEnumeration compares the prices with equation 1, for every pair. Weights are whole numbers, with and
+// without ties and zeros, so all results must be exact.
 func TestAgainstEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var s Solver
@@ -38,7 +38,7 @@ func TestAgainstEnumeration(t *testing.T) {
 	}
 }
 
-// optima counts the optimal matchings.
+// optima returns the number of optimal matchings.
 func optima(m int, w []float64, weight float64) (n int) {
 	permutations(m, func(p []int) {
 		if worth(m, w, p) == weight {
@@ -72,8 +72,7 @@ func worth(m int, w []float64, surrogate []int) (sum float64) {
 	return sum
 }
 
-// TestPricesAreThoseOfEveryOptimalMatching: whichever matching is found, each
-// surrogate costs the same.
+// TestPricesAreThoseOfEveryOptimalMatching: if several matchings are optimal, all of them must have the same prices.
 func TestPricesAreThoseOfEveryOptimalMatching(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	var s Solver
@@ -101,8 +100,8 @@ func TestPricesAreThoseOfEveryOptimalMatching(t *testing.T) {
 	}
 }
 
-// TestAgainstTheTextbook on sizes that take many blocks, of every kind that is
-// fast for a reason.
+// TestAgainstTheTextbook compares the solver with the method of textbooks, on sizes with many blocks. There is a kind
+// of weights for each shortcut of the solver.
 func TestAgainstTheTextbook(t *testing.T) {
 	var s Solver
 	for _, m := range []int{2, 31, 32, 33, 64, 97, 200} {
@@ -139,7 +138,7 @@ func instance(m int, kind string, seed uint64) []float64 {
 		return whole(r, m, 1)
 	case "equal":
 		return slices.Repeat([]float64{7}, m*m)
-	case "ordered": // all want the same: every surrogate but the last has its price
+	case "ordered": // all replicas have the same order of preference, so every surrogate but the last has a price
 		w := make([]float64, m*m)
 		for i := range w {
 			w[i] = float64((i/m + 1) * (m - i%m))
@@ -150,8 +149,8 @@ func instance(m int, kind string, seed uint64) []float64 {
 	}
 }
 
-// TestMoneyIsNotLostInLargeNumbers: whole weights near the limit of what
-// doubles add up exactly.
+// TestMoneyIsNotLostInLargeNumbers uses whole weights near the largest numbers that float64 adds exactly. Results
+// must be exact.
 func TestMoneyIsNotLostInLargeNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	var s Solver
@@ -173,7 +172,7 @@ func TestMoneyIsNotLostInLargeNumbers(t *testing.T) {
 	}
 }
 
-// drawn draws an instance of any kind.
+// drawn draws an instance with weights of any kind.
 func drawn(t *rapid.T) (m int, w []float64) {
 	m = rapid.IntRange(1, 40).Draw(t, "m")
 	kind := rapid.SampledFrom([]string{"random", "whole", "binary", "near", "spread", "late", "grid"}).Draw(t, "kind")
@@ -189,9 +188,8 @@ func solved(t *rapid.T, m int, w []float64) *Matching {
 	return got
 }
 
-// TestPricesAreCompetitive: 0 ≤ price ≤ weight, the lowest price is 0, and no
-// replica would rather have another's surrogate at its price. With the
-// matching optimal, that there is no lower price is shown by enumeration.
+// TestPricesAreCompetitive checks that 0 ≤ price ≤ weight, that the lowest price is 0, and that no replica prefers
+// another replica's surrogate at its price. TestAgainstEnumeration shows that no lower prices exist.
 func TestPricesAreCompetitive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, w := drawn(t)
@@ -251,8 +249,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestContrivedWeightsEnd: an auction on weights of a few columns that matter
-// far more than the rest would go on for ever; it is broken off.
+// TestContrivedWeightsEnd: a few columns matter far more than all others, so an auction would never end. The solver
+// must end it early, and its result must be exact.
 func TestContrivedWeightsEnd(t *testing.T) {
 	const m = 200
 	w := make([]float64, m*m)
@@ -284,7 +282,7 @@ func TestSolvingAgainTakesNoMemory(t *testing.T) {
 	}
 }
 
-// TestSmallerAfterLarger: what is left in the memory does not show.
+// TestSmallerAfterLarger: a solver that solved larger problems before must return the same as a new solver.
 func TestSmallerAfterLarger(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	var used Solver

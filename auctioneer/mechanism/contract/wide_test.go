@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks: among jobs of both kinds, a job of 2 tasks of 3 slots has the menu of one of 6 tasks,
-// is served when that would be, and owes as much when it has had as much.
+// TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks compares a job of 2 tasks of 3 slots with a job of 6 tasks of one
+// slot, among other jobs. Both must have the same menu, get the same slots, and owe the same for the same slot time.
 func TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks(t *testing.T) {
 	m := market(t, messages.Market{Replicas: 30})
 	wide, narrow := bidOf(50, 990*second, 2), bidOf(50, 990*second, 6)
@@ -37,7 +37,7 @@ func TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks(t *testing.T) {
 	at := len(among.Jobs) - 1
 	among.Jobs[at].Contract.Price, alike.Jobs[at].Contract.Price = messages.Credit, messages.Credit
 	late := among.Jobs[at].Contract.Completion + 40*second
-	// 3 s more in each of 6 slots than was planned; the wide job has begun 2 tasks, the other one 6.
+	// Each of the 6 slots was used 3 s more than planned. The wide job has begun 2 tasks, the other job 6.
 	delivered := 6 * (among.Jobs[at].Contract.Planned + 3e9)
 	a := m.Settle(among, among.Jobs[at], mechanism.End{State: messages.Completed, Completed: late, Began: 2, Delivered: delivered})
 	b := m.Settle(alike, alike.Jobs[at], mechanism.End{State: messages.Completed, Completed: late, Began: 6, Delivered: delivered})
