@@ -1,5 +1,4 @@
-// Package audit is the command `candor audit`: whether lying pays in a market, on
-// a log.
+// Package audit is the command `candor audit`. It checks on a log of jobs whether lying pays in a market.
 package audit
 
 import (
@@ -36,8 +35,7 @@ type options struct {
 	tries     int
 }
 
-// Pays says that a lie gains more than the threshold; the program then exits
-// with 1.
+// Pays is the error for a lie that gains more than the threshold. The program then exits with code 1.
 type Pays struct{ message string }
 
 func (p *Pays) Error() string { return p.message }
@@ -47,16 +45,16 @@ func (p *Pays) ExitCode() int { return 1 }
 
 // document is what --json prints.
 type document struct {
-	Made      string        `json:"made,omitempty"`    // when a report that is kept was made
-	Command   string        `json:"command,omitempty"` // by which it was made
+	Made      string        `json:"made,omitempty"`    // time at which a report was made that is kept
+	Command   string        `json:"command,omitempty"` // command that made the kept report
 	Market    *rules.Market `json:"market"`
 	Trace     string        `json:"trace"`
 	Nodes     int           `json:"nodes"`
 	Seed      uint64        `json:"seed"`
-	Threshold *float64      `json:"threshold"` // null: none
+	Threshold *float64      `json:"threshold"` // null: no threshold was given
 	Pays      bool          `json:"pays"`      // a lie gains more than the threshold
-	Above     *float64      `json:"above"`     // gain above fixed lies, in expectation; null: none
-	Failed    []string      `json:"failed"`    // kinds for which a fixed lie gains more, or gains anything although nothing is claimed
+	Above     *float64      `json:"above"`     // the most that a lie may gain on average above fixed lies; null: no limit
+	Failed    []string      `json:"failed"`    // kinds of lies that gain more than Above, or anything with --zero
 	*audit.Report
 }
 
@@ -185,8 +183,8 @@ func (o *options) run(c *cobra.Command) error {
 	return nil
 }
 
-// failed returns the kinds for which a fixed lie gains more than it may, beyond its confidence
-// interval.
+// failed returns the kinds of lies whose fixed lies gain more than allowed. The whole confidence interval of the gain
+// must be above the limit.
 func (o *options) failed(d *document) []string {
 	out, lies := []string{}, 0
 	for i := range d.Kinds {
@@ -302,7 +300,8 @@ func (o *options) present(out io.Writer, d *document) error {
 	return nil
 }
 
-// control returns a text: whether the control of a kind of lie gains.
+// control returns a text that says whether the control lie of a kind gains. If it does not, the sample cannot show
+// anything.
 func control(f *audit.Finding) string {
 	switch {
 	case f.Control.Jobs == 0:
@@ -342,7 +341,7 @@ func row(d *document) string {
 	return strings.TrimSpace(strings.Join(append(cells, fired, ""), " | "))
 }
 
-// short writes a number with two digits, or as a whole number.
+// short writes a number with two digits, or a large one as a whole number.
 func short(x float64) string {
 	if x <= -100 || x >= 100 {
 		return fmt.Sprintf("%.0f", x)
@@ -350,8 +349,7 @@ func short(x float64) string {
 	return fmt.Sprintf("%.2g", x)
 }
 
-// part writes a fraction of one; a fraction below a millionth is a rounding error, and
-// is written as 0.
+// part writes a fraction between 0 and 1. A fraction below a millionth is a rounding error, and is written as 0.
 func part(x float64) string {
 	if x > -1e-6 && x < 1e-6 {
 		return "0"

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// commandLine returns the command again, with the names of files without their directories.
+// commandLine returns the command that the user typed, with file names without their directories.
 func commandLine(f *pflag.FlagSet) string {
 	words := []string{"candor audit"}
 	f.Visit(func(flag *pflag.Flag) {
@@ -28,8 +28,7 @@ func commandLine(f *pflag.FlagSet) string {
 	return strings.Join(words, " ")
 }
 
-// keep writes a report into the state directory of a site, in the place of the last one of
-// the market.
+// keep writes a report into the state directory of a site. It replaces the last report of the same market.
 func keep(state string, d *document) error {
 	kept := *d
 	kept.Trace = filepath.Base(d.Trace)

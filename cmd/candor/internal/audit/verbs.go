@@ -22,14 +22,14 @@ type verbsDocument struct {
 	Trace  string        `json:"trace"`
 	Nodes  int           `json:"nodes"`
 	Seed   uint64        `json:"seed"`
-	Pays   bool          `json:"pays"` // the whole interval is above --fail-above
+	Pays   bool          `json:"pays"` // the whole confidence interval is above --fail-above
 	*audit.Verbs
 }
 
-// declared are the flags that say nothing where commands are searched for.
+// declared are the flags that have no effect with --verbs.
 var declared = []string{"lies", "threshold", "zero", "seeds", "keep"}
 
-// searchVerbs returns the command with --verbs.
+// searchVerbs runs the command with the flag --verbs.
 func (o *options) searchVerbs(c *cobra.Command) error {
 	var given error
 	c.Flags().Visit(func(f *pflag.Flag) {
@@ -70,14 +70,14 @@ func (o *options) searchVerbs(c *cobra.Command) error {
 	return nil
 }
 
-// gained returns the mean gain with its interval.
+// gained returns the mean gain with its confidence interval.
 func gained(v *audit.Verbed) string { return interval(v.Mean, v.CI) }
 
 func interval(mean float64, ci [2]float64) string {
 	return fmt.Sprintf("%s [%s, %s]", short(mean), short(ci[0]), short(ci[1]))
 }
 
-// fired returns a text about what a control found.
+// fired returns a text that says whether a control found the planted gain.
 func fired(v *audit.Verbed) string {
 	if !v.Fired() {
 		return "not fired"

@@ -17,8 +17,8 @@ use bin/candor of "make build", or the package candor`
 // elsewhere refuses a command that a client does not have.
 func elsewhere(*cobra.Command, []string) error { return cli.Usagef(inWhole) }
 
-// alone returns the tree of commands for a program that is only a client. In the groups bank and site it
-// has only commands that a client can carry out.
+// alone returns the tree of commands for a program that is only a client. The groups bank and site have only the
+// commands that a client can run.
 func alone(a *cli.App) *cobra.Command {
 	bank := &cobra.Command{Use: messages.Bank, Short: "export and check the bank's journal, sign requests", RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {

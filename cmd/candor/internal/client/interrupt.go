@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// heedAfter is how old a process is when it begins to hear interrupts.
+// heedAfter is the age of a process at which it begins to handle interrupts itself.
 var heedAfter = 20 * time.Millisecond
 
-// interruptible returns a context that the first interrupt ends. A second interrupt ends the
-// process at once, as the first one restores the signals' usual effect. In its first moments a
-// process has that effect anyway: a command that is over by then needs no threads that hear.
+// interruptible returns a context that the first interrupt ends. A second interrupt ends the process at once, because
+// the first one restores the usual effect of signals. Until heedAfter, an interrupt has its usual effect: it ends the
+// process. So a short command starts no threads for signals.
 func interruptible() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	heard := make(chan os.Signal, 1)

@@ -20,17 +20,16 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
-// Group is a set of further commands, under a title of the root's help.
+// Group is a group of further commands, with its title in the help.
 type Group struct {
 	Title    string
 	Commands []*cobra.Command
 }
 
-// Main runs candor, or the command of Slurm by whose name it was called, with the
-// arguments of the process, and returns the exit code. further makes the commands that a
-// program has in addition to a client's; nil: it has none. An error of a further command
-// decides the exit code by its messages.Kind, or by a method ExitCode() int. If the first
-// argument is a command of a client, only that command is made.
+// Main runs candor with the arguments of the process, and returns the exit code. If the process has the name of a
+// Slurm command, Main runs that command. further returns the commands that only the whole program has; nil: there are
+// none. The exit code for an error of a further command comes from its messages.Kind, or from its method ExitCode()
+// int. If the first argument names a client's command, only that command is built.
 func Main(argv []string, further func() []Group) int {
 	if code, known := slurm.Main(argv); known {
 		return code
@@ -47,7 +46,7 @@ func Main(argv []string, further func() []Group) int {
 	return run(ctx, a, args, tree)
 }
 
-// treeFor makes the commands that the arguments can be about.
+// treeFor builds the commands that the arguments can mean.
 func treeFor(a *cli.App, args []string, further func() []Group) *cobra.Command {
 	if len(args) > 0 && args[0] != "" {
 		a.Only = args[0]
@@ -62,9 +61,9 @@ func treeFor(a *cli.App, args []string, further func() []Group) *cobra.Command {
 	return root(a, further())
 }
 
-// protect protects the memory of a command, with credentials and keys, from other processes of the
-// same user and from core files, before it reads anything. Commands marked [dumps.StartsTasks]
-// first make namespaces, which a protected process cannot do, and then protect themselves.
+// protect hides the memory of a command from other processes of the same user and from core files, because it holds
+// credentials and keys. It does so before the command reads anything. Commands marked [dumps.StartsTasks] protect
+// themselves later: they must first make namespaces, which a protected process cannot do.
 func protect(root *cobra.Command, args []string) error {
 	if cmd, _, err := root.Find(args); err == nil && !isProtected(cmd) {
 		return nil
@@ -84,7 +83,7 @@ func isProtected(cmd *cobra.Command) bool {
 // Root returns the tree of commands, for generated documentation.
 func Root(groups ...Group) *cobra.Command { return root(cli.New(), groups) }
 
-// addCompletion adds the command completion. Call it after the output was set.
+// addCompletion adds the command completion to root. Call it after the output of root is set.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil && c != root {
@@ -119,7 +118,7 @@ func run(ctx context.Context, a *cli.App, args []string, root *cobra.Command) in
 	return cli.ExitCode(err)
 }
 
-// root builds the tree of commands, once: the further commands are hung into it.
+// root builds the tree of commands, with the further commands in it.
 func root(a *cli.App, groups []Group) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
@@ -166,7 +165,8 @@ Start a site on this machine with "candor up", then submit to it.`,
 	return root
 }
 
-// helpCommand shows the help of a command or a topic, and refuses a name that is neither.
+// helpCommand returns the command help. It shows the help of a command or topic, and returns an error for an unknown
+// name.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
@@ -210,7 +210,7 @@ func addGroups(a *cli.App, root *cobra.Command, further []Group) {
 	for i, g := range further {
 		addGroup(root, fmt.Sprintf("further%d", i), g)
 		for _, c := range g.Commands {
-			// They do not connect as a client: the root's flags are not theirs.
+			// These commands do not connect as a client, so their help leaves out the flags of the root.
 			usual := c.UsageTemplate()
 			c.SetUsageTemplate(strings.Replace(usual, "{{if .HasAvailableInheritedFlags}}", "{{if false}}", 1))
 			switch c.Name() {

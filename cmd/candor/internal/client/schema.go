@@ -33,7 +33,7 @@ its subject and its reply. Any NATS client can send the requests.`,
 	})
 }
 
-// verbView is a line of the list of requests.
+// verbView is one line in the list of requests.
 type verbView struct {
 	Subject string `json:"subject"`
 	Request string `json:"request"`

@@ -155,8 +155,7 @@ command:
 
 Directives of sbatch are read too: see candor help slurm.`
 
-// slurmTopic returns a help page. A part of it comes from the table by which #SBATCH lines are
-// read.
+// slurmTopic returns the help page about Slurm. A part of it comes from the table with which #SBATCH lines are read.
 func slurmTopic() string {
 	ours, ignored, without := jobfile.SbatchTable()
 	return `"candor slurm link DIRECTORY" makes commands with the names of Slurm's: sbatch,

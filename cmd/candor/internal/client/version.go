@@ -14,13 +14,13 @@ import (
 type buildVersion struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
-	Time     string `json:"time,omitempty"` // time of the revision
-	Modified bool   `json:"modified"`       // built from a tree that was not committed
+	Time     string `json:"time,omitempty"` // time of the commit
+	Modified bool   `json:"modified"`       // built from files that were not committed
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// release is the version that a build was given, with -ldflags "-X …/client.release=v1.2.3".
+// release is the version of a released build. The build sets it with -ldflags "-X …/client.release=v1.2.3".
 var release string
 
 func versionCommand(a *cli.App) *cobra.Command {
@@ -46,7 +46,7 @@ func showVersion(a *cli.App) error {
 	})
 }
 
-// readVersion reads what the Go tool recorded in the binary.
+// readVersion reads the version that the Go tool recorded in the binary.
 func readVersion() buildVersion {
 	v := buildVersion{Version: cmp.Or(release, "(devel)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// collect combines the results that the last stage of a job left in out: the file "result", or the
-// parts result-0, result-1, … The header of the first part comes first, then the rows of all parts,
-// sorted by the number at their beginning; rows without one come last.
+// collect combines the files that the last stage of a job left in out: the file "result", or the parts result-0,
+// result-1, … The header of the first part comes first. The rows of all parts follow, sorted by the number at their
+// beginning; rows without a number come last.
 func collect(out string) (string, error) {
 	whole, err := os.ReadFile(filepath.Join(out, "result"))
 	if err == nil {
@@ -47,7 +47,7 @@ func leading(row string) float64 {
 	return number
 }
 
-// firstDifference tells where two texts part, empty if they are the same.
+// firstDifference describes the first difference between two texts, or returns "" if they are the same.
 func firstDifference(got, want string) string {
 	if got == want {
 		return ""

@@ -8,15 +8,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// AccountLine is an account over the time of the demo, from its statement.
+// AccountLine sums up what happened to an account during the demo. It comes from the account's statement.
 type AccountLine struct {
 	Account  messages.Name    `json:"account"`
 	Opening  messages.Credits `json:"opening"`  // balance after grants, before the first job
-	Holds    messages.Credits `json:"holds"`    // set aside for jobs
-	Charges  messages.Credits `json:"charges"`  // taken for jobs
-	Refunds  messages.Credits `json:"refunds"`  // set aside and given back
+	Holds    messages.Credits `json:"holds"`    // sum of what was held for jobs
+	Charges  messages.Credits `json:"charges"`  // sum of what was charged for jobs
+	Refunds  messages.Credits `json:"refunds"`  // sum of what was held and given back
 	Earnings messages.Credits `json:"earnings"` // paid to the account for jobs
-	Reserved messages.Credits `json:"reserved"` // still set aside
+	Reserved messages.Credits `json:"reserved"` // still held at the end
 	Closing  messages.Credits `json:"closing"`
 }
 
@@ -26,8 +26,8 @@ type statement struct {
 	entries []messages.Entry
 }
 
-// line adds a statement up. The error names the first entry whose balance is
-// not the balance before it plus its own change.
+// line sums up a statement. It returns an error for the first entry whose balance is not the previous balance plus
+// the entry's change.
 func (s *statement) line() (AccountLine, error) {
 	line := AccountLine{Account: s.account}
 	var balance, reserved messages.Credits
@@ -60,7 +60,7 @@ func (l *AccountLine) add(e *messages.Entry) {
 	}
 }
 
-// check compares the sums with each other.
+// check checks that the sums agree with each other.
 func (l *AccountLine) check() error {
 	if l.Opening-l.Charges+l.Earnings != l.Closing {
 		return fmt.Errorf("%s: opening %v, less charges %v, plus earnings %v, is not the closing balance %v",
@@ -73,19 +73,19 @@ func (l *AccountLine) check() error {
 	return nil
 }
 
-// Books are the demo's own check of the bank, in addition to the bank's.
+// Books are the demo's own check of the bank's books. The bank also checks them.
 type Books struct {
 	Bank     messages.BooksReply `json:"bank"`
-	Accounts []AccountLine       `json:"accounts"` // all except the issuer's, by name
+	Accounts []AccountLine       `json:"accounts"` // all accounts except the issuer's, by name
 	Sum      messages.Credits    `json:"sum"`      // sum of their closing balances
-	Issued   messages.Credits    `json:"issued"`   // by the issuer's statement
-	Entries  int                 `json:"entries"`  // read
+	Issued   messages.Credits    `json:"issued"`   // what the issuer's statement says
+	Entries  int                 `json:"entries"`  // number of entries that were read
 	Balanced bool                `json:"balanced"`
-	Problem  string              `json:"problem,omitempty"` // the reason, if it does not balance
+	Problem  string              `json:"problem,omitempty"` // the reason, if the books do not balance
 }
 
-// addUp makes the books from every statement and from the bank's own check, and compares
-// them with charged, which is the charge of each job as the job's reply states it.
+// addUp sums up all statements, and compares the sums with the bank's own check. charged is the charge of each job as
+// the auctioneer states it; addUp compares it too.
 func addUp(bank messages.BooksReply, statements []statement, charged map[messages.JobID]messages.Credits) *Books {
 	b := &Books{Bank: bank}
 	if err := b.read(statements, charged); err != nil {
@@ -116,7 +116,7 @@ func (b *Books) read(statements []statement, charged map[messages.JobID]messages
 	return b.compare()
 }
 
-// compare holds the sums against each other and against the bank's.
+// compare compares the sums with each other and with the bank's sums.
 func (b *Books) compare() error {
 	switch bank := &b.Bank; {
 	case b.Sum != b.Issued:
@@ -132,8 +132,7 @@ func (b *Books) compare() error {
 	return nil
 }
 
-// compareCharges checks that each job was charged the amount that it shows, once, and never more
-// than its hold.
+// compareCharges checks that each job was charged once, with the amount that it shows, and never more than was held.
 func compareCharges(statements []statement, charged map[messages.JobID]messages.Credits) error {
 	paid := map[messages.JobID]messages.Credits{}
 	for _, s := range statements {
@@ -152,7 +151,8 @@ func compareCharges(statements []statement, charged map[messages.JobID]messages.
 	return nil
 }
 
-// compareNames puts the site's own accounts, which begin with "$", last: "~" is above all letters.
+// compareNames orders names of accounts. The site's own accounts begin with "$" and come last: "~" sorts after all
+// letters.
 func compareNames(a, b messages.Name) int {
 	return strings.Compare(strings.Replace(a, "$", "~", 1), strings.Replace(b, "$", "~", 1))
 }

@@ -54,7 +54,7 @@ balance.`,
 			if err != nil && cmd.Context().Err() == nil {
 				return &failure{strings.ReplaceAll(err.Error(), "\n", "; ")}
 			}
-			return err // the interrupt, which the root knows
+			return err // an interrupt, which the root command recognises
 		},
 	}
 	c.Flags().StringVar(&o.state, "state", "", "keep the site's state in a new `directory`, and the output of the jobs in a directory next to it (default: temporary, removed at the end)")
@@ -64,7 +64,7 @@ balance.`,
 	return c
 }
 
-// failure is what went wrong, in one line; the program then exits with 1.
+// failure is an error with one line that says what went wrong. The program then exits with code 1.
 type failure struct{ message string }
 
 func (f *failure) Error() string { return f.message }
@@ -72,7 +72,7 @@ func (f *failure) Error() string { return f.message }
 // ExitCode returns the program's exit code.
 func (f *failure) ExitCode() int { return 1 }
 
-// demo runs the whole demonstration. Its error says what is wrong.
+// demo runs the whole demonstration. Its error says what went wrong.
 func demo(ctx context.Context, o *options, noColor bool, out, stderr io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, fmt.Errorf("the jobs have not ended within %v", o.limit))
 	defer cancel()
@@ -96,8 +96,8 @@ func demo(ctx context.Context, o *options, noColor bool, out, stderr io.Writer) 
 	return err
 }
 
-// perform runs the workload on a site of its own. The state of the site is kept if the
-// user named its directory, or if something other than an interrupt went wrong.
+// perform runs the workload on a new site. It keeps the site's state if the user named its directory, or if anything
+// but an interrupt went wrong.
 func perform(ctx context.Context, o *options, show io.Writer, style terminal.Style) (*Report, error) {
 	if err := checkBooksFile(o.books); err != nil {
 		return nil, err
@@ -153,11 +153,11 @@ func performIn(ctx context.Context, o *options, state string, show io.Writer, st
 	return report, err
 }
 
-// workDir returns the directory where the example is unpacked and tasks leave their results. It is
-// not in the state directory, which no task can reach.
+// workDir returns the directory for the unpacked example and for the results of tasks. It is outside the state
+// directory, which no task can reach.
 func workDir(state string) string { return state + "-work" }
 
-// prepare makes the working directory and lets the tasks of each account use it.
+// prepare makes the working directory, and gives the tasks of each account access to it.
 func prepare(dir string, info embedded.Info, accounts []embedded.Account) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return fmt.Errorf("working directory of the jobs: %w", err)
@@ -174,18 +174,18 @@ func prepare(dir string, info embedded.Info, accounts []embedded.Account) error 
 	return nil
 }
 
-// introduction returns a text about what will happen.
+// introduction returns a text that says what will happen.
 func introduction(w *Workload) string {
 	last := w.Submissions[len(w.Submissions)-1]
 	return fmt.Sprintf("%d people submit %s (%d tasks) over %v: they analyse a year of a real machine's log",
 		len(w.Accounts), terminal.Plural(len(w.Submissions), "job"), w.tasks(), last.Due())
 }
 
-// class is the class of the site's slots: each is a processor and a part of the memory.
+// class is the class of all slots of the site. A slot is one processor and a part of the memory.
 const class = "cpu"
 
-// siteConfig returns a site of two nodes with six processors each, whatever this machine has, with
-// the workload's accounts, on a free port.
+// siteConfig returns the configuration of a site with the workload's accounts, on a free port. It has two nodes with
+// six processors each, whatever this machine has.
 func siteConfig(state string, w *Workload) embedded.Config {
 	config, unit := embedded.Default(), messages.Resources{CPUs: 1, Memory: 256 << 20}
 	config.Markets[0].Classes, config.Markets[0].Units = []messages.Name{class}, []messages.ClassUnit{{Class: class, Unit: unit}}
@@ -199,8 +199,8 @@ func siteConfig(state string, w *Workload) embedded.Config {
 	return config
 }
 
-// stateDir returns the directory for the state, absolute, and whether it is a
-// temporary one. A directory that the user names must be new or empty.
+// stateDir returns the absolute path of the state directory, and whether it is temporary. A directory that the user
+// names must be new or empty.
 func stateDir(named string) (dir string, temporary bool, err error) {
 	if named == "" {
 		dir, err = os.MkdirTemp("", "candor-demo-")

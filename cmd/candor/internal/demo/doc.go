@@ -1,8 +1,8 @@
-// Package demo is "candor demo", which "make run" starts. It runs a whole site in this process,
-// lets three people submit a real workload to it, and shows how they fare. Then it checks that each
-// job finished, that the results are the known answers, and that the books balance: once by the
-// bank's answer, and once recomputed from every statement.
+// Package demo is "candor demo", which "make run" starts. It runs a whole site in this process, lets three people
+// submit a real workload to it, and shows the progress of the jobs. Then it checks that each job finished, that the
+// results are the known answers, and that the books balance: once by the bank's answer, and once recomputed from
+// every statement.
 //
-// It uses the site as any user does, through requests on the bus, and looks at nothing else. It
-// collects what it learns in a [Report]; pure functions draw it.
+// It uses the site as any user does, through requests on the bus, and has no other access to it. It collects the
+// answers in a [Report]; pure functions draw the report.
 package demo

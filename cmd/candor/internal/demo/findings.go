@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 )
 
-// findings puts a few of the results into words, so that the report says what
-// the work was for. Results are by the name of the answer's file; one that is
-// missing has nothing to say.
+// findings says a few of the results in words, so that the report shows the purpose of the work. results are by the
+// name of the answer's file. If a result is missing, its sentence is left out.
 func findings(results map[string]string) []string {
 	var out []string
 	for _, find := range []func(map[string]string) string{mostHours, busiestHour, waitsByWidth, predictions} {
@@ -23,7 +22,7 @@ func findings(results map[string]string) []string {
 	return out
 }
 
-// table reads the rows of a result, without its header, that are all numbers.
+// table reads the rows of a result that contain only numbers. The header is not among them.
 func table(result string) [][]int64 {
 	var rows [][]int64
 	for line := range strings.Lines(result) {
@@ -43,10 +42,10 @@ func table(result string) [][]int64 {
 	return rows
 }
 
-// column returns the c-th number of a row.
+// column returns a function that returns the number in column c of a row.
 func column(c int) func([]int64) int64 { return func(row []int64) int64 { return row[c] } }
 
-// largest returns the row with the largest value; nil if there are no rows.
+// largest returns the row with the largest value, or nil if there are no rows.
 func largest(rows [][]int64, value func([]int64) int64) []int64 {
 	if len(rows) == 0 {
 		return nil

@@ -13,18 +13,18 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// grid is a site as its users and its operator see it: it holds only connections.
+// grid is a site from outside: the connections of its users and of its operator.
 type grid struct {
 	operator *cli.Session
 	users    map[messages.Name]*cli.Session
 }
 
-// connector gives a connection under an account; *embedded.Site is one.
+// connector connects to a site under an account; *embedded.Site is one.
 type connector interface {
 	Connect(account messages.Name) (bus.Bus, error)
 }
 
-// patience is a bound for requests; the demo's own limit is shorter.
+// patience is the time limit of each request. The demo's own limit is shorter.
 const patience = time.Hour
 
 // connect opens the connections of the workload's users and of the operator.
@@ -60,7 +60,7 @@ func ask[Reply any](ctx context.Context, g *grid, actor, verb string, request an
 	return cli.Call[Reply](ctx, g.operator, actor, verb, request)
 }
 
-// statements reads every account's history.
+// statements reads the whole history of every account.
 func (g *grid) statements(ctx context.Context) ([]statement, error) {
 	list, err := ask[messages.AccountsReply](ctx, g, messages.Bank, messages.VerbAccounts, messages.Empty{})
 	if err != nil {
@@ -77,10 +77,10 @@ func (g *grid) statements(ctx context.Context) ([]statement, error) {
 	return all, nil
 }
 
-// formats are the formats of the books by the ending of their file's name.
+// formats are the formats of exported books, by the ending of the file's name.
 var formats = map[string]string{".journal": "hledger", ".csv": "csv"}
 
-// checkBooksFile refuses, before anything runs, a name that says no format.
+// checkBooksFile refuses a file name whose ending is no known format. It runs before anything else.
 func checkBooksFile(name string) error {
 	if name == "" || formats[filepath.Ext(name)] != "" {
 		return nil

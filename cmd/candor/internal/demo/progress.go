@@ -11,12 +11,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// progress shows snapshots as they come: redrawn in place on a terminal, a line
-// a second elsewhere.
+// progress shows each snapshot: on a terminal it redraws the same place, elsewhere it writes one line a second.
 type progress struct {
 	out   io.Writer
 	style terminal.Style
-	block *terminal.Block // nil: lines
+	block *terminal.Block // nil: write lines
 	last  time.Duration   // time of the last line
 }
 
@@ -40,7 +39,7 @@ func (p *progress) show(s *snapshot) {
 	}
 }
 
-// end leaves the terminal to the report.
+// end stops the redrawing, so that the report can follow.
 func (p *progress) end() {
 	if p.block != nil {
 		p.block.Clear()
@@ -56,11 +55,11 @@ func plain(s *snapshot) string {
 	return line
 }
 
-// chrome is how many lines of the screen are not rows of the table, with one
-// to spare so that the terminal does not scroll.
+// chrome is the number of lines on the screen that are not rows of the table, plus one line, so that the terminal
+// does not scroll.
 const chrome = 6
 
-// screen returns a snapshot as a bar, the prices and a table, within columns and rows.
+// screen returns a snapshot as text: a bar, the prices and a table, at most columns wide and rows high.
 func screen(s *snapshot, style terminal.Style, columns, rows int) []string {
 	lines := []string{bar(s, columns), prices(s), ""}
 	shown, hidden := choose(s.jobs, rows-chrome)
@@ -93,8 +92,8 @@ func prices(s *snapshot) string {
 	return strings.Join(parts, "  |  ")
 }
 
-// choose picks the jobs to show in at most rows lines, in their order: first the jobs
-// under way, then the waiting ones, then the last ones that ended.
+// choose returns the jobs to show in at most rows lines, in their order. Running jobs are chosen first, then waiting
+// ones, then those that ended last. hidden is the number of other jobs.
 func choose(jobs []messages.JobSummary, rows int) (shown []messages.JobSummary, hidden int) {
 	rows = max(rows, 1)
 	if len(jobs) <= rows {

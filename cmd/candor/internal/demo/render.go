@@ -34,12 +34,12 @@ func (r *Report) writeJobs(w io.Writer, style terminal.Style) {
 	t.Write(w, style, "  ")
 }
 
-// telling is the time below which a share's average says nothing: about what
-// one task takes.
+// telling is the shortest time over which a share's average is shown: about the run time of one task. Over a shorter
+// time, the average says nothing.
 const telling = messages.Duration(250 * time.Millisecond)
 
-// shareOf writes the share of a class that a job received and was allocated,
-// "-" if its tasks hardly waited for a slot.
+// shareOf writes the share of a class that a job received and the share that it was allocated. It writes "-" if the
+// job's tasks hardly ever waited for a slot.
 func shareOf(shares []messages.ClassShare, class messages.Name) string {
 	for _, s := range shares {
 		if s.Class == class && s.Over >= telling {

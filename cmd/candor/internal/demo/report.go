@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Report is what the demo found out; candor demo --json prints it.
+// Report has the results of the demo; candor demo --json prints it.
 type Report struct {
 	OK      bool              `json:"ok"`
 	Reason  string            `json:"reason,omitempty"` // the reason, if not OK
@@ -14,12 +14,12 @@ type Report struct {
 	Nodes   int               `json:"nodes"`
 	Tasks   int               `json:"tasks"`
 	Took    messages.Duration `json:"took"` // from the first submission to the end of the last job
-	Jobs    []JobLine         `json:"jobs"` // ordered by submission
+	Jobs    []JobLine         `json:"jobs"` // in the order of submission
 	Answers Answers           `json:"answers"`
 	Books   *Books            `json:"books"`
 }
 
-// JobLine is how one job fared.
+// JobLine says what happened to one job.
 type JobLine struct {
 	Job      messages.JobID        `json:"job"`
 	Name     string                `json:"name"`
@@ -35,14 +35,14 @@ type JobLine struct {
 	Result   Result                `json:"result"`
 }
 
-// Result is a job's result held against the known answer.
+// Result compares the result of a job with the known answer.
 type Result struct {
 	Right   bool   `json:"right"`
 	Rows    int    `json:"rows"`              // lines of the result, with its header
 	Problem string `json:"problem,omitempty"` // first difference from the known answer
 }
 
-// Answers sums the results up, with a few of their findings.
+// Answers counts the right results, and has a few findings from them.
 type Answers struct {
 	Right    int      `json:"right"`
 	Of       int      `json:"of"`
@@ -62,7 +62,7 @@ func newJobLine(d *messages.JobDetail, result Result) JobLine {
 	return line
 }
 
-// judge decides whether all went well, and says in a sentence what did not.
+// judge decides whether everything went well. If not, it says in a sentence what went wrong.
 func (r *Report) judge() {
 	r.Reason = r.problem()
 	r.OK = r.Reason == ""

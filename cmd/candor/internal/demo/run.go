@@ -17,25 +17,24 @@ type run struct {
 	grid     *grid
 	workload *Workload
 	example  fs.FS
-	dir      string // the example is unpacked here, and results are left here
+	dir      string // directory where the example is unpacked and results are written
 	progress *progress
 
-	jobs []messages.JobID       // job of each submission; 0 before it
-	mine map[messages.JobID]int // the submission of each job
+	jobs []messages.JobID       // number of the job of each submission; 0 before the submission
+	mine map[messages.JobID]int // index of the submission of each job
 }
 
-// interval is the time between two looks at the site.
+// interval is the time between two requests for the state of the jobs.
 const interval = 200 * time.Millisecond
 
-// submitted is the outcome of one submission.
+// submitted is the result of one submission.
 type submitted struct {
 	index int
 	job   messages.JobID
 	err   error
 }
 
-// do submits the workload, follows it to its end, and reports. The error says
-// why there is no report.
+// do submits the workload, follows it to its end, and returns the report. An error says why there is no report.
 func (r *run) do(ctx context.Context) (*Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -50,7 +49,7 @@ func (r *run) do(ctx context.Context) (*Report, error) {
 	return r.report(ctx)
 }
 
-// submitAll submits each job when it is due, and reports the answer.
+// submitAll submits each job at its time, and sends the site's answer to accepted.
 func (r *run) submitAll(ctx context.Context, began time.Time, accepted chan<- submitted) {
 	for i := range r.workload.Submissions {
 		s := &r.workload.Submissions[i]
@@ -72,7 +71,7 @@ func (r *run) submitAll(ctx context.Context, began time.Time, accepted chan<- su
 	}
 }
 
-// follow shows how the jobs fare until all have ended.
+// follow shows the progress of the jobs until all have ended.
 func (r *run) follow(ctx context.Context, began time.Time, accepted <-chan submitted) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -107,7 +106,7 @@ func (r *run) look(ctx context.Context, began time.Time) (*snapshot, error) {
 	return s, nil
 }
 
-// report asks for everything once more, now that all is over, and checks it.
+// report asks for all final states and checks them.
 func (r *run) report(ctx context.Context) (*Report, error) {
 	report := &Report{Site: r.grid.operator.Site}
 	nodes, err := ask[messages.NodesReply](ctx, r.grid, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
@@ -125,7 +124,7 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// reportJobs fills in the jobs and holds their results against the answers.
+// reportJobs adds the jobs to the report, and compares their results with the known answers.
 func (r *run) reportJobs(ctx context.Context, report *Report) error {
 	results := map[string]string{}
 	var first, last messages.Time

@@ -11,14 +11,14 @@ import (
 // snapshot is the state of the workload at one moment.
 type snapshot struct {
 	elapsed time.Duration // time since the first submission
-	planned int           // jobs to be submitted in all
-	tasks   int           // tasks of all jobs
+	planned int           // number of jobs in the workload
+	tasks   int           // number of tasks of all jobs
 	jobs    []messages.JobSummary
 	markets []messages.MarketStatus
 }
 
-// look asks the site how the submitted jobs are doing. The result has them in
-// the order of their numbers; jobs of others are left out.
+// look asks the site for the state of the submitted jobs. The result has them in the order of their numbers, without
+// jobs of others.
 func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot, error) {
 	jobs, err := ask[messages.JobsReply](ctx, g, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true, Limit: 1000})
 	if err != nil {
@@ -38,7 +38,7 @@ func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot
 	return s, nil
 }
 
-// count counts the jobs in states of a kind.
+// count returns the number of jobs whose state fulfils is.
 func (s *snapshot) count(is func(messages.State) bool) (n int) {
 	for _, j := range s.jobs {
 		if is(j.State) {
@@ -48,10 +48,10 @@ func (s *snapshot) count(is func(messages.State) bool) (n int) {
 	return n
 }
 
-// ended counts the jobs that are over and settled.
+// ended returns the number of jobs that have ended and are settled.
 func (s *snapshot) ended() int { return s.count(messages.State.Final) }
 
-// running counts the jobs with tasks that run.
+// running returns the number of jobs with running tasks.
 func (s *snapshot) running() int {
 	return s.count(func(state messages.State) bool { return state == messages.Running })
 }
@@ -59,7 +59,7 @@ func (s *snapshot) running() int {
 // over reports whether every job of the workload was submitted and has ended.
 func (s *snapshot) over() bool { return len(s.jobs) == s.planned && s.ended() == s.planned }
 
-// done counts finished tasks.
+// done returns the number of finished tasks.
 func (s *snapshot) done() (n int) {
 	for _, j := range s.jobs {
 		n += j.Done
@@ -67,7 +67,7 @@ func (s *snapshot) done() (n int) {
 	return n
 }
 
-// prices of all markets, class by class.
+// prices returns the prices of all markets, class by class.
 func (s *snapshot) prices() (all []messages.ClassPrice) {
 	for _, m := range s.markets {
 		all = append(all, m.Prices...)
@@ -75,7 +75,7 @@ func (s *snapshot) prices() (all []messages.ClassPrice) {
 	return all
 }
 
-// shares returns a job's shares now, nil if no market lists it among its largest.
+// shares returns the present shares of a job, or nil if no market lists it among its largest bidders.
 func (s *snapshot) shares(job messages.JobID) []messages.ClassShare {
 	for _, m := range s.markets {
 		for _, top := range m.Top {

@@ -17,10 +17,10 @@ import (
 // Workload says who submits what, and when.
 type Workload struct {
 	Accounts    []Funding    `yaml:"accounts"`
-	Submissions []Submission `yaml:"submissions"` // ordered by At
+	Submissions []Submission `yaml:"submissions"` // in the order of At
 }
 
-// Funding is an account and the credits it starts with.
+// Funding is an account with its initial credits.
 type Funding struct {
 	Name  messages.Name    `yaml:"name"`
 	Grant messages.Credits `yaml:"grant"`
@@ -28,17 +28,17 @@ type Funding struct {
 
 // Submission is one job of the workload.
 type Submission struct {
-	At      float64       `yaml:"at"` // seconds after the first
+	At      float64       `yaml:"at"` // seconds after the first submission
 	Account messages.Name `yaml:"account"`
-	Job     string        `yaml:"job"` // name of the file under jobs/
+	Job     string        `yaml:"job"` // name of the job file under jobs/
 	// Budget replaces the budget of the file if it is not 0.
 	Budget messages.Credits `yaml:"budget"`
 	Widths string           `yaml:"widths"` // "least-most" processors of the jobs to look at
 
-	spec messages.JobSpec // content of the file
+	spec messages.JobSpec // content of the job file
 }
 
-// anyWidth are the widths of a submission that gives none: all of the machine.
+// anyWidth are the widths for a submission that names none: all sizes of jobs of the machine in the log.
 const anyWidth = "1-128"
 
 // LoadWorkload reads workload.yaml and the job files that it names.
@@ -59,7 +59,7 @@ func LoadWorkload(example fs.FS) (*Workload, error) {
 	return &w, w.check()
 }
 
-// load reads the job file and fills in the defaults.
+// load reads the job file of a submission, and fills in the defaults.
 func (s *Submission) load(example fs.FS) error {
 	if s.Widths == "" {
 		s.Widths = anyWidth
@@ -79,7 +79,7 @@ func (s *Submission) load(example fs.FS) error {
 	return nil
 }
 
-// check refuses a workload that could not be run.
+// check returns an error for a workload that cannot be run.
 func (w *Workload) check() error {
 	need := map[messages.Name]messages.Credits{}
 	for i, s := range w.Submissions {
@@ -102,12 +102,12 @@ func (w *Workload) check() error {
 	return nil
 }
 
-// Due returns when the job is submitted, from the first submission on.
+// Due returns when the job is submitted, as the time since the first submission.
 func (s *Submission) Due() time.Duration {
 	return time.Duration(s.At * float64(time.Second))
 }
 
-// Title names the submission: the job, and the widths if not all.
+// Title returns the name of the submission: the job, and the widths if they are restricted.
 func (s *Submission) Title() string {
 	if s.Widths == anyWidth {
 		return s.Job
@@ -115,10 +115,10 @@ func (s *Submission) Title() string {
 	return s.Job + " " + s.Widths
 }
 
-// Answer names the file of its known answer.
+// Answer returns the name of the file with the known answer.
 func (s *Submission) Answer() string { return s.Job + "-" + s.Widths + ".txt" }
 
-// Spec returns the job to submit, whose tasks run in dir and leave their results in out.
+// Spec returns the job to submit. Its tasks run in dir and write their results to out.
 func (s *Submission) Spec(dir, out string) messages.JobSpec {
 	spec := s.spec
 	spec.Name, spec.Budget, spec.Dir = s.Title(), s.Budget, dir
@@ -127,7 +127,7 @@ func (s *Submission) Spec(dir, out string) messages.JobSpec {
 	return spec
 }
 
-// outDir returns the directory where the tasks of the i-th submission leave their results.
+// outDir returns the directory for the results of the i-th submission.
 func outDir(dir string, i int, s *Submission) string {
 	return filepath.Join(dir, "results", fmt.Sprintf("%02d-%s-%s", i+1, s.Job, s.Widths))
 }

@@ -1,6 +1,6 @@
-// Command reference writes files that are installed with the program (man pages, completions for
-// shells, a list of its components) and the pages of the reference. It runs when candor is built,
-// so that the code that writes man pages is not in the program that operators run.
+// Command reference writes the files that are installed with the program: man pages, completions for shells, and a
+// list of its components. It also writes the pages of the reference. It runs when candor is built, so that the
+// program itself does not contain the code that writes man pages.
 package main
 
 import (
@@ -44,8 +44,7 @@ func run(args []string) error {
 	return fmt.Errorf("%q is not one of man, completions, docs and sbom", args[0])
 }
 
-// root returns the tree of commands. Defaults below the home directory are shown as every user has
-// them.
+// root returns the tree of commands. Default paths in the home directory are written in the same way for every user.
 func root() *cobra.Command {
 	_ = os.Setenv("HOME", "/home/USER")
 	_ = os.Unsetenv("XDG_STATE_HOME")
@@ -55,8 +54,8 @@ func root() *cobra.Command {
 	)
 }
 
-// manPages writes a page for each command. They bear no date, so that the same source
-// makes the same pages.
+// manPages writes a man page for each command. The pages have no date, so that the same source always gives the same
+// pages.
 func manPages(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -66,7 +65,7 @@ func manPages(dir string) error {
 	return doc.GenManTree(tree, &doc.GenManHeader{Title: "CANDOR", Section: "1", Source: "Candor", Manual: "Candor", Date: new(time.Unix(0, 0))}, dir)
 }
 
-// completions writes a file for each shell, under the name that the shell looks for.
+// completions writes a completion file for each shell, under the name that the shell looks for.
 func completions(dir string) error {
 	tree := root()
 	for name, write := range map[string]func(string) error{

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// metricsPage returns a page with each metric of a new site, read from the site itself.
+// metricsPage returns a page with each metric of a new site. It starts a site and reads the metrics from it.
 func metricsPage() (string, error) {
 	families, err := newSite()
 	if err != nil {
@@ -51,7 +51,7 @@ func newSite() (families []*dto.MetricFamily, err error) {
 	return site.Gatherer().Gather()
 }
 
-// labelsOf returns the labels of a metric, with their values unless these have their own page.
+// labelsOf returns the labels of a metric. It adds the values of a label, unless another page lists them.
 func labelsOf(f *dto.MetricFamily) string {
 	var names []string
 	values := map[string][]string{}

@@ -22,8 +22,8 @@ import (
 
 const generated = "<!-- Made by make docs; do not edit. -->\n\n"
 
-// pages returns the pages of the reference, by the names of their files. source is the root of the
-// source tree: the comments of configuration fields are read from there.
+// pages returns the pages of the reference, by file name. source is the root of the source tree: the meanings of
+// configuration fields are comments in it.
 func pages(source string) (map[string]string, error) {
 	configuration, err := configurationPage(source)
 	if err != nil {
@@ -49,7 +49,7 @@ func writePages(dir string) error {
 	return nil
 }
 
-// commandsPage returns a page with each command, its help and its own flags.
+// commandsPage returns a page with the help and the flags of each command.
 func commandsPage() string {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n" + generated)
@@ -82,7 +82,7 @@ func commandsPage() string {
 	return b.String()
 }
 
-// errorsPage returns a page with the kinds of errors and the exit code of each.
+// errorsPage returns a page with the kinds of errors and their exit codes.
 func errorsPage() string {
 	var b strings.Builder
 	b.WriteString("# Errors and exit codes\n\n" + generated)
@@ -103,26 +103,25 @@ func errorsPage() string {
 	return b.String()
 }
 
-// fields reads the fields of structs, with their comments, of some packages of the tree.
+// fields has the struct types of some packages, with the comments of their fields.
 type fields struct {
-	structs map[string]*ast.StructType // by package and name
+	structs map[string]*ast.StructType // by package and name of the type
 	out     strings.Builder
 }
 
-// configured are the packages whose structs a configuration has, by their names.
+// configured are the directories of the packages whose structs appear in a configuration, by package name.
 var configured = map[string]string{"embedded": "deploy/embedded", "messages": "messages", "quota": "auctioneer/quota", "notify": "auctioneer/notify"}
 
-// goWords maps words in comments that are meant for readers of the source to words of the
-// configuration.
+// goWords maps Go words in comments to the words that readers of the configuration need.
 var goWords = map[string]string{"DefaultConnections": "128", "Valuation": "`valuation`",
 	"Sigmoidal": "sigmoidal", "LinearDecay": "linear-decay", "Hard": "hard", "Recurrent": "recurrent", "Custom": "custom"}
 
-// capitalised matches a word that may be the name of a field in Go.
+// capitalised matches a word that may be the Go name of a field.
 var capitalised = regexp.MustCompile(`[A-Z][A-Za-z]*`)
 
-// meaning rewrites a comment of a field in words of the configuration: Go names of fields, of the
-// struct and of the surrounding ones, become their keys. At the beginning of a later sentence, only
-// a word with a second capital counts as such a name.
+// meaning rewrites the comment of a field for readers of the configuration. Go names of fields become their keys,
+// also names of fields in the surrounding structs. At the beginning of a sentence after the first, only a word with a
+// second capital letter counts as a Go name.
 func meaning(comment string, keys []map[string]string) string {
 	comment = strings.NewReplacer(". nil:", ". Left out:", "nil:", "left out:", `"":`, "empty:", "|", `\|`).Replace(strings.Join(strings.Fields(comment), " "))
 	var out strings.Builder
@@ -185,8 +184,8 @@ func (f *fields) read(name, dir string) error {
 	return nil
 }
 
-// add writes the fields of a struct, and of the structs within it. around maps Go names to keys for
-// the surrounding structs.
+// add writes the fields of a struct, and of the structs in it. around maps Go names to keys, for each of the
+// surrounding structs.
 func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	s := f.structs[pkg+"."+name]
 	if s == nil || len(around) > 5 {
@@ -219,7 +218,7 @@ func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	}
 }
 
-// keyOf returns the key of a field in a configuration, "" or "-" if there is none.
+// keyOf returns the key of a field in a configuration. "" or "-" means that the field is in no configuration.
 func keyOf(field *ast.Field) string {
 	if field.Tag == nil {
 		return ""
@@ -229,7 +228,7 @@ func keyOf(field *ast.Field) string {
 	return tag
 }
 
-// typeOf names the struct that a type is, or has.
+// typeOf returns the package and name of the struct that a type is, points to or contains; list is "[]" for a list of structs.
 func typeOf(pkg string, t ast.Expr) (inPkg, name, list string) {
 	switch t := t.(type) {
 	case *ast.Ident:

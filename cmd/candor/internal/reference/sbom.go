@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// spdx is a document of SPDX 2.3, with the fields that it needs.
+// spdx is a document in the format SPDX 2.3. It has only the required fields.
 type spdx struct {
 	Version       string         `json:"spdxVersion"`
 	License       string         `json:"dataLicense"`
@@ -51,8 +51,8 @@ const (
 	programID  = "SPDXRef-candor"
 )
 
-// sbom lists the modules that a binary is built of, as the Go tool recorded them there. The
-// time is the commit's, so that the same source makes the same list.
+// sbom lists the Go modules that a binary contains, as the Go tool recorded them in it. Its time is that of the
+// commit, so that the same source gives the same list.
 func sbom(w io.Writer, binary string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -73,7 +73,7 @@ func sbom(w io.Writer, binary string) error {
 	d.Packages = append(d.Packages, partOf(programID, &info.Main))
 	d.add("SPDXRef-go", &debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")})
 	for _, m := range info.Deps {
-		if m.Replace != nil && m.Replace.Version == "" { // it is in the project's own tree
+		if m.Replace != nil && m.Replace.Version == "" { // the module is a directory of this project
 			continue
 		}
 		if m.Replace != nil {
@@ -96,7 +96,7 @@ func partOf(id string, m *debug.Module) part {
 		References: []reference{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + m.Path + "@" + m.Version}}}
 }
 
-// idOf makes an identifier of SPDX, of letters, digits, dots and dashes.
+// idOf returns an identifier for SPDX. It consists of letters, digits, dots and dashes.
 func idOf(path string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -12,13 +12,12 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
-// single is a command that runs one actor against a NATS server that runs
-// elsewhere.
+// single is a command that runs one actor. The actor connects to a NATS server that runs elsewhere.
 type single struct {
 	common
 	actor, server, creds, node string
-	certificate                string // for a replica
-	leave                      bool   // for a node agent
+	certificate                string // only for a replica
+	leave                      bool   // only for a node agent
 	join                       joining
 }
 
@@ -77,7 +76,7 @@ credentials at its first start. The agent writes the credentials to the file of
 	return cmd
 }
 
-// replica returns the command of an actor that has replicas.
+// replica returns the command that runs one replica of an actor.
 func (s *single) replica(short, long, example string) *cobra.Command {
 	cmd := s.command(short, long, example)
 	s.settings.keysFlag(cmd.Flags())
@@ -89,7 +88,7 @@ func (s *single) command(short, long, example string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: s.actor, Short: short, Long: long, Example: example,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
-		// Required flags are checked after this, so the environment counts.
+		// cobra checks required flags after this function, so a flag from the environment counts as set.
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return prepare(cmd) },
 	}
 	s.settings.fileFlags(cmd.Flags())

@@ -10,11 +10,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// clockEvery is how often the file of a clock is read.
+// clockEvery is how often the file with the error of the clock is read.
 const clockEvery = 100 * time.Millisecond
 
-// wrongClock returns a wall clock that is wrong by the nanoseconds in a file, to try what a wrong
-// clock does. Without a file, or if it has no number, the clock is right.
+// wrongClock returns a wall clock that differs from the real one by the nanoseconds in a file. It is for tests with a
+// wrong clock. If there is no file, or no number in it, the clock is right.
 func wrongClock(file string) func() messages.Time {
 	if file == "" {
 		return nil
@@ -27,7 +27,7 @@ func wrongClock(file string) func() messages.Time {
 		defer mu.Unlock()
 		now := time.Now()
 		if now.Sub(read) > clockEvery {
-			text, _ := os.ReadFile(file) // no text: the clock is right
+			text, _ := os.ReadFile(file) // without text, the clock is right
 			n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 			ahead, read = time.Duration(n), now
 		}

@@ -70,7 +70,7 @@ candor market apply may have changed.`,
 	return cmd
 }
 
-// shown returns what show prints.
+// shown returns the text that the command config show prints.
 func (s *settings) shown(cmd *cobra.Command, running bool) ([]byte, error) {
 	if !running {
 		c, err := s.load()
@@ -104,7 +104,7 @@ func (s *settings) shown(cmd *cobra.Command, running bool) ([]byte, error) {
 	return append([]byte(head), text...), err
 }
 
-// withMarkets puts markets into a configuration, and leaves the rest in its order.
+// withMarkets replaces the markets in a configuration. Everything else stays in its order.
 func withMarkets(config []byte, list []messages.MarketStatus) ([]byte, error) {
 	var whole yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(config, &whole, yaml.UseOrderedMap()); err != nil {
@@ -128,10 +128,10 @@ func withMarkets(config []byte, list []messages.MarketStatus) ([]byte, error) {
 	return yaml.MarshalWithOptions(whole, yaml.JSON())
 }
 
-// marketsWithin bounds the wait for the site's answer.
+// marketsWithin is how long to wait for the site's answer.
 const marketsWithin = 5 * time.Second
 
-// marketsOf asks a running site of this host for its markets, as an operator.
+// marketsOf asks a running site on this host for its markets. It connects as an operator.
 func marketsOf(ctx context.Context, config []byte) (reply messages.MarketsReply, err error) {
 	var c struct {
 		Site      messages.Name
@@ -161,8 +161,8 @@ func marketsOf(ctx context.Context, config []byte) (reply messages.MarketsReply,
 	return bus.Call[messages.MarketsReply](ctx, b, messages.Subject(c.Site, messages.Auctioneer, messages.VerbMarkets, who), messages.Empty{})
 }
 
-// show writes a configuration as a file would hold it. It goes through JSON,
-// which knows how amounts and slots are written.
+// show writes a configuration as YAML. It first writes JSON, because the types know how to write amounts and slots as
+// JSON.
 func show(c *embedded.Config) ([]byte, error) {
 	text, err := json.Marshal(c)
 	if err == nil {
@@ -174,7 +174,7 @@ func show(c *embedded.Config) ([]byte, error) {
 	return text, nil
 }
 
-// count writes a number of things.
+// count writes a number with a noun, such as "2 markets".
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -6,10 +6,10 @@ import (
 	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
-// document is a configuration file with its errors.
+// document is a configuration file with the errors found in it.
 type document struct{ yamlfile.Reader }
 
-// parse reads YAML. Its error gives the place where the text is not YAML.
+// parse reads YAML. An error says where the text is not YAML.
 func parse(name string, text []byte) (*document, error) {
 	file, err := yamlfile.Parse(name, text)
 	if err != nil {
@@ -21,7 +21,7 @@ func parse(name string, text []byte) (*document, error) {
 	return &document{yamlfile.Reader{File: file}}, nil
 }
 
-// note adds the problems of a configuration at their places in the file.
+// note adds the problems of a configuration, each with its place in the file.
 func (d *document) note(problems embedded.Problems) {
 	for _, p := range problems {
 		n, _ := d.Find(p.Path)

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// drop makes the NATS servers of a site forget a server that does not come back.
+// drop makes the NATS servers of a site forget a server that will not come back.
 type drop struct {
 	settings settings
 	server   string
@@ -39,8 +39,8 @@ of the host too, with candor replica remove.`,
 	return cmd
 }
 
-// dropWithin bounds the wait for the servers' answers; dropAgain is when they are asked again
-// while a removal is under way.
+// dropWithin is how long to wait for the servers' answers. dropAgain is the pause before they are asked again while
+// they remove a server.
 const (
 	dropWithin = 15 * time.Second
 	dropAgain  = time.Second / 2
@@ -68,9 +68,8 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	return say(cmd.OutOrStdout(), "Site %s no longer has a server %s%s\n", c.Site, server, doubt)
 }
 
-// forgetServer asks the servers of a cluster, as their system account, to go on
-// without one. sure says that it was one of them: while a removal is under way, the servers
-// do not say whose.
+// forgetServer asks the servers of a cluster, as their system account, to remove one server. sure reports that the
+// name was a server of the cluster. While a removal is under way, the servers do not say which server they remove.
 func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dropWithin)
 	defer cancel()
@@ -89,7 +88,7 @@ func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err
 		err = dropped(server, data)
 		switch {
 		case waited && messages.KindOf(err) == messages.NotFound:
-			return false, nil // the removal itself was under way, or the name is wrong
+			return false, nil // this removal was the one under way, or the name is wrong
 		case !errors.Is(err, errPending):
 			return true, err
 		}
@@ -101,20 +100,20 @@ func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err
 	}
 }
 
-// Error codes of NATS about the removal of a server.
+// Error codes with which NATS refuses to remove a server.
 const (
-	notMember     = 10044 // no server has the name: it was removed, or never existed
-	changePending = 10202 // another removal is not over
+	notMember     = 10044 // no server has the name: it was removed earlier, or never existed
+	changePending = 10202 // another removal has not ended
 )
 
 var errPending = messages.Errorf(messages.Unavailable, "the removal of a server is under way; repeat the command to see how it ended")
 
-// dropped reads the servers' answer about the removal of a server.
+// dropped returns the error in the servers' answer to the removal of a server; nil: it was removed.
 func dropped(server string, answer []byte) error {
 	var reply struct {
 		Success bool `json:"success"`
 		Error   *struct {
-			Code        int    `json:"code"`     // as in HTTP
+			Code        int    `json:"code"`     // status code, as in HTTP
 			ErrorCode   int    `json:"err_code"` // error code of NATS
 			Description string `json:"description"`
 		} `json:"error"`
@@ -140,8 +139,8 @@ func dropped(server string, answer []byte) error {
 	}
 }
 
-// systemOf connects to the system account of a running site's servers: at a URL, or where
-// the state directory says.
+// systemOf connects to the system account of a running site's servers. server is their URL; "": the state directory
+// has it.
 func systemOf(c *embedded.Config, authority *identity.Authority, server string) (bus.Bus, error) {
 	creds, err := authority.SystemCredentials(identity.ForCommand)
 	if err != nil {

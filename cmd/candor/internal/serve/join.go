@@ -15,8 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// joining holds the flags of the token with which an agent gets its credentials at its
-// first start.
+// joining has the flags about the token with which an agent gets its credentials at its first start.
 type joining struct{ token, file string }
 
 func (j *joining) flags(f *pflag.FlagSet) {
@@ -26,9 +25,8 @@ func (j *joining) flags(f *pflag.FlagSet) {
 
 func (j *joining) given() bool { return j.token != "" || j.file != "" }
 
-// obtain gets the credentials of a node with the token, unless their file exists. If no flag names
-// the server, it uses the address in the token. The file is the one of --creds, or one in the state
-// directory.
+// obtain gets the credentials of a node with the token, unless their file exists. If no flag names the server, it
+// uses the address in the token. The file is the one that --creds names, or one in the state directory.
 func (j *joining) obtain(ctx context.Context, s *single, state string) error {
 	if s.creds == "" {
 		s.creds = embedded.CredsFile(state, filepath.Join("nodes", s.node))
@@ -49,7 +47,7 @@ func (j *joining) obtain(ctx context.Context, s *single, state string) error {
 		s.server = strings.Join(t.Servers, ",")
 	}
 	if _, err := os.Stat(s.creds); err == nil {
-		return nil // joined before; the token only says where
+		return nil // the node has joined before; only the address in the token is used
 	}
 	return admission.Join(ctx, t, s.server, s.creds)
 }

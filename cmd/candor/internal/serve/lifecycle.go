@@ -15,18 +15,18 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// served is what runs until its command is interrupted.
+// served describes actors that run until the command is interrupted.
 type served struct {
 	Gather   func() prometheus.Gatherer
-	Ready    func() error // why the actors cannot serve; nil: they can
+	Ready    func() error // returns why the actors cannot serve; nil: they can
 	Metrics  embedded.MetricsDoor
 	Profile  string // socket for pprof; "": none
 	Announce func(ctx context.Context, w io.Writer)
-	Stopping func(w io.Writer) // says that the end has begun
+	Stopping func(w io.Writer) // tells the user that the actors are being stopped
 	Close    func() error
 }
 
-// serve prints where the actors can be reached, and waits until the command is interrupted.
+// serve prints where the actors can be reached, and waits for an interrupt.
 func serve(cmd *cobra.Command, s served, log *zap.Logger) error {
 	stop, err := observe(s.Metrics, s.Profile, s.Gather, s.Ready, log)
 	if err != nil {
@@ -42,8 +42,8 @@ func serve(cmd *cobra.Command, s served, log *zap.Logger) error {
 
 func sayStopping(w io.Writer) { fmt.Fprintln(w, "stopping") }
 
-// tellManager tells systemd, or another service manager that listens as sd_notify(3) says, that
-// a state is reached; without one it does nothing.
+// tellManager tells the service manager that a state is reached. systemd and others listen as sd_notify(3) says.
+// Without a service manager it does nothing.
 func tellManager(state string) {
 	socket := os.Getenv("NOTIFY_SOCKET") // a path, or from "@" on a name
 	if socket == "" {
@@ -57,8 +57,8 @@ func tellManager(state string) {
 	_ = conn.Close()
 }
 
-// ended returns the error of a command that ran until it was interrupted: nil, or the error of
-// closing its actors, marked so that it is not taken for the interruption.
+// ended returns the error of a command that was interrupted: nil if its actors were closed well. An error of closing
+// gets a type of its own, so that it is not taken for the interrupt.
 func ended(closing error) error {
 	if closing == nil {
 		return nil
@@ -66,8 +66,7 @@ func ended(closing error) error {
 	return disorder{closing}
 }
 
-// unstarted returns the error of a command whose actors did not start: nil if an interrupt is the
-// reason.
+// unstarted returns the error of a command whose actors did not start. It returns nil if an interrupt was the reason.
 func unstarted(ctx context.Context, err error) error {
 	switch ctx.Err() {
 	case nil:
@@ -78,11 +77,10 @@ func unstarted(ctx context.Context, err error) error {
 	return ended(err)
 }
 
-// disorder holds all errors of closing.
+// disorder wraps the errors of closing the actors.
 type disorder struct{ closing error }
 
 func (d disorder) Error() string { return "could not shut down properly: " + d.closing.Error() }
 
-// ExitCode returns the exit code for a command that was interrupted and then could not end in
-// order.
+// ExitCode returns the exit code for a command that was interrupted and then failed to close its actors.
 func (disorder) ExitCode() int { return 1 }

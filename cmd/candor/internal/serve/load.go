@@ -58,7 +58,7 @@ func (s *settings) siteFlags(f *pflag.FlagSet) {
 	f.Var((*howMany)(&s.replicas), "replicas", "`number` of replicas of the auctioneer and of the bank (default 3)")
 }
 
-// howMany is a flag for a number of at least 1. 0 means that the flag was not given.
+// howMany is the value of a flag for a number of at least 1. 0 means that the flag was not given.
 type howMany int
 
 func (c *howMany) String() string { return strconv.Itoa(int(*c)) }
@@ -73,7 +73,7 @@ func (c *howMany) Set(text string) error {
 	return nil
 }
 
-// environment fills in the flags that were not given from CANDOR_ variables.
+// environment sets flags that were not given from CANDOR_ variables.
 func environment(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var failed []error
 	f.VisitAll(func(flag *pflag.Flag) {
@@ -87,8 +87,7 @@ func environment(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	return errors.Join(failed...)
 }
 
-// load makes the effective configuration: the defaults, under the file, under
-// the settings.
+// load returns the effective configuration: the defaults, changed by the file, and then by the settings.
 func (s *settings) load() (embedded.Config, error) {
 	c, d, err := s.read()
 	if err != nil {
@@ -98,17 +97,17 @@ func (s *settings) load() (embedded.Config, error) {
 	return c, s.check(&c, d)
 }
 
-// changed returns a function that loads the configuration again after its file has changed, and
-// returns nil while it has not. Without a file, changed returns nil.
+// changed returns a function that loads the configuration again if its file has changed since the last call. If it
+// has not, the function returns nil. Without a file, changed itself returns nil.
 func (s *settings) changed() func() (*embedded.Config, error) {
 	if s.file == "" {
 		return nil
 	}
-	before, _ := os.Stat(s.file) // it was read just before
+	before, _ := os.Stat(s.file) // the file was read just before, so it exists
 	return func() (*embedded.Config, error) {
 		now, err := os.Stat(s.file)
 		if err != nil {
-			return nil, nil // the file is being replaced
+			return nil, nil // another program is replacing the file now
 		}
 		if before != nil && os.SameFile(before, now) && before.ModTime().Equal(now.ModTime()) && before.Size() == now.Size() {
 			return nil, nil
@@ -121,7 +120,7 @@ func (s *settings) changed() func() (*embedded.Config, error) {
 	}
 }
 
-// read decodes the file, if one is named, over the defaults.
+// read returns the defaults, changed by the configuration file if one is named.
 func (s *settings) read() (c embedded.Config, d *document, err error) {
 	if s.file == "" {
 		c, d = defaults(), &document{yamlfile.Reader{File: &yamlfile.File{}}}
@@ -147,8 +146,8 @@ func defaults() embedded.Config {
 	return c
 }
 
-// decoded reads the text of a configuration file over the defaults. If it returns a document, the
-// error lists what could not be read, and the rest can be checked.
+// decoded returns the defaults, changed by the text of a configuration file. If it returns a document, the document
+// lists what could not be read; the rest of the configuration can be checked.
 func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	c := defaults()
 	d, err := parse(file, text)
@@ -159,13 +158,13 @@ func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	return c, d, d.Err()
 }
 
-// since says what of a configuration another part is checked against.
+// since says for a part of a configuration which other parts it refers to.
 var since = map[string][]string{
 	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
 }
 
-// readable keeps the problems of parts that the file gave completely. If a part could not be read,
-// problems of other parts with it mean little, and are dropped.
+// readable keeps the problems of parts that were read completely. If a part could not be read, it drops the problems
+// of this part and of the parts that refer to it.
 func (d *document) readable(problems embedded.Problems) embedded.Problems {
 	unread := map[string]bool{}
 	for _, text := range d.Findings() {
@@ -178,7 +177,7 @@ func (d *document) readable(problems embedded.Problems) embedded.Problems {
 	})
 }
 
-// partOf returns the first step of a path.
+// partOf returns the first name in a path: "nodes" for "nodes[0].slots".
 func partOf(path string) string {
 	if i := strings.IndexAny(path, ".["); i >= 0 {
 		return path[:i]
@@ -186,8 +185,8 @@ func partOf(path string) string {
 	return path
 }
 
-// override replaces values of the file by the settings. Hosts have their own addresses and metrics;
-// flags of this process replace these.
+// override replaces values of the file by the settings of this process. Hosts have their own addresses and metrics;
+// the flags of this process replace those of its host.
 func (s *settings) override(c *embedded.Config) {
 	set(&c.State, s.state)
 	set(&c.Keys, s.keys)
@@ -198,7 +197,7 @@ func (s *settings) override(c *embedded.Config) {
 	set(&c.Profile, s.profile)
 	if s.nodes != 0 && len(c.Nodes) > 0 {
 		first := c.Nodes[0]
-		if s.nodes > 1 && first.Resources == nil && len(first.Slots) == 0 { // each node is a machine like this one
+		if s.nodes > 1 && first.Resources == nil && len(first.Slots) == 0 { // each of the nodes gets the resources of this machine
 			first.Resources, first.Declared = &messages.Resources{CPUs: len(runner.Processors()), Memory: runner.Memory()}, true
 		}
 		c.Nodes = first.Times(s.nodes)
@@ -210,7 +209,7 @@ func (s *settings) override(c *embedded.Config) {
 		}
 	}
 	if path, err := filepath.Abs(c.State); err == nil && c.State != "" {
-		c.State = path // absolute, because other processes use it from other directories
+		c.State = path // an absolute path, because other processes use it from other directories
 	}
 }
 
@@ -221,7 +220,7 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// check reports every problem, with its place in the file if the file is the cause.
+// check reports every problem of a configuration. It adds the place in the file if the file is the cause.
 func (s *settings) check(c *embedded.Config, d *document) error {
 	var problems embedded.Problems
 	err := c.Validate()
@@ -238,8 +237,8 @@ func (s *settings) check(c *embedded.Config, d *document) error {
 	return d.Err()
 }
 
-// addOwnAccount gives the user who starts a default site an account with the user's name. root gets
-// none: it stands for a machine, not for a person.
+// addOwnAccount adds an account with the user's name to a default site. root gets no account, because root is not the
+// name of a person.
 func addOwnAccount(c *embedded.Config) {
 	u, err := user.Current()
 	if err != nil || u.Username == "root" || !messages.ValidName(u.Username) {
@@ -251,10 +250,10 @@ func addOwnAccount(c *embedded.Config) {
 	}
 }
 
-// defaultState returns the state directory where none is named.
+// defaultState returns the state directory to use if none is named.
 func defaultState() string { return cli.DefaultState(os.Getenv) }
 
-// tilde shortens a path below the home directory, for reading.
+// tilde shortens a path in the home directory to "~/…" for reading.
 func tilde(path string) string {
 	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(path, home+"/") {
 		return "~" + strings.TrimPrefix(path, home)

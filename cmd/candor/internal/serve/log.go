@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// logging holds the flags of the log.
+// logging has the flags about the log.
 type logging struct{ level, format string }
 
 func (l *logging) flags(f *pflag.FlagSet) {
@@ -19,7 +19,7 @@ func (l *logging) flags(f *pflag.FlagSet) {
 	f.StringVar(&l.format, "log-format", "auto", "`form` of the log: text, json, or auto: text on a terminal")
 }
 
-// logger writes to w.
+// logger returns a log that writes to w.
 func (l *logging) logger(w io.Writer) (*zap.Logger, error) {
 	level, err := zapcore.ParseLevel(l.level)
 	if err != nil || level > zapcore.ErrorLevel {

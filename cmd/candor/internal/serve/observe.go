@@ -22,9 +22,9 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// observe serves the metrics that gather collects at the time of each request,
-// /healthz (the process answers) and /readyz (ready finds nothing wrong), and pprof at a socket; without an address there are no metrics, without a socket no
-// pprof. The returned function stops both.
+// observe serves metrics, which gather collects at each request. It also serves /healthz (the process answers), /readyz
+// (ready finds nothing wrong), and pprof at a socket. Without an address there are no metrics, and without a socket no
+// pprof. The returned function stops everything.
 func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gatherer, ready func() error, log *zap.Logger) (stop func() error, err error) {
 	var stops []func() error
 	stop = func() (err error) {
@@ -52,7 +52,7 @@ func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gat
 	return stop, nil
 }
 
-// observeMetrics serves metrics at the address that it returns.
+// observeMetrics serves metrics. It returns the address at which it listens.
 func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer, ready func() error) (net.Addr, func() error, error) {
 	listener, err := net.Listen("tcp", d.Address)
 	if err != nil {
@@ -76,7 +76,7 @@ func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer, r
 	return at, serveHTTP(listener, mux), nil
 }
 
-// answerHealth reports whether all is well, or what is not. It needs no token.
+// answerHealth answers that everything is well, or what is wrong. The request needs no token.
 func answerHealth(w http.ResponseWriter, problem error) {
 	if problem != nil {
 		http.Error(w, problem.Error(), http.StatusServiceUnavailable)
@@ -85,19 +85,19 @@ func answerHealth(w http.ResponseWriter, problem error) {
 	fmt.Fprintln(w, "ok")
 }
 
-// bears reports whether a request shows a token; "": none is needed.
+// bears reports whether a request has the token; a token "" means that none is needed.
 func bears(r *http.Request, token string) bool {
 	if token == "" {
 		return true
 	}
 	shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	// Compare hashes, so that the time taken does not reveal the length either.
+	// The hashes are compared, so that the time of the comparison reveals neither the text nor the length.
 	a, b := sha256.Sum256([]byte(shown)), sha256.Sum256([]byte(token))
 	return ok && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// profileSocket returns the socket on which a process serves pprof, "" for none. Actors that run
-// alone may share a state directory.
+// profileSocket returns the socket on which a process serves pprof, or "" if it serves none. Actors that run alone
+// may share a state directory, so the name contains the actor.
 func profileSocket(c *embedded.Config, actor string) string {
 	switch {
 	case !c.Profile:
@@ -108,14 +108,13 @@ func profileSocket(c *embedded.Config, actor string) string {
 	return filepath.Join(c.State, "pprof.sock")
 }
 
-// observeProfile serves pprof at a socket that its owner alone can connect to. It is
-// no port, because every task of this machine could connect to one on loopback, and
-// the heap of a site holds its keys.
+// observeProfile serves pprof at a socket that only its owner can connect to. It is no port, because every task of
+// this machine could connect to a port, and the memory of a site contains its keys.
 func observeProfile(socket string) (func() error, error) {
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
 		return nil, fmt.Errorf("pprof: %w", err)
 	}
-	_ = os.Remove(socket) // left by a process that was killed
+	_ = os.Remove(socket) // a process that was killed may have left the socket
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("pprof: %w", err)
@@ -131,7 +130,7 @@ func observeProfile(socket string) (func() error, error) {
 	return serveHTTP(listener, mux), nil
 }
 
-// serveHTTP serves until the returned function is called.
+// serveHTTP serves HTTP until the returned function is called.
 func serveHTTP(listener net.Listener, handler http.Handler) (stop func() error) {
 	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
@@ -141,7 +140,7 @@ func serveHTTP(listener net.Listener, handler http.Handler) (stop func() error) 
 		defer cancel()
 		err := s.Shutdown(ctx)
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = s.Close() // connections that are still open are cut
+			err = s.Close() // cut connections that are still open
 		}
 		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
 			return errors.Join(err, served)

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// revoke ends the validity of credentials that were issued before.
+// revoke makes credentials invalid that were issued before.
 type revoke struct {
 	add
 	keys   []string
@@ -80,7 +80,7 @@ func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
 	return say(cmd.OutOrStdout(), "%s%s\n", said, where)
 }
 
-// revoke adds revocations to the keys, and returns what was revoked.
+// revoke writes revocations to the site's keys. It returns the keys that were revoked.
 func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name messages.Name) (string, error) {
 	if r.file != "" {
 		key, err := keyIn(r.file)
@@ -90,7 +90,7 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 		return fmt.Sprintf("Key %s is revoked", key), authority.RevokeKey(key)
 	}
 	role, name := r.role(name)
-	// Credentials of an earlier version have a key that is not derived from the name.
+	// In an earlier version, the key in credentials was not derived from the name.
 	if key, err := keyIn(embedded.RoleCredsFile(c.State, role, name)); err == nil {
 		r.keys = append(r.keys, key)
 	}
@@ -100,7 +100,7 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 	return fmt.Sprintf("The credentials of %s %s are revoked", role, name), authority.Revoke(role, name, r.keys...)
 }
 
-// known refuses a name that nothing here was issued for: it is probably misspelt.
+// known returns an error for a name that got no credentials here. It is probably misspelt.
 func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role identity.Role, name messages.Name) error {
 	if r.force || len(r.keys) > 0 || role == identity.Service || role == identity.Node && slices.ContainsFunc(c.Nodes, func(n embedded.Node) bool { return n.Name == name }) {
 		return nil
@@ -128,15 +128,14 @@ func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role i
 	return messages.Errorf(messages.NotFound, "this host issued no credentials for %s %s%s (candor user list shows who has credentials; --force revokes credentials that another host issued)", role, name, hint)
 }
 
-// How long a revocation waits for the servers of a site to report, and then until all of them
-// refuse what was revoked.
+// How long a revocation waits for the reports of the servers, and then until all of them refuse the keys.
 const (
 	serversWithin = 3 * time.Second
 	revokedWithin = 15 * time.Second
 )
 
-// inForce tells all hosts of the running site what was revoked, and returns when their servers
-// refuse these keys, with a sentence about it.
+// inForce tells all hosts of the running site which keys were revoked. It waits until their servers refuse these
+// keys, and returns a sentence about the result.
 func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *identity.Authority, keys []string) (string, error) {
 	system, err := systemOf(c, authority, r.server)
 	if r.server == "" && (messages.KindOf(err) == messages.NotFound || messages.KindOf(err) == messages.Unavailable) {
@@ -178,7 +177,7 @@ func keyIn(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if letter, err := readLetter(file); err == nil { // an invitation holds some
+	if letter, err := readLetter(file); err == nil { // an invitation contains credentials for the peer
 		creds = []byte(letter.Creds)
 	}
 	return identity.KeyOf(creds)

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// rotate replaces a key of a site by another, with a time in which both are good.
+// rotate replaces a key of a site by a new one. For some time, the old and the new key are both valid.
 type rotate struct {
 	settings settings
 	finish   bool
@@ -76,13 +76,12 @@ func (r *rotate) run(cmd *cobra.Command, key string) error {
 	return say(cmd.OutOrStdout(), "%s\n", public)
 }
 
-// authority opens the keys of the configured site, which must be there.
+// authority opens the keys of the configured site. They must exist.
 func (s *settings) authority() (embedded.Config, *identity.Authority, error) {
 	return s.authorityElse("name their directory with --keys, or make them with candor site init or candor up")
 }
 
-// authorityElse opens the keys of the configured site. If there are none, its error contains the
-// advice.
+// authorityElse opens the keys of the configured site. If there are none, it returns an error with the advice.
 func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Authority, error) {
 	c, err := s.load()
 	if err != nil {

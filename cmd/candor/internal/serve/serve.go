@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// Commands returns the commands that run actors, and what belongs to them.
+// Commands returns the commands that run actors, and the commands that prepare a site.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		upCommand(), auctioneerCommand(), bankCommand(), nodeagentCommand(), estimatorCommand(),
@@ -24,8 +24,8 @@ func Commands() []*cobra.Command {
 	}
 }
 
-// prepare sets the flags of a command that were not given from the environment. Flags of parent
-// commands belong to other packages.
+// prepare sets flags that were not given from the environment. It leaves out flags of parent commands: other packages
+// handle them.
 func prepare(cmd *cobra.Command) error {
 	if err := environment(cmd.NonInheritedFlags(), os.LookupEnv); err != nil {
 		return err
@@ -33,8 +33,8 @@ func prepare(cmd *cobra.Command) error {
 	return applyAt(cmd)
 }
 
-// applyAt sets the flag --state of a command to the state directory of the site that
-// --at names. A command without --state works on no running site, and refuses --at.
+// applyAt sets the flag --state of a command to the state directory of the site that --at names. A command without
+// --state does not use a running site, and so refuses --at.
 func applyAt(cmd *cobra.Command) error {
 	at := cmd.InheritedFlags().Lookup("at")
 	if at == nil || !at.Changed {
@@ -53,8 +53,7 @@ func applyAt(cmd *cobra.Command) error {
 	return messages.Errorf(messages.NotFound, "--at: no site %q is known in %s; start it with candor up --sites", name, base)
 }
 
-// prepared makes a command's RunE, which fills in flags from the environment and then
-// runs the command.
+// prepared returns a RunE that sets flags from the environment and then calls run.
 func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := prepare(cmd); err != nil {
@@ -64,14 +63,14 @@ func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []s
 	}
 }
 
-// group returns a command that only groups others.
+// group returns a command that only groups other commands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.AddCommand(commands...)
 	return cmd
 }
 
-// say prints to w.
+// say prints formatted text to w.
 func say(w io.Writer, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if width := terminal.Columns(w); width > 0 {
@@ -81,14 +80,13 @@ func say(w io.Writer, format string, args ...any) error {
 	return err
 }
 
-// common holds the flags of every command that runs actors.
+// common has the flags of every command that runs actors.
 type common struct {
 	settings settings
 	logging  logging
 }
 
-// options returns the options with which a command starts its actors. door is the listener for
-// metrics.
+// options returns the options for the actors of a command. door has the listener for metrics.
 func (c *common) options(cmd *cobra.Command, config *embedded.Config) (o embedded.Options, door embedded.MetricsDoor, err error) {
 	log, err := c.logging.logger(cmd.ErrOrStderr())
 	if err != nil {

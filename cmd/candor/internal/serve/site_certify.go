@@ -52,7 +52,7 @@ group of this actor.`,
 			file := filepath.Join(dir, args[0]+".pem")
 			_, missing := os.Stat(file)
 			reached := args[1:]
-			if args[0] == localHost { // the site connects to itself by these names
+			if args[0] == localHost { // the site itself connects under these names
 				reached = append(reachedLocally(""), reached...)
 			}
 			if err := authority.Issue(args[0], reached, time.Now()); err != nil {
@@ -69,7 +69,7 @@ group of this actor.`,
 	return cmd
 }
 
-// replicaCertificate is the certificate of a replica that runs alone.
+// replicaCertificate is the command that issues a certificate for a replica that runs alone.
 type replicaCertificate struct {
 	settings      settings
 	actor, output string

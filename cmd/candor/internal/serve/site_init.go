@@ -20,14 +20,14 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// The files in the directory that "candor site init NAME" makes.
+// The names of files in the directory that "candor site init NAME" makes.
 const (
 	siteFileName = "site.yaml"
 	tlsDir       = "tls"
 	keysDirName  = "keys"
 )
 
-// initial makes a site, or the keys of one that is configured.
+// initial makes a new site, or the keys of a site that is already configured.
 type initial struct {
 	settings settings
 	dir      string
@@ -52,7 +52,7 @@ one process makes its keys at its first start.`,
   candor site init west --hosts rack1=10.0.0.1,rack2=10.0.0.2,rack3=10.0.0.3
   candor site init --config site.yaml --keys ./keys`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// Only flags are refused: variables of the environment are about another site.
+			// Only flags are refused. Variables of the environment may be about another site, so they are ignored.
 			if f := cmd.Flags(); len(args) > 0 && (f.Changed("config") || f.Changed("keys") || f.Changed("state")) {
 				return messages.Errorf(messages.Invalid, "--config, --keys and --state are only for the command without a name; a new site has all its files in --dir")
 			}
@@ -91,7 +91,7 @@ func (i *initial) keysOnly(w io.Writer) error {
 	return say(w, "%s\n", c.KeysDir())
 }
 
-// whole makes all files in a new directory; on an error it makes none.
+// whole makes all files in a new directory. If there is an error, it makes none.
 func (i *initial) whole(w io.Writer, site messages.Name) error {
 	plan, err := i.plan(site)
 	if err != nil {
@@ -113,27 +113,28 @@ func leftBehind(err error) string {
 	return fmt.Sprintf(" (and what was begun could not be removed: %v)", err)
 }
 
-// plan describes a site that will be made.
+// plan describes the site that will be made.
 type plan struct {
 	Site   messages.Name
-	Dir    string // absolute
+	Dir    string // an absolute path
 	Listen string
 	Leaf   string
 	Plain  bool
 	Hosts  []plannedHost
-	CPUs   int // processors of this machine
+	CPUs   int // number of processors of this machine
 }
 
-// Monthly returns the number of credits that pay for all slots of the site for 30 days, at a credit per slot-hour.
+// Monthly returns the number of credits that pay for all slots of the site for 30 days. A slot costs one credit an
+// hour.
 func (p *plan) Monthly() int { return max(1, len(p.Hosts)) * p.CPUs * 30 * 24 }
 
-// plannedHost is a host, and the address that it listens on.
+// plannedHost is a host of the site and the address that it listens on.
 type plannedHost struct{ Name, Address string }
 
-// At returns an address of the host.
+// At returns the address of a port of the host.
 func (h plannedHost) At(port int) string { return net.JoinHostPort(h.Address, fmt.Sprint(port)) }
 
-// localHost is the host of a site that has but one.
+// localHost is the name of the host if the site has only one.
 const localHost = "localhost"
 
 func (i *initial) plan(site messages.Name) (*plan, error) {
@@ -158,8 +159,7 @@ func (i *initial) plan(site messages.Name) (*plan, error) {
 	return p, nil
 }
 
-// leafPort is how far the port for servers of peers is above that for clients, as
-// 7422 is above 4222.
+// leafPort is the difference between the port for servers of peers and the port for clients: 7422 − 4222.
 const leafPort = 3200
 
 func (p *plan) make(now time.Time) error {
@@ -199,8 +199,7 @@ func (p *plan) certify(now time.Time) error {
 	return nil
 }
 
-// reachedLocally lists the names and addresses under which clients reach a site of this
-// machine.
+// reachedLocally lists the names and addresses under which clients can reach a site on this machine.
 func reachedLocally(listen string) []string {
 	names := []string{"127.0.0.1", "::1"}
 	if name, err := os.Hostname(); err == nil {
@@ -212,7 +211,7 @@ func reachedLocally(listen string) []string {
 	return names
 }
 
-// explain says what to do next.
+// explain writes what the operator must do next.
 func (p *plan) explain(w io.Writer) error {
 	file := filepath.Join(p.Dir, siteFileName)
 	var text strings.Builder

@@ -18,14 +18,14 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// peersDir is the directory of the credentials and certificates that peers gave this
-// site. It is in the directory of the configuration.
+// peersDir is the directory for the credentials and certificates that other sites gave this site. It is next to the
+// configuration file.
 const peersDir = "peers"
 
-// maxLetter bounds the size of a letter in bytes: one with certificates has a few thousand.
+// maxLetter is the largest size of a letter in bytes. A letter with certificates has a few thousand.
 const maxLetter = 1 << 20
 
-// letters are the commands by which two sites become peers.
+// letters are the commands with which two sites become peers.
 type letters struct {
 	settings  settings
 	limit     string
@@ -137,7 +137,7 @@ func (l *letters) join(w io.Writer, file string) error {
 		return err
 	}
 	answer := ""
-	if letter.Kind == identity.InvitationKind { // first, for it can fail while nothing is changed yet
+	if letter.Kind == identity.InvitationKind { // this comes first, because it can fail before anything is changed
 		if answer, err = l.answer(&c, authority, letter); err != nil {
 			return err
 		}
@@ -155,8 +155,8 @@ func (l *letters) join(w io.Writer, file string) error {
 	return say(w, "If this site runs, it has the peer within seconds; otherwise from its next start. Then candor site status shows the link to the peer.\n")
 }
 
-// admit writes the files of a letter, and then makes its site a peer. Errors that this would cause
-// in the configuration file are found before the file is replaced.
+// admit writes the files of a letter, and then adds the site to the peers in the configuration. It finds errors in
+// the new configuration before it replaces the file.
 func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messages.Credits) error {
 	if (c.TLS != nil) != (letter.CA != "") {
 		return messages.Errorf(messages.Conflict, "site %s and site %s: only one has certificates; a link needs certificates at both ends, or at neither end", c.Site, letter.Site)
@@ -195,7 +195,7 @@ func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messa
 	return durable.WriteFile(config, text, info.Mode().Perm())
 }
 
-// answer writes the answer to an invitation, and returns its file.
+// answer writes the answer to an invitation into a new file, and returns the file's name.
 func (l *letters) answer(c *embedded.Config, authority *identity.Authority, invitation *identity.Letter) (string, error) {
 	ca, err := c.TLS.Authority()
 	if err != nil {
@@ -235,7 +235,7 @@ func readLetter(file string) (*identity.Letter, error) {
 	return letter, nil
 }
 
-// writeLetter writes a file that must not be there, for its owner alone.
+// writeLetter writes a letter to a new file that only its owner can read.
 func writeLetter(file string, letter *identity.Letter) error {
 	text, err := json.MarshalIndent(letter, "", "  ")
 	if err != nil {

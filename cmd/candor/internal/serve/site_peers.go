@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// reachedAt returns the addresses at which a site's servers accept the servers of peers.
+// reachedAt returns the addresses at which servers of other sites can connect to this site.
 func reachedAt(c *embedded.Config) ([]string, error) {
 	listening := []string{c.ListenLeaf}
 	for i := range c.Hosts {
@@ -45,9 +45,9 @@ func reachedAt(c *embedded.Config) ([]string, error) {
 	return urls, nil
 }
 
-// withPeer returns a configuration file with one more peer, or an error if the file is
-// wrong then. All other text of the file stays. A file that names the same peer with the
-// same terms is returned unchanged: only the files with credentials may be new.
+// withPeer returns the text of a configuration file with one more peer, or an error if the result would be wrong.
+// Other text of the file stays unchanged. If the file already names the peer with the same terms, the text stays the
+// same, and only the files with credentials may be new.
 func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -59,7 +59,7 @@ func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	}
 	if i := slices.IndexFunc(c.Peers, func(known embedded.Peer) bool { return known.Name == p.Name }); i >= 0 {
 		if reflect.DeepEqual(c.Peers[i], p) {
-			return text, nil // only other files changed
+			return text, nil // the configuration stays the same
 		}
 		return nil, messages.Errorf(messages.Conflict, "%s: site %s is a peer already, with other keys, addresses or another limit; remove the peer from the file, then join again", file, p.Name)
 	}
@@ -70,8 +70,8 @@ func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	return []byte(changed), checkText(file, []byte(changed), p)
 }
 
-// checkText reads a changed configuration again: it must name the peer with its keys and
-// limit, and hold no mistake.
+// checkText checks the text of a changed configuration: it must name the peer with its keys and limit, and have no
+// error.
 func checkText(file string, text []byte, p embedded.Peer) error {
 	c, d, err := decoded(file, text)
 	if err != nil {
@@ -84,8 +84,7 @@ func checkText(file string, text []byte, p embedded.Peer) error {
 	return (&settings{file: file}).check(&c, d)
 }
 
-// insertPeer puts a peer before the others, or at the end of a file
-// that has none.
+// insertPeer inserts a peer before the other peers. In a file without peers it adds a list at the end.
 func insertPeer(d *document, text string, p embedded.Peer) (string, error) {
 	value, found := d.Find("peers")
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -114,14 +113,14 @@ func byHand(d *document, p embedded.Peer) error {
 	return messages.Errorf(messages.Invalid, "%s: the command can only add to a list of peers with one peer a line; add this peer by hand (for an invitation, remove the peer again before you repeat candor site join):\n%s", d.Name, item(p, "  "))
 }
 
-// item writes a peer as an element of a list.
+// item writes a peer as one element of a YAML list.
 func item(p embedded.Peer, indent string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s- name: %s\n", indent, p.Name)
 	field := func(name string, value any) {
 		text, err := json.Marshal(value) // JSON is valid YAML
 		if err != nil {
-			panic(err) // strings and lists of them can always be written
+			panic(err) // strings and lists of strings can always be written
 		}
 		fmt.Fprintf(&out, "%s  %s: %s\n", indent, name, text)
 	}

@@ -19,14 +19,14 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
-// up is the command that runs a whole site, or one host's share of it.
+// up is the command that runs a whole site, or the part of a site that is on one host.
 type up struct {
 	common
 	fresh bool
-	leave bool // tasks go on when this ends
-	asMe  bool // tasks run as this user
+	leave bool // tasks run on when this process ends
+	asMe  bool // tasks run as the user of this process
 	sites []string
-	clock string // file that says how wrong the clock is
+	clock string // file with the error of the clock, for tests
 }
 
 func upCommand() *cobra.Command {
@@ -64,7 +64,7 @@ first site, or with --at to another.`,
 	u.settings.siteFlags(cmd.Flags())
 	u.logging.flags(cmd.Flags())
 	cmd.Flags().StringVar(&u.clock, "clock", "", "`file` with the nanoseconds by which this host's clock is made wrong")
-	_ = cmd.Flags().MarkHidden("clock") // the flag is there
+	_ = cmd.Flags().MarkHidden("clock") // the flag is declared above
 	cmd.Flags().BoolVar(&u.leave, "leave-running", false, "leave the tasks to the next start when this one ends")
 	cmd.Flags().BoolVar(&u.asMe, "tasks-as-me", false, "run tasks as this user, able to do all that the site can: for a site of your own alone")
 	cmd.Flags().StringSliceVar(&u.sites, "sites", nil, "run several sites of these `names`, joined to one another")
@@ -94,7 +94,7 @@ func (u *up) run(cmd *cobra.Command) error {
 	}, o.Log)
 }
 
-// load makes the configuration of a site, or the first of several.
+// load returns the configuration of the site, or of the first site if there are several.
 func (u *up) load() (embedded.Config, error) {
 	c, err := u.settings.load()
 	if u.asMe {
@@ -129,7 +129,7 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
 }
 
-// announceFacts tells what sites that run together have in common.
+// announceFacts prints the facts that hold for all sites of this process.
 func announceFacts(ctx context.Context, w io.Writer, site *embedded.Site) {
 	c := site.Config()
 	fact(w, "operators", strings.Join(c.Operators, ", "))
@@ -146,8 +146,8 @@ func fact(w io.Writer, what, text string) {
 	fmt.Fprintf(w, "  %-10s %s\n", what, text)
 }
 
-// ask asks an actor of a site of this process as the operator. The answer only informs: it
-// is not waited for beyond askWithin.
+// ask sends a request to an actor of a site in this process, as the operator. The answer is only for information, so
+// ask waits at most askWithin for it.
 func ask[Reply any](ctx context.Context, site *embedded.Site, actor, verb string) (reply Reply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
@@ -162,8 +162,8 @@ func ask[Reply any](ctx context.Context, site *embedded.Site, actor, verb string
 
 const askWithin = 2 * time.Second
 
-// reach says what tasks on the nodes of this process can reach: on the worst of them,
-// if they differ.
+// reach says what tasks on the nodes of this process can reach. If the nodes differ, it speaks of the one with the
+// weakest protection.
 func reach(ctx context.Context, site *embedded.Site) string {
 	reply, err := ask[messages.NodesReply](ctx, site, messages.Auctioneer, messages.VerbNodes)
 	if err != nil || len(reply.Nodes) == 0 {
@@ -181,9 +181,8 @@ func reach(ctx context.Context, site *embedded.Site) string {
 	return text
 }
 
-// exportState returns a shell command that lets commands find the site; "" if its state directory
-// is the default. Not all commands have a flag for this: the --state of candor jobs is the state of
-// a job.
+// exportState returns a shell command that sets the state directory for other commands, or "" if it is the default. A
+// variable is needed because not all commands have a flag for it: in candor jobs, --state is the state of a job.
 func exportState(c *embedded.Config) string {
 	if c.State == defaultState() {
 		return ""
@@ -191,8 +190,8 @@ func exportState(c *embedded.Config) string {
 	return "  export CANDOR_STATE=" + c.State + "\n"
 }
 
-// accountList lists the configured accounts with their balances; without balances if the bank does
-// not answer.
+// accountList lists the configured accounts with their balances. If the bank does not answer, it lists only the
+// names.
 func accountList(ctx context.Context, site *embedded.Site) string {
 	c := site.Config()
 	balance := map[messages.Name]messages.Credits{}
@@ -227,7 +226,7 @@ func peerList(peers []embedded.Peer) string {
 	return strings.Join(list, ", ") + " (candor site status)"
 }
 
-// nodeList names few nodes and counts many.
+// nodeList lists the names of the nodes, or their number if there are many.
 func nodeList(nodes []embedded.Node) string {
 	slots := map[messages.Name]int{}
 	var classes, names []string

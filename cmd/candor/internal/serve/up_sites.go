@@ -14,14 +14,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// firstLimit is the limit of debts between the sites that candor up starts for a first look.
+// firstLimit is the limit of the debts between sites that one candor up starts.
 const firstLimit = 1000 * messages.Credit
 
-// sitesDir is the directory, in the first site's state directory, for the state directories of
-// other sites.
+// sitesDir is the directory for the state directories of the other sites. It is in the first site's state directory.
 const sitesDir = "sites"
 
-// runSites runs several sites, each a peer of the others.
+// runSites runs several sites in this process. Each site is a peer of the others.
 func (u *up) runSites(cmd *cobra.Command) error {
 	configs, err := u.several()
 	if err != nil {
@@ -43,8 +42,8 @@ func (u *up) runSites(cmd *cobra.Command) error {
 	}, o.Log)
 }
 
-// several makes the configurations of the named sites from the configuration of one: each has
-// its own state directory, below the first one's, and its own port.
+// several returns a configuration for each of the named sites, made from one configuration. Each site has its own
+// port, and its own state directory below that of the first site.
 func (u *up) several() ([]embedded.Config, error) {
 	c, err := u.load()
 	if err != nil {
@@ -79,8 +78,7 @@ func (u *up) several() ([]embedded.Config, error) {
 	return configs, nil
 }
 
-// portAfter returns an address with its port raised by more. Port 0, which means a free port,
-// stays.
+// portAfter returns an address with its port increased by more. Port 0 means any free port, and stays 0.
 func portAfter(address string, more int) (string, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -96,7 +94,7 @@ func portAfter(address string, more int) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// announceSites tells what runs, and how to speak to each.
+// announceSites prints what runs, and how to connect to each site.
 func (u *up) announceSites(ctx context.Context, w io.Writer, sites embedded.Sites) {
 	first := sites[0]
 	c := first.Config()

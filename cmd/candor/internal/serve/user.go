@@ -13,7 +13,7 @@ func userCommand() *cobra.Command {
 		addCommand(), listCommand(), revokeCommand(), secretCommand())
 }
 
-// add issues credentials from the keys of a site on this machine.
+// add is the command that issues credentials with the keys of a site on this machine.
 type add struct {
 	settings                      settings
 	operator, node, service, peer bool

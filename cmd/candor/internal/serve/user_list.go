@@ -57,17 +57,17 @@ may have copies. Names without a file here are listed if they were revoked.`,
 	return cmd
 }
 
-// holder is who has credentials, or had some.
+// holder is a user who has credentials, or had some.
 type holder struct {
 	Name    messages.Name `json:"name"`
 	Role    identity.Role `json:"role"`
-	State   string        `json:"state,omitempty"` // state of the credentials that are here; empty: none are
+	State   string        `json:"state,omitempty"` // state of the credentials in the directory; empty: there are none
 	Issued  time.Time     `json:"issued,omitzero"`
 	Expires time.Time     `json:"expires,omitzero"`
 	Revoked int           `json:"revoked"`
 }
 
-// holders returns the names whose credentials are in a directory, and the names that were revoked.
+// holders returns the users whose credentials are in a directory, and the users whose credentials were revoked.
 func holders(dir string, authority *identity.Authority) ([]holder, error) {
 	times := authority.Revoked()
 	all := []holder{}
@@ -92,7 +92,7 @@ func holders(dir string, authority *identity.Authority) ([]holder, error) {
 	return all, nil
 }
 
-// holderOf reads a credentials file; false for one that the site did not issue.
+// holderOf reads a credentials file. It returns false if the site did not issue the credentials.
 func holderOf(file string, authority *identity.Authority) (h holder, ok bool) {
 	creds, err := os.ReadFile(file)
 	if err != nil {
@@ -118,7 +118,7 @@ func holderOf(file string, authority *identity.Authority) (h holder, ok bool) {
 	return h, true
 }
 
-// day writes when something is, for a table.
+// day writes a date for a table.
 func day(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -126,7 +126,7 @@ func day(at time.Time) string {
 	return at.Local().Format("2006-01-02 15:04")
 }
 
-// times writes how often; nothing for never.
+// times writes a number of times, or nothing for 0.
 func times(n int) string {
 	if n == 0 {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Await runs do, which may take long. If ctx ends first, it returns at once: the program is about
-// to exit, and do ends with it.
+// Await runs do, which may take long. If ctx ends first, Await returns at once: the program will exit, and this ends
+// do.
 func Await(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()

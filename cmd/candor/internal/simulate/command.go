@@ -20,27 +20,27 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostSlots is how many slots a node can have.
+// mostSlots is the largest number of slots of a node.
 const mostSlots = 1 << 16
 
-// options are the flags that are the command's own.
+// options are the flags of candor simulate that other studies do not have.
 type options struct {
 	Source
 	actors string
-	slots  int // slots of a node
+	slots  int // slots of each node
 	by     string
 	events string
 	json   bool
-	// For a comparison.
-	compared []string // markets
-	worth    string   // the measure of welfare of all
-	draws    int      // number of draws of types
-	// For users who lie when it pays.
+	// Flags of a comparison of markets.
+	compared []string // files of the markets
+	worth    string   // measure of welfare for all markets
+	draws    int      // number of times that the types are drawn
+	// Flags for users who lie when a lie pays.
 	lying  bool
 	passes int
 }
 
-// Command returns `candor simulate`. An error it returns is a *messages.Error.
+// Command returns `candor simulate`. Its errors are of type *messages.Error.
 func Command() *cobra.Command {
 	var o options
 	c := &cobra.Command{
@@ -112,7 +112,7 @@ key.`,
 	return c
 }
 
-// compareHelp explains the output of a comparison.
+// compareHelp is the help text about the output of a comparison.
 const compareHelp = `With --compare, several markets get the same jobs with the same types, drawn by
 the model of the first. Welfare has one measure for all of them, by default run:
 the value of each job that is run, less what its waiting costs. Starved jobs are
@@ -132,7 +132,7 @@ market some 25 times for each user: study a few days of a log. --worth names
 what users want.
 `
 
-// parameters lists what each mechanism's market can say.
+// parameters lists the parameters that a market of each mechanism can have.
 func parameters() string {
 	var b strings.Builder
 	for _, name := range rules.Mechanisms() {
@@ -141,8 +141,8 @@ func parameters() string {
 	return b.String()
 }
 
-// fitting is the memory that a study tries to stay within, in bytes, at the cost of
-// collecting more often: so the largest logs fit a GiB.
+// fitting is the memory that a study tries to stay below, in bytes, by collecting garbage more often. With it,
+// studies of the largest logs fit in a GiB.
 const fitting = 800 << 20
 
 func (o *options) run(out, stderr io.Writer) error {
@@ -165,7 +165,7 @@ func (o *options) run(out, stderr io.Writer) error {
 	return o.show(out, report, err, func() { write(out, style, report) })
 }
 
-// show shows a report, or returns why there is none.
+// show prints a report. If there is none, it returns the error.
 func (o *options) show(out io.Writer, report any, err error, write func()) error {
 	if err != nil {
 		return messages.AsError("simulate", err)
@@ -177,7 +177,7 @@ func (o *options) show(out io.Writer, report any, err error, write func()) error
 	return nil
 }
 
-// together refuses flags that other flags make meaningless.
+// together refuses flags that have no meaning together.
 func (o *options) together(flags *pflag.FlagSet) (err error) {
 	compared := []string{"worth", "draws"}
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -199,7 +199,7 @@ func (o *options) together(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// check refuses invalid flags before any file is read.
+// check refuses invalid flags before it reads any file.
 func (o *options) check() error {
 	if o.actors != "core" && o.actors != "all" {
 		return messages.Errorf(messages.Invalid, "--actors: must be core or all, is %.64q", o.actors)
@@ -261,10 +261,10 @@ func (o *options) simulate(show *Progress) (*measure.Report, error) {
 	return report, writeEvents(o.events, study)
 }
 
-// outcome runs the study with the actors asked for.
+// outcome runs the study, with all actors if the user asks for that.
 func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error) {
 	if o.actors == "all" {
-		// Most of the work is short-lived: collecting it less often is faster.
+		// Most of the memory is short-lived, so collecting garbage less often is faster.
 		defer debug.SetGCPercent(debug.SetGCPercent(250))
 		const ms = messages.Duration(1e6)
 		return grid.Run(p, grid.Config{Network: network.Config{Delay: ms / 2, Jitter: ms}, Slots: o.slots})

@@ -19,11 +19,11 @@ import (
 
 const (
 	mostDraws = 1000
-	abreast   = 3 // markets in a table of 80 columns
+	abreast   = 3 // number of markets in a table of 80 columns
 	mostUsers = 10
 )
 
-// compareDocument is what --json prints.
+// compareDocument is what --compare --json prints.
 type compareDocument struct {
 	Trace string `json:"trace"`
 	Nodes int    `json:"nodes"`
@@ -33,7 +33,7 @@ type compareDocument struct {
 	Notes []string `json:"notes"`
 }
 
-// compare runs several markets on one log, with the same jobs and the same types.
+// compare runs several markets on one log. All get the same jobs with the same types.
 func (o *options) compare(show *Progress) (*compareDocument, error) {
 	defer show.End()
 	show.Step("reading " + o.Trace)
@@ -69,8 +69,8 @@ func (o *options) compare(show *Progress) (*compareDocument, error) {
 	return d, nil
 }
 
-// problems returns the studies of several markets: the same jobs on the same machine, in one
-// measure of welfare.
+// problems returns the study of each market. All have the same jobs, the same machine and the same measure of
+// welfare.
 func (o *options) problems(files []string) ([]*core.Problem, error) {
 	markets := make([]*rules.Market, len(files))
 	gangs := true
@@ -87,7 +87,7 @@ func (o *options) problems(files []string) ([]*core.Problem, error) {
 	}
 	source := o.Source
 	source.Market = files[0]
-	if source.Parallel == "" && !gangs { // the way that all of them support
+	if source.Parallel == "" && !gangs { // split parallel jobs, because not all of these markets support gangs
 		source.Parallel = string(workload.Split)
 	}
 	first, err := source.Study()
@@ -106,7 +106,7 @@ func (o *options) problems(files []string) ([]*core.Problem, error) {
 	return out, nil
 }
 
-// label names a market by its file: shortly, if no other file is called so.
+// label returns a short name for a market's file. It is longer if another file has the same short name.
 func label(files []string, i int) string {
 	short := func(file string) string { return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) }
 	for k := range files {
@@ -117,8 +117,8 @@ func label(files []string, i int) string {
 	return short(files[i])
 }
 
-// drawn returns the study with the types of one draw, by the model of the first market. The budget
-// is not drawn: each market uses it differently.
+// drawn returns a study with the types of one draw. All markets use the model of the first market. The budget is not
+// drawn, because each market uses it differently.
 func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Problem, error) {
 	own, m := *p, *p.Market
 	m.Bids = model
@@ -128,13 +128,13 @@ func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Prob
 	if o.BidsFile == "" {
 		return &own, nil
 	}
-	work := *own.Work // the first reading reported the notes already
+	work := *own.Work // the first study has already reported the notes
 	own.Work = &work
 	err := o.readBids(&own)
 	return &own, err
 }
 
-// writeComparison prints it for people, in tables of at most 80 columns.
+// writeComparison prints a comparison as tables of at most 80 columns.
 func writeComparison(out io.Writer, style terminal.Style, d *compareDocument) {
 	fmt.Fprintf(out, "%s: %s, %s, seed %d\n", style.Bold(d.Trace), terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Nodes, "slot"), d.Seed)
 	fmt.Fprintf(out, "All markets have the same jobs and types. Numbers are means of %s of the types,\n± half of a 95 %% interval, by leaving out one of %d parts of the log in turn.\n",
@@ -173,7 +173,7 @@ func writeComparison(out io.Writer, style terminal.Style, d *compareDocument) {
 	}
 }
 
-// table prints one cell for each row and market.
+// table prints a table with a row for each measure and a column for each market.
 func table[R any](out io.Writer, style terminal.Style, title string, markets []measure.Compared, rows []R, cell func(m *measure.Compared, row R) string) {
 	head := title
 	for i := range markets {
@@ -190,7 +190,7 @@ func table[R any](out io.Writer, style terminal.Style, title string, markets []m
 	t.Write(out, style, "  ")
 }
 
-// estimate writes a measure with half its interval.
+// estimate writes a measure with half of its confidence interval.
 func estimate(name string, e measure.Estimate) string {
 	text, half := amount3(e.Mean), (e.CI[1]-e.CI[0])/2
 	if name == "wait" {
@@ -205,7 +205,7 @@ func estimate(name string, e measure.Estimate) string {
 	return fmt.Sprintf("%s ±%.2g", text, half)
 }
 
-// amount3 writes a number to three digits.
+// amount3 writes a number with three significant digits.
 func amount3(x float64) string {
 	if x > -1e-9 && x < 1e-9 {
 		return "0"
@@ -213,7 +213,7 @@ func amount3(x float64) string {
 	return fmt.Sprintf("%.3g", x)
 }
 
-// writeWaits prints the mean waits by group.
+// writeWaits prints the mean waiting times by group.
 func writeWaits(out io.Writer, style terminal.Style, d *compareDocument, title string, of func(m *measure.Compared) []measure.Waited) {
 	for part := range slices.Chunk(d.Markets, abreast) {
 		fmt.Fprintln(out)
@@ -232,7 +232,7 @@ func writeWaits(out io.Writer, style terminal.Style, d *compareDocument, title s
 	}
 }
 
-// checkCompared refuses invalid flags of a comparison.
+// checkCompared refuses flags that are invalid in a comparison.
 func (o *options) checkCompared() error {
 	switch {
 	case o.Market != "":

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// event is a row of the events: something that happened to a job.
+// event is one row in the file of events: something that happened to a job.
 type event struct {
 	at    float64
 	what  uint8
@@ -26,13 +26,13 @@ type event struct {
 	slots int
 }
 
-// What can happen, in the order in which it happens at one instant.
+// The kinds of events, in the order in which they are listed if they happen at the same time.
 const (
-	ended     uint8 = iota // the fate says how
-	suspended              // some of its tasks lost their slots, to go on later
-	requeued               // they will run again from the beginning
+	ended     uint8 = iota // written as the fate of the job
+	suspended              // some of its tasks lost their slots and will continue later
+	requeued               // its tasks will run again from the beginning
 	submitted
-	resumed // tasks that were suspended go on
+	resumed // suspended tasks continue
 	started
 )
 
@@ -41,7 +41,7 @@ var (
 	names   = map[uint8]string{suspended: "suspended", requeued: "requeued", submitted: "submitted", resumed: "resumed", started: "started"}
 )
 
-// readBids replaces drawn bids by the bids in the file of bids.
+// readBids replaces drawn bids by the bids in the file that --bids names.
 func (s *Source) readBids(p *core.Problem) error {
 	text, err := document(s.BidsFile, maxBids)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Source) readBids(p *core.Problem) error {
 	return err
 }
 
-// eventsOf lists what happened, in order.
+// eventsOf lists the events of a study in the order of time.
 func eventsOf(s *measure.Study) []event {
 	out := make([]event, 0, 3*len(s.Work.Jobs)+len(s.Outcome.Changes))
 	for i := range s.Work.Jobs {
@@ -74,7 +74,7 @@ func eventsOf(s *measure.Study) []event {
 	return out
 }
 
-// order ranks events of the same instant. A job without run time ends after its own start.
+// order returns the rank of an event among events at the same time. A job without run time ends after its own start.
 func (e event) order(s *measure.Study) uint8 {
 	if e.what == ended && s.Outcome.Jobs[e.job].Used == 0 {
 		return started + 1
@@ -86,7 +86,7 @@ func (e event) name(s *measure.Study) string {
 	return cmp.Or(names[e.what], s.Outcome.Jobs[e.job].Fate.String())
 }
 
-// writeEvents writes the events to a file, as CSV.
+// writeEvents writes the events to a file in the format CSV.
 func writeEvents(path string, s *measure.Study) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -118,7 +118,7 @@ func writeCSV(w io.Writer, s *measure.Study) error {
 	return rows.Error()
 }
 
-// paid returns what a job paid, announced with its end.
+// paid returns what a job paid. Only the event of its end has the payment.
 func paid(s *measure.Study, e event) float64 {
 	if e.what != ended {
 		return 0

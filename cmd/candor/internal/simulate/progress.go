@@ -9,31 +9,31 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 )
 
-// Progress shows how far a run is, and how long it will take: on a terminal in one line that
-// changes, and otherwise in a line after ten seconds and then one each minute.
+// Progress shows how much of a run is done, and how long the rest will take. On a terminal it changes one line.
+// Elsewhere it writes a line after ten seconds, and then one each minute.
 type Progress struct {
 	out   io.Writer
-	block *terminal.Block // nil: no terminal
+	block *terminal.Block // nil: the output is no terminal
 	width int
 	ended chan struct{} // closed by End
 
 	mu       sync.Mutex
 	what     string
-	done, of int       // done steps; of: number of steps, 0 if unknown
-	began    time.Time // start of the step, or of its present round
-	at       time.Time // when done was last set
-	due      time.Time // time of the next line
+	done, of int       // done: steps done; of: number of steps, 0 if unknown
+	began    time.Time // start of the step, or of its current round
+	at       time.Time // time at which done was last set
+	due      time.Time // time at which the next line is due
 }
 
-// How often a line is written.
+// Times between two lines.
 const (
-	redrawn   = 100 * time.Millisecond // on a terminal, if something was done
-	kept      = time.Second            // on a terminal, if nothing was done
-	firstLine = 10 * time.Second       // otherwise
+	redrawn   = 100 * time.Millisecond // on a terminal, if done has changed
+	kept      = time.Second            // on a terminal, if done has not changed
+	firstLine = 10 * time.Second       // elsewhere, before the first line
 	furtherOn = time.Minute
 )
 
-// NewProgress shows it on out until End.
+// NewProgress starts to show the progress on out. It stops at End.
 func NewProgress(out io.Writer) *Progress {
 	p := newProgress(out, terminal.IsTerminal(out), time.Now())
 	go func() {
@@ -60,7 +60,7 @@ func newProgress(out io.Writer, isTerminal bool, now time.Time) *Progress {
 	return p
 }
 
-// Step begins another part of the work.
+// Step begins the next step of the work.
 func (p *Progress) Step(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +71,7 @@ func (p *Progress) Step(what string) {
 	}
 }
 
-// At says how much of the step is done. A step of several rounds begins each with less done than before.
+// At sets how much of the step is done. If done is smaller than before, a new round of the step begins.
 func (p *Progress) At(done, of int) { p.set(done, of, time.Now()) }
 
 func (p *Progress) set(done, of int, now time.Time) {
@@ -85,7 +85,7 @@ func (p *Progress) set(done, of int, now time.Time) {
 	}
 }
 
-// show writes a line if one is due, even if nothing was done since the last one.
+// show writes a line if it is time for one, even if no more was done.
 func (p *Progress) show(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *Progress) show(now time.Time) {
 	}
 }
 
-// draw writes a line; p.mu is held.
+// draw writes a line. The caller holds p.mu.
 func (p *Progress) draw(now time.Time) {
 	select {
 	case <-p.ended:
@@ -117,8 +117,8 @@ func (p *Progress) draw(now time.Time) {
 	p.block.Draw(terminal.Clip(text, p.width))
 }
 
-// line returns a bar with the time left, at the pace so far; the time that it took, while there is
-// none.
+// line returns a bar and the estimated time left, at the speed so far. If there is no estimate, it has the time that
+// has passed.
 func line(what string, part float64, took time.Duration) string {
 	left := ""
 	switch {
@@ -130,7 +130,7 @@ func line(what string, part float64, took time.Duration) string {
 	return fmt.Sprintf("%s %s %s  %s", terminal.Bar(part, 24), terminal.Percent(part), left, what)
 }
 
-// End removes what is shown on a terminal. Call nothing after it.
+// End removes the line from a terminal. No method may be called after it.
 func (p *Progress) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

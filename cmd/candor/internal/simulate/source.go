@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Source says what to study: the flags that studies of a log have in common.
+// Source has the flags that all studies of a log share. They say which log and market to study.
 type Source struct {
 	Trace    string
 	Market   string
@@ -32,13 +32,13 @@ type Source struct {
 	Seed     uint64
 	Parallel string
 	SkipBad  bool
-	// AllActors runs the market with all actors.
+	// AllActors runs the market with all actors of a site, not only with its mechanism.
 	AllActors bool
 
 	flags *pflag.FlagSet
 }
 
-// Flags adds the flags.
+// Flags adds the flags to a set.
 func (s *Source) Flags(f *pflag.FlagSet) {
 	s.flags = f
 	f.StringVar(&s.Trace, "trace", "", "the log: `file` in the Standard Workload Format, gzipped or not")
@@ -53,7 +53,7 @@ func (s *Source) Flags(f *pflag.FlagSet) {
 	f.BoolVar(&s.SkipBad, "skip-bad", false, "skip lines and records that make no sense, and count them")
 }
 
-// Study reads it all.
+// Study reads the log, the market and the bids.
 func (s *Source) Study() (*core.Problem, error) {
 	if s.Trace == "" || s.Market == "" {
 		return nil, messages.Errorf(messages.Invalid, "--trace and --market: name the log and the market")
@@ -81,7 +81,7 @@ func (s *Source) Study() (*core.Problem, error) {
 	return p, nil
 }
 
-// check refuses invalid flags before any file is read.
+// check refuses invalid flags before it reads any file.
 func (s *Source) check() error {
 	switch {
 	case !(s.Load >= 1e-6 && s.Load <= 1e6):
@@ -96,8 +96,8 @@ func (s *Source) check() error {
 	return messages.Errorf(messages.Invalid, "--parallel: must be %s, %s or %s, is %.64q", workload.Gang, workload.Split, workload.Leave, s.Parallel)
 }
 
-// market reads the market's file. The name of a mechanism, if there is no such file, means the
-// mechanism with its defaults.
+// market reads the file of the market. If there is no such file, the text may name a mechanism, which then has its
+// default parameters.
 func (s *Source) market() (*rules.Market, error) {
 	text, err := document(s.Market, maxMarket)
 	switch {
@@ -111,14 +111,13 @@ func (s *Source) market() (*rules.Market, error) {
 	return rules.Decode(s.Market, text)
 }
 
-// The most that a file of a study can have, in bytes: a market or a plan, and bids.
+// The largest sizes of files in bytes: a market or a plan, and bids.
 const (
 	maxMarket = 1 << 20
 	maxBids   = 1 << 30
 )
 
-// document reads a file of at most so many bytes. It checks while reading, because a device may
-// have no end.
+// document reads a file of at most most bytes. It checks the size while it reads, because a device may have no end.
 func document(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -179,8 +178,8 @@ func (s *Source) options(market *rules.Market, log *swf.Log) (o workload.Options
 	return o, err
 }
 
-// when reads a time as seconds from the log's beginning, which was at epoch if
-// that is not 0.
+// when reads a time, and returns it in seconds since the beginning of the log. The log began at epoch, if that is not
+// 0.
 func when(flag, text string, epoch int64) (float64, error) {
 	if text == "" {
 		return 0, nil

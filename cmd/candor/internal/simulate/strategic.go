@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// strategicDocument is what --strategic prints as JSON.
+// strategicDocument is what --strategic --json prints.
 type strategicDocument struct {
 	Trace   string               `json:"trace"`
 	Nodes   int                  `json:"nodes"`
@@ -27,7 +27,7 @@ const (
 	mostPlayers = 5 // number of users in the tables of largest gains and most frequent lies
 )
 
-// strategic lets the users of each market lie where it pays.
+// strategic runs each market with users who lie when a lie pays.
 func (o *options) strategic(show *Progress) (*strategicDocument, error) {
 	defer show.End()
 	show.Step("reading " + o.Trace)
@@ -56,7 +56,7 @@ func (o *options) strategic(show *Progress) (*strategicDocument, error) {
 	return d, nil
 }
 
-// writeStrategic prints it for people.
+// writeStrategic prints the report for people.
 func writeStrategic(out io.Writer, style terminal.Style, d *strategicDocument) {
 	fmt.Fprintf(out, "%s: %s, %s, seed %d\n", style.Bold(d.Trace), terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Nodes, "slot"), d.Seed)
 	fmt.Fprintf(out, "Every user tells one lie for all its jobs, or the truth, and changes it by\nregret until nobody would gain more than %s of the value of its jobs. Welfare,\nby %s, and revenue are parts of the value of all jobs: if all say the truth →\nat rest.\n\n",
@@ -100,7 +100,7 @@ func writeStrategic(out io.Writer, style terminal.Style, d *strategicDocument) {
 	}
 }
 
-// mostMoved returns the users that gain most and the users that lose most.
+// mostMoved returns the users who gain most and the users who lose most.
 func mostMoved(users []audit.Player) []audit.Player {
 	by := slices.Clone(users)
 	slices.SortStableFunc(by, func(a, b audit.Player) int { return cmp.Compare(b.Rest-b.Honest, a.Rest-a.Honest) })
@@ -110,7 +110,7 @@ func mostMoved(users []audit.Player) []audit.Player {
 	return by
 }
 
-// checkStrategic refuses invalid flags.
+// checkStrategic refuses flags that are invalid with --strategic.
 func (o *options) checkStrategic() error {
 	switch {
 	case o.passes < 1 || o.passes > mostPasses:

@@ -11,15 +11,15 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/measure"
 )
 
-// mostGroups is how many groups the table shows; the JSON has all.
+// mostGroups is the largest number of groups in the table. The JSON has all groups.
 const mostGroups = 20
 
-// write prints a report for people.
+// write prints a report as text.
 func write(out io.Writer, style terminal.Style, r *measure.Report) {
 	t := &r.Trace
 	fmt.Fprintf(out, "%s on market %s (%s), %s, seed %d, actors: %s\n", style.Bold(t.File), style.Bold(r.Market.Name), r.Market.Mechanism,
 		terminal.Plural(t.Nodes, "slot"), r.Seed, r.Actors)
-	load := "-" // if all jobs arrive at one instant
+	load := "-" // there is no load if all jobs arrive at the same time
 	if t.To > t.From {
 		load = strconv.FormatFloat(t.Load, 'g', 3, 64)
 	}
@@ -75,7 +75,7 @@ func results(out io.Writer, style terminal.Style, r *measure.Results) {
 	fmt.Fprintln(out)
 }
 
-// balances explains the ways a budget can end up.
+// balances explains the three results that a budget can have.
 var balances = map[string]string{
 	"balanced": "the budget is balanced: what some pay others get",
 	"surplus":  "credits left with the site",
@@ -99,7 +99,7 @@ func groups(out io.Writer, style terminal.Style, r *measure.Report) {
 	fmt.Fprintln(out)
 }
 
-// of writes a measure of n jobs: "-" if there are none.
+// of returns write, or a function that writes "-" if n, the number of jobs, is 0.
 func of(n int, write func(float64) string) func(float64) string {
 	if n == 0 {
 		return func(float64) string { return "-" }
@@ -108,7 +108,7 @@ func of(n int, write func(float64) string) func(float64) string {
 }
 
 func span(seconds float64) string {
-	const most = 1e9 // seconds: larger values overflow
+	const most = 1e9 // seconds; larger values would overflow
 	return terminal.Span(time.Duration(min(seconds, most) * 1e9))
 }
 
@@ -119,7 +119,7 @@ func share(n, of int) string {
 	return terminal.Percent(float64(n) / float64(of))
 }
 
-// amount writes a number to four digits, or all before the point.
+// amount writes a number with four significant digits. It never cuts digits before the point.
 func amount(x float64) string {
 	switch a := math.Abs(x); {
 	case a >= 1e15:

@@ -1,15 +1,14 @@
 package single
 
-// A stack that grows late is copied with all frames on it, and reads the tables of their
-// functions. The first goroutine, which initialises the packages and runs the command, has
-// its whole stack before it has frames.
+// When a stack grows, Go copies it with all its frames, and reads the tables of their functions. So the stack of the
+// first goroutine, which runs the command, grows to its full size at the start, while it has few frames.
 var _ = reserve(0)
 
-const stack = 17 << 10 // bytes; the stack becomes 32 KiB, the next power of two
+const stack = 17 << 10 // bytes; the stack then has 32 KiB, the next power of two
 
 //go:noinline
 func reserve(n int) byte {
-	if n == 0 { // the frame is reserved, and not touched
+	if n == 0 { // the frame is reserved, but its memory is not touched
 		return 0
 	}
 	var frame [stack]byte

@@ -11,26 +11,26 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// densityInput is the document of `candor solve density`: samples, the
-// bandwidth matrix or the rule that chooses it, and where to evaluate.
+// densityInput is the document of `candor solve density`. It has samples, the bandwidth matrix or the rule that
+// chooses it, and the points at which to evaluate the density.
 type densityInput struct {
-	L         *int         `json:"L,omitempty"` // dimensions, if the writer wants them checked
+	L         *int         `json:"L,omitempty"` // number of dimensions, to check the samples; optional
 	Samples   [][]float64  `json:"samples"`
-	Weights   []float64    `json:"weights,omitempty"` // number of samples that each one stands for
-	H         [][]float64  `json:"H,omitempty"`       // covariance of a kernel
+	Weights   []float64    `json:"weights,omitempty"` // number of samples that each given sample stands for
+	H         [][]float64  `json:"H,omitempty"`       // covariance matrix of a kernel
 	Bandwidth density.Rule `json:"bandwidth,omitempty"`
 	Points    [][]float64  `json:"points"`
 }
 
 type densityOutput struct {
-	Density    []float64   `json:"density"` // 0 if it underflows
+	Density    []float64   `json:"density"` // 0 if the value is too small for a float64
 	LogDensity []float64   `json:"log_density"`
-	H          [][]float64 `json:"H"` // the given bandwidth, or the rule's
-	// Regularised is the matrix used instead of H, if H is singular.
+	H          [][]float64 `json:"H"` // the bandwidth that was given, or that the rule chose
+	// Regularised is the matrix that was used instead of a singular H.
 	Regularised [][]float64 `json:"regularised,omitempty"`
 }
 
-// mostTerms bounds kernels times points: some ten seconds.
+// mostTerms is the largest product of kernels and points. It takes about ten seconds.
 const mostTerms = 1_000_000_000
 
 func solveDensity(data []byte) (any, error) {
@@ -74,7 +74,8 @@ func (in *densityInput) data() (*density.Data, error) {
 	return d, d.Check()
 }
 
-// matrix returns the bandwidth matrix as given or chosen, and the one to use.
+// matrix returns the bandwidth matrix h that was given or chosen, and the matrix regular to use. They differ if h is
+// singular; then mended is true.
 func (in *densityInput) matrix(d *density.Data) (h, regular *mat.SymDense, mended bool, err error) {
 	switch {
 	case (in.H != nil) == (in.Bandwidth != ""):
@@ -90,8 +91,8 @@ func (in *densityInput) matrix(d *density.Data) (h, regular *mat.SymDense, mende
 	return h, regular, mended, err
 }
 
-// asymmetry is how far two entries that must be equal may be apart, relative
-// to the diagonal: they may be written to different digits.
+// asymmetry is the largest allowed difference between two entries that must be equal, relative to the diagonal. The
+// two may be written with different numbers of digits.
 const asymmetry = 1e-12
 
 func symmetric(h [][]float64, dims int) (*mat.SymDense, error) {

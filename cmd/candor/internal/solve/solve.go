@@ -1,5 +1,5 @@
-// Package solve is the command `candor solve`: it runs one mechanism on a JSON document, for
-// what-if questions and to compare with other implementations. It needs no grid.
+// Package solve is the command `candor solve`. It runs one mechanism on a JSON document, for what-if questions and
+// for comparisons with other implementations. It needs no grid.
 package solve
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// solvers maps a name on the command line to a function that reads a document and returns the
-// answer, as a value for JSON. The names are mechanisms and their parts.
+// solvers maps a name on the command line to a function. The function reads a document and returns the answer as a
+// value for JSON. The names are mechanisms and parts of mechanisms.
 func solvers() map[string]func(document []byte) (any, error) {
 	all := map[string]func([]byte) (any, error){"density": solveDensity, "utility": solveUtility, "valuation": valuation.SolveDocument}
 	for _, name := range registry.Names(nil) {
@@ -31,12 +31,11 @@ func solvers() map[string]func(document []byte) (any, error) {
 	return all
 }
 
-// maxDocument bounds the input in bytes.
+// maxDocument is the largest size of the input in bytes.
 const maxDocument = 1 << 30
 
-// Command returns `candor solve`. An error it returns is a *messages.Error:
-// Invalid or TooLarge for a bad document, which the root command turns into
-// exit code 2.
+// Command returns `candor solve`. Its errors are of type *messages.Error. For a bad document, they have the kind
+// Invalid or TooLarge, and the root command exits with code 2.
 func Command() *cobra.Command {
 	names := slices.Sorted(maps.Keys(solvers()))
 	var pretty bool
@@ -89,7 +88,7 @@ func run(args []string, in io.Reader, out io.Writer, pretty bool) error {
 	return write(out, answer, pretty)
 }
 
-// cut reports whether a document is incomplete: then missing keys are not its fault.
+// cut reports whether a document ends too early. Then the error must say this, not that keys are missing.
 func cut(document []byte) bool {
 	err := json.NewDecoder(bytes.NewReader(document)).Decode(new(json.RawMessage))
 	return errors.Is(err, io.ErrUnexpectedEOF)

@@ -13,23 +13,23 @@ import (
 // of job.
 type utilityInput struct {
 	Form        utility.Form `json:"form"`
-	M           *int         `json:"m,omitempty"` // resources, if the writer wants them checked
+	M           *int         `json:"m,omitempty"` // number of resources, to check the jobs; optional
 	Jobs        []utilityJob `json:"jobs"`
 	Nonnegative bool         `json:"nonnegative,omitempty"`
 }
 
 type utilityJob struct {
 	Segments []utility.Segment `json:"segments,omitempty"`
-	Average  []float64         `json:"average,omitempty"` // instead of segments, or to be checked against them
+	Average  []float64         `json:"average,omitempty"` // of the segments; replaces them, or is checked against them
 	Utility  float64           `json:"utility"`
 }
 
 type utilityOutput struct {
 	Rank           int         `json:"rank"`
-	Weights        []float64   `json:"weights"` // null: the jobs do not determine them
+	Weights        []float64   `json:"weights"` // null: the jobs do not determine the weights
 	RSS            float64     `json:"rss"`
-	StandardErrors []float64   `json:"standard_errors"` // null: there are not more jobs than weights
-	Condition      *float64    `json:"condition"`       // null: the rank is short
+	StandardErrors []float64   `json:"standard_errors"` // null: there are no more jobs than weights
+	Condition      *float64    `json:"condition"`       // null: the matrix does not have full rank
 	Averages       [][]float64 `json:"averages"`
 }
 
@@ -72,7 +72,7 @@ func (in *utilityInput) averages() ([][]float64, error) {
 	return averages, nil
 }
 
-// resources returns how many resources a job must have, −1 if it is the first job.
+// resources returns the number of resources that a job must have. −1: it is the first job, and any number is right.
 func (in *utilityInput) resources(first []float64) int {
 	switch {
 	case in.M != nil:
@@ -83,7 +83,7 @@ func (in *utilityInput) resources(first []float64) int {
 	return -1
 }
 
-// average integrates the segments, or takes the average as given.
+// average returns the average of the segments, or the given average if there are no segments.
 func (j *utilityJob) average() ([]float64, error) {
 	if j.Segments == nil {
 		if len(j.Average) == 0 {
@@ -98,7 +98,7 @@ func (j *utilityJob) average() ([]float64, error) {
 	return average, agree(j.Average, average)
 }
 
-// agree refuses a given average that differs from the average of the segments.
+// agree returns an error if the given average differs from the average of the segments.
 func agree(given, average []float64) error {
 	if len(given) != len(average) {
 		return casefile.Invalid("average", "must be of %d shares as the segments are, is of %d", len(average), len(given))
@@ -111,7 +111,7 @@ func agree(given, average []float64) error {
 	return nil
 }
 
-// place adds to an error the job that it is about.
+// place adds the index of the job to an error.
 func (in *utilityInput) place(i int, err error) error {
 	e := messages.AsError("", err)
 	return messages.Errorf(e.Kind, "jobs[%d].%s", i, e.Message)
@@ -128,7 +128,7 @@ func (in *utilityInput) present(g *utility.Regression, averages [][]float64) (an
 		return out, nil
 	}
 	var err error
-	out.StandardErrors = nil // they are for the fit without the constraint
+	out.StandardErrors = nil // the standard errors are those of the fit without the constraint
 	out.Weights, out.RSS, err = g.Nonnegative()
 	return out, err
 }

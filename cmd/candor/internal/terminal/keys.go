@@ -2,10 +2,10 @@ package terminal
 
 import "bytes"
 
-// Key is a key that was pressed: a letter as itself, or one of the constants.
+// Key is a key that was pressed: the letter itself, or one of the constants.
 type Key rune
 
-// The keys that a terminal names with several bytes, or with one that is no letter.
+// The keys for which a terminal sends several bytes, or a byte that is no letter.
 const (
 	Interrupt Key = 0x03 // Ctrl-C
 	Redraw    Key = 0x0c // Ctrl-L
@@ -16,30 +16,29 @@ const (
 	PageDown
 	Home
 	End
-	Resize // the terminal has another size
+	Resize // no key: the size of the terminal has changed
 )
 
-// sequences are what follows Escape for the keys that are known.
+// sequences are the known keys, by the bytes that follow Escape.
 var sequences = map[string]Key{
 	"[A": Up, "OA": Up, "[B": Down, "OB": Down, "[5~": PageUp, "[6~": PageDown,
 	"[H": Home, "OH": Home, "[1~": Home, "[7~": Home, "[F": End, "OF": End, "[4~": End, "[8~": End,
 }
 
-// longest is the longest sequence to wait for; a longer one is not a key.
+// longest is the largest number of bytes in a sequence. A longer sequence is not a key.
 const longest = 32
 
-// Keys turns the bytes that a terminal sends, in pieces of any size, into keys.
-type Keys struct{ open []byte } // a sequence that has begun
+// Keys translates the bytes from a terminal into keys. The bytes may arrive in pieces of any size.
+type Keys struct{ open []byte } // the beginning of a sequence
 
-// Feed takes bytes and returns the keys that are whole. Sequences that are not known
-// are no keys.
+// Feed takes bytes and returns the keys that are complete. It drops unknown sequences.
 func (k *Keys) Feed(input []byte) (keys []Key) {
 	for _, b := range input {
 		if len(k.open) == 0 && b != byte(Escape) {
 			keys = append(keys, Key(b))
 			continue
 		}
-		if len(k.open) == 1 && b == byte(Escape) { // pressed twice
+		if len(k.open) == 1 && b == byte(Escape) { // Escape was pressed twice
 			keys = append(keys, Escape)
 			continue
 		}
@@ -55,10 +54,10 @@ func (k *Keys) Feed(input []byte) (keys []Key) {
 	return keys
 }
 
-// Waiting reports whether a sequence has begun that is not whole.
+// Waiting reports whether a sequence has begun and is not complete.
 func (k *Keys) Waiting() bool { return len(k.open) > 0 }
 
-// Flush ends a sequence after which nothing came: Escape alone is the key itself.
+// Flush ends a sequence if no more bytes come. A single Escape is the key Escape.
 func (k *Keys) Flush() (keys []Key) {
 	if len(k.open) == 1 {
 		keys = []Key{Escape}
@@ -67,8 +66,8 @@ func (k *Keys) Flush() (keys []Key) {
 	return keys
 }
 
-// whole reports whether no byte more belongs to the open sequence: a control sequence
-// ends with a byte from @ to ~, any other is two bytes long.
+// whole reports whether the sequence is complete. A control sequence ends with a byte from @ to ~; any other sequence
+// has two bytes.
 func (k *Keys) whole() bool {
 	s := k.open
 	last := s[len(s)-1]

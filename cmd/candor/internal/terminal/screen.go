@@ -12,14 +12,14 @@ import (
 	"golang.org/x/term"
 )
 
-// Block is a few lines at the bottom of the output that are redrawn in place. The terminal must not
-// be narrower than the lines: see [Clip].
+// Block is a few lines at the end of the output that are redrawn in place. They must not be wider than the terminal:
+// see [Clip].
 type Block struct {
 	Out   io.Writer
 	lines int
 }
 
-// Draw replaces the lines that were drawn before.
+// Draw replaces the lines by new ones.
 func (b *Block) Draw(lines ...string) {
 	var s strings.Builder
 	s.WriteString(b.erase())
@@ -43,8 +43,8 @@ func (b *Block) erase() string {
 	return fmt.Sprintf("\x1b[%dA\r\x1b[J", b.lines)
 }
 
-// Screen is the terminal's alternate screen, with keys read one by one. Close restores what was on the
-// terminal before.
+// Screen is the terminal's alternate screen. Keys are read one by one. Close restores the previous content of the
+// terminal.
 type Screen struct {
 	in, out *os.File
 	saved   *term.State
@@ -52,7 +52,7 @@ type Screen struct {
 	closed  chan struct{}
 }
 
-// OpenScreen takes over the terminal whose two sides are in and out.
+// OpenScreen takes over a terminal. in and out are its input and output.
 func OpenScreen(in, out *os.File) (*Screen, error) {
 	saved, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
@@ -66,8 +66,8 @@ func OpenScreen(in, out *os.File) (*Screen, error) {
 	return s, nil
 }
 
-// read passes on typed bytes until the input ends. A read of a terminal cannot be interrupted, so
-// it may stay in its read until the process ends.
+// read sends typed bytes to pieces until the input ends. A read from a terminal cannot be interrupted, so this
+// goroutine may wait in it until the process ends.
 func (s *Screen) read(pieces chan<- []byte) {
 	defer close(pieces)
 	for {
@@ -84,10 +84,10 @@ func (s *Screen) read(pieces chan<- []byte) {
 	}
 }
 
-// escapeWait is how long after Escape the rest of a longer sequence may take to come.
+// escapeWait is how long to wait after Escape for the rest of a sequence.
 const escapeWait = 50 * time.Millisecond
 
-// decode turns typed bytes, and changes of the terminal's size, into keys.
+// decode translates typed bytes into keys. A change of the terminal's size is also a key.
 func (s *Screen) decode(pieces <-chan []byte) {
 	defer close(s.keys)
 	sizes := make(chan os.Signal, 1)
@@ -123,13 +123,13 @@ func (s *Screen) decode(pieces <-chan []byte) {
 	}
 }
 
-// Keys gives the keys as they are typed; closed at the end of the input.
+// Keys returns a channel with the keys that are typed. It is closed at the end of the input.
 func (s *Screen) Keys() <-chan Key { return s.keys }
 
 // Size returns the columns and rows of the screen.
 func (s *Screen) Size() (columns, rows int) { return Size(s.out) }
 
-// Draw shows text from the top left corner on, cut to the terminal's size.
+// Draw shows text from the top left corner on. It cuts the text to the terminal's size.
 func (s *Screen) Draw(text string) {
 	columns, rows := Size(s.out)
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
@@ -146,7 +146,7 @@ func (s *Screen) Draw(text string) {
 	io.WriteString(s.out, b.String())
 }
 
-// Close gives the terminal back as it was.
+// Close restores the previous state of the terminal.
 func (s *Screen) Close() error {
 	close(s.closed)
 	io.WriteString(s.out, "\x1b[?25h\x1b[?1049l")

@@ -1,6 +1,5 @@
-// Package accounts has the commands about accounts, projects and statements, and the commands that
-// move credits: grants, transfers, withdrawals, corrections, and payments and authorisations for
-// other sites.
+// Package accounts has the commands about accounts, projects and statements, and the commands that move credits:
+// grants, transfers, withdrawals, corrections, and payments and authorisations for other sites.
 package accounts
 
 import (
@@ -53,8 +52,8 @@ during a submission, the hold ends by itself within the hour.`,
 	return cmd
 }
 
-// showAccount asks the bank for a change of an account, and shows the account after it, with its
-// members as far as the caller may see them.
+// showAccount asks the bank to change an account. Then it shows the account, with the members that the caller may
+// see.
 func showAccount(ctx context.Context, a *cli.App, s *cli.Session, verb string, request any) error {
 	reply, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, verb, request)
 	if err != nil {
@@ -77,7 +76,7 @@ func accounts(ctx context.Context, a *cli.App, s *cli.Session, args []string) er
 	return a.Show(reply, func(p *cli.Page) { writeAccounts(p, reply) })
 }
 
-// allAccounts reads page after page and joins them.
+// allAccounts reads all pages of the list of accounts and joins them.
 func allAccounts(ctx context.Context, s *cli.Session, r messages.AccountsRequest) (all messages.AccountsReply, err error) {
 	for {
 		reply, err := cli.Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, r)
@@ -109,7 +108,7 @@ until the job has ended.`,
   candor grant climate 5000 --expires 2027-01-01`,
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			r := messages.GrantRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
-			if span, ok := cli.Span(strings.TrimPrefix(expires, "in ")); ok { // the bank counts a span from when it gets the request
+			if span, ok := cli.Span(strings.TrimPrefix(expires, "in ")); ok { // counts from when the bank gets the request
 				r.Lasts = messages.Duration(span)
 			} else if at, err := a.Future("--expires", expires); err != nil {
 				return err
@@ -134,8 +133,7 @@ until the job has ended.`,
 	return cmd
 }
 
-// confirmAccount asks whether to open an account that the bank does not know, because the name may
-// be misspelt.
+// confirmAccount asks the user whether to open an account that the bank does not know. The name may be misspelt.
 func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messages.Name) error {
 	_, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: name})
 	if messages.KindOf(err) != messages.NotFound {
@@ -144,8 +142,8 @@ func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messag
 	return a.Confirm(ctx, "There is no account "+name+" yet. Open it?", "there is no account "+name+" yet: check the name, or open it with --yes")
 }
 
-// askKeyed sends the bank a request with a key and shows the answer, or says how to
-// repeat the request where its outcome is not known.
+// askKeyed sends a request with a key to the bank and shows the answer. If the outcome is unknown, it tells the user
+// how to repeat the request.
 func askKeyed[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, key, what string, request any, words func(*cli.Page, Reply)) error {
 	reply, err := cli.CallKeyed[Reply](ctx, s, messages.Bank, verb, request)
 	if err != nil && messages.KindOf(err).Retriable() {
@@ -157,7 +155,7 @@ func askKeyed[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, 
 	return a.Show(reply, func(p *cli.Page) { words(p, reply) })
 }
 
-// optional returns the one argument of a command that may have none.
+// optional returns the only argument of a command, or "" if there is none.
 func optional(args []string) string {
 	if len(args) == 0 {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// showHeld shows an account with the holds on its credits. For a recent hold, only the auctioneer
-// knows the job.
+// showHeld shows an account with the holds on its credits. For recent holds, only the auctioneer knows the number of
+// the job.
 func showHeld(ctx context.Context, a *cli.App, s *cli.Session, name messages.Name) error {
 	reply, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: name, Holds: true})
 	if err != nil {
@@ -27,14 +27,15 @@ func showHeld(ctx context.Context, a *cli.App, s *cli.Session, name messages.Nam
 	})
 }
 
-// holders holds what is known about the owners of holds.
+// holders holds what is known about the jobs that the holds are for.
 type holders struct {
 	caller   messages.Name
-	all      bool // every job was asked for, not the caller's alone
-	answered bool // the auctioneer did
+	all      bool // the auctioneer was asked for the jobs of all users, not only for the caller's
+	answered bool // the auctioneer answered with all jobs
 }
 
-// number fills in the jobs of holds, and reports whether every job was looked at.
+// number fills in the job numbers of holds. It returns whether it saw the jobs of all users, and whether the
+// auctioneer answered.
 func (h *holders) number(ctx context.Context, s *cli.Session, list []messages.PendingHold, all bool) (every, answered bool) {
 	q := messages.JobsRequest{All: all, Active: true}
 	jobs := map[string]messages.JobID{}
@@ -47,7 +48,7 @@ func (h *holders) number(ctx context.Context, s *cli.Session, list []messages.Pe
 	return q.All, answered
 }
 
-// of returns what a hold is for, and what ends it.
+// of returns what a hold is for, and when it ends.
 func (h *holders) of(p *cli.Page, hold *messages.PendingHold) (what, ends string) {
 	at := "when " + terminal.Safe(hold.By) + " resolves it"
 	if hold.Expires != 0 {
@@ -73,7 +74,7 @@ func (h *holders) of(p *cli.Page, hold *messages.PendingHold) (what, ends string
 	return "a job or submission of " + terminal.Safe(hold.Member), "with the job, or " + at
 }
 
-// writeHolds lists what credits are held for.
+// writeHolds lists the holds on an account: the amounts, and what each hold is for.
 func writeHolds(p *cli.Page, r messages.AccountReply, h holders) {
 	if len(r.Pending) == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// selectors reads the labels of the command line.
+// selectors parses the labels that the command line gives.
 func selectors(o *statementOptions) (out []messages.LabelSelector, err error) {
 	for _, text := range o.labels {
 		selector, err := messages.ParseLabelSelector(text)
@@ -24,8 +24,8 @@ func selectors(o *statementOptions) (out []messages.LabelSelector, err error) {
 	return out, nil
 }
 
-// labelsOf returns the labels of the job that an entry moved credits for. What is held for a job is
-// not its cost.
+// labelsOf returns the labels of the job that an entry charged. Credits that are only held are not a cost, so a hold
+// has no labels here.
 func labelsOf(e messages.Entry) messages.Labels {
 	if e.Job == 0 || e.Change == 0 {
 		return nil
@@ -33,13 +33,13 @@ func labelsOf(e messages.Entry) messages.Labels {
 	return messages.LabelsOf(e.Reason)
 }
 
-// labelCosts is the cost of an account's jobs, by the value of a label.
+// labelCosts is the cost of an account's jobs, summed by the value of one label.
 type labelCosts struct {
 	Account messages.Name    `json:"account"`
 	Label   string           `json:"label"`
 	Values  []labelCost      `json:"values"`
 	Without messages.Credits `json:"without"` // cost of jobs without the label
-	More    bool             `json:"more"`    // there are older entries
+	More    bool             `json:"more"`    // the site has older entries, which are not counted
 }
 
 // labelCost is the cost of the jobs with one value of a label.
@@ -97,7 +97,7 @@ func writeCosts(p *cli.Page, c labelCosts) {
 	writeOlder(p, c.More)
 }
 
-// writeLabelled writes the entries of jobs with some labels, and their sum.
+// writeLabelled writes the entries of the jobs with the given labels, and their sum.
 func writeLabelled(p *cli.Page, r messages.StatementReply, labels []string, facts map[messages.JobID]jobFacts) {
 	p.Printf("%s  jobs with label %s\n", p.Bold("Account "+r.Account), terminal.Safe(strings.Join(labels, ", ")))
 	if !entries(p, r.Entries, facts) {

@@ -52,8 +52,8 @@ func memberRemove(a *cli.App) *cobra.Command {
 	})
 }
 
-// changeMember completes a command that changes the part of an account, its second
-// argument, in a project, its first.
+// changeMember runs a command that changes the part of a member in a project. The first argument is the project, the
+// second one the member.
 func changeMember(a *cli.App, cmd *cobra.Command, change func(r *messages.MemberRequest, args []string) error) *cobra.Command {
 	cmd.ValidArgsFunction = a.CompleteAccounts()
 	cmd.RunE = a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
@@ -75,7 +75,7 @@ func setRole(r *messages.MemberRequest, text string) error {
 	return nil
 }
 
-// setLimit sets a member's limit; "none" is none.
+// setLimit sets a member's limit. The text "none" removes the limit.
 func setLimit(r *messages.MemberRequest, text string) error {
 	r.Limit = new(messages.Credits)
 	if text == "none" {
@@ -92,7 +92,7 @@ func setLimit(r *messages.MemberRequest, text string) error {
 	return nil
 }
 
-// freezeCommand freezes an account, or thaws it.
+// freezeCommand returns the command that freezes an account, or thaws it if frozen is false.
 func freezeCommand(a *cli.App, frozen bool) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{

@@ -48,7 +48,7 @@ of least_visit in the site's configuration (0.01 credits).`,
 	return cmd
 }
 
-// accountAt takes "bob@east" apart.
+// accountAt splits "bob@east" into the account bob and the site east.
 func accountAt(text string) (account, site messages.Name, err error) {
 	account, site, ok := strings.Cut(text, "@")
 	if !ok || !messages.ValidFreeName(account) || !messages.ValidName(site) {
@@ -57,7 +57,7 @@ func accountAt(text string) (account, site messages.Name, err error) {
 	return account, site, nil
 }
 
-// writeAsked ends a sentence about a request to a peer's bank with the request's number.
+// writeAsked writes the end of a sentence about a request to a peer's bank: the number of the request.
 func writeAsked(p *cli.Page, r messages.ClearingReply, peer messages.Name) {
 	if r.Number == 0 {
 		p.Printf("; the bank of %s was asked before\n", peer)

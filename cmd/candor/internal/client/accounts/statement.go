@@ -56,7 +56,7 @@ type statementOptions struct {
 	labels            []string
 	byLabel           string
 	limit             int
-	limited           bool // a limit was given
+	limited           bool // the user gave a limit
 }
 
 func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOptions, args []string) error {
@@ -116,7 +116,7 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	})
 }
 
-// statementOf reads the newest entries, at most limit; 0: all.
+// statementOf reads the newest entries, at most limit of them; with limit 0, all.
 func statementOf(ctx context.Context, s *cli.Session, r messages.StatementRequest, limit int) (all messages.StatementReply, err error) {
 	if limit == 0 {
 		return FullStatement(ctx, s, r)
@@ -137,7 +137,7 @@ func statementOf(ctx context.Context, s *cli.Session, r messages.StatementReques
 	}
 }
 
-// FullStatement reads page after page and joins them.
+// FullStatement reads all pages of a statement and joins them.
 func FullStatement(ctx context.Context, s *cli.Session, r messages.StatementRequest) (messages.StatementReply, error) {
 	var all messages.StatementReply
 	for r.Limit = cli.MaxPage; ; {
@@ -156,8 +156,8 @@ func FullStatement(ctx context.Context, s *cli.Session, r messages.StatementRequ
 	}
 }
 
-// nameJobs fills in the job's number of entries that make a hold. Later entries about the same hold
-// have it, perhaps on another page.
+// nameJobs fills in the job's number in entries that make a hold. Later entries about the same hold have the number,
+// perhaps on another page.
 func nameJobs(entries []messages.Entry) {
 	jobs := map[string]messages.JobID{}
 	for _, e := range slices.Backward(entries) {

@@ -11,19 +11,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// jobFacts is what a statement shows about a job in addition to what the bank knows.
+// jobFacts is what a statement says about a job and the bank does not know.
 type jobFacts struct {
 	name      string
 	market    messages.Name
 	mechanism string
 }
 
-// factsWithin is how long a statement waits for the auctioneer: the statement is useful without its
-// part.
+// factsWithin is how long a statement waits for the auctioneer. The statement is useful without the auctioneer's
+// answer too.
 const factsWithin = 2 * time.Second
 
-// jobsOf asks the auctioneer about the jobs of a statement. If it does not answer, or no longer
-// knows a job, the result lacks that job.
+// jobsOf asks the auctioneer about the jobs of a statement. The result has no job that the auctioneer does not know,
+// and is empty if it does not answer.
 func jobsOf(ctx context.Context, s *cli.Session, r messages.StatementReply) map[messages.JobID]jobFacts {
 	facts := map[messages.JobID]jobFacts{}
 	low, high := bounds(r.Entries)
@@ -40,20 +40,20 @@ func jobsOf(ctx context.Context, s *cli.Session, r messages.StatementReply) map[
 	return facts
 }
 
-// quickly returns a session in which the auctioneer has factsWithin for an answer.
+// quickly returns a session that waits for the auctioneer for at most factsWithin.
 func quickly(s *cli.Session) *cli.Session {
 	quick := *s
 	quick.Timeout = min(s.Timeout, factsWithin)
 	return &quick
 }
 
-// eachJob reads the auctioneer's jobs, the newest first, down to a number or for maxFactPages.
-// q.All is false then if the caller may see only its own. It returns whether these are all jobs.
+// eachJob reads the auctioneer's jobs, the newest first. It stops below job low, or after maxFactPages pages. It sets
+// q.All to false if the caller may see only its own jobs. It returns whether all jobs were read.
 func eachJob(ctx context.Context, s *cli.Session, q *messages.JobsRequest, low messages.JobID, do func(*messages.JobSummary)) (all bool) {
 	q.Limit = cli.MaxPage
 	for range maxFactPages {
 		reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, *q)
-		if err != nil && q.All { // only operators may see all; ask for the caller's own
+		if err != nil && q.All { // only operators may see all jobs; ask for the caller's own jobs
 			q.All = false
 			continue
 		}
@@ -69,7 +69,7 @@ func eachJob(ctx context.Context, s *cli.Session, q *messages.JobsRequest, low m
 	return all
 }
 
-// factsOf leaves out the mechanism of a market of another site.
+// factsOf returns the facts about a job. They lack the mechanism if the market is at another site.
 func factsOf(j *messages.JobSummary, mechanisms map[messages.Name]string) jobFacts {
 	if j.Away != nil {
 		return jobFacts{name: j.Name, market: j.Market + " at " + j.Away.Site}
@@ -77,10 +77,10 @@ func factsOf(j *messages.JobSummary, mechanisms map[messages.Name]string) jobFac
 	return jobFacts{j.Name, j.Market, mechanisms[j.Market]}
 }
 
-// maxFactPages bounds what one statement asks of the auctioneer.
+// maxFactPages is the most pages of jobs that one statement asks of the auctioneer.
 const maxFactPages = 10
 
-// bounds returns the smallest and the largest number of a job.
+// bounds returns the smallest and the largest job number of the entries.
 func bounds(entries []messages.Entry) (low, high messages.JobID) {
 	for _, e := range entries {
 		if e.Job != 0 && (low == 0 || e.Job < low) {
@@ -91,8 +91,8 @@ func bounds(entries []messages.Entry) (low, high messages.JobID) {
 	return low, high
 }
 
-// inWords says why an entry is there; its job's number is in the column next to it. A payment to another
-// site that was given no reason ends in the colon before the reason.
+// inWords says why an entry exists. The number of its job is in the next column. The reason of a payment to another
+// site ends in a colon if the user gave no reason; inWords removes that colon.
 func inWords(e messages.Entry, facts map[messages.JobID]jobFacts) string {
 	job := facts[e.Job].words()
 	if e.Kind == messages.Hold && e.Reason != "" {
@@ -102,7 +102,7 @@ func inWords(e messages.Entry, facts map[messages.JobID]jobFacts) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
-// words calls a job by its name and the market it bid in, "" if they are not known.
+// words returns a job's name and its market, or "" if they are not known.
 func (f jobFacts) words() string {
 	if f.market == "" {
 		return f.name
@@ -114,7 +114,7 @@ func (f jobFacts) words() string {
 	return text
 }
 
-// happened returns a phrase for what an entry did.
+// happened returns a phrase that says what an entry did.
 func happened(e messages.Entry) string {
 	switch e.Kind {
 	case messages.Hold:
@@ -138,7 +138,7 @@ func held(e messages.Entry) string {
 	return text
 }
 
-// ofHold compares the credits of a hold with the credits that were charged.
+// ofHold says how many of the credits of a hold were charged, and how many came back.
 func ofHold(e messages.Entry) string {
 	if e.Change >= 0 && e.Hold == 0 {
 		return "received"
@@ -153,8 +153,7 @@ func ofHold(e messages.Entry) string {
 	return fmt.Sprintf("%v of %v charged, %v came back", -e.Change, -e.Hold, back)
 }
 
-// moved returns about credits that moved at once; the beginning of the transfer's identifier says
-// on what ground.
+// moved says why credits moved at once, without a hold. The beginning of the transfer's identifier names the reason.
 func moved(e messages.Entry) string {
 	ground, _, _ := strings.Cut(strings.TrimPrefix(e.Transfer, "$"), "/")
 	if !strings.HasPrefix(e.Transfer, "$") {

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// payment holds the flags that any payment from a chosen account has.
+// payment holds the flags of commands that pay from an account that the user chooses.
 type payment struct{ from, reason, key string }
 
 func (m *payment) flags(a *cli.App, cmd *cobra.Command) {

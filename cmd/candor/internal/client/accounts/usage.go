@@ -54,7 +54,7 @@ type usageOptions struct {
 	csv      bool
 }
 
-// usageReport is who used what in a time.
+// usageReport says who used how much between two times.
 type usageReport struct {
 	From    messages.Time `json:"from"`
 	To      messages.Time `json:"to"`
@@ -62,13 +62,13 @@ type usageReport struct {
 	By      []string      `json:"by"`
 	Rows    []usageRow    `json:"rows"`
 	All     usageRow      `json:"all"`
-	// Complete is a time since which the site lists all jobs that ended; Unreadable is how many records were damaged.
+	// Complete is the time since which the site lists all ended jobs. Unreadable is the number of damaged records.
 	Complete   messages.Time `json:"complete_since,omitempty"`
 	Unreadable int           `json:"unreadable,omitempty"`
 }
 
-// usageRow is the sum of what some jobs used. These jobs agree in the columns by which rows are grouped; Keys has
-// the values of these columns.
+// usageRow is the sum of what some jobs used. These jobs have the same values in the columns that group the rows;
+// Keys has these values.
 type usageRow struct {
 	Keys      []string         `json:"keys,omitempty"`
 	Jobs      int              `json:"jobs"`
@@ -112,7 +112,8 @@ func usage(ctx context.Context, a *cli.App, s *cli.Session, o *usageOptions) (er
 	return a.Show(report, func(p *cli.Page) { writeUsage(p, &report) })
 }
 
-// endedJobs lists the jobs that ended in the time of a report: everybody's where the site allows that.
+// endedJobs lists the jobs that ended in the time of a report: the jobs of all users if the site allows that,
+// otherwise the caller's.
 func endedJobs(ctx context.Context, s *cli.Session, report *usageReport, each func(*messages.JobSummary)) error {
 	r := messages.JobsRequest{All: true, Since: report.From, Until: report.To, Limit: cli.MaxPage}
 	for {
@@ -137,7 +138,7 @@ func endedJobs(ctx context.Context, s *cli.Session, report *usageReport, each fu
 	}
 }
 
-// usageKey is the value of a job, or of its use of a class, that jobs are summed up by.
+// usageKey returns the value by which a job, or its use of one class, is grouped.
 type usageKey func(*messages.JobSummary, *messages.ClassUse) string
 
 func usageKeys(by []string) (keys []usageKey, err error) {
@@ -174,17 +175,18 @@ var usageWords = map[string]usageKey{
 	"class":  func(_ *messages.JobSummary, u *messages.ClassUse) string { return u.Class },
 }
 
-// usageSums adds up jobs by their keys.
+// usageSums adds up the use of jobs by their keys.
 type usageSums struct {
 	keys []usageKey
 	rows map[string]*usageRow
 	all  usageRow
 }
 
-// add counts a job once in each row that a class of it belongs to, and once in all.
+// add adds a job's use to a row for each class. It counts the job once in each of these rows, and once in the sum of
+// all.
 func (s *usageSums) add(j *messages.JobSummary) {
 	used := j.Used
-	if len(used) == 0 { // it never had a slot
+	if len(used) == 0 { // the job never had a slot
 		used = []messages.ClassUse{{}}
 	}
 	whole := 0.0
@@ -239,7 +241,7 @@ func (r *usageRow) end(state messages.State) {
 	}
 }
 
-// sorted returns the rows, the most slot time first.
+// sorted returns the rows; the row with the most slot time is first.
 func (s *usageSums) sorted() []usageRow {
 	rows := make([]usageRow, 0, len(s.rows))
 	for _, r := range s.rows {

@@ -49,7 +49,7 @@ func frozen(p *cli.Page, r messages.AccountReply) string {
 	return p.Red(text)
 }
 
-// plainMembers lists the members where their parts are not listed.
+// plainMembers returns the names of the members, for replies that do not say each member's part.
 func plainMembers(r messages.AccountReply) string {
 	if len(r.Roles) > 0 {
 		return ""
@@ -57,7 +57,7 @@ func plainMembers(r messages.AccountReply) string {
 	return strings.Join(r.Members, ", ")
 }
 
-// writeExpiring lists what goes back to the issuer, and when.
+// writeExpiring lists the credits that return to the issuer, and when.
 func writeExpiring(p *cli.Page, list []messages.Expiring) {
 	if len(list) == 0 {
 		return
@@ -70,7 +70,7 @@ func writeExpiring(p *cli.Page, list []messages.Expiring) {
 	p.Table(t, "  ")
 }
 
-// writeMembers lists the parts in a project.
+// writeMembers lists the members of a project with their parts.
 func writeMembers(p *cli.Page, list []messages.Membership) {
 	if len(list) == 0 {
 		return
@@ -87,7 +87,7 @@ func writeMembers(p *cli.Page, list []messages.Membership) {
 	p.Table(t, "  ")
 }
 
-// writeProjects lists projects in a line each.
+// writeProjects lists the projects, one on each line.
 func writeProjects(p *cli.Page, r messages.AccountsReply) {
 	if len(r.Accounts) == 0 {
 		p.Printf("No projects. An operator makes a project with candor project create.\n")
@@ -104,13 +104,13 @@ func writeProjects(p *cli.Page, r messages.AccountsReply) {
 	p.Table(t, "")
 }
 
-// writeMoved tells what was moved, and what is left in the account.
+// writeMoved says how many credits were moved, and how many are left in the account.
 func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r messages.AccountReply) {
 	p.Printf("%s %s %s; %s\n", what, cli.Credits(c), where, left(r))
 }
 
-// left returns a phrase for what an account has after a movement. The account of a peer's settled
-// debts has no credits to spend: its balance is a debt.
+// left returns a phrase that says what an account has after a movement. The account for a peer's settled debts has no
+// credits to spend: its balance is a debt.
 func left(r messages.AccountReply) string {
 	if !strings.HasPrefix(r.Account, messages.PeerAccountPrefix) {
 		return r.Account + " now has " + cli.Credits(r.Available) + " available"
@@ -154,7 +154,7 @@ func writeStatement(p *cli.Page, r messages.StatementReply, facts map[messages.J
 	writeOlder(p, r.More)
 }
 
-// writePart writes the entries of a project that were made for one member.
+// writePart writes the entries of a project that concern one member.
 func writePart(p *cli.Page, r messages.StatementReply, member messages.Name, facts map[messages.JobID]jobFacts) {
 	p.Printf("%s  on the word of %s\n", p.Bold("Account "+r.Account), member)
 	if !entries(p, r.Entries, facts) {
@@ -175,7 +175,7 @@ func writeOlder(p *cli.Page, more bool) {
 	}
 }
 
-// entries writes a line for each, and reports whether there are any.
+// entries writes a line for each entry, and reports whether there are any.
 func entries(p *cli.Page, entries []messages.Entry, facts map[messages.JobID]jobFacts) bool {
 	if len(entries) == 0 {
 		p.Printf("  No movements.\n")
@@ -190,9 +190,8 @@ func entries(p *cli.Page, entries []messages.Entry, facts map[messages.JobID]job
 	return true
 }
 
-// statementCSV prints a statement as comma-separated values: a line of names,
-// then one for each entry. Instants are in RFC 3339 and UTC, amounts in
-// credits.
+// statementCSV prints a statement as comma-separated values: a line of column names, then a line for each entry.
+// Times are in RFC 3339 and UTC, amounts in credits.
 func statementCSV(a *cli.App, r messages.StatementReply, facts map[messages.JobID]jobFacts) error {
 	w := csv.NewWriter(a.Out)
 	w.Write([]string{"account", "number", "at", "kind", "transfer", "pending", "job", "market", "mechanism", "with", "member", "by",

@@ -1,5 +1,5 @@
-// Package books has the commands that check the bank's books and export them: the check of the
-// balances, export and verification of the journal, and signing requests.
+// Package books has the commands that check and export the bank's books. They check the balances, export and verify
+// the journal, and ask for signatures of the books.
 package books
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Command tells the bank to check its books.
+// Command returns the command that tells the bank to check its books.
 func Command(a *cli.App) *cobra.Command {
 	var full bool
 	cmd := &cobra.Command{
@@ -45,7 +45,7 @@ func writeBooks(p *cli.Page, r messages.BooksReply) {
 	}
 	p.Printf("%s\n", verdict)
 	held := ""
-	if r.Holds > 0 { // users are not told the number
+	if r.Holds > 0 { // users do not get the number of holds
 		held = cli.Credits(r.Held) + " in " + terminal.Plural(r.Holds, "hold")
 	}
 	p.Fields(

@@ -19,9 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// AddCommands adds the commands about the books, which connect as clients, to the
-// command that runs a replica of the bank; usage is a template that shows the flags
-// of connections.
+// AddCommands adds the commands about the books to the command that runs a replica of the bank. They connect as
+// clients. usage is a help template that shows the flags of the connection.
 func AddCommands(a *cli.App, bank *cobra.Command, usage string) {
 	bank.AddGroup(&cobra.Group{ID: "books", Title: "Its books:"})
 	for _, c := range []*cobra.Command{exportCommand(a), verifyCommand(a), signCommand(a)} {
@@ -35,11 +34,11 @@ func AddCommands(a *cli.App, bank *cobra.Command, usage string) {
 // of a stopped replica.
 type journalSource interface {
 	site() messages.Name
-	// each calls f for every record, in its canonical bytes.
+	// each calls f for every record, in order, with the record's canonical bytes.
 	each(ctx context.Context, f func(number uint64, record []byte) error) error
 }
 
-// withJournal runs a command on a site's journal, or on the one in a directory.
+// withJournal runs do on the journal of a running site, or on the journal in a directory.
 func withJournal(a *cli.App, directory *string, do func(ctx context.Context, source journalSource) error) func(*cobra.Command, []string) error {
 	live := a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error { return do(ctx, &liveJournal{session: s}) })
 	return func(cmd *cobra.Command, args []string) error {
@@ -71,22 +70,22 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// liveJournal is read page by page from the bank's leader.
+// liveJournal reads the journal page by page from the bank's leader.
 type liveJournal struct {
 	session *cli.Session
-	last    messages.JournalReply // the last page, with standings
+	last    messages.JournalReply // the last page, which has the balances of all accounts (standings)
 }
 
 func (j *liveJournal) site() messages.Name { return j.session.Site }
 
-// each asks for standings from the page on that may be the last: only what
-// was committed together can be compared.
+// each reads all pages. It asks for the balances of accounts on the last page only: balances and records can be
+// compared only if one answer has both.
 func (j *liveJournal) each(ctx context.Context, f func(uint64, []byte) error) error {
 	r := messages.JournalRequest{}
 	for {
 		page, err := cli.Call[messages.JournalReply](ctx, j.session, messages.Bank, messages.VerbJournal, r)
 		if messages.KindOf(err) == messages.TooLarge && r.Standings {
-			return nil // more accounts than can be compared; the caller says so
+			return nil // the site has too many accounts to compare; the caller says so
 		}
 		if err != nil {
 			return err
@@ -108,7 +107,7 @@ func (j *liveJournal) each(ctx context.Context, f func(uint64, []byte) error) er
 	}
 }
 
-// storedJournal is read from the files of a replica.
+// storedJournal reads the journal from the files of a replica.
 type storedJournal struct {
 	files history.Files
 	name  messages.Name
@@ -158,7 +157,7 @@ a formula begin with an apostrophe.`,
 	return cmd
 }
 
-// exportBooks writes to out, or to the file output.
+// exportBooks writes the journal to the file output, or to out if no file is named.
 func exportBooks(ctx context.Context, source journalSource, format, output string, out io.Writer) error {
 	if output != "" {
 		return exportFile(ctx, source, format, output, "--output")
@@ -170,13 +169,13 @@ func exportBooks(ctx context.Context, source journalSource, format, output strin
 	return exportAll(ctx, source, w)
 }
 
-// Export writes the whole journal of a site into a file, which a flag named, in a format
-// of package export.
+// Export writes the whole journal of a site into a file, in a format of package export. flag is the flag that named
+// the file.
 func Export(ctx context.Context, s *cli.Session, format, file, flag string) error {
 	return exportFile(ctx, &liveJournal{session: s}, format, file, flag)
 }
 
-// exportFile writes a file that gets its name only when it is complete.
+// exportFile writes a file under a temporary name, and renames it when it is complete.
 func exportFile(ctx context.Context, source journalSource, format, output, flag string) error {
 	output, err := durable.Place(output)
 	if err != nil {
@@ -186,7 +185,7 @@ func exportFile(ctx context.Context, source journalSource, format, output, flag 
 	if err != nil {
 		return messages.Errorf(messages.Invalid, "%s: %v", flag, cli.NotMade(output, err))
 	}
-	defer os.Remove(f.Name()) // nothing by that name is left if all goes well
+	defer os.Remove(f.Name()) // after the rename, no file has this name
 	w, err := export.New(format, f, source.site())
 	if err == nil {
 		err = exportAll(ctx, source, w)

@@ -60,7 +60,7 @@ The exit code is 1 if anything is wrong. The first error is named.`,
 	return cmd
 }
 
-// verified counts what was checked.
+// verified counts the records and balances that were checked.
 type verified struct {
 	Records     uint64           `json:"records"`
 	Head        string           `json:"head"`
@@ -69,33 +69,33 @@ type verified struct {
 	Issued      messages.Credits `json:"issued"`
 	Held        messages.Credits `json:"held"`
 	Holds       int              `json:"holds"`
-	Rules       bool             `json:"rules"`    // each record was carried out again
-	Compared    int              `json:"compared"` // accounts with the same numbers as the bank states
-	Signed      uint64           `json:"signed"`   // records under the latest checkpoint
+	Rules       bool             `json:"rules"`    // each record was applied again by the rules of the ledger
+	Compared    int              `json:"compared"` // number of accounts whose balances agree with the bank's
+	Signed      uint64           `json:"signed"`   // number of records that the latest signed checkpoint covers
 	Checkpoints int              `json:"checkpoints"`
-	Key         string           `json:"key"`     // key that signed them
+	Key         string           `json:"key"`     // key that signed the checkpoints
 	Trusted     bool             `json:"trusted"` // the key is known to be the site's
-	Proofs      *proofs          `json:"proofs"`  // null: who asked was not checked
+	Proofs      *proofs          `json:"proofs"`  // null: the signatures of requests were not checked
 }
 
-// proofs counts the records by what they follow from, each record once.
+// proofs counts the records by their proof. Each record is counted once.
 type proofs struct {
-	Keys      uint64 `json:"keys"`      // statements of the site of its keys
+	Keys      uint64 `json:"keys"`      // statements in which the site names its keys
 	Requests  uint64 `json:"requests"`  // requests signed by users, operators and services
 	Followed  uint64 `json:"followed"`  // records that follow from these requests
-	Transfers uint64 `json:"transfers"` // transfers under the marks of services, and the records that follow
-	Unchecked uint64 `json:"unchecked"` // marks that were not read for want of the site's keys
-	Forced    uint64 `json:"forced"`    // records that the rules force as time passes
+	Transfers uint64 `json:"transfers"` // transfers with the mark of a service, and the records that follow from them
+	Unchecked uint64 `json:"unchecked"` // marks that could not be read because the site's keys are missing
+	Forced    uint64 `json:"forced"`    // records that the rules force when some time has passed
 	Peers     uint64 `json:"peers"`     // statements that the banks of other sites signed
 	Settled   uint64 `json:"settled"`   // records that follow from these statements
-	Passed    uint64 `json:"passed"`    // records of authorisations and cycles between sites that ended because time passed
-	Found     uint64 `json:"found"`     // records of what the leading replica found out, which nobody signed
+	Passed    uint64 `json:"passed"`    // records of authorisations and cycles between sites that ended because of time
+	Found     uint64 `json:"found"`     // records of observations of the leading replica, which nobody signed
 }
 
-// verification is a check under way.
+// verification is a check that is running.
 type verification struct {
 	verifier    *ledger.Verifier
-	checkpoints []messages.Checkpoint // checkpoints that are not reached yet
+	checkpoints []messages.Checkpoint // checkpoints of records that were not read yet
 	key         string                // key that must sign them; "": any
 	result      verified
 }
@@ -134,8 +134,8 @@ func verifyBooks(ctx context.Context, a *cli.App, source journalSource, quick bo
 	return a.Show(v.result, func(p *cli.Page) { writeVerified(p, v.result) })
 }
 
-// scratchStore keeps a second journal while the first is checked, on disk, for
-// it may be long.
+// scratchStore returns a store on disk for a second journal, which is built while the first one is checked. A journal
+// may be too long for memory.
 func scratchStore() (ledger.Store, func(), error) {
 	dir, err := os.MkdirTemp("", "candor-verify-")
 	if err != nil {
@@ -150,8 +150,8 @@ func scratchStore() (ledger.Store, func(), error) {
 	return history.New(files, history.SegmentBytes, nil), remove, nil
 }
 
-// trustedKey returns the public key of the site that issued the credentials in use, "" if there are
-// none.
+// trustedKey returns the public key of the site that issued the user's credentials, or "" if there are no
+// credentials.
 func trustedKey(a *cli.App) string {
 	t, err := a.Resolve(false)
 	if err != nil || t.Creds == "" {
@@ -168,8 +168,8 @@ func trustedKey(a *cli.App) string {
 	return key
 }
 
-// keysBeside returns the keys directory of the site whose history is named, or of the site on this
-// machine; "" if it is not here.
+// keysBeside returns the keys directory of the site that the history belongs to, or of the site on this machine. It
+// returns "" if there is no such directory.
 func keysBeside(a *cli.App, history string) string {
 	dir := filepath.Join(a.StateDir(), "keys")
 	if history != "" {
@@ -184,8 +184,8 @@ func keysBeside(a *cli.App, history string) string {
 	return dir
 }
 
-// proofRoot returns the root of trust for proofs: from a keys directory, or else the public key of
-// the site that issued the credentials in use; nil if there is neither.
+// proofRoot returns the key that all proofs must lead to: from a keys directory, or else the public key of the site
+// that issued the user's credentials. It returns nil if neither is there.
 func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	if keys != "" {
 		authority, err := identity.Open(keys)
@@ -209,7 +209,7 @@ func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	return &ledger.Root{Site: t.Site, Account: key, Unread: true}, nil
 }
 
-// run reads the journal, and compares the result with the bank's statements.
+// run reads the journal, and compares the result with the balances that the bank states.
 func (v *verification) run(ctx context.Context, source journalSource) error {
 	err := source.each(ctx, func(_ uint64, record []byte) error {
 		if err := v.verifier.Add(record); err != nil {
@@ -247,7 +247,7 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	return v.compare(&live.last)
 }
 
-// checkpoint checks the checkpoint of the records added so far, if there is one.
+// checkpoint checks the signed checkpoint for the records added so far, if there is one for this number of records.
 func (v *verification) checkpoint() error {
 	if len(v.checkpoints) == 0 || v.checkpoints[0].Records != v.verifier.Count() {
 		return nil
@@ -290,8 +290,8 @@ func (v *verification) compare(last *messages.JournalReply) error {
 	return nil
 }
 
-// checkpointsOf lists the signed checkpoints that go with a journal. A site
-// that runs is asked to sign another one first, so that all is signed.
+// checkpointsOf lists the signed checkpoints of a journal. It first asks a running site to sign a new one, so that
+// signatures cover all records.
 func checkpointsOf(ctx context.Context, source journalSource) ([]messages.Checkpoint, error) {
 	if stored, ok := source.(*storedJournal); ok {
 		kept, err := history.ReadCheckpoints(stored.files)
@@ -350,7 +350,7 @@ func writeVerified(p *cli.Page, r verified) {
 	}
 }
 
-// writeProofs shows what the records follow from, and what is not proven.
+// writeProofs shows how many records each kind of proof covers, and how many have no proof.
 func writeProofs(p *cli.Page, rules bool, r *proofs) {
 	switch {
 	case !rules:

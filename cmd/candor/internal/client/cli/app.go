@@ -1,7 +1,7 @@
-// Package cli has what every group of commands needs: the process's environment ([App]), the
-// connection to a site ([Session], [Call]), the output ([Page]), times and names as users write
-// them, and errors with their exit codes. A group of commands is a separate package. It makes its
-// commands from an App and has no other access to the process.
+// Package cli has what every group of commands needs: the process's environment ([App]), the connection to a site
+// ([Session], [Call]), the output ([Page]), times and names as users write them, and errors with their exit codes.
+// Each group of commands is a package of its own. It builds its commands from an App, and reaches the process only
+// through this App.
 package cli
 
 import (
@@ -31,21 +31,20 @@ type App struct {
 	Workdir  func() (string, error)
 	Now      func() time.Time
 	Zone     *time.Location
-	// Pause waits between two looks at something that changes; it returns
-	// early, with ctx's error, when ctx ends.
+	// Pause waits between two readings of something that changes. It returns early, with ctx's error, when ctx ends.
 	Pause   func(ctx context.Context, d time.Duration) error
 	Connect func(Target) (bus.Bus, error)
-	// Width is the width of the terminal that an output is, 0 if it is none.
+	// Width returns the width of the terminal that an output goes to, in columns, or 0 if the output is no terminal.
 	Width func(w io.Writer) int
 
-	// Interrupted ends the reading of Input; nil: nothing does.
+	// Interrupted stops the reading of Input when it ends; nil: nothing stops it.
 	Interrupted context.Context
 
-	// Only is the command that the command line names: [App.Make] makes no other; "": all.
+	// Only is the name of the command on the command line. [App.Make] makes only this command; "": all commands.
 	Only string
 
 	Flags connection
-	sites map[string]siteFile // files that were read, by state directory
+	sites map[string]siteFile // contents of files that were read, by state directory
 }
 
 // New returns the App of this process.
@@ -57,7 +56,7 @@ func New() *App {
 	}
 }
 
-// Input returns In for reading it to its end: an interrupt stops the wait for typed input.
+// Input returns a reader of In. An interrupt stops it while it waits for typed input.
 func (a *App) Input() io.Reader {
 	if a.Interrupted == nil {
 		return a.In
@@ -65,7 +64,7 @@ func (a *App) Input() io.Reader {
 	return until(a.Interrupted, a.In)
 }
 
-// until returns a reader that fails when ctx ends, also while it waits.
+// until returns a reader that fails when ctx ends, even during a read.
 func until(ctx context.Context, in io.Reader) io.Reader {
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
@@ -76,9 +75,9 @@ func until(ctx context.Context, in io.Reader) io.Reader {
 	return r
 }
 
-// HeedOutput keeps the first error of a write to the output, and the command returns it at the end.
-// Commands print without checking for errors, so otherwise a command whose output did not fit on a full
-// disk would report success. It does nothing for a terminal.
+// HeedOutput keeps the first error of a write to the output; the command returns it at the end. Commands print
+// without a check for errors: without HeedOutput, a command would report success when a full disk lost its output. It
+// does nothing for a terminal.
 func (a *App) HeedOutput() (lost func() error) {
 	if terminal.IsTerminal(a.Out) {
 		return func() error { return nil }
@@ -118,7 +117,7 @@ func (a *App) Getenv(name string) string {
 	return value
 }
 
-// Style returns how text to one of the app's outputs looks.
+// Style returns the colours and width for text to one of the app's outputs.
 func (a *App) Style(w io.Writer) terminal.Style {
 	return terminal.StyleFor(terminal.IsTerminal(w), a.Flags.noColor, a.Getenv)
 }
@@ -133,7 +132,7 @@ func (a *App) Page(w io.Writer) *Page {
 	return &Page{Style: a.Style(w), Now: messages.TimeOf(a.Now()), Zone: a.Zone, Columns: cmp.Or(columns, 80), Layout: layout}
 }
 
-// Show prints a reply: with --json as the site sent it, otherwise in words.
+// Show prints a reply: with --json as the site sent it, otherwise as the text that words writes.
 func (a *App) Show(reply any, words func(*Page)) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(reply)
@@ -143,8 +142,8 @@ func (a *App) Show(reply any, words func(*Page)) error {
 	return a.print(p)
 }
 
-// print prints a page. If the user asked only for names or columns, other text, such as a note that
-// the list is empty, goes to standard error.
+// print prints a page. If the user asked only for names or columns, other text goes to standard error, such as a note
+// that the list is empty.
 func (a *App) print(p *Page) error {
 	if err := p.check(); err != nil {
 		return err
@@ -170,7 +169,7 @@ func (a *App) Verdict(reply any, good bool, words func(*Page)) error {
 	return ExitStatus(CodeFailed)
 }
 
-// PrintJSON prints a reply as the site writes it in JSON, on one line.
+// PrintJSON prints a reply on one line, in the same JSON that the site writes.
 func (a *App) PrintJSON(reply any) error {
 	text, err := messages.Marshal(reply, messages.JSON)
 	if err != nil {
@@ -189,11 +188,11 @@ func Ask[Reply any](ctx context.Context, a *App, s *Session, actor, verb string,
 	return a.Show(reply, func(p *Page) { words(p, reply) })
 }
 
-// Makers make commands, by their names.
+// Makers are functions that make commands, by the names of the commands.
 type Makers map[string]func(*App) *cobra.Command
 
-// Make makes the commands that the command line can be about: a command line is short, and
-// to make all commands takes longer than many of them.
+// Make makes the command that the command line names, or all commands if a.Only is empty. To make all commands takes
+// longer than most commands run.
 func (a *App) Make(all Makers) (made []*cobra.Command) {
 	for name, make := range all {
 		if a.Only == "" || a.Only == name {
@@ -203,7 +202,7 @@ func (a *App) Make(all Makers) (made []*cobra.Command) {
 	return made
 }
 
-// MakeTabled does what Make does, for commands that print tables.
+// MakeTabled does what Make does, for commands that print tables: it adds the flags for tables.
 func (a *App) MakeTabled(all Makers) []*cobra.Command {
 	made := a.Make(all)
 	for _, cmd := range made {
@@ -212,24 +211,23 @@ func (a *App) MakeTabled(all Makers) []*cobra.Command {
 	return made
 }
 
-// runE is the RunE of a command.
+// runE is the type of a command's field RunE.
 type runE = func(*cobra.Command, []string) error
 
 // Action is the work of a command after it has connected.
 type Action func(ctx context.Context, s *Session, args []string) error
 
-// Online makes a command's RunE of an action.
+// Online returns a RunE that connects to the site and then runs do.
 func (a *App) Online(do Action) func(*cobra.Command, []string) error {
 	return a.OnlineAs(func() bool { return false }, do)
 }
 
-// Operating makes the RunE of a command that only operators may use.
+// Operating returns the RunE of a command that only operators may use.
 func (a *App) Operating(do Action) func(*cobra.Command, []string) error {
 	return a.OnlineAs(func() bool { return true }, do)
 }
 
-// OnlineAs makes a command's RunE of an action that only operators may do where
-// operator says so.
+// OnlineAs returns a RunE that connects and runs do. It connects as an operator if operator returns true.
 func (a *App) OnlineAs(operator func() bool, do Action) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.Dial(operator())
@@ -241,15 +239,14 @@ func (a *App) OnlineAs(operator func() bool, do Action) func(*cobra.Command, []s
 	}
 }
 
-// Asking makes the RunE of a command that asks an actor of the site one question, always
-// the same, and shows the answer.
+// Asking returns the RunE of a command that sends an actor of the site an empty request and shows the answer.
 func Asking[Reply any](a *App, as func(Action) runE, actor, verb string, words func(*Page, Reply)) runE {
 	return as(func(ctx context.Context, s *Session, _ []string) error {
 		return Ask(ctx, a, s, actor, verb, messages.Empty{}, words)
 	})
 }
 
-// WithAmount returns an action whose argument at a position is an amount.
+// WithAmount returns an action that reads the argument at a position as an amount of credits.
 func WithAmount(position int, do func(ctx context.Context, s *Session, args []string, amount messages.Credits) error) Action {
 	return func(ctx context.Context, s *Session, args []string) error {
 		amount, err := AmountOf(args[position])
@@ -260,13 +257,13 @@ func WithAmount(position int, do func(ctx context.Context, s *Session, args []st
 	}
 }
 
-// Group returns a command that only groups others.
+// Group returns cmd as a command that only holds other commands.
 func Group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(commands...)
 	return cmd
 }
 
-// Warn says what does not end a command, on standard error.
+// Warn writes warnings to standard error: problems that do not end the command.
 func (a *App) Warn(command string, sentences []string) {
 	for _, sentence := range sentences {
 		a.Tell("candor " + command + ": " + sentence)
@@ -281,8 +278,8 @@ func (a *App) Tell(text string) {
 	fmt.Fprintln(a.Err, text)
 }
 
-// Confirm asks a user on a terminal whether to go on. Without a terminal, or if the user does not
-// say yes, it returns an error with the reason.
+// Confirm asks the user on a terminal whether to go on. Without a terminal, or without a yes, it returns an error
+// with the reason.
 func (a *App) Confirm(ctx context.Context, question, refusal string) error {
 	if !terminal.IsTerminal(a.In) || !terminal.IsTerminal(a.Err) {
 		return Usagef("%s", refusal)
@@ -294,8 +291,7 @@ func (a *App) Confirm(ctx context.Context, question, refusal string) error {
 	return err
 }
 
-// Agrees asks a question, and reports whether the user says yes. An interrupt ends the
-// waiting for the answer.
+// Agrees asks a question, and reports whether the user says yes. An interrupt stops the wait for the answer.
 func (a *App) Agrees(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(a.Err, "%s [y/N] ", question)
 	text, _ := bufio.NewReader(until(ctx, a.In)).ReadString('\n')
@@ -307,7 +303,7 @@ func (a *App) Agrees(ctx context.Context, question string) (bool, error) {
 	return text == "y" || text == "yes", nil
 }
 
-// FromHere returns a path seen from the user's current directory.
+// FromHere returns the absolute path of a path that is relative to the user's current directory.
 func (a *App) FromHere(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil

@@ -11,11 +11,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// completionTimeout is how long a shell waits for the site.
+// completionTimeout is how long a shell's completion waits for the site.
 const completionTimeout = time.Second
 
-// completion completes with the words that the site answers; one that does not answer
-// has none.
+// completion returns a function that completes words with the answers of the site. If the site does not answer, there
+// are no words.
 func (a *App) completion(ask func(ctx context.Context, s *Session) []string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		s, err := a.Dial(false)
@@ -28,7 +28,7 @@ func (a *App) completion(ask func(ctx context.Context, s *Session) []string) cob
 	}
 }
 
-// CompleteJobs completes the numbers of recent jobs; with active, only of jobs that have not ended.
+// CompleteJobs completes the numbers of recent jobs. If active is true, it completes only jobs that have not ended.
 func (a *App) CompleteJobs(active bool) cobra.CompletionFunc {
 	return a.completion(func(ctx context.Context, s *Session) (words []string) {
 		r := messages.JobsRequest{Active: active, Limit: 50}
@@ -75,13 +75,13 @@ func (a *App) CompleteClasses() cobra.CompletionFunc {
 	})
 }
 
-// SiteMarkets asks for the markets of the site; none if it does not answer.
+// SiteMarkets asks for the markets of the site. It returns none if the site does not answer.
 func SiteMarkets(ctx context.Context, s *Session) []messages.MarketStatus {
 	reply, _ := Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	return reply.Markets
 }
 
-// JobNumber returns the job that an argument names.
+// JobNumber reads the job number in an argument.
 func JobNumber(argument string) (messages.JobID, error) {
 	n, err := strconv.ParseUint(argument, 10, 64)
 	if err != nil || n == 0 {

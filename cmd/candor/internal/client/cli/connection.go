@@ -21,19 +21,19 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// connection holds the flags that every command has.
+// connection holds the flags about the connection to a site, which every command has.
 type connection struct {
 	server, Site, account, creds, state, ca, at string
 	timeout                                     time.Duration
 	JSON, noColor                               bool
 	form                                        string   // wide, name or json; "" for the usual one
 	columns                                     []string // columns of tables; "": all
-	// Destination is the site that a job is for, in commands where --site names that. If no other
-	// site is known, the command also connects to it.
+	// Destination is the site that must run the job, in commands where --site has this meaning. If the user names no
+	// site to connect to, the command connects to this one.
 	Destination messages.Name
 }
 
-// ConnectionFlags declares the flags that every command of a client has.
+// ConnectionFlags declares the flags about the connection, which every client command has.
 func (a *App) ConnectionFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.Flags.server, "server", "", "`URL` of the site's NATS server (CANDOR_SERVER)")
 	f.StringVar(&a.Flags.Site, "site", "", "`name` of the site (CANDOR_SITE)")
@@ -52,32 +52,32 @@ type Target struct {
 	Server        string
 	Site, Account messages.Name
 	Creds         string           // file; "" for none
-	held          *proof.Principal // content of the file; nil: there is none, or it cannot be read
+	held          *proof.Principal // content of the credentials file; nil: there is none, or it cannot be read
 	ca            string           // file; "" for none
 }
 
-// siteFile is the file site.json that "candor up" leaves in its state directory. The file
-// creds/<account>.creds there holds an account's credentials.
+// siteFile is the file site.json that "candor up" writes into its state directory. An account's credentials are in
+// the file creds/<account>.creds there.
 type siteFile struct {
 	Site           messages.Name `json:"site"`
 	Server         string        `json:"server"`
 	DefaultAccount messages.Name `json:"default_account"`
 	CA             string        `json:"ca"` // PEM file that vouches for the server; "" without TLS
-	// JobSite is the site for jobs that name none and can run at any; "": this one.
+	// JobSite is the site that runs jobs that name no site; "": the site itself.
 	JobSite messages.Name `json:"job_site"`
-	// Console is where browsers find the console of the site, and WebSocket the listener
-	// for its pages; "" for none.
+	// Console is the address of the site's console for browsers. WebSocket is the address that its pages connect to.
+	// "": none.
 	Console   string `json:"console"`
 	WebSocket string `json:"websocket"`
-	// TaskUsers is a range of users: each account has one of them on this machine. UsersFile has
-	// the assignment.
+	// TaskUsers is a range of system users: each account gets one of them on this machine. The file UsersFile says
+	// which account has which user.
 	TaskUsers string `json:"task_users"`
 	UsersFile string `json:"users_file"`
-	// Hidden are the directories of this machine that tasks do not see.
+	// Hidden are the directories of this machine that tasks cannot see.
 	Hidden []string `json:"hidden"`
 }
 
-// operatorAccount is the operator of a site that is configured with no other.
+// operatorAccount is the operator's account if the configuration names no other.
 const operatorAccount = "operator"
 
 // StateDir returns the state directory of the site on this machine.
@@ -88,9 +88,9 @@ func (a *App) StateDir() string {
 	return DefaultState(a.Getenv)
 }
 
-// DefaultState returns the state directory to use if none is named. It is the same for the site and
-// for the users who submit to it. Without HOME it is still in the user's home directory. It is
-// never in a place where other users make directories, such as /tmp or the working directory.
+// DefaultState returns the state directory to use if none is named. The site and the users who submit to it compute
+// the same directory. Without HOME it is still in the user's home directory. It is never in a directory where other
+// users can write, such as /tmp, and never in the working directory.
 func DefaultState(getenv func(string) string) string {
 	if dir := getenv("XDG_STATE_HOME"); dir != "" {
 		return filepath.Join(dir, "candor")
@@ -104,7 +104,7 @@ func DefaultState(getenv func(string) string) string {
 	return filepath.Join("/", home, ".local", "state", "candor")
 }
 
-// siteFile returns the site.json of a state directory. It reads the file only once.
+// siteFile returns the content of site.json in a state directory. It reads the file only once.
 func (a *App) siteFile(state string) (site siteFile, err error) {
 	if site, known := a.sites[state]; known {
 		return site, nil
@@ -118,7 +118,7 @@ func (a *App) siteFile(state string) (site siteFile, err error) {
 	return site, err
 }
 
-// readSiteFile reads site.json; the zero value if there is none.
+// readSiteFile reads site.json; without a file it returns the zero value.
 func readSiteFile(state string) (site siteFile, err error) {
 	path := filepath.Join(state, "site.json")
 	if err := durable.ReadJSON(path, &site); err != nil {
@@ -127,9 +127,8 @@ func readSiteFile(state string) (site siteFile, err error) {
 	return site, nil
 }
 
-// Resolve decides where to connect: flags win over the environment, and the environment
-// over the file that "candor up" left. A command for operators is refused if it would be
-// sent as an account that nobody named.
+// Resolve decides where to connect. Flags win over the environment, and the environment wins over the file that
+// "candor up" wrote. It refuses a command for operators if neither names an account.
 func (a *App) Resolve(asOperator bool) (Target, error) {
 	state, local, err := a.LocalSite()
 	if err != nil {
@@ -163,7 +162,7 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 	return t, t.check()
 }
 
-// check refuses values that cannot be part of a subject.
+// check refuses values that cannot be part of a NATS subject.
 func (t Target) check() error {
 	switch {
 	case t.Site == "":
@@ -178,7 +177,7 @@ func (t Target) check() error {
 	return nil
 }
 
-// accountOf returns the account that a credentials file is named after.
+// accountOf returns the account in the name of a credentials file.
 func accountOf(creds string) messages.Name {
 	name, ok := strings.CutSuffix(filepath.Base(creds), ".creds")
 	if !ok || !messages.ValidName(name) {
@@ -187,7 +186,7 @@ func accountOf(creds string) messages.Name {
 	return name
 }
 
-// localCreds returns the file with an account's credentials, "" if there is none.
+// localCreds returns the path of an account's credentials file, or "" if there is none.
 func localCreds(state string, account messages.Name) string {
 	path := filepath.Join(state, "creds", account+".creds")
 	if _, err := os.Stat(path); err != nil || !messages.ValidName(account) {
@@ -228,7 +227,7 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout, pause: a.Pause}, nil
 }
 
-// ConnectNATS connects over NATS.
+// ConnectNATS connects to a site over NATS.
 func ConnectNATS(t Target) (bus.Bus, error) {
 	c := bus.Config{URL: t.Server, Name: t.Account, CredsFile: t.Creds}
 	if t.held != nil {
@@ -247,8 +246,8 @@ func ConnectNATS(t Target) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
-// principal gives the credentials as they were read, and later as the file has them then: they
-// are renewed.
+// principal returns a function that gives the credentials. The first call gives those already read. Later calls read
+// the file again, because the credentials may have been renewed.
 func (t *Target) principal() func() (token, seed string, err error) {
 	var read atomic.Bool
 	return func() (string, string, error) {
@@ -260,7 +259,7 @@ func (t *Target) principal() func() (token, seed string, err error) {
 	}
 }
 
-// unreachable says what to do about a connection that was not made.
+// unreachable returns an error that says what to do about a failed connection.
 func unreachable(t Target, err error) error {
 	cause := messages.Detail(err)
 	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
@@ -280,8 +279,8 @@ func unreachable(t Target, err error) error {
 // repeatAfter is the wait before a request with a key is sent again.
 const repeatAfter = 50 * time.Millisecond
 
-// CallKeyed does what Call does, for a request with a key: if the outcome is unknown, it sends the
-// same request again, and gets the first one's answer.
+// CallKeyed does what Call does, for a request with a key. If the outcome is unknown, it sends the same request
+// again, and gets the answer to the first one.
 func CallKeyed[Reply any](ctx context.Context, s *Session, actor, verb string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -293,28 +292,28 @@ func CallKeyed[Reply any](ctx context.Context, s *Session, actor, verb string, r
 	}
 }
 
-// Call asks an actor of the site, and asks again while its leader is away,
-// until the time-out.
+// Call sends a request to an actor of the site. While the actor has no leader, it repeats the request until the
+// time-out.
 func Call[Reply any](ctx context.Context, s *Session, actor, verb string, request any) (Reply, error) {
 	return CallAt[Reply](ctx, s, messages.Subject(s.Site, actor, verb, s.Account), request)
 }
 
-// CallAt does what Call does, for a subject that is not an actor's.
+// CallAt does what Call does, for any subject.
 func CallAt[Reply any](ctx context.Context, s *Session, subject string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	return bus.Call[Reply](ctx, s.Bus, subject, request)
 }
 
-// MaxPage is the most that the site gives in one reply.
+// MaxPage is the largest number of entries that the site gives in one reply.
 const MaxPage = 1000
 
-// sitesDir is the directory, in the first site's state directory, for the state directories of
-// other sites that run in the same process.
+// sitesDir holds the state directories of further sites that run in the same process. It is in the first site's state
+// directory.
 const sitesDir = "sites"
 
-// LocalSite returns the site of this machine: the one named with --at, or else the one of the state
-// directory. The zero value: there is none.
+// LocalSite returns the site of this machine: the one that --at names, or else the one of the state directory. It
+// returns the zero value if there is none.
 func (a *App) LocalSite() (state string, site siteFile, err error) {
 	state = a.StateDir()
 	site, err = a.siteFile(state)
@@ -333,19 +332,19 @@ func (a *App) LocalSite() (state string, site siteFile, err error) {
 	return below, named, err
 }
 
-// JobSite returns the site for jobs that name none and can run at any; "": the user's own.
+// JobSite returns the site that runs jobs that name no site; "": the user's own site.
 func (a *App) JobSite() messages.Name {
-	_, site, _ := a.LocalSite() // an error is said when the command connects
+	_, site, _ := a.LocalSite() // the command reports the error when it connects
 	return cmp.Or(a.Getenv("CANDOR_JOB_SITE"), site.JobSite)
 }
 
-// others lists the sites of this machine, for a hint.
+// others returns the names of the sites of this machine, for a hint in an error.
 func others(state string, base siteFile) string {
 	var names []string
 	if base.Site != "" {
 		names = append(names, base.Site)
 	}
-	entries, _ := os.ReadDir(filepath.Join(state, sitesDir)) // without the directory there is no hint
+	entries, _ := os.ReadDir(filepath.Join(state, sitesDir)) // if the directory is missing, there is no hint
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}

@@ -6,7 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Element finds the array whose element has a number of its own, and the position of the element. is: there is one.
+// Element finds the array job that contains an element with the job number number, and the index of the element. is
+// reports whether there is one.
 func Element(ctx context.Context, s *Session, number messages.JobID) (array messages.JobSummary, at int64, is bool, err error) {
 	reply, err := Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Before: number + 1, Limit: 1})
 	if err != nil || len(reply.Jobs) == 0 {

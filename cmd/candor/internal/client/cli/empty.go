@@ -8,28 +8,27 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// hint says how an empty value usually comes about.
+// hint says the usual cause of an empty value.
 const hint = "the value is empty: set the shell variable that gives it"
 
-// RefuseEmpty has flags refuse empty values. Nearly everywhere an empty value would mean
-// the same as no flag: with --task "$I" in a script that never set I, all tasks instead
-// of one.
+// RefuseEmpty makes flags refuse empty values. An empty value would usually mean the same as no flag. Example: --task
+// "$I" in a script that never set I would mean all tasks.
 func RefuseEmpty(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		switch f.Value.Type() {
 		case "string", "stringSlice", "stringArray", "func":
 			if _, already := f.Value.(filled); !already {
 				f.Value = filled{f.Value}
-				f.DefValue = strings.TrimSuffix(f.DefValue, "[]") // pflag leaves it out of the help for its own types alone
+				f.DefValue = strings.TrimSuffix(f.DefValue, "[]") // pflag hides "[]" in the help only for its own types
 			}
 		}
 	})
 }
 
-// filled is the value of a flag that is not set to nothing.
+// filled is the value of a flag that refuses empty text.
 type filled struct{ pflag.Value }
 
-// Set refuses text without a letter, such as an empty list.
+// Set refuses text that is empty or only spaces and commas.
 func (v filled) Set(text string) error {
 	if blank(text) {
 		return errors.New(hint + ", or leave the flag out")
@@ -40,7 +39,7 @@ func (v filled) Set(text string) error {
 // blank reports whether the value of a flag or an argument is empty.
 func blank(text string) bool { return strings.Trim(text, ", \t\n") == "" }
 
-// checkFilled refuses empty arguments, except arguments of a job's own program.
+// checkFilled refuses empty arguments, except the arguments of a job's program.
 func checkFilled(cmd *cobra.Command, args []string) error {
 	switch {
 	case cmd.DisableFlagParsing:

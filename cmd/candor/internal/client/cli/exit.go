@@ -27,20 +27,20 @@ const (
 	CodeDenied      = 4
 	CodeCredits     = 5
 	CodeUnavailable = 6
-	CodeRepaired    = 7 // only of peer reconcile
+	CodeRepaired    = 7 // only "peer reconcile" exits with it
 	CodeInterrupted = 130
 )
 
-// ExitStatus ends the program with a code, everything having been said.
+// ExitStatus is an error that ends the program with a code and without a message.
 type ExitStatus int
 
-// Error names the code; users do not see it.
+// Error returns a text with the code. Users do not see it.
 func (e ExitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // ExitCode returns the code.
 func (e ExitStatus) ExitCode() int { return int(e) }
 
-// usageError is a command line that cannot be understood.
+// usageError is the error for a command line that cannot be understood.
 type usageError struct{ message string }
 
 func (e *usageError) Error() string { return e.message }
@@ -48,7 +48,7 @@ func (e *usageError) Error() string { return e.message }
 // ExitCode returns the exit code for wrong usage.
 func (e *usageError) ExitCode() int { return CodeUsage }
 
-// Usagef returns the error for a command line that cannot be understood.
+// Usagef returns a usageError with a formatted message.
 func Usagef(format string, args ...any) error {
 	return &usageError{message: fmt.Sprintf(format, args...)}
 }
@@ -88,14 +88,14 @@ func ExitCode(err error) int {
 	return CodeFailed
 }
 
-// isCobraUsage recognises what cobra itself finds wrong with the flags of a
-// command; it gives these errors no type.
+// isCobraUsage reports whether an error is cobra's about the flags of a command. cobra gives these errors no type of
+// their own.
 func isCobraUsage(err error) bool {
 	return strings.HasPrefix(err.Error(), "required flag(s) ") || strings.HasPrefix(err.Error(), "if any flags in the group ")
 }
 
-// Explain writes an error for the user, "" if everything was said. The kind is at the end of the
-// first line; a snippet of a file may follow.
+// Explain returns the text of an error for the user, or "" if the user has seen everything. The first line ends with
+// the kind of error. A part of a file may follow.
 func Explain(cmd *cobra.Command, err error) string {
 	if _, ok := errors.AsType[ExitStatus](err); ok {
 		return ""
@@ -107,8 +107,7 @@ func Explain(cmd *cobra.Command, err error) string {
 	return cmd.CommandPath() + ": " + missingFile().ReplaceAllString(text, "there is no file or directory $1")
 }
 
-// NotMade returns the error for a file that could not be made. If its directory is missing, the
-// error says so.
+// NotMade returns the error for a file that could not be created. If its directory is missing, the error says so.
 func NotMade(file string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no directory %s", filepath.Dir(file))
@@ -116,12 +115,12 @@ func NotMade(file string, err error) error {
 	return err
 }
 
-// missingFile matches the system's text for a missing file.
+// missingFile matches the operating system's text for a missing file.
 var missingFile = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:open|stat|lstat) ([^:\n]+): no such file or directory`)
 })
 
-// Sentence returns the text of an error, without the name of the site's operation that failed.
+// Sentence returns the text of an error without the name of the operation that failed at the site.
 func Sentence(err error) string {
 	wire, ok := errors.AsType[*messages.Error](err)
 	if !ok {
@@ -135,7 +134,7 @@ func Sentence(err error) string {
 	return text
 }
 
-// Within returns an error with more said before its message, of the same kind.
+// Within returns an error of the same kind, with where and a colon before its message.
 func Within(where string, err error) error {
 	if wire, ok := errors.AsType[*messages.Error](err); ok {
 		return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: where + ": " + wire.Message}
@@ -143,8 +142,7 @@ func Within(where string, err error) error {
 	return fmt.Errorf("%s: %w", where, err)
 }
 
-// UsageErrors makes every command below cmd answer a wrong command line with
-// a usageError.
+// UsageErrors makes every command below cmd return a usageError for a wrong command line.
 func UsageErrors(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return Usagef("%s%s\nSee: %s --help", jobfile.Reword(err), similarFlag(cmd, err), cmd.CommandPath())
@@ -152,9 +150,8 @@ func UsageErrors(cmd *cobra.Command) {
 	wrapArguments(cmd)
 }
 
-// wrapArguments checks the arguments of every command below cmd: none may be empty, and their
-// number must match the command or its usage line. A command that only groups others lists them,
-// and counts as wrong usage.
+// wrapArguments makes every command below cmd check its arguments: none may be empty, and their number must match the
+// usage line. A command that only groups others lists them, and exits with the code for wrong usage.
 func wrapArguments(cmd *cobra.Command) {
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, OneOf
@@ -189,7 +186,7 @@ var extraArgument = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^unknown command (".*") for ".*"$`)
 })
 
-// rewordCount puts an error about the number of arguments in the words of a user.
+// rewordCount rewrites cobra's error about the number of arguments in the words of a user.
 func rewordCount(err error) string {
 	m := countError().FindStringSubmatch(err.Error())
 	if m == nil {
@@ -198,14 +195,14 @@ func rewordCount(err error) string {
 		}
 		return err.Error()
 	}
-	n, _ := strconv.Atoi(m[2]) // digits, as matched
+	n, _ := strconv.Atoi(m[2]) // the pattern matched only digits
 	verb := map[string]string{"accepts": "takes", "accepts at most": "takes at most", "requires at least": "takes at least"}[m[1]]
 	return verb + " " + spelling.Number(n, "argument", "arguments") + ", not " + m[3]
 }
 
-// byUsage reads a usage line, such as "account [NAME]", "add NAME AMOUNT" or
-// "cancel NUMBER...", as the number of arguments that the command takes. None has both
-// required and optional ones, unless any number.
+// byUsage returns a check of the number of arguments that a usage line allows, such as "account [NAME]", "add NAME
+// AMOUNT" or "cancel NUMBER...". No usage line has both required and optional arguments, unless the last one may be
+// repeated.
 func byUsage(use string) cobra.PositionalArgs {
 	required, optional := 0, 0
 	for _, word := range strings.Fields(use)[1:] {
@@ -226,7 +223,7 @@ func byUsage(use string) cobra.PositionalArgs {
 	return cobra.NoArgs
 }
 
-// UnknownCommand returns the error for an unknown command, with similar commands.
+// UnknownCommand returns the error for an unknown command. It suggests similar commands.
 func UnknownCommand(cmd *cobra.Command, name string) error {
 	hint := ""
 	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
@@ -235,7 +232,7 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 	return Usagef("unknown command %q%s\nSee: %s --help", name, hint, cmd.CommandPath())
 }
 
-// similarFlag suggests the flag that an unknown one may have meant.
+// similarFlag suggests a known flag that is similar to an unknown one.
 func similarFlag(cmd *cobra.Command, err error) string {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
@@ -244,7 +241,7 @@ func similarFlag(cmd *cobra.Command, err error) string {
 	name, best, distance := unknown.GetSpecifiedName(), "", 3
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		d := spelling.Distance(name, f.Name)
-		if strings.HasPrefix(name, f.Name+"-") { // such as time-limit for time
+		if strings.HasPrefix(name, f.Name+"-") { // such as time-limit for the unknown flag time
 			d = 1
 		}
 		if d < distance && !f.Hidden {
@@ -262,7 +259,7 @@ func similarFlag(cmd *cobra.Command, err error) string {
 	return ""
 }
 
-// OneOf returns the RunE of a command that only groups others.
+// OneOf is the RunE of a command that only groups others: it returns an error that lists them.
 func OneOf(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return UnknownCommand(cmd, args[0])

@@ -15,26 +15,26 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Page collects the output of a command: views write on it. What a view writes depends only on the page
-// and the reply.
+// Page collects the output of a command. Views write to it. What a view writes depends only on the page and the
+// reply.
 type Page struct {
 	bytes.Buffer
 	terminal.Style
 	Now     messages.Time
 	Zone    *time.Location
-	Columns int // columns of the terminal; 80 without one
-	// Layout says how tables are written.
+	Columns int // width of the terminal; 80 without a terminal
+	// Layout says which columns tables have and how they are written.
 	Layout terminal.Layout
 	tables []*terminal.Table
 	listed bytes.Buffer // the names or columns that Layout selects
 }
 
-// Part returns an empty page that looks like p.
+// Part returns an empty page with the same settings as p.
 func (p *Page) Part() *Page {
 	return &Page{Style: p.Style, Now: p.Now, Zone: p.Zone, Columns: p.Columns, Layout: p.Layout}
 }
 
-// Table writes a table, shortened to the width of a terminal.
+// Table writes a table. It is shortened to the width of the terminal.
 func (p *Page) Table(t *terminal.Table, indent string) {
 	p.tables = append(p.tables, t)
 	if p.alone() {
@@ -46,10 +46,10 @@ func (p *Page) Table(t *terminal.Table, indent string) {
 	t.WriteAs(p, p.Style, indent, p.Layout)
 }
 
-// alone reports whether the user asked for nothing but tables.
+// alone reports whether the user asked only for the names or columns of tables.
 func (p *Page) alone() bool { return p.Layout.Names || len(p.Layout.Columns) > 0 }
 
-// check refuses the name of a column that no table of the page has.
+// check returns an error if the user named a column that no table of the page has.
 func (p *Page) check() error {
 	for _, title := range p.Layout.Columns {
 		if len(p.tables) == 0 || slices.ContainsFunc(p.tables, func(t *terminal.Table) bool { return t.Has(title) }) {
@@ -68,10 +68,10 @@ func (p *Page) check() error {
 	return nil
 }
 
-// Printf writes on the page.
+// Printf writes formatted text to the page.
 func (p *Page) Printf(format string, args ...any) { fmt.Fprintf(&p.Buffer, format, args...) }
 
-// State colours the state of a job.
+// State returns the name of a job's state in its colour.
 func (p *Page) State(s messages.State) string {
 	switch s {
 	case messages.Completed:
@@ -86,10 +86,10 @@ func (p *Page) State(s messages.State) string {
 	return s.String()
 }
 
-// instants is how instants are written in text, in the zone of the user.
+// instants is the format of times in text. They are in the user's time zone.
 const instants = "2006-01-02 15:04:05"
 
-// At writes an instant, "" for none.
+// At writes a time, or "" for the zero time.
 func (p *Page) At(t messages.Time) string {
 	if t == 0 {
 		return ""
@@ -97,14 +97,14 @@ func (p *Page) At(t messages.Time) string {
 	return t.Std().In(p.Zone).Format(instants)
 }
 
-// Said writes a text of the site or of another user: with control characters replaced, and times as
-// the page writes them.
+// Said writes a text that came from the site or from another user. It replaces control characters, and writes times
+// in the zone of the page.
 func (p *Page) Said(text string) string { return LocalTimes(terminal.Safe(text), p.Zone) }
 
-// written matches an instant as the site writes instants in its sentences.
+// written matches a time in a sentence of the site.
 var written = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`) })
 
-// LocalTimes writes the instants of a sentence in a zone.
+// LocalTimes writes the times in a sentence in another zone.
 func LocalTimes(text string, zone *time.Location) string {
 	return written().ReplaceAllStringFunc(text, func(instant string) string {
 		t, err := time.Parse(time.RFC3339Nano, instant)
@@ -115,8 +115,8 @@ func LocalTimes(text string, zone *time.Location) string {
 	})
 }
 
-// Between writes the span between two instants, up to now if the second has not come; "" if the
-// first has not come.
+// Between writes the time between two instants. If the second one has not come, it counts up to now. If the first one
+// has not come, it returns "".
 func (p *Page) Between(from, to messages.Time) string {
 	if from == 0 {
 		return ""
@@ -134,15 +134,14 @@ func Credits(c messages.Credits) string {
 
 // Price writes a number of credits that a mechanism computed, to four digits.
 func Price(x float64) string {
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64) // cannot fail: FormatFloat wrote the text
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64) // cannot fail, because FormatFloat wrote the text
 	if rounded >= 1000 && rounded < math.MaxInt32 {
 		return terminal.Count(int(rounded))
 	}
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// Fields writes a line for each pair of a name and a value, aligned; pairs with an empty
-// value are left out.
+// Fields writes a line for each pair of a name and a value, aligned. It leaves out pairs with an empty value.
 func (p *Page) Fields(pairs ...string) {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {
@@ -161,10 +160,10 @@ func (p *Page) Fields(pairs ...string) {
 	}
 }
 
-// Title writes a heading of a part of the page.
+// Title writes the heading of a part of the page.
 func (p *Page) Title(text string) { p.Printf("\n%s\n", p.Bold(text)) }
 
-// OrBlank writes a value, "" for the zero value.
+// OrBlank writes a value, or "" for the zero value.
 func OrBlank[T interface {
 	comparable
 	fmt.Stringer
@@ -175,7 +174,7 @@ func OrBlank[T interface {
 	return value.String()
 }
 
-// Number writes a count, "" for 0.
+// Number writes a count, or "" for 0.
 func Number(n int) string {
 	if n == 0 {
 		return ""
@@ -183,7 +182,7 @@ func Number(n int) string {
 	return terminal.Count(n)
 }
 
-// AmountOf reads an amount from the command line.
+// AmountOf reads an amount of credits from the command line.
 func AmountOf(text string) (messages.Credits, error) {
 	amount, err := messages.ParseCredits(text)
 	if err != nil {
@@ -192,7 +191,7 @@ func AmountOf(text string) (messages.Credits, error) {
 	return amount, nil
 }
 
-// Amount writes credits, "" for none.
+// Amount writes an amount of credits, or "" for 0.
 func Amount(c messages.Credits) string {
 	if c == 0 {
 		return ""
@@ -200,7 +199,7 @@ func Amount(c messages.Credits) string {
 	return Credits(c)
 }
 
-// Change writes a difference with its sign, "" for none.
+// Change writes a difference of credits with its sign, or "" for 0.
 func Change(c messages.Credits) string {
 	if c == 0 {
 		return ""
@@ -211,7 +210,7 @@ func Change(c messages.Credits) string {
 	return c.String()
 }
 
-// Prices writes the price, the slots and the demand of each class, without sealed ones.
+// Prices writes the price, the slots and the demand of each class. It leaves out sealed prices.
 func (p *Page) Prices(prices []messages.ClassPrice) {
 	t := terminal.NewTable("~CLASS|>PRICE (CREDITS)|SLOTS|>USED|>SLOTS WANTED|>BIDDERS").Spare("SLOTS")
 	for _, c := range prices {
@@ -225,7 +224,7 @@ func (p *Page) Prices(prices []messages.ClassPrice) {
 	p.Table(t, "  ")
 }
 
-// Change returns [Change] in the colour of a gain or a loss.
+// Change returns the text of the function [Change], in the colour of a gain or a loss.
 func (p *Page) Change(c messages.Credits) string {
 	if c < 0 {
 		return p.Red(Change(c))

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/proxy"
 )
 
-// throughNode returns the session of a task, which asks its site through the agent of its node;
-// nil: this process is in no task that can, or the user names a site or an account.
+// throughNode returns a session for a process in a task, which talks to its site through the agent of its node. It
+// returns nil if this process is in no such task, or if the user names a site or an account.
 func (a *App) throughNode() (*Session, error) {
 	value := a.Getenv(proxy.Variable)
 	said := a.Flags.server + a.Flags.creds + a.Flags.account + a.Flags.at + a.Flags.state
@@ -27,10 +27,10 @@ func (a *App) throughNode() (*Session, error) {
 	return &Session{Bus: taskBus{value: value}, Site: a.Getenv("CANDOR_SITE"), Account: account, Timeout: a.Flags.timeout, pause: a.Pause}, nil
 }
 
-// taskBus sends the requests of a task to the auctioneer, and supports nothing else.
+// taskBus sends the requests of a task to the auctioneer. It supports no other request.
 type taskBus struct{ value string }
 
-// errTask is the answer to requests that a task may not make.
+// errTask is the answer to a request that a task may not send.
 var errTask = messages.Errorf(messages.PermissionDenied, "within a job only jobs, nodes and markets can be asked for: use another command outside of the job")
 
 func (b taskBus) Request(ctx context.Context, subject string, payload []byte) ([]byte, error) {

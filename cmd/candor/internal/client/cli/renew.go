@@ -17,12 +17,12 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// renewWithin bounds the time that a command waits for the renewal of its credentials.
+// renewWithin is the longest time that a command waits for the renewal of its credentials.
 const renewWithin = 2 * time.Second
 
-// validity returns from when to when the credentials in a file are valid; zero if they cannot be
-// read: then connecting reports the reason. For expired credentials it returns an error that says
-// what to do.
+// validity returns when the credentials in a file were issued and when they expire. It returns zero times if the file
+// cannot be read: connecting then reports the reason. For expired credentials it returns an error that says what to
+// do.
 func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	p, err := bus.ReadPrincipal(t.Creds)
 	if err != nil {
@@ -37,8 +37,8 @@ func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 		t.Account, t.Creds, expires.In(a.Zone).Format(time.DateOnly), t.Site, t.Account)
 }
 
-// renew replaces credentials that have less than a third of their life left. If that
-// fails, the command goes on, and the user is told.
+// renew replaces credentials that have less than a third of their life left. If this fails, it tells the user, and
+// the command goes on.
 func (a *App) renew(t Target, b bus.Bus, issued, expires time.Time) {
 	if !identity.Due(issued, expires, a.Now()) {
 		return
@@ -51,7 +51,7 @@ func (a *App) renew(t Target, b bus.Bus, issued, expires time.Time) {
 	}
 }
 
-// renewFile asks the site for a later claim and replaces the file.
+// renewFile asks the site for credentials that expire later, and replaces the file.
 func renewFile(ctx context.Context, t Target, b bus.Bus) error {
 	p, err := bus.ReadPrincipal(t.Creds)
 	if err != nil {
@@ -69,8 +69,8 @@ func renewFile(ctx context.Context, t Target, b bus.Bus) error {
 	return replaceSecret(t.Creds, creds)
 }
 
-// replaceSecret puts a whole new file, its owner's alone, in place of an old one of the
-// same owner.
+// replaceSecret replaces a file with a new one that only its owner can read. The new file has the same owner as the
+// old one.
 func replaceSecret(path string, data []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -82,7 +82,7 @@ func replaceSecret(path string, data []byte) error {
 	})
 }
 
-// sameOwner gives a file to the owner of another, as the super-user may.
+// sameOwner gives a file the owner of another file. Only the super-user may do this.
 func sameOwner(of string, f *os.File) error {
 	info, err := os.Stat(of)
 	if err != nil {

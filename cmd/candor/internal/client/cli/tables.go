@@ -8,15 +8,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The forms of tables that --output names.
+// The forms of tables, as --output names them.
 const (
 	formWide  = "wide"
 	formNames = "name"
 	formJSON  = "json"
 )
 
-// Tabled adds the flags for tables to a command that prints tables. If --output already has another
-// meaning (files of the job), the long name is --table.
+// Tabled adds the flags for tables to a command that prints tables. If --output already means the output files of a
+// job, the flag is --table.
 func (a *App) Tabled(cmd *cobra.Command) *cobra.Command {
 	f, name := cmd.Flags(), "output"
 	if f.Lookup(name) != nil {
@@ -29,7 +29,7 @@ func (a *App) Tabled(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Form chooses the form of tables.
+// Form sets the form of tables from the text of --output.
 func (a *App) Form(text string) error {
 	switch text {
 	case formJSON:
@@ -42,8 +42,8 @@ func (a *App) Form(text string) error {
 	return nil
 }
 
-// Tariff returns a phrase for the price of a second on a slot of a class; "": it costs nothing,
-// because nobody else wants a slot.
+// Tariff returns a phrase for the price of one second on a slot of a class. "": a slot costs nothing, because nobody
+// else wants one.
 func Tariff(t messages.SlotTariff) string {
 	costs := "a second on a slot of " + t.Class + " costs "
 	switch {
@@ -61,7 +61,7 @@ func Tariff(t messages.SlotTariff) string {
 	return costs + hourly(t.Price)
 }
 
-// hourly writes what a second costs, and what an hour does.
+// hourly writes the price of a second and of an hour.
 func hourly(price messages.Credits) string {
 	return fmt.Sprintf("%s (%s an hour)", Credits(price), messages.Short3(3600*price.Float()))
 }

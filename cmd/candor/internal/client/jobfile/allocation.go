@@ -10,16 +10,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// allocation is what a script asks for if it starts several ranks by srun or mpirun. The script
-// runs once. Each task has what the ranks of its node ask for.
+// allocation is what a script asks for if it starts several ranks with srun or mpirun. The script runs once. Each
+// task gets the resources for all ranks of its node.
 type allocation struct {
-	nodes, ranks, perNode int // 0: not said
+	nodes, ranks, perNode int // 0: the script does not say it
 	most                  int // largest number of nodes; 0: the same as nodes
-	perGPU                int // ranks; 0: not said
-	listed                int // number of nodes that the job lists; 0: it lists none
+	perGPU                int // ranks for each GPU; 0: the script does not say it
+	listed                int // number of nodes in the job's list of nodes; 0: there is no list
 	gpusPerRank           int
-	inAll                 gpus // of all nodes together
-	cpusPerRank           int  // known when all options are said; 0: not said
+	inAll                 gpus // GPUs of all nodes together
+	cpusPerRank           int  // known after all options are read; 0: the script does not say it
 }
 
 // allocationOptions declares the options of sbatch about ranks.
@@ -60,7 +60,7 @@ func (o *Options) allocationOptions() {
 	})
 }
 
-// count returns the default number of ranks of a step, and of nodes that it uses.
+// count returns the default number of ranks of a step, and the number of nodes that it uses.
 func (a *allocation) count() (ranks, nodes int) {
 	ranks, nodes = a.ranks, max(a.nodes, 1)
 	switch {
@@ -78,7 +78,7 @@ func (job *Job) Ranks() int {
 	return ranks
 }
 
-// finishAllocation gives each task what the ranks of its node ask for: one task, or one on each of
+// finishAllocation gives each task the resources for the ranks of its node. There is one task, or one on each of
 // several nodes.
 func (job *Job) finishAllocation() error {
 	s, a := &job.Spec.Stages[0], &job.allocation
@@ -112,7 +112,8 @@ func (job *Job) finishAllocation() error {
 	return nil
 }
 
-// listedNodes makes a list of nodes the nodes of the job: sbatch means all of them.
+// listedNodes takes the nodes in the option --nodelist as the nodes of the job. In sbatch such a list means all of
+// these nodes.
 func (job *Job) listedNodes() error {
 	a := &job.allocation
 	switch ranks, nodes := a.count(); {
@@ -143,7 +144,7 @@ func (job *Job) ranksOfGPUs() error {
 	return nil
 }
 
-// divideGPUs gives each node its part of the GPUs of all nodes together.
+// divideGPUs divides the GPUs of the whole job equally among the nodes.
 func (job *Job) divideGPUs(nodes int) error {
 	s, all := &job.Spec.Stages[0], job.allocation.inAll
 	switch {
@@ -158,7 +159,7 @@ func (job *Job) divideGPUs(nodes int) error {
 	return nil
 }
 
-// perNodeCounts returns the ranks of each node.
+// perNodeCounts returns the number of ranks on each node.
 func (a *allocation) perNodeCounts() []int {
 	ranks, nodes := a.count()
 	nodes = min(nodes, ranks)
@@ -171,7 +172,7 @@ func (a *allocation) perNodeCounts() []int {
 	return counts
 }
 
-// allocationVariables returns variables that tell the allocation to a script, and to programs that
+// allocationVariables returns environment variables that describe the allocation to the script, and to programs that
 // start ranks.
 func (job *Job) allocationVariables() [][2]string {
 	counts := job.allocation.perNodeCounts()
@@ -192,7 +193,7 @@ func (job *Job) allocationVariables() [][2]string {
 	return values
 }
 
-// RanksOf returns how many ranks a script with a prelude has, or 0 if it says nothing about them.
+// RanksOf returns the number of ranks of a script with a prelude, or 0 if the prelude does not say it.
 func RanksOf(script string) (ranks int) {
 	if _, rest, is := strings.Cut(script, " SLURM_NTASKS="); is {
 		number, _, _ := strings.Cut(rest, " ")
@@ -201,8 +202,9 @@ func RanksOf(script string) (ranks int) {
 	return ranks
 }
 
-// freeThreads returns a shell command that removes the numbers of threads that the site set, where the kernel holds the
-// script to its processors. The script may use all of them, and its ranks have numbers of their own. "": the job sets both numbers.
+// freeThreads returns a shell command that removes the thread counts that the site set. It does so only where the kernel
+// holds the script to its processors: the script may use all of them, and its ranks get thread counts of their own. "": the
+// job itself sets both variables.
 func (job *Job) freeThreads() string {
 	if job.Ranks() == 1 || job.system != "" {
 		return ""
@@ -217,9 +219,9 @@ func (job *Job) freeThreads() string {
 	return `[ "$(OMP_NUM_THREADS= nproc 2>/dev/null)" != "$CANDOR_CPUS" ] || unset ` + strings.Join(names, " ")
 }
 
-// ThreadVariables tell programs how many threads to start. The site sets them to the processors of a task.
+// ThreadVariables tell programs how many threads to start. The site sets them to the number of processors of a task.
 var ThreadVariables = []string{"OMP_NUM_THREADS", "GOMAXPROCS"}
 
-// rankFlags are our flags for the options of sbatch about ranks.
+// rankFlags maps the options of sbatch about ranks to our flags.
 var rankFlags = map[string]string{"ntasks": "ntasks", "ntasks-per-node": "ntasks-per-node", "tasks-per-node": "ntasks-per-node", "nodes": "nodes",
 	"ntasks-per-gpu": "ntasks-per-gpu"}

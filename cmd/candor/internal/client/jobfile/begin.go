@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// spanFromNow matches what sbatch(1) --begin has behind "now+": a number, and a unit.
+// spanFromNow matches the text after "now+" in sbatch's --begin: a number and a unit.
 var spanFromNow = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\d{1,9}) *(seconds?|minutes?|hours?|days?|weeks?|s|m|h|d|w)?$`)
 })
 
-// dayTimes are the names of times of the day.
+// dayTimes are the names of times of the day, as offsets from midnight.
 var dayTimes = map[string]time.Duration{"midnight": 0, "noon": 12 * time.Hour, "teatime": 16 * time.Hour}
 
-// ParseBegin reads a begin time, in the zone of now, as sbatch does: now+1hour, 16:00 (today or
-// else tomorrow), tomorrow, 2026-01-31, 2026-01-31T12:00, and with a zone 2026-01-31T12:00:00Z.
-// Also, +1h30m counts from now.
+// ParseBegin reads a begin time as sbatch does, in the zone of now: now+1hour, 16:00 (today, or tomorrow if it has
+// passed), tomorrow, 2026-01-31, 2026-01-31T12:00, and with a zone 2026-01-31T12:00:00Z. It also reads +1h30m, which
+// counts from now.
 func ParseBegin(text string, now time.Time) (time.Time, error) {
 	lower := strings.ToLower(strings.TrimSpace(text))
 	if rest, relative := strings.CutPrefix(strings.TrimPrefix(lower, "now"), "+"); relative {
@@ -50,7 +50,7 @@ func ParseBegin(text string, now time.Time) (time.Time, error) {
 	return now, fmt.Errorf("%q is no time: write it like now+1hour, 16:00, tomorrow, 2026-01-31T12:00 or 2026-01-31T12:00:00Z", text)
 }
 
-// parseSpan reads 90 (seconds), 1hour, 2 days, 1h30m.
+// parseSpan reads a span of time such as 90 (seconds), 1hour, 2 days or 1h30m.
 func parseSpan(text string) (time.Duration, bool) {
 	if m := spanFromNow().FindStringSubmatch(text); m != nil {
 		n, _ := strconv.ParseInt(m[1], 10, 64)
@@ -61,7 +61,7 @@ func parseSpan(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-// timeOfDay reads 16:00, 16:00:30 and the names of times.
+// timeOfDay reads 16:00, 16:00:30 and the names in dayTimes.
 func timeOfDay(text string, midnight time.Time) (time.Time, bool) {
 	if d, named := dayTimes[text]; named {
 		return midnight.Add(d), true
@@ -74,7 +74,7 @@ func timeOfDay(text string, midnight time.Time) (time.Time, bool) {
 	return midnight, false
 }
 
-// setBegin sets the begin time. The text is checked now, and interpreted at the submission.
+// setBegin sets the begin time as text. It checks the text now; the time is computed at submission.
 func setBegin(job *Job, text string) error {
 	job.Begin = text
 	_, err := ParseBegin(text, time.Unix(0, 0))

@@ -19,7 +19,7 @@ type due struct {
 // numbers is a list of job numbers.
 type numbers []messages.JobID
 
-// valuation is a messages.Valuation as it is written in YAML.
+// valuation is a messages.Valuation as a YAML document writes it.
 type valuation struct {
 	Class          text    `yaml:"class"`
 	Max            number  `yaml:"max"`
@@ -49,7 +49,7 @@ func (v *valuation) spec() *messages.Valuation {
 	return out
 }
 
-// parseDue reads "2026-01-31T12:00:00Z", or "+1h30m" from the submission on.
+// parseDue reads "2026-01-31T12:00:00Z", or "+1h30m", which counts from the submission.
 func parseDue(s string) (d due, err error) {
 	if rest, relative := strings.CutPrefix(s, "+"); relative {
 		v, err := messages.ParseDuration(rest)
@@ -77,7 +77,7 @@ func parseJobs(items []string) ([]messages.JobID, error) {
 	return out, nil
 }
 
-// bidOptions declares the options for the bid.
+// bidOptions declares the options about the bid.
 func (o *Options) bidOptions() {
 	o.option("rate", "", "the bid for a second on a slot, in `credits`, or for an hour, as in 36/h; in markets that read it, see candor markets",
 		func(job *Job, text string) (err error) {

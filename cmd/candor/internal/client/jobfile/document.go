@@ -14,11 +14,11 @@ import (
 	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
-// MaxDocument bounds a document or script in bytes: more than any job within
-// the limits of package messages can need.
+// MaxDocument is the largest size of a document or script in bytes. No job within the limits of package messages
+// needs more.
 const MaxDocument = 4 << 20
 
-// document is a job as it is written in YAML.
+// document is a job as a YAML document writes it.
 type document struct {
 	Name    text     `yaml:"name"`
 	Project text     `yaml:"project"`
@@ -64,8 +64,8 @@ type stage struct {
 	Work  `yaml:",inline"`
 }
 
-// Work is the work of a stage. It is exported because the YAML reader sets no other embedded
-// struct.
+// Work is the work of a stage. It is exported because the YAML reader sets embedded structs only if they are
+// exported.
 type Work struct {
 	Class      text     `yaml:"class"`
 	Tasks      count    `yaml:"tasks"`
@@ -101,46 +101,44 @@ type utility struct {
 // Job is a job as its document or script describes it.
 type Job struct {
 	Spec messages.JobSpec
-	// HasBudget tells a budget of 0, which the site refuses, from none.
+	// HasBudget distinguishes a budget of 0, which the site refuses, from no budget.
 	HasBudget bool
-	// Site is the site that must run the job; "": the site where it is submitted.
+	// Site is the site that must run the job; "": the site that gets the submission.
 	Site messages.Name
-	// DueIn is a deadline that counts from the submission; 0: none, or
-	// Spec.Deadline.
+	// DueIn is a deadline that counts from the submission; 0: there is none, or Spec.Deadline has it.
 	DueIn messages.Duration
-	// Begin is the begin time as the user wrote it, for ParseBegin.
+	// Begin is the begin time as the user wrote it. ParseBegin reads it.
 	Begin string
-	// Inputs are files that are not stored yet; stored, they become Inputs of their
-	// stages.
+	// Inputs are files that are not stored yet. Once they are stored, they become Inputs of their stages.
 	Inputs []Input
-	// Here says that the job runs in the directory where it is submitted, because it names no
-	// directory.
+	// Here says that the job names no directory, and so runs in the directory where it is submitted.
 	Here bool
-	// Stdout and Stderr are patterns of files for the output of the tasks; "": the log. Stdin is one of a file that
-	// they read; "": they read nothing.
+	// Stdout and Stderr are patterns of files for the output of the tasks; "": the log. Stdin is the pattern of a
+	// file that the tasks read; "": they read nothing.
 	Stdin, Stdout, Stderr string
-	Append                bool // the files are not emptied first
-	// Usual are patterns for the files of standard output and error where no option names them; "": those of sbatch.
+	Append                bool // output is added to the files; they are not emptied first
+	// Usual are patterns of the files for standard output and standard error if no option names them; "": sbatch's
+	// usual names.
 	Usual [2]string
-	// inDirectory are the patterns of these files where Usual turns out to name a directory; "": it cannot.
+	// inDirectory are the names of these files if the path in Usual is a directory when the task starts; "": it
+	// cannot be one.
 	inDirectory [2]string
-	// system is PBS or Grid Engine, if the script has directives for these; "": it has none.
+	// system is PBS or Grid Engine, if the script has directives of one of them; "": it has none.
 	system string
-	// Slurm asks for the variables that tasks have under Slurm.
+	// Slurm asks for the environment variables that Slurm gives to tasks.
 	Slurm bool
-	// Names are the names of Slurm that the job uses, for Translate.
+	// Names are names of a Slurm site that the job uses. Translate replaces them.
 	Names Names
 	// Typed is the command that the user typed; "": candor submit.
 	Typed string
-	// Host is the machine on which the job is submitted; "": it is not known.
+	// Host is the machine where the job is submitted; "": unknown.
 	Host string
-	// Commands is the directory in which the user has candor's srun; "": there is none. A script
-	// whose PATH has no srun finds it there: "#!/bin/bash -l" and --export=NONE begin with a PATH
-	// of their own.
+	// Commands is the directory with candor's srun for the user; "": there is none. A script whose PATH has no srun
+	// finds it there. Example: a script with "#!/bin/bash -l" or --export=NONE has its own PATH.
 	Commands string
 	// Warnings are sentences about ignored options.
 	Warnings []string
-	// Options are the options from directives; they are not applied to Spec yet.
+	// Options are the options in directives. They are not yet applied to Spec.
 	Options *Options
 
 	relative   relative
@@ -174,7 +172,7 @@ func ParseDocument(source []byte) (*Job, error) {
 	return job, nil
 }
 
-// documentError puts an error of the YAML reader into the words of a user.
+// documentError rewrites an error of the YAML reader in the words of a user.
 func documentError(err error) error {
 	if errors.Is(err, io.EOF) {
 		return messages.Errorf(messages.Invalid, "the file is empty: it must describe a job; see candor help job-file")
@@ -195,8 +193,8 @@ func documentError(err error) error {
 	return messages.Errorf(messages.Invalid, "line %d, column %d: %s\n%s", position.Line, position.Column, wanted(at), strings.TrimRight(snippet, " \n"))
 }
 
-// wanted returns the message of an error. If a value has the wrong shape, it says so without terms
-// of YAML.
+// wanted returns the message of an error of the YAML reader. If a value has the wrong shape, it says what is wanted
+// without terms of YAML.
 func wanted(err yaml.Error) string {
 	if shape, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
 		switch shape.Expected {
@@ -238,8 +236,7 @@ func (d *document) spec() (messages.JobSpec, error) {
 	return spec, nil
 }
 
-// single returns the stage that the top level of the document describes; nil if the top level has
-// no field of a stage.
+// single returns the stage that the fields at the top level describe, or nil if no field of a stage is there.
 func (d *document) single() *stage {
 	own := d.Work
 	own.Inputs, own.Outputs = inputs{}, nil
@@ -249,7 +246,7 @@ func (d *document) single() *stage {
 	return &stage{Name: singleStage, Work: own}
 }
 
-// singleStage names the stage of a job that names none.
+// singleStage is the name of the only stage of a job that names no stage.
 const singleStage = "main"
 
 func (s *stage) spec() messages.Stage {
@@ -265,9 +262,9 @@ func (s *stage) spec() messages.Stage {
 	return out
 }
 
-// Locate shows the line of a field, given a message that begins with the field's path
-// ("stages[0].tasks: …"), or the line of the nearest part above it that the document has;
-// "" if the document has neither.
+// Locate shows the line of the document that a message is about. The message begins with the path of a field
+// ("stages[0].tasks: …"). If the document does not have the field, it shows the nearest part above; "" if that is
+// missing too.
 func (j *Job) Locate(message string) string {
 	field, _, ok := strings.Cut(message, ":")
 	if !ok || j.source == nil {
@@ -284,7 +281,7 @@ func (j *Job) Locate(message string) string {
 	return ""
 }
 
-// at returns the line of the document with a field, "" if there is none.
+// at returns the line of the document that has a field, or "" if there is none.
 func (j *Job) at(field string) string {
 	path, err := yaml.PathString("$." + field)
 	if err != nil {

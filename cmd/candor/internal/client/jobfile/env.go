@@ -8,10 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// AddEnvironment sets the variables of a user's environment ("K=V" each) that nothing else has set,
-// as --export=ALL asks. It leaves out variables that describe a surrounding Candor task or
-// connection. It returns the names of variables that no task can have, because they are too long or
-// not text.
+// AddEnvironment sets the variables of the user's environment ("K=V" each), as --export=ALL asks. It keeps variables
+// that the job already sets. It leaves out variables that describe the Candor task or connection of the submitting
+// process. It returns the names of variables that no task can have: they are too long or not text.
 func (j *Job) AddEnvironment(environment []string) (left []string) {
 	for _, pair := range environment {
 		key, value, _ := strings.Cut(pair, "=")
@@ -32,7 +31,7 @@ func ofTask(name string) bool {
 	return strings.HasPrefix(name, "SLURM_") || strings.HasPrefix(name, "CANDOR_") && name != "CANDOR_BUDGET"
 }
 
-// setVariable sets one variable of a set in the order of names.
+// setVariable sets one variable in a list that is sorted by name.
 func setVariable(e messages.Env, name, value string) messages.Env {
 	i, found := findVariable(e, name)
 	if found {
@@ -42,17 +41,16 @@ func setVariable(e messages.Env, name, value string) messages.Env {
 	return slices.Insert(e, i, messages.Variable{Name: name, Value: value})
 }
 
-// findVariable returns the place of a variable in a sorted set, or where it belongs.
+// findVariable returns the index of a variable in a sorted list, or the index where it belongs.
 func findVariable(e messages.Env, name string) (int, bool) {
 	return slices.BinarySearchFunc(e, name, func(v messages.Variable, name string) int { return strings.Compare(v.Name, name) })
 }
 
-// AddSafeEnvironment does what AddEnvironment does, but leaves out variables that seem to hold a
-// secret, because a job would carry them into every replica's log. It returns sentences about
-// these.
+// AddSafeEnvironment does what AddEnvironment does, but leaves out variables that seem to hold a secret: the job
+// would carry them into every replica's log. It returns warnings that name them.
 func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 	var safe, left []string
-	processors := "" // of the task that submits
+	processors := "" // number of processors of the submitting task, if a task submits
 	for _, pair := range environment {
 		if n, is := strings.CutPrefix(pair, "CANDOR_CPUS="); is {
 			processors = n
@@ -61,7 +59,7 @@ func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 	for _, pair := range environment {
 		name, value, _ := strings.Cut(pair, "=")
 		switch {
-		case value == processors && slices.Contains(ThreadVariables, name): // which the site set
+		case value == processors && slices.Contains(ThreadVariables, name): // the site set the variable to that number
 		case unwanted(name):
 		case secret(name):
 			left = append(left, name)

@@ -11,24 +11,23 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Input is a file of the user's that goes with a job.
+// Input is a file of the user that goes with a job.
 type Input struct {
 	Stage int    // position of the stage that gets the file
 	Path  string // path on the user's machine
 	Name  string // path in the working directory of tasks
 }
 
-// inputs are files in a document: files of the user's, and files that the site has
-// already, as it writes them.
+// inputs are files in a document: files on the user's machine, and files that the site already stores.
 type inputs struct {
 	local  []Input
 	stored []messages.File
 }
 
-// patterns are the output patterns of a job file.
+// patterns are the patterns of output files in a job file.
 type patterns []string
 
-// UnmarshalYAML takes a FILE or FILE=NAME or a list of them.
+// UnmarshalYAML takes FILE or FILE=NAME, or a list of them.
 func (in *inputs) UnmarshalYAML(n ast.Node) error {
 	const otherwise = "must be a file, as FILE or FILE=NAME, or a list of them"
 	values := []ast.Node{n}
@@ -57,7 +56,7 @@ func (in *inputs) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// parseInput reads FILE or FILE=NAME; the name begins after the last "=".
+// parseInput reads FILE or FILE=NAME. The last "=" separates them.
 func parseInput(text string) (Input, error) {
 	path, name := text, ""
 	if i := strings.LastIndexByte(text, '='); i >= 0 {
@@ -74,7 +73,7 @@ func parseInput(text string) (Input, error) {
 	return Input{Path: path, Name: name}, nil
 }
 
-// addFiles gives each stage the files of the document's top level and its own.
+// addFiles gives each stage its own files and the files at the top level of the document.
 func (j *Job) addFiles(d *document) {
 	for i := range j.Spec.Stages {
 		stage := &j.Spec.Stages[i]

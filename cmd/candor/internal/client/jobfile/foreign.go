@@ -14,27 +14,27 @@ import (
 type foreign struct {
 	system   string // PBS or SGE
 	said     []string
-	unneeded []string // options that ask for nothing here
-	export   []string // variables of -v
+	unneeded []string // options that have no effect here
+	export   []string // variables that the option -v names
 
-	nodes, slots, threads int    // slots: ranks of each node; threads: processors of each rank; 0: not said
-	spread                bool   // nodes are chunks, of which one node may have several
-	memory, perSlot       int64  // bytes, of the whole job and of each processor; 0: not said
-	perNode               bool   // memory is of each node
-	join                  bool   // standard error goes where standard output goes
-	out, errs             string // files
+	nodes, slots, threads int    // slots: ranks of each node; threads: processors of each rank; 0: the script does not say it
+	spread                bool   // nodes counts chunks; one node may have several chunks
+	memory, perSlot       int64  // bytes, for the whole job and for each processor; 0: the script does not say it
+	perNode               bool   // memory is the memory of each node
+	join                  bool   // standard error goes to the file of standard output
+	out, errs             string // files for standard output and standard error
 	array, most           string
 	mail                  string
-	home                  string // of the user who submits
+	home                  string // home directory of the user who submits
 }
 
-// system of a script, by its directives; "": another.
+// The systems whose directives are translated.
 const (
 	pbs        = "PBS"
 	gridEngine = "SGE"
 )
 
-// translate reads lines of PBS or Grid Engine as options of sbatch.
+// translate translates directive lines of PBS or Grid Engine to options of sbatch.
 func (o *Options) translate(system string, lines []directive, job *Job) error {
 	f := &foreign{system: system}
 	f.home, _ = o.lookup("HOME")
@@ -65,27 +65,27 @@ func (o *Options) translate(system string, lines []directive, job *Job) error {
 // Foreign reports whether the job's options are lines of PBS or Grid Engine.
 func (j *Job) Foreign() bool { return j.system != "" }
 
-// markers begin the lines of each system.
+// markers are the beginnings of directive lines, by system.
 var markers = map[string]string{pbs: "#PBS", gridEngine: "#$"}
 
 func (f *foreign) say(option, value string) { f.said = append(f.said, "--"+option+"="+value) }
 
-// bare are options without a value.
+// bareOptions are the options without a value, by system.
 var bareOptions = map[string][]string{
 	pbs:        {"-V", "-h", "-X", "-I", "-z", "-f", "-x"},
 	gridEngine: {"-V", "-h", "-cwd", "-notify", "-terse", "-clear", "-verify"},
 }
 
-// without are options, with their value, that change nothing here. A "*" is any value.
+// withoutEffect are options and their values that have no effect here, by system. A "*" stands for any value.
 var withoutEffect = map[string][]string{
 	pbs:        {"-V", "-X", "-z", "-S", "-k", "-p", "-c", "-R", "-f", "-x", "-C"},
 	gridEngine: {"-V", "-cwd", "-notify", "-clear", "-S", "-p", "-R", "-b", "-w", "-binding", "-A", "-ac", "-terse", "-shell", "-ckpt", "-now", "-js"},
 }
 
-// sameOptions are options of both systems that sbatch has under another name.
+// sameOptions maps options that both systems have to sbatch's names for them.
 var sameOptions = map[string]string{"-N": "job-name", "-P": "account", "-M": "mail-user", "-wd": "chdir", "-d": "chdir"}
 
-// option reads the first option of a line, and returns the rest.
+// option reads the first option of a line, and returns the words after it.
 func (f *foreign) option(words []string) ([]string, error) {
 	name, value := words[0], ""
 	words = words[1:]
@@ -99,7 +99,7 @@ func (f *foreign) option(words []string) ([]string, error) {
 		value, words = words[0], words[1:]
 	}
 	if slices.Contains(withoutEffect[f.system], name) {
-		if f.unneeded = append(f.unneeded, name); name == "-V" || name == "-cwd" { // every job has the environment and the directory
+		if f.unneeded = append(f.unneeded, name); name == "-V" || name == "-cwd" { // every job has both anyway
 			f.unneeded = f.unneeded[:len(f.unneeded)-1]
 		}
 		return words, nil
@@ -152,7 +152,7 @@ func (f *foreign) common(name, value string) (known bool, err error) {
 	return true, nil
 }
 
-// path removes a host before a file's name, and writes the job's number and name as sbatch does.
+// path removes the host before a file's name, and replaces the job's number and name with sbatch's patterns.
 func (f *foreign) path(text string) string {
 	if _, path, hosted := strings.Cut(text, ":"); hosted {
 		text = path
@@ -161,7 +161,7 @@ func (f *foreign) path(text string) string {
 		"$JOB_ID", "%A", "$TASK_ID", "%a", "$JOB_NAME", "%x", "$USER", "%u", "$HOME", f.home, "$HOSTNAME", "%N").Replace(text)
 }
 
-// resource reads one resource of -l.
+// resource reads one resource in the list of an option -l.
 func (f *foreign) resource(key, value string) (err error) {
 	switch {
 	case key == "walltime" || key == "h_rt" || key == "s_rt" && !slices.ContainsFunc(f.said, func(s string) bool { return strings.HasPrefix(s, "--time=") }):
@@ -176,7 +176,7 @@ func (f *foreign) resource(key, value string) (err error) {
 	return nil
 }
 
-// seconds writes a time without a colon, which is in seconds, as sbatch does.
+// seconds writes a time without a colon, which is in seconds, in a form that sbatch reads.
 func seconds(text string) string {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
@@ -185,7 +185,7 @@ func seconds(text string) string {
 	return fmt.Sprintf("%d:%02d", n/60, n%60)
 }
 
-// memoryOf reads an amount of memory, such as 16gb or 16G.
+// memoryOf reads an amount of memory, such as 16gb or 16G, in bytes.
 func memoryOf(text string) (int64, error) {
 	lower := strings.TrimSuffix(strings.ToLower(text), "b")
 	unit := int64(1)
@@ -201,7 +201,7 @@ func memoryOf(text string) (int64, error) {
 	return int64(n * float64(unit)), nil
 }
 
-// words returns the options of sbatch for all that was asked.
+// words returns the options of sbatch for everything that the directives ask for.
 func (f *foreign) words() (out []string, err error) {
 	out = f.said
 	add := func(option string, value any) { out = append(out, fmt.Sprintf("--%s=%v", option, value)) }
@@ -245,8 +245,8 @@ func (f *foreign) words() (out []string, err error) {
 	return out, f.mails(add)
 }
 
-// files returns names of the files of a job's output as the two systems have them; the second is "" if there is one file. within
-// are the names that the files have in a directory, where usual names one.
+// files returns the names that PBS or Grid Engine gives to the files of standard output and standard error. The second name
+// is "" if there is only one file. within are the names to use if a path in usual is a directory.
 func (f *foreign) files() (usual, within [2]string) {
 	number := "%A"
 	if f.array != "" {
@@ -267,7 +267,7 @@ func (f *foreign) files() (usual, within [2]string) {
 	return usual, within
 }
 
-// mails maps the letters of -m.
+// mails translates the letters of option -m to options of sbatch.
 func (f *foreign) mails(add func(string, any)) error {
 	types := map[rune]string{'b': "BEGIN", 'e': "END", 'a': "FAIL", 's': "NONE", 'n': "NONE", 'j': "NONE", 'f': "FAIL", 'p': "NONE"}
 	var all []string

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// pbsOption reads an option that PBS alone has.
+// pbsOption reads an option that only PBS has.
 func (f *foreign) pbsOption(name, value string) error {
 	switch name {
 	case "-A":
@@ -35,7 +35,7 @@ func (f *foreign) pbsOption(name, value string) error {
 	return nil
 }
 
-// jobNumbers removes the name of the server from each number of a job, as in 7.server.
+// jobNumbers removes the server's name from each job number in a list, as in 7.server.
 func jobNumbers(list string) string {
 	words := strings.FieldsFunc(list, func(r rune) bool { return r == ':' })
 	for i := range words {
@@ -52,7 +52,7 @@ func whole(key, value string) (int, error) {
 	return n, nil
 }
 
-// pbsResource reads a resource of a #PBS -l line.
+// pbsResource reads one resource of a line "#PBS -l".
 func (f *foreign) pbsResource(key, value string) (err error) {
 	switch key {
 	case "nodes", "select":
@@ -88,7 +88,7 @@ func (f *foreign) pbsResource(key, value string) (err error) {
 	return err
 }
 
-// chunks reads nodes=2:ppn=4 and select=2:ncpus=8:mpiprocs=4:mem=16gb.
+// chunks reads the nodes of a PBS job: nodes=2:ppn=4 or select=2:ncpus=8:mpiprocs=4:mem=16gb.
 func (f *foreign) chunks(key, value string) (err error) {
 	if strings.Contains(value, "+") {
 		return fmt.Errorf("-l %s=%s: all nodes of a job have the same here: submit a job for each part", key, value)
@@ -112,7 +112,7 @@ func (f *foreign) chunks(key, value string) (err error) {
 			f.perNode = true
 			f.memory, err = memoryOf(is)
 		case name == "gpus", name == "ngpus":
-			f.spread = false // GPUs are counted for each node
+			f.spread = false // the number of GPUs is for each node
 			f.say("gpus-per-node", is)
 		case name == "host", name == "vnode":
 			f.say("nodelist", is)
@@ -122,21 +122,21 @@ func (f *foreign) chunks(key, value string) (err error) {
 			f.say("tmp", strings.TrimSuffix(strings.TrimSuffix(is, "b"), "B"))
 		case !given, strings.EqualFold(is, "true"):
 			f.say("constraint", name)
-		case !strings.EqualFold(is, "false"): // a property of nodes with a value
+		case !strings.EqualFold(is, "false"): // a property that the nodes must have
 			f.say("constraint", is)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	f.spread = f.spread && cpus > 0 // chunks that say no number of processors are nodes
+	f.spread = f.spread && cpus > 0 // chunks without a number of processors are whole nodes
 	if f.slots = max(ranks, 1); cpus > 0 {
 		f.threads = max(1, cpus/f.slots)
 	}
 	return nil
 }
 
-// sgeOption reads an option that Grid Engine alone has.
+// sgeOption reads an option that only Grid Engine has.
 func (f *foreign) sgeOption(name, value string) error {
 	switch name {
 	case "-pe":
@@ -170,13 +170,14 @@ func (f *foreign) sgeOption(name, value string) error {
 	return nil
 }
 
-// sharesMemory reports whether a parallel environment has the slots of a job on one node. Sites choose the names.
+// sharesMemory reports whether a parallel environment of Grid Engine puts all slots of a job on one node. It guesses
+// by the name, which the site chooses.
 func sharesMemory(environment string) bool {
 	environment = strings.ToLower(environment)
 	return slices.ContainsFunc([]string{"smp", "omp", "thread", "share", "shm", "serial", "multicore", "local", "onenode", "single"}, func(word string) bool { return strings.Contains(environment, word) })
 }
 
-// sgeResource reads a resource of a #$ -l line. Memory is of each slot.
+// sgeResource reads one resource of a line "#$ -l". An amount of memory is for each slot.
 func (f *foreign) sgeResource(key, value string) (err error) {
 	switch key {
 	case "h_vmem", "s_vmem", "mem_free", "tmem", "virtual_free", "vf", "mem", "rmem", "h_rss", "h_data", "m_mem_free", "mem_requested", "ram_free", "mem_token":

@@ -10,22 +10,22 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Names are names of a Slurm site in a script. The site's tables give their meaning here.
+// Names are names of a Slurm site in a script. The site's tables say what they mean in Candor.
 type Names struct {
-	Partition   string // one partition or a list
+	Partition   string // one partition, or a list with commas
 	Account     string
 	QOS         string
 	Reservation string
-	Cluster     string // one cluster or a list
-	// Singleton asks to begin after the jobs of the same name that the account has submitted before.
+	Cluster     string // one cluster, or a list with commas
+	// Singleton asks that the job begins only after earlier jobs of the account with the same name.
 	Singleton bool
 }
 
-// nameFlags maps the options of sbatch that take a name of Slurm to our hidden options.
+// nameFlags maps options of sbatch whose value is a name of Slurm to our hidden options.
 var nameFlags = map[string]string{"partition": "slurm-partition", "account": "slurm-account", "qos": "slurm-qos", "reservation": "slurm-reservation",
 	"clusters": "slurm-cluster", "cluster": "slurm-cluster"}
 
-// nameOptions declares the options of sbatch whose values are names of Slurm.
+// nameOptions declares the hidden options for names of Slurm.
 func (o *Options) nameOptions() {
 	name := func(flag string, fields func(*Job) []*string) {
 		o.hidden(flag, func(job *Job, text string) error {
@@ -35,7 +35,8 @@ func (o *Options) nameOptions() {
 			return nil
 		})
 	}
-	// Until Translate is asked, a partition is a market and an account a project of the same name.
+	// Until Translate is called, a partition means the market of the same name, and an account the project of the
+	// same name.
 	name("slurm-partition", func(j *Job) []*string { return []*string{&j.Names.Partition, &j.Spec.Market} })
 	name("slurm-account", func(j *Job) []*string { return []*string{&j.Names.Account, &j.Spec.Project} })
 	name("slurm-qos", func(j *Job) []*string { return []*string{&j.Names.QOS} })
@@ -47,7 +48,7 @@ func (o *Options) nameOptions() {
 	name("slurm-cluster", func(j *Job) []*string { return []*string{&j.Names.Cluster} })
 }
 
-// ours sets a field by a name of Candor's, in place of a name of Slurm's that was said before.
+// ours returns a rule that sets a field to a name of Candor. It clears the name of Slurm that was given before.
 func ours(field func(*Job) *string, said func(*Names) *string) rule {
 	set := textOf(field)
 	return func(job *Job, text string) error {
@@ -56,14 +57,15 @@ func ours(field func(*Job) *string, said func(*Names) *string) rule {
 	}
 }
 
-// Market is the market for one of the partitions that a job names.
+// Market is the market that one of the job's partitions means.
 type Market struct {
-	Partition string        // name that the job uses
+	Partition string        // the partition, as the job names it
 	Market    messages.Name // "": the first whose slots hold the job
 }
 
-// Translate gives a job what its names of Slurm mean at a site, and returns the markets of its partitions, none where
-// it names no partition. payers are the accounts that the user may charge, asked for only if the job names one.
+// Translate replaces the job's names of Slurm by what they mean at a site. It returns the markets of its partitions,
+// none if it names no partition. payers returns the accounts that the user may charge; it is called only if the job
+// names an account.
 func (j *Job) Translate(site messages.Name, reply *messages.MarketsReply, payers func() ([]messages.Name, error)) ([]Market, error) {
 	table := reply.Slurm
 	if table == nil {
@@ -85,12 +87,12 @@ func (j *Job) Translate(site messages.Name, reply *messages.MarketsReply, payers
 	return j.within("reservation", j.Names.Reservation, table.Reservations, markets, reply)
 }
 
-// sells reports whether a site has a market.
+// sells reports whether a site has a market of this name.
 func sells(reply *messages.MarketsReply, name messages.Name) bool {
 	return slices.ContainsFunc(reply.Markets, func(m messages.MarketStatus) bool { return m.Market.Name == name })
 }
 
-// toSite finds the site for a list of clusters: as with sbatch, any of them will do.
+// toSite finds the site for a list of clusters. As with sbatch, any cluster of the list will do.
 func (j *Job) toSite(site messages.Name, table messages.Labels) error {
 	names := j.Names.Cluster
 	if names == "" || names == "all" {
@@ -111,7 +113,7 @@ func (j *Job) toSite(site messages.Name, table messages.Labels) error {
 	return nil
 }
 
-// toProject finds the account that pays.
+// toProject finds the account that pays for the job.
 func (j *Job) toProject(table messages.Labels, payers func() ([]messages.Name, error)) error {
 	name := j.Names.Account
 	if name == "" {
@@ -135,7 +137,7 @@ func (j *Job) toProject(table messages.Labels, payers func() ([]messages.Name, e
 	return nil
 }
 
-// toMarkets finds the markets for a list of partitions, each market once.
+// toMarkets finds the markets for a list of partitions. Each market is in the result once.
 func (j *Job) toMarkets(table messages.Labels, reply *messages.MarketsReply) (markets []Market, err error) {
 	if j.Names.Partition == "" {
 		return nil, nil
@@ -160,8 +162,8 @@ func (j *Job) toMarkets(table messages.Labels, reply *messages.MarketsReply) (ma
 	return markets, nil
 }
 
-// within finds the meaning of a quality of service or a reservation: a market, a bound of the time
-// limit, or nothing.
+// within applies a quality of service or a reservation. The site's table says what its name means: a market, a limit
+// of the run time, or nothing.
 func (j *Job) within(option, name string, table messages.Labels, markets []Market, reply *messages.MarketsReply) ([]Market, error) {
 	if name == "" {
 		return markets, nil
@@ -188,7 +190,7 @@ func (j *Job) within(option, name string, table messages.Labels, markets []Marke
 	return nil, messages.Errorf(messages.Invalid, "--%s %s is market %s here, and --partition %s is %s: leave one of them out", option, name, value, j.Names.Partition, markets[0].Market)
 }
 
-// bound gives the stages a time limit that have none, and refuses a longer one.
+// bound sets a time limit for the stages that have none, and refuses a stage with a longer one.
 func (j *Job) bound(option, name string, limit messages.Duration) error {
 	for i := range j.Spec.Stages {
 		s := &j.Spec.Stages[i]

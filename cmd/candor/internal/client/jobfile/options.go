@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Lookup finds a variable in the environment of the user who submits.
+// Lookup returns a variable of the environment of the user who submits.
 type Lookup func(name string) (value string, ok bool)
 
 // Options are settings of a job outside its document: on the command line, and in directives.
@@ -23,37 +23,35 @@ type Options struct {
 	// Flags parses the options. "candor submit" adds the same
 	// set to its own flags.
 	Flags *pflag.FlagSet
-	// Wait asks to follow the job until it ends.
+	// Wait asks the command to follow the job until it ends.
 	Wait bool
-	// Export names what sbatch's --export asks for: variables of the user's
-	// environment, K=V pairs, ALL or NONE.
+	// Export is the value of sbatch's --export: variables of the user's environment, K=V pairs, ALL or NONE.
 	Export []string
 
-	// Mail says that sbatch's lines ask for e-mail, which sites that send none can
-	// leave out.
+	// Mail says that an #SBATCH line asks for e-mail. If the site sends no e-mail, the request is left out.
 	Mail bool
 
-	// Noted are options of sbatch that change nothing about a job of candor submit, but
-	// something about a job of sbatch: by long name, as last given.
+	// Noted are options of sbatch that do not change the job here, but that Slurm shows to the job. The key is the
+	// long name, the value the last one given.
 	Noted map[string]string
 
 	said     []setting
-	gpus     map[string]gpus // GPUs for each node that sbatch's options ask for so far
+	gpus     map[string]gpus // GPUs of each node, for each option of sbatch so far
 	inAll    string          // GPUs for all nodes together
 	rules    map[string]rule
-	mailOn   []string // events, by our names
+	mailOn   []string // events that send e-mail, by our names
 	mailUser string
 	lookup   Lookup
 }
 
-// rule is how the text of one option changes a job.
+// rule changes a job by the text of one option.
 type rule func(job *Job, text string) error
 
-// setting is one option as the user wrote it.
+// setting is one option with its text, as the user wrote it.
 type setting struct{ flag, text string }
 
-// NewOptions returns options. None of them is set. lookup serves "--env K"
-// without a value; nil finds nothing.
+// NewOptions returns options that are all unset. lookup gives the value of K for "--env K"; a nil lookup knows no
+// variables.
 func NewOptions(lookup Lookup) *Options {
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }
@@ -122,8 +120,8 @@ func NewOptions(lookup Lookup) *Options {
 	return o
 }
 
-// option declares an option. Its text is checked at once, against an empty job of one stage,
-// and changes the job of the user in Apply.
+// option declares an option. Its text is checked at once, on an empty job of one stage. Apply makes the change to the
+// user's job.
 func (o *Options) option(name, short, usage string, set rule) {
 	o.rules[name] = set
 	o.Flags.FuncP(name, short, usage, o.check(name))
@@ -136,8 +134,7 @@ func (o *Options) check(name string) func(string) error {
 	}
 }
 
-// Overlay sets on o each option that is set on top, so that top wins. o then uses the
-// lookup of top.
+// Overlay sets each option of top on o, so that top wins. After that, o uses the lookup of top.
 func (o *Options) Overlay(top *Options) error {
 	o.lookup = top.lookup
 	if err := o.forgetGPUs(top.Noted); err != nil {
@@ -175,10 +172,10 @@ func (o *Options) Apply(job *Job) error {
 	return job.finishShape()
 }
 
-// repeatable are the options whose settings all count; of another option the last one counts.
+// repeatable are the options that may be given several times. Of any other option, only the last one counts.
 var repeatable = []string{"env", "export", "input", "output", "label", "notify"}
 
-// ofStage names an option that is about one stage, "" if none was said.
+// ofStage returns the name of an option that is set and needs a job of one stage, or "" if there is none.
 func (o *Options) ofStage() string {
 	for _, s := range o.said {
 		switch s.flag {
@@ -231,7 +228,7 @@ func parseNotify(text string) messages.Notify {
 	return messages.Notify{To: to, On: events}
 }
 
-// setLabels takes labels as K=V, or several with commas between.
+// setLabels reads labels K=V, with commas between several.
 func setLabels(job *Job, text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, given := strings.Cut(part, "=")
@@ -246,8 +243,8 @@ func setLabels(job *Job, text string) error {
 	return nil
 }
 
-// setSignal reads [B:]SIGNAL[@SECONDS] of sbatch, and C: for the children of the script,
-// which sbatch means without B.
+// setSignal reads [B:]SIGNAL[@SECONDS] as sbatch writes it. It also reads C:, which means the children of the script;
+// for sbatch this is the meaning without B.
 func setSignal(job *Job, text string) error {
 	rest, at, timed := strings.Cut(text, "@")
 	var s messages.EarlySignal
@@ -304,8 +301,8 @@ func (o *Options) setEnv(job *Job, text string) error {
 	return nil
 }
 
-// setExport sets single variables at once. ALL is left to the caller, because only the caller knows
-// the whole environment.
+// setExport sets single variables at once. The caller handles ALL, because only the caller knows the whole
+// environment.
 func (o *Options) setExport(job *Job, text string) error {
 	o.Export = nil
 	for part := range strings.SplitSeq(text, ",") {

@@ -11,10 +11,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// AddPrelude puts commands before a script that set Slurm's variables for its tasks and send their
-// output to files, if the job asks for either. user submits the job.
+// AddPrelude puts shell commands before a script, if the job asks for them. They set Slurm's variables and send the
+// output to files. user is the user who submits the job.
 func (j *Job) AddPrelude(user string) error {
-	slurm := j.Slurm || j.Ranks() > 1 // srun and mpirun start its ranks
+	slurm := j.Slurm || j.Ranks() > 1 // srun and mpirun need these variables to start the ranks
 	if !slurm && j.Stdin+j.Stdout+j.Stderr == "" {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (j *Job) AddPrelude(user string) error {
 	return nil
 }
 
-// jobNumber returns a shell expression for the number of the job, or of the element of its array.
+// jobNumber returns a shell expression for the number of the job, or of the array element.
 func (j *Job) jobNumber() string {
 	if j.Spec.Stages[0].Array != nil && j.Spec.Numbered {
 		return "$((CANDOR_JOB + CANDOR_TASK))"
@@ -63,7 +63,7 @@ func (j *Job) jobNumber() string {
 	return "$CANDOR_JOB"
 }
 
-// slurmVariables returns a shell command that sets Slurm's variables.
+// slurmVariables returns a shell command that sets the environment variables of Slurm.
 func (j *Job) slurmVariables(user string) string {
 	stage := &j.Spec.Stages[0]
 	values := [][2]string{
@@ -94,7 +94,7 @@ func (j *Job) slurmVariables(user string) string {
 	return exportOf(values)
 }
 
-// shapeVariables returns variables that tell the resources of a task. As under Slurm, some are set
+// shapeVariables returns environment variables with the resources of a task. As under Slurm, some of them are set
 // only if the job uses the matching option.
 func (j *Job) shapeVariables() (values [][2]string) {
 	stage, noted := &j.Spec.Stages[0], map[string]string{}
@@ -130,12 +130,12 @@ func (j *Job) shapeVariables() (values [][2]string) {
 	return values
 }
 
-// cannotCreate is the exit code of a task whose output file cannot be made, as sysexits.h
-// has it. Bash would go on otherwise.
+// cannotCreate ends a task whose output file cannot be created, with the exit code of sysexits.h. Bash would go on
+// otherwise.
 const cannotCreate = " || exit 73"
 
-// redirection returns a command that sends the output to files, and reads the input from one; "":
-// there are none.
+// redirection returns a shell command that sends the output to files, and reads the input from a file. It is "" if
+// the job names no files.
 func (j *Job) redirection(user string) (string, error) {
 	in, err := j.file("--input", j.Stdin, user)
 	if err != nil {
@@ -177,7 +177,7 @@ func (j *Job) redirection(user string) (string, error) {
 	return command + cannotCreate, nil
 }
 
-// file returns a shell's word for a pattern of sbatch, such as "logs/%A_%4a.out".
+// file returns a shell word for a pattern of sbatch, such as "logs/%A_%4a.out".
 func (j *Job) file(option, pattern, user string) (string, error) {
 	if pattern == "" {
 		return "", nil
@@ -204,7 +204,7 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 		switch value := j.placeholder(pattern[i], user); {
 		case pattern[i] == '%':
 			text += "%"
-		case value == "" && j.Slurm: // sbatch leaves letters that it does not know as they are
+		case value == "" && j.Slurm: // sbatch does not replace letters that it does not know
 			text += pattern[from : i+1]
 		case value == "":
 			return "", messages.Errorf(messages.Invalid, "%s %q: there is no %%%c: use %%j, %%A, %%a, %%x, %%u, %%N, %%n or %%t", option, pattern, pattern[i])
@@ -220,7 +220,7 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 	return word, nil
 }
 
-// placeholder returns the text for a letter of a pattern, for use within double quotes.
+// placeholder returns the shell text for a letter of a pattern. It stands within double quotes.
 func (j *Job) placeholder(letter byte, user string) string {
 	switch letter {
 	case 'j', 'J':
@@ -232,7 +232,7 @@ func (j *Job) placeholder(letter byte, user string) string {
 		return "$CANDOR_JOB"
 	case 'a':
 		if j.Spec.Stages[0].Array == nil {
-			return "4294967294" // the same value as under Slurm
+			return "4294967294" // Slurm has the same value
 		}
 		return "$CANDOR_ARRAY_INDEX"
 	case 'x':
@@ -247,11 +247,11 @@ func (j *Job) placeholder(letter byte, user string) string {
 	return ""
 }
 
-// Quote makes one word of a text for a shell.
+// Quote quotes a text so that a shell reads it as one word.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// withPrelude puts a command before a script. If a shell runs the script, the command gets a line
-// of its own. Other scripts are written to a file, which is then run.
+// withPrelude puts a shell command before a script. If a shell runs the script, the command is a new line in it. Any
+// other script is written to a file by a shell script that runs the command first.
 func withPrelude(script, prelude string) string {
 	first, rest := "", script
 	if strings.HasPrefix(script, "#!") {
@@ -264,8 +264,8 @@ func withPrelude(script, prelude string) string {
 	return inShell(prelude+"\n", script, "")
 }
 
-// inShell is a shell script that writes a script of another interpreter to a file, and runs this with arguments, which
-// are quoted.
+// inShell returns a shell script that runs a script of another interpreter: it writes the script to a file and runs
+// the file. arguments are already quoted.
 func inShell(before, script, arguments string) string {
 	digest := sha256.Sum256([]byte(script))
 	end := "END_" + hex.EncodeToString(digest[:8])

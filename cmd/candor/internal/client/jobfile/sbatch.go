@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// readSbatch reads the options of all #SBATCH lines. All refused options are refused together; one
-// warning names the ignored ones.
+// readSbatch reads the options of all #SBATCH lines. One error names all refused options, and one warning names all
+// ignored ones.
 func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 	var ignored, bad []string
 	for _, d := range lines {
@@ -43,11 +43,11 @@ func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 	return nil
 }
 
-// NothingLost begins the warning about options that are ignored.
+// NothingLost is the beginning of the warning about ignored options.
 const NothingLost = "ignored, and nothing is lost"
 
-// SayWords says the options of sbatch at the beginning of a command line, and returns the
-// rest: the script and its arguments.
+// SayWords sets the options of sbatch at the beginning of a command line, and returns the words after them: the
+// script and its arguments.
 func (o *Options) SayWords(words []string) (rest []string, err error) {
 	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' {
 		if words[0] == "--" {
@@ -57,7 +57,7 @@ func (o *Options) SayWords(words []string) (rest []string, err error) {
 		var opt sbatchOption
 		opt, words = nextOption(words)
 		if opt.name == "wrap" {
-			if !opt.given && len(words) > 0 { // a command may begin with a dash
+			if !opt.given && len(words) > 0 { // a word with a dash may be the command, not an option
 				opt.value, opt.given, words = words[0], true, words[1:]
 			}
 			if !opt.given {
@@ -77,11 +77,11 @@ func (o *Options) SayWords(words []string) (rest []string, err error) {
 	return words, cmp.Or(o.contradiction(), o.sayMail(new([]string)))
 }
 
-// TestOnly is the option with which sbatch asks whether a job would be accepted, without submitting
-// it. It works only on the command line.
+// TestOnly is the option of sbatch that asks whether a job would be accepted, and does not submit it. It works only
+// on the command line.
 const TestOnly = "test-only"
 
-// saySbatch says one option. noted: it changes nothing about the job as such.
+// saySbatch sets one option of sbatch. noted reports that the option itself does not change the job.
 func (o *Options) saySbatch(opt sbatchOption) (noted bool, err error) {
 	if err := opt.refusal(); err != nil {
 		return false, err
@@ -96,8 +96,7 @@ func (o *Options) saySbatch(opt sbatchOption) (noted bool, err error) {
 	return false, nil
 }
 
-// sbatchOption is one option of a line: as written, its long name ("" if
-// unknown), and its value.
+// sbatchOption is one option of a line: the text as written, the long name ("" if unknown), and the value.
 type sbatchOption struct {
 	written, name, value string
 	given                bool
@@ -122,7 +121,7 @@ func nextOption(words []string) (sbatchOption, []string) {
 	return opt, rest
 }
 
-// sayAlias sets one option that has a meaning here.
+// sayAlias sets an option of sbatch by our option with the same meaning.
 func (o *Options) sayAlias(opt sbatchOption) error {
 	switch {
 	case !opt.given && !sbatchOptions[opt.name].alone:
@@ -135,7 +134,7 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 		return o.Flags.Set("stdin", opt.value)
 	case opt.name == "wait", opt.name == "hold":
 		return o.Flags.Set(opt.name, "true")
-	case opt.name == "signal" && !strings.Contains(opt.value[:strings.LastIndex(opt.value, ":")+1], "B"): // the shell of the script does not hear it
+	case opt.name == "signal" && !strings.Contains(opt.value[:strings.LastIndex(opt.value, ":")+1], "B"): // not to the script's shell
 		return o.Flags.Set(opt.name, "C:"+opt.value)
 	}
 	switch opt.name {
@@ -159,14 +158,14 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 	return o.Flags.Set(sbatchOptions[opt.name].text, opt.value)
 }
 
-// mayBeEmpty are options that ask for nothing where their value is empty, as a template leaves it.
+// mayBeEmpty are options that ask for nothing if their value is empty. Templates often leave them empty.
 var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "exclude", "gres", "licenses", "mail-user", "nodelist", "qos", "reservation"}
 
-// dependencies are our flags for what sbatch lets a job wait for.
+// dependencies maps sbatch's kinds of dependencies to our flags.
 var dependencies = map[string]string{"afterok": "after-ok", "afterany": "after", "afternotok": "after-failed", "after": "after-start", "aftercorr": "after-each"}
 
-// sayDependency maps the dependencies of sbatch, such as "afterok:7:8,afterany:9", or "afterok:7?afterok:8" where one is
-// enough.
+// sayDependency translates the dependencies of sbatch, such as "afterok:7:8,afterany:9". In "afterok:7?afterok:8", one
+// of the jobs is enough.
 func (o *Options) sayDependency(text string) error {
 	jobs, delay := map[string]string{}, ""
 	separator := ","
@@ -226,15 +225,15 @@ func (o *Options) sayDependency(text string) error {
 	return nil
 }
 
-// mailTypes are the events for which sbatch sends e-mail, by our names.
+// mailTypes maps the values of sbatch's --mail-type to our names of events.
 var mailTypes = map[string][]string{
 	"NONE": nil, "BEGIN": {messages.NotifyStart}, "END": {messages.NotifyEnd}, "FAIL": {messages.NotifyFailure}, "ALL": messages.NotifyEvents,
 }
 
-// noMail are events for which sbatch sends e-mail but Candor does not. They do not change the job.
+// noMail are values of --mail-type for which Candor sends no e-mail. They do not change the job.
 var noMail = []string{"TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "REQUEUE", "INVALID_DEPEND", "STAGE_OUT", "ARRAY_TASKS"}
 
-// sayMailType reads a list such as "BEGIN,END". Several options count together, as with sbatch.
+// sayMailType reads a list such as "BEGIN,END". If the option is given several times, all lists count, as in sbatch.
 func (o *Options) sayMailType(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		events, known := mailTypes[strings.ToUpper(name)]
@@ -253,11 +252,11 @@ func (o *Options) sayMailType(text string) error {
 	return nil
 }
 
-// sayMail says what --mail-type and --mail-user ask for together. As with sbatch, no
-// e-mail is sent without a type; without an address, the site knows none.
+// sayMail combines --mail-type and --mail-user. As in sbatch, no e-mail is sent without a type. Without an address
+// there is none to send to.
 func (o *Options) sayMail(ignored *[]string) error {
 	switch {
-	case len(o.mailOn) > 0 && o.mailUser != "" && !messages.MailAddress(o.mailUser): // sbatch takes any text
+	case len(o.mailOn) > 0 && o.mailUser != "" && !messages.MailAddress(o.mailUser): // sbatch takes any text as an address
 		*ignored = append(*ignored, fmt.Sprintf("--mail-type (--mail-user %q is no e-mail address)", o.mailUser))
 	case len(o.mailOn) > 0 && o.mailUser != "":
 		o.Mail = true

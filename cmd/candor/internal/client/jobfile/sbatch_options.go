@@ -13,24 +13,24 @@ type manner uint8
 
 const (
 	refused  manner = iota // the option changes when, whether or on what a job runs
-	mapped                 // we have the same option, perhaps under another name
+	mapped                 // Candor has the same option, perhaps under another name
 	harmless               // the option has no effect here; the user gets a note
 )
 
 // sbatchRule says how one option of sbatch is treated.
 type sbatchRule struct {
-	short byte // 0: none
+	short byte // one letter; 0: the option has no short name
 	manner
-	// text is our option, if the option is mapped. Otherwise it tells the user what to write
-	// instead, or why nothing is lost.
+	// text is our option if the option is mapped. For a refused option it says what to write instead. For a harmless
+	// one it says why nothing is lost.
 	text string
-	// alone: the option takes no value, or only behind "=".
+	// alone says that the option takes no value, or takes one only after "=".
 	alone bool
-	// but are values with which the option asks for nothing that Candor does not do.
+	// but are values of a refused option that ask for nothing special. They are accepted.
 	but []string
 }
 
-// Reasons, each used for several options.
+// Reasons that several options share.
 const (
 	inTheNode = "the ranks on a node share the processors of the job"
 	oneSystem = "the site knows nothing of sockets and cores"
@@ -41,7 +41,7 @@ const (
 	bidsOrder = "the bid of a job decides when the job runs: use --budget, --rate or --value"
 )
 
-// sbatchOptions are all options of sbatch, by their long names.
+// sbatchOptions has all options of sbatch, by their long names.
 var sbatchOptions = map[string]sbatchRule{
 	"account":             {short: 'A', manner: mapped, text: "project"},
 	"array":               {short: 'a', manner: mapped, text: "array"},
@@ -168,7 +168,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"overcommit":       {short: 'O', manner: harmless, text: "each rank has processors of its own", alone: true},
 }
 
-// sbatchShort returns the long name of a short option of sbatch, "" if there is none.
+// sbatchShort returns the long name of a one-letter option of sbatch, or "" if there is none.
 func sbatchShort(short byte) string {
 	for name, r := range sbatchOptions {
 		if r.short == short {
@@ -178,7 +178,7 @@ func sbatchShort(short byte) string {
 	return ""
 }
 
-// sbatchLong completes a long name as sbatch does, from the beginning of one name alone.
+// sbatchLong completes the beginning of a long name, as sbatch does, if only one name begins so.
 func sbatchLong(name string) string {
 	if _, known := sbatchOptions[name]; known || name == "" {
 		return name
@@ -195,7 +195,7 @@ func sbatchLong(name string) string {
 	return max(found, name)
 }
 
-// refusal says why an option is refused; nil: it is not.
+// refusal returns an error that says why an option is refused, or nil if it is not refused.
 func (opt *sbatchOption) refusal() error {
 	r, known := sbatchOptions[opt.name]
 	switch {
@@ -211,8 +211,7 @@ func (opt *sbatchOption) refusal() error {
 	return fmt.Errorf("%s is not possible here: %s", opt.written, r.text)
 }
 
-// SbatchTable lists, for the help, how each option of sbatch is treated. A line has an option and a
-// text.
+// SbatchTable lists, for the help, how each option of sbatch is treated. Each line has an option and a text.
 func SbatchTable() (ours, ignored, without string) {
 	for _, name := range slices.Sorted(maps.Keys(sbatchOptions)) {
 		r := sbatchOptions[name]

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// shapeFlags are our flags for the options of sbatch about the resources of a task.
+// shapeFlags maps the options of sbatch about the resources of a task to our flags.
 var shapeFlags = map[string]string{
 	"cpus-per-task": "cpus", "mincpus": "mincpus", "mem": "memory", "mem-per-cpu": "mem-per-cpu", "mem-per-gpu": "mem-per-gpu", "tmp": "disk",
 	"gres": "gpus", "gpus": "gpus-in-all", "gpus-per-node": "gpus", "gpus-per-task": "gpus-per-task", "cpus-per-gpu": "cpus-per-gpu",
@@ -52,7 +52,8 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 	return nil
 }
 
-// sameGPUs refuses GPUs that contradict an earlier option, and combines what is known from both.
+// sameGPUs refuses a number or type of GPUs that contradicts an earlier option. Otherwise it returns what both
+// options say together.
 func (o *Options) sameGPUs(written, value string) (string, error) {
 	if strings.Contains(value, ",") {
 		return "", fmt.Errorf("%s %q is not possible here: the GPUs of a task are of one type", written, value)
@@ -64,7 +65,7 @@ func (o *Options) sameGPUs(written, value string) (string, error) {
 	if o.gpus == nil {
 		o.gpus = map[string]gpus{}
 	}
-	o.gpus[written] = gpus{number, kind} // of one option the last one counts
+	o.gpus[written] = gpus{number, kind} // if an option is repeated, the last one counts
 	for other, b := range o.gpus {
 		switch {
 		case other == written || b.number == 0:
@@ -100,10 +101,10 @@ func gpusOfGres(list string) (string, error) {
 	return cmp.Or(said, "0"), nil
 }
 
-// exclusives lists options of sbatch that exclude one another.
+// exclusives are groups of sbatch options that cannot be used together.
 var exclusives = [][]string{{"mem", "mem-per-cpu", "mem-per-gpu"}, {"cpus-per-task", "cpus-per-gpu"}}
 
-// forgetGPUs forgets how many GPUs each node has where top says how many there are in all.
+// forgetGPUs clears the number of GPUs of each node if the options in top give the GPUs of the whole job.
 func (o *Options) forgetGPUs(top map[string]string) error {
 	if _, inAll := top["gpus"]; inAll {
 		return o.Flags.Set("gpus", "0")
@@ -111,7 +112,7 @@ func (o *Options) forgetGPUs(top map[string]string) error {
 	return nil
 }
 
-// noteOver records the options of top, and forgets options that they replace.
+// noteOver records the options in top, and removes earlier options that they replace.
 func (o *Options) noteOver(top map[string]string) {
 	for _, group := range append(exclusives, []string{"gres", "gpus", "gpus-per-node", "gpus-per-task"}) {
 		if slices.ContainsFunc(group, func(name string) bool { _, is := top[name]; return is }) {
@@ -123,7 +124,7 @@ func (o *Options) noteOver(top map[string]string) {
 	maps.Copy(o.Noted, top)
 }
 
-// contradiction refuses what sbatch refuses too.
+// contradiction refuses combinations of options that sbatch also refuses.
 func (o *Options) contradiction() error {
 	defer func() { o.gpus, o.inAll = nil, "" }()
 	for _, only := range exclusives {

@@ -15,14 +15,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The values of a document's fields. Each reads its node itself, so that a
-// user reads of credits and durations and not of Go types.
+// The values of a document's fields. Each type reads its YAML node itself, so that errors speak of credits and
+// durations, not of Go types.
 type (
 	text     string
 	count    int
 	number   float64
 	amount   messages.Credits
-	rate     messages.Credits // for a slot-second
+	rate     messages.Credits // credits for one second on one slot
 	span     messages.Duration
 	size     int64
 	memory   int64
@@ -44,7 +44,7 @@ type (
 	}
 )
 
-// refuse returns an error with the position of a node.
+// refuse returns an error with the line and column of a node.
 func refuse(n ast.Node, format string, args ...any) error {
 	return &yaml.SyntaxError{Message: fmt.Sprintf(format, args...), Token: n.GetToken()}
 }
@@ -75,7 +75,7 @@ func scalar(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// read puts what parse makes of a scalar into v.
+// read parses the text of a scalar and stores the result in v.
 func read[T any](n ast.Node, v *T, parse func(string) (T, error)) error {
 	s, _ := scalar(n)
 	parsed, err := parse(s)
@@ -86,7 +86,7 @@ func read[T any](n ast.Node, v *T, parse func(string) (T, error)) error {
 	return nil
 }
 
-// UnmarshalYAML takes any scalar as it is written.
+// UnmarshalYAML takes any scalar, with the text as the document writes it.
 func (t *text) UnmarshalYAML(n ast.Node) error {
 	s, ok := scalar(n)
 	if !ok {
@@ -133,7 +133,7 @@ func (a *amount) UnmarshalYAML(n ast.Node) error {
 	return read(n, (*messages.Credits)(a), messages.ParseCredits)
 }
 
-// UnmarshalYAML takes what messages.ParsePrice does.
+// UnmarshalYAML takes a price as messages.ParsePrice reads it.
 func (r *rate) UnmarshalYAML(n ast.Node) error {
 	return read(n, (*messages.Credits)(r), messages.ParsePrice)
 }
@@ -176,7 +176,7 @@ func (l *numbers) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// UnmarshalYAML takes a list of a program and its arguments.
+// UnmarshalYAML takes a list: a program and its arguments.
 func (c *command) UnmarshalYAML(n ast.Node) (err error) {
 	*c, err = list(n, "must be a list of a program and its arguments, like [sort, -u, input.txt]; for a line of shell use script")
 	return err
@@ -217,7 +217,7 @@ func (e *env) UnmarshalYAML(n ast.Node) error {
 	})
 }
 
-// UnmarshalYAML takes a receiver, as for --notify, or a list of them.
+// UnmarshalYAML takes a receiver of notices, as --notify does, or a list of receivers.
 func (l *notices) UnmarshalYAML(n ast.Node) error {
 	items, err := oneOrList(n, "must be an e-mail address or a URL, or a list of them, like [failure:ada@example.org]")
 	if err != nil {
@@ -258,7 +258,7 @@ func (w *weights) UnmarshalYAML(n ast.Node) error {
 	return err
 }
 
-// UnmarshalYAML takes a mapping from licences to numbers, or the text of --licenses.
+// UnmarshalYAML takes a mapping from licences to numbers, or the text that --licenses takes.
 func (l *licenses) UnmarshalYAML(n ast.Node) error {
 	if _, ok := scalar(n); ok {
 		return read(n, (*messages.Licenses)(l), parseLicenses)
@@ -275,8 +275,7 @@ func (l *licenses) UnmarshalYAML(n ast.Node) error {
 	return err
 }
 
-// eachPair calls f with each pair of a mapping. The YAML reader has refused
-// repeated keys already.
+// eachPair calls f with each key and value of a mapping. The YAML reader already refused repeated keys.
 func eachPair(n ast.Node, otherwise string, f func(key string, value ast.Node) error) error {
 	mapping, ok := bare(n).(ast.MapNode)
 	if !ok {
@@ -294,8 +293,8 @@ func eachPair(n ast.Node, otherwise string, f func(key string, value ast.Node) e
 	return nil
 }
 
-// UnmarshalYAML takes array indices as text, like "0-99:2,200%4", or as the
-// list of ranges that the site writes.
+// UnmarshalYAML takes the indices of an array as text, such as "0-99:2,200%4", or as the list of ranges that the site
+// writes.
 func (a *array) UnmarshalYAML(n ast.Node) error {
 	if list, ok := bare(n).(*ast.SequenceNode); ok {
 		return yaml.NodeToValue(list, &a.ranges, yaml.Strict(), yaml.UseJSONUnmarshaler())
@@ -312,8 +311,8 @@ func (a *array) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// parseArray calls messages.ParseArray and removes the kind from its error, so that another error
-// can contain it.
+// parseArray calls messages.ParseArray. It removes the kind from the error, because the error becomes a part of
+// another error.
 func parseArray(s string) (messages.Array, int, error) {
 	ranges, most, err := messages.ParseArray(s)
 	if e, ok := errors.AsType[*messages.Error](err); ok {

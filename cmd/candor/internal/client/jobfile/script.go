@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ParseScript reads a script with its directives. Its errors are Invalid and
-// name the line. arguments become the script's positional parameters.
+// ParseScript reads a script with its directives. Its errors have the kind Invalid and name the line. arguments
+// become the positional parameters of the script.
 func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error) {
 	if err := checkText(source); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error)
 	return job, nil
 }
 
-// checkText refuses what no interpreter could run.
+// checkText refuses a script that no interpreter could run.
 func checkText(source []byte) error {
 	if bytes.IndexByte(source, 0) >= 0 {
 		return messages.Errorf(messages.Invalid,
@@ -67,10 +67,11 @@ func checkText(source []byte) error {
 	return nil
 }
 
-// byteOrderMark begins some texts of Windows. No kernel finds the interpreter of a script behind it.
+// byteOrderMark is at the beginning of some texts from Windows. If a script begins with it, the kernel does not find
+// the interpreter.
 const byteOrderMark = "\ufeff"
 
-// directive is the text after #CANDOR or #SBATCH.
+// directive is the text after #CANDOR or #SBATCH, with its line.
 type directive struct {
 	line int
 	text string
@@ -82,8 +83,8 @@ type directives struct {
 	others         string // the complaint about directives of another system; "": there are none
 }
 
-// checkOthers refuses a script if all its directives are for another system, because their requests
-// would be lost. If there are also directives that Candor reads, the others are only reported.
+// checkOthers refuses a script if all its directives are for systems that Candor does not read: what they ask for
+// would be lost. If there are also directives that Candor reads, it only reports the others.
 func (f *directives) checkOthers(job *Job) error {
 	switch {
 	case f.others == "", f.system() != "":
@@ -95,7 +96,7 @@ func (f *directives) checkOthers(job *Job) error {
 	return nil
 }
 
-// system returns the system whose directives are translated: those of PBS or Grid Engine, if there are no others.
+// system returns PBS or Grid Engine if the script has directives of that system and none of Candor or Slurm.
 func (f *directives) system() string {
 	switch {
 	case len(f.candor)+len(f.sbatch) > 0, len(f.pbs) > 0 && len(f.sge) > 0:
@@ -108,7 +109,7 @@ func (f *directives) system() string {
 	return ""
 }
 
-// foreign notes the first line of a system whose directives are not read.
+// foreign records the first line of a system whose directives are not read.
 func (f *directives) foreign(line string, number int) {
 	for marker, system := range map[string]string{"#PBS": "PBS", "#$": "Grid Engine", "#BSUB": "LSF"} {
 		rest, ok := cutMarker(line, marker)
@@ -127,7 +128,7 @@ func (f *directives) foreign(line string, number int) {
 	}
 }
 
-// scan collects the directives before the first command.
+// scan collects the directives before the first command of a script.
 func scan(source string) (found directives, err error) {
 	number := 0
 	for line := range strings.Lines(source) {
@@ -155,7 +156,7 @@ func cutMarker(line, marker string) (rest string, ok bool) {
 	return rest, ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
 }
 
-// readDirective says the options of one #CANDOR line.
+// readDirective sets the options of one #CANDOR line.
 func (o *Options) readDirective(d directive) error {
 	words, err := splitWords(d.text, false)
 	if err != nil {
@@ -171,10 +172,10 @@ func (o *Options) readDirective(d directive) error {
 	return nil
 }
 
-// flagError matches pflag's text for a value that an option refused.
+// flagError matches pflag's text for a refused value of an option.
 var flagError = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^invalid argument (".*") for "(.*)" flag: (.*)$`) })
 
-// Reword puts an error of the flag parser in the words of a user.
+// Reword rewrites an error of the flag parser in the words of a user.
 func Reword(err error) string {
 	m := flagError().FindStringSubmatch(err.Error())
 	if m == nil {
@@ -199,8 +200,8 @@ func Reword(err error) string {
 // Words splits a line as a shell would: at spaces, with quotes and backslashes, up to a comment.
 func Words(line string) ([]string, error) { return splitWords(line, false) }
 
-// splitWords splits a directive as a shell would: at spaces, with quotes and
-// backslashes, up to a comment. anywhere: a comment may begin within a word, as sbatch reads its lines.
+// splitWords splits a line as a shell would: at spaces, with quotes and backslashes, up to a comment. If anywhere is
+// true, a comment may begin within a word, as in sbatch's lines.
 func splitWords(s string, anywhere bool) (words []string, err error) {
 	var word strings.Builder
 	inWord, quote := false, byte(0)
@@ -242,8 +243,8 @@ func splitWords(s string, anywhere bool) (words []string, err error) {
 	return words, nil
 }
 
-// withArguments gives a script its arguments: a shell's by a "set --" line after the first line, another one's
-// by a shell script that runs it.
+// withArguments gives a script its arguments. In a shell script, a line "set --" after the first line sets them. A
+// shell script runs any other script with them.
 func withArguments(script string, arguments []string) string {
 	if len(arguments) == 0 {
 		return script
@@ -266,7 +267,7 @@ func withArguments(script string, arguments []string) string {
 // shells are the interpreters that know "set --".
 var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "ash": true, "ksh": true, "mksh": true, "zsh": true, "busybox": true}
 
-// interpreterOf names the program of a "#!" line, through env(1); sh without one.
+// interpreterOf returns the program that a "#!" line names, also through env(1). Without such a line it is sh.
 func interpreterOf(first string) string {
 	words := strings.Fields(strings.TrimPrefix(first, "#!"))
 	for i, w := range words {
@@ -284,8 +285,8 @@ var documentKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running|inputs|outputs|begin)"?\s*:(\s|$))`)
 })
 
-// IsScript tells a script from a document: by the file's name if that is enough, and otherwise by
-// the beginning of the text. ok is false if neither tells.
+// IsScript reports whether a file is a script or a document. It looks at the file's name first, then at the beginning
+// of the text. ok is false if neither decides.
 func IsScript(name string, source []byte) (script, ok bool) {
 	if bytes.HasPrefix(source, []byte("#!")) {
 		return true, true
@@ -307,7 +308,7 @@ func IsScript(name string, source []byte) (script, ok bool) {
 	return false, false
 }
 
-// OfCommand returns the job of one command.
+// OfCommand returns a job that runs one command.
 func OfCommand(words []string) *Job {
 	return &Job{Spec: messages.JobSpec{Stages: []messages.Stage{{Name: singleStage, Command: words}}}, Options: NewOptions(nil)}
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// relative has the requests for each processor or GPU. The amounts are known only after all options
-// were read.
+// relative has amounts that the job asks for each processor or each GPU. The amounts for a whole task are known only
+// after all options were read.
 type relative struct {
 	perCPU, perGPU int64 // bytes of memory
 	cpusPerGPU     int
 	leastCPUs      int
 }
 
-// shapeOptions declares the options for a task's resources. The hidden ones are sbatch's.
+// shapeOptions declares the options about the resources of a task. The hidden ones are sbatch's.
 func (o *Options) shapeOptions() {
 	o.option("cpus", "", "`number` of processors of each task (default: what a slot has)", func(job *Job, text string) error {
 		job.relative.cpusPerGPU = 0
@@ -65,14 +65,14 @@ func (o *Options) shapeOptions() {
 	})
 }
 
-// hidden declares an option that is only for scripts of sbatch.
+// hidden declares an option that the help does not show. It is for options of sbatch.
 func (o *Options) hidden(name string, set rule) {
 	o.option(name, "", "", set)
 	_ = o.Flags.MarkHidden(name)
 }
 
-// Memory can be given as a whole, by processor or by GPU; the last option counts. Options of the command line come after
-// options of the script.
+// setMemory sets the memory of a task as a whole. It replaces an earlier amount for each processor or GPU: the last
+// option counts. Options on the command line come after options in the script.
 func setMemory(job *Job, text string) (err error) {
 	job.relative.perCPU, job.relative.perGPU = 0, 0
 	job.Spec.Stages[0].Memory, err = parseMemory(text)
@@ -83,14 +83,14 @@ func perEach(field func(*relative) *int64) rule {
 	return func(job *Job, text string) (err error) {
 		job.Spec.Stages[0].Memory, job.relative.perCPU, job.relative.perGPU = 0, 0, 0
 		*field(&job.relative), err = parseSize(text)
-		if err == nil && *field(&job.relative) == 0 { // as with --mem=0
+		if err == nil && *field(&job.relative) == 0 { // --mem-per-cpu=0 means all memory, as --mem=0 does
 			job.Spec.Stages[0].Memory = messages.AllMemory
 		}
 		return err
 	}
 }
 
-// finishShape computes the amounts that were given for each processor or GPU.
+// finishShape computes the resources of a task from the amounts for each processor or GPU.
 func (job *Job) finishShape() error {
 	r := job.relative
 	if r == (relative{}) && job.allocation == (allocation{}) || len(job.Spec.Stages) != 1 {
@@ -121,7 +121,7 @@ func (job *Job) finishShape() error {
 	return nil
 }
 
-// parseMemory reads a size, "all", or sbatch's 0, which is all memory of a node too.
+// parseMemory reads a size, "all", or 0, which for sbatch also means all memory of a node.
 func parseMemory(text string) (bytes int64, err error) {
 	if strings.EqualFold(text, "all") {
 		return messages.AllMemory, nil
@@ -143,7 +143,7 @@ func count1(text string) (int, error) {
 	return n, nil
 }
 
-// parseGPUs reads 2, 2:a100, a100:2 or a100, which is one.
+// parseGPUs reads a number and a type of GPUs: 2, 2:a100, a100:2, or a100, which means one.
 func parseGPUs(text string) (n int, kind messages.Name, err error) {
 	first, second, both := strings.Cut(text, ":")
 	n, err = strconv.Atoi(first)
@@ -165,8 +165,8 @@ func parseGPUs(text string) (n int, kind messages.Name, err error) {
 	return n, kind, nil
 }
 
-// parseLicenses reads matlab:2,ansys, where a name alone, or with = for the colon, is Slurm's too. No
-// licences are written as "", or as matlab:0.
+// parseLicenses reads a list of licences such as matlab:2,ansys. As in Slurm, a name alone means one licence, and "="
+// may replace the colon. "" and matlab:0 mean no licences.
 func parseLicenses(text string) (all messages.Licenses, err error) {
 	if text == "" {
 		return nil, nil
@@ -188,8 +188,8 @@ func parseLicenses(text string) (all messages.Licenses, err error) {
 	return all, all.Validate("licenses")
 }
 
-// setConstraint accepts the forms of sbatch that concern one node: "," means "&", and brackets
-// around everything mean nothing.
+// setConstraint accepts the forms of sbatch's --constraint that concern one node. "," means "&". Brackets around the
+// whole text have no meaning.
 func setConstraint(job *Job, text string) error {
 	if inner, ok := strings.CutPrefix(text, "["); ok {
 		if inner, ok = strings.CutSuffix(inner, "]"); ok {
@@ -204,7 +204,7 @@ func setConstraint(job *Job, text string) error {
 	return nil
 }
 
-// parseNodes reads a list of nodes as Slurm writes it: node1,node[3-5,08].
+// parseNodes reads a list of nodes in Slurm's form, such as node1,node[3-5,08].
 func parseNodes(text string) (nodes []messages.Name, err error) {
 	bad := fmt.Errorf("%q: write names of nodes, like node1,node[3-5]; at most %d", text, messages.MaxChosen)
 	for rest := text; ; {
@@ -235,7 +235,7 @@ func parseNodes(text string) (nodes []messages.Name, err error) {
 	return slices.Compact(nodes), nil
 }
 
-// NodeList returns the nodes in a list of Slurm; none if it names none, or cannot be read.
+// NodeList returns the nodes in a list of Slurm, or none if the list is empty or cannot be read.
 func NodeList(text string) []string {
 	if text == "" {
 		return nil
@@ -247,7 +247,7 @@ func NodeList(text string) []string {
 	return nodes
 }
 
-// PerNode writes how many each node has as Slurm does: "4(x2),3".
+// PerNode writes a list of counts in Slurm's form: 4, 4, 3 becomes "4(x2),3".
 func PerNode(counts []int) string {
 	var parts []string
 	for i := 0; i < len(counts); {
@@ -264,7 +264,7 @@ func PerNode(counts []int) string {
 	return strings.Join(parts, ",")
 }
 
-// expandNodes writes out the nodes of one word with at most one list of numbers in brackets.
+// expandNodes returns the nodes that one word means. The word has at most one list of numbers in brackets.
 func expandNodes(word string) (nodes []messages.Name, ok bool) {
 	before, rest, listed := strings.Cut(word, "[")
 	if !listed {

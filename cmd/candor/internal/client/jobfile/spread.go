@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// asked is what a job asks for, before its ranks are divided over nodes.
+// asked is what a job asks for before its ranks are divided over nodes.
 type asked struct {
 	messages.Resources
 	tasks      int
@@ -15,15 +15,15 @@ type asked struct {
 	allocation allocation
 }
 
-// Spreads reports whether the site may divide the ranks of a job over several nodes: the job does not name a number of
-// nodes.
+// Spreads reports whether the site may choose the number of nodes for the ranks of a job. It may if the job names no
+// number.
 func (job *Job) Spreads() bool {
 	a, s := &job.asked.allocation, &job.Spec.Stages[0]
 	return a.ranks > 1 && !s.Gang && a.perGPU == 0 && a.perNode == 0 && (a.nodes == 0 || a.most > a.nodes) && a.listed < 2 && s.Array == nil
 }
 
-// NodeCounts returns the numbers of nodes over which the ranks of a job may be divided, at a site with all nodes. The
-// smallest number comes first.
+// NodeCounts returns the numbers of nodes over which the ranks of a job can be divided, at a site with all nodes in
+// total. The smallest number comes first.
 func (job *Job) NodeCounts(all int) iter.Seq[int] {
 	a := &job.asked.allocation
 	if a.most > 0 {
@@ -35,8 +35,8 @@ func (job *Job) NodeCounts(all int) iter.Seq[int] {
 	}
 }
 
-// SpreadOver divides the ranks of a job over a number of nodes. It does not change earlier copies of the job, nor their
-// stages.
+// SpreadOver divides the ranks of a job over a number of nodes. Earlier copies of the job and of its stages stay the
+// same.
 func (job *Job) SpreadOver(nodes int) error {
 	job.Spec.Stages = slices.Clone(job.Spec.Stages)
 	s, a := &job.Spec.Stages[0], job.asked

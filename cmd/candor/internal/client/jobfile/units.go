@@ -14,17 +14,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// slurmTime matches the forms of sbatch(1) --time: minutes,
-// minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes and
-// days-hours:minutes:seconds. The number of digits keeps the sum, at most
-// 10^4 days and 10^6 hours, within what a Duration holds (2.5·10^6 hours).
+// slurmTime matches the forms of time in sbatch's --time: minutes, minutes:seconds, hours:minutes:seconds,
+// days-hours, days-hours:minutes and days-hours:minutes:seconds. It limits the number of digits: the sum is at most
+// 10^4 days and 10^6 hours, and a Duration holds 2.5·10^6 hours.
 var slurmTime = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?$`)
 })
 
-// ParseTime reads a time limit: with units ("1h30m", "90s"), or in the forms
-// of sbatch, in which a bare number is minutes. 0 and UNLIMITED ask for no
-// limit but the market's.
+// ParseTime reads a time limit: with units ("1h30m", "90s"), or in the forms of sbatch, where a number alone means
+// minutes. 0 and UNLIMITED mean that only the market's limit applies.
 func ParseTime(s string) (messages.Duration, error) {
 	if strings.EqualFold(s, "UNLIMITED") || strings.EqualFold(s, "INFINITE") {
 		return 0, nil
@@ -39,9 +37,8 @@ func ParseTime(s string) (messages.Duration, error) {
 	return messages.Duration(d), nil
 }
 
-// slurmDuration adds up the days and up to three fields of a match. With
-// days, the fields are hours first; without, a lone field is minutes and two
-// are minutes and seconds.
+// slurmDuration adds up the days and up to three fields of a match. After days, the first field is hours. Without
+// days, one field is minutes, and two fields are minutes and seconds.
 func slurmDuration(m []string) messages.Duration {
 	units := []time.Duration{time.Hour, time.Minute, time.Second}
 	if m[1] == "" && m[4] == "" {
@@ -56,7 +53,7 @@ func slurmDuration(m []string) messages.Duration {
 	return messages.Duration(total)
 }
 
-// number64 reads digits that the expression has bounded; "" is 0.
+// number64 reads digits. The expression has limited their number, so they fit. "" is 0.
 func number64(s string) int64 {
 	n, _ := strconv.ParseInt(s, 10, 64)
 	return n
@@ -76,7 +73,7 @@ func (s *size) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// UnmarshalYAML reads a size of memory, or all.
+// UnmarshalYAML reads a size of memory, or the word all.
 func (m *memory) UnmarshalYAML(n ast.Node) error {
 	text, ok := scalar(n)
 	if !ok {
@@ -90,7 +87,7 @@ func (m *memory) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// UnmarshalYAML reads a number of GPUs, with their type if only one will do.
+// UnmarshalYAML reads a number of GPUs, and their type if the job needs a certain type.
 func (g *gpus) UnmarshalYAML(n ast.Node) (err error) {
 	text, ok := scalar(n)
 	if !ok {
@@ -102,8 +99,8 @@ func (g *gpus) UnmarshalYAML(n ast.Node) (err error) {
 	return nil
 }
 
-// parseSize reads a size as sbatch does: a number of mebibytes, or of the unit that the letter
-// after it names.
+// parseSize reads a size as sbatch does: a number and a letter for the unit. Without a letter the unit is the
+// mebibyte.
 func parseSize(text string) (bytes int64, err error) {
 	digits, shift := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I"), 20
 	if at := strings.IndexByte("KMGT", last(digits)); at >= 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runningTasks returns the tasks of a query that run now. away: at another site.
+// runningTasks returns the tasks of a query that run now. away reports whether they run at another site.
 func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (running []messages.TaskStatus, away bool, err error) {
 	r, err := newReader(ctx, a, s, q)
 	if err != nil {
@@ -38,7 +38,7 @@ func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) 
 	return running, r.job.Away != nil, err
 }
 
-// oneRunning returns the only task of a query that runs now. away: at another site.
+// oneRunning returns the only task of a query that runs now. away reports whether it runs at another site.
 func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t messages.TaskStatus, away bool, err error) {
 	all, away, err := runningTasks(ctx, a, s, q)
 	if err == nil && len(all) > 1 {
@@ -50,12 +50,13 @@ func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t
 	return all[0], away, nil
 }
 
-// StreamOf returns the stream of a task, or a further stream that begins while the task runs.
+// StreamOf returns a stream to the process of a task. If begin is not nil, it returns a new stream that starts while
+// the task runs.
 func StreamOf(a *cli.App, s *cli.Session, t *messages.TaskStatus, away bool, begin *messages.StreamBegin) *Stream {
 	return &Stream{App: a, Session: s, Node: t.Node, Away: away, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
 }
 
-// ExitWith ends this process as the remote one did.
+// ExitWith ends this process with the exit code of the remote process.
 func ExitWith(code int, err error) error {
 	if err != nil || code == 0 {
 		return err
@@ -151,8 +152,8 @@ func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, t
 	})
 }
 
-// SignalTasks sends the signal of a request to running tasks, and returns how many got it. Tasks
-// that ended in the meantime do not count.
+// SignalTasks sends a signal to running tasks, and returns the number of tasks that got it. It does not count tasks
+// that ended in the meantime.
 func SignalTasks(ctx context.Context, s *cli.Session, running []messages.TaskStatus, away bool, r messages.StreamRequest) (n int, err error) {
 	for _, t := range running {
 		r.Attempt = messages.Attempt{Task: t.Task, Number: t.Attempt}
@@ -194,7 +195,7 @@ be the port of the task: without LOCAL it is any free port.`,
 	return cmd
 }
 
-// forward serves a port until ctx ends or the task has.
+// forward passes connections on a local port to the task, until ctx or the task ends.
 func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskStatus, away bool, text string) error {
 	local, remote, two := strings.Cut(text, ":")
 	if !two {
@@ -204,7 +205,7 @@ func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskSt
 	if _, localErr := strconv.ParseUint(local, 10, 16); err != nil || localErr != nil || port == 0 {
 		return cli.Usagef("%q: write a port, from 1 to 65535, or LOCAL:PORT", text)
 	}
-	if local == remote && hasNode(a, t.Node) { // the node would connect to this command, which would ask the node again
+	if local == remote && hasNode(a, t.Node) { // the node would connect to this command, and this command to the node, without end
 		if two {
 			return cli.Usagef("%q: this machine is node %s of the task, and port %s is the task's own: choose another port here, as in candor port %v 0:%s", text, t.Node, remote, t.Task.Job, remote)
 		}
@@ -234,7 +235,7 @@ func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskSt
 		open.Go(func() {
 			stream := StreamOf(a, s, t, away, &messages.StreamBegin{Port: int(port), Interactive: messages.Interactive{Linger: portLinger}})
 			if err := stream.connect(ctx, conn); messages.KindOf(err) == messages.NotFound {
-				cancel(err) // the task has ended
+				cancel(err) // the node says so when the task has ended
 			} else if err != nil && ctx.Err() == nil {
 				a.Tell(fmt.Sprintf("candor port: %s", cli.Sentence(err)))
 			}
@@ -242,7 +243,8 @@ func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskSt
 	}
 }
 
-// hasNode reports whether a node of the site runs on this machine, as far as who asks can see.
+// hasNode reports whether a node of the site runs on this machine. It sees only nodes whose directory the user can
+// read.
 func hasNode(a *cli.App, node messages.Name) bool {
 	state, local, err := a.LocalSite()
 	t, unresolved := a.Resolve(false)
@@ -253,10 +255,10 @@ func hasNode(a *cli.App, node messages.Name) bool {
 	return err == nil
 }
 
-// portLinger is how long a connection waits for a client that was lost.
+// portLinger is how long the node keeps a connection whose client it cannot reach.
 const portLinger = messages.Duration(time.Minute)
 
-// connect passes a connection on until either side has closed it.
+// connect passes data between a local connection and the task until one side has closed.
 func (c *Stream) connect(ctx context.Context, conn net.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -13,14 +13,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// cancellation is the flags of cancel.
+// cancellation has the flags of the command cancel.
 type cancellation struct {
 	which       selection
-	all         bool // jobs that have not ended, of the caller
+	all         bool // all jobs of the caller that have not ended
 	owner       string
 	yes, dryRun bool
-	tasks       string // positions in a stage of the job, or
-	array       string // indices of its array
+	tasks       string // positions of tasks in a stage of the job
+	array       string // indices of elements of an array job
 	stage       string
 }
 
@@ -88,7 +88,7 @@ func (c *cancellation) run(ctx context.Context, a *cli.App, s *cli.Session, args
 	return c.cancel(ctx, a, s, found)
 }
 
-// find lists the jobs that the flags choose.
+// find lists the jobs that the flags select.
 func (c *cancellation) find(ctx context.Context, a *cli.App, s *cli.Session) ([]messages.JobSummary, error) {
 	r := messages.JobsRequest{Account: c.owner, Active: true, Limit: math.MaxInt}
 	if err := c.which.fill(a, &r); err != nil {
@@ -98,7 +98,7 @@ func (c *cancellation) find(ctx context.Context, a *cli.App, s *cli.Session) ([]
 	return slices.DeleteFunc(reply.Jobs, func(j messages.JobSummary) bool { return j.State > messages.Running }), err
 }
 
-// cancel cancels the jobs found, once the user has agreed.
+// cancel asks the user, and cancels the jobs that were found.
 func (c *cancellation) cancel(ctx context.Context, a *cli.App, s *cli.Session, found []messages.JobSummary) error {
 	if len(found) == 0 || c.dryRun {
 		return a.Show(messages.JobsReply{Jobs: found}, func(p *cli.Page) { writeChosen(p, found, "would be cancelled") })
@@ -115,7 +115,7 @@ func (c *cancellation) cancel(ctx context.Context, a *cli.App, s *cli.Session, f
 	return cancelJobs(ctx, a, s, ids)
 }
 
-// agree asks the user whether to cancel some jobs; nil: yes.
+// agree asks the user whether to cancel some jobs. It returns nil for a yes.
 func agree(ctx context.Context, a *cli.App, found []messages.JobSummary) error {
 	p := a.Page(a.Err)
 	writeChosen(p, found, "to be cancelled")
@@ -133,10 +133,10 @@ func agree(ctx context.Context, a *cli.App, found []messages.JobSummary) error {
 	return err
 }
 
-// mostChosen is how many of the jobs to be cancelled are shown.
+// mostChosen is the largest number of selected jobs that are shown.
 const mostChosen = 20
 
-// writeChosen says how many jobs were chosen, and which.
+// writeChosen says how many jobs were selected, and lists the first of them.
 func writeChosen(p *cli.Page, found []messages.JobSummary, what string) {
 	if len(found) == 0 {
 		p.Printf("No active job fits the flags. Nothing was cancelled.\n")
@@ -172,8 +172,7 @@ func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []strin
 	return cancelJobs(ctx, a, s, ids)
 }
 
-// cancelJobs cancels jobs, and shows the result of each. The exit code is the one of the first job
-// that could not be cancelled.
+// cancelJobs cancels jobs, and shows the result for each. The exit code is that of the first failure.
 func cancelJobs(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) error {
 	var all messages.CancelReply
 	var failed error

@@ -41,7 +41,7 @@ func (c *cancellation) cancelTasks(ctx context.Context, a *cli.App, s *cli.Sessi
 	})
 }
 
-// place finds the stage of the tasks to be cancelled, and the positions of indices.
+// place finds the stage of the tasks to cancel. For indices of an array, it finds the positions of the tasks.
 func (c *cancellation) place(ctx context.Context, s *cli.Session, r *messages.CancelRequest) error {
 	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: r.Job})
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// fetchQuery is the flags of fetch.
+// fetchQuery has the flags of the command fetch.
 type fetchQuery struct {
 	logsQuery // job, stage and task
 	into      string
@@ -64,7 +64,7 @@ of all jobs; the log of the site has a line for each time.`,
 	return cmd
 }
 
-// fetch lists the outputs that the query selects, and gets them.
+// fetch lists the output files that the query selects, and copies them here.
 func fetch(ctx context.Context, a *cli.App, s *cli.Session, q fetchQuery) error {
 	r, err := newReader(ctx, a, s, q.logsQuery)
 	if err != nil {
@@ -93,7 +93,7 @@ func fetch(ctx context.Context, a *cli.App, s *cli.Session, q fetchQuery) error 
 	return cmp.Or(lost, err)
 }
 
-// patterns returns the output patterns of the selected stages.
+// patterns returns the output patterns of the selected stages as text.
 func patterns(r *logReader) string {
 	var all []string
 	for i := range r.job.Spec.Stages {
@@ -109,8 +109,8 @@ func patterns(r *logReader) string {
 	return terminal.Safe(strings.Join(all, ", "))
 }
 
-// unlisted returns an error if the depot lacks a list of output files. Each task that ends well leaves a list, which
-// may be empty, so a missing list was lost or removed because of its age.
+// unlisted returns an error if the depot lacks a task's list of output files. Each task that ends well leaves a list,
+// which may be empty. So a missing list was lost, or was removed because it was too old.
 func unlisted(r *logReader, all []messages.TaskOutputs) error {
 	want := 0
 	for i, stage := range r.job.Stages {
@@ -130,7 +130,7 @@ func unlisted(r *logReader, all []messages.TaskOutputs) error {
 		r.job.Job, want-len(all), terminal.Plural(want, "task"))
 }
 
-// nothingLeft says why there are no files.
+// nothingLeft returns an error that says why there are no files.
 func nothingLeft(r *logReader) error {
 	job := &r.job
 	for _, stage := range job.Spec.Stages {
@@ -141,7 +141,7 @@ func nothingLeft(r *logReader) error {
 	return messages.Errorf(messages.NotFound, "job %v keeps no files: name files with --output when you submit a job; candor logs %v prints the output of the tasks", job.Job, job.Job)
 }
 
-// outputsOf lists the files that the selected tasks left.
+// outputsOf lists the output files of the selected tasks.
 func outputsOf(ctx context.Context, r *logReader) (all []messages.TaskOutputs, err error) {
 	for i, stage := range r.job.Stages {
 		if r.stage != nil && i != *r.stage || len(r.job.Spec.Stages[i].Outputs) == 0 {
@@ -167,7 +167,7 @@ func outputsOf(ctx context.Context, r *logReader) (all []messages.TaskOutputs, e
 	return all, nil
 }
 
-// fetchAll gets files of all tasks.
+// fetchAll copies the selected files of all tasks.
 func fetchAll(ctx context.Context, a *cli.App, r *logReader, q fetchQuery, all []messages.TaskOutputs) error {
 	dir, err := a.FromHere(q.into)
 	if err != nil {
@@ -191,7 +191,7 @@ func fetchAll(ctx context.Context, a *cli.App, r *logReader, q fetchQuery, all [
 	return nil
 }
 
-// local returns the path, below the directory, for a task's file.
+// local returns the local path of a task's file, relative to the target directory.
 func (r *logReader) local(t messages.TaskRef, f messages.File) string {
 	if r.selected == 1 {
 		return f.Name
@@ -199,14 +199,14 @@ func (r *logReader) local(t messages.TaskRef, f messages.File) string {
 	return path.Join(r.name(t), f.Name)
 }
 
-// part ends the name of a file that is not whole yet; longestName is how many bytes the
-// name of a file has at most.
+// part is the end of the name of a file that is not complete yet. longestName is the largest length of a file's name
+// in bytes.
 const (
 	part        = ".part"
 	longestName = 255
 )
 
-// fetchFile gets a file aside, and gives it its name when it is whole.
+// fetchFile copies a file under a temporary name, and renames it when it is complete.
 func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Attempt, f messages.File, force bool) error {
 	if err := messages.CheckFileName("name", f.Name); err != nil {
 		return err
@@ -236,9 +236,9 @@ func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Atte
 	return errors.Join(err, root.Remove(aside))
 }
 
-// sameFile reports whether a file is there already; one that differs is an error.
+// sameFile reports whether the same file is already there. If another file has the name, it returns an error.
 func sameFile(root *os.Root, name string, f messages.File) (bool, error) {
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // otherwise opening a pipe would wait for the other end
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a plain open of a pipe would wait for a writer
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// How often something that changes is looked at: often at first, so that
-// short jobs are followed closely, then once a second.
+// The pauses between two requests for the state of a job. They are short at first, so that short jobs are followed
+// closely, and grow to one second.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = time.Second
 )
 
-// nextPause returns the pause after one of d.
+// nextPause returns the pause that follows a pause of d.
 func nextPause(d time.Duration) time.Duration { return min(d+d/2, lastPause) }
 
-// Wait follows a job to its end and reports its exit code.
+// Wait follows a job to its end, and returns its exit code as an error.
 func Wait(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) error {
 	detail, err := follow(ctx, a, s, job)
 	if err != nil {
@@ -39,7 +39,7 @@ func Wait(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) e
 	return nil
 }
 
-// ExitCode returns the exit code by which submit --wait and run tell how a job ended.
+// ExitCode returns the exit code with which submit --wait and run report how a job ended.
 func ExitCode(job messages.JobSummary) int {
 	switch {
 	case job.State == messages.Completed:
@@ -52,13 +52,13 @@ func ExitCode(job messages.JobSummary) int {
 	return cli.CodeFailed
 }
 
-// follow shows a job's progress on standard error until it has ended. A site
-// that does not answer for a while is asked again: its jobs go on.
+// follow shows a job's progress on standard error until the job has ended. If the site does not answer, follow asks
+// again: the job may still run.
 func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (messages.JobDetail, error) {
 	show := newProgress(a)
 	defer show.done()
 	var state messages.State
-	var waited, shown time.Duration // shown: from when on the progress is shown again
+	var waited, shown time.Duration // shown: value of waited at which the progress is shown again
 	request := messages.JobRequest{Job: job, Wait: 1}
 	for d := min(firstPause, s.Timeout/2); ; d = min(nextPause(d), s.Timeout/2) {
 		asked := a.Now()
@@ -67,7 +67,7 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 		}
 		detail, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, request)
 		switch {
-		case request.Wait != 0 && messages.KindOf(err) == messages.Invalid: // by a site that cannot wait
+		case request.Wait != 0 && messages.KindOf(err) == messages.Invalid: // a site with an older version cannot wait
 			request.Wait = 0
 			continue
 		case err == nil && detail.State.Final():
@@ -83,14 +83,14 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 		default:
 			show.trouble(err)
 		}
-		if err := a.Pause(ctx, d-a.Now().Sub(asked)); err != nil { // if the site answered early
+		if err := a.Pause(ctx, d-a.Now().Sub(asked)); err != nil { // if the site answered before d has passed
 			return detail, err
 		}
 		waited += d
 	}
 }
 
-// progress shows a job, or how many of several have ended, as they go on.
+// progress shows the state of one job, or how many of several jobs have ended.
 type progress interface {
 	update(messages.JobDetail)
 	count(ended, all int)
@@ -98,7 +98,8 @@ type progress interface {
 	done()
 }
 
-// newProgress redraws one place on a terminal. Otherwise it writes a line for each change.
+// newProgress returns a progress that redraws lines on a terminal. On any other output, it writes a new line for each
+// change.
 func newProgress(a *cli.App) progress {
 	if terminal.IsTerminal(a.Err) && a.Getenv("TERM") != "dumb" {
 		return &drawnProgress{app: a, block: terminal.Block{Out: a.Err}}
@@ -106,7 +107,7 @@ func newProgress(a *cli.App) progress {
 	return &plainProgress{out: a.Err}
 }
 
-// plainProgress writes lines.
+// plainProgress writes a line for each change.
 type plainProgress struct {
 	out  io.Writer
 	last string
@@ -142,7 +143,7 @@ func (w *plainProgress) say(line string) {
 
 func (w *plainProgress) done() {}
 
-// drawnProgress redraws a block of lines.
+// drawnProgress redraws lines of a terminal.
 type drawnProgress struct {
 	app   *cli.App
 	block terminal.Block

@@ -28,7 +28,7 @@ func WaitAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.Job
 	return ended, a.Show(all, func(p *cli.Page) { writeAllEnded(p, all.Jobs) })
 }
 
-// writeAllEnded says how many jobs completed, and shows the first of the others.
+// writeAllEnded says how many jobs completed, and shows the first jobs that did not.
 func writeAllEnded(p *cli.Page, all []messages.JobSummary) {
 	others, charged := 0, messages.Credits(0)
 	for _, j := range all {
@@ -46,19 +46,19 @@ func writeAllEnded(p *cli.Page, all []messages.JobSummary) {
 	p.Printf("%s of %s completed, %s charged\n", terminal.Count(len(all)-others), terminal.Plural(len(all), "job"), cli.Credits(charged))
 }
 
-// firstLook is the pause before jobs are looked at again whose ends are waited for. The pauses
-// grow so slowly that the last end is known a ninth of the time late at most.
+// firstLook is the first pause between two questions for the jobs that have ended. Each pause is an eighth longer
+// than the last one: the end of the last job is seen at most one ninth of the waiting time late.
 const firstLook = 5 * time.Millisecond
 
 func nextLook(d time.Duration) time.Duration { return min(d+d/8, lastPause) }
 
-// followAll asks for many jobs at a time until all have ended. It returns the jobs that have
-// ended, also together with an error.
+// followAll asks for the states of many jobs at once until all have ended. It returns the jobs that have ended, even
+// if it also returns an error.
 func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]messages.JobSummary, error) {
 	show := newProgress(a)
 	defer show.done()
 	ended, left := map[messages.JobID]messages.JobSummary{}, slices.Clone(ids)
-	var waited, shown time.Duration // shown: from when on the progress is shown again
+	var waited, shown time.Duration // shown: value of waited at which the progress is shown again
 	for d := firstLook; ; d = nextLook(d) {
 		reply, err := lookAtEnded(ctx, s, left, d == lastPause)
 		switch {
@@ -82,15 +82,15 @@ func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.J
 		if err := a.Pause(ctx, d); err != nil {
 			return ended, err
 		}
-		if waited += d; len(reply) > 0 { // half of the way to the expected end of the last job
+		if waited += d; len(reply) > 0 { // ask again after half of the expected remaining time
 			half := waited.Seconds() / 2 * float64(len(left)) / float64(len(ended))
 			d = max(firstLook, min(d, time.Duration(half*float64(time.Second))))
 		}
 	}
 }
 
-// lookAtEnded returns the ended ones of the first jobs. From time to time it also checks
-// that the site still knows the others.
+// lookAtEnded asks for the first jobs of ids, and returns the jobs that have ended. If sure is true, it also checks
+// that the site still knows the other jobs.
 func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure bool) ([]messages.JobSummary, error) {
 	r := messages.JobsRequest{Jobs: ids[:min(len(ids), messages.MaxListed)], Limit: messages.MaxListed}
 	if !sure {

@@ -1,5 +1,5 @@
-// Package jobs has the commands about a site's jobs: list, show, explain, cancel and follow them,
-// and read the output of their tasks.
+// Package jobs has the commands about the jobs of a site. They list, show, explain, cancel and follow jobs, and read
+// the output of tasks.
 package jobs
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Commands returns the commands about jobs that a site has.
+// Commands returns the commands about jobs that were submitted.
 func Commands(a *cli.App) []*cobra.Command {
 	return append(a.MakeTabled(cli.Makers{"jobs": jobsCommand, "job": jobCommand, "why": whyCommand}),
 		a.Make(cli.Makers{"tasks": tasksCommand, "logs": logsCommand, "fetch": fetchCommand, "cancel": cancelCommand, "hold": holdCommand,
@@ -90,8 +90,8 @@ func takesNoJob(cmd *cobra.Command, args []string) error {
 	return cli.Usagef("it lists jobs; candor job %s shows this job", args[0])
 }
 
-// othersHave reports whether an operator without own jobs would see some with --all. Only operators
-// may use --all.
+// othersHave reports whether an operator without jobs of their own would see jobs with --all. Only operators may use
+// --all.
 func othersHave(ctx context.Context, s *cli.Session, r messages.JobsRequest) bool {
 	if r.All || r.Account != "" {
 		return false
@@ -101,7 +101,7 @@ func othersHave(ctx context.Context, s *cli.Session, r messages.JobsRequest) boo
 	return err == nil && len(reply.Jobs) > 0
 }
 
-// naming puts a flag in the place of the field that an error of the site begins with.
+// naming replaces the field at the beginning of a site's error by the flag that sets it.
 func naming(flag, field string, err error) error {
 	wire, ok := errors.AsType[*messages.Error](err)
 	if !ok || !strings.HasPrefix(wire.Message, field+": ") {
@@ -110,7 +110,7 @@ func naming(flag, field string, err error) error {
 	return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: flag + strings.TrimPrefix(wire.Message, field)}
 }
 
-// listJobs requests pages until it has as many jobs as the request's limit.
+// listJobs reads pages of the list until it has as many jobs as the request's limit.
 func listJobs(ctx context.Context, s *cli.Session, r messages.JobsRequest) (messages.JobsReply, error) {
 	if r.Limit < 1 {
 		return messages.JobsReply{}, cli.Usagef("--limit %d: must be a whole number from 1 on", r.Limit)
@@ -178,10 +178,9 @@ bids are sealed; the answer says so.`,
 	return cmd
 }
 
-// each does something to each job that arguments name, and goes on after one that it
-// could not be done to.
+// each calls do for each argument. If one call fails, it goes on with the next argument.
 func each(a *cli.App, what string, args []string, do func(arg string) error) error {
-	for _, arg := range args { // if one argument is not a number, nothing is done
+	for _, arg := range args { // if one argument is not a number, do is never called
 		if _, err := cli.JobNumber(arg); err != nil {
 			return err
 		}
@@ -203,8 +202,7 @@ func each(a *cli.App, what string, args []string, do func(arg string) error) err
 	return failed
 }
 
-// askJob asks the auctioneer something about the job that an argument names, and shows
-// the answer.
+// askJob sends the auctioneer a request about one job, and shows the answer.
 func askJob[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, argument string, words func(*cli.Page, Reply)) error {
 	job, err := cli.JobNumber(argument)
 	if err != nil {

@@ -14,26 +14,26 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// logsQuery is the flags of logs.
+// logsQuery has the flags of the command logs.
 type logsQuery struct {
 	job      messages.JobID
 	stage    string
 	task     int
-	attempt  uint32 // 0: the latest
+	attempt  uint32 // 0: the latest attempt
 	follow   bool
 	stdout   bool
 	stderr   bool
 	noPrefix bool
 }
 
-// flags adds the flags that choose tasks of the job.
+// flags adds the flags that select tasks of the job.
 func (q *logsQuery) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&q.task, "task", -1, "only the task at this `position` in its stage, from 0 on")
-	cmd.Flags().Lookup("task").DefValue = "0" // the help would show -1 otherwise
+	cmd.Flags().Lookup("task").DefValue = "0" // without this, the help would show -1
 	cmd.Flags().StringVar(&q.stage, "stage", "", "only tasks of this `stage`")
 }
 
-// ofJob returns an action on the job that the first argument names.
+// ofJob returns an action that sets the query's job from the first argument, and then runs do.
 func (q *logsQuery) ofJob(do cli.Action) cli.Action {
 	return func(ctx context.Context, s *cli.Session, args []string) (err error) {
 		if q.task < -1 {
@@ -93,10 +93,10 @@ parts says how many bytes are missing.`,
 	return cmd
 }
 
-// maxFollowed bounds the tasks whose output is followed at once.
+// maxFollowed is the largest number of tasks whose output is followed at once.
 const maxFollowed = 1000
 
-// longPoll is how long a node waits for more output before it answers.
+// longPoll is how long a node waits for more output before it answers a request.
 const longPoll = 2 * time.Second
 
 // logs prints the output of the tasks that the query selects.
@@ -119,8 +119,8 @@ func logs(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) error {
 	return err
 }
 
-// nothing says on a terminal that there was nothing to print: without a word a user asks
-// whether the command worked. A program gets the output alone.
+// nothing returns a sentence that says that there was no output. It is only for a terminal: there, a user would ask
+// whether the command worked. A program gets only the output.
 func (r *logReader) nothing() string {
 	what, to, yet := "job "+r.query.job.String(), "", ""
 	if r.query.stage != "" || r.query.task >= 0 || r.query.attempt > 0 {
@@ -143,15 +143,15 @@ type logReader struct {
 	session  *cli.Session
 	query    logsQuery
 	job      messages.JobDetail
-	stage    *int // the selected stage, nil for all
+	stage    *int // the selected stage; nil: all stages
 	selected int  // number of tasks that the query selects
 
-	mu     sync.Mutex // guards the app's outputs, failed and wrote
-	failed error      // the first task that could not be read
-	wrote  bool       // something was printed
+	mu     sync.Mutex // protects failed, wrote and the app's outputs
+	failed error      // error of the first task that could not be read
+	wrote  bool       // output was printed
 }
 
-// newReader asks for the job of a query and selects its tasks.
+// newReader asks the site for the job of a query, and selects the tasks.
 func newReader(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (*logReader, error) {
 	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: q.job})
 	if err != nil {
@@ -190,10 +190,10 @@ func (r *logReader) selectTasks() error {
 	return nil
 }
 
-// namedStages is of how many stages chosen names the tasks.
+// namedStages is the largest number of stages that chosen names.
 const namedStages = 3
 
-// chosen names the tasks that the query selects, as "task map.0" or "tasks map.0 to map.9, sort.0".
+// chosen returns words for the selected tasks, such as "task map.0" or "tasks map.0 to map.9, sort.0".
 func (r *logReader) chosen() string {
 	var parts []string
 	for i, stage := range r.job.Stages {
@@ -215,7 +215,7 @@ func (r *logReader) chosen() string {
 	return noun + strings.Join(parts, ", ")
 }
 
-// noneHas returns a sentence: none of the selected tasks has done something.
+// noneHas returns a sentence that says that none of the selected tasks has done something.
 func (r *logReader) noneHas(done string) string {
 	if r.selected == 1 {
 		return r.chosen() + " has not " + done
@@ -223,7 +223,7 @@ func (r *logReader) noneHas(done string) string {
 	return "none of the " + r.chosen() + " has " + done
 }
 
-// eachTask calls f with every selected task that was ever claimed, page by page.
+// eachTask calls f for every selected task that was ever claimed. It reads them page by page.
 func (r *logReader) eachTask(ctx context.Context, f func(messages.TaskStatus) error) error {
 	for stage := range r.job.Stages {
 		if r.stage != nil && stage != *r.stage {
@@ -268,8 +268,8 @@ func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(messages.T
 	}
 }
 
-// choose returns the attempt to read: the latest one, or the one that the query names. attempts are
-// of one task, the latest last. If the site no longer knows the attempt, its node is empty.
+// choose returns the attempt to read: the latest one, or the one that the query names. attempts are all of one task,
+// with the latest at the end. If the site no longer knows the attempt, its node is empty.
 func (r *logReader) choose(attempts []messages.TaskStatus) (messages.TaskStatus, bool) {
 	latest := attempts[len(attempts)-1]
 	if r.query.attempt == 0 {
@@ -285,7 +285,7 @@ func (r *logReader) choose(attempts []messages.TaskStatus) (messages.TaskStatus,
 	return latest, known
 }
 
-// printAll prints the present output, task after task.
+// printAll prints the output that is there now, task after task.
 func (r *logReader) printAll(ctx context.Context) error {
 	found := false
 	err := r.eachTask(ctx, func(t messages.TaskStatus) error {
@@ -306,8 +306,8 @@ func (r *logReader) printAll(ctx context.Context) error {
 	return err
 }
 
-// followAll starts to read each attempt as it is claimed, until the job has
-// ended and all is read.
+// followAll prints the output of each attempt from its claim on. It returns when the job has ended and all output is
+// read.
 func (r *logReader) followAll(ctx context.Context) error {
 	var readers sync.WaitGroup
 	defer readers.Wait()
@@ -334,8 +334,8 @@ func (r *logReader) followAll(ctx context.Context) error {
 	return r.failed
 }
 
-// watch calls start with the tasks there are, again and again until the job
-// is over. The state is asked for before the tasks, so that no attempt is missed.
+// watch lists the tasks again and again, and calls start for each, until the job has ended. It asks for the job's
+// state before the tasks, so that it misses no attempt.
 func (r *logReader) watch(ctx context.Context, start func(messages.TaskStatus) error) error {
 	for d := firstPause; ; d = nextPause(d) {
 		job, err := cli.Call[messages.JobDetail](ctx, r.session, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: r.query.job})
@@ -356,7 +356,7 @@ func (r *logReader) watch(ctx context.Context, start func(messages.TaskStatus) e
 	}
 }
 
-// streams returns the outputs to print; true stands for standard error.
+// streams returns the outputs to print: false for standard output, true for standard error.
 func (r *logReader) streams() []bool {
 	switch {
 	case r.query.stdout:
@@ -367,7 +367,7 @@ func (r *logReader) streams() []bool {
 	return []bool{false, true}
 }
 
-// readBoth prints the present output of an attempt, one stream after the other.
+// readBoth prints the output of an attempt that is there now, one stream after the other.
 func (r *logReader) readBoth(ctx context.Context, t messages.TaskStatus) error {
 	if t.Node == "" {
 		node, err := r.findNode(ctx, t)
@@ -384,7 +384,7 @@ func (r *logReader) readBoth(ctx context.Context, t messages.TaskStatus) error {
 	return nil
 }
 
-// findNode asks every node for an attempt if the site does not know where it ran.
+// findNode finds the node that ran an attempt. If the site does not know it, it asks every node.
 func (r *logReader) findNode(ctx context.Context, t messages.TaskStatus) (messages.Name, error) {
 	gone := messages.Errorf(messages.NotFound, "the site has forgotten where attempt %d ran, and no node has its output", t.Attempt)
 	if r.job.Away != nil {
@@ -408,8 +408,8 @@ func (r *logReader) findNode(ctx context.Context, t messages.TaskStatus) (messag
 	return "", gone
 }
 
-// read prints one output of an attempt. With follow it prints until the attempt has ended; without, it
-// prints what the attempt has written so far. A node that does not answer is reported, and the other tasks are still read.
+// read prints one output stream of an attempt. With follow, it prints until the attempt has ended; without, it prints what
+// is there now. If the node does not answer, read reports this, and the other tasks are still read.
 func (r *logReader) read(ctx context.Context, t messages.TaskStatus, stderr, follow bool) error {
 	out := r.output(t, stderr)
 	defer out.Close()
@@ -432,8 +432,8 @@ func (r *logReader) read(ctx context.Context, t messages.TaskStatus, stderr, fol
 	}
 }
 
-// ask reads a piece of output from the node that has it; if another site runs the job,
-// the auctioneer of the own site fetches the piece.
+// ask reads a piece of output from a node. If another site runs the job, the auctioneer of the user's site fetches
+// the piece.
 func (r *logReader) ask(ctx context.Context, node messages.Name, q messages.LogsRequest) (messages.LogsReply, error) {
 	if r.job.Away != nil {
 		return cli.Call[messages.LogsReply](ctx, r.session, messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{Node: node, Logs: q})
@@ -441,7 +441,7 @@ func (r *logReader) ask(ctx context.Context, node messages.Name, q messages.Logs
 	return cli.CallAt[messages.LogsReply](ctx, r.session, messages.LogsSubject(r.session.Site, node, r.session.Account), q)
 }
 
-// unreadable reports a task whose output cannot be had.
+// unreadable reports that the output of a task cannot be read.
 func (r *logReader) unreadable(ctx context.Context, t messages.TaskStatus, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -454,7 +454,8 @@ func (r *logReader) unreadable(ctx context.Context, t messages.TaskStatus, err e
 	return nil
 }
 
-// silentNode says in a user's words that a node was asked and nobody heard it; other errors stay.
+// silentNode rewrites the error for a node that did not get the request in a user's words. It returns other errors
+// unchanged.
 func silentNode(err error) error {
 	if !bus.Unserved(err) {
 		return err
@@ -462,7 +463,7 @@ func silentNode(err error) error {
 	return messages.Errorf(messages.Unavailable, "the node does not answer: it is down, or was removed from the site; the output is on its disk, and can be read when the node runs again")
 }
 
-// keep remembers the first failure.
+// keep keeps the first error.
 func (r *logReader) keep(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -471,7 +472,7 @@ func (r *logReader) keep(err error) {
 	}
 }
 
-// name returns how a task is called: by its stage and position.
+// name returns the name of a task: its stage and position, such as map.3.
 func (r *logReader) name(t messages.TaskRef) string {
 	if int(t.Stage) < len(r.job.Stages) {
 		return fmt.Sprintf("%s.%d", r.job.Stages[t.Stage].Name, t.Index)
@@ -479,7 +480,7 @@ func (r *logReader) name(t messages.TaskRef) string {
 	return t.String()
 }
 
-// output returns a writer for an output of a task, in the chosen form.
+// output returns a writer for an output stream of a task, in the form that the user chose.
 func (r *logReader) output(t messages.TaskStatus, stderr bool) logOutput {
 	to := &lockedWriter{mu: &r.mu, to: r.app.Out, wrote: &r.wrote}
 	switch {

@@ -10,17 +10,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// logOutput takes the pieces of a task's output.
+// logOutput writes the pieces of a task's output.
 type logOutput interface {
 	piece(messages.LogsReply) error
 	io.Closer
 }
 
-// lockedWriter writes whole pieces of one task at a time.
+// lockedWriter writes to an output that several tasks share. It writes each piece without a break.
 type lockedWriter struct {
 	mu    *sync.Mutex
 	to    io.Writer
-	wrote *bool // set when there is something to write
+	wrote *bool // becomes true when something is written
 }
 
 func (w *lockedWriter) Write(b []byte) (int, error) {
@@ -30,15 +30,15 @@ func (w *lockedWriter) Write(b []byte) (int, error) {
 	return w.to.Write(b)
 }
 
-// missing returns a line in place of output that was not kept.
+// missing returns a line that stands for output that the node did not keep.
 func missing(p messages.LogsReply) string {
 	return "[candor: " + terminal.Plural(int(p.Missing), "byte") + " of the output are missing here: the site keeps no more of one output]\n"
 }
 
-// rawOutput writes bytes as they are.
+// rawOutput writes the bytes unchanged.
 type rawOutput struct {
 	to   io.Writer
-	open bool // the last line has no end yet
+	open bool // the last line has no line end yet
 }
 
 func (o *rawOutput) piece(p messages.LogsReply) error {
@@ -57,11 +57,10 @@ func (o *rawOutput) piece(p messages.LogsReply) error {
 	return err
 }
 
-// Close has nothing left to write.
+// Close does nothing: everything is written already.
 func (o *rawOutput) Close() error { return nil }
 
-// jsonOutput writes each reply of the node on a line, with the attempt that
-// it belongs to.
+// jsonOutput writes each reply of the node as one line of JSON, with the attempt.
 type jsonOutput struct {
 	to     io.Writer
 	task   messages.TaskStatus
@@ -86,18 +85,17 @@ func (o *jsonOutput) piece(p messages.LogsReply) error {
 	return err
 }
 
-// Close has nothing left to write.
+// Close does nothing: everything is written already.
 func (o *jsonOutput) Close() error { return nil }
 
-// maxLine is the length in bytes at which a line without an end is cut.
+// maxLine is the largest length of a line in bytes. A longer line is cut.
 const maxLine = 64 << 10
 
-// lineOutput writes whole lines behind a prefix, so that lines of several
-// tasks may mix but never break.
+// lineOutput writes whole lines with a prefix. Lines of several tasks may mix, but no line is split.
 type lineOutput struct {
 	to     io.Writer
 	prefix string
-	rest   []byte // a line that has not ended yet
+	rest   []byte // the beginning of a line that has not ended yet
 }
 
 func (o *lineOutput) piece(p messages.LogsReply) error {
@@ -119,7 +117,7 @@ func (o *lineOutput) piece(p messages.LogsReply) error {
 	return err
 }
 
-// flush writes the rest of the current line.
+// flush writes the unfinished line into b.
 func (o *lineOutput) flush(b *bytes.Buffer) {
 	b.WriteString(o.prefix)
 	b.Write(bytes.TrimSuffix(o.rest, []byte("\n")))
@@ -127,7 +125,7 @@ func (o *lineOutput) flush(b *bytes.Buffer) {
 	o.rest = o.rest[:0]
 }
 
-// Close writes a last line that had no end.
+// Close writes the last line if it had no line end.
 func (o *lineOutput) Close() error {
 	if len(o.rest) == 0 {
 		return nil

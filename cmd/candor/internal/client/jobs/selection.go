@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// selection selects the jobs that match all its flags. The auctioneer finds them.
+// selection has the flags that select jobs. A job must match all of them. The auctioneer does the selection.
 type selection struct {
 	states, labels        []string
 	name, market, project string
@@ -39,12 +39,12 @@ var states = func() (names []string) {
 	return names
 }()
 
-// none says that no flag was given.
+// none reports whether no flag was given.
 func (w *selection) none() bool {
 	return len(w.states) == 0 && len(w.labels) == 0 && w.name == "" && w.market == "" && w.project == "" && w.since == "" && w.until == ""
 }
 
-// fill puts the selection into a request.
+// fill writes the flags into a request.
 func (w *selection) fill(a *cli.App, r *messages.JobsRequest) (err error) {
 	for _, text := range w.states {
 		i := slices.IndexFunc(states, func(name string) bool { return strings.EqualFold(name, strings.TrimSpace(text)) })

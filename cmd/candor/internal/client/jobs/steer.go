@@ -59,7 +59,7 @@ func writeHold(p *cli.Page, r messages.HoldReply) {
 	}
 }
 
-// verb counts tasks, with a verb for one or several.
+// verb writes a number of tasks with the right form of a verb, such as "1 task was" or "2 tasks were".
 func verb(n int, one, several string) string {
 	if n == 1 {
 		return "1 task " + one
@@ -118,7 +118,7 @@ func (q *logsQuery) requeue(ctx context.Context, s *cli.Session) (messages.Reque
 	return r, nil
 }
 
-// changes is the flags of change.
+// changes has the flags of the command change.
 type changes struct {
 	messages.ChangeRequest
 	budget, rate, limit, stage string
@@ -153,7 +153,7 @@ changes, cancel the job and submit it again.`,
 	cmd.Flags().StringVarP(&c.Name, "name", "J", "", "`name` of the job")
 	cmd.Flags().StringVarP(&c.limit, "time", "t", "", "`limit` of one attempt of a task: 1h30m, 2:00:00; a bare number is minutes")
 	cmd.Flags().IntVar(&c.mostRunning, "max-running", -1, "at most this `number` of tasks at once; 0: no bound")
-	cmd.Flags().Lookup("max-running").DefValue = "0" // the help would show -1 otherwise
+	cmd.Flags().Lookup("max-running").DefValue = "0" // without this, the help would show -1
 	cmd.Flags().StringVar(&c.stage, "stage", "", "the `stage` that --time and --max-running are about (default: the only one)")
 	cmd.Flags().StringVar(&c.Key, "key", "", "idempotency `key` of the change (default: random)")
 	return cmd

@@ -20,17 +20,17 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Stream is this process as the client of a stream on a node.
+// Stream connects this process to a process on a node: input, output, signals.
 type Stream struct {
 	App     *cli.App
 	Session *cli.Session
 	Node    messages.Name
 	Attempt messages.Attempt
-	Away    bool                  // another site runs the task: the auctioneers pass the messages on
-	Begin   *messages.StreamBegin // starts the stream; nil: the stream of the task itself
-	// Over says why a stream that does not answer will not come back; nil: it may.
+	Away    bool                  // another site runs the task; the auctioneers of both sites pass the messages on
+	Begin   *messages.StreamBegin // starts the remote process; nil: connect to the process of the task itself
+	// Over returns an error with the reason if a stream that does not answer has ended; nil: it may answer later.
 	Over func(context.Context) error
-	// Comes reports whether a stream that its node does not know may come: the node may not have begun the task; nil: it will not.
+	// Comes reports whether the node may begin the task later, if it does not know the stream yet. A nil function means no.
 	Comes func(context.Context) bool
 
 	In        io.Reader
@@ -38,18 +38,18 @@ type Stream struct {
 
 	name, client string
 	signals      atomic.Uint64
-	asked        atomic.Int64 // when this process last asked, in milliseconds since 1970
+	asked        atomic.Int64 // time of the last request of this process, in milliseconds since 1970
 	lost         atomic.Bool
 }
 
-// Times of a stream: how long its node waits for output, and how long this process waits for an answer.
+// The time that a node waits for output, and the time that this process waits for an answer.
 const (
 	streamPoll   = time.Second
 	streamAnswer = 5 * time.Second
-	streamStay   = time.Second // longest silence of an idle client
+	streamStay   = time.Second // longest time without a request of this client
 )
 
-// Open takes over the stream, or starts it, and returns the position at which its input continues.
+// Open connects to the stream, or starts it. It returns the position in the input from which on the node needs data.
 func (c *Stream) Open(ctx context.Context) (from int64, err error) {
 	c.client = rand.Text()
 	if c.Begin != nil {
@@ -59,7 +59,7 @@ func (c *Stream) Open(ctx context.Context) (from int64, err error) {
 	return reply.InputNext, err
 }
 
-// ask asks until there is an answer, however often the connection is lost.
+// ask repeats a request until there is an answer, also after the connection was lost.
 func (c *Stream) ask(ctx context.Context, r messages.StreamRequest) (messages.StreamReply, error) {
 	r.Attempt, r.Stream, r.Client = c.Attempt, c.name, c.client
 	for d := firstPause; ; d = nextPause(d) {
@@ -91,8 +91,8 @@ func (c *Stream) ask(ctx context.Context, r messages.StreamRequest) (messages.St
 	}
 }
 
-// askStream asks a node for a stream, or to send a signal. away: the node is of the site that
-// runs the job of this one.
+// askStream sends a node a request about a stream, or a signal. away says that the node belongs to the other site,
+// which runs the job.
 func askStream(ctx context.Context, s *cli.Session, node messages.Name, away bool, r *messages.StreamRequest) (reply messages.StreamReply, err error) {
 	if !away {
 		return bus.Call[messages.StreamReply](ctx, s.Bus, messages.StreamSubject(s.Site, node, s.Account), r)
@@ -107,7 +107,7 @@ func askStream(ctx context.Context, s *cli.Session, node messages.Name, away boo
 	return *answer.Stream, nil
 }
 
-// lineEnd returns the end of a line. A terminal that may be in raw mode needs a carriage return.
+// lineEnd returns the characters that end a line. On a terminal that may be in raw mode, a carriage return is needed.
 func lineEnd(a *cli.App) string {
 	if terminal.IsTerminal(a.Err) {
 		return "\r\n"
@@ -115,13 +115,14 @@ func lineEnd(a *cli.App) string {
 	return "\n"
 }
 
-// Signal sends a signal to the stream's processes, once.
+// Signal sends a signal to the stream's processes once, without a retry.
 func (c *Stream) Signal(ctx context.Context, name string) error {
 	_, err := c.ask(ctx, messages.StreamRequest{Signal: name, SignalNumber: c.signals.Add(1)})
 	return err
 }
 
-// Copy passes input and output on until the process has ended, and returns its exit code.
+// Copy passes input and output between this process and the remote one until that one has ended. It returns the exit
+// code.
 func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -148,8 +149,8 @@ func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	}
 }
 
-// stay sends a sign of life while the client sends nothing else, for example because the reader of
-// the output is slow. The node ends commands of silent clients after a while.
+// stay sends requests while the client sends nothing else, for example because the reader of the output is slow. The
+// node ends commands whose clients are silent for too long.
 func (c *Stream) stay(ctx context.Context) {
 	tick := time.NewTicker(streamStay)
 	defer tick.Stop()
@@ -176,7 +177,8 @@ func (c *Stream) close(ctx context.Context) {
 	_, _ = c.ask(ctx, messages.StreamRequest{Close: true})
 }
 
-// pass writes what of a piece is new, and returns the position after it.
+// pass writes the bytes of a piece that were not written yet, and returns the position after them. at is the piece's
+// position, have the number of bytes written.
 func pass(to io.Writer, piece []byte, at, have int64) (int64, error) {
 	if skip := have - at; skip > 0 {
 		piece = piece[min(skip, int64(len(piece))):]
@@ -207,24 +209,24 @@ func (c *Stream) send(ctx context.Context, at int64) {
 	}
 }
 
-// passedOn are the signals to this process that go to the task, and their names.
+// passedOn are the signals that this process passes on to the task, with their names.
 var passedOn = map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP", syscall.SIGQUIT: "QUIT",
 	syscall.SIGUSR1: "USR1", syscall.SIGUSR2: "USR2"}
 
-// impatient is how many interrupts without an answer end this process.
+// impatient is the number of interrupts after which this process ends if nothing answers.
 const impatient = 3
 
-// Interact opens the stream and passes input, output, signals and the size of the terminal
-// on until the process has ended. It returns the exit code.
+// Interact opens the stream. It passes input, output, signals and the size of the terminal on until the remote
+// process has ended, and returns the exit code.
 func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // signals go to the task
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // an interrupt does not end ctx: signals go to the task
 	defer cancel()
 	signals := make(chan os.Signal, 16)
 	for s := range passedOn {
 		signal.Notify(signals, s)
 	}
 	signal.Notify(signals, syscall.SIGWINCH)
-	signal.Ignore(syscall.SIGPIPE) // a write fails, and the command can be ended
+	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then returns an error, and the command can be ended
 	defer signal.Stop(signals)
 	c.In, c.Out, c.Errs = c.App.In, c.App.Out, c.App.Err
 	from, err := c.Open(ctx)
@@ -267,14 +269,14 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 		}
 	}()
 	code, err = c.Copy(ctx, from)
-	if errors.Is(err, syscall.EPIPE) { // the reader of the output has gone: head, for example
+	if errors.Is(err, syscall.EPIPE) { // the reader of the output has ended, such as head
 		c.close(ctx)
 		err = cli.ExitStatus(128 + int(syscall.SIGPIPE))
 	}
 	return code, err
 }
 
-// Window returns what the node must know about the terminal of this process.
+// Window returns what the node must know about this terminal, such as its size.
 func Window(a *cli.App, onTerminal bool) messages.Interactive {
 	i := messages.Interactive{Terminal: onTerminal}
 	if onTerminal {

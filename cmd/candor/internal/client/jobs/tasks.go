@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// tasksQuery is the flags of tasks.
+// tasksQuery has the flags of the command tasks.
 type tasksQuery struct {
 	job    messages.JobID
 	stage  string
@@ -69,7 +69,7 @@ attempts of each job, the first ones of each stage, and counts the others.`,
 	return cmd
 }
 
-// of checks the query and makes its request.
+// of checks the flags, and fills in the request for a job.
 func (q *tasksQuery) of(argument string) (err error) {
 	if q.job, err = cli.JobNumber(argument); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (q *tasksQuery) of(argument string) (err error) {
 // filters reports whether the query leaves out tasks that have started.
 func (q *tasksQuery) filters() bool { return len(q.states) > 0 || q.ask.Node != "" || q.index != "" }
 
-// positions reads "7", "7-9" or "7-" as the first position and the one after the last; 0 means no
+// positions reads "7", "7-9" or "7-". It returns the first position and the position after the last one; 0 means no
 // end.
 func positions(text string) (from, until uint32, err error) {
 	if text == "" {
@@ -113,13 +113,13 @@ func positions(text string) (from, until uint32, err error) {
 	return uint32(low), uint32(high) + 1, nil
 }
 
-// tasks lists the tasks that the query selects, page after page and stage after stage.
+// tasks lists the tasks that the query selects, stage after stage.
 func tasks(ctx context.Context, a *cli.App, s *cli.Session, q tasksQuery) error {
 	r, err := newReader(ctx, a, s, logsQuery{job: q.job, stage: q.stage, task: -1})
 	if err != nil {
 		return err
 	}
-	if at := r.job.Away; at != nil && at.Known != 0 && at.Trouble != "" { // the user has waited for it already
+	if at := r.job.Away; at != nil && at.Known != 0 && at.Trouble != "" { // the site already waited for the other site's answer
 		return messages.Errorf(messages.Unavailable, "site %s, which runs job %d, does not answer: %s; ask again later", at.Site, q.job, at.Trouble)
 	}
 	var all messages.TasksReply
@@ -134,7 +134,7 @@ func tasks(ctx context.Context, a *cli.App, s *cli.Session, q tasksQuery) error 
 	return a.Show(all, func(p *cli.Page) { writeTasks(p, &q, all) })
 }
 
-// tasksOf adds the tasks of a stage, up to the limit.
+// tasksOf appends the tasks of one stage to all, up to the limit.
 func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all *messages.TasksReply) error {
 	ask := q.ask
 	ask.Stage = &stage
@@ -156,7 +156,7 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 		if !reply.More {
 			return nil
 		}
-		if reply.Next <= ask.From { // the site makes no progress
+		if reply.Next <= ask.From { // the site returned no new position
 			return messages.Errorf(messages.Internal, "the answer of the site ends after task %d", ask.From)
 		}
 		if ask.From = reply.Next; len(all.Tasks) >= q.limit {
@@ -166,8 +166,8 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 	}
 }
 
-// writeTasks writes a line for each attempt. If sentences do not fit the page, the lines have only
-// the reasons, and the sentences of a few tasks follow.
+// writeTasks writes a line for each attempt. If the sentences are too wide for the page, each line has only the
+// reason. The sentences of a few tasks follow below.
 func writeTasks(p *cli.Page, q *tasksQuery, r messages.TasksReply) {
 	columns := p.Layout.Width
 	t := tasksTable(p, r.Tasks, func(s messages.TaskStatus) string { return s.Message })
@@ -203,7 +203,7 @@ func writeTasks(p *cli.Page, q *tasksQuery, r messages.TasksReply) {
 	}
 }
 
-// attemptOf names the attempt of a task that began.
+// attemptOf returns the number of an attempt as text, if the task has started.
 func attemptOf(s messages.TaskStatus) string {
 	if s.Attempt == 0 {
 		return ""
@@ -211,7 +211,7 @@ func attemptOf(s messages.TaskStatus) string {
 	return fmt.Sprintf(", attempt %d", s.Attempt)
 }
 
-// fewTasks is how many tasks get a sentence each.
+// fewTasks is the largest number of tasks that get a sentence each.
 const fewTasks = 8
 
 func tasksTable(p *cli.Page, tasks []messages.TaskStatus, why func(messages.TaskStatus) string) *terminal.Table {
@@ -219,7 +219,7 @@ func tasksTable(p *cli.Page, tasks []messages.TaskStatus, why func(messages.Task
 	indexed := slices.ContainsFunc(tasks, func(s messages.TaskStatus) bool { return s.Array != int64(s.Index) })
 	for _, s := range tasks {
 		index, exit := "", ""
-		if indexed { // the array index is not the position
+		if indexed { // the array index differs from the position
 			index = strconv.FormatInt(s.Array, 10)
 		}
 		if s.ExitCode != nil {
@@ -243,7 +243,7 @@ func taskName(s messages.TaskStatus) string {
 	return fmt.Sprintf("%s.%d", terminal.Safe(s.Stage), s.Index)
 }
 
-// taskState colours the state of an attempt.
+// taskState returns the state of an attempt in its colour.
 func taskState(p *cli.Page, state string) string {
 	switch state {
 	case "Done":

@@ -21,7 +21,7 @@ func writeCancelled(p *cli.Page, r messages.CancelReply) {
 	p.Printf("Cancelled job %v, which was %v\n", r.Job, r.State)
 }
 
-// writeEnded sums up a job that is over.
+// writeEnded writes how a job ended.
 func writeEnded(p *cli.Page, j messages.JobDetail) {
 	p.Printf("Job %v %s in %s: %d of %s done, %v of %s charged to %s\n", j.Job, p.State(j.State),
 		p.Between(j.Submitted, j.Ended), j.Done, terminal.Plural(j.Tasks, "task"), j.Charged, cli.Credits(j.Budget), j.Payer)
@@ -30,7 +30,7 @@ func writeEnded(p *cli.Page, j messages.JobDetail) {
 	}
 	switch said := notState(j.State, j.Reason); {
 	case j.Message == "":
-	case said == "": // it ended well after failed attempts
+	case said == "": // the task ended well after failed attempts
 		p.Printf("On the way, %s\n", p.Said(j.Message))
 	default:
 		p.Printf("%s: %s\n", said, p.Said(j.Message))
@@ -65,7 +65,7 @@ func writeJobs(p *cli.Page, r messages.JobsReply) {
 	}
 }
 
-// writeGaps tells what is missing in a list, although the site once had it.
+// writeGaps says which ended jobs a list lacks, because the site lost them or did not keep them.
 func writeGaps(p *cli.Page, r messages.JobsReply) {
 	if r.Unreadable > 0 {
 		p.Printf("Not listed: %s of ended jobs on the site's disk\n", terminal.Plural(r.Unreadable, "damaged record"))
@@ -75,8 +75,7 @@ func writeGaps(p *cli.Page, r messages.JobsReply) {
 	}
 }
 
-// ownerOf names the account of a job, and of a job of another site its number
-// there: "alice@west/17".
+// ownerOf returns the account of a job. For a job from another site, it adds the job's number there: "alice@west/17".
 func ownerOf(j messages.JobSummary) string {
 	if j.Visit == nil {
 		return j.Account
@@ -84,7 +83,7 @@ func ownerOf(j messages.JobSummary) string {
 	return j.Account + "/" + j.Visit.Job.String()
 }
 
-// where names the market of a job, and its site if that is another: "east/main".
+// where returns the market of a job. If the market is at another site, it adds the site: "east/main".
 func where(j messages.JobSummary) string {
 	if j.Away == nil {
 		return j.Market
@@ -92,7 +91,7 @@ func where(j messages.JobSummary) string {
 	return j.Away.Site + "/" + j.Market
 }
 
-// away returns the state of a job at another site; "" for any other job.
+// away returns the state of a job that runs at another site, or "" for any other job.
 func away(p *cli.Page, j messages.JobSummary) string {
 	a := j.Away
 	switch {
@@ -111,7 +110,7 @@ func heardOf(p *cli.Page, a *messages.Away) string {
 	return "last heard of " + p.Between(a.Known, p.Now) + " ago"
 }
 
-// paidBy names the account of a job, and the project that pays if another.
+// paidBy returns the account of a job, and the project that pays if there is one.
 func paidBy(account, payer messages.Name) string {
 	if payer == "" || payer == account || strings.HasPrefix(account, payer+"/") {
 		return account
@@ -135,7 +134,7 @@ func waited(p *cli.Page, j messages.JobSummary) string {
 	return p.Between(j.Submitted, j.Started)
 }
 
-// reason returns why a job is not done, if that is not clear from its state.
+// reason says why a job is not done, if its state does not make this clear.
 func reason(j messages.JobSummary) string {
 	switch {
 	case j.Reason == j.State.String(): // the reason only repeats the state
@@ -180,8 +179,7 @@ func writeJob(p *cli.Page, j messages.JobDetail) {
 	writeShares(p, j.State, j.Shares)
 }
 
-// whyOrNote returns the title of a job's message: why it ended, or a note on a job that goes on or
-// ended well.
+// whyOrNote returns the title for a job's message: a reason for its end, or a note.
 func whyOrNote(s messages.State) string {
 	if s <= messages.Running || s == messages.Completed {
 		return "Note"
@@ -189,7 +187,7 @@ func whyOrNote(s messages.State) string {
 	return "Why"
 }
 
-// results says when outputs and logs can be read, if the market keeps them.
+// results says until when the output files and logs can be read, if the market has a limit.
 func results(p *cli.Page, j messages.JobDetail) string {
 	if !j.Kept {
 		return ""
@@ -197,8 +195,8 @@ func results(p *cli.Page, j messages.JobDetail) string {
 	return fmt.Sprintf("can be read when the job is settled: by its deadline, %s, if it has ended by then", p.At(j.Spec.Deadline))
 }
 
-// rerunOf names the job that another job does again, by its number at the site of its owner; "" if
-// there is none.
+// rerunOf returns the job that this job runs again, by its number at the site of its owner. It returns "" if there is
+// none.
 func rerunOf(j messages.JobDetail) string {
 	switch {
 	case j.Spec.RerunOf == 0:
@@ -209,7 +207,7 @@ func rerunOf(j messages.JobDetail) string {
 	return "job " + j.Spec.RerunOf.String()
 }
 
-// writeNotices reports whether the notifications about a job were delivered.
+// writeNotices says for each notification about a job whether it was delivered.
 func writeNotices(p *cli.Page, list []messages.NoticeStatus) {
 	for _, n := range list {
 		what := "not sent yet to"
@@ -235,7 +233,7 @@ func exitCode(j messages.JobSummary) string {
 	return strconv.Itoa(int(j.ExitCode))
 }
 
-// notState returns a reason that says more than the state.
+// notState returns the reason if it says more than the state, otherwise "".
 func notState(s messages.State, reason string) string {
 	if reason == s.String() {
 		return ""
@@ -243,7 +241,7 @@ func notState(s messages.State, reason string) string {
 	return terminal.Safe(reason)
 }
 
-// begins returns a sentence: the time before which no task of a job may start.
+// begins says before which time no task of a job may start.
 func begins(p *cli.Page, j messages.JobDetail) string {
 	if j.Spec.Begin == 0 {
 		return ""
@@ -251,7 +249,7 @@ func begins(p *cli.Page, j messages.JobDetail) string {
 	return "not before " + p.At(j.Spec.Begin)
 }
 
-// awaited names the jobs that must end, complete, fail or start before any task of a job starts.
+// awaited says which jobs must end, complete, fail or start before any task of this job starts.
 func awaited(s messages.JobSpec) string {
 	var parts []string
 	if len(s.AfterJobs) > 0 {
@@ -293,7 +291,7 @@ func numbers(jobs []messages.JobID) string {
 	return text
 }
 
-// because returns why a job is at another site, if the owner did not choose the site.
+// because says why a job is at another site, if its owner did not choose the site.
 func because(j messages.JobSummary) string {
 	if j.Away == nil {
 		return ""
@@ -301,7 +299,7 @@ func because(j messages.JobSummary) string {
 	return terminal.Safe(j.Away.Chosen)
 }
 
-// charge returns a job's cost, and how much was returned.
+// charge returns the cost of a job, and the amount that was returned.
 func charge(j messages.JobSummary) string {
 	if !j.State.Final() {
 		return "not yet"
@@ -317,7 +315,7 @@ func response(p *cli.Page, j messages.JobSummary) string {
 	return p.Between(j.Submitted, j.Ended)
 }
 
-// Utility writes a utility as the sum that it is; nil: it is estimated.
+// Utility writes a utility function as a sum of its parts; nil: the site estimates the utility.
 func Utility(u *messages.Utility) string {
 	if u == nil {
 		return "estimated"
@@ -357,7 +355,7 @@ func writeStages(p *cli.Page, j messages.JobDetail) {
 	}
 }
 
-// span writes a time, "" for none.
+// span writes a duration, or "" for 0.
 func span(d messages.Duration) string {
 	if d == 0 {
 		return ""
@@ -373,11 +371,11 @@ func memory(bytes int64) string {
 	return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
 }
 
-// leastOver is the time under which an average of shares means nothing.
+// leastOver is the shortest time over which an average share is shown. Over a shorter time, the average says nothing.
 const leastOver = messages.Duration(time.Second)
 
-// writeShares writes a line for each class in which the job has or had a share. A job that
-// has ended has none now.
+// writeShares writes a line for each class in which the job has or had a share. A job that has ended has no share
+// now.
 func writeShares(p *cli.Page, state messages.State, shares []messages.ClassShare) {
 	t, some := terminal.NewTable("~CLASS|>NOW|>ALLOCATED|>RECEIVED|>OVER"), false
 	for _, s := range shares {
@@ -448,8 +446,7 @@ func writeWhatIf(p *cli.Page, r messages.WhatIfReply) {
 	p.Table(t, "  ")
 }
 
-// progressLines describes a job that has not ended: a line for the job and one for each
-// stage.
+// progressLines describes a job that has not ended: one line for the job and one for each stage.
 func progressLines(p *cli.Page, j messages.JobDetail) []string {
 	why := ""
 	if j.State == messages.Waiting {

@@ -1,5 +1,5 @@
-// Package peers has the commands about other sites: their terms, the debts between the banks and
-// their settlement, and the links to the sites.
+// Package peers has the commands about other sites: their terms, the debts between the banks and how they are
+// settled, and the links between sites.
 package peers
 
 import (
@@ -77,7 +77,7 @@ changes its key, use candor peer key.`,
 	return cmd
 }
 
-// setPeer sets a peer's terms, and shows it.
+// setPeer sets the terms for a peer, and shows the peer.
 func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r messages.PeerRequest) error {
 	return cli.Ask(ctx, a, s, messages.Bank, messages.VerbPeer, r, func(p *cli.Page, reply messages.PeerReply) {
 		p.Printf("Site %s is a peer. It may owe up to %s, of which up to %s by settlements that are not paid yet.\n", reply.Peer, cli.Credits(reply.Limit), cli.Credits(reply.Share))
@@ -87,8 +87,8 @@ func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r messages.PeerReq
 	})
 }
 
-// known returns a peer from the bank's list. It returns an error for a site that was parted from:
-// changing its terms would make it a peer again, which only peer rejoin should do.
+// known returns a peer from the bank's list. It returns an error for a site that this site has parted from: new terms
+// would make it a peer again, and only the command peer rejoin may do that.
 func known(ctx context.Context, s *cli.Session, name messages.Name) (p messages.PeerReply, err error) {
 	all, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
 	if err != nil {

@@ -65,7 +65,7 @@ func agrees(r *messages.ReconcileReply) bool {
 	return r.Adoption == nil && !slices.ContainsFunc(r.Books, func(b messages.ReconciledBook) bool { return !b.Agrees() })
 }
 
-// confirmed signs the totals that a comparison showed.
+// confirmed asks the bank to sign the totals that the comparison showed.
 func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen messages.ReconcileReply) error {
 	t, err := cli.Call[messages.SignedTotals](ctx, s, messages.Bank, messages.VerbConfirm, messages.ConfirmRequest{Totals: seen.Totals})
 	if err != nil {
@@ -78,13 +78,13 @@ func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen messages.Re
 	})
 }
 
-// adoption is the totals that were adopted, and the state of the books after that.
+// adoption has the totals that were adopted, and the state of the books after that.
 type adoption struct {
 	Adopted messages.Adoption       `json:"adopted"`
 	After   messages.ReconcileReply `json:"after"`
 }
 
-// adopted goes on from the totals of a comparison, and compares again.
+// adopted makes this site take over the totals of the comparison, and compares again.
 func adopted(ctx context.Context, a *cli.App, s *cli.Session, seen messages.ReconcileReply) (err error) {
 	var m adoption
 	r := messages.AdoptRequest{Totals: seen.Theirs, Correction: seen.Adoption.Correction}
@@ -151,7 +151,7 @@ func writeAdoption(p *cli.Page, r *messages.Adoption) {
 	p.Fields("For clearing--correction", p.Change(r.Correction), "Given back to users", cli.Amount(r.Returned), "Still to be charged, at most", cli.Amount(r.Authorised))
 }
 
-// writeLost says how many numbers a bank lost.
+// writeLost says how many message numbers a bank lost.
 func writeLost(p *cli.Page, where string, n uint64) {
 	if n > 0 {
 		p.Printf("  %s\n", p.Red("Lost "+where+": "+terminal.Plural(int(n), "number")))

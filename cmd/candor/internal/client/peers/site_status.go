@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// AddStatus adds "status", which asks a running site, to the commands that prepare
-// one; usage is a template that shows the flags of connections.
+// AddStatus adds the command status, which asks a running site, to the commands that prepare a site. usage is a help
+// template that shows the flags of the connection.
 func AddStatus(a *cli.App, site *cobra.Command, usage string) {
 	status := siteStatusCommand(a)
 	status.SetUsageTemplate(usage)
@@ -26,7 +26,7 @@ func AddStatus(a *cli.App, site *cobra.Command, usage string) {
 type siteStatus struct {
 	Links messages.LinksReply `json:"links"`
 	Bank  messages.PeersReply `json:"bank"`
-	// Failure is why nothing is known of the links.
+	// Failure says why the state of the links is unknown.
 	Failure string `json:"failure"`
 }
 
@@ -53,12 +53,11 @@ exit code is 1 if a peer has no link or its bank does not answer.`,
 	})
 }
 
-// linksTimeout is how long to wait for the service of links. If it runs, it answers within two
-// seconds.
+// linksTimeout is how long to wait for the service that reports the links. If it runs, it answers within two seconds.
 const linksTimeout = 4 * time.Second
 
-// linked asks for the state of the links. If no service tells it, because NATS runs separately,
-// only the bank's answer is shown.
+// linked asks for the state of the links. If NATS runs separately, no service answers, and the status has only the
+// bank's answer.
 func linked(ctx context.Context, s *cli.Session, bank messages.PeersReply) (r siteStatus, err error) {
 	r.Bank, r.Links.Site = bank, bank.Site
 	if len(bank.Peers) == 0 {
@@ -73,7 +72,7 @@ func linked(ctx context.Context, s *cli.Session, bank messages.PeersReply) (r si
 	return r, err
 }
 
-// sound reports whether every peer is linked and answers, as far as known.
+// sound reports whether every peer is linked and answers. Unknown links count as good.
 func (r *siteStatus) sound() bool {
 	for _, p := range r.Bank.Peers {
 		if p.Standing == messages.PeerParted {
@@ -123,7 +122,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 		trip := r.trip(peer.Peer)
 		way, rtt := way(r.linksTo(peer.Peer))
 		if r.Failure != "" {
-			way = "" // unknown
+			way = "" // the direction is unknown
 		}
 		t.Row(peer.Peer, way, rtt, milliseconds(trip.Took), max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(),
 			cli.Number(peer.Outstanding), cli.OrBlank(peer.Waiting), peerState(p, peer))
@@ -136,7 +135,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 	}
 }
 
-// way returns the connected servers, and the shortest round trip between two.
+// way returns the connected servers, and the shortest round trip between two of them.
 func way(links []messages.Link) (string, string) {
 	if len(links) == 0 {
 		return "none", ""
@@ -156,7 +155,7 @@ func way(links []messages.Link) (string, string) {
 	return text, milliseconds(least)
 }
 
-// milliseconds writes a short span; "" for none.
+// milliseconds writes a duration in milliseconds, or "" for 0.
 func milliseconds(d messages.Duration) string {
 	if d == 0 {
 		return ""

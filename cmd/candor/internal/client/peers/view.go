@@ -55,7 +55,7 @@ func writeParted(p *cli.Page, r messages.PartReply) {
 	p.Printf("The operator of the peer uses candor peer part too. The sites have parted when\nnothing is left to settle: candor peer list shows the rest.\n")
 }
 
-// owed returns the direction of a debt; "" for none.
+// owed says who owes whom, or "" if nobody does.
 func owed(c messages.Credits) string {
 	switch {
 	case c > 0:
@@ -98,7 +98,7 @@ func peerState(p *cli.Page, r messages.PeerReply) string {
 	return p.Green("answers")
 }
 
-// partedDebt returns what this site wrote off at a parting, or what it still owes; "": nothing.
+// partedDebt says what this site wrote off when it parted from the peer, or what it still owes; "" for nothing.
 func partedDebt(r messages.PeerReply) string {
 	switch {
 	case r.Settled < 0:
@@ -109,7 +109,7 @@ func partedDebt(r messages.PeerReply) string {
 	return ""
 }
 
-// parting returns what an agreed parting waits for.
+// parting says what an agreed parting still waits for.
 func parting(r messages.PeerReply) string {
 	switch {
 	case r.Owed != 0:
@@ -126,17 +126,18 @@ func parting(r messages.PeerReply) string {
 	return "its operator must part too, or candor peer list there says what is missing"
 }
 
-// silent says for how long a peer has not answered.
+// silent says how long a peer has not answered.
 func silent(r messages.PeerReply) string {
 	return "silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure)
 }
 
-// gone reports whether a peer refuses everything, because its operator has parted from this site alone.
+// gone reports whether a peer refuses all messages, because its operator has parted from this site and this site has
+// not.
 func gone(r messages.PeerReply) bool {
 	return r.Tries > 0 && strings.HasPrefix(r.Failure, "parted: ")
 }
 
-// unsettleable returns why no cycle settles the debt of a peer; "": one does.
+// unsettleable says why no settlement cycle can settle the debt of a peer, or returns "" if one can.
 func unsettleable(r messages.PeerReply) string {
 	switch {
 	case r.Owed >= 0 || r.Settled < r.Share:
@@ -147,7 +148,7 @@ func unsettleable(r messages.PeerReply) string {
 	return "its debt cannot be settled further: it has not paid " + cli.Credits(r.Settled) + ", which are granted to clearing--" + r.Peer + " when it has"
 }
 
-// writeLeft tells what is owed after a cycle was closed, and why.
+// writeLeft says what is still owed after a cycle was closed, and why.
 func writeLeft(p *cli.Page, peers []messages.PeerReply) {
 	peers = slices.DeleteFunc(slices.Clone(peers), func(r messages.PeerReply) bool { return r.Owed == 0 })
 	if len(peers) > 0 {

@@ -57,7 +57,7 @@ change repeated with the same --key changes nothing more.`,
 	return cmd
 }
 
-// readMarkets reads the markets of a file.
+// readMarkets reads the markets in a file into a request.
 func readMarkets(path string, r *messages.ApplyRequest) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -129,7 +129,7 @@ func writeReplicas(p *cli.Page, groups ...messages.ReplicasReply) {
 	}
 }
 
-// losable counts the replicas that a group can lose and go on.
+// losable says how many replicas a group can lose and still work.
 func losable(spare int) string {
 	if spare <= 0 {
 		return "no replica"

@@ -1,5 +1,5 @@
-// Package site has the commands about the nodes, markets and replicas of a site, and the overview
-// that redraws itself.
+// Package site has the commands about the nodes, markets and replicas of a site. It also has the overview candor top,
+// which redraws itself.
 package site
 
 import (

@@ -41,10 +41,10 @@ picture is printed once.`,
 	return cmd
 }
 
-// minInterval keeps a user from making a site answer without pause.
+// minInterval is the shortest time between two requests, so that no user keeps a site busy.
 const minInterval = 50 * time.Millisecond
 
-// survey asks for all that top shows.
+// survey asks the site for everything that top shows.
 func survey(ctx context.Context, s *cli.Session) (o overview, err error) {
 	markets, err := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
@@ -55,7 +55,7 @@ func survey(ctx context.Context, s *cli.Session) (o overview, err error) {
 		return o, err
 	}
 	account, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{})
-	if err != nil && messages.KindOf(err) != messages.NotFound { // nobody has granted it anything yet
+	if err != nil && messages.KindOf(err) != messages.NotFound { // unknown: nobody has granted it credits yet
 		return o, err
 	}
 	if account.Account == "" {
@@ -93,7 +93,7 @@ func watchTop(ctx context.Context, a *cli.App, s *cli.Session, interval time.Dur
 	}
 }
 
-// watch looks at the site again and again.
+// watch asks the site at intervals, and sends each answer to looks.
 func watch(ctx context.Context, s *cli.Session, interval time.Duration, looks chan<- look) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -11,27 +11,27 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// look is the answer of the site; if both fields are empty, it has not answered yet.
+// look is one answer of the site. If both fields are empty, the site has not answered yet.
 type look struct {
 	overview *overview
 	err      error
 }
 
-// topView is the overview as the user chose it: scrolled and sorted.
+// topView is the state of the display: how far it is scrolled, and how it is sorted.
 type topView struct {
 	look     look
 	offset   int // first line shown below the header
-	by       int // position in orders
+	by       int // index of the sort order in orders
 	reversed bool
 }
 
-// order is a column by which bidders are sorted.
+// order is a column by which the jobs are sorted.
 type order struct {
 	name    string
 	compare func(a, b messages.JobShare) int
 }
 
-// orders are the columns by which bidders are sorted: the site's order first.
+// orders are the sort orders. The first one is the site's own order.
 var orders = []order{
 	{"share", func(a, b messages.JobShare) int { return 0 }},
 	{"budget", func(a, b messages.JobShare) int { return cmp.Compare(b.Budget, a.Budget) }},
@@ -41,10 +41,10 @@ var orders = []order{
 	{"job", func(a, b messages.JobShare) int { return cmp.Compare(a.Job, b.Job) }},
 }
 
-// around are the lines of a frame that do not scroll: head, blank, blank and keys.
+// around is the number of lines of a frame that do not scroll: the head, two blank lines and the keys.
 const around = 4
 
-// press carries out a key, and reports whether the user wants to quit.
+// press handles a key, and reports whether the user wants to quit.
 func (v *topView) press(key terminal.Key, rows int) (enough bool) {
 	page := max(1, rows-around)
 	switch key {
@@ -73,7 +73,7 @@ func (v *topView) press(key terminal.Key, rows int) (enough bool) {
 	return false
 }
 
-// frame returns one picture for a terminal of rows lines. If the site does not answer, the picture says so.
+// frame returns the text for a terminal of rows lines. If the site does not answer, the text says so.
 func (v *topView) frame(p *cli.Page, rows int) string {
 	head := p.Bold("candor top")
 	if v.look == (look{}) {
@@ -90,7 +90,7 @@ func (v *topView) frame(p *cli.Page, rows int) string {
 	return head + "\n\n" + strings.Join(body, "\n") + "\n\n" + p.Dim(keys) + "\n"
 }
 
-// body returns the part that scrolls.
+// body returns the lines that can scroll.
 func (v *topView) body(p *cli.Page) []string {
 	if v.look.err != nil {
 		return []string{p.Yellow("The site does not answer: " + terminal.Safe(cli.Sentence(v.look.err)))}
@@ -100,7 +100,7 @@ func (v *topView) body(p *cli.Page) []string {
 	return strings.Split(strings.TrimRight(part.String(), "\n"), "\n")
 }
 
-// sorted sorts the bidders of each market as the user asks.
+// sorted returns the markets with their jobs in the order that the user chose.
 func (v *topView) sorted(markets []messages.MarketStatus) []messages.MarketStatus {
 	markets = slices.Clone(markets)
 	for i := range markets {

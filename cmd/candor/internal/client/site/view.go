@@ -33,8 +33,8 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 	writeReach(p, r.Nodes)
 }
 
-// writeNodeResources writes what nodes have, how much of it is sold, and the labels by which jobs choose them. It leaves out nodes
-// that do not report this.
+// writeNodeResources writes the resources of nodes, how much of them is sold, and the labels by which jobs choose nodes. It
+// leaves out nodes that do not report resources.
 func writeNodeResources(p *cli.Page, nodes []messages.NodeStatus) {
 	t, any := terminal.NewTable("~NODE|~50SOLD|~LABELS"), false
 	for _, n := range nodes {
@@ -53,7 +53,8 @@ func writeNodeResources(p *cli.Page, nodes []messages.NodeStatus) {
 	}
 }
 
-// abilityWords returns words for abilities. Abilities that sentences below the table are about, and the names of builds, have none.
+// abilityWords returns words for the abilities of a node. It leaves out names of builds, and abilities that have a sentence
+// below the table.
 func abilityWords(abilities []messages.Name) (out []string) {
 	for _, x := range []struct{ ability, words string }{
 		{messages.AbilityFreeze, "freeze"}, {messages.AbilityMemory, "limit memory"}, {messages.AbilityPids, "limit processes"}, {messages.AbilityCPU, "limit CPU"},
@@ -67,7 +68,7 @@ func abilityWords(abilities []messages.Name) (out []string) {
 	return out
 }
 
-// writeLicenses tells how many licences the site has, and how many its tasks have.
+// writeLicenses writes for each licence how many the site has, and how many its tasks use.
 func writeLicenses(p *cli.Page, licenses []messages.LicenseStatus) {
 	if len(licenses) == 0 {
 		return
@@ -80,7 +81,7 @@ func writeLicenses(p *cli.Page, licenses []messages.LicenseStatus) {
 	p.Table(t, "")
 }
 
-// remark returns why a node is not simply up, such as a drain or a quarantine, and until when.
+// remark says why a node is not simply up, for example because it is drained or in quarantine, and until when.
 func remark(p *cli.Page, n messages.NodeStatus) string {
 	var parts []string
 	if n.Reason != "" {
@@ -98,7 +99,7 @@ func remark(p *cli.Page, n messages.NodeStatus) string {
 	return strings.Join(parts, "; ")
 }
 
-// writeReach tells what tasks can reach on the least protected nodes.
+// writeReach says what tasks can reach on the nodes with the weakest protection.
 func writeReach(p *cli.Page, nodes []messages.NodeStatus) {
 	worst := slices.MinFunc(nodes, func(a, b messages.NodeStatus) int {
 		return cmp.Compare(messages.Containment(a.Abilities), messages.Containment(b.Abilities))
@@ -136,7 +137,7 @@ func nodeState(p *cli.Page, state string) string {
 	return p.Red(terminal.Safe(state))
 }
 
-// used writes the slots of a node, by class: "map 2/4, reduce 0/1".
+// used returns the slots in use and all slots of a node, by class: "map 2/4, reduce 0/1".
 func used(n messages.NodeStatus) string {
 	var parts []string
 	for _, s := range n.Slots {
@@ -145,9 +146,9 @@ func used(n messages.NodeStatus) string {
 	return strings.Join(parts, ", ")
 }
 
-// suspended writes how many suspended tasks a node keeps, of how many at most.
+// suspended returns how many suspended tasks a node keeps, and how many it can keep.
 func suspended(n messages.NodeStatus) string {
-	if n.MostSuspended == 0 { // the site does not report it
+	if n.MostSuspended == 0 { // the site does not report the limit
 		return ""
 	}
 	return fmt.Sprintf("%d/%d", n.Suspended, n.MostSuspended)
@@ -177,7 +178,7 @@ func writeMarkets(p *cli.Page, r messages.MarketsReply) {
 	}
 }
 
-// writeMarketsVersioned writes the markets, and their version below them.
+// writeMarketsVersioned writes the markets, and below them their version.
 func writeMarketsVersioned(p *cli.Page, r messages.MarketsReply) {
 	writeMarkets(p, r)
 	if !p.Layout.Names {
@@ -235,7 +236,7 @@ func bidding(rate messages.Credits) string {
 	return fmt.Sprintf(", which bids %v", rate)
 }
 
-// writeBidders writes the jobs that the user may see, with their shares of each class.
+// writeBidders writes the jobs in a market that the user may see, with their shares of each class.
 func writeBidders(p *cli.Page, m messages.MarketStatus) {
 	header := ">JOB|~NAME|~ACCOUNT|>BUDGET|>SLOTS|>SUSPENDED|>WANTED"
 	for _, class := range m.Market.Classes {
@@ -252,7 +253,7 @@ func writeBidders(p *cli.Page, m messages.MarketStatus) {
 	p.Table(t, "  ")
 }
 
-// shareBar draws a job's present share of a class, "" if it has none.
+// shareBar draws the present share of a job in a class, or "" if it has none.
 func shareBar(p *cli.Page, shares []messages.ClassShare, class messages.Name) string {
 	for _, s := range shares {
 		if s.Class == class {
@@ -275,7 +276,7 @@ func writeTop(p *cli.Page, o overview) {
 	writeMarkets(p, messages.MarketsReply{Markets: o.Markets})
 }
 
-// topHead sums up a site and the user's account in a line.
+// topHead returns a line about the site and the user's account.
 func topHead(p *cli.Page, o overview) string {
 	up := 0
 	for _, n := range o.Nodes {

@@ -1,13 +1,12 @@
-// Package slurm answers to the names of Slurm's commands, for programs that call these
-// commands: workflow engines, cluster libraries, scripts. "candor slurm link DIR" makes the
-// names in a directory; the binary that is called by one of them is this package.
+// Package slurm implements Slurm's commands, for programs that call them: workflow engines, cluster libraries,
+// scripts. "candor slurm link DIR" makes links with Slurm's names to the binary in a directory. If the binary is
+// started by such a name, this package runs.
 //
-// A command reads the options of its namesake, asks the site as any other command of
-// package client does, and prints what its namesake prints, so that it can be read by
-// programs. What Candor has no counterpart for is refused in one line on standard error,
-// with exit code 1, as Slurm does.
+// A command reads the options of the Slurm command with its name. It asks the site as any command of package client
+// does. It prints what the Slurm command prints, so that programs can read it. If Candor has nothing similar to an
+// option, the command refuses it with one line on standard error and exit code 1, as Slurm does.
 //
-// In Slurm's words: a partition is a market, an account is the project that pays, a node is
-// a node, and a cluster is a site. An element of an array has the job's number, followed by
-// the index (33_4), and a number of its own: the job's, plus its position in the array.
+// Slurm's words mean this in Candor: a partition is a market, an account is the project that pays, a node is a node,
+// and a cluster is a site. An element of an array has the job's number followed by the index (33_4). It also has a
+// number of its own: the job's number plus its position in the array.
 package slurm

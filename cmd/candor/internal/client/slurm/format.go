@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// column is a field of a row, as wide as was asked.
+// column is a column of output: a field of a row, and its width.
 type column struct {
 	title  string
-	width  int // 0: as wide as it is
+	width  int // 0: as wide as its text
 	right  bool
 	text   func(*row) string
-	before string // literally, before the field
-	after  string // literally, behind the field
+	before string // text before the field
+	after  string // text after the field
 }
 
 func (k *column) write(b *strings.Builder, text string) {
@@ -33,7 +33,7 @@ func (k *column) write(b *strings.Builder, text string) {
 	b.WriteString(k.after)
 }
 
-// print writes rows in columns, with a line of titles unless none is wanted.
+// print writes rows in columns. titles asks for a line of titles.
 func (c *call) print(columns []column, rows []row, titles bool) error {
 	var b strings.Builder
 	if titles {
@@ -52,7 +52,8 @@ func (c *call) print(columns []column, rows []row, titles bool) error {
 	return err
 }
 
-// oneLine keeps what others wrote from ending a line or reaching a terminal as a command.
+// oneLine replaces control characters in a text of another user. So it can neither end the line nor send commands to
+// the terminal.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u202e' {
@@ -62,7 +63,7 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// letters reads a format such as "job %.18i %t|%M", in which each letter is a field.
+// letters reads a format such as "job %.18i %t|%M". Each letter after % names a field.
 func letters(format string, known map[byte]column) (columns []column, err error) {
 	lead := ""
 	for i := 0; i < len(format); i++ {

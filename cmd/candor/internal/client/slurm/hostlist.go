@@ -10,11 +10,11 @@ import (
 	"github.com/candor-grid/candor/messages/hostlist"
 )
 
-// maxHosts bounds what a list of hosts may expand to.
+// maxHosts is the largest number of hosts to which a list may expand.
 const maxHosts = 64 << 10
 
-// expandHosts writes out a list such as "n[1-3,08],login", in its order. Several brackets in a word are all their
-// combinations, the last bracket first.
+// expandHosts returns the hosts of a list such as "n[1-3,08],login", in the order of the list. A word with several
+// brackets means all combinations; the last bracket varies fastest.
 func expandHosts(list string) (hosts []string, err error) {
 	for _, word := range fields(list) {
 		some, err := expandWord(word)
@@ -58,7 +58,8 @@ func expandWord(word string) (hosts []string, err error) {
 	return hosts, nil
 }
 
-// expandNumbers writes out what stands in brackets: "1-3,08". Numbers are as wide as the first of their range.
+// expandNumbers returns the numbers in brackets: "1-3,08". All numbers of a range have as many digits as its first
+// number.
 func expandNumbers(list string) (numbers []string, ok bool) {
 	for part := range strings.SplitSeq(list, ",") {
 		from, to, span := strings.Cut(part, "-")
@@ -77,7 +78,7 @@ func expandNumbers(list string) (numbers []string, ok bool) {
 	return numbers, true
 }
 
-// clip keeps an error short.
+// clip shortens a text for an error.
 func clip(s string) string {
 	if len(s) > 80 {
 		return s[:80] + "..."
@@ -85,7 +86,8 @@ func clip(s string) string {
 	return s
 }
 
-// showHosts answers what asks about the text of a list of hosts alone, without a site. is: the words ask for that.
+// showHosts answers a question that is only about the text of a list of hosts, without a site. is reports whether the
+// words ask such a question.
 func (c *call) showHosts(words []string) (is bool, err error) {
 	if len(words) < 2 || words[0] != "show" {
 		return false, nil
@@ -100,7 +102,7 @@ func (c *call) showHosts(words []string) (is bool, err error) {
 		return true, fmt.Errorf("too many arguments for keyword: show %s", kind)
 	case len(words) == 3:
 		list = words[2]
-	case names: // as under Slurm
+	case names: // Slurm prints the same
 		list = c.Getenv("SLURM_NODELIST")
 	}
 	if list == "" {

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// programs returns a command that becomes the program of its rank. text is a file of srun --multi-prog; a line of it is
-// "0-2,5 program arguments", or "* program arguments" for the ranks that no line before has. %t is the number of the rank,
-// and %o its position among the ranks of the line.
+// programs returns a shell command that each rank runs to become its program. text is the file of srun --multi-prog. A
+// line is "0-2,5 program arguments", or "* program arguments" for the ranks that no earlier line has. %t stands for the
+// number of the rank, and %o for its position among the ranks of the line.
 func programs(text string, ranks int) (words []string, err error) {
 	var cases strings.Builder
 	taken := make([]bool, ranks)

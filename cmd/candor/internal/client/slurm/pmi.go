@@ -11,27 +11,28 @@ import (
 	"syscall"
 )
 
-// pmi helps the ranks of a step to find one another, by the protocols PMI-1 (MPICH, src/pmi) and PMI-2. Each rank has its own socket,
-// PMI_FD, so no other process can ask. Values that a rank puts can be read by all ranks after the next barrier.
+// pmi is a server with which the ranks of a step find one another. It speaks the protocols PMI-1 (MPICH, src/pmi) and
+// PMI-2. Each rank has its own socket, whose number is in PMI_FD, so no other process can send requests. After a barrier,
+// all ranks can read the values that any rank has put before it.
 type pmi struct {
-	name    string   // of the step, and of its table of values
-	aborted chan int // the exit code that a rank wants for all
+	name    string   // name of the step and of its table of values
+	aborted chan int // gets the exit code if a rank wants all ranks to end
 	ranks   []*pmiRank
 
 	mu      sync.Mutex
 	values  map[string]string
-	waiting int // ranks at the barrier
+	waiting int // number of ranks that wait at the barrier
 }
 
-// pmiRank is the server's end of one rank.
+// pmiRank is the server's connection to one rank.
 type pmiRank struct {
 	io.ReadWriteCloser
 	began, finalized bool
-	waits            bool              // at the barrier
-	fence            map[string]string // the question that the end of the barrier answers, in PMI-2
+	waits            bool              // the rank waits at the barrier
+	fence            map[string]string // PMI-2: the request that is answered when the barrier ends
 }
 
-// Bounds on what a rank may put, as MPICH's own server has them.
+// Limits on the values that a rank may put. They are those of MPICH's own server.
 const (
 	pmiKey   = 64
 	pmiValue = 1024
@@ -40,7 +41,7 @@ const (
 
 func newPMI(places []place, name string) *pmi {
 	n, mapping := 0, "(vector"
-	for i := 0; i < len(places); { // one entry for consecutive nodes with the same number of ranks: (first node, nodes, ranks of each)
+	for i := 0; i < len(places); { // an entry for nodes with equally many ranks: (first node, nodes, ranks)
 		same := 1
 		for i+same < len(places) && places[i+same].count == places[i].count {
 			same++
@@ -51,7 +52,7 @@ func newPMI(places []place, name string) *pmi {
 	return &pmi{name: name, aborted: make(chan int, n), ranks: make([]*pmiRank, n), values: map[string]string{"PMI_process_mapping": mapping + ")"}}
 }
 
-// join makes the socket of a rank, and returns the rank's end.
+// join makes a pair of sockets for a rank, and returns the rank's socket.
 func (p *pmi) join(rank int) (theirs *os.File, err error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -64,7 +65,7 @@ func (p *pmi) join(rank int) (theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[1]), "pmi"), nil
 }
 
-// attach has the server answer a rank.
+// attach starts to serve the requests of a rank.
 func (p *pmi) attach(rank int, conn io.ReadWriteCloser) {
 	r := &pmiRank{ReadWriteCloser: conn}
 	p.mu.Lock()
@@ -73,7 +74,7 @@ func (p *pmi) attach(rank int, conn io.ReadWriteCloser) {
 	go p.serve(r)
 }
 
-// left reports whether a rank that has ended began to speak with the others and did not finish.
+// left reports whether a rank that has ended started the protocol and did not finish it.
 func (p *pmi) left(rank int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,12 +82,12 @@ func (p *pmi) left(rank int) bool {
 	return r.began && !r.finalized
 }
 
-// serve answers a rank until it has closed its socket.
+// serve answers the requests of a rank until the rank has closed its socket.
 func (p *pmi) serve(r *pmiRank) {
 	defer r.Close()
 	lines := bufio.NewReaderSize(io.LimitReader(r, 1<<32), 64<<10)
 	for {
-		line, err := lines.ReadSlice('\n') // a line that is longer than the buffer is an error
+		line, err := lines.ReadSlice('\n') // a line longer than the buffer is an error
 		if err != nil {
 			return
 		}
@@ -105,7 +106,7 @@ func (p *pmi) serve(r *pmiRank) {
 	}
 }
 
-// parsePMI reads "cmd=put kvsname=a key=b value=c=d". A value has no spaces but the last one, which may.
+// parsePMI reads "cmd=put kvsname=a key=b value=c=d". Only the last value may contain spaces.
 func parsePMI(line string) map[string]string {
 	words := map[string]string{}
 	for line = strings.TrimSpace(line); line != ""; {
@@ -122,7 +123,7 @@ func parsePMI(line string) map[string]string {
 	return words
 }
 
-// answer returns the answer to one line; "": there is none yet. The caller holds p.mu.
+// answer returns the answer to one request, or "" if it comes later. The caller holds p.mu.
 func (p *pmi) answer(r *pmiRank, ask map[string]string) string {
 	switch ask["cmd"] {
 	case "init":
@@ -167,7 +168,7 @@ func (p *pmi) answer(r *pmiRank, ask map[string]string) string {
 	return "cmd=" + ask["cmd"] + "_result rc=-1 msg=unknown_command"
 }
 
-// put keeps a value for all ranks, and reports whether it fits. p.mu is held.
+// put stores a value for all ranks. It returns false if there is no room. The caller holds p.mu.
 func (p *pmi) put(key, value string) bool {
 	if key == "" || len(key) > pmiKey || len(value) > pmiValue || len(p.values) >= pmiKeys {
 		return false
@@ -176,15 +177,15 @@ func (p *pmi) put(key, value string) bool {
 	return true
 }
 
-// abort ends all ranks with a code.
+// abort asks to end all ranks with an exit code.
 func (p *pmi) abort(code int) {
 	select {
 	case p.aborted <- code & 0xff:
-	default: // it was said often enough
+	default: // another rank has already asked for it
 	}
 }
 
-// barrier lets all ranks go on when the last one has come. p.mu is held.
+// barrier counts a rank that has reached the barrier. When all ranks have, it answers them. The caller holds p.mu.
 func (p *pmi) barrier(r *pmiRank) {
 	if !r.waits {
 		r.waits, p.waiting = true, p.waiting+1

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// PMI-2 (Slurm, contribs/pmi2) begins with the line "cmd=init pmi_version=2 pmi_subversion=0". Each message after it is six
-// digits of its length, and "cmd=NAME;KEY=VALUE;…", where ";;" stands for a semicolon in a value.
+// PMI-2 (Slurm, contribs/pmi2) begins with the line "cmd=init pmi_version=2 pmi_subversion=0". Each later message is its
+// length in six digits, and then "cmd=NAME;KEY=VALUE;…". In a value, ";;" stands for one semicolon.
 
-// serve2 answers a rank that speaks PMI-2 until it has closed its socket.
+// serve2 answers the requests of a rank that speaks PMI-2, until the rank has closed its socket.
 func (p *pmi) serve2(r *pmiRank, from *bufio.Reader) {
 	for {
 		ask, err := readPMI2(from)
@@ -26,10 +26,10 @@ func (p *pmi) serve2(r *pmiRank, from *bufio.Reader) {
 	}
 }
 
-// maxPMI2 bounds a message; a value has at most [pmiValue] bytes.
+// maxPMI2 is the largest size of a message in bytes; a value has at most [pmiValue] bytes.
 const maxPMI2 = 8 << 10
 
-// readPMI2 reads a message.
+// readPMI2 reads one message.
 func readPMI2(from io.Reader) (map[string]string, error) {
 	var head [6]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil {
@@ -46,7 +46,7 @@ func readPMI2(from io.Reader) (map[string]string, error) {
 	return parsePMI2(string(text)), nil
 }
 
-// parsePMI2 reads "cmd=kvs-put;key=a;value=b;;c;".
+// parsePMI2 reads the text of a message, such as "cmd=kvs-put;key=a;value=b;;c;".
 func parsePMI2(text string) map[string]string {
 	words := map[string]string{}
 	var word strings.Builder
@@ -67,7 +67,7 @@ func parsePMI2(text string) map[string]string {
 	return words
 }
 
-// answer2 writes an answer. A rank with threads finds the question by its thrid.
+// answer2 writes an answer. It repeats the request's thrid: a rank with several threads finds its request by it.
 func (r *pmiRank) answer2(ask map[string]string, answer string) {
 	text := "cmd=" + ask["cmd"] + "-response;"
 	if thread, is := ask["thrid"]; is {
@@ -77,7 +77,7 @@ func (r *pmiRank) answer2(ask map[string]string, answer string) {
 	_, _ = fmt.Fprintf(r, "%6d%s", len(text), text)
 }
 
-// answer2 returns the answer to a message; "": there is none yet. The caller holds p.mu.
+// answer2 returns the answer to a message, or "" if it comes later. The caller holds p.mu.
 func (p *pmi) answer2(r *pmiRank, ask map[string]string) string {
 	switch ask["cmd"] {
 	case "fullinit":

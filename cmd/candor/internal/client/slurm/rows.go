@@ -16,25 +16,25 @@ import (
 	"github.com/candor-grid/candor/messages/hostlist"
 )
 
-// row is a job, an element of an array, or the elements of an array that wait together.
+// row is one line of output: a job, an element of an array, or all elements of an array that wait.
 type row struct {
 	messages.JobSummary
 	index  string // of the array: "4", or "[5-9]"; "" for a job
-	at     int    // the position of an element in its array
+	at     int    // position of an element in its array
 	state  state
-	code   string // exit code and signal
+	code   string // exit code and signal, as Slurm writes them
 	why    string
-	node   string // as a list, where the row has several nodes
+	node   string // name of the node, or a list of names
 	host   string // the first node, which runs the script
 	began  messages.Time
 	ended  messages.Time
 	cpu    messages.Duration
 	rss    int64
-	detail *messages.JobDetail // where a field needs it
-	group  *group              // of nodes, where the row is of sinfo
+	detail *messages.JobDetail // set only if a field needs it
+	group  *group              // the group of nodes, for a row of sinfo
 }
 
-// id returns the number as Slurm writes it.
+// id returns the number of the row as Slurm writes it.
 func (r *row) id() string {
 	if r.index == "" {
 		return r.Job.String()
@@ -42,7 +42,7 @@ func (r *row) id() string {
 	return r.Job.String() + "_" + r.index
 }
 
-// number returns the job's number, or the own number of an element of an array.
+// number returns the job's number. For an element of an array, it returns the element's own number.
 func (r *row) number() messages.JobID {
 	if r.Numbered {
 		return r.Job + messages.JobID(r.at)
@@ -50,7 +50,7 @@ func (r *row) number() messages.JobID {
 	return r.Job
 }
 
-// nodes is how many nodes the row has, or asks for, and cpus how many processors on all of them.
+// nodes returns the number of nodes that the row has or asks for.
 func (r *row) nodes() int { return max(r.Nodes, 1) }
 
 func (r *row) cpus() int { return max(r.CPUs, r.nodes()) }
@@ -90,18 +90,18 @@ func (r *row) elapsed(now messages.Time) messages.Duration {
 	return max(0, now.Sub(r.began))
 }
 
-// target is a job, or an element of it, as a user names it: 33, 33_4, 33_[1-3].
+// target is a job, or elements of a job, as a user names it: 33, 33_4, 33_[1-3].
 type target struct {
 	job     messages.JobID
-	indices []int64 // nil: the job
+	indices []int64 // indices of the elements; nil: the whole job
 }
 
-// targets reads a list of numbers.
+// targets reads lists of job numbers.
 func targets(lists ...string) (all []target, err error) {
 	for _, list := range lists {
 		for _, word := range fields(list) {
 			number, index, element := strings.Cut(word, "_")
-			number, _, _ = strings.Cut(number, ".") // a step
+			number, _, _ = strings.Cut(number, ".") // 33.0 is a step of job 33
 			id, err := strconv.ParseUint(number, 10, 64)
 			if err != nil || id == 0 {
 				return nil, fmt.Errorf("Invalid job id specified: %q", word)
@@ -118,7 +118,7 @@ func targets(lists ...string) (all []target, err error) {
 	return all, nil
 }
 
-// fields splits a list at commas, though not within brackets.
+// fields splits a list at commas that are not within brackets.
 func fields(list string) []string {
 	depth := 0
 	return strings.FieldsFunc(list, func(r rune) bool {
@@ -132,10 +132,10 @@ func fields(list string) []string {
 	})
 }
 
-// maxIndices bounds the elements that a command line names.
+// maxIndices is the largest number of elements that a command line may name.
 const maxIndices = 100_000
 
-// indicesOf reads "1-3,7".
+// indicesOf reads a list of indices such as "1-3,7".
 func indicesOf(text string) (all []int64, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		from, to, span := strings.Cut(part, "-")
@@ -154,23 +154,23 @@ func indicesOf(text string) (all []int64, err error) {
 	return all, nil
 }
 
-// query is which jobs are asked for.
+// query says which jobs a command asks for.
 type query struct {
 	targets  []target
 	names    []string
 	users    []string
 	markets  []string
 	projects []string
-	states   []state // nil: all
+	states   []state // nil: jobs in all states
 	active   bool
 	since    messages.Time
 	until    messages.Time
-	elements bool // rows for the elements of arrays
-	tasks    bool // a field needs what only tasks have
-	details  bool // a field needs what only the job's description has
+	elements bool // each element of an array gets a row
+	tasks    bool // a field needs the list of tasks
+	details  bool // a field needs the description of the job
 }
 
-// list asks for the rows of a query, the job with the smallest number first.
+// list returns the rows of a query. The job with the smallest number comes first.
 func (q *query) list(ctx context.Context, s *cli.Session) (rows []row, err error) {
 	jobs, err := q.jobs(ctx, s)
 	if err != nil {
@@ -191,7 +191,7 @@ func (q *query) list(ctx context.Context, s *cli.Session) (rows []row, err error
 	return rows, nil
 }
 
-// jobs asks for the jobs, page after page.
+// jobs asks the site for the jobs of a query, page after page.
 func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []messages.JobSummary, err error) {
 	r := messages.JobsRequest{Active: q.active, Since: q.since, Until: q.until, Limit: cli.MaxPage}
 	if len(q.names) == 1 {
@@ -223,8 +223,8 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []messages.JobSu
 	return append(jobs, elements...), err
 }
 
-// elementsOf changes the targets that are numbers of elements of arrays, not of jobs: they then name the array
-// and the element. It returns those whose arrays are not among the jobs.
+// elementsOf changes targets whose number is an array element's own number: afterwards they name the array and the
+// index. It returns the targets whose arrays are not in jobs.
 func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []messages.JobSummary) (more []target, err error) {
 	among := func(id messages.JobID) bool {
 		return slices.ContainsFunc(jobs, func(j messages.JobSummary) bool { return j.Job == id })
@@ -243,8 +243,8 @@ func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []me
 	return more, nil
 }
 
-// resolve replaces the number of an element of an array by the array and the index. It reports whether the
-// target was such a number.
+// resolve replaces the own number of an array element by the array and the index. It reports whether the target was
+// such a number.
 func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err error) {
 	array, at, is, err := cli.Element(ctx, s, t.job)
 	if is {
@@ -253,7 +253,7 @@ func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err erro
 	return is, err
 }
 
-// wants reports whether a row fits what the site was not asked.
+// wants reports whether a row meets the conditions that the site did not check.
 func (q *query) wants(r *row) bool {
 	return (q.states == nil || slices.Contains(q.states, r.state)) &&
 		(q.names == nil || slices.Contains(q.names, r.Name)) &&
@@ -263,7 +263,7 @@ func (q *query) wants(r *row) bool {
 		q.has(r)
 }
 
-// has reports whether the row is one of the numbers that were asked for.
+// has reports whether the user asked for the number of this row.
 func (q *query) has(r *row) bool {
 	if q.targets == nil {
 		return true
@@ -304,7 +304,7 @@ func (q *query) rowsOf(ctx context.Context, s *cli.Session, j *messages.JobSumma
 	return elements(ctx, s, &whole)
 }
 
-// addTask adds what the first task has to the row of its job.
+// addTask adds facts about the first task to the row of its job.
 func (r *row) addTask(ctx context.Context, s *cli.Session) error {
 	reply, err := ask[messages.TasksReply](ctx, s, messages.VerbTasks, messages.TasksRequest{Job: r.Job, Limit: min(r.nodes(), cli.MaxPage)})
 	if err != nil || len(reply.Tasks) == 0 {
@@ -329,7 +329,7 @@ func (r *row) addTask(ctx context.Context, s *cli.Session) error {
 	return nil
 }
 
-// say gives the row the state of a task.
+// say sets the state of a row to the state of a task.
 func (r *row) say(t *messages.TaskStatus) {
 	r.state = taskState(t, r.state)
 	code := 0
@@ -339,7 +339,7 @@ func (r *row) say(t *messages.TaskStatus) {
 	r.code, r.why = exit(code, t.Reason, r.state), reasonOf(&r.JobSummary, r.state)
 }
 
-// elements returns the rows of an array: one for each element that was started, and one for all others together.
+// elements returns the rows of an array: one for each element that was started, and one for all others.
 func elements(ctx context.Context, s *cli.Session, job *row) (rows []row, err error) {
 	seen, stage := map[int64]bool{}, 0
 	for r := (messages.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}); ; {
@@ -379,7 +379,7 @@ func elements(ctx context.Context, s *cli.Session, job *row) (rows []row, err er
 	return append([]row{waiting}, rows...), nil
 }
 
-// ranges writes indices in short: "0-3,7".
+// ranges writes a list of indices in short form: "0-3,7".
 func ranges(all []int64) string {
 	var b strings.Builder
 	for i := 0; i < len(all); {
@@ -399,7 +399,7 @@ func ranges(all []int64) string {
 	return b.String()
 }
 
-// clock writes a span as squeue does: 1-02:03:04, 2:03:04 or 3:04.
+// clock writes a duration as squeue does: 1-02:03:04, 2:03:04 or 3:04.
 func clock(d messages.Duration) string {
 	s := int64(d.Std() / time.Second)
 	days, hours, minutes, seconds := s/86400, s/3600%24, s/60%60, s%60
@@ -412,7 +412,7 @@ func clock(d messages.Duration) string {
 	return fmt.Sprintf("%d:%02d", minutes, seconds)
 }
 
-// longClock writes a span as sacct does: 1-02:03:04 or 02:03:04.
+// longClock writes a duration as sacct does: 1-02:03:04 or 02:03:04.
 func longClock(d messages.Duration) string {
 	s := int64(d.Std() / time.Second)
 	text := fmt.Sprintf("%02d:%02d:%02d", s/3600%24, s/60%60, s%60)

@@ -110,7 +110,7 @@ func (c *call) records(cluster string) []recordField {
 	}
 }
 
-// taskFields and detailFields are those for which more must be asked.
+// taskFields are the fields that need the list of tasks; detailFields need the description of the job.
 var (
 	taskFields   = []string{"nodelist", "maxrss", "averss", "totalcpu", "avecpu"}
 	detailFields = []string{"timelimit", "workdir", "comment", "reqmem", "ntasks", "reqtres", "alloctres"}
@@ -118,7 +118,7 @@ var (
 
 const recordFormat = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode"
 
-// sacct lists jobs, whether they have ended or not.
+// sacct lists jobs that run and jobs that have ended.
 func sacct(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	numbers := f.StringSliceP("jobs", "j", nil, "")
@@ -186,7 +186,7 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// window sets the time that is asked about: as for sacct, today, unless jobs are named.
+// window sets the time that the query asks about. As with sacct, it is today, unless the user names jobs.
 func (c *call) window(q *query, since, until string) (err error) {
 	now := c.Now().In(c.Zone)
 	if since != "" {
@@ -205,8 +205,7 @@ func (c *call) window(q *query, since, until string) (err error) {
 	return err
 }
 
-// when reads a time as Slurm's commands do: 2026-11-20, 2026-11-20T10:00, 10:00, now,
-// now-2days, midnight.
+// when reads a time as Slurm's commands write it: 2026-11-20, 2026-11-20T10:00, 10:00, now, now-2days, midnight.
 func (c *call) when(text string) (messages.Time, error) {
 	now := c.Now().In(c.Zone)
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, c.Zone)
@@ -227,7 +226,7 @@ func (c *call) when(text string) (messages.Time, error) {
 	}
 	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02", "01/02/06", "01/02"} {
 		if at, err := time.ParseInLocation(layout, text, c.Zone); err == nil {
-			// Programs ask since 1970, which the site takes for no bound.
+			// Programs ask for all jobs since 1970. The site reads 0 as no limit, so the result is at least 1.
 			return max(1, messages.TimeOf(at)), nil
 		}
 	}
@@ -239,7 +238,7 @@ func (c *call) when(text string) (messages.Time, error) {
 	return 0, fmt.Errorf("Invalid time specification: %q", text)
 }
 
-// recordColumns reads a format such as "JobID,State%20".
+// recordColumns returns the columns of a format such as "JobID,State%20".
 func recordColumns(format string, known []recordField, parsable bool, delimiter string, last bool) (columns []column, names []string, err error) {
 	for part := range strings.SplitSeq(format, ",") {
 		if part == "" {

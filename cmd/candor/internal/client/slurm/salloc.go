@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 )
 
-// salloc runs a command, or without one a shell, in a job, with its input and output here. Under Slurm the command runs
-// where salloc is called; here it runs on the job's node, where srun starts ranks.
+// salloc runs a command, or a shell if there is no command, in a job. Input and output are those of this process. Under
+// Slurm the command runs where salloc is called; here it runs on the job's node, and srun starts ranks there.
 func salloc(ctx context.Context, c *call, args []string) error {
 	o := jobfile.NewOptions(c.Lookup)
 	if asks(c, args) {
@@ -26,7 +26,8 @@ func salloc(ctx context.Context, c *call, args []string) error {
 	return c.allocate(ctx, o, words, quiet)
 }
 
-// allocate runs a command, or a shell where there are no words, on the first node of a job, with its input and output here.
+// allocate runs a command, or a shell if words is empty, on the first node of a job. Input and output are those of this
+// process.
 func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string, quiet bool) error {
 	command, name := `exec "${BASH:-/bin/sh}" -i`, "interactive"
 	if len(words) > 0 {
@@ -42,17 +43,17 @@ func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string,
 	return submit.Interact(ctx, c.App, job, len(words) == 0, quiet)
 }
 
-// sprio answers that there are no priorities.
+// sprio says that Candor has no priorities.
 func sprio(context.Context, *call, []string) error {
 	return errors.New("there are no priorities here: the bid of a job decides when it runs; candor why JOB says why a job waits")
 }
 
-// sstat answers that what a task uses is known when it has ended.
+// sstat says that the resources a task used are known only when it has ended.
 func sstat(context.Context, *call, []string) error {
 	return errors.New("what a job uses is not known while it runs: seff JOB and sacct say it when the job has ended")
 }
 
-// sreport answers that usage is in the statement.
+// sreport says that the statement shows the usage.
 func sreport(context.Context, *call, []string) error {
 	return errors.New("there are no reports here: candor statement lists what was charged, and sacct what jobs used")
 }

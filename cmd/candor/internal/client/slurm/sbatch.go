@@ -21,10 +21,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// status returns an error that only sets the exit code; the messages were printed before.
+// status returns an error that only sets the exit code. The messages were printed before.
 func status(code int) error { return cli.ExitStatus(code) }
 
-// localUser returns the name of the user of this process.
+// localUser returns the name of the system user of this process.
 func localUser() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
@@ -76,8 +76,8 @@ func sbatch(ctx context.Context, c *call, args []string) error {
 	return nil
 }
 
-// read makes the job of a script, as sbatch does: with the user's environment, and with
-// the budget of CANDOR_BUDGET if the script names none.
+// read makes a job from a script as sbatch does: with the user's environment. If the script names no budget, the
+// budget is that of CANDOR_BUDGET.
 func (c *call) read(o *jobfile.Options, source []byte, name string, words []string) (*jobfile.Job, error) {
 	job, err := submit.Read(c.App, o, source, name, words)
 	if err != nil {
@@ -96,13 +96,14 @@ func (c *call) read(o *jobfile.Options, source []byte, name string, words []stri
 	return job, nil
 }
 
-// failOOM makes a task fail if the memory limit ended one of its processes, as under Slurm, unless the script says otherwise.
+// failOOM makes a task fail if the memory limit killed one of its processes, as under Slurm. The script can switch this
+// off.
 func failOOM(job *jobfile.Job) {
 	s := &job.Spec.Stages[0]
 	s.OOM = cmp.Or(s.OOM, messages.FailOOM)
 }
 
-// asks answers options about the command itself.
+// asks answers options about the command itself, such as --version, and reports whether there was one.
 func asks(c *call, args []string) bool {
 	for _, a := range args {
 		switch a {
@@ -120,7 +121,8 @@ func asks(c *call, args []string) bool {
 	return false
 }
 
-// scriptOf returns the script of a command line: from a file, from standard input, or made for a command.
+// scriptOf returns the script that a command line means: a file, standard input, or a script made from a command
+// (--wrap).
 func scriptOf(c *call, words []string, wrap string, wrapped bool) (source []byte, name string, rest []string, err error) {
 	switch {
 	case wrapped && len(words) > 0:
@@ -156,8 +158,7 @@ func scriptOf(c *call, words []string, wrap string, wrapped bool) (source []byte
 	return source, name, words[min(1, len(words)):], nil
 }
 
-// redirect sends the output of a job where sbatch does: into files of the directory of the
-// job.
+// redirect sends the output of a job to the same files as sbatch: files in the directory of the job.
 func redirect(job *jobfile.Job) {
 	noted := job.Options.Noted
 	job.Stdout, job.Stderr, job.Append = cmp.Or(noted["output"], job.Usual[0]), cmp.Or(noted["error"], job.Usual[1]), strings.HasPrefix(noted["open-mode"], "a")
@@ -169,21 +170,21 @@ func redirect(job *jobfile.Job) {
 	}
 }
 
-// warn says what does not keep a job from being submitted.
+// warn writes warnings about a job that is submitted nevertheless.
 func (c *call) warn(sentences []string) {
 	for _, w := range sentences {
 		c.Tell(c.name + ": " + w)
 	}
 }
 
-// await follows a job to its end, and ends with its exit code.
+// await follows a job to its end, and returns its exit code as an error.
 func (c *call) await(ctx context.Context, s *cli.Session, job messages.JobID) error {
 	request := messages.JobRequest{Job: job, Wait: messages.Duration(time.Second)}
 	for {
 		asked := c.Now()
 		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, request)
 		switch {
-		case request.Wait != 0 && messages.KindOf(err) == messages.Invalid: // by a site that cannot wait
+		case request.Wait != 0 && messages.KindOf(err) == messages.Invalid: // a site with an older version cannot wait
 			request.Wait = 0
 			continue
 		case err == nil && detail.State == messages.Completed:
@@ -195,7 +196,7 @@ func (c *call) await(ctx context.Context, s *cli.Session, job messages.JobID) er
 		case err != nil && !messages.KindOf(err).Retriable():
 			return err
 		}
-		if err := c.Pause(ctx, time.Second-c.Now().Sub(asked)); err != nil { // where the site did not wait
+		if err := c.Pause(ctx, time.Second-c.Now().Sub(asked)); err != nil { // if the site answered at once
 			return err
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// receive is the script with which each node stores a file of sbcast; its arguments are the name, the permissions, and
-// whether a file that is there stays.
+// receive is the script with which each node stores a file. Its arguments are the name, the permissions, and whether
+// an existing file must stay.
 const receive = `[ -z "$3" ] || [ ! -e "$1" ] || { echo "sbcast: error: $1 is there already: use --force" >&2; exit 1; }
 t=$1.sbcast.$$; cat >"$t" && chmod "$2" "$t" && mv -f "$t" "$1" || { rm -f "$t"; exit 1; }`
 
@@ -42,7 +42,7 @@ func sbcast(ctx context.Context, c *call, args []string) error {
 		err = fmt.Errorf("%s is no file", words[0])
 	}
 	if err == nil {
-		err = syscall.Dup3(int(source.Fd()), 0, 0) // the step reads it
+		err = syscall.Dup3(int(source.Fd()), 0, 0) // the step reads the file as its standard input
 	}
 	if err != nil {
 		return err

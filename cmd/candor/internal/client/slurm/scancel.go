@@ -14,8 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// endings are the signals with which scancel cancels a job, as under Slurm: others are only
-// sent.
+// endings are the signals with which scancel cancels a job, as under Slurm. It only sends any other signal.
 var endings = []string{"", "KILL"}
 
 // scancel cancels jobs, and elements of arrays.
@@ -90,11 +89,11 @@ func scancel(ctx context.Context, c *call, args []string) error {
 		} else {
 			err = send(ctx, s, t, signal)
 		}
-		if messages.KindOf(err) == messages.Ended { // as under Slurm
+		if messages.KindOf(err) == messages.Ended { // Slurm reports no error for a job that has ended
 			err = nil
 		}
 		if messages.KindOf(err) == messages.Unknown && t.job.String() == c.Getenv("CANDOR_JOB") {
-			err = nil // it ends the job in which it runs, before it has the answer
+			err = nil // scancel ends its own job, and so may get no answer
 		}
 		if failed == nil {
 			failed = err
@@ -133,7 +132,7 @@ func send(ctx context.Context, s *cli.Session, t target, signal messages.StreamR
 	return err
 }
 
-// positions returns the positions of the elements in their stage.
+// positions returns the positions of the target's elements in their stage.
 func (t *target) positions(job *messages.JobDetail) (messages.Array, error) {
 	if len(job.Array) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "job %v is no array", t.job)

@@ -56,7 +56,7 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 	return fmt.Errorf("invalid keyword: %s: Candor has show, ping, hold, release, requeue and update", words[0])
 }
 
-// someTargets returns the jobs and elements of arrays that the words of a command name, at least one.
+// someTargets returns the jobs and array elements that the words of a command name. There must be at least one.
 func someTargets(ctx context.Context, s *cli.Session, words []string) (list []target, err error) {
 	if list, err = targets(words...); err == nil && len(list) == 0 {
 		err = errors.New("too few arguments for keyword")
@@ -67,8 +67,7 @@ func someTargets(ctx context.Context, s *cli.Session, words []string) (list []ta
 	return list, err
 }
 
-// known replaces targets that name an element of an array by the element's own number: it then names
-// the array and the element.
+// known replaces the own number of an array element by the array and the index, in each target of a list.
 func known(ctx context.Context, s *cli.Session, list []target) error {
 	var ids []messages.JobID
 	for _, t := range list {
@@ -133,7 +132,7 @@ func steer(ctx context.Context, s *cli.Session, verb string, words []string) err
 	return nil
 }
 
-// show shows entities of one kind: all of them, or one.
+// show shows things of one kind, such as nodes: all of them, or one.
 func (c *call) show(ctx context.Context, s *cli.Session, words []string, line bool) error {
 	if len(words) == 0 {
 		return errors.New("too few arguments for keyword: show")
@@ -158,8 +157,8 @@ func (c *call) show(ctx context.Context, s *cli.Session, words []string, line bo
 	return fmt.Errorf("invalid entity: %s: Candor has config, hostlist, hostnames, jobs, nodes and partitions", kind)
 }
 
-// showConfig shows what programs look for in Slurm's configuration. MinJobAge is for how
-// long squeue shows jobs that have ended.
+// showConfig shows the lines of Slurm's configuration that programs read. MinJobAge says how long squeue shows ended
+// jobs.
 func (c *call) showConfig(s *cli.Session) error {
 	fmt.Fprintf(c.Out, "Configuration data as of %s\n", c.Now().In(c.Zone).Format("2006-01-02T15:04:05"))
 	for _, kv := range [][2]string{
@@ -172,7 +171,7 @@ func (c *call) showConfig(s *cli.Session) error {
 	return nil
 }
 
-// entity writes one thing as "Key=Value" words, over lines or on one line.
+// entity writes one thing as words "Key=Value", on several lines or on one.
 func (c *call) entity(line bool, lines ...string) {
 	if line {
 		fmt.Fprintln(c.Out, oneLine(strings.Join(lines, " ")))
@@ -250,8 +249,7 @@ func (c *call) showNodes(ctx context.Context, s *cli.Session, name string, line 
 	return nil
 }
 
-// showJobs shows jobs with all that programs look for, and with what Candor adds: Budget,
-// Charged, Shares, Price.
+// showJobs shows jobs with all fields that programs read. Candor adds Budget, Charged, Shares and Price.
 func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line bool) error {
 	q := query{active: name == "", tasks: true, details: true, elements: true}
 	var err error
@@ -280,8 +278,7 @@ func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line b
 	return nil
 }
 
-// nobody is the user number that is shown to programs that need one: an account
-// has none that is the same on all machines.
+// nobody is a user number for programs that need one. An account has no number that is the same on all machines.
 const nobody = 65534
 
 // accountsOf returns whose jobs a market takes, in the words of scontrol show partition: DenyAccounts=bob, or
@@ -318,7 +315,7 @@ func price(markets []messages.MarketStatus, name messages.Name) string {
 	return strings.Join(classes, ",")
 }
 
-// dependency returns what a waiting job waits for, as sbatch writes it: "afterok:7:8,after:9".
+// dependency says what a waiting job waits for, in the form of sbatch: "afterok:7:8,after:9".
 func dependency(s *messages.JobSpec, now state) string {
 	if now != pending || len(s.Predecessors()) == 0 {
 		return "(null)"
@@ -388,15 +385,15 @@ func (c *call) jobLines(r *row) []string {
 	}
 }
 
-// sizes says how many nodes and processors the row has.
+// sizes returns text with the numbers of nodes and processors of the row.
 func (r *row) sizes() string {
 	return fmt.Sprintf("NumNodes=%d NumCPUs=%d NumTasks=%d CPUs/Task=%d", r.nodes(), r.cpus(), r.ranks(), max(r.cpus()/r.ranks(), 1))
 }
 
-// partition is a market.
+// partition is a market of the site.
 type partition struct{ messages.MarketStatus }
 
-// siteOf asks for the markets and the nodes.
+// siteOf asks the site for its markets and nodes.
 func siteOf(ctx context.Context, s *cli.Session) (markets []partition, nodes []messages.NodeStatus, err error) {
 	m, err := ask[messages.MarketsReply](ctx, s, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
@@ -439,7 +436,7 @@ func slotsOf(all []messages.ClassSlots) (n int) {
 	return n
 }
 
-// nodeState returns a node's state in Slurm's words.
+// nodeState returns the state of a node in Slurm's words.
 func nodeState(n *messages.NodeStatus) string {
 	all, used := slotsOf(n.Slots), slotsOf(n.Used)
 	switch {
@@ -457,7 +454,7 @@ func nodeState(n *messages.NodeStatus) string {
 	return "allocated"
 }
 
-// sacctmgr lists accounts: in Slurm's words, what a user may charge.
+// sacctmgr lists the accounts that a user may charge.
 func sacctmgr(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	bare := f.BoolP("noheader", "n", false, "")
@@ -498,13 +495,13 @@ func sacctmgr(ctx context.Context, c *call, args []string) error {
 	for _, a := range reply.Accounts {
 		rows = append(rows, row{JobSummary: messages.JobSummary{Payer: a.Account, Budget: a.Available}})
 	}
-	if qos { // all jobs have the one that Slurm's users have by default
+	if qos { // all jobs have Slurm's default quality of service
 		rows = []row{{}}
 	}
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// accounts asks the bank for the caller's accounts, in a session that is closed by then.
+// accounts asks the bank for the caller's accounts. It returns a session that is already closed.
 func (c *call) accounts(ctx context.Context) (s *cli.Session, reply messages.AccountsReply, err error) {
 	if s, err = c.dial(); err != nil {
 		return nil, reply, err
@@ -514,7 +511,7 @@ func (c *call) accounts(ctx context.Context) (s *cli.Session, reply messages.Acc
 	return s, reply, err
 }
 
-// sshare lists what the accounts have left, which in Candor stands in the place of shares.
+// sshare lists the credits that the accounts have left. In Candor, they take the place of shares.
 func sshare(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	bare := f.BoolP("noheader", "h", false, "")

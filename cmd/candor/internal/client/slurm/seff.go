@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// seff says how much of its processors and memory each job used, as the script of this name does that comes with Slurm.
+// seff prints how much of its processors and memory each job used, in the form of the script seff that comes with
+// Slurm.
 func seff(ctx context.Context, c *call, args []string) error {
 	c.ignore([]string{"M"}, []string{"debug/d", "verbose/v"})
 	words, done, err := c.parse(args)
@@ -39,7 +40,7 @@ func seff(ctx context.Context, c *call, args []string) error {
 	return err
 }
 
-// efficiency returns the lines of seff about a row.
+// efficiency returns the lines that seff prints for a row.
 func (r *row) efficiency(cluster string, now messages.Time) string {
 	text := fmt.Sprintf("Job ID: %v\n", r.number())
 	if r.index != "" {
@@ -69,7 +70,7 @@ func (r *row) efficiency(cluster string, now messages.Time) string {
 	return text
 }
 
-// inBytes writes a number of bytes as seff does: "1.50 GB".
+// inBytes writes a number of bytes with a unit, as seff does: "1.50 GB".
 func inBytes(bytes int64) string {
 	n, units := float64(bytes)/(1<<10), []string{"KB", "MB", "GB", "TB", "PB"}
 	for n >= 1<<10 && len(units) > 1 {

@@ -108,11 +108,11 @@ func infoFields() map[byte]column {
 	}
 }
 
-// nodeStates are the states of nodes, in Slurm's words.
+// nodeStates are Slurm's words for the states of nodes.
 var nodeStates = []string{"idle", "mixed", "allocated", "draining", "drained", "down", "all"}
 
-// inState reports whether a word, which may be short as in "alloc", names one of the states
-// or all states.
+// inState reports whether a word names one of the states, or means all states. The word may be short, such as
+// "alloc".
 func inState(states []string, word string) bool {
 	word = strings.ToLower(word)
 	return word == "all" || len(word) >= len("mix") && slices.ContainsFunc(states, func(s string) bool { return strings.HasPrefix(s, word) })

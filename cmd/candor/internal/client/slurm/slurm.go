@@ -20,17 +20,17 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
-// version is the version of Slurm whose words the commands use.
+// version is the version of Slurm whose output the commands imitate.
 const version = "slurm 23.11.4"
 
-// call is a command of Slurm under way.
+// call is a Slurm command that is running.
 type call struct {
 	*cli.App
 	name  string
 	flags *pflag.FlagSet
 }
 
-// commands has the functions for the names under which the binary can be called.
+// commands are the functions of the Slurm commands, by name.
 var commands = map[string]func(context.Context, *call, []string) error{
 	"sbatch": sbatch, "srun": srun, "squeue": squeue, "sacct": sacct, "scancel": scancel,
 	"scontrol": scontrol, "sinfo": sinfo, "sacctmgr": sacctmgr, "sshare": sshare,
@@ -46,8 +46,8 @@ func Names() (all []string) {
 	return all
 }
 
-// Main runs the command by whose name the process was called, and returns its exit code.
-// known: the name is one of Slurm's.
+// Main runs the Slurm command that the process is named after, and returns its exit code. known reports whether the
+// name is a Slurm command.
 func Main(argv []string) (code int, known bool) {
 	if len(argv) == 2 && argv[1] == ranksOfStep {
 		return away(), true
@@ -69,7 +69,7 @@ func Main(argv []string) (code int, known bool) {
 
 // Run runs one command, and returns its exit code.
 func Run(ctx context.Context, a *cli.App, name string, args []string) int {
-	a.ConnectionFlags(pflag.NewFlagSet(name, pflag.ContinueOnError)) // for their default values
+	a.ConnectionFlags(pflag.NewFlagSet(name, pflag.ContinueOnError)) // sets the default values of the flags
 	c := &call{App: a, name: name, flags: pflag.NewFlagSet(name, pflag.ContinueOnError)}
 	a.Interrupted = ctx
 	lost := a.HeedOutput()
@@ -90,8 +90,8 @@ func Run(ctx context.Context, a *cli.App, name string, args []string) int {
 	return 1
 }
 
-// parse reads options, and returns the words between and after them. done: the option was
-// one that asks about the command itself.
+// parse reads options, and returns the words that are no options. done reports whether an option asked about the
+// command itself, such as --help.
 func (c *call) parse(args []string) (words []string, done bool, err error) {
 	help := c.flags.Bool("help", false, "")
 	ask := c.flags.BoolP("version", "V", false, "")
@@ -109,8 +109,8 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	return c.flags.Args(), *ask || *help, nil
 }
 
-// whole writes the beginnings of long options in full, as Slurm's commands read them, where
-// one option alone begins so.
+// whole completes long options that are shortened, as Slurm's commands do. An option is completed only if no other
+// option begins so.
 func (c *call) whole(args []string) []string {
 	args = slices.Clone(args)
 	for i, a := range args {
@@ -136,7 +136,7 @@ func (c *call) whole(args []string) []string {
 	return args
 }
 
-// ignore declares options that make no difference here.
+// ignore declares options that have no effect here. values take a value; alone take none.
 func (c *call) ignore(values []string, alone []string) {
 	for _, f := range values {
 		name, short := split(f)
@@ -148,7 +148,7 @@ func (c *call) ignore(values []string, alone []string) {
 	}
 }
 
-// split parts "long/s" into the names of an option.
+// split splits "long/s" into the long and the short name of an option.
 func split(f string) (name, short string) {
 	if i := len(f) - 2; i > 0 && f[i] == '/' {
 		return f[:i], f[i+1:]
@@ -194,7 +194,7 @@ else the default of the market, or what its slots cost for its time limit.`,
 	}, link)
 }
 
-// makeLinks links all names to this program, or none where one is taken.
+// makeLinks makes a link to this program for each name. It makes none if one of the names is taken.
 func makeLinks(a *cli.App, dir string) error {
 	self, err := os.Executable()
 	if err != nil {

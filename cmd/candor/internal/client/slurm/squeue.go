@@ -123,13 +123,12 @@ func (c *call) queueFields() map[byte]column {
 
 const (
 	queueFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
-	// No time is foretold: START_TIME is N/A.
+	// Candor predicts no start times: START_TIME is N/A.
 	startFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %R"
 	longFormat  = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 )
 
-// recently is for how long squeue shows jobs that have ended, where their states are asked
-// for: Slurm's usual MinJobAge.
+// recently is how long squeue shows ended jobs, if the user asks for their states. It is Slurm's usual MinJobAge.
 const recently = 5 * time.Minute
 
 // squeue lists the jobs that have not ended.
@@ -208,7 +207,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	if len(q.targets) == 1 && len(rows) == 0 && *wanted == "" {
 		return c.unknown(ctx, s, q.targets[0])
 	}
-	if q.active { // ended elements of an array that runs
+	if q.active { // leave out the ended elements of an array that still runs
 		rows = slices.DeleteFunc(rows, func(r row) bool { return r.state.ended() })
 	}
 	if *array {
@@ -249,8 +248,8 @@ func (c *call) unknown(ctx context.Context, s *cli.Session, t target) error {
 	return fmt.Errorf("slurm_load_jobs error: Invalid job id specified")
 }
 
-// usersOf converts names of users, as given to Slurm's commands, to accounts of Candor. The user of this process becomes
-// the account that asks.
+// usersOf replaces the names of users on the command line by accounts of Candor. The name of the user of this process
+// becomes the account self.
 func usersOf(names []string, self messages.Name) (accounts []string) {
 	for _, name := range names {
 		if name == localUser() {
@@ -261,7 +260,7 @@ func usersOf(names []string, self messages.Name) (accounts []string) {
 	return accounts
 }
 
-// letterOf returns only the letters of a format's fields.
+// letterOf returns only the letters of a format.
 func letterOf(format string) (found string) {
 	columns := strings.Split(format, "%")
 	for _, part := range columns[1:] {
@@ -273,7 +272,7 @@ func letterOf(format string) (found string) {
 	return found
 }
 
-// apart gives each element that waits a row of its own.
+// apart returns rows in which each waiting element of an array has its own row.
 func apart(rows []row) (out []row) {
 	for _, r := range rows {
 		all, err := indicesOf(strings.Trim(r.index, "[]"))

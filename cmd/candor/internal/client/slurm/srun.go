@@ -13,22 +13,22 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 )
 
-// srunNoted are options of srun that change nothing about ranks within a job: they have what the job has.
+// srunNoted are options of srun that have no effect within a job: the ranks use the resources of the job.
 var srunNoted = []string{"cpu-bind", "cpu_bind", "mem_bind", "mem", "mem-per-cpu", "mem-per-gpu", "job-name/J", "distribution/m", "mem-bind", "hint", "cpus-per-gpu",
 	"gpu-bind", "constraint/C", "comment", "accel-bind", "threads-per-core", "slurmd-debug", "acctg-freq", "propagate", "network"}
 
-// srunAlone are such options without a value.
+// srunAlone are options without an effect that take no value.
 var srunAlone = []string{"unbuffered/u", "verbose/v", "quiet/Q", "no-kill/k", "disable-status/X"}
 
-// srunOutside are options with a value that are for a job of its own.
+// srunOutside are options that srun uses only outside a job, for the job that it makes. They take a value.
 var srunOutside = []string{"partition/p", "account/A"}
 
-// srunSays are options of srun that say something about a job of its own.
+// srunSays are options of srun that describe the job that srun makes if it runs outside a job.
 var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "gpus", "gpus-per-node", "gpus-per-task",
 	"cpus-per-gpu", "mem-per-gpu", "constraint", "exclude", "nodelist", "chdir", "exclusive"}
 
-// srun runs a command: within a job at once, in the slot of the task; elsewhere as a job of
-// its own, with its input and output here.
+// srun runs a command. Within a job, it runs at once on the slots of the task. Elsewhere, it becomes a job, with the
+// input and output of this process.
 func srun(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	f.SetInterspersed(false)
@@ -51,13 +51,13 @@ func srun(ctx context.Context, c *call, args []string) error {
 	return c.alone(ctx, w, words)
 }
 
-// srunRanks are options of srun that say how many ranks there are; srunStep are the others that only a step has.
+// srunRanks are options of srun for the number of ranks. srunStep are options that only steps have.
 var (
 	srunRanks = []string{"ntasks", "nodes", "ntasks-per-node", "tasks-per-node"}
 	srunStep  = []string{"output", "error", "input", "open-mode", "label", "kill-on-bad-exit", "wait", "mpi", "multi-prog", "overcommit"}
 )
 
-// alone runs a command as a job of its own, as candor run does, or as a step in an allocation of its own.
+// alone runs a command outside a job: as one job, as candor run does, or as a step in a new allocation.
 func (c *call) alone(ctx context.Context, w *step, words []string) error {
 	var said []string
 	given := func(name string) bool { return c.flags.Changed(name) }

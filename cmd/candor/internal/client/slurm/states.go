@@ -30,8 +30,8 @@ var (
 	states = []state{pending, running, suspended, completing, completed, cancelled, failed, timeout, outOfMem, nodeFail, deadline, preempted}
 )
 
-// memoryKilled is the reason of an attempt that ended well although the memory limit had killed one of its processes. Slurm
-// calls this OUT_OF_MEMORY, too.
+// memoryKilled is the reason of an attempt that exited with 0 although the memory limit had killed one of its processes.
+// Slurm calls this OUT_OF_MEMORY.
 var memoryKilled = messages.EndMemoryKilled.String()
 
 // ended reports whether no task of the job will run any more.
@@ -64,10 +64,10 @@ func stateOf(j *messages.JobSummary) state {
 	if j.Reason == "Preempted" {
 		return preempted
 	}
-	return deadline // its market will not run it
+	return deadline // the market will not run the job
 }
 
-// failure returns the state of a job or task that ended badly, from Candor's reason and message.
+// failure returns the state of a failed job or task. It derives the state from Candor's reason and message.
 func failure(reason, message string) state {
 	switch {
 	case reason == "TimeLimit":
@@ -80,7 +80,7 @@ func failure(reason, message string) state {
 	return failed
 }
 
-// taskState returns the state of a task's latest attempt.
+// taskState returns the state of the latest attempt of a task.
 func taskState(t *messages.TaskStatus, job state) state {
 	switch t.State {
 	case "Running", "Gathering":
@@ -103,7 +103,7 @@ func taskState(t *messages.TaskStatus, job state) state {
 	return pending
 }
 
-// exit writes an exit code as Slurm does: the code, and the signal that ended the process.
+// exit writes an exit code as Slurm does: the code, a colon, and the signal that ended the process.
 func exit(code int, reason string, s state) string {
 	switch {
 	case s == outOfMem:
@@ -112,7 +112,7 @@ func exit(code int, reason string, s state) string {
 		return "0:15"
 	case s == timeout, !s.ended():
 		return "0:0"
-	case code == 0 && (s == failed || s == nodeFail): // no process ended, and programs take 0:0 for success
+	case code == 0 && (s == failed || s == nodeFail): // there is no exit code, and programs read 0:0 as success
 		return "1:0"
 	case reason == "Signal" || reason == "TaskFailed" && code > 128:
 		return "0:" + strconv.Itoa(code-128)
@@ -151,7 +151,7 @@ func reasonOf(j *messages.JobSummary, s state) string {
 	return "None"
 }
 
-// named finds states by a list of long or short names; nil for all, and for no list.
+// named returns the states in a list of long or short names. It returns nil for "all" and for an empty list.
 func named(list string) (found []state, err error) {
 	if list == "" {
 		return nil, nil
@@ -167,7 +167,7 @@ func named(list string) (found []state, err error) {
 			}
 		}
 		if i < 0 {
-			// States of Slurm in which no job is here.
+			// No job of Candor is in these states of Slurm.
 			if strings.Contains(" BOOT_FAIL BF CONFIGURING CF PREEMPTED PR REQUEUED RQ RESIZING RS REVOKED RV SIGNALING SI SPECIAL_EXIT SE STAGE_OUT SO STOPPED ST ", " "+name+" ") {
 				found = append(found, state{name, name})
 				continue

@@ -20,34 +20,34 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// step is a call of srun within a job: ranks of one command, on processors and GPUs of the job.
+// step is one call of srun within a job: ranks that run one command, on processors and GPUs of the job.
 type step struct {
-	ranks, perNode, cpus int // 0: not said
+	ranks, perNode, cpus int // 0: the user did not say it
 	nodes                string
-	exact, overlap       bool // exact: it takes only the processors of its ranks; overlap: it takes none; neither: all of the job's
-	over                 bool // has more ranks than processors
+	exact, overlap       bool // exact: only the processors of its ranks; overlap: none of its own; neither: all of the job's
+	over                 bool // may have more ranks than processors
 	label, kill          bool
 	out, errs, in, mode  string
 	export, chdir, mpi   string
-	on, off, job         string // nodes that it must have or must not have, and the job that it is of
+	on, off, job         string // nodes that the step must have or must not have, and its job
 	limit, wait          string
 	gpus, gpusPerRank    string
 	multi                bool // the command is a file with programs for the ranks
-	relative             int  // position, in the job's list of nodes, of the first node that it may use
+	relative             int  // index of the first node that it may use, in the job's list of nodes
 
-	number int // of the step in its job
+	number int // number of the step in its job
 	places []place
 }
 
-// place is what a step has on one node.
+// place is the part of a step on one node.
 type place struct {
 	node         string
-	index        int // of the node in the job's list
-	first, count int // ranks
+	index        int // of the node, in the job's list of nodes
+	first, count int // the first rank, and the number of ranks
 	gpus         []int
 }
 
-// stepFlags declares the options of srun that say something about a step.
+// stepFlags declares the options of srun that describe a step.
 func stepFlags(f *pflag.FlagSet) *step {
 	w := &step{}
 	f.IntVarP(&w.ranks, "ntasks", "n", 0, "")
@@ -89,7 +89,7 @@ func (c *call) tooMany() error {
 	return fmt.Errorf("Unable to create step for job %s: More processors requested than permitted", c.Getenv("CANDOR_JOB"))
 }
 
-// number of a variable, 0 if it is not set or none.
+// number returns the number in an environment variable, or 0 if there is none.
 func (c *call) number(name string) int {
 	n, err := strconv.Atoi(c.Getenv(name))
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *call) number(name string) int {
 	return max(n, 0)
 }
 
-// nodesOfJob returns the nodes of the job: only this node, unless the job is an allocation of several nodes.
+// nodesOfJob returns the nodes of the job: only this node, or several if the job is an allocation of several nodes.
 func (c *call) nodesOfJob() []string {
 	if list := c.Getenv("CANDOR_NODES"); list != "" {
 		return strings.Split(list, ",")
@@ -106,7 +106,7 @@ func (c *call) nodesOfJob() []string {
 	return []string{c.Getenv("CANDOR_NODE")}
 }
 
-// chosen returns the positions, in the list of the job's nodes, of the nodes that a step may use.
+// chosen returns the indices of the nodes that a step may use, in the list of the job's nodes.
 func (c *call) chosen(w *step, all []string) (may []int, err error) {
 	none := fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available: the job has %s", c.Getenv("CANDOR_JOB"), strings.Join(all, ","))
 	on, off := jobfile.NodeList(w.on), jobfile.NodeList(w.off)
@@ -126,7 +126,8 @@ func (c *call) chosen(w *step, all []string) (may []int, err error) {
 	return may, nil
 }
 
-// plan completes what a step asks for by what the job has, and refuses what that has not.
+// plan fills in what the step does not say from the resources of the job. It refuses a step that asks for more than
+// the job has.
 func (c *call) plan(w *step) (may []int, nodes, processors int, err error) {
 	least, _, _ := strings.Cut(w.nodes, "-")
 	nodes, err = strconv.Atoi(cmp.Or(least, "0"))
@@ -145,7 +146,7 @@ func (c *call) plan(w *step) (may []int, nodes, processors int, err error) {
 		return nil, 0, 0, err
 	}
 	job := max(c.number("SLURM_NTASKS"), 1)
-	processors = c.number("CANDOR_CPUS") // of each node; 0: slots have no shape
+	processors = c.number("CANDOR_CPUS") // processors of each node; 0: slots have no shape
 	if w.on != "" && nodes == 0 {
 		nodes = len(may)
 	}
@@ -161,9 +162,9 @@ func (c *call) plan(w *step) (may []int, nodes, processors int, err error) {
 			nodes = min(nodes, (w.ranks-1)/w.perNode+1)
 		}
 	}
-	nodes = min(nodes, w.ranks) // as Slurm, which warns
+	nodes = min(nodes, w.ranks) // Slurm does the same, with a warning
 	w.cpus = cmp.Or(w.cpus, c.number("SRUN_CPUS_PER_TASK"))
-	most := (w.ranks-1)/nodes + 1 // ranks of one node
+	most := (w.ranks-1)/nodes + 1 // the largest number of ranks on one node
 	switch each := max(w.cpus, 1); {
 	case nodes > len(may):
 		return nil, 0, 0, c.tooMany()
@@ -174,10 +175,10 @@ func (c *call) plan(w *step) (may []int, nodes, processors int, err error) {
 	return may, nodes, processors, nil
 }
 
-// stepMPI are the ways in which ranks learn of one another; the first is the default.
+// stepMPI are the protocols by which ranks find one another. The first one is the default.
 var stepMPI = []string{"pmi1", "pmi2", "none"}
 
-// step runs the ranks of a command, and ends as the one with the highest exit code.
+// step runs the ranks of a command. Its exit code is the highest exit code of the ranks.
 func (c *call) step(ctx context.Context, w *step, words []string) error {
 	may, nodes, processors, err := c.plan(w)
 	if err != nil {
@@ -202,7 +203,7 @@ func (c *call) step(ctx context.Context, w *step, words []string) error {
 		return status(2)
 	}
 	devices := deviceList(c.Getenv("CUDA_VISIBLE_DEVICES"), c.Getenv("ROCR_VISIBLE_DEVICES"))
-	if w.gpus == "" && w.mpi != "none" { // launchers of MPI say none, and their ranks need all GPUs
+	if w.gpus == "" && w.mpi != "none" { // MPI launchers use "none"; their ranks need all GPUs
 		w.gpusPerRank = cmp.Or(w.gpusPerRank, c.Getenv("SLURM_GPUS_PER_TASK"))
 	}
 	gpus, err := w.devices(len(devices), nodes)
@@ -217,7 +218,7 @@ func (c *call) step(ctx context.Context, w *step, words []string) error {
 	return c.launch(ctx, w, room, path, words, limit)
 }
 
-// lookPath finds a program as the shell does, from the directory in which it will run.
+// lookPath finds a program as a shell in the directory dir would.
 func lookPath(word, dir string) (string, error) {
 	if dir != "" && strings.Contains(word, "/") && !strings.HasPrefix(word, "/") {
 		word = dir + "/" + word
@@ -229,7 +230,7 @@ func lookPath(word, dir string) (string, error) {
 	return path, err
 }
 
-// stepLimit reads how long a step may take; 0: as long as the job.
+// stepLimit reads the time limit of a step; 0: only the job's limit.
 func stepLimit(text string) (time.Duration, error) {
 	if text == "" || text == "0" {
 		return 0, nil
@@ -248,7 +249,8 @@ func deviceList(lists ...string) []string {
 	return nil
 }
 
-// devices returns how many of the job's GPUs on a node a step takes; −1: it sees all, and takes none.
+// devices returns the number of GPUs that a step takes on a node with has GPUs of the job. −1: it takes none for
+// itself, but sees all.
 func (w *step) devices(has, nodes int) (int, error) {
 	text := w.gpus
 	if rest, is := strings.CutPrefix(text, "gpu"); is {
@@ -262,7 +264,7 @@ func (w *step) devices(has, nodes int) (int, error) {
 	}
 	text = text[strings.LastIndexByte(text, ':')+1:]
 	n, err := strconv.Atoi(text)
-	if err != nil { // a type alone
+	if err != nil { // only a type, without a number
 		n, err = 1, nil
 	}
 	if w.gpusPerRank != "" {
@@ -274,7 +276,7 @@ func (w *step) devices(has, nodes int) (int, error) {
 	return n, err
 }
 
-// stepEnvironment returns the environment of a step, without variables that differ between nodes or ranks.
+// stepEnvironment returns the environment of a step. Variables that differ between nodes or ranks are not in it.
 func (c *call) stepEnvironment(w *step) []string {
 	env := exported(c.Environ(), w.export)
 	ranks, nodes, number := strconv.Itoa(w.ranks), strconv.Itoa(len(w.places)), strconv.Itoa(w.number)
@@ -293,14 +295,15 @@ func (c *call) stepEnvironment(w *step) []string {
 	return append(env, c.threads(w)...)
 }
 
-// threads returns variables that tell each rank to start as many threads as it has processors, where the script set no number.
-// Launchers of MPI keep what the script has: ranks that they start without srun have it too.
+// threads returns variables that tell each rank to start as many threads as it has processors. It does so only if the
+// script set no number. For MPI launchers, the script's values stay, because ranks that are started without srun have them
+// too.
 func (c *call) threads(w *step) (env []string) {
 	processors, job := c.number("CANDOR_CPUS"), max(c.number("SLURM_NTASKS"), 1)
 	if processors == 0 || w.mpi == "none" {
 		return nil
 	}
-	ranks := (job-1)/len(c.nodesOfJob()) + 1 // of a node
+	ranks := (job-1)/len(c.nodesOfJob()) + 1 // largest number of ranks of one node
 	for i := range w.places {
 		ranks = max(ranks, w.places[i].count)
 	}
@@ -312,7 +315,7 @@ func (c *call) threads(w *step) (env []string) {
 	return env
 }
 
-// ofRank returns the variables of a step that differ between ranks.
+// ofRank returns the environment variables of a step that differ between ranks.
 func (w *step) ofRank(p *place, rank int) []string {
 	node := slices.IndexFunc(w.places, func(q place) bool { return q.node == p.node })
 	ids := make([]string, p.count)
@@ -322,7 +325,7 @@ func (w *step) ofRank(p *place, rank int) []string {
 	return []string{"SLURM_PROCID=" + strconv.Itoa(rank), "SLURM_LOCALID=" + strconv.Itoa(rank-p.first), "SLURM_NODEID=" + strconv.Itoa(node), "SLURMD_NODENAME=" + p.node, "SLURM_GTIDS=" + strings.Join(ids, ",")}
 }
 
-// placeOf returns the place of a rank.
+// placeOf returns the part of the step that contains a rank.
 func (w *step) placeOf(rank int) *place {
 	for i := range w.places {
 		if p := &w.places[i]; rank < p.first+p.count {
@@ -332,7 +335,7 @@ func (w *step) placeOf(rank int) *place {
 	return &place{}
 }
 
-// exported returns the part of an environment that --export passes on.
+// exported returns the part of an environment that the option --export passes on.
 func exported(env []string, list string) (out []string) {
 	if list == "" || list == "ALL" {
 		return slices.Clone(env)
@@ -353,7 +356,7 @@ func exported(env []string, list string) (out []string) {
 	return out
 }
 
-// fill writes a pattern of a file with what is known of a rank.
+// fill replaces the patterns in a file's name by the values of a rank.
 func (c *call) fill(pattern string, w *step, rank int) string {
 	job := cmp.Or(c.Getenv("SLURM_JOB_ID"), c.Getenv("CANDOR_JOB"))
 	r := strings.NewReplacer("%%", "%", "%j", job, "%J", job+"."+strconv.Itoa(w.number), "%A", c.Getenv("CANDOR_JOB"), "%a", c.Getenv("CANDOR_ARRAY_INDEX"),
@@ -361,7 +364,7 @@ func (c *call) fill(pattern string, w *step, rank int) string {
 	return r.Replace(pattern)
 }
 
-// open opens the file of a rank's output; nil: it goes where srun's does.
+// open opens the file for a rank's output; nil: the output goes to srun's output.
 func (c *call) open(pattern string, w *step, rank int) (*os.File, error) {
 	switch only, err := strconv.Atoi(pattern); {
 	case pattern == "" || pattern == "all" || err == nil && only == rank:
@@ -369,7 +372,7 @@ func (c *call) open(pattern string, w *step, rank int) (*os.File, error) {
 	case pattern == "none" || err == nil:
 		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
-	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND // ranks may share the file
+	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND // several ranks may use the same file
 	name := c.fill(pattern, w, rank)
 	if !strings.HasPrefix(w.mode, "a") && (rank == 0 || name != c.fill(pattern, w, 0)) {
 		flags |= os.O_TRUNC
@@ -380,12 +383,12 @@ func (c *call) open(pattern string, w *step, rank int) (*os.File, error) {
 	return os.OpenFile(name, flags, 0o666)
 }
 
-// alone reports whether a step is one process that can take the place of srun, on its node.
+// alone reports whether a step is a single process on this node, which can replace srun.
 func (w *step) alone(here string) bool {
 	return w.ranks == 1 && w.places[0].node == here && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
 }
 
-// become replaces srun by its rank, if there is only one. So a signal to srun reaches the rank.
+// become replaces the process of srun by the only rank. Signals to srun then reach the rank.
 func (c *call) become(w *step, path string, words, env []string) error {
 	if w.chdir != "" {
 		if err := os.Chdir(w.chdir); err != nil {
@@ -410,5 +413,5 @@ func (c *call) become(w *step, path string, words, env []string) error {
 			}
 		}
 	}
-	return syscall.Exec(path, words, (&exec.Cmd{Env: env}).Environ()) // each variable once: C programs find the first of a name
+	return syscall.Exec(path, words, (&exec.Cmd{Env: env}).Environ()) // Environ: each variable once
 }

@@ -25,11 +25,11 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// The ranks of a step on another node of the job are started there by this program, which srun starts next to the task that
-// holds the node's slots: the agent of srun's node asks the leader, and the leader that node's agent. The two programs
-// exchange frames, one JSON document each, over its input and output: first an awayPlan, then frames.
+// How srun starts ranks on another node of the job: srun asks the agent of its node, that agent asks the leader, and the
+// leader asks the other node's agent. The other agent starts this program next to the task that holds the slots. The two
+// programs exchange JSON documents over its input and output: first an awayPlan, then frames.
 
-// ranksOfStep is the word by which this program starts ranks for srun.
+// ranksOfStep is the argument with which srun starts this program on another node.
 const ranksOfStep = "--ranks-of-step"
 
 // awayPlan says what this program must start.
@@ -38,31 +38,31 @@ type awayPlan struct {
 	Argv   []string `json:"argv"`
 	Env    []string `json:"env"`
 	Dir    string   `json:"dir"`
-	Names  []string `json:"nodes"` // of the step
+	Names  []string `json:"nodes"` // nodes of the step
 	Firsts []int    `json:"firsts"`
 	Counts []int    `json:"counts"`
-	At     int      `json:"at"` // the position of this node
+	At     int      `json:"at"` // index of this node in Names
 	GPUs   []int    `json:"gpus,omitempty"`
-	Each   bool     `json:"each,omitempty"` // each rank has its own
+	Each   bool     `json:"each,omitempty"` // each rank gets its own GPUs
 	PMI    string   `json:"pmi,omitempty"`  // the name of the step; "": none
-	Hears  []bool   `json:"hears"`          // by rank here: it gets the input
+	Hears  []bool   `json:"hears"`          // for each rank here: whether it reads srun's input
 }
 
-// frame is one thing that happens to a rank, or is to happen.
+// frame reports an event of a rank, or orders one.
 type frame struct {
 	Rank   int    `json:"rank,omitempty"`
 	Out    []byte `json:"out,omitempty"`
 	Err    []byte `json:"err,omitempty"`
-	PMI    []byte `json:"pmi,omitempty"`  // bytes between a rank and the server
-	Over   bool   `json:"over,omitempty"` // the rank has ended, with
+	PMI    []byte `json:"pmi,omitempty"`  // bytes of PMI between a rank and the server
+	Over   bool   `json:"over,omitempty"` // the rank has ended; Code and Fatal say how
 	Code   int    `json:"code,omitempty"`
-	Fatal  int    `json:"fatal,omitempty"`  // the signal that ended it
-	Signal int    `json:"signal,omitempty"` // for all ranks
-	In     []byte `json:"in,omitempty"`     // for the ranks that read standard input
+	Fatal  int    `json:"fatal,omitempty"`  // the signal that ended the rank
+	Signal int    `json:"signal,omitempty"` // signal to send to all ranks
+	In     []byte `json:"in,omitempty"`     // input for the ranks that read standard input
 	InOver bool   `json:"in_over,omitempty"`
 }
 
-// remote is srun's end of the ranks of another node.
+// remote is srun's side of the ranks on another node.
 type remote struct {
 	p      *place
 	frames *frameQueue
@@ -72,13 +72,13 @@ type remote struct {
 
 func (r *remote) send(f frame) { r.frames.put(f) }
 
-// close ends what runs there.
+// close ends the program on the other node.
 func (r *remote) close() {
 	r.stop()
 	<-r.over
 }
 
-// remoteInput passes what srun reads on to the ranks of another node.
+// remoteInput sends the input of srun to the ranks on another node.
 type remoteInput struct{ *remote }
 
 func (i remoteInput) Write(b []byte) (int, error) {
@@ -93,7 +93,7 @@ func (i remoteInput) Close() error {
 	return nil
 }
 
-// remotePMI is the server's end of a rank of another node.
+// remotePMI is the PMI server's connection to a rank on another node.
 type remotePMI struct {
 	*io.PipeReader
 	r    *remote
@@ -105,7 +105,7 @@ func (p remotePMI) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// frameQueue is a queue of frames that is read as bytes. Adding a frame never blocks.
+// frameQueue is a queue of frames that can be read as bytes. Adding a frame never blocks.
 type frameQueue struct {
 	mu    sync.Mutex
 	more  *sync.Cond
@@ -151,7 +151,7 @@ func (q *frameQueue) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// members asks for the tasks of the job's allocation. This process belongs to the allocation.
+// members asks for the tasks of the allocation that this process belongs to.
 func (c *call) members(ctx context.Context) (*stepsBus, []messages.Member, error) {
 	b := &stepsBus{}
 	lease := c.Getenv("CANDOR_LEASE")
@@ -169,7 +169,7 @@ func (c *call) members(ctx context.Context) (*stepsBus, []messages.Member, error
 	return b, reply.Members, err
 }
 
-// startAway starts the ranks of another node.
+// startAway starts the ranks of a step on another node.
 func (s *ranks) startAway(ctx context.Context, p *place) error {
 	b, members, err := s.c.members(ctx)
 	if err != nil {
@@ -231,10 +231,10 @@ func (s *ranks) startAway(ctx context.Context, p *place) error {
 	return nil
 }
 
-// lingerAway is for how long ranks of another node run on when srun is gone, or cannot be reached.
+// lingerAway is how long ranks on another node run on when srun has ended or cannot be reached.
 const lingerAway = messages.Duration(20 * time.Second)
 
-// follow passes the bytes of both directions on until the program there has ended.
+// follow passes bytes in both directions until the program on the other node has ended.
 func (s *ranks) follow(ctx context.Context, stream *jobs.Stream, to *io.PipeWriter, r *remote) {
 	defer close(r.over)
 	at, err := stream.Open(ctx)
@@ -253,7 +253,8 @@ func (s *ranks) follow(ctx context.Context, stream *jobs.Stream, to *io.PipeWrit
 	_ = to.CloseWithError(err)
 }
 
-// hear handles the frames that another node sends. Ranks whose end is not reported count as lost.
+// hear handles the frames that another node sends. If the connection ends, ranks without a reported end count as
+// lost.
 func (s *ranks) hear(r *remote, from *io.PipeReader, pmi map[int]*io.PipeWriter) {
 	left := map[int]bool{}
 	for rank := r.p.first; rank < r.p.first+r.p.count; rank++ {
@@ -292,7 +293,7 @@ func (s *ranks) hear(r *remote, from *io.PipeReader, pmi map[int]*io.PipeWriter)
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// close closes the files of a rank, but not srun's own.
+// close closes the files of a rank. It leaves srun's own outputs open.
 func (o rankOutput) close() {
 	for _, f := range []*os.File{o.out, o.errs} {
 		if f != nil && f != os.Stdout && f != os.Stderr {
@@ -301,15 +302,16 @@ func (o rankOutput) close() {
 	}
 }
 
-// stepsBus asks the node's agent, which knows this process by its token, for streams of other tasks of the allocation.
+// stepsBus asks the node's agent for streams to other tasks of the allocation. The agent knows this process by a
+// token.
 type stepsBus struct {
 	bus.Bus
 	name, token string
-	user        int // the user as which the agent runs
+	user        int // the system user that the agent runs as
 	own         messages.Attempt
 }
 
-// call sends one request. It sends nothing to a program that has taken the agent's place.
+// call sends one request. If another program has taken the agent's socket, it sends nothing.
 func (b *stepsBus) call(ctx context.Context, stream *messages.StreamRequest) (reply messages.StepReply, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", "@"+b.name)
 	if err != nil {
@@ -337,7 +339,7 @@ func (b *stepsBus) call(ctx context.Context, stream *messages.StreamRequest) (re
 	return answer.StepReply, nil
 }
 
-// genuine reports whether who listens is the user as whom the agent runs.
+// genuine reports whether the listener on the socket runs as the same user as the agent.
 func (b *stepsBus) genuine(conn net.Conn) (yes bool) {
 	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {
@@ -350,7 +352,7 @@ func (b *stepsBus) genuine(conn net.Conn) (yes bool) {
 	return yes
 }
 
-// Request implements [bus.Bus] for requests for streams.
+// Request implements [bus.Bus], only for requests about streams.
 func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byte, error) {
 	var r messages.StreamRequest
 	format := messages.Detect(payload, "")
@@ -367,10 +369,10 @@ func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byt
 	return messages.Marshal(reply.Stream, format)
 }
 
-// own lists variables that belong to a node and an attempt: ranks get the values of the node on which they run.
+// ownVariables are variables with values of one node and attempt. Ranks get the values of the node that they run on.
 var ownVariables = []string{"CANDOR_NODE", "CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_LEASE", messages.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
 
-// away starts the ranks of srun that run on this node, and reports how they end.
+// away starts the ranks on this node for a srun on another node, and reports how they end.
 func away() int {
 	in := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 64<<10))
 	var plan awayPlan
@@ -382,7 +384,7 @@ func away() int {
 	return a.run(in)
 }
 
-// step returns the step as srun planned it.
+// step returns the step that srun planned.
 func (plan *awayPlan) step() *step {
 	w := &step{chdir: plan.Dir}
 	if plan.Each {
@@ -396,14 +398,14 @@ func (plan *awayPlan) step() *step {
 	return w
 }
 
-// awayRanks are the ranks of a step on this node, for a srun on another.
+// awayRanks are the ranks on this node of a step whose srun runs on another node.
 type awayRanks struct {
 	plan awayPlan
 	w    *step
 
 	mu     sync.Mutex
 	to     *json.Encoder
-	pmi    map[int]*os.File // by rank
+	pmi    map[int]*os.File // connections of PMI, by rank
 	inputs []io.WriteCloser
 	pids   []int
 }
@@ -437,7 +439,7 @@ func (a *awayRanks) run(in *json.Decoder) int {
 	return 0
 }
 
-// obey does what srun says.
+// obey carries out the frames that srun sends.
 func (a *awayRanks) obey(in *json.Decoder) {
 	for {
 		var f frame
@@ -463,10 +465,10 @@ func (a *awayRanks) obey(in *json.Decoder) {
 	}
 }
 
-// start starts one rank, and passes on what it says.
+// start starts one rank, and sends its output to srun.
 func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup) error {
 	cmd := a.w.command(p, rank, a.plan.Path, a.plan.Argv, env, os.Getenv)
-	cmd.SysProcAttr.Pdeathsig = 0 // the agent ends the session
+	cmd.SysProcAttr.Pdeathsig = 0 // if srun is lost, the agent ends the session with its ranks
 	var closes, ours []*os.File
 	defer func() {
 		for _, f := range closes {
@@ -521,7 +523,7 @@ func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup)
 	return nil
 }
 
-// pieces reads to the end.
+// pieces calls each for every piece of data until the input ends.
 func pieces(from io.Reader, each func([]byte)) {
 	piece := make([]byte, 32<<10)
 	for {

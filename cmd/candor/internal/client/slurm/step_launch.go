@@ -18,44 +18,44 @@ import (
 	"time"
 )
 
-// graceOfStep is how long ranks that were asked to end may take.
+// graceOfStep is how long ranks may still run after the signal that asks them to end.
 const graceOfStep = 2 * time.Second
 
-// pmiFD is the number of the file descriptor through which a rank of an MPI program talks to srun,
-// by the protocol PMI-1 (process management interface), for example to find the other ranks.
+// pmiFD is the file descriptor over which a rank of an MPI program talks to srun. It uses the protocol PMI-1 (process
+// management interface), for example to find the other ranks.
 const pmiFD = 13
 
-// ranks are the processes of a step, as srun sees them.
+// ranks are the ranks of a step that srun has started.
 type ranks struct {
 	c    *call
 	w    *step
 	path string
 	argv []string
-	env  []string // of all
-	pmi  *pmi     // nil: they do not learn of one another
+	env  []string // environment of all ranks
+	pmi  *pmi     // nil: the ranks cannot find one another
 	ends chan rankEnd
 
 	local   []*exec.Cmd
 	remote  []*remote
-	outputs []rankOutput // of remote ranks, by rank
-	ending  bool         // all were asked to end
-	over    bool         // ended by the ranks themselves: how the other ranks end afterwards does not matter
+	outputs []rankOutput // outputs of ranks on other nodes, by rank
+	ending  bool         // all ranks were asked to end
+	over    bool         // the ranks themselves ended the step: the exit codes of the remaining ranks do not count
 	inputs  []io.WriteCloser
 	copies  sync.WaitGroup
 	kills   *time.Timer
 }
 
-// rankEnd is how a rank has ended.
+// rankEnd says how a rank has ended.
 type rankEnd struct {
 	rank, code int
-	signal     syscall.Signal // 0: it exited
-	lost       string         // its node does not answer, and why
+	signal     syscall.Signal // 0: it exited by itself
+	lost       string         // why its node does not answer; "": it answers
 }
 
-// rankOutput is where what a rank writes on another node goes.
+// rankOutput are the files for the output of a rank on another node.
 type rankOutput struct{ out, errs *os.File }
 
-// launch starts the ranks and waits for them. The exit code is the highest of all.
+// launch starts the ranks and waits for them. It returns the highest exit code.
 func (c *call) launch(ctx context.Context, w *step, room *stepRoom, path string, words []string, limit time.Duration) error {
 	s := &ranks{c: c, w: w, path: path, argv: words, env: c.stepEnvironment(w), ends: make(chan rankEnd, w.ranks)}
 	here := c.Getenv("CANDOR_NODE")
@@ -66,7 +66,7 @@ func (c *call) launch(ctx context.Context, w *step, room *stepRoom, path string,
 		}
 		return c.become(w, path, words, append(append(s.env, w.ofRank(p, 0)...), w.deviceVariables(p, 0, c.Getenv)...))
 	}
-	runtime.LockOSThread() // the kernel ends the ranks with the thread that started them
+	runtime.LockOSThread() // the kernel kills the ranks when the thread that started them ends
 	defer runtime.UnlockOSThread()
 	heard := make(chan os.Signal, 16)
 	signal.Notify(heard, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCONT)
@@ -94,7 +94,7 @@ func (c *call) launch(ctx context.Context, w *step, room *stepRoom, path string,
 	return s.wait(ctx, heard, limit)
 }
 
-// command returns the command of a rank on this node.
+// command returns the command that starts a rank on this node.
 func (w *step) command(p *place, rank int, path string, argv, env []string, environ func(string) string) *exec.Cmd {
 	cmd := exec.Command(path)
 	cmd.Args, cmd.Dir = argv, w.chdir
@@ -104,14 +104,14 @@ func (w *step) command(p *place, rank int, path string, argv, env []string, envi
 	return cmd
 }
 
-// usePMI gives a rank its end of a socket.
+// usePMI gives a rank its socket to the PMI server.
 func usePMI(cmd *exec.Cmd, theirs *os.File, rank, ranks int, name string) {
 	cmd.ExtraFiles = make([]*os.File, pmiFD-2)
 	cmd.ExtraFiles[pmiFD-3] = theirs
 	cmd.Env = append(cmd.Env, "PMI_FD="+strconv.Itoa(pmiFD), "PMI_RANK="+strconv.Itoa(rank), "PMI_SIZE="+strconv.Itoa(ranks), "PMI_JOBID="+name)
 }
 
-// endOf returns how a process has ended.
+// endOf returns how the process of a rank has ended.
 func endOf(rank int, cmd *exec.Cmd) rankEnd {
 	ws, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ws.Signaled() {
@@ -171,12 +171,12 @@ func (s *ranks) start(p *place, rank int) error {
 	return nil
 }
 
-// hears reports whether a rank gets what srun reads.
+// hears reports whether a rank reads srun's standard input.
 func (w *step) hears(rank int) bool {
 	return w.in == "" || w.in == "all" || w.in == strconv.Itoa(rank)
 }
 
-// inputFile opens the file that a rank reads; nil: there is none.
+// inputFile opens the file that a rank reads as standard input; nil: there is none.
 func (s *ranks) inputFile(rank int) (*os.File, error) {
 	if _, err := strconv.Atoi(s.w.in); err == nil || s.w.in == "none" || s.w.hears(rank) {
 		return nil, nil
@@ -184,7 +184,8 @@ func (s *ranks) inputFile(rank int) (*os.File, error) {
 	return os.Open(s.c.fill(s.w.in, s.w, rank))
 }
 
-// output returns the file for a rank's output: a file of its own, srun's output, or a pipe that adds labels.
+// output returns the file for a rank's output: the rank's own file, srun's output, or a pipe that adds labels to the
+// lines.
 func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) {
 	pattern := s.w.out
 	if number == 2 {
@@ -192,7 +193,7 @@ func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) 
 	}
 	mode := s.w.mode
 	if number == 2 && s.w.errs == "" {
-		s.w.mode = "a" // keep the contents if standard output has opened the same file
+		s.w.mode = "a" // the second open must not empty the file that standard output has opened
 	}
 	file, err := s.c.open(pattern, s.w, rank)
 	s.w.mode = mode
@@ -223,10 +224,10 @@ func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) 
 	return theirs, nil
 }
 
-// writing keeps the lines of ranks whole.
+// writing makes sure that lines of different ranks do not mix.
 var writing sync.Mutex
 
-// copyLines writes a label before each line.
+// copyLines copies lines and writes a label before each one.
 func copyLines(to io.Writer, from io.Reader, label string) {
 	var rest []byte
 	piece := make([]byte, 32<<10)
@@ -252,7 +253,7 @@ func copyLines(to io.Writer, from io.Reader, label string) {
 	}
 }
 
-// feed gives all ranks what srun reads.
+// feed copies srun's standard input to all ranks that read it.
 func (s *ranks) feed() {
 	if len(s.inputs) > 0 {
 		go copyToAll(s.inputs, s.c.In)
@@ -275,7 +276,7 @@ func copyToAll(all []io.WriteCloser, from io.Reader) {
 	}
 }
 
-// wait waits for the end of all ranks, and passes signals on.
+// wait waits until all ranks have ended. Meanwhile, it passes signals on to them.
 func (s *ranks) wait(ctx context.Context, heard chan os.Signal, limit time.Duration) error {
 	var late, waits <-chan time.Time
 	if limit > 0 {
@@ -331,7 +332,7 @@ func (s *ranks) say(format string, args ...any) {
 	fmt.Fprintf(s.c.Err, "srun: "+format+"\n", args...)
 }
 
-// ended notes the end of a rank, and ends the others where they would wait for it.
+// ended records the end of a rank. It ends the other ranks if they would wait for this one for ever.
 func (s *ranks) ended(e rankEnd) (code int) {
 	node := s.w.placeOf(e.rank).node
 	switch {
@@ -354,7 +355,7 @@ func (s *ranks) ended(e rankEnd) (code int) {
 	return code
 }
 
-// end asks all ranks to end, and kills them after a while.
+// end asks all ranks to end, and kills them after graceOfStep.
 func (s *ranks) end() {
 	if s.ending {
 		return
@@ -365,7 +366,7 @@ func (s *ranks) end() {
 	s.kills = time.AfterFunc(graceOfStep, func() { s.signal(syscall.SIGKILL) })
 }
 
-// signal signals the ranks and what they have started.
+// signal sends a signal to the ranks and to the processes that they have started.
 func (s *ranks) signal(sig syscall.Signal) {
 	for _, cmd := range s.local {
 		_ = syscall.Kill(-cmd.Process.Pid, sig)
@@ -375,7 +376,7 @@ func (s *ranks) signal(sig syscall.Signal) {
 	}
 }
 
-// killAll ends what the ranks may have left.
+// killAll kills processes that the ranks have left behind.
 func (s *ranks) killAll() {
 	if s.kills != nil {
 		s.kills.Stop()

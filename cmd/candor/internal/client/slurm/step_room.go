@@ -17,12 +17,13 @@ import (
 )
 
 // Steps of a job that run at the same time divide its processors and GPUs among them. A step takes what it needs before it
-// starts, and waits while others have it. Each processor and GPU is a lock on a byte of one file of the job. So the kernel
-// frees them when the process of srun, or the program that it became by exec, has ended for any reason.
+// starts, and waits while other steps use it. For each processor and GPU there is a lock on one byte of a file of the job.
+// The kernel frees the locks when the process of srun ends for any reason, also if srun has become another program by
+// exec.
 //
-// The file begins with the number of the next step. Each node of the job has a range of bytes for its processors, and one for
-// its GPUs. Steps that are started on another node than the first of the job use a file on that node, and do not know about
-// the steps of this one.
+// The file begins with the number of the next step. Each node of the job has a range of bytes for its processors, and one
+// for its GPUs. Steps that are started on another node than the job's first node use a file on that node. They do not know
+// about the steps of the first node.
 const (
 	numberBytes    = 8
 	processorsFrom = 1 << 20
@@ -30,10 +31,10 @@ const (
 	ofNode         = 1 << 20
 )
 
-// retryAfter is how long a step waits before it looks again whether others have left something.
+// retryAfter is how long a step waits before it looks again for free processors and GPUs.
 const retryAfter = 50 * time.Millisecond
 
-// stepRoom is the processors and GPUs that a step has of its job.
+// stepRoom holds the locks on the processors and GPUs that a step has taken.
 type stepRoom struct {
 	*os.File
 }
@@ -47,8 +48,8 @@ func (c *call) stepsFile() string {
 	return filepath.Join(dir, fmt.Sprintf(".candor-steps-%d-%s-%s-%s-%s", os.Getuid(), c.Getenv("CANDOR_JOB"), c.Getenv("CANDOR_STAGE"), c.Getenv("CANDOR_TASK"), c.Getenv("CANDOR_ATTEMPT")))
 }
 
-// take waits until a step can have what it needs: a number of nodes among the ones that it may use, and on each of them a
-// number of processors and GPUs. −1: it needs none for itself.
+// take waits until a step can have a number of nodes among those that it may use, and on each of them a number of
+// processors and GPUs. −1: it needs none for itself.
 func (c *call) take(ctx context.Context, w *step, may []int, nodes, processors, gpus int) (*stepRoom, error) {
 	file, err := os.OpenFile(c.stepsFile(), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -79,7 +80,7 @@ func (c *call) take(ctx context.Context, w *step, may []int, nodes, processors, 
 	}
 }
 
-// wants returns how many processors a step takes on a node. ranks is the number of its ranks there.
+// wants returns the number of processors that a step takes on a node for a number of ranks.
 func (w *step) wants(ranks, processors int) int {
 	switch {
 	case w.overlap:
@@ -90,7 +91,7 @@ func (w *step) wants(ranks, processors int) int {
 	return processors
 }
 
-// try takes all that a step needs, or nothing. One step tries at a time.
+// try takes everything that a step needs, or nothing. Only one step of the job tries at a time.
 func (r *stepRoom) try(w *step, all []string, may []int, nodes, processors, gpus, devices int) (taken bool, err error) {
 	if err := r.lock(unix.F_SETLKW, unix.F_WRLCK, 0, numberBytes); err != nil {
 		return false, err
@@ -111,7 +112,7 @@ func (r *stepRoom) try(w *step, all []string, may []int, nodes, processors, gpus
 	return true, err
 }
 
-// spread places the ranks of a step on so many nodes, as many on each, or one less.
+// spread places the ranks of a step on a number of nodes. The numbers of ranks on two nodes differ by at most one.
 func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, gpus, devices int) (taken bool, err error) {
 	w.places = nil
 	first := 0
@@ -140,11 +141,12 @@ func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, g
 	return true, nil
 }
 
-// fills reports whether a step may have as many ranks on each node as other steps have left room for.
+// fills reports whether the numbers of ranks on the nodes may differ. Then the ranks can go wherever other steps have
+// left room.
 func (w *step) fills() bool { return w.exact && w.nodes == "" && w.on == "" && w.perNode == 0 }
 
-// fill places the ranks of a step where there is room. Example: with 1 and 2 processors free on two nodes, 3 ranks
-// are 1 and 2.
+// fill places the ranks of a step where there is room. Example: two nodes have 1 and 2 free processors; of 3 ranks,
+// the first node gets 1 and the second gets 2.
 func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken bool, err error) {
 	w.places = nil
 	each, first := max(w.cpus, 1), 0
@@ -166,7 +168,7 @@ func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken
 	return true, nil
 }
 
-// some locks want of the bytes from a position on, or none.
+// some locks want bytes of the range that begins at from and has of bytes, or locks none. It returns their indices.
 func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	for i := 0; i < of && len(got) < want; i++ {
 		if r.lock(unix.F_SETLK, unix.F_WRLCK, from+int64(i), 1) == nil {
@@ -180,7 +182,7 @@ func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	return nil, false
 }
 
-// free gives bytes from a position on back.
+// free unlocks bytes, given by their indices in the range that begins at from.
 func (r *stepRoom) free(from int64, got []int) {
 	for _, i := range got {
 		_ = r.lock(unix.F_SETLK, unix.F_UNLCK, from+int64(i), 1)
@@ -196,14 +198,14 @@ func (r *stepRoom) lock(how, kind int, from, bytes int64) error {
 	}
 }
 
-// stay has the locks last as long as a program that takes the place of this one.
+// stay keeps the locks when exec replaces this program by another one.
 func (r *stepRoom) stay() error {
 	_, err := unix.FcntlInt(r.Fd(), unix.F_SETFD, 0)
 	return err
 }
 
-// deviceVariables returns variables that show a rank the GPUs of its step on its node, or only its own. environ finds the GPUs that the job has
-// there.
+// deviceVariables returns environment variables that show a rank the GPUs of its step on its node, or only the rank's own.
+// environ returns the variables of the job on that node.
 func (w *step) deviceVariables(p *place, rank int, environ func(string) string) []string {
 	if len(p.gpus) == 0 {
 		return nil

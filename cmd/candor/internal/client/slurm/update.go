@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// update changes jobs: "JobId=7 TimeLimit=30 JobName=x", or "job 7 TimeLimit=30".
+// update changes jobs, as in "JobId=7 TimeLimit=30 JobName=x" or "job 7 TimeLimit=30".
 func update(ctx context.Context, s *cli.Session, words []string) error {
 	if len(words) > 1 && (strings.EqualFold(words[0], "job") || strings.EqualFold(words[0], "jobid")) {
 		words = append([]string{"jobid=" + words[1]}, words[2:]...)

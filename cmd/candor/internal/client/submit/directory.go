@@ -14,10 +14,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// openDir gives the account's tasks access to the directory in which the job runs, if the site of
-// this machine runs tasks as another user. It never opens home directories or directories of other
-// users. If tasks cannot run in the directory, each task runs in a fresh directory instead, unless
-// the user named the directory.
+// openDir gives the account's tasks access to the job's directory, if the site of this machine runs tasks as another
+// user. It never opens home directories or directories of other users. If the tasks cannot have access, each task
+// runs in a fresh directory instead. If the user named the directory, this is an error.
 func openDir(a *cli.App, job *jobfile.Job) error {
 	dir := job.Spec.Dir
 	cure, why := letTasksIn(a, dir)
@@ -32,8 +31,8 @@ func openDir(a *cli.App, job *jobfile.Job) error {
 	return nil
 }
 
-// letTasksIn gives the account's tasks access to a directory. It returns why they cannot run there,
-// and what the user can do about it.
+// letTasksIn gives the account's tasks access to a directory. On failure it returns the reason, and what the user can
+// do about it.
 func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 	if dir == "" {
 		return "", nil
@@ -41,13 +40,13 @@ func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 	_, local, err := a.LocalSite()
 	t, unresolved := a.Resolve(false)
 	if err != nil || unresolved != nil || t.Server != local.Server || t.Site != local.Site {
-		return "", nil // no site of this machine, or dialling reports the error
+		return "", nil // this machine has no site, or connecting will report the error
 	}
 	cure, why = "use another directory", hides(local.Hidden, dir)
 	if among, others := users.Parse(local.TaskUsers); others && why == nil {
 		number, err := users.Open(local.UsersFile, among).Number(local.Site + "/" + t.Account)
 		if err != nil {
-			return "", nil // a user who cannot read the site's state does not run the site, and must open directories by hand
+			return "", nil // the user does not run this site, and so must open the directory by hand
 		}
 		if why = open(dir, number); why != nil {
 			why = fmt.Errorf("user %d, who runs the tasks of %s here, cannot enter: %w", number, t.Account, why)
@@ -57,7 +56,7 @@ func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 	return cure, why
 }
 
-// hides says why tasks cannot run in a directory: the site hides it, or one above it, from them.
+// hides returns an error if the site hides a directory, or a directory above it, from tasks.
 func hides(hidden []string, dir string) error {
 	for _, h := range hidden {
 		if access.Conceals(dir, h) {
@@ -67,7 +66,7 @@ func hides(hidden []string, dir string) error {
 	return nil
 }
 
-// open gives a user access to a directory, or returns why that is impossible.
+// open gives a system user access to a directory, or returns an error with the reason why not.
 func open(dir string, number uint32) error {
 	why := mayOpen(dir)
 	if why == nil {
@@ -82,7 +81,7 @@ func open(dir string, number uint32) error {
 // errOpen says that all users may use a directory already.
 var errOpen = errors.New("it is open to all")
 
-// mayOpen says why a directory is not one to let others into.
+// mayOpen returns an error if candor must not open a directory to another user.
 func mayOpen(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

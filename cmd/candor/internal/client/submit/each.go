@@ -18,11 +18,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// maxTogether is how many bytes several jobs of one request may have: less than a NATS
-// server takes that was not told to take more.
+// maxTogether is the largest size of several jobs in one request, in bytes. It is less than a NATS server accepts by
+// default.
 const maxTogether = 768 << 10
 
-// member is one of several files that are submitted together.
+// member is one file of several that are submitted by one command.
 type member struct {
 	path    string
 	job     *jobfile.Job
@@ -31,19 +31,18 @@ type member struct {
 	err     error // why the job was refused
 }
 
-// batch submits several files.
+// batch submits several files with one command.
 type batch struct {
 	*cli.App
 	sub     *submission
-	key     string          // the keys of the jobs are derived from it
-	named   map[string]int  // how often each path was named so far
-	sent    map[string]bool // inputs, by their digests
+	key     string          // the keys of the jobs are derived from this key
+	named   map[string]int  // number of times that each path was named so far
+	sent    map[string]bool // inputs that the site has, by their digests
 	session *cli.Session    // nil: not connected yet
 	members []*member
 }
 
-// submitEach submits a job for each of several files, and follows the jobs if the user asked for
-// it.
+// submitEach submits a job for each of several files. It follows the jobs if the user asks for that.
 func submitEach(ctx context.Context, a *cli.App, sub *submission, args []string) error {
 	paths, err := pathsOf(a, sub, args)
 	if err != nil {
@@ -73,7 +72,7 @@ func submitEach(ctx context.Context, a *cli.App, sub *submission, args []string)
 	return b.finish(ctx)
 }
 
-// pathsOf returns the files that the arguments name, or the lines of standard input.
+// pathsOf returns the files that the arguments name. The names can also be the lines of standard input.
 func pathsOf(a *cli.App, sub *submission, args []string) (paths []string, err error) {
 	switch {
 	case sub.wrap != "":
@@ -106,7 +105,7 @@ func pathsOf(a *cli.App, sub *submission, args []string) (paths []string, err er
 	return paths, nil
 }
 
-// read makes the job of a file, and its request.
+// read makes the job and the request for one file.
 func (b *batch) read(ctx context.Context, path string) *member {
 	m := &member{path: path}
 	if m.job, m.err = readFile(b.App, b.sub, path, nil); m.err != nil {
@@ -128,8 +127,7 @@ func (b *batch) read(ctx context.Context, path string) *member {
 	return m
 }
 
-// unnamed removes the name of the file from an error, because the name is printed before each
-// error.
+// unnamed removes the name of the file from an error. The name is already printed before each error.
 func unnamed(path string, err error) error {
 	if wire, ok := errors.AsType[*messages.Error](err); ok {
 		return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: strings.TrimPrefix(wire.Message, path+": ")}
@@ -137,15 +135,15 @@ func unnamed(path string, err error) error {
 	return err
 }
 
-// keyOf returns the key of a job: the same one if the same command is repeated, also together with
-// other files.
+// keyOf returns the key for the job of a file. It is the same when the command is repeated, also if the repeated
+// command names more files.
 func (b *batch) keyOf(path string) string {
 	b.named[path]++
 	digest := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", b.key, path, b.named[path]))
 	return hex.EncodeToString(digest[:16])
 }
 
-// sizeOf returns how many bytes a job takes in a request.
+// sizeOf returns the size of a job in a request, in bytes.
 func sizeOf(r *messages.SubmitRequest) (int, error) {
 	if r == nil {
 		return 0, nil
@@ -154,8 +152,8 @@ func sizeOf(r *messages.SubmitRequest) (int, error) {
 	return len(data) + len(r.Key), err
 }
 
-// submit sends the jobs of some files and shows the result of each. It returns an error if the
-// results are unknown.
+// submit sends the jobs of some files and shows the result of each. It returns an error if it does not know the
+// results.
 func (b *batch) submit(ctx context.Context, part []*member) error {
 	b.members = append(b.members, part...)
 	var together []*member
@@ -170,7 +168,7 @@ func (b *batch) submit(ctx context.Context, part []*member) error {
 			// the job is not submitted
 		} else if m.job.Site == "" {
 			together = append(together, m)
-		} else { // such jobs are submitted one by one
+		} else { // jobs for other sites are submitted one by one
 			m.reply, m.err = send(ctx, b.App, b.session, m.job, m.request)
 		}
 		if messages.KindOf(m.err).Retriable() {
@@ -197,7 +195,7 @@ func (b *batch) close() {
 	}
 }
 
-// sendTogether submits jobs by one request.
+// sendTogether submits several jobs with one request.
 func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	if len(part) == 0 {
 		return nil
@@ -229,7 +227,7 @@ func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	return nil
 }
 
-// unknown adds to an error how to repeat the request, if it is not known which jobs were submitted.
+// unknown adds advice to an error if it is not known which jobs were submitted: how to repeat the request.
 func (b *batch) unknown(err error) error {
 	if !messages.KindOf(err).Retriable() {
 		return err
@@ -238,7 +236,7 @@ func (b *batch) unknown(err error) error {
 		messages.Detail(err), b.key)
 }
 
-// show shows the results of submissions; accepted jobs go to standard output.
+// show prints the results of submissions. Accepted jobs go to standard output.
 func (b *batch) show(part []*member) error {
 	p := b.Page(b.Out)
 	for _, m := range part {
@@ -260,7 +258,7 @@ func (b *batch) show(part []*member) error {
 	return err
 }
 
-// refusal returns the site's error, with the place in the file that it is about.
+// refusal returns the site's error, with the line of the file that is wrong.
 func (m *member) refusal() error {
 	if m.request == nil {
 		return m.err
@@ -268,8 +266,8 @@ func (m *member) refusal() error {
 	return refused(m.err, m.job, m.request.Key)
 }
 
-// finish waits for jobs if the user asked for that. The first file with a job that was refused, or
-// did not complete, decides the exit code.
+// finish waits for the jobs if the user asked for that. The exit code is that of the first file whose job was refused
+// or did not complete.
 func (b *batch) finish(ctx context.Context) error {
 	var awaited []messages.JobID
 	for _, m := range b.members {
@@ -302,14 +300,14 @@ func (b *batch) finish(ctx context.Context) error {
 	return nil
 }
 
-// outcomes returns the results of all submissions, in the site's form.
+// outcomes returns the results of all submissions in the form of the site's reply.
 func (b *batch) outcomes() (all messages.SubmitReply) {
 	for _, m := range b.members {
 		r := &m.reply
 		o := messages.SubmitOutcome{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks, Warnings: r.Warnings}
 		if m.err != nil {
 			o.Error = messages.AsError(messages.VerbSubmit, m.refusal())
-			if o.Error.Kind == messages.Internal && cli.ExitCode(m.err) == cli.CodeUsage { // such as a file that is not there
+			if o.Error.Kind == messages.Internal && cli.ExitCode(m.err) == cli.CodeUsage { // such as a missing file
 				o.Error.Kind = messages.Invalid
 			}
 		}

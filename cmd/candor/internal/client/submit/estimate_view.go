@@ -35,7 +35,7 @@ func writeEstimate(p *cli.Page, spec *messages.JobSpec, r messages.EstimateReply
 	writeCompletion(p, r)
 }
 
-// writeCompletion writes how long the job waits and takes.
+// writeCompletion writes how long the job will wait and run.
 func writeCompletion(p *cli.Page, r messages.EstimateReply) {
 	p.Title("Time from submission")
 	t := terminal.NewTable("TO|>LOW|>MEDIAN|>HIGH|>MEAN|>RUNS")
@@ -55,7 +55,7 @@ func spread(s messages.Spread) []string {
 	return []string{terminal.Span(s.Low.Std()), terminal.Span(s.Median.Std()), terminal.Span(s.High.Std()), terminal.Span(s.Mean.Std())}
 }
 
-// runs writes a faded number of runs.
+// runs writes a number of runs. It has a fraction because older runs count less.
 func runs(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
 
 func writeClasses(p *cli.Page, r messages.ClassesReply) {

@@ -11,13 +11,13 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// travels reports whether files travel with a job: then its tasks run in directories of their own.
+// travels reports whether files go with a job. If so, each task runs in a directory of its own.
 func travels(job *jobfile.Job) bool {
 	return len(job.Inputs) > 0 || slices.ContainsFunc(job.Spec.Stages, func(s messages.Stage) bool { return s.Travels() })
 }
 
-// describeInputs adds the user's files to the inputs of their stages, by the hash of their
-// content. Nothing is sent.
+// describeInputs adds the user's files to the inputs of their stages, with the hashes of their contents. It sends
+// nothing.
 func describeInputs(a *cli.App, job *jobfile.Job) error {
 	known := map[string]messages.File{}
 	for i := range job.Inputs {
@@ -40,7 +40,7 @@ func describeInputs(a *cli.App, job *jobfile.Job) error {
 	return nil
 }
 
-// describe reads a file, which the user calls by another name.
+// describe returns the hash and size of a file. called is the name that tasks see.
 func describe(path, called string) (messages.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -59,8 +59,8 @@ func describe(path, called string) (messages.File, error) {
 	return f, nil
 }
 
-// sendInputs stores the inputs of a job that the site does not have yet; in a dry run it does
-// nothing. sent has the digests of the inputs that the site has.
+// sendInputs stores the inputs of a job that the site does not have yet. In a dry run it does nothing. sent has the
+// digests of the inputs that the site has.
 func sendInputs(ctx context.Context, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest, sent map[string]bool) error {
 	if request.DryRun {
 		return nil

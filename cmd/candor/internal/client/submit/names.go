@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// dialFor connects to the site, and gives a job what depends on it.
+// dialFor connects to the site, and completes the fields of a job that depend on the site.
 func dialFor(ctx context.Context, a *cli.App, job *jobfile.Job) (*cli.Session, error) {
 	a.Flags.Destination = job.Site
 	s, err := a.Dial(false)
@@ -27,13 +27,13 @@ func dialFor(ctx context.Context, a *cli.App, job *jobfile.Job) (*cli.Session, e
 	return s, nil
 }
 
-// asksSite reports whether a part of a job is known only when its site was asked.
+// asksSite reports whether a part of a job depends on the site's answer.
 func asksSite(job *jobfile.Job) bool {
 	return job.Names != (jobfile.Names{}) || job.Spreads() || job.Slurm && len(job.Spec.Predecessors()) > 0
 }
 
-// suit replaces a job's names of Slurm by their meaning at the site, and divides its ranks over as many nodes as they need
-// there.
+// suit replaces a job's names of Slurm by their meaning at the site. It also divides the ranks over as many nodes as they
+// need there.
 func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if job.Names != (jobfile.Names{}) {
 		if err := cmp.Or(translate(ctx, s, job), alone(ctx, s, job)); err != nil {
@@ -53,7 +53,7 @@ func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return spreadRanks(ctx, s, job)
 }
 
-// awaitArrays replaces the numbers of elements of arrays, in a list of jobs to wait for, by their arrays: the
+// awaitArrays replaces numbers of array elements in a list of jobs to wait for by the numbers of their arrays. The
 // job then waits for the whole arrays.
 func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]messages.JobID) error {
 	var jobs []messages.JobID
@@ -74,8 +74,8 @@ func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]
 	return nil
 }
 
-// awaitElements makes a job wait for all of another one if that is no array, or the job itself is none: their tasks
-// cannot wait for one another.
+// awaitElements changes a job that waits for another job task by task, if one of the two is no array. It then waits
+// for the whole other job.
 func awaitElements(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	id := job.Spec.AfterEach
 	if id == 0 {
@@ -93,8 +93,7 @@ func awaitElements(ctx context.Context, s *cli.Session, job *jobfile.Job) error 
 	return nil
 }
 
-// alone makes a job wait for the account's present jobs of the same name, as --dependency=singleton
-// asks.
+// alone makes a job wait for the present jobs of the account with the same name, as --dependency=singleton asks.
 func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if !job.Names.Singleton {
 		return nil
@@ -115,8 +114,9 @@ func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	}
 }
 
-// translate replaces a job's names of Slurm by their meaning at the site. Of several partitions it
-// takes the first that accepts the job and has room for it now, or else the first that accepts it.
+// translate replaces a job's names of Slurm by their meaning at the site. If the job names several partitions, it
+// takes the first one that accepts the job and has room now. If none has room, it takes the first one that accepts
+// the job.
 func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	reply, err := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
@@ -127,7 +127,7 @@ func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 		for _, a := range all.Accounts {
 			names = append(names, a.Account)
 		}
-		if messages.KindOf(err) == messages.PermissionDenied { // inside of a job, only the site can translate
+		if messages.KindOf(err) == messages.PermissionDenied { // in a task, only the site can translate
 			return []messages.Name{job.Names.Account}, nil
 		}
 		return names, err
@@ -145,7 +145,7 @@ func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return nil
 }
 
-// earliest returns the market in which a job starts first, as far as the presently free slots tell.
+// earliest returns the market where a job can start first, judged by the slots that are free now.
 func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []jobfile.Market, reply *messages.MarketsReply) (first jobfile.Market, err error) {
 	nodes, err := cli.Call[messages.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	if err != nil {
@@ -154,7 +154,7 @@ func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []j
 	var refused error
 	found := false
 	for _, m := range markets {
-		if m.Market == "" && job.Spreads() { // any market may hold it
+		if m.Market == "" && job.Spreads() { // without a market, the site may find one for the job
 			return m, nil
 		}
 		request := messages.SubmitRequest{Key: rand.Text(), Spec: job.Spec, DryRun: true}
@@ -185,8 +185,8 @@ func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []j
 	return first, nil
 }
 
-// sendSomewhere submits a job. If a script of sbatch names no partition, and no node of the market
-// that the site would choose can run it, the next market that can gets the job.
+// sendSomewhere submits a job. If an sbatch script names no partition, the site chooses a market. If no node of that
+// market can run the job, sendSomewhere tries the next market that can.
 func sendSomewhere(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest) (messages.SubmitReply, error) {
 	reply, err := send(ctx, a, s, job, request)
 	if kind := messages.KindOf(err); !job.Slurm || request.Spec.Market != "" || request.Site != "" || kind != messages.Invalid && kind != messages.TooLarge || !strings.HasPrefix(messages.Detail(err), "stages[") {
@@ -206,7 +206,7 @@ func sendSomewhere(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile
 	return reply, err
 }
 
-// roomy reports whether one node has free slots for a task of each stage of a job.
+// roomy reports whether some node has enough free slots for a task of each stage.
 func roomy(spec *messages.JobSpec, market messages.Name, reply *messages.MarketsReply, nodes []messages.NodeStatus) bool {
 	for i := range reply.Markets {
 		if m := &reply.Markets[i].Market; m.Name == market {
@@ -236,8 +236,8 @@ func fitsNow(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus)
 	return false
 }
 
-// widthIn returns how many slots of a class a task of a stage takes. ok is false if the stage asks for another class, or for
-// a resource that the class does not have.
+// widthIn returns the number of slots of a class that a task of a stage takes. ok is false if the stage asks for another
+// class, or for a resource that the class lacks.
 func widthIn(m *messages.Market, class messages.Name, s *messages.Stage) (width int, ok bool) {
 	if s.Class != "" && s.Class != class {
 		return 0, false

@@ -13,16 +13,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// offersQuery is the flags of quote.
+// offersQuery has the flags of the command quote.
 type offersQuery struct {
 	sites  []string
 	within time.Duration
 }
 
-// allSites, in place of names, means the own site and all its peers.
+// allSites stands for the user's site and all its peers in a list of sites.
 const allSites = "all"
 
-// quoteSites asks several sites for offers, and shows who answered what.
+// quoteSites asks several sites for offers, and shows the answer of each.
 func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery, job *jobfile.Job) error {
 	request := messages.OffersRequest{Spec: job.Spec, Sites: q.sites, Within: messages.Duration(q.within)}
 	if slices.Contains(q.sites, allSites) || slices.Contains(q.sites, messages.AnySite) {
@@ -47,8 +47,8 @@ func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery,
 	return noOffer(reply.Silent)
 }
 
-// noOffer returns why there is no offer: the reason of a site that refused the job, or else of a
-// site that did not answer.
+// noOffer returns an error that says why there is no offer. If a site refused the job, it gives that reason.
+// Otherwise no site answered.
 func noOffer(silent []messages.Silent) error {
 	kind := messages.Unavailable
 	for _, s := range silent {
@@ -59,7 +59,8 @@ func noOffer(silent []messages.Silent) error {
 	return messages.Errorf(kind, "no site makes an offer")
 }
 
-// writeOffers writes offers, and which one a job that may go anywhere would take; own: they are all of the own site.
+// writeOffers writes offers. It marks the offer that a job without a site would take. own says that all offers are
+// from the user's own site.
 func writeOffers(p *cli.Page, r messages.OffersReply, own bool) {
 	t := terminal.NewTable("|~SITE|~MARKET|START|COMPLETION|>IN|>SLOTS|>PER HOUR|>PRICE (CREDITS)|>WORTH|CONTRACT|~BASIS").Spare("IN|BASIS|WORTH|SLOTS|START|PER HOUR")
 	for i, o := range r.Offers {

@@ -11,30 +11,30 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// prediction is an account now and after a job, if nothing else happens.
+// prediction compares an account now with the account after a job, if nothing else happens.
 type prediction struct {
-	Account   messages.AccountReply `json:"account"` // the account that pays, as it is now
+	Account   messages.AccountReply `json:"account"` // the account that pays, in its present state
 	Market    messages.Name         `json:"market"`
-	Held      messages.Credits      `json:"held"`      // while the job lives, and the most it can cost
-	Available messages.Credits      `json:"available"` // while it lives
-	Least     messages.Credits      `json:"least"`     // the balance after it, if it costs all that is held
-	Most      messages.Credits      `json:"most"`      // if it costs nothing
-	// Limited says that the submitter's part in the project has a limit, of
-	// which Left is left while the job lives.
+	Held      messages.Credits      `json:"held"`      // amount held until the job ends; the job cannot cost more
+	Available messages.Credits      `json:"available"` // credits to spend until the job ends
+	Least     messages.Credits      `json:"least"`     // balance after the job if it costs all that is held
+	Most      messages.Credits      `json:"most"`      // balance after the job if it costs nothing
+	// Limited says that the submitter has a limit in the project. Left is how much of the limit is left until the job
+	// ends.
 	Limited bool             `json:"limited"`
 	Left    messages.Credits `json:"left"`
-	Draws   []draw           `json:"draws"`             // expiring grants that it uses, the earliest first
-	Refusal string           `json:"refusal,omitempty"` // why the account could not hold it, as it is now
+	Draws   []draw           `json:"draws"`             // expiring grants that the hold uses, in the order of expiry
+	Refusal string           `json:"refusal,omitempty"` // why the account cannot hold the credits now
 }
 
-// draw is the part of an expiring grant that a job would hold.
+// draw is the part of an expiring grant that a job's hold uses.
 type draw struct {
 	Grant   string           `json:"grant"`
 	Expires messages.Time    `json:"expires"`
 	Amount  messages.Credits `json:"amount"`
 }
 
-// PredictCommand shows what would be left of the paying account after a job.
+// PredictCommand returns the command that shows what a job would leave in the paying account.
 func PredictCommand(a *cli.App) *cobra.Command {
 	cmd, sub := describing(a, &cobra.Command{
 		Use:   "predict [flags] [FILE|-] [ARGUMENT...]",
@@ -82,7 +82,7 @@ func predict(ctx context.Context, a *cli.App, sub *submission, args []string) er
 	return cli.ExitStatus(cli.ExitCode(account.Affords(s.Account, checked.Held)))
 }
 
-// predictFor adds a job's hold to the present state of an account.
+// predictFor adds the hold for a job to the present state of an account.
 func predictFor(account messages.AccountReply, job messages.SubmitReply, submitter messages.Name) prediction {
 	p := prediction{
 		Account: account, Market: job.Market, Held: job.Held, Available: account.Available - job.Held,

@@ -46,7 +46,7 @@ would choose. Sites that do not answer in time are named.`,
 }
 
 func quote(ctx context.Context, a *cli.App, sub *submission, from *offersQuery, args []string) error {
-	if len(args) == 0 && terminal.IsTerminal(a.In) { // a shape alone
+	if len(args) == 0 && terminal.IsTerminal(a.In) { // the question is only about resources, not about a program
 		sub.wrap = "true"
 	}
 	job, err := readUnpaid(a, sub, args)
@@ -67,7 +67,7 @@ func quote(ctx context.Context, a *cli.App, sub *submission, from *offersQuery, 
 	case len(from.sites) > 0:
 	case job.Site != "":
 		from.sites = []string{job.Site}
-	case job.Spec.Valuation == nil: // contracts are for declared valuations
+	case job.Spec.Valuation == nil: // only jobs with a valuation get contracts
 		from.sites = []string{s.Site}
 	}
 	if len(from.sites) > 0 {
@@ -84,7 +84,7 @@ func writeMenu(p *cli.Page, r messages.QuoteReply, chart bool) {
 	p.Printf("%s of market %s, until %s\n", p.Bold("Quote "+r.Quote), r.Market, p.At(r.Expires))
 	t := terminal.NewTable("CONTRACT|COMPLETION|>IN|>PRICE (CREDITS)|>BUDGET|>PROMISED|~").Spare("IN|PROMISED")
 	for _, c := range r.Contracts {
-		promised := "-" // a price of 0 is not scaled
+		promised := "-" // no scale can be computed for a price of 0
 		if c.Price > 0 {
 			promised = cli.Price(c.Promised)
 		}
@@ -100,7 +100,7 @@ func writeMenu(p *cli.Page, r messages.QuoteReply, chart bool) {
 	}
 }
 
-// remark returns a short note, so that the table fits a narrow terminal.
+// remark returns a note that is short enough for a table on a narrow terminal.
 func remark(c *messages.QuotedContract) string {
 	switch {
 	case c.Declared:
@@ -111,7 +111,7 @@ func remark(c *messages.QuotedContract) string {
 	return ""
 }
 
-// writeCurve draws the prices over the completion times.
+// writeCurve draws the prices against the completion times.
 func writeCurve(p *cli.Page, menu []messages.QuotedContract) {
 	const height, most = 8, 60
 	if len(menu) < 2 {

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// again is the flags of rerun.
+// again has the flags of the command rerun.
 type again struct {
 	budget string
 	key    string
@@ -54,7 +54,7 @@ budget.`,
 	return cmd
 }
 
-// rerun submits what did not end well of a job.
+// rerun submits a new job with the tasks of a job that did not end well.
 func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobID, r *again) error {
 	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: number})
 	if err != nil {
@@ -104,8 +104,8 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 	return jobs.Wait(ctx, a, s, reply.Job)
 }
 
-// repeated returns a job that repeats all tasks of an ended job that did not end well. todo returns
-// these tasks of a stage, in ascending order.
+// repeated returns a new job with the tasks of an ended job that did not end well. todo returns these tasks for a
+// stage, in ascending order.
 func repeated(job messages.JobDetail, todo func(stage int) ([]uint32, error)) (messages.JobSpec, error) {
 	spec := job.Spec
 	switch {
@@ -147,7 +147,7 @@ func repeated(job messages.JobDetail, todo func(stage int) ([]uint32, error)) (m
 	return spec, nil
 }
 
-// span returns the numbers from 0 up to n.
+// span returns the numbers from 0 to n−1.
 func span(n int) []uint32 {
 	out := make([]uint32, n)
 	for i := range out {
@@ -162,7 +162,7 @@ func finished(job messages.JobDetail, stage messages.Name) bool {
 	return i >= 0 && job.Stages[i].Done == job.Stages[i].Tasks
 }
 
-// part returns tasks/all of a budget, rounded up to the microcredit.
+// part returns tasks/all of a budget, rounded up to a microcredit.
 func part(budget messages.Credits, tasks, all int) messages.Credits {
 	hi, lo := bits.Mul64(uint64(budget), uint64(tasks))
 	quotient, rest := bits.Div64(hi, lo, uint64(all))
@@ -172,7 +172,7 @@ func part(budget messages.Credits, tasks, all int) messages.Credits {
 	return messages.Credits(quotient)
 }
 
-// unfinished returns the tasks of a stage that did not end well, ascending.
+// unfinished returns the tasks of a stage that did not end well, in ascending order.
 func unfinished(ctx context.Context, s *cli.Session, job messages.JobDetail, stage int) (left []uint32, err error) {
 	done := map[uint32]bool{}
 	r := messages.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}
@@ -195,7 +195,7 @@ func unfinished(ctx context.Context, s *cli.Session, job messages.JobDetail, sta
 	return left, nil
 }
 
-// filesThere refuses a job with inputs that the site no longer has.
+// filesThere returns an error if the site no longer has the input files of a job.
 func filesThere(ctx context.Context, s *cli.Session, spec *messages.JobSpec) error {
 	asked := map[string]bool{}
 	for i := range spec.Stages {

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// interaction is the flags of run.
+// interaction has the flags of the command run.
 type interaction struct {
 	*submission
 	terminal     bool
@@ -92,19 +92,19 @@ func (i *interaction) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&i.quiet, "quiet", "q", false, "say nothing of the job and its cost")
 }
 
-// OfCommand makes the job of a command and options.
+// OfCommand returns a job that runs a command with options.
 func OfCommand(a *cli.App, options *jobfile.Options, words []string) (*jobfile.Job, error) {
 	job := jobfile.OfCommand(words)
 	return job, finish(a, job, options, filepath.Base(words[0]))
 }
 
-// Interact runs the command of a job with the input, output and signals of this process.
+// Interact runs the command of a job. Input, output and signals are those of this process.
 func Interact(ctx context.Context, a *cli.App, job *jobfile.Job, onTerminal, quiet bool) error {
 	i := &interaction{terminal: onTerminal, quiet: quiet, linger: messages.DefaultLinger.Std()}
 	return i.do(ctx, a, job)
 }
 
-// do submits the job, waits for its task, and is its terminal.
+// do submits the job, waits for its task, and passes input and output on.
 func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) error {
 	if err := AssumeBudget(a, job); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) erro
 		i.cancel(ctx, s, reply.Job)
 		return err
 	}
-	if t.Node == "" { // the job ended before a node had its task
+	if t.Node == "" { // the job ended before a task was claimed
 		return i.end(ctx, a, s, t, 0, nil)
 	}
 	stream := jobs.StreamOf(a, s, t, reply.Site != "", nil)
@@ -147,7 +147,7 @@ func (i *interaction) say(a *cli.App, format string, args ...any) {
 	}
 }
 
-// terms returns what the slot costs now, and when the command ends by itself.
+// terms says what the slot costs now, and when the site ends the command.
 func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, class messages.Name) (text string) {
 	if i.quiet {
 		return ""
@@ -156,7 +156,7 @@ func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, c
 		text = "\nThe command runs at site " + site
 		market = ""
 	}
-	all, _ := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}) // a courtesy
+	all, _ := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}) // optional
 	for _, m := range all.Markets {
 		for _, t := range m.Tariffs {
 			if m.Market.Name == market && t.Class == cmp.Or(class, m.Market.Classes[0]) {
@@ -170,13 +170,13 @@ func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, c
 	return text
 }
 
-// cancel ends a job that nobody uses any more.
+// cancel cancels a job that nobody uses any more.
 func (i *interaction) cancel(ctx context.Context, s *cli.Session, job messages.JobID) {
 	_, _ = cli.Call[messages.CancelReply](context.WithoutCancel(ctx), s, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: job})
 }
 
-// started waits until the task has begun, or the job has ended without it. A task that ended in the
-// meantime still has its output and its exit code.
+// started waits until the task has begun, or until the job has ended without a task. A task that ended in the
+// meantime still has its output and exit code.
 func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (*messages.TaskStatus, error) {
 	told := false
 	for d, began := 20*time.Millisecond, a.Now(); ; d = min(d+d/2, time.Second) {
@@ -201,10 +201,10 @@ func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, j
 	}
 }
 
-// outputKept is how long a node keeps the last output of a command.
+// outputKept is how long a node keeps the last output of a command that has ended.
 const outputKept = 2 * time.Minute
 
-// lostFor says why a task that does not answer will not come back; nil: it may.
+// lostFor returns an error with the reason if a task that does not answer has ended; nil: it may answer again.
 func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskStatus) error {
 	tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: t.Task.Job})
 	if err != nil {
@@ -223,10 +223,10 @@ func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskSt
 	return messages.Errorf(messages.Ended, "the command is lost with its node")
 }
 
-// comesWithin is how long a node may take to begin a task that its leader says is there.
+// comesWithin is how long a node may take to begin a task after the leader has assigned it.
 const comesWithin = 10 * time.Second
 
-// runsStill reports whether the leader knows of no end of an attempt.
+// runsStill reports whether the leader still counts an attempt as running.
 func runsStill(ctx context.Context, s *cli.Session, t *messages.TaskStatus) bool {
 	tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: t.Task.Job})
 	return err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt == t.Attempt && tasks.Tasks[0].State == "Running"
@@ -238,20 +238,20 @@ func beginsAgain(ctx context.Context, s *cli.Session, t *messages.TaskStatus) bo
 	return err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt > t.Attempt
 }
 
-// cannotStart is the exit code for a command that cannot be started, as of a shell.
+// cannotStart is the exit code for a command that cannot be started. Shells use the same code.
 const cannotStart = 127
 
-// endWithin is how long the site may take to settle a job whose command has ended.
+// endWithin is how long to wait until the site has settled a job whose command has ended.
 const endWithin = 15 * time.Second
 
-// end tells the cost of the job, cancels a job that would start again or that nobody reads, and
-// returns the exit code of the command.
+// end prints the cost of the job, and returns the exit code of the command. It cancels a job that would start again,
+// or whose output nobody reads.
 func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskStatus, code int, err error) error {
 	job := t.Task.Job
 	if messages.KindOf(err) == messages.Conflict { // another client uses the job now
 		return err
 	}
-	notThere := messages.KindOf(err) == messages.NotFound // the task had no stream, or the node dropped its end after a while
+	notThere := messages.KindOf(err) == messages.NotFound // the task had no stream, or the node no longer keeps its end
 	if notThere {
 		err = nil
 	} else if err != nil {
@@ -278,7 +278,7 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *me
 				code = jobs.ExitCode(detail.JobSummary)
 			}
 			return jobs.ExitWith(code, err)
-		case askErr == nil && (detail.State == messages.Waiting || beginsAgain(ctx, s, t)): // the task lost its slot
+		case askErr == nil && (detail.State == messages.Waiting || beginsAgain(ctx, s, t)): // it would run again
 			i.cancel(ctx, s, t.Task.Job)
 		}
 		_ = a.Pause(ctx, d)

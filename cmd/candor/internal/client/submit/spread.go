@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// spreadRanks divides the ranks of a job over the fewest nodes that hold them, where no node holds all of them. A job that
-// names no market goes to the first one that can hold it in this way. A job that no market holds stays as it is: the
+// spreadRanks divides the ranks of a job over the fewest nodes that have room for them, if no single node has. If the job
+// names no market, it goes to the first market with such room. If no market has room, the job stays unchanged, and the
 // site says what is missing.
 func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if !job.Spreads() {
@@ -31,7 +31,7 @@ func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 			continue
 		}
 		n, spec := fewestNodes(job, m, nodes.Nodes)
-		if n > 1 && job.Spec.Market == "" { // not all mechanisms start tasks together
+		if n > 1 && job.Spec.Market == "" { // not every mechanism can start tasks together
 			spec.Market = m.Name
 			_, err := cli.Call[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: rand.Text(), Spec: spec, DryRun: true})
 			if messages.KindOf(err).Retriable() {
@@ -50,8 +50,8 @@ func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return nil
 }
 
-// fewestNodes returns the smallest number of a market's nodes that have room for the ranks of a job, and the job divided over
-// them. 0: no number of nodes is enough.
+// fewestNodes returns the smallest number of nodes of a market that have room for the ranks of a job, and the job divided
+// over that many nodes. 0: even all nodes have no room.
 func fewestNodes(job *jobfile.Job, m *messages.Market, nodes []messages.NodeStatus) (int, messages.JobSpec) {
 	for n := range job.NodeCounts(len(nodes)) {
 		again := *job
@@ -62,7 +62,7 @@ func fewestNodes(job *jobfile.Job, m *messages.Market, nodes []messages.NodeStat
 	return 0, job.Spec
 }
 
-// holding counts the nodes of a market that hold a task of a stage when nothing else runs there.
+// holding counts the nodes of a market that have room for a task of a stage if nothing else runs on them.
 func holding(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus) (most int) {
 	for _, class := range m.Classes {
 		width, ok := widthIn(m, class, s)
@@ -75,7 +75,7 @@ func holding(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus)
 			if slots < width || len(m.Nodes) > 0 && !slices.Contains(m.Nodes, nodes[i].Node) || !suits(&nodes[i], s) {
 				continue
 			}
-			if s.TakesNode() && slots > largest { // the largest nodes alone
+			if s.TakesNode() && slots > largest { // such a task takes a whole node: count only the largest nodes
 				largest, count = slots, 0
 			}
 			if slots >= largest {
@@ -87,7 +87,7 @@ func holding(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus)
 	return most
 }
 
-// suits reports whether a node satisfies what a stage requires of nodes.
+// suits reports whether a node has what a stage requires of its nodes.
 func suits(n *messages.NodeStatus, s *messages.Stage) bool {
 	if len(s.Nodes) > 0 && !slices.Contains(s.Nodes, n.Node) || slices.Contains(s.Exclude, n.Node) ||
 		s.GPUType != "" && n.Resources != nil && n.Resources.GPUType != s.GPUType {

@@ -1,5 +1,5 @@
-// Package submit has the commands that read a description of a job: to submit it, to ask for
-// contracts and for estimates, and to predict what is left of an account.
+// Package submit has the commands that read a description of a job. They submit it, ask for contracts and estimates,
+// or predict what an account will have left.
 package submit
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// submission is the flags of submit.
+// submission has the flags of the command submit.
 type submission struct {
 	options *jobfile.Options
 	dryRun  bool
@@ -106,15 +106,16 @@ job is printed once, when it has ended, as by "candor job N --json".`,
 	return cmd
 }
 
-// describing adds to a command the options of a job's description, and a file with arguments.
+// describing adds to a command the options that describe a job, and its arguments: a file and the arguments of the
+// script.
 func describing(a *cli.App, cmd *cobra.Command) (*cobra.Command, *submission) {
 	sub := &submission{options: jobfile.NewOptions(a.Lookup), dash: cmd.ArgsLenAtDash}
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.Flags().SortFlags = false
 	switch cmd.Name() {
-	case "submit": // in commands with tables, -o chooses columns instead
+	case "submit": // in commands that print tables, -o selects columns
 		sub.options.Flags.Lookup("stdout").Shorthand = "o"
-	case "run": // here -t means a terminal
+	case "run": // in run, -t means a terminal
 		sub.options.Flags.Lookup("time").Shorthand = ""
 	}
 	cmd.Flags().AddFlagSet(sub.options.Flags)
@@ -124,8 +125,7 @@ func describing(a *cli.App, cmd *cobra.Command) (*cobra.Command, *submission) {
 	return cmd, sub
 }
 
-// Read makes a job from a script and options, for a command with another name. The job may lack a
-// budget.
+// Read makes a job from a script and options, for another command than submit. The job may lack a budget.
 func Read(a *cli.App, options *jobfile.Options, source []byte, name string, arguments []string) (*jobfile.Job, error) {
 	job, err := jobfile.ParseScript(source, arguments, a.Lookup)
 	if err != nil {
@@ -137,7 +137,7 @@ func Read(a *cli.App, options *jobfile.Options, source []byte, name string, argu
 	return job, finish(a, job, options, name)
 }
 
-// submit reads a job, submits it, and follows it if asked to.
+// submit reads a job and submits it. It follows the job if the user asks for that.
 func submit(ctx context.Context, a *cli.App, sub *submission, args []string) error {
 	job, err := readUnpaid(a, sub, args)
 	if err == nil {
@@ -167,8 +167,8 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 	return nil
 }
 
-// Unsaid returns an error with the job's number if the submission succeeded but its output could
-// not be written. Without the number, the user would submit the job again.
+// Unsaid returns an error with the job's number, for a submission that succeeded when its output could not be
+// written. Without the number, the user would submit the job again.
 func Unsaid(reply messages.SubmitReply, err error) error {
 	if reply.Job == 0 { // it was a dry run
 		return err
@@ -176,12 +176,11 @@ func Unsaid(reply messages.SubmitReply, err error) error {
 	return fmt.Errorf("job %v is submitted, but its number was not written: %w", reply.Job, err)
 }
 
-// Send submits a job. If it returns no error, the session is open.
+// Send submits a job. If it returns no error, the session that it returns is open.
 func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun bool) (s *cli.Session, reply messages.SubmitReply, err error) {
-	// The key is chosen before the first send, so that a repeated send cannot
-	// become a second job.
+	// The key is chosen before the first attempt, so that a repeated attempt cannot make a second job.
 	key = cmp.Or(key, rand.Text())
-	if asksSite(job) { // refuse without a connection what every site refuses
+	if asksSite(job) { // what every site refuses can be refused without a connection
 		if s, err = dialFor(ctx, a, job); err != nil {
 			return nil, reply, err
 		}
@@ -208,7 +207,7 @@ func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun 
 	return nil, reply, err
 }
 
-// commands returns the directory in which the user has srun, if that is this program.
+// commands returns the directory where the user finds srun in PATH, if that srun is this program.
 func commands() string {
 	path, err := exec.LookPath("srun")
 	if err != nil {
@@ -231,7 +230,7 @@ func commands() string {
 	return filepath.Dir(path)
 }
 
-// prepare makes the request for a job, and refuses what the site would refuse in any case.
+// prepare makes the request for a job. It refuses a job that any site would refuse.
 func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*messages.SubmitRequest, error) {
 	warn(a, job, job.Warnings...)
 	if err := openDir(a, job); err != nil {
@@ -245,7 +244,7 @@ func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*messages.S
 	request := &messages.SubmitRequest{Key: key, Spec: job.Spec, DryRun: dryRun, Site: job.Site}
 	request.Spec.Umask = umask()
 	checked := *request
-	if !job.HasBudget { // the market has a default, or refuses
+	if !job.HasBudget { // the market has a default budget, or refuses the job
 		checked.Spec.Budget = messages.Credit
 	}
 	if err := checked.Validate(); err != nil {
@@ -254,17 +253,18 @@ func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*messages.S
 	return request, nil
 }
 
-// warn says what does not keep a job from being submitted, in the name of the command that
-// the user typed.
+// warn writes warnings about a job that is submitted nevertheless. They begin with the name of the command that the
+// user typed.
 func warn(a *cli.App, job *jobfile.Job, sentences ...string) {
 	for _, sentence := range sentences {
 		a.Tell(cmp.Or(job.Typed, "candor submit") + ": " + sentence)
 	}
 }
 
-// umask returns the umask of this process: files of tasks are private if the user's files are.
+// umask returns the umask of this process as text. With it, files of tasks get the same permissions as the user's
+// files.
 func umask() string {
-	changing.Lock() // it can be read only by changing it
+	changing.Lock() // the umask can only be read by changing it
 	defer changing.Unlock()
 	mask := syscall.Umask(0o077)
 	syscall.Umask(mask)
@@ -276,7 +276,7 @@ func umask() string {
 
 var changing sync.Mutex
 
-// userName returns the name of this process's user, or the number if there is no name.
+// userName returns the name of this process's user, or the user's number if there is no name.
 func userName() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
@@ -299,8 +299,8 @@ func refusesMail(job *jobfile.Job, err *messages.Error) bool {
 	return job.Options.Mail && strings.HasPrefix(err.Message, "notify: ")
 }
 
-// refused adds to the site's error where in the file the trouble is, or how to
-// ask again without submitting twice.
+// refused completes the site's error: with the place in the file that is wrong, or with advice how to repeat the
+// request without a second submission.
 func refused(err error, job *jobfile.Job, key string) error {
 	wire, ok := errors.AsType[*messages.Error](err)
 	if !ok {
@@ -316,7 +316,7 @@ func refused(err error, job *jobfile.Job, key string) error {
 	return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: message}
 }
 
-// AssumeBudget gives a job without a budget the budget of CANDOR_BUDGET, if there is one.
+// AssumeBudget sets the budget of a job that names none to that of CANDOR_BUDGET, if the variable is set.
 func AssumeBudget(a *cli.App, job *jobfile.Job) (err error) {
 	text := a.Getenv("CANDOR_BUDGET")
 	if job.HasBudget || text == "" {
@@ -329,8 +329,8 @@ func AssumeBudget(a *cli.App, job *jobfile.Job) (err error) {
 	return nil
 }
 
-// readCommand makes a job from a command line that contains the command itself, or a line of shell;
-// nil if it contains neither.
+// readCommand makes a job from a command line that contains the command or a line of shell. It returns nil if the
+// command line contains neither.
 func readCommand(sub *submission, args []string) (job *jobfile.Job, name string, err error) {
 	bare := len(args) > 0 && sub.dash() == 0
 	switch {
@@ -347,7 +347,7 @@ func readCommand(sub *submission, args []string) (job *jobfile.Job, name string,
 	return nil, "", nil
 }
 
-// readUnpaid makes the job of a file and the command line.
+// readUnpaid makes the job from a file and the command line. It does not check the budget.
 func readUnpaid(a *cli.App, sub *submission, args []string) (*jobfile.Job, error) {
 	if job, name, err := readCommand(sub, args); job != nil || err != nil {
 		if err != nil {
@@ -364,7 +364,7 @@ func readUnpaid(a *cli.App, sub *submission, args []string) (*jobfile.Job, error
 	return readFile(a, sub, path, arguments)
 }
 
-// readFile makes the job of a file, or of standard input, and the options.
+// readFile makes the job from a file, or from standard input, and the options.
 func readFile(a *cli.App, sub *submission, path string, arguments []string) (*jobfile.Job, error) {
 	source, name, err := readSource(a, sub, path)
 	if err != nil {
@@ -377,7 +377,7 @@ func readFile(a *cli.App, sub *submission, path string, arguments []string) (*jo
 	return job, finish(a, job, sub.options, name)
 }
 
-// finish says the options of the command line and what depends on the surroundings.
+// finish applies the options of the command line, and sets the fields that depend on the user's environment.
 func finish(a *cli.App, job *jobfile.Job, options *jobfile.Options, name string) error {
 	if err := job.Options.Overlay(options); err != nil {
 		return cli.Usagef("%s", jobfile.Reword(err))
@@ -391,10 +391,10 @@ func finish(a *cli.App, job *jobfile.Job, options *jobfile.Options, name string)
 	return describeInputs(a, job)
 }
 
-// standardInput is what standard input is called in errors.
+// standardInput is the name of standard input in errors.
 const standardInput = "standard input"
 
-// readSource reads a file, or standard input for "-", and says how to call it.
+// readSource reads a file, or standard input for "-". It returns the text and its name for errors.
 func readSource(a *cli.App, sub *submission, path string) (source []byte, name string, err error) {
 	var in io.Reader
 	if path == "-" {
@@ -446,19 +446,18 @@ func parse(a *cli.App, sub *submission, name string, source []byte, arguments []
 		"is it a script or a job file? begin a script with #!/bin/sh, or submit it with --script; a job file has stages, command or script")
 }
 
-// roams reports whether a job with its own directory can run at any site: it has a budget, and
-// needs nothing that only the user's site has.
+// roams reports whether any site can run the job. It must have a budget, and need nothing that only the user's site
+// has.
 func roams(job *jobfile.Job) bool {
 	s := &job.Spec
 	return job.HasBudget && s.Contract == "" && !s.Hold && s.Begin == 0 && len(s.Predecessors())+len(s.Notify) == 0
 }
 
-// ownDirectory asks, in place of a working directory, for a fresh one of each
-// task's own.
+// ownDirectory, as the working directory, asks for a fresh directory for each task.
 const ownDirectory = "-"
 
-// complete fills in the fields that depend on the user's environment: name, directory,
-// deadline, time to begin and variables.
+// complete fills in the fields that depend on the user's environment: name, directory, deadline, begin time and
+// variables.
 func complete(a *cli.App, job *jobfile.Job, name string) error {
 	spec := &job.Spec
 	if job.DueIn > 0 {
@@ -496,7 +495,7 @@ func complete(a *cli.App, job *jobfile.Job, name string) error {
 	return nil
 }
 
-// jobName names a job after its file.
+// jobName returns the name of a job that is read from a file.
 func jobName(file string) string {
 	if file == standardInput {
 		return "stdin"
