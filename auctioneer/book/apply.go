@@ -83,7 +83,7 @@ func (b *Book) carryOut(c *Command) any {
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }
 
-// outcome returns the answer to a command: its result, or an error that says why it is refused.
+// outcome returns the result of a command; if err is not nil, it returns err as the answer.
 func outcome[T any](result T, err error) any {
 	if err != nil {
 		return err
@@ -91,8 +91,8 @@ func outcome[T any](result T, err error) any {
 	return result
 }
 
-// Known returns the earlier answer to a submission under a key, nil if there was none. It returns
-// an error if the key belongs to another job, here or at another site.
+// Known returns the first answer to a submission with this key; nil: the key is new. It returns an error if the key
+// belongs to a different job, here or at another site.
 func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt, error) {
 	p := b.Entered(account, key)
 	switch {
@@ -107,8 +107,8 @@ func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt
 	return &r, nil
 }
 
-// KnownRemote does what Known does, for a submission that another site runs. A job of this site
-// with the same description is also found.
+// KnownRemote is Known for a submission that another site runs. It also finds a job of this site with the same
+// description.
 func (b *Book) KnownRemote(c *EnterRemote) (*RemoteReceipt, error) {
 	p := b.Entered(c.Account, c.Key)
 	switch {
@@ -120,7 +120,7 @@ func (b *Book) KnownRemote(c *EnterRemote) (*RemoteReceipt, error) {
 	return &RemoteReceipt{Job: p.ID, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Peer: p.Peer, Chosen: p.Chosen}, nil
 }
 
-// refusal says why a new submission is refused; nil: it is accepted.
+// refusal returns why a new submission is refused; nil: it is accepted.
 func (b *Book) refusal(c *Submit) error {
 	if err := b.visitors.check(c.Visit); err != nil {
 		return err
@@ -140,8 +140,8 @@ func (b *Book) refusal(c *Submit) error {
 	return b.Unchanged(c.MarketsVersion)
 }
 
-// submit enters a job. If the job is refused, its hold is freed, as nobody else would free it. The
-// hold is kept if the key belongs to an existing job, because that job may have the hold.
+// submit enters a job. If the job is refused, submit frees its hold, because nobody else would. It keeps the hold if
+// the key belongs to an existing job: that job may be using the hold.
 func (b *Book) submit(c *Submit) (Receipt, error) {
 	r, err := b.enterJob(c)
 	if err != nil && c.Seen != 0 && !messages.Passing(err) {
@@ -189,7 +189,7 @@ func (b *Book) depart(c *EnterRemote) (RemoteReceipt, error) {
 	return b.remote.enter(c)
 }
 
-// decide carries out what a market decided.
+// decide carries out a decision of a market.
 func (b *Book) decide(c *Decide) {
 	if c.Tariffs != nil {
 		b.meters.setTariffs(c.Market, c.Tariffs)
@@ -214,7 +214,7 @@ func (b *Book) decide(c *Decide) {
 	}
 }
 
-// start records the order that a job starts. The order is final.
+// start records a final order that a job starts.
 func (b *Book) start(s *Starting) {
 	j := b.jobs.own(s.Job)
 	if j == nil || !j.Active() || j.Order != nil {
@@ -231,7 +231,7 @@ func (b *Book) start(s *Starting) {
 	b.watch.touch(j.ID)
 }
 
-// applyMarkets replaces the site's markets. Tariffs and notes of a removed market are dropped.
+// applyMarkets replaces the site's markets. Tariffs and notes of removed markets are dropped.
 func (b *Book) applyMarkets(c *ApplyMarkets) (Applied, error) {
 	if c.Applied != nil {
 		if a, done, err := b.AppliedBy(c.Applied.Key, c.Applied.Content); done {
@@ -241,7 +241,7 @@ func (b *Book) applyMarkets(c *ApplyMarkets) (Applied, error) {
 	if err := b.Unchanged(c.MarketsVersion); err != nil {
 		return Applied{}, err
 	}
-	if len(c.Markets) == 0 { // nothing changes, and the answer is remembered
+	if len(c.Markets) == 0 { // only the answer is stored; the markets stay
 		return b.markets.answer(c.Applied), nil
 	}
 	for _, name := range c.Idle {

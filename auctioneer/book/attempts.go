@@ -7,20 +7,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A task says in a few bytes how its latest attempt went. Earlier attempts, and how nodes
-// explain the ends of attempts, are kept of a bounded number of attempts of each job.
+// Each task stores a few bytes about its latest attempt. Earlier attempts, and the texts with which nodes explain how
+// attempts ended, are stored only for a limited number of attempts of each job.
 const (
-	// MaxKept bounds the failed attempts of a job that are kept: the first ones of each stage,
-	// in equal parts.
+	// MaxKept is the maximum number of failed attempts that are kept for a job: the first ones of each stage, with an
+	// equal part for each stage.
 	MaxKept = 64
-	// MaxDetail bounds the detail of one attempt, and maxDetails the different details
-	// of one job together, in bytes.
+	// MaxDetail is the maximum length of one attempt's detail in bytes. maxDetails is the maximum for all different
+	// details of one job.
 	MaxDetail  = 200
 	maxDetails = 4 << 10
 )
 
-// Kept is an attempt that did not complete its task, or that completed it although its memory limit had ended one of
-// its processes.
+// Kept is an attempt that did not complete its task. An attempt that completed its task is also kept if the memory
+// limit killed one of its processes.
 type Kept struct {
 	Stage, Index, Attempt uint32
 	Node                  uint32 // position in Book.Nodes
@@ -33,10 +33,10 @@ type Kept struct {
 	Detail                string
 }
 
-// Attempts are some attempts of a job that did not complete their tasks, in the order in which they ended.
+// Attempts are the kept attempts of a job, in the order in which they ended.
 type Attempts []Kept
 
-// add keeps an attempt, if fewer than most of its stage are kept.
+// add keeps an attempt, unless most attempts of its stage are already kept.
 func (a *Attempts) add(k Kept, most int) {
 	of, bytes := 0, len(k.Detail)
 	for i := range *a {
@@ -61,7 +61,7 @@ func (a *Attempts) add(k Kept, most int) {
 	*a = append(*a, k)
 }
 
-// past returns an attempt that is kept, nil if it is not.
+// past returns a kept attempt; nil: the attempt is not kept.
 func (a Attempts) past(stage, index, attempt uint32) *Kept {
 	at := slices.IndexFunc(a, func(k Kept) bool { return k.Stage == stage && k.Index == index && k.Attempt == attempt })
 	if at < 0 {
@@ -70,7 +70,7 @@ func (a Attempts) past(stage, index, attempt uint32) *Kept {
 	return &a[at]
 }
 
-// Of returns the attempts of a stage's tasks, ordered by index and number.
+// Of returns the kept attempts of a stage, ordered by task index and attempt number.
 func (a Attempts) Of(stage int) (out []Kept) {
 	for _, k := range a {
 		if int(k.Stage) == stage {
@@ -83,7 +83,7 @@ func (a Attempts) Of(stage int) (out []Kept) {
 	return out
 }
 
-// shareDetails lets equal details share memory.
+// shareDetails stores equal details only once in memory.
 func (a Attempts) shareDetails() {
 	for i := range a {
 		at := slices.IndexFunc(a, func(k Kept) bool { return k.Detail == a[i].Detail })

@@ -4,8 +4,8 @@ import "github.com/candor-grid/candor/messages"
 
 // Book is the replicated state. It is not safe for concurrent use.
 //
-// The book is the sum of its parts. Each part has its own state, and gets the other parts that it
-// needs when it is made. The methods of all parts are methods of the book.
+// The book consists of parts. Each part has its own state, and a pointer to each other part that it needs. The
+// methods of all parts are methods of the book.
 type Book struct {
 	clock        clock
 	watch        watch
@@ -38,7 +38,7 @@ func New() *Book {
 	return b
 }
 
-// clear empties the book. A book must not be copied: its parts know one another.
+// clear empties the book. A book must not be copied, because its parts point to one another.
 func (b *Book) clear() {
 	archive, behind := b.archive, unread{}
 	*b = Book{

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// cancelTasks cancels tasks of a stage of a job that goes on with its other tasks. Tasks
-// that are over stay as they are. The result is how many tasks the command cancelled.
+// cancelTasks cancels tasks of a stage; the job continues with its other tasks. Tasks that have ended do not change.
+// It returns how many tasks the command cancelled.
 func (x *exchanges) cancelTasks(c *CancelTasks) (n int, err error) {
 	j := x.jobs.own(c.Job)
 	switch {
@@ -57,8 +57,8 @@ func (x *exchanges) cancelTasks(c *CancelTasks) (n int, err error) {
 	return n, nil
 }
 
-// cancelTask cancels a task that a node claimed before, and reports whether the task had not ended.
-// A running attempt is stopped.
+// cancelTask cancels a task that was claimed at least once, and reports whether the task had not ended yet. A running
+// attempt is stopped.
 func (x *exchanges) cancelTask(j *Job, r messages.TaskRef) bool {
 	s := &j.Stages[r.Stage]
 	switch t := &s.Tasks[r.Index]; t.Phase {

@@ -6,14 +6,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// changes describe jobs otherwise.
+// changes carries out the changes that users make to the description and the budget of a job.
 type changes struct {
 	jobs    *jobs
 	effects *effects
 	watch   *watch
 }
 
-// change changes the description of a job.
+// change applies a user's change to the description or the budget of a job.
 func (s *changes) change(c *Change) (out Changed, err error) {
 	j := s.jobs.own(c.Job)
 	switch {
@@ -44,8 +44,8 @@ func (s *changes) change(c *Change) (out Changed, err error) {
 	return out, nil
 }
 
-// raisable refuses a budget below the present budget, and a second raise before the
-// bank has answered the first raise. A budget of 0 asks for nothing.
+// raisable returns an error if the budget is below the present budget, or if the bank has not yet answered an earlier
+// raise. Budget 0 means no raise.
 func (j *Job) raisable(budget messages.Credits) error {
 	switch {
 	case budget == 0:
@@ -62,8 +62,8 @@ func (j *Job) raisable(budget messages.Credits) error {
 	return nil
 }
 
-// describe copies the fields that may change into a new description. The old
-// description stays unchanged for its other readers.
+// describe copies the fields that may change into a new description. The old description stays unchanged, because
+// images and readers may still use it.
 func (j *Job) describe(to *messages.JobSpec) {
 	spec := *j.Spec
 	spec.Name, spec.Rate, spec.Stages = to.Name, to.Rate, slices.Clone(spec.Stages)
@@ -74,7 +74,7 @@ func (j *Job) describe(to *messages.JobSpec) {
 	j.Changes++
 }
 
-// raised notes the bank's answer to a raise: the budget is higher, or stays.
+// raised records the bank's answer to a raise: the budget rises, or stays if the bank refused.
 func (s *changes) raised(e *Effect, o *Confirmation) {
 	j := s.jobs.own(e.Job)
 	if j == nil || j.Raise.Effect != e.ID {
@@ -91,8 +91,8 @@ func (s *changes) raised(e *Effect, o *Confirmation) {
 	s.watch.touch(j.ID)
 }
 
-// RaisedTo returns the amount of the job's next hold: the present hold and the difference between
-// the two budgets.
+// RaisedTo returns the name and the amount of the job's next hold. The amount is the present hold plus the difference
+// between the two budgets.
 func (j *Job) RaisedTo() (hold string, amount messages.Credits) {
 	return j.RestID(j.Raise.Effect), j.Held - j.Drawn + j.Raise.Amount
 }

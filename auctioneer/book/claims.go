@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// claims are the tasks that nodes have claimed. A claim runs, gathers, is suspended,
-// is leaving or waits for a slot; its stage counts the last four.
+// claims are the tasks that nodes have claimed. A claim is running, gathering, suspended, leaving or waiting for a
+// slot. The stage counts the last four kinds.
 type claims struct {
 	licenses *licenses
 	notices  *notices
@@ -21,7 +21,7 @@ type claims struct {
 	dependencies *dependencies
 }
 
-// PausedBy returns how long a claim has been paused by now.
+// PausedBy returns for how long a claim has been suspended in total until now.
 func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
 	if h.Halt == Goes {
 		return h.Paused
@@ -41,8 +41,7 @@ func (c *claims) uncount(r messages.TaskRef, h NodeClaim) {
 	}
 }
 
-// turn changes the state of a claim. A claim that is suspended frees its slot; one
-// that is resumed uses a slot again.
+// turn changes the state of a claim. Suspension frees the claim's slot; resumption takes a slot again.
 func (c *claims) turn(node uint32, r messages.TaskRef, to NodeClaim) {
 	n := c.nodes.inOrder[node]
 	from := n.Claims[r]
@@ -84,7 +83,7 @@ func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim 
 	return h
 }
 
-// started notes since when a task has its slot.
+// started records the time from which a task has had its slot.
 func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
 	s := &j.Stages[r.Stage]
 	s.Tasks[r.Index].Claimed = at
@@ -121,7 +120,7 @@ func (c *claims) stop(a messages.Attempt) {
 	}
 }
 
-// runs reports whether a task of a job has a claim that is not about to end.
+// runs reports whether a node runs this task and has not been told to end it.
 func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 	tasks := j.Stages[r.Stage].Tasks
 	if int(r.Index) >= len(tasks) {
@@ -131,7 +130,7 @@ func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 	return ok && !h.Leaving && h.Halt != Ahead
 }
 
-// runs returns how many tasks of a job have a claim that is not about to end.
+// runs returns how many tasks of the job nodes run and have not been told to end.
 func (j *Job) runs() (n int) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -140,7 +139,7 @@ func (j *Job) runs() (n int) {
 	return n
 }
 
-// running returns the tasks of a job that run.
+// running returns the tasks of a job that nodes run.
 func (c *claims) running(j *Job) (out []messages.TaskRef) {
 	for i := range j.Stages {
 		if j.Stages[i].Running == 0 {
@@ -158,14 +157,14 @@ func (c *claims) running(j *Job) (out []messages.TaskRef) {
 // blame says who caused an attempt to fail: the site or the job.
 type blame bool
 
-// The kinds of blame.
+// An attempt that failed is the fault of the job or of the site.
 const (
-	ofJob  blame = false // its program or owner ended the attempt: the job pays for the time, and the task is complete for prices
-	ofSite blame = true  // a lost node, a drain, a preemption, a failed executor: neither of the two
+	ofJob  blame = false // the program or the owner ended the attempt: the job pays for its time, and the task is complete for prices
+	ofSite blame = true  // a lost node, a drain, a preemption or a failed executor: the job does not pay, and the task is not complete
 )
 
-// excuse subtracts the time of a failed attempt from the time that its job pays for, if the site
-// ended the attempt.
+// excuse subtracts the time of a failed attempt from the time that its job pays for, if the attempt failed through
+// the site.
 func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	if by == ofSite {
 		j := c.jobs.own(r.Job)
@@ -174,7 +173,8 @@ func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	}
 }
 
-// owes returns the slot time that an attempt ending now must pay, 0 if it was taken off before.
+// owes returns the slot time that the job must pay for an attempt that ends now. It returns 0 if the claim is
+// leaving: its time was subtracted before.
 func (c *claims) owes(r messages.TaskRef, h NodeClaim) messages.Duration {
 	if h.Leaving {
 		return 0
@@ -190,7 +190,7 @@ func (c *claims) had(r messages.TaskRef, h NodeClaim) messages.Duration {
 	return messages.Duration(h.slots()) * max(0, cmp.Or(h.until, c.clock.now).Sub(c.jobs.own(r.Job).Stages[r.Stage].Tasks[r.Index].Claimed)-h.PausedBy(c.clock.now))
 }
 
-// again makes a task pending that has lost its claim.
+// again makes a task pending after it lost its claim.
 func (c *claims) again(j *Job, s *Stage, index uint32) {
 	t := &s.Tasks[index]
 	t.Phase, t.Ended = Pending, c.clock.now
@@ -215,12 +215,11 @@ func (c *claims) stopAll(j *Job) {
 	}
 }
 
-// maxCPU bounds the processor time that an agent can report for one attempt, so that no sum
+// maxCPU is the maximum processor time that an agent can report for one attempt, in nanoseconds, so that no sum
 // overflows.
 const maxCPU = messages.Duration(1e15)
 
-// attemptEnded notes how the latest attempt of a task ended; f is nil if nobody
-// reported the end.
+// attemptEnded records how the latest attempt of a task ended. f is nil if no agent reported the end.
 func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why messages.EndReason, f *messages.Finished) {
 	j := c.jobs.own(r.Job)
 	t := &j.Stages[r.Stage].Tasks[r.Index]
@@ -231,7 +230,7 @@ func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why messages.EndR
 		k.Exit, k.CPU, k.MaxRSS, k.Detail = int32(f.ExitCode), min(max(f.CPU, 0), maxCPU), max(f.MaxRSS, 0), f.Detail
 		t.CPU, t.Memory = ticks(k.CPU), uint32(min(k.MaxRSS>>10, math.MaxUint32))
 	}
-	if why != messages.NoReason && why != messages.EndCancelled && why != messages.EndTaskCancelled && why != messages.EndJobOver { // the task itself says all of that
+	if why != messages.NoReason && why != messages.EndCancelled && why != messages.EndTaskCancelled && why != messages.EndJobOver { // the task record has all the rest
 		j.Kept.add(k, max(1, MaxKept/len(j.Stages)))
 	}
 }
@@ -249,7 +248,7 @@ func (c *claims) complete(r messages.TaskRef, h NodeClaim, by Ender) {
 	}
 }
 
-// completeAll completes the tasks of a job that run as it ends, by its owner or its program.
+// completeAll completes the running tasks of a job for prices, when the owner or the program ends the job.
 func (c *claims) completeAll(j *Job) {
 	for i := range j.Stages {
 		if j.Stages[i].Running == 0 {

@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Command is one change of the book. At is the proposer's time; exactly one of
-// the others is set.
+// Command is one change of the book. At is the proposer's time. Exactly one of the commands below is set.
 type Command struct {
 	At           messages.Time
 	Submit       *Submit
@@ -42,13 +41,12 @@ type Command struct {
 	// Leap is the part of the time since the last command by which the clock was set ahead: see
 	// [Book.leap].
 	Leap messages.Duration
-	// TimeUnknown says that the proposer did not know the time: At only continues the time of the last
-	// command.
+	// TimeUnknown: the proposer did not know the time, and At continues the time of the last command.
 	TimeUnknown bool
 }
 
-// Restored says that a backup was restored which began at a time: jobs get numbers after
-// Last from now on, which no job had that the book has lost. Result: nil.
+// Restored says that a backup was restored, and when the backup began. From now on jobs get numbers after Last,
+// because the book may have lost jobs with the numbers up to Last. Result: nil.
 type Restored struct {
 	Backup messages.Time
 	Last   messages.JobID
@@ -87,8 +85,8 @@ func BoundsOf(markets []messages.Market) (out []MarketBounds) {
 // Begin lets jobs begin whose time has come. Result: nil.
 type Begin struct{}
 
-// Submit enters a job whose hold has been made. Result: Receipt, of the earlier
-// job if the account has used the key before.
+// Submit enters a job whose hold has been made. Result: Receipt. If the account has used the key before, it is the
+// Receipt of that job.
 type Submit struct {
 	Account messages.Name
 	Key     string
@@ -98,58 +96,57 @@ type Submit struct {
 	Assumed string            // source of the utility function, if the user gave none
 	Hold    string
 	Held    messages.Credits
-	// Contract is the contract that Spec.Contract names; it belongs to the quote Quote.
+	// Contract is the contract that Spec.Contract names. It was offered in the quote Quote.
 	Contract *messages.Contract
 	Quote    uint64
 	Visit    *Visit // set if the job comes from another site
-	// MarketsVersion is 1 + how many times markets had been applied when the job was checked
-	// against its own: with more since, it is not taken; 0: not said.
+	// MarketsVersion is 1 + the number of times that markets had been applied when the job was checked. If markets
+	// were applied since then, the job is refused. 0: unknown.
 	MarketsVersion uint64
-	// Deposit is the part of Held that is not budget; Most is how many pending jobs
-	// the account may have with this one, 0: any number.
+	// Deposit is the part of Held that is not budget. Most is the limit on the account's pending jobs, with this job
+	// included; 0: no limit.
 	Deposit messages.Credits
 	Most    int
-	// Seen is 1 + the latest effect in the book before the hold was asked for; 0: unknown, then
-	// nothing is freed if the submission is refused.
+	// Seen is 1 + the number of the latest effect when the hold was asked for. 0: unknown; then a refusal does not
+	// free the hold.
 	Seen uint64
 }
 
-// ApplyMarkets replaces the markets of the site, the first time the markets of its configuration. Result:
-// Applied.
+// ApplyMarkets replaces the markets of the site. Before its first use, the markets of the configuration apply.
+// Result: Applied.
 type ApplyMarkets struct {
 	Markets []messages.Market
-	Idle    []messages.Name // markets that must have no job, or nothing changes
-	// MarketsVersion is 1 + how many times markets had been applied when this was checked:
-	// with more since, nothing changes; 0: not said.
+	Idle    []messages.Name // these markets must have no jobs, otherwise nothing changes
+	// MarketsVersion is 1 + the number of times that markets had been applied when this command was checked. If
+	// markets were applied since then, nothing changes. 0: unknown.
 	MarketsVersion uint64
-	// Applied is the answer to a request with a key; repeated requests get it too. Without Markets,
-	// nothing else changes.
+	// Applied is the answer to a request with a key, which repeated requests get again. Without Markets, the command
+	// only stores this answer.
 	Applied *Applied
 }
 
-// Cancel ends a job. Result: messages.State before.
+// Cancel ends a job. Result: the messages.State before the command.
 type Cancel struct {
 	Job messages.JobID
 	By  messages.Name
-	// Window is within what time from the submission a cancellation by the owner
-	// keeps the deposit.
+	// Window is a time after the submission: if the owner cancels within it, the site keeps the deposit.
 	Window messages.Duration
 }
 
-// CancelJobs is Cancel of several jobs. Result: []CancelledJob, in their order.
+// CancelJobs cancels several jobs. Result: []CancelledJob, in the same order.
 type CancelJobs struct {
 	Jobs   []messages.JobID
 	By     messages.Name
 	Window messages.Duration
 }
 
-// CancelledJob is the state of a job before it was cancelled, or why it was not.
+// CancelledJob is the state of a job before it was cancelled, or the reason why it was not cancelled.
 type CancelledJob struct {
 	State messages.State
 	Err   *messages.Error
 }
 
-// CancelTasks cancels tasks of a stage, and the job goes on. Result: int, how many.
+// CancelTasks cancels tasks of a stage, and the job continues. Result: int, the number of cancelled tasks.
 type CancelTasks struct {
 	Job    messages.JobID
 	Stage  int
@@ -158,7 +155,7 @@ type CancelTasks struct {
 	Window messages.Duration // as in Cancel
 }
 
-// Register announces a node. Result: []messages.Attempt to stop.
+// Register announces a node. Result: []messages.Attempt, which the agent must stop.
 type Register struct {
 	Node    messages.Name
 	Session uint64
@@ -166,17 +163,16 @@ type Register struct {
 	Running []messages.Attempt
 	// Abilities says what the node can do with a task.
 	Abilities []messages.Name
-	Resources *messages.Resources // of the whole node; nil: unknown
-	// Units are the resources in one slot of the node, by position in Slots; none: its slots have
-	// no sizes.
+	Resources *messages.Resources // resources of the whole node; nil: unknown
+	// Units are the resources of one slot, in the order of Slots. Empty: the slots have no sizes.
 	Units  []messages.Resources
 	Labels []messages.Name
-	// MostSuspended is how many suspended tasks the node should keep; 0: the default.
+	// MostSuspended is how many suspended tasks the node should keep at most; 0: the default.
 	MostSuspended int
 }
 
-// Exchange carries an agent's finishes, and its claims as the leader resolved
-// them. Result: []messages.Grant, the first answer if the number was seen before.
+// Exchange carries the finishes of an agent, and its claims, for which the leader has chosen jobs. Result:
+// []messages.Grant. If this exchange number was applied before, it is the first answer.
 type Exchange struct {
 	Node     messages.Name
 	Session  uint64
@@ -187,25 +183,24 @@ type Exchange struct {
 	Sent messages.Time
 }
 
-// Claim takes up to Slots tasks of a class from Jobs, in that order of
-// preference.
+// Claim asks for up to Slots tasks of a class. The jobs in Jobs are tried in order.
 type Claim struct {
 	Class messages.Name
 	Slots int
 	Jobs  []messages.JobID
-	// Most is how many claims of the class each of Jobs may have at the same time; none: no bound.
+	// Most is how many claims of the class each job in Jobs may have at the same time. Empty: no limit.
 	Most []int
-	// Fits: a task of several slots is claimed only if the node has them, and none gathers.
+	// Fits: a task of several slots is claimed only if the node has all its slots free now. No task gathers slots.
 	Fits bool
-	// Ahead is how many tasks of the class the node may have that have no slot yet.
+	// Ahead is how many tasks of the class the node may hold that have no slot yet.
 	Ahead int
 }
 
-// Lost takes back every claim of a node's session. Result: int, how many.
+// Lost takes back all claims of a session of a node. Result: int, the number of claims.
 type Lost struct {
 	Node    messages.Name
 	Session uint64
-	Stopped bool // the agent said itself that it ends
+	Stopped bool // the agent itself said that it stops
 }
 
 // Settle sets what an ended job owes to the site. Result: nil.
@@ -214,70 +209,69 @@ type Settle struct {
 	Charge messages.Credits
 	Reason string
 	Shares []Share
-	// Promise is whether the job completed when its contract promised.
+	// Promise says whether the job completed at the time that its contract promised.
 	Promise Promise
 }
 
-// Confirm says how effects turned out. Result: nil.
+// Confirm reports the outcomes of effects. Result: nil.
 type Confirm struct {
 	Effects []Confirmation
 }
 
-// Confirmation is the outcome of one effect. For a charge it is the amount that the bank moved, or
-// why it refused.
+// Confirmation is the outcome of one effect. For a charge it has the amount that the bank moved, or why the bank
+// refused.
 type Confirmation struct {
 	Effect  uint64
 	Amount  messages.Credits
 	Refused string
 }
 
-// Disband gives back the tasks of a gang that has gathered since Since and is
-// not complete. Result: nil.
+// Disband returns the tasks of a gang to pending, if the gang has gathered since Since and is not complete. Result:
+// nil.
 type Disband struct {
 	Job   messages.JobID
 	Stage uint32
 	Since messages.Time
 }
 
-// Park stops a job that has not ended from getting tasks; with Release it gets tasks again. If an
-// operator parked the job, only an operator can release it. Result: Parking.
+// Park stops a job from getting tasks. With Release, the job gets tasks again. If an operator parked the job, only an
+// operator can release it. Result: Parking.
 type Park struct {
 	Job      messages.JobID
 	By       messages.Name
-	Operator bool // By may see everybody's jobs
+	Operator bool // the account By may see all jobs
 	Release  bool
 }
 
-// Requeue ends running tasks of a job, to be run again: its owner, or an operator, wants
-// that, and so the job pays for the time that they had. Result: int, how many.
+// Requeue ends running tasks of a job, which then run again. An owner or operator asks for it, so the job pays for
+// the time of the ended attempts. Result: int, the number of tasks.
 type Requeue struct {
 	Job   messages.JobID
-	Tasks []messages.TaskRef // none: all running tasks
+	Tasks []messages.TaskRef // empty: all running tasks
 	Stage *int               // only tasks of this stage; nil: of all stages
 }
 
 // Parking is the result of a Park.
 type Parking struct {
 	State   messages.State
-	Running int  // tasks that go on
-	Changed bool // false: the job was already so
+	Running int  // number of tasks that still run
+	Changed bool // false: the job was already in this state
 }
 
-// Drain gives a node no more work, and ends its remaining tasks at Until. With Until [ToTheirEnd]
-// no task is ended. With Until 0 the node gets work again, also if it was in quarantine. Result:
-// int, the number of its tasks.
+// Drain stops a node from getting work, and ends its remaining tasks at Until. With Until [ToTheirEnd] its tasks run
+// to their end. With Until 0 the node gets work again, even if it was in quarantine. Result: int, the number of its
+// tasks.
 type Drain struct {
 	Node  messages.Name
 	Until messages.Time
-	Evict bool // Until has come
-	// Reason is an operator's text. Remove takes the node off the list instead; the node must be
-	// down.
+	Evict bool // Until is over: end the tasks now
+	// Reason is an operator's text. With Remove, the node is removed from the list instead; it must be down.
 	Reason string
 	Remove bool
 }
 
-// Decide is a decision of a market. The book carries it out as a whole, except for
-// attempts that have ended or moved since. Result: nil.
+// Decide is a decision of a market. The book carries out the whole decision, except for attempts that have ended or
+// changed nodes since. Result: nil.
 type Decide struct {
 	Market  messages.Name
 	Suspend []messages.Attempt
@@ -285,9 +279,9 @@ type Decide struct {
 	Requeue []messages.Attempt // tasks to end and run again
 	Start   []Starting
 	Discard []Discarding
-	Tariffs []Tariff // tariffs of all classes of the market; none: they do not change
+	Tariffs []Tariff // tariffs of all classes of the market; empty: they do not change
 	Notes   []Note   // notes that the mechanism wants to keep
-	Forget  bool     // instead of all its notes before
+	Forget  bool     // drop all earlier notes of the mechanism
 }
 
 // Starting orders that a job starts. The order is final.
@@ -307,14 +301,14 @@ type Discarding struct {
 	Legs    []Leg
 }
 
-// Stamp makes the command one of now. Since the command before, the clock was set ahead by
-// leap. carried: see [Command.TimeUnknown].
+// Stamp sets the time of the command to now. leap is how far the clock was set ahead since the last command. carried
+// sets [Command.TimeUnknown].
 func (c *Command) Stamp(now messages.Time, leap messages.Duration, carried bool) {
 	c.At, c.Leap, c.TimeUnknown = now, leap, carried
 }
 
-// Decode reads a command as Encode wrote it. It returns an error if the bytes are no command, or if
-// the command has fields that this build does not have.
+// Decode decodes a command that Encode wrote. It returns an error if the bytes are no command, or if the command has
+// fields that this version of the program does not have.
 func Decode(data []byte) (*Command, error) {
 	c := new(Command)
 	if len(data) == 0 {
@@ -326,23 +320,23 @@ func Decode(data []byte) (*Command, error) {
 	return c, nil
 }
 
-// Encode writes a command.
+// Encode encodes a command.
 func (c *Command) Encode() ([]byte, error) { return messages.Marshal(c, messages.Msgpack) }
 
-// Change changes the description of a job that has not ended. The leader has checked before that
-// the job's market allows the change of the bid. Result: Changed.
+// Change changes the description of a job that has not ended. Before, the leader checks that the job's market allows
+// the change of the bid. Result: Changed.
 type Change struct {
 	Job messages.JobID
 	Key string // a repeat of the last change with its key changes nothing
-	// To is the new description without the budget; nil: it does not change. Only the job's name
-	// and rate, and the time limits and bounds of its stages, may differ.
+	// To is the new description without the budget; nil: the description does not change. To may differ only in the
+	// job's name and rate, and in the time limits and bounds of its stages.
 	To *messages.JobSpec
-	// Budget is the new budget. The bank is asked for the difference; until it has set that aside,
-	// the old budget applies. 0: no change.
+	// Budget is the new budget; 0: no change. The bank is asked to set the difference aside. Until it has done so,
+	// the old budget applies.
 	Budget messages.Credits
-	// Unstarted: refused once a task has been started.
+	// Unstarted: refuse the change if a task of the job has started.
 	Unstarted bool
-	Version   int // Job.Changes of the job that To was made of
+	Version   int // Job.Changes of the description that To was copied from
 }
 
 // Changed is the result of a Change.
@@ -361,8 +355,8 @@ type NoticeOutcome struct {
 	Refused string
 }
 
-// EnterRemote enters a job that another site will run. If the account has used the key before, the
-// result is the earlier job's. Result: RemoteReceipt.
+// EnterRemote enters a job that another site will run. Result: RemoteReceipt. If the account has used the key before,
+// it is the RemoteReceipt of that job.
 type EnterRemote struct {
 	Account messages.Name
 	Key     string
@@ -383,26 +377,25 @@ type RemoteReceipt struct {
 	Chosen string
 }
 
-// Advance takes remote jobs from phase to phase. A step that does not fit the phase of
-// its job is an old word, and is let pass. Result: nil; of a step that cancels,
-// the messages.State before, or why it cannot.
+// Advance moves remote jobs to their next phases. A step that does not fit the phase of its job is out of date, and
+// is ignored. Result: nil. For a step that cancels: the messages.State before, or why the job cannot be cancelled.
 type Advance struct {
 	Steps []Step
 }
 
-// Step is one new fact about a job. Exactly one field is set, apart from Job and Conclude.
+// Step is one new fact about a remote job. Exactly one field is set; Job and Conclude do not count.
 type Step struct {
 	Job        messages.JobID
-	Authorised *messages.SignedAuthorisation // the bank set its budget aside
-	Arrived    *messages.JobSummary          // the other site took it, and said this
-	Status     *messages.JobSummary          // the other site said this later
-	Refused    *messages.Error               // the other site refuses to run it
-	Cancel     messages.Name                 // the account that asks to end the job
-	Told       bool                          // the other site was told to end it
-	Released   bool                          // its credits are no longer set aside
-	Forgotten  *messages.JobSummary          // the other site no longer knows it
-	Concluded  bool                          // the bank knows that it is over by the other site's word
+	Authorised *messages.SignedAuthorisation // the bank set the budget aside
+	Arrived    *messages.JobSummary          // the other site accepted the job, and this is its first status
+	Status     *messages.JobSummary          // a later status from the other site
+	Refused    *messages.Error               // the other site refused the job
+	Cancel     messages.Name                 // the account that asks to cancel the job
+	Told       bool                          // the other site was told to end the job
+	Released   bool                          // the credits of the job are no longer set aside
+	Forgotten  *messages.JobSummary          // the other site no longer knows the job
+	Concluded  bool                          // the bank knows from the other site's message that the job is over
 
-	// Conclude, with Arrived or Status, tells the bank that the job has ended, if it has.
+	// Conclude, with Arrived or Status: if the job has ended, tell the bank.
 	Conclude bool
 }

@@ -2,20 +2,19 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// Prices depend on what the site delivered. A task is complete for prices once its program has
-// ended an attempt, with any exit code, or its owner has cancelled or requeued it; later attempts
-// change nothing. Ends caused by the site do not count: a lost node, a drain, a preemption, a
-// quarantine. They complete nothing, and their time is not counted.
+// Prices depend on what the site delivered. A task is complete for prices once its program has ended an attempt, with
+// any exit code, or its owner has cancelled or requeued it. Later attempts do not change that. An attempt that the
+// site ended (a lost node, a drain, a preemption, a quarantine) completes nothing, and its time is not counted.
 
-// Completion is the part of a job that the site delivered, for prices.
+// Completion is the part of a job that the site delivered, as prices count it.
 type Completion struct {
-	At        messages.Time     // when the job was complete; 0: the site ended it before
+	At        messages.Time     // when the job was complete; 0: the site ended the job first
 	Tasks     int               // tasks that were complete
-	Delivered messages.Duration // slot time of these tasks, of each until it was complete
+	Delivered messages.Duration // slot time of these tasks, each until it was complete
 }
 
-// Completion returns what the site has delivered of a job. The job is complete when its last task
-// is, or when its owner or its program ends it.
+// Completion returns what the site has delivered of a job. The job is complete when its last task is complete, or
+// when its owner or its program ends the job.
 func (j *Job) Completion() (c Completion) {
 	total, last := 0, messages.Time(0)
 	for i := range j.Stages {

@@ -10,16 +10,16 @@ import (
 
 // dependencies record which jobs wait for the end or the start of other jobs, or for a time.
 type dependencies struct {
-	waiters waiters         // by the job whose end they wait for
-	starts  waiters         // by the job whose start they wait for, and not its end
-	pairs   waiters         // by the array whose tasks their tasks wait for, one by one
-	delayed sorted[delayed] // the next to begin first
+	waiters waiters         // by job: the jobs that wait for its end
+	starts  waiters         // by job: the jobs that wait for its start, not for its end
+	pairs   waiters         // by array: the jobs whose tasks each wait for one task of the array
+	delayed sorted[delayed] // the job with the earliest begin time first
 	jobs    *jobs
 	watch   *watch
 	clock   *clock
 }
 
-// waiters has the jobs that wait for a job, by the job that they wait for.
+// waiters maps a job to the jobs that wait for it.
 type waiters map[messages.JobID]*Numbers
 
 func (w waiters) add(id, waiter messages.JobID) {
@@ -37,14 +37,14 @@ func (w waiters) remove(id, waiter messages.JobID) {
 	}
 }
 
-// take removes the jobs that wait for a job, and returns them.
+// take removes the jobs that wait for a job from the map, and returns them.
 func (w waiters) take(id messages.JobID) *Numbers {
 	n := w[id]
 	delete(w, id)
 	return n
 }
 
-// awaited returns the jobs whose end a job still waits for, and those whose start.
+// awaited returns two lists: the jobs whose end a job still waits for, and the jobs whose start it still waits for.
 func (d *dependencies) awaited(j *Job) (ends, starts []messages.JobID) {
 	if j.Met {
 		return nil, nil
@@ -61,7 +61,8 @@ func (d *dependencies) awaited(j *Job) (ends, starts []messages.JobID) {
 	return ends, starts
 }
 
-// enter notes what has already happened to the jobs that a new job waits for, and lets it wait for the rest.
+// enter checks which of the jobs that a new job waits for have already started or ended, and makes the job wait for
+// the others.
 func (d *dependencies) enter(j *Job) {
 	j.Met = j.Spec.AfterAny && slices.ContainsFunc(j.Spec.Awaited(), func(id messages.JobID) bool { return d.happened(j.Spec, id) })
 	for _, id := range j.Spec.AfterStart {
@@ -85,7 +86,8 @@ func (d *dependencies) enter(j *Job) {
 	}
 }
 
-// happened reports whether a job that another one waits for did already what is said.
+// happened reports whether the job id has already done what a job with description s waits for: its end with the
+// right outcome, or its start.
 func (d *dependencies) happened(s *messages.JobSpec, id messages.JobID) bool {
 	o, p := d.jobs.get(id), d.jobs.past[id]
 	if o != nil && !o.Active() {
@@ -94,7 +96,7 @@ func (d *dependencies) happened(s *messages.JobSpec, id messages.JobID) bool {
 	return p != nil && !never(s, id, p.Outcome) || o != nil && o.Started != 0 && slices.Contains(s.AfterStart, id)
 }
 
-// await counts the jobs that a job waits for, and its time to begin as one more.
+// await counts the jobs that a job waits for, in Blocked. A begin time in the future counts as one more.
 func (d *dependencies) await(j *Job) {
 	ends, starts := d.awaited(j)
 	for _, id := range ends {
@@ -113,7 +115,7 @@ func (d *dependencies) await(j *Job) {
 	d.delay(j)
 }
 
-// forget removes a job that has ended from the waiting jobs.
+// forget removes a job that has ended from the lists of waiting jobs.
 func (d *dependencies) forget(j *Job) {
 	d.delayed.remove(delayed{j.Spec.Begin, j.ID})
 	d.pairs.remove(j.Spec.AfterEach, j.ID)
@@ -137,7 +139,7 @@ func (d *dependencies) started(id messages.JobID) {
 	}
 }
 
-// beginAfter lets a job begin some time after the start that just happened.
+// beginAfter sets the begin time of a job that waited for a start which just happened.
 func (d *dependencies) beginAfter(j *Job) {
 	if j.Spec.StartDelay == 0 {
 		return
@@ -150,7 +152,7 @@ func (d *dependencies) beginAfter(j *Job) {
 	d.delay(j)
 }
 
-// begin makes a job begin no earlier than at a time.
+// begin sets the earliest begin time of a job.
 func (j *Job) begin(at messages.Time) {
 	if at > j.Spec.Begin && j.Spec.StartDelay > 0 {
 		spec := *j.Spec
@@ -159,7 +161,7 @@ func (j *Job) begin(at messages.Time) {
 	}
 }
 
-// met counts one job less that a job waits for, and returns the job; nil: it has ended.
+// met lowers the number of jobs that a job waits for by one, and returns the job; nil: the job has ended.
 func (d *dependencies) met(id messages.JobID) *Job {
 	j := d.jobs.own(id)
 	if j == nil || !j.Active() {
@@ -169,7 +171,7 @@ func (d *dependencies) met(id messages.JobID) *Job {
 	return j
 }
 
-// freed counts one job less that a job waits for.
+// freed lowers the number of jobs that a job waits for by one.
 func (d *dependencies) freed(j *Job) {
 	j.Blocked--
 	if j.Contract == nil { // the amount due for a contract depends on the time of submission
@@ -178,7 +180,7 @@ func (d *dependencies) freed(j *Job) {
 	d.watch.touch(j.ID)
 }
 
-// suffices ends the waiting of a job for which one of several jobs is enough.
+// suffices stops the waiting of a job with AfterAny, for which one of several jobs is enough.
 func (d *dependencies) suffices(j *Job) {
 	if !j.Spec.AfterAny {
 		return
@@ -189,7 +191,8 @@ func (d *dependencies) suffices(j *Job) {
 	d.forgetAwaited(j)
 }
 
-// release tells the waiting jobs that a job has ended, and returns the jobs that end with it.
+// release tells the waiting jobs that a job has ended. It returns the waiting jobs that must end too, because they
+// can never start.
 func (d *dependencies) release(ended *Job) (failed []*Job) {
 	d.started(ended.ID)
 	for id := range d.waiters.take(ended.ID).All() {
@@ -197,7 +200,7 @@ func (d *dependencies) release(ended *Job) (failed []*Job) {
 		case j == nil:
 		case !never(j.Spec, ended.ID, ended.Outcome):
 			d.suffices(j)
-		case j.Spec.AfterAny && d.awaits(j): // another one may do
+		case j.Spec.AfterAny && d.awaits(j): // it still waits for another job, which may be enough
 		default:
 			failed = append(failed, j)
 		}
@@ -216,7 +219,7 @@ func (d *dependencies) awaits(j *Job) bool {
 	return len(ends)+len(starts) > 0
 }
 
-// never reports whether a job can never start, since another one ended in this way.
+// never reports whether a job can never start because the job ended has this outcome.
 func never(s *messages.JobSpec, ended messages.JobID, outcome messages.State) bool {
 	if outcome == messages.Completed {
 		return slices.Contains(s.AfterFailed, ended)
@@ -224,7 +227,7 @@ func never(s *messages.JobSpec, ended messages.JobID, outcome messages.State) bo
 	return slices.Contains(s.AfterOK, ended)
 }
 
-// delayed is a job that waits for a time.
+// delayed is a job that waits for its begin time.
 type delayed struct {
 	at  messages.Time
 	job messages.JobID
@@ -259,11 +262,11 @@ func (d *dependencies) nextBegin() messages.Time {
 	return next.at
 }
 
-// The tasks of a job may wait for the tasks of another array, one by one (Spec.AfterEach). While the other
-// array runs, the job is paired: only tasks whose counterpart has completed can be claimed. They are in
-// Stage.Again; the tasks before the last of them that wait are Paired.
+// Each task of a job may wait for one task of another array (Spec.AfterEach). While the other array runs, the job is
+// paired: a task can be claimed only if the array's task with the same index has completed. Such tasks are in
+// Stage.Again. Waiting tasks with a smaller index than one of them have the phase Paired.
 
-// paired tells the jobs whose tasks wait for those of an array that a task of it has completed.
+// paired tells the jobs that wait for an array task by task that one task of it has completed.
 func (d *dependencies) paired(id messages.JobID, index uint32) {
 	for waiter := range d.pairs[id].All() {
 		if j := d.jobs.own(waiter); j != nil && j.Active() {
@@ -272,7 +275,7 @@ func (d *dependencies) paired(id messages.JobID, index uint32) {
 	}
 }
 
-// pairDone lets a task start whose counterpart has completed.
+// pairDone lets the task start whose counterpart in the other array has completed.
 func (d *dependencies) pairDone(j *Job, index uint32) {
 	s := &j.Stages[0]
 	for len(s.Tasks) <= int(index) {
@@ -292,8 +295,8 @@ func (d *dependencies) pairDone(j *Job, index uint32) {
 	d.watch.touch(j.ID)
 }
 
-// pairOver cancels the tasks of a job whose counterparts did not complete, now that the other array has
-// ended. It reports whether that ends the job.
+// pairOver is called when the other array has ended. It cancels the tasks whose counterparts did not complete, and
+// reports whether that ends the job.
 func (d *dependencies) pairOver(j *Job, ended *Job) (ends bool) {
 	s := &j.Stages[0]
 	if !j.Admitted {

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Summary returns a job in one line, as the book knows it.
+// Summary returns the job's line in a list of jobs.
 func (j *Job) Summary() messages.JobSummary {
 	total, running, done := j.Count()
 	s := messages.JobSummary{
@@ -52,8 +52,7 @@ func (j *Job) Use() (out []messages.ClassUse) {
 	return out
 }
 
-// exitCode returns the exit code of a job that completed or failed; a task that could not start had
-// no process.
+// exitCode returns the exit code of a job that completed or failed. A task that could not start had no process.
 func (j *Job) exitCode() messages.Exit {
 	if j.Outcome == messages.Completed || j.Failures() > 0 && j.ExitCode > 0 {
 		return messages.Exit(j.ExitCode)
@@ -61,7 +60,7 @@ func (j *Job) exitCode() messages.Exit {
 	return messages.NoExit
 }
 
-// StageStatuses returns the job's stages as its owner sees them.
+// StageStatuses returns the status of each stage, as the job's owner sees it.
 func (j *Job) StageStatuses() []messages.StageStatus {
 	out := make([]messages.StageStatus, len(j.Stages))
 	for i := range j.Stages {
@@ -73,7 +72,7 @@ func (j *Job) StageStatuses() []messages.StageStatus {
 	return out
 }
 
-// PastShares returns the shares that the job was settled on; nil before.
+// PastShares returns the shares from which the job's charge was computed; nil: the job is not settled yet.
 func (j *Job) PastShares() []messages.ClassShare {
 	var out []messages.ClassShare
 	for _, s := range j.Shares {
@@ -82,15 +81,15 @@ func (j *Job) PastShares() []messages.ClassShare {
 	return out
 }
 
-// Setbacks returns a sentence: which attempt failed before an instant and was followed by another,
-// and how many such attempts there were; "": none. name returns the name of a node by its position.
+// Setbacks returns a sentence about attempts that failed before an instant and were followed by another attempt: the
+// latest one, and how many there were. "": none. name returns the name of a node by its position.
 func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Name) string {
 	var last *Kept
 	n := 0
 	for i := range j.Kept {
 		k := &j.Kept[i]
 		t := &j.Stages[k.Stage].Tasks[k.Index]
-		if k.Ended >= before || k.Attempt == t.Attempt && t.Phase != Pending || j.Cause != "" && OfTask(k.Reason) { // the end of the task, or told by the cause
+		if k.Ended >= before || k.Attempt == t.Attempt && t.Phase != Pending || j.Cause != "" && OfTask(k.Reason) { // the task's last attempt, which ended the task or is named as the cause
 			continue
 		}
 		n, last = n+1, k
@@ -106,8 +105,8 @@ func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Nam
 	return text
 }
 
-// MemoryKilled returns a sentence: which task ended well although its memory limit killed one of
-// its processes, and how many more such tasks are known; "": none.
+// MemoryKilled returns a sentence about a task that ended well although its memory limit killed one of its processes,
+// and how many more such tasks are known. "": none.
 func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
 	text, n := "", 0
 	for i := range j.Kept {
@@ -126,7 +125,7 @@ func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
 	return text
 }
 
-// Limit returns the limit that ended a job whose reason is that its task exceeded a limit.
+// Limit returns the limit that the job's task exceeded, for a job that ended because of it.
 func (j *Job) Limit() string {
 	for i := range j.Kept {
 		if r := j.Kept[i].Reason; r == messages.EndMemoryLimit || r == messages.EndDiskLimit {
@@ -136,12 +135,12 @@ func (j *Job) Limit() string {
 	return j.Reason
 }
 
-// OfTask reports whether a reason is the doing of the task.
+// OfTask reports whether the task itself caused an end with this reason.
 func OfTask(r messages.EndReason) bool {
 	return r >= messages.EndExitCode && r <= messages.EndCannotStart
 }
 
-// stopping returns why an attempt ends, if its node was told to end it.
+// stopping returns the reason why a node was told to end an attempt.
 func (j *Job) stopping(h NodeClaim) messages.EndReason {
 	switch {
 	case h.Why != messages.NoReason:
@@ -154,7 +153,7 @@ func (j *Job) stopping(h NodeClaim) messages.EndReason {
 	return messages.EndJobOver
 }
 
-// why returns why an attempt ended as its node reports it.
+// why returns the reason for the end of an attempt, from its node's report.
 func (j *Job) why(f *messages.Finished, h NodeClaim, broken bool) messages.EndReason {
 	switch {
 	case broken && j.Active():

@@ -9,14 +9,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Effect is an action outside the book that must happen at least once because of a
-// commit. It stays until it is confirmed.
+// Effect is an action outside the book that a commit causes. It must happen at least once, so the effect stays in the
+// book until it is confirmed.
 type Effect struct {
 	ID   uint64
 	Kind EffectKind
 	Job  messages.JobID
-	Legs []Leg  // of a Round: its payments
-	Hold string // of a Release: the hold
+	Legs []Leg  // the payments, for a Round
+	Hold string // the hold, for a Release
 }
 
 func (e Effect) compare(o Effect) int { return cmp.Compare(e.ID, o.ID) }
@@ -34,18 +34,18 @@ const (
 	Refund                        // give back a part of the job's charge
 )
 
-// effects are the effects without confirmation, and the payments between jobs.
+// effects holds the effects without confirmation, and makes the payments between jobs.
 type effects struct {
 	waiting sorted[Effect]         // by ID
-	spoken  map[messages.JobID]int // for each job, the number of waiting effects that are about it
-	frees   map[string]bool        // holds that a Release will free
+	spoken  map[messages.JobID]int // by job: number of waiting effects about it
+	frees   map[string]bool        // holds that a waiting Release will free
 	last    uint64
-	freed   uint64 // the last Release
+	freed   uint64 // number of the last Release
 	jobs    *jobs
 	watch   *watch
 }
 
-// release frees the hold of a submission that was refused, which no job has.
+// release frees the hold of a refused submission. No job has this hold.
 func (s *effects) release(hold string) {
 	if hold == "" || s.releasing(hold) {
 		return
@@ -57,8 +57,8 @@ func (s *effects) release(hold string) {
 // releasing reports whether a hold will be freed soon.
 func (s *effects) releasing(hold string) bool { return s.frees[hold] }
 
-// crossed refuses a submission whose hold another try of the same submission may have
-// had freed after this one found the hold there.
+// crossed refuses a submission whose hold may be gone: an earlier try of the same submission was refused, and its
+// Release may have freed the hold after this try found it.
 func (s *effects) crossed(c *Submit) error {
 	if c.Seen != 0 && c.Seen <= s.freed || s.releasing(c.Hold) {
 		return messages.Errorf(messages.Unavailable, "an earlier try of this submission was refused; send the submission again")
@@ -66,7 +66,7 @@ func (s *effects) crossed(c *Submit) error {
 	return nil
 }
 
-// effect adds one.
+// effect adds an effect of a kind, for a job.
 func (s *effects) effect(kind EffectKind, job messages.JobID, legs ...Leg) {
 	s.add(Effect{Kind: kind, Job: job, Legs: legs})
 }
@@ -78,14 +78,14 @@ func (s *effects) add(e Effect) {
 	s.enter(e)
 }
 
-// enter adds an effect that has its number.
+// enter adds an effect that already has its number.
 func (s *effects) enter(e Effect) {
 	s.waiting.add(e)
 	s.count(&e, 1)
 	s.watch.touchEffects()
 }
 
-// count adds an effect to the counts, or removes it.
+// count updates the counts for an effect: change is 1 when it is added, -1 when it is removed.
 func (s *effects) count(e *Effect, change int) {
 	speak := func(id messages.JobID) {
 		if s.spoken[id] += change; s.spoken[id] == 0 {
@@ -104,7 +104,7 @@ func (s *effects) count(e *Effect, change int) {
 	}
 }
 
-// remove takes out the effects that are confirmed, and returns them by ID.
+// remove removes the confirmed effects, and returns them ordered by ID.
 func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
 	for _, id := range slices.Sorted(maps.Keys(confirmed)) {
 		if e, waits := s.waiting.remove(Effect{ID: id}); waits {
@@ -119,9 +119,8 @@ func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
 // speaks reports whether a waiting effect is about a job.
 func (s *effects) speaks(id messages.JobID) bool { return s.spoken[id] > 0 }
 
-// round moves credits between jobs' accounts and the site, if all payers can pay. Payments of a visiting
-// job are collected and charged when the job has ended, because its authorisation is charged only
-// once.
+// round moves credits between jobs' accounts and the site, if all payers can pay. Payments of a visiting job are
+// added up and charged when the job has ended, because its authorisation can be charged only once.
 func (s *effects) round(of *Job, legs []Leg) {
 	if legs = s.due(legs); len(legs) == 0 || !s.payable(legs) {
 		return
@@ -140,8 +139,8 @@ func (s *effects) round(of *Job, legs []Leg) {
 	s.moves(of, slices.DeleteFunc(slices.Clone(legs), func(l Leg) bool { return l.Later && l.From == 0 || s.jobs.visits(l.From) }))
 }
 
-// due returns the payments, together with earlier ones whose payee has now been considered.
-// Payments whose payee has ended and was never considered are left out.
+// due returns the payments that can be made. A delayed payment becomes due when its payee has been considered; it is
+// left out if its payee ended without having been considered.
 func (s *effects) due(legs []Leg) []Leg {
 	var out []Leg
 	for _, l := range legs {
@@ -154,17 +153,17 @@ func (s *effects) due(legs []Leg) []Leg {
 	return out
 }
 
-// considered reports whether the job's market has decided to start it or not to run it.
+// considered reports whether the job's market has decided about the job: to start it, or not to run it.
 func (j *Job) considered() bool { return j.Order != nil || j.Outcome == messages.Discarded }
 
-// moves asks the bank for payments.
+// moves asks the bank to make payments.
 func (s *effects) moves(of *Job, legs []Leg) {
 	for part := range slices.Chunk(legs, mostLegs) {
 		s.effect(Round, of.ID, slices.Clone(part)...)
 	}
 }
 
-// keepPromises pays a job that has been considered the amounts that were kept for it.
+// keepPromises pays a job the amounts that the site kept for it, now that its market has considered it.
 func (s *effects) keepPromises(j *Job) {
 	legs := j.Promised
 	for i := range legs {
@@ -175,8 +174,8 @@ func (s *effects) keepPromises(j *Job) {
 	s.moves(j, legs)
 }
 
-// dropPromises handles a job that ends without having been considered: it returns the amounts kept
-// for the job to those who paid them, if they are remembered. The rest stays with the site.
+// dropPromises is called when a job ends and its market has not considered it. It returns the amounts kept for the
+// job to their payers, if the book still has the payers. The site keeps the rest.
 func (s *effects) dropPromises(j *Job) {
 	var back []Leg
 	for _, l := range j.Promised {
@@ -194,8 +193,8 @@ func (s *effects) dropPromises(j *Job) {
 // the bank limits the length of a chain. The holds cover all legs, so the legs may be split.
 const mostLegs = messages.MaxLegs / 3
 
-// payable reports whether the hold of each payer covers the payment. Visiting jobs pay the
-// site alone, and nobody pays them.
+// payable reports whether each payer's hold covers its payments. Visiting jobs pay only the site, and nobody pays
+// them.
 func (s *effects) payable(legs []Leg) bool {
 	due := map[messages.JobID]messages.Credits{}
 	for _, l := range legs {
@@ -219,7 +218,7 @@ func (s *effects) payable(legs []Leg) bool {
 	return true
 }
 
-// reserved returns what a job will certainly owe to the site.
+// reserved returns the amount that a job will owe to the site in any case.
 func (j *Job) reserved() messages.Credits {
 	if j.Fixed == nil {
 		return 0
@@ -227,8 +226,8 @@ func (j *Job) reserved() messages.Credits {
 	return j.Fixed.Amount
 }
 
-// rounded records the bank's answer to a round. If the bank refused, the payments are undone.
-// Otherwise the payers' holds shrink to what the round left of them.
+// rounded records the bank's answer to a round. If the bank refused, the payments are undone. Otherwise the payers'
+// holds shrink to the amounts that remain.
 func (s *effects) rounded(e *Effect, o *Confirmation) {
 	for _, l := range e.Legs {
 		from, to := s.jobs.own(l.From), s.jobs.own(l.To)

@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// endings end jobs, settle them, and forget them later.
+// endings ends jobs, settles them, and later forgets them.
 type endings struct {
 	archive      *archive
 	notices      *notices
@@ -23,8 +23,7 @@ type endings struct {
 	clock        *clock
 }
 
-// cancel ends a job for its owner or an operator, and returns its state
-// before.
+// cancel ends a job on behalf of its owner or an operator. It returns the job's state before.
 func (s *endings) cancel(c *Cancel) (messages.State, error) {
 	j := s.jobs.own(c.Job)
 	if p := s.jobs.past[c.Job]; p != nil {
@@ -55,7 +54,7 @@ func (s *endings) cancelJobs(c *CancelJobs) []CancelledJob {
 	return out
 }
 
-// discard ends a job that its market will not run.
+// discard ends a job that its market has decided not to run.
 func (s *endings) discard(d *Discarding) {
 	j := s.jobs.own(d.Job)
 	if j == nil || !j.Active() {
@@ -90,7 +89,7 @@ func (s *endings) end(j *Job, outcome messages.State, reason, cause string) {
 	}
 }
 
-// endAlone ends a job, but not the jobs that wait for it.
+// endAlone ends a job. The jobs that wait for it are not told.
 func (s *endings) endAlone(j *Job, outcome messages.State, reason, cause string) {
 	s.meters.stop(j)
 	if outcome != messages.Discarded {
@@ -105,15 +104,15 @@ func (s *endings) endAlone(j *Job, outcome messages.State, reason, cause string)
 	s.claims.stopAll(j)
 }
 
-// forfeit keeps the deposit of a job that its owner cancels, within a window from
-// its submission, before any task of it was started.
+// forfeit lets the site keep the deposit of a job, if the owner cancels it within a window from its submission and
+// none of its tasks has started.
 func (s *endings) forfeit(j *Job, c *Cancel) {
 	if c.By == j.Account && j.Started == 0 && s.clock.now.Sub(j.Submitted) < c.Window && j.Deposit.Amount > 0 {
 		j.Deposit.Kept = true
 	}
 }
 
-// settle records what an ended job owes, so that it is charged.
+// settle records the amount that an ended job owes, and adds the effect that charges it.
 func (s *endings) settle(c *Settle) error {
 	j := s.jobs.own(c.Job)
 	switch {
@@ -133,8 +132,8 @@ func (s *endings) settle(c *Settle) error {
 	return nil
 }
 
-// owe records what a job owes: the charge that its market decided, amounts that a visiting job must
-// pay by decisions of its market, and the deposit if the site keeps it.
+// owe records what a job owes. That is the charge that its market decided, the payments of a visiting job in its
+// market's rounds, and the deposit if the site keeps it.
 func (j *Job) owe(c *Settle) {
 	j.Settled, j.Owed, j.Why, j.Shares = true, c.Charge, c.Reason, c.Shares
 	if j.Visit != nil && j.Paid > 0 {
@@ -149,8 +148,8 @@ func (j *Job) owe(c *Settle) {
 	}
 }
 
-// confirm records the outcomes of effects. New effects that follow are added after the waiting
-// ones. Jobs are forgotten once no effect needs them. Outcomes for jobs that are gone are ignored.
+// confirm records the outcomes of effects. New effects that follow from them are added after the waiting ones. Jobs
+// that no effect needs any more may be forgotten. Outcomes for jobs that are gone are ignored.
 func (s *endings) confirm(c *Confirm) {
 	outcome := make(map[uint64]*Confirmation, len(c.Effects))
 	for i := range c.Effects {
@@ -174,7 +173,7 @@ func (s *endings) confirm(c *Confirm) {
 	s.forget()
 }
 
-// charged completes the end of a job after the bank has answered.
+// charged finishes the end of a job after the bank has answered its charge.
 func (s *endings) charged(j *Job, o *Confirmation) {
 	j.State = j.Outcome
 	j.Charged = o.Amount
@@ -192,8 +191,7 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 	s.watch.touch(j.ID)
 }
 
-// forget drops the oldest ended jobs above the number that is retained, except for jobs
-// with open effects.
+// forget removes the oldest ended jobs when there are more than the book retains. Jobs with open effects stay.
 func (s *endings) forget() {
 	for len(s.jobs.ended) > retainEnded {
 		id := s.jobs.ended[0]
@@ -218,10 +216,10 @@ func (s *endings) forget() {
 	}
 }
 
-// archiveOldest moves the records of ended jobs to the archive, except the latest ones. It stops at
-// the first job that an effect refers to, or that still has a task on a node. Jobs of other sites
-// stay, as their sites ask for them. Only the rest of the state decides what is moved, so a replica
-// that starts from an image of a book with all records reaches the same state.
+// archiveOldest moves the records of the oldest ended jobs to the archive. It stops at the first job that an effect
+// refers to, or that still has a task on a node. Jobs of other sites stay, because their sites ask for them. Only the
+// rest of the state decides what is moved, so a replica that starts from an image of a book with all records reaches
+// the same state.
 func (s *endings) archiveOldest() {
 	most := len(s.jobs.ended) - s.archive.whole
 	for ; s.jobs.handed < most; s.jobs.handed++ {
@@ -235,7 +233,7 @@ func (s *endings) archiveOldest() {
 		s.archive.add(Ended{Job: j})
 		s.jobs.past[j.ID] = j.brief()
 		s.jobs.byID.remove(j.ID)
-		s.index.drop(j.Account, j.Key) // the key may share memory with the packed job
+		s.index.drop(j.Account, j.Key) // otherwise the key could keep the bytes of the packed job in memory
 		s.index.recall(j.Account, j.Key, j.ID)
 		s.index.unlist(j.Account, j.ID)
 		s.watch.touch(j.ID)

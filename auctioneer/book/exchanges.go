@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// exchange carries out an agent's exchange.
+// exchange carries out the finishes and claims of an agent, and returns the tasks that the node gets.
 func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 	i, n := x.nodes.find(c.Node)
 	if n == nil || !n.Up || n.Session != c.Session {
@@ -28,7 +28,7 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 	}
 	n.forgetStops(c.Finished)
 	var grants []messages.Grant
-	if !n.Examines(x.clock.now) { // a node claims nothing while it is examined
+	if !n.Examines(x.clock.now) { // a node claims nothing while a probe examines it
 		grants = x.gathered(n, i, grants)
 		for k := range c.Claims {
 			grants = x.claim(n, i, &c.Claims[k], grants)
@@ -39,8 +39,8 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 	return grants, nil
 }
 
-// finish ends an attempt whose claim the node has. If the node does not have the claim, nothing
-// changes: the task has been claimed again since.
+// finish ends an attempt that the node has a claim for. If the node does not have the claim, nothing changes: the
+// task was claimed again since.
 func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent messages.Time) {
 	r := f.Attempt.Task
 	if r.Job == 0 {
@@ -75,14 +75,14 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent mess
 	}
 }
 
-// worked returns a claim with the instant until which it counts as having had its slot: the end that
-// its agent reports, at most the end of the exchange, or the time at which it was suspended. The cost
-// of the slot after this instant is subtracted, because nobody pays for the time in which the end was
-// not known yet. If the tariffs of that time are no longer known, or the attempt was suspended and
-// resumed after it had ended, the mean cost of the stage is subtracted.
+// worked returns the claim with the end of its slot time in it. That end is the time that the agent reports, but at
+// most the end of the exchange, or the time at which the claim was suspended. worked also subtracts the cost of the
+// slot after that end, because nobody pays for the time before the end was reported. If the tariffs of that time are
+// no longer known, or the attempt was suspended and resumed after its end, worked subtracts the mean cost of the
+// stage instead.
 func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim, until messages.Time) NodeClaim {
 	claimed, ran := j.Stages[r.Stage].Tasks[r.Index].Claimed, max(0, f.Ended.Sub(f.Started))
-	end, first := claimed.Add(ran), h.Since // before its last resumption it was not charged
+	end, first := claimed.Add(ran), h.Since // the time before its last resumption was not charged
 	if j.Spec.Stages[r.Stage].Gang {        // a gang starts when all its members have slots
 		end = end.Add(h.Paused)
 	}
@@ -98,7 +98,7 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h N
 	if j.Active() && !h.Leaving {
 		stage, known := int(r.Stage), max(end, x.meters.known(j.Spec.Market))
 		meter, since, cost := &j.Stages[stage].Meter, x.meters.slot(j, stage, until), x.meters.slot(j, stage, known)
-		meter.plus(&since) // the meter does not count this time: the slot had another attempt, or none
+		meter.plus(&since) // the meter does not count this time: another attempt, or none, had the slot
 		meter.minus(&cost)
 		x.meters.forgive(j, stage, messages.Duration(h.slots())*(known.Sub(end)+over))
 	}
@@ -106,11 +106,10 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h N
 	return h
 }
 
-// passOn gives the slot of an ended attempt to the attempt that its agent started there next, which
-// was claimed in advance. It returns the time until which the first attempt had the slot. Only the
-// agent knows this time, so it is bounded: it cannot be before the first attempt got the slot,
-// before the agent's last exchange, or for a claim that does not run. Together the two attempts
-// always pay for the slot's whole time.
+// passOn gives the slot of an ended attempt to the attempt that the agent started in it next, which was claimed
+// ahead. It returns the time until which the first attempt had the slot. Only the agent knows this time, so the book
+// bounds it: it is not before the first attempt got the slot, not before the agent's last exchange, and it counts
+// only for a claim that runs. Together the two attempts always pay for the whole time of the slot.
 func (x *exchanges) passOn(n *Node, f *messages.Finished, sent messages.Time) (until messages.Time) {
 	until = x.clock.now
 	if f.Next == nil {
@@ -122,7 +121,7 @@ func (x *exchanges) passOn(n *Node, f *messages.Finished, sent messages.Time) (u
 		return until
 	}
 	held := h.Attempt == f.Attempt.Number && h.Class == next.Class && (h.Halt == Goes || h.Halt == Gathers)
-	if !held && n.freeSlots(next.Class) == 0 { // the agent did not know yet that the slot has another task
+	if !held && n.freeSlots(next.Class) == 0 { // the agent did not yet know that the slot has another task
 		x.claims.requeue(f.Next.Attempt, ofSite, messages.EndPreempted)
 		return until
 	}
@@ -172,7 +171,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 		s.cancelled(t, x.clock.now)
 		x.conclude(j, stage)
 	case f.Outcome == messages.Stopped && j.Active():
-		x.claims.lose(r, h, ofSite) // the agent is stopping, or the attempt was to end anyway
+		x.claims.lose(r, h, ofSite) // the agent stops, or the attempt was to end anyway
 	case x.health.suspect(j, r, node, f, x.claims.owes(r, h)):
 		x.claims.lose(r, h, ofSite)
 	default:
@@ -180,7 +179,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 	}
 }
 
-// maxLost bounds the lost output that an agent can report for one attempt.
+// maxLost is the maximum of lost output that an agent can report for one attempt, in bytes.
 const maxLost = 1 << 40
 
 func (x *exchanges) accept(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim) {
@@ -204,8 +203,8 @@ func (x *exchanges) accept(j *Job, r messages.TaskRef, f *messages.Finished, h N
 	x.conclude(j, int(r.Stage))
 }
 
-// fail counts a failed attempt. The task runs again, unless it has used up its
-// attempts or has exceeded a limit that its user set.
+// fail counts a failed attempt. The task runs again, unless it has used up its attempts or has exceeded a limit that
+// its user set.
 func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim) {
 	s := &j.Stages[r.Stage]
 	t := &s.Tasks[r.Index]
@@ -236,8 +235,8 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 	x.conclude(j, int(r.Stage))
 }
 
-// conclude ends a stage after its last task. If all tasks ended well, the stages that wait for it
-// can start. The job ends with the last stage that can still run.
+// conclude ends a stage after its last task has ended. If all its tasks ended well, the stages that wait for it can
+// start. The job ends with the last stage that can still run.
 func (x *exchanges) conclude(j *Job, stage int) {
 	s := &j.Stages[stage]
 	if !j.Active() || !s.over() {
@@ -273,8 +272,8 @@ func failure(o messages.Outcome) string {
 	return "TaskFailed"
 }
 
-// claim grants tasks of a class from the jobs of the claim, in their order,
-// as far as the node has idle slots, and may have tasks ahead.
+// claim gives the node tasks of a class, from the jobs of the claim in their order. It stops when the node's idle
+// slots are used and it has enough tasks ahead.
 func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Grant) []messages.Grant {
 	want := min(c.Slots, on.Idle(c.Class)+on.ahead(c.Class, c.Ahead))
 	for at, id := range c.Jobs {
@@ -319,8 +318,8 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 	return grants
 }
 
-// register begins a session of a node, or records what the node can do now. It returns the attempts
-// that the agent must stop.
+// register begins a session of a node, or records new properties of the node. It returns the attempts that the agent
+// must stop.
 func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 	i, n := x.nodes.find(c.Node)
 	if (n == nil || n.Removed) && x.nodes.present >= MaxNodes {
@@ -331,7 +330,7 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 		i = x.nodes.add(n)
 	}
 	x.watch.touchNode(i)
-	if n.Up && n.Session == c.Session { // repeated, or to tell what the node can do now
+	if n.Up && n.Session == c.Session { // repeated, or with new properties of the node
 		n.Abilities = c.Abilities
 		return append(stop, n.Stop...), nil
 	}
@@ -350,8 +349,8 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 	return slices.Clone(stop), nil
 }
 
-// rejoin keeps the claims of the tasks that the agent still runs and gives back the
-// others. It returns the attempts that the agent runs without a claim.
+// rejoin keeps the claims of the tasks that the agent still runs, and gives back the node's other claims. It returns
+// the attempts that the agent runs without a claim.
 func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 	inHand := make(map[messages.TaskRef]uint32, len(c.Running))
 	for _, a := range c.Running {
@@ -375,13 +374,13 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 		}
 	}
 	n.Ahead = nil
-	for _, r := range n.claimed() { // the claims that remain: some may be broken by the loss of others
+	for _, r := range n.claimed() { // the remaining claims; some are broken because others were lost
 		h := n.Claims[r]
 		switch h.Halt {
 		case Ahead:
 			n.wait(h.Class, 1)
 		case Suspended:
-			n.Version++ // the agent must be told again
+			n.Version++ // tell the agent again
 		case Gathers:
 			n.use(h.Class, h.slots())
 			n.Version++
@@ -418,7 +417,7 @@ func (x *exchanges) lost(c *Lost) int {
 	return len(refs)
 }
 
-// drain drains a node, lets it take work again, or removes it. It returns the number of its claims.
+// drain drains a node, lets it take work again, or removes it. It returns the number of the node's claims.
 func (x *exchanges) drain(c *Drain) (int, error) {
 	i, n := x.nodes.find(c.Node)
 	if n == nil || n.Removed {
@@ -446,7 +445,7 @@ func (x *exchanges) drain(c *Drain) (int, error) {
 	return len(n.Claims), nil
 }
 
-// failing returns a sentence about the attempt that ended a job.
+// failing returns a sentence about the attempt whose failure ended a job.
 func (x *exchanges) failing(j *Job, r messages.TaskRef, f *messages.Finished, node messages.Name) string {
 	e := messages.Ending{Reason: f.Reason(), ExitCode: f.ExitCode, Detail: f.Detail, Node: node}
 	text := fmt.Sprintf("task %s.%d %v", j.Spec.Stages[r.Stage].Name, r.Index, e)
@@ -460,7 +459,7 @@ func (x *exchanges) failing(j *Job, r messages.TaskRef, f *messages.Finished, no
 	return text
 }
 
-// giveBack ends an attempt that its node lost. A task that was cancelled does not run again.
+// giveBack ends an attempt that its node lost. The task runs again, unless it was cancelled.
 func (x *exchanges) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReason) {
 	j := x.jobs.own(r.Job)
 	if h.Why != messages.EndTaskCancelled || j == nil || !j.Active() {
@@ -475,8 +474,8 @@ func (x *exchanges) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndRe
 	x.conclude(j, int(r.Stage))
 }
 
-// putBack undoes a claim that was made ahead and has not begun: it does not count as a
-// failed attempt. Its number is not used again.
+// putBack undoes a claim that was made ahead and has no slot yet. It does not count as a failed attempt. Its attempt
+// number is not used again.
 func (x *exchanges) putBack(n *Node, r messages.TaskRef, h NodeClaim) {
 	x.claims.uncount(r, h)
 	n.drop(r)

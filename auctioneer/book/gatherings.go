@@ -7,12 +7,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A task that needs several slots finds them free together on one node only by chance. So a node
-// that drew such a task gathers slots: it gives no free slot of the class to another task until
-// this task has all its slots. A node gathers for one task of a class at a time, and gives up after
-// GatherFor; then it gathers for nobody for GatherRest. Slots that were idle in the meantime cost
-// something: the job pays for them when its task starts, at the tariffs of that time. A task that
-// gives up pays nothing.
+// A task of several slots rarely finds them free together on one node by chance. So a node that drew such a task
+// gathers slots: it gives no free slot of the class to another task until this task has all its slots. In each class,
+// a node gathers for one task at a time. It gives up after GatherFor, and then does not gather for GatherRest. The
+// slots that were idle meanwhile have a cost: the job pays it when the task starts, at the tariffs of that time. If
+// the node gives up, the job pays nothing for them.
 
 // How long a task gathers at most, and how long a node rests after it gave up.
 const (
@@ -20,7 +19,7 @@ const (
 	GatherRest = messages.Duration(10 * time.Minute)
 )
 
-// holdOn counts the slots that are idle for gatherings. It must be called before slots become free.
+// holdOn adds up the slots that gatherings keep idle, until now. It must be called before slots become free.
 func (n *Node) holdOn(now messages.Time) {
 	for i := range n.Gatherings {
 		g := &n.Gatherings[i]
@@ -45,9 +44,9 @@ func (n *Node) Suits(s *messages.Stage) bool {
 	return err == nil && c.Satisfied(n.Labels)
 }
 
-// claimWide grants tasks that need several slots each, while the node has the slots. It grants as
-// many slots as were asked for; the last task may take a few more. If slots lack for a task, the
-// node begins to gather them, unless tasks are to fit.
+// claimWide gives the node tasks of several slots each, while the node has enough free slots. It stops when the slots
+// that were asked for are used; the last task may use a few more. If a task needs more slots than are free, the node
+// begins to gather slots for it, unless tasks must fit.
 func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, fits bool, grants []messages.Grant) []messages.Grant {
 	of := &j.Spec.Stages[stage]
 	width, class := of.Slots(), of.Class
@@ -55,7 +54,7 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 		if !x.mayGather(on, node, j, stage) {
 			return grants
 		}
-		want, most = min(want, 1), max(most, width) // one task on each node: it starts as a whole, and shares count slot time
+		want, most = min(want, 1), max(most, width) // one task on each node: the tasks start together, and shares count slot time
 	}
 	for ; want > 0 && most >= width && x.licenses.claimable(j, stage) > 0; want, most = want-width, most-width {
 		if on.Idle(class) < width {
@@ -73,9 +72,8 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 	return grants
 }
 
-// mayGather reports whether a node may claim a task of an allocation: each task is on a different
-// node. Only one allocation gathers in a class at a time. Otherwise two could each hold nodes that
-// the other needs.
+// mayGather reports whether a node may claim a task of an allocation, whose tasks are all on different nodes. In a
+// class, only one allocation gathers at a time. Otherwise two allocations could each hold nodes that the other needs.
 func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
 	class := j.Spec.Stages[stage].Class
 	if by, taken := x.gathers[class]; taken && by != (gatherer{j.ID, stage}) {
@@ -95,7 +93,7 @@ func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
 	return true
 }
 
-// recount finds the allocations that gather, in a book that was restored.
+// recount notes which allocations gather slots, after the book was restored.
 func (x *exchanges) recount(j *Job) {
 	for i := range j.Stages {
 		if of := &j.Spec.Stages[i]; of.Allocation && j.Active() && j.Stages[i].assembles() {
@@ -148,8 +146,7 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []messages.Grant) []me
 	return grants
 }
 
-// release removes a gathering from the count of its stage, and returns the job, nil if it has
-// ended.
+// release removes a gathering from the counts of its stage, and returns the job; nil: the job has ended.
 func (x *exchanges) release(g Gathering) *Job {
 	j := x.jobs.own(g.Job)
 	if j == nil {

@@ -2,7 +2,7 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// exchanges carry out what agents say: they register, end tasks and claim others.
+// exchanges carries out what agents ask for: it registers nodes, ends tasks, and claims others.
 type exchanges struct {
 	licenses *licenses
 	jobs     *jobs
@@ -14,17 +14,17 @@ type exchanges struct {
 	watch    *watch
 	clock    *clock
 
-	gathers map[messages.Name]gatherer // by class: the allocation that gathers its nodes, or was the last to
+	gathers map[messages.Name]gatherer // by class: the allocation that gathers nodes now, or the last one that did
 }
 
-// grant claims a task for the node. at is a position among the tasks to be claimed again; −1 means
-// a task that was never claimed. With ahead the task waits on the node for a slot.
+// grant claims a task for the node. at is a position in the list of tasks to be claimed again; −1: a task that was
+// never claimed. With ahead, the task waits on the node for a slot.
 func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int, ahead bool) messages.Grant {
 	s, class := &j.Stages[stage], j.Spec.Stages[stage].Class
 	x.meters.meter(j, stage)
 	var index uint32
 	switch {
-	case at >= 0: // the positions before it move; they are few
+	case at >= 0: // move the positions before it; they are few
 		index = s.Again[at]
 		copy(s.Again[1:], s.Again[:at])
 		s.Again = s.Again[1:]

@@ -7,18 +7,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// probeAttempt names an attempt of the site's own that does nothing: no job has
-// number 0.
+// probeAttempt returns the name of a probe: an attempt of the site, not of a job, as no job has number 0.
 func probeAttempt(number uint32) messages.Attempt { return messages.Attempt{Number: number} }
 
-// ProbeProgram returns the program of a probe. It is a script, so that a probe tests everything
-// that the start of a task needs.
+// ProbeProgram returns the program of a probe. It is a script, so that a probe tests everything that a task needs to
+// start.
 func ProbeProgram(class messages.Name) messages.Program {
 	return messages.Program{StageName: "probe", JobName: "probe", Account: messages.SiteAccount, Class: class, Tasks: 1, Script: ":\n",
 		TimeLimit: ProbeWithin}
 }
 
-// health judges nodes by how tasks end on them.
+// health decides from the ends of tasks whether a node is healthy.
 type health struct {
 	jobs    *jobs
 	nodes   *nodes
@@ -28,7 +27,7 @@ type health struct {
 	clock   *clock
 }
 
-// examine ends a probe that takes too long, and grants one that is due.
+// examine ends a probe that has taken too long, and returns a new probe if one is due.
 func (s *health) examine(i uint32) []messages.Grant {
 	n := s.nodes.inOrder[i]
 	if !n.Examines(s.clock.now) || len(n.Slots) == 0 {
@@ -47,7 +46,7 @@ func (s *health) examine(i uint32) []messages.Grant {
 	return []messages.Grant{{Attempt: probeAttempt(h.Probes)}}
 }
 
-// probed takes the end of a probe.
+// probed records the end of a probe.
 func (s *health) probed(i uint32, f *messages.Finished) {
 	n := s.nodes.inOrder[i]
 	h := &n.Health
@@ -57,7 +56,7 @@ func (s *health) probed(i uint32, f *messages.Finished) {
 	h.Probe = Probe{}
 	s.watch.touchNode(i)
 	switch {
-	case f.Outcome == messages.Stopped: // a stopped attempt is no evidence
+	case f.Outcome == messages.Stopped: // a stopped attempt says nothing about the node
 		h.Retry = s.clock.now.Add(firstRetry)
 	case f.Outcome == messages.Exited && f.ExitCode == 0:
 		h.Cleared = s.clock.now
@@ -71,7 +70,7 @@ func (s *health) probed(i uint32, f *messages.Finished) {
 	}
 }
 
-// ending says how a probe failed.
+// ending returns a phrase that says how a probe failed.
 func ending(f *messages.Finished) string {
 	text := "ended as " + f.Outcome.String()
 	switch f.Outcome {
@@ -86,8 +85,7 @@ func ending(f *messages.Finished) string {
 	return text + ": " + f.Detail
 }
 
-// quarantine gives a node no more work. The attempts that failed quickly there no longer count
-// against their tasks.
+// quarantine stops a node from getting work. Attempts that failed quickly on it no longer count against their tasks.
 func (s *health) quarantine(i uint32, reason string) {
 	h := &s.nodes.inOrder[i].Health
 	if h.Back != 0 && h.Quarantined == 0 && s.clock.now.Sub(h.Back) >= levelResetAfter {
@@ -103,14 +101,14 @@ func (s *health) quarantine(i uint32, reason string) {
 	h.Reason, h.Retry = reason, s.clock.now.Add(min(firstRetry<<min(h.Level, 10), lastRetry))
 	if alone := s.nodes.lastOf(i); alone != "" {
 		h.Reason += "; no other node has slots of class " + alone
-		h.Retry = s.clock.now.Add(firstRetry) // jobs wait for it
+		h.Retry = s.clock.now.Add(firstRetry) // probe soon, because jobs wait for the node
 	}
 	h.Level++
 	s.watch.touchNode(i)
 }
 
-// forgive removes the time of a failed attempt from its job's meter. If its task has not ended, the
-// attempt no longer counts as a failure.
+// forgive subtracts the time of a failed attempt from its job's meter. If the task has not ended, the attempt no
+// longer counts as a failure.
 func (s *health) forgive(f *Failure) {
 	r := f.Task
 	j := s.jobs.own(r.Job)
@@ -133,9 +131,9 @@ func (s *health) forgive(f *Failure) {
 	}
 }
 
-// refund removes the time of a failed attempt from the meter of an ended job, and returns what the
-// job paid for it. Charges that do not depend on slot time stay: those of a decision, of a
-// contract, or of shares of the budget.
+// refund subtracts the time of a failed attempt from the meter of an ended job, and adds an effect that returns what
+// the job paid for it. Charges that do not depend on slot time stay: charges of a decision, of a contract, or by
+// shares of the budget.
 func (s *health) refund(j *Job, f *Failure) {
 	before, _ := s.meters.used(j, 0)
 	j.Stages[f.Task.Stage].Meter.forgive(f.Had)
@@ -161,10 +159,9 @@ func quick(f *messages.Finished) bool {
 	return false
 }
 
-// suspect notes that a task failed at once on a node. It reports whether the attempt
-// is spared, which is not to be counted: another node can run the task, and either
-// the node is in doubt or the task never began. An attempt that is not spared is paid
-// for the time it had, until the node is in quarantine.
+// suspect records that a task failed at once on a node, and reports whether the attempt is spared. A spared attempt
+// does not count against the task's limit of attempts. It is spared if another node can run the task, and the node is
+// in doubt or the task never began. The job pays for an attempt that is not spared, until the node is in quarantine.
 func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finished, had messages.Duration) (spared bool) {
 	if !quick(f) || !j.Active() {
 		return false
@@ -187,7 +184,7 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finis
 		d.Nodes = slices.Insert(d.Nodes, at, i)
 	}
 	if d.Spared >= mostSpared || !s.nodes.elsewhere(class, d.Nodes) || f.Outcome != messages.Unstartable && !n.barred() {
-		if h.Quarantined != 0 { // its earlier failures were forgiven
+		if h.Quarantined != 0 { // the node's earlier failures were forgiven
 			s.meters.meter(j, int(r.Stage))
 			s.meters.forgive(j, int(r.Stage), had)
 		}
@@ -198,8 +195,8 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finis
 	return true
 }
 
-// vouch notes that a task ended well on a node. Failures of its class no longer count
-// against that node. They count against the nodes where this task failed before.
+// vouch records that a task ended well on a node. Earlier failures of its class no longer count against that node.
+// Earlier failures of this task count against the nodes where it failed.
 func (s *health) vouch(j *Job, r messages.TaskRef, i uint32) {
 	h, class := &s.nodes.inOrder[i].Health, j.Spec.Stages[r.Stage].Class
 	h.well(class, s.clock.now)
@@ -220,8 +217,8 @@ func (s *health) vouch(j *Job, r messages.TaskRef, i uint32) {
 	}
 }
 
-// blame notes that a task that failed at once on a node ended well on another, and
-// judges the node. All accounts of a peer count as one, because the peer can make any number.
+// blame records that a task which failed at once on node i ended well on another node, and then judges node i. All
+// accounts of a peer site count as one, because the peer can create any number of them.
 func (s *health) blame(i uint32, r messages.TaskRef) {
 	n := s.nodes.inOrder[i]
 	h := &n.Health
@@ -252,7 +249,7 @@ func distinct(names []messages.Name) int {
 	return len(slices.Compact(names))
 }
 
-// avoids reports whether a task that is to be claimed again should wait for another node.
+// avoids reports whether a task to be claimed again should wait for another node than this one.
 func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	d := j.Doubts[[2]uint32{uint32(stage), index}]
 	if d == nil || !slices.Contains(d.Nodes, node) {
@@ -261,12 +258,11 @@ func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	return s.clock.now.Sub(j.Stages[stage].Tasks[index].Ended) < avoidFor && s.nodes.elsewhere(j.Spec.Stages[stage].Class, d.Nodes)
 }
 
-// mostLooked bounds how many tasks of Again are looked at for one that a node may
-// claim.
+// mostLooked is how many tasks of Again are tried to find one that a node may claim.
 const mostLooked = 256
 
-// next returns the task of a stage that a node should claim next: its position in Again, or −1 for
-// a task that was never claimed. It returns false if the node can claim none.
+// next returns the task of a stage that a node should claim next, as a position in Again; −1: a task that was never
+// claimed. It returns false if the node can claim no task.
 func (s *health) next(j *Job, stage int, node uint32) (int, bool) {
 	of := &j.Stages[stage]
 	for k, index := range of.Again[:min(len(of.Again), mostLooked)] {

@@ -16,23 +16,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// imageVersion is the first byte of an image. Then follow records in the encoding of commands, each
-// after its length. So fields can be added to their structs.
+// imageVersion is the first byte of an image. Records follow, each after its length, in the encoding of commands.
+// This encoding allows new fields in the structs.
 const imageVersion = 3
 
-// mostTasks bounds the tasks, or numbers, of one record: it must fit one payload.
+// mostTasks is the maximum number of tasks, or of job numbers, in one record, so that the record fits in one payload.
 const mostTasks = 1 << 16
 
 // mostPast bounds the jobs in one record of archived jobs.
 const mostPast = 1 << 8
 
-// Image is a captured book: it copies what may still change, and shares what never changes with the
-// book. It is written as records, which are images too: each has the head or a few elements of one
-// list.
+// Image is a captured book. It has copies of everything that may still change, and shares the rest with the book. It
+// is written as a sequence of records. Each record is also an Image that has the head or a few elements of one list.
 type Image struct {
 	Head       *imageHead
-	Jobs       []*Job      // in records, without their tasks and doubts
-	Tasks      []taskImage // only in records, as are Doubts
+	Jobs       []*Job      // in records: without their tasks and doubts
+	Tasks      []taskImage // only in records, as Doubts
 	Doubts     []doubtImage
 	Nodes      []nodeImage
 	Effects    []Effect
@@ -41,7 +40,7 @@ type Image struct {
 	Quotes     []Quote
 	Tokens     []messages.TokenState
 	RemoteJobs []RemoteJob
-	// Ended and Returned are jobs in the order in which they ended, here and elsewhere.
+	// Ended and Returned are job numbers in the order in which the jobs ended: here, and at other sites.
 	Ended, Returned []messages.JobID
 
 	End bool // only in the last record
@@ -50,11 +49,11 @@ type Image struct {
 	Past    []Past
 
 	chunks []*chunk // only in a captured image: its jobs
-	unread unread   // tariff changes that the jobs are not metered for yet
-	packed *packed  // only in an image that is read: the jobs that have not begun
+	unread unread   // changes of tariffs that some jobs are not metered for yet
+	packed *packed  // only in an image that is being read: the jobs that have not begun
 }
 
-// packed collects the jobs of an image that have not begun, and their entries for the index.
+// packed collects the jobs of an image that have not begun, with their entries for the index.
 type packed struct {
 	table table
 	names []packedName
@@ -66,7 +65,7 @@ type packedName struct {
 	key             string // the key as the index has it
 }
 
-// imageHead is all that is not a list of things of any size.
+// imageHead has the fields that are not lists of growing length.
 type imageHead struct {
 	Now            messages.Time
 	LastJob        messages.JobID
@@ -83,7 +82,7 @@ type imageHead struct {
 	Bounds         []MarketBounds
 }
 
-// taskImage holds some tasks of the last job, and some positions of tasks to be claimed again.
+// taskImage holds some tasks of the last job, and some positions of its tasks to be claimed again.
 type taskImage struct {
 	Stage int
 	Tasks []Task
@@ -96,7 +95,7 @@ type doubtImage struct {
 	Doubt Doubt
 }
 
-// nodeImage is a node with its claims in order.
+// nodeImage is a node with its claims, in order.
 type nodeImage struct {
 	Node   Node
 	Claims []claimImage
@@ -174,7 +173,7 @@ func (im *Image) WriteTo(w io.Writer) (int64, error) {
 func (b *Book) Hash() [sha256.Size]byte {
 	h := sha256.New()
 	if _, err := b.Capture().encode(h); err != nil {
-		panic(err) // a hash does not fail, and every field can be encoded
+		panic(err) // writing to a hash cannot fail, and every field can be encoded
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
@@ -216,7 +215,7 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 	return size, err
 }
 
-// elements iterates over the records between the head and the end.
+// elements yields the records between the head and the end.
 func (im *Image) elements(yield func(Image) bool) bool {
 	return eachOf(im.Jobs, 1, func(j []*Job) bool { return j[0].records(im.unread, yield) }) &&
 		eachOf(im.Nodes, 1, func(n []nodeImage) bool { return yield(Image{Nodes: n}) }) &&
@@ -232,7 +231,7 @@ func (im *Image) elements(yield func(Image) bool) bool {
 		eachOf(im.Past, mostPast, func(p []Past) bool { return yield(Image{Past: p}) })
 }
 
-// eachOf calls yield for n elements of a list at a time, until yield returns false.
+// eachOf calls yield with the next n elements of a list, until the list ends or yield returns false.
 func eachOf[T any](all []T, n int, yield func([]T) bool) bool {
 	for some := range slices.Chunk(all, n) {
 		if !yield(some) {
@@ -242,7 +241,7 @@ func eachOf[T any](all []T, n int, yield func([]T) bool) bool {
 	return true
 }
 
-// records yields the records of a job, after metering it for all changes of tariffs.
+// records meters a job for all changes of tariffs, and yields its records.
 func (j *Job) records(u unread, yield func(Image) bool) bool {
 	bare := *j
 	bare.Stages = slices.Clone(j.Stages)
@@ -320,7 +319,7 @@ func readRecord(r *bufio.Reader, into *Image) error {
 	return messages.Unmarshal(data, messages.Msgpack, into)
 }
 
-// noEnd returns the error of a read before the end of an image.
+// noEnd returns the error for an image that stops before its end record.
 func noEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -328,7 +327,7 @@ func noEnd(err error) error {
 	return err
 }
 
-// add adds a record. Tasks and doubts are of the last job.
+// add adds a record to the image that is being read. Tasks and doubts belong to the last job.
 func (im *Image) add(one *Image) error {
 	im.Head, im.End = cmp.Or(one.Head, im.Head), one.End
 	if slices.ContainsFunc(one.Jobs, func(j *Job) bool { return j == nil || j.Spec == nil }) {
@@ -367,8 +366,8 @@ func (im *Image) add(one *Image) error {
 	return nil
 }
 
-// pack packs the last job that was read if nothing of it has begun, to save memory. Jobs that
-// others wait for are linked later.
+// pack packs the last job that was read, if it has not begun, to save memory. Jobs that others wait for are linked
+// later.
 func (im *Image) pack() {
 	last := len(im.Jobs) - 1
 	if im.packed == nil || last < 0 || im.Jobs[last].Blocked > 0 || im.Jobs[last].Paired {
@@ -389,7 +388,7 @@ func (j *Job) doubt(d *doubtImage) {
 	j.Doubts[place(d.Task)] = &d.Doubt
 }
 
-// load fills an empty book, and computes what an image leaves out.
+// load fills an empty book, and recomputes the state that an image leaves out.
 func (b *Book) load(im *Image) {
 	h := im.Head
 	b.clock.now, b.index.lastJob, b.effects.last, b.quotes.last, b.effects.freed = h.Now, h.LastJob, h.LastEffect, h.LastQuote, h.LastRelease
@@ -452,7 +451,7 @@ func (b *Book) load(im *Image) {
 	b.remote.archiveOldest()
 }
 
-// loadPacked enters jobs that have not begun.
+// loadPacked enters the jobs that have not begun.
 func (b *Book) loadPacked(p *packed) {
 	b.jobs.byID.chunks, b.jobs.byID.count = p.table.chunks, p.table.count
 	for _, n := range p.names {
@@ -501,7 +500,7 @@ func (b *Book) loadPast(p *Past) {
 	}
 }
 
-// around is the bytes before and after the only job in a record of an image.
+// around returns the bytes before and after the job in an image record that has only this job.
 var around = sync.OnceValue(func() (out [2][]byte) {
 	record, err := messages.Marshal(&Image{Jobs: []*Job{{}}}, messages.Msgpack)
 	job, failed := messages.Marshal(&Job{}, messages.Msgpack)

@@ -2,16 +2,16 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// index numbers all jobs, at this site and at others, and finds them by key and by account.
+// index gives all jobs their numbers, the jobs of other sites included, and finds them by key and by account.
 type index struct {
 	lastJob messages.JobID
 	backup  messages.Time              // when the latest restored backup began; 0: none was restored
-	keys    map[string]messages.JobID  // by account and key, as owned has them
-	pending map[messages.Name]int      // jobs of an account that have not ended
+	keys    map[string]messages.JobID  // by account and key, joined by owned
+	pending map[messages.Name]int      // by account: number of jobs that have not ended
 	listed  map[messages.Name]*Numbers // jobs of each account; "": all jobs; no set is empty
 }
 
-// renumber leaves out the numbers of jobs that may have been lost, once after each restoration.
+// renumber skips the numbers of jobs that a restoration may have lost. A repeated command has no further effect.
 func (x *index) renumber(c *Restored) {
 	if c.Backup > x.backup {
 		x.backup, x.lastJob = c.Backup, max(x.lastJob, c.Last)
@@ -23,7 +23,7 @@ func (x *index) find(account messages.Name, key string) messages.JobID {
 	return x.keys[owned(account, key)]
 }
 
-// number gives the next number to a job that has begun.
+// number returns the next number, for a job that enters the book.
 func (x *index) number(account messages.Name, key string) messages.JobID {
 	x.enter(account, key, x.next(), true)
 	return x.lastJob
@@ -35,16 +35,16 @@ func (x *index) next() messages.JobID {
 	return x.lastJob
 }
 
-// skip leaves out the numbers that the elements of an array have beyond the first.
+// skip reserves the numbers of the further elements of an array.
 func (x *index) skip(elements int) { x.lastJob += messages.JobID(elements - 1) }
 
-// enter adds a job with the highest number so far.
+// enter adds a job whose number is the highest so far.
 func (x *index) enter(account messages.Name, key string, id messages.JobID, active bool) {
 	x.recall(account, key, id)
 	x.list(account, id, active)
 }
 
-// list enters a job on the lists.
+// list adds a job to the list of its account and to the list of all jobs.
 func (x *index) list(account messages.Name, id messages.JobID, active bool) {
 	for _, name := range []messages.Name{account, ""} {
 		if x.listed[name] == nil {
@@ -57,7 +57,7 @@ func (x *index) list(account messages.Name, id messages.JobID, active bool) {
 	}
 }
 
-// shorten makes the index use the key inside of the packed job, so that it is in memory once.
+// shorten makes the index use the key inside the packed job, so that the key is in memory only once.
 func (x *index) shorten(j *Job, packed string) {
 	if packed != "" {
 		x.drop(j.Account, j.Key)
@@ -65,7 +65,7 @@ func (x *index) shorten(j *Job, packed string) {
 	}
 }
 
-// remove forgets a job that has ended.
+// remove removes a job that has ended from the index.
 func (x *index) remove(account messages.Name, key string, id messages.JobID) {
 	x.drop(account, key)
 	x.unlist(account, id)
@@ -74,12 +74,12 @@ func (x *index) remove(account messages.Name, key string, id messages.JobID) {
 // drop forgets a key.
 func (x *index) drop(account messages.Name, key string) { delete(x.keys, owned(account, key)) }
 
-// recall enters the key of a job that is on no list.
+// recall enters the key of a job that is not on a list.
 func (x *index) recall(account messages.Name, key string, id messages.JobID) {
 	x.keys[owned(account, key)] = id
 }
 
-// count adds to an account's pending jobs, or takes away.
+// count adds change to the number of an account's pending jobs.
 func (x *index) count(account messages.Name, change int) {
 	if x.pending[account] += change; x.pending[account] == 0 {
 		delete(x.pending, account)

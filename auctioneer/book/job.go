@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Job is a job in the book. The value that Spec points to never changes: a change of the description
-// sets another pointer.
+// Job is a job in the book. The description at Spec never changes: a change sets Spec to a new one.
 type Job struct {
 	ID      messages.JobID
 	Account messages.Name
@@ -22,15 +21,15 @@ type Job struct {
 	Held    messages.Credits
 
 	State     messages.State
-	Outcome   messages.State // the final state that Settling leads to
-	Reason    string         // stable CamelCase, once it has ended or is ending
+	Outcome   messages.State // the final state after Settling
+	Reason    string         // stable CamelCase, set when the job is ending
 	Submitted messages.Time
 	Started   messages.Time // first claim
-	Ended     messages.Time // last accepted finish, failure or cancellation
+	Ended     messages.Time // time of the last accepted finish, failure or cancellation
 	ExitCode  int
 	Stages    []Stage
 
-	Settled bool // the amount due has been decided
+	Settled bool // the amount that the job owes has been decided
 	Owed    messages.Credits
 	Why     string // the reason of the charge
 	Charged messages.Credits
@@ -40,42 +39,41 @@ type Job struct {
 	// The following fields are for markets that order and charge by decisions.
 
 	Contract *messages.Contract // the contract that it accepted; nil: none
-	Blocked  int                // number of jobs that it waits for, plus 1 while it waits for its begin time
-	Met      bool               // one of the jobs did what is said, and that is enough (Spec.AfterAny)
-	Paired   bool               // its tasks wait for those of the array Spec.AfterEach, which has not ended
-	Admitted bool               // Paired, and a task of the array has completed, so that Blocked does not count the array
-	Order    *Order             // when and on how many slots it may start; nil: the market decides again each time
-	Fixed    *Fixed             // the amount due, if it was decided in advance
+	Blocked  int                // number of jobs that it waits for; a begin time in the future counts as one more
+	Met      bool               // one of the awaited jobs has ended as required, and one is enough (Spec.AfterAny)
+	Paired   bool               // each of its tasks waits for a task of the array Spec.AfterEach, which has not ended
+	Admitted bool               // it is Paired and a task of the array has completed; then Blocked does not count the array
+	Order    *Order             // when it may start, and on how many slots; nil: the market decides each time
+	Fixed    *Fixed             // the amount that it owes, if that was decided in advance
 	Paid     messages.Credits   // paid to other jobs in rounds
 	Gained   messages.Credits   // received from other jobs and from the site
 	Back     messages.Credits   // part of Gained: returned by the site from Charged
 	Drawn    messages.Credits   // part of Paid: confirmed by the bank
-	LastDraw uint64             // the round that did so last; 0: none
+	LastDraw uint64             // the last round that the bank confirmed; 0: none
 	Message  string             // the market's explanation of its end
 	Change   []string           // changes to the bid that would have prevented its end
 
-	Visit   *Visit // the other site's view of the job, if it is another site's; nil: a job of this site
+	Visit   *Visit // for a job of another site: what that site sent; nil: a job of this site
 	Deposit Deposit
 	// Doubts has the tasks that failed quickly, by stage and index.
 	Doubts map[[2]uint32]*Doubt `json:"-"`
 
-	Parked   *Parked       // the job gets no tasks; nil: it does
-	Released messages.Time // when it was last unparked, or stopped waiting for another job; 0: never
+	Parked   *Parked       // the job is on hold and gets no tasks; nil: it is not
+	Released messages.Time // when it was last released from a hold or stopped waiting for another job; 0: never
 
 	Changes   int                     // number of changes of its description
 	ChangeKey string                  // key of the last change
 	Raise     Raise                   // the last change of its budget
 	Notices   []messages.NoticeStatus // notifications about it
-	// Kept are some of the attempts that failed; Omitted is how many earlier ones are not in it.
+	// Kept are some of the attempts that failed. Omitted is how many earlier attempts are not in Kept.
 	Kept    Attempts
 	Omitted int
-	// Cause says in a sentence what ended the job; "": the job ended well, or nobody
-	// noted the cause.
+	// Cause is a sentence that says what ended the job. "": the job ended well, or the cause is unknown.
 	Cause string
-	// Promised has payments to the job, which the site keeps until the market has considered it.
+	// Promised are payments to the job that the site keeps until the market has considered the job.
 	Promised []Leg
 
-	metered uint64 // the last change of tariffs for which it is metered; 0: it has none
+	metered uint64 // number of the last change of tariffs that it is metered for; 0: none
 }
 
 // Deposit is the part of a job's hold in addition to its budget.
@@ -91,7 +89,7 @@ type Order struct {
 	At    messages.Time
 }
 
-// Fixed is what a job owes to the site, provided that it was started.
+// Fixed is the amount that a job owes to the site if it was started.
 type Fixed struct {
 	Amount messages.Credits
 	Reason string
@@ -116,7 +114,7 @@ func (j *Job) Claimable(i int) int {
 	return max(n, 0)
 }
 
-// Count returns the job's tasks: in all, running, and finished well.
+// Count returns numbers of tasks: all of the job, running, and ended well.
 func (j *Job) Count() (total, running, done int) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -125,7 +123,7 @@ func (j *Job) Count() (total, running, done int) {
 	return total, running, done
 }
 
-// Failures returns how many tasks of the job failed in all their attempts before it ended.
+// Failures returns how many tasks failed in all their attempts before the job ended.
 func (j *Job) Failures() (n int) {
 	for i := range j.Stages {
 		n += j.Stages[i].Failed
@@ -141,11 +139,11 @@ func (j *Job) CancelledTasks() (n int) {
 	return n
 }
 
-// live reports whether a task of the job can still run: a stage has not ended, and does not wait,
+// live reports whether a task of the job can still run. That is so if a stage has not ended, and does not wait,
 // directly or through other stages, for a stage with failed tasks.
 func (j *Job) live() bool {
 	lost := map[messages.Name]bool{} // stages that never end well
-	for range j.Stages {             // each round finds the stages that wait for stages of the round before
+	for range j.Stages {             // each round adds the stages that wait for a stage found in the round before
 		for i := range j.Stages {
 			waits := slices.ContainsFunc(j.Spec.Stages[i].After, func(name messages.Name) bool { return lost[name] })
 			if waits || j.Stages[i].short() {
@@ -165,9 +163,9 @@ func (j *Job) live() bool {
 	return false
 }
 
-// Began returns the number of tasks of the job that have had a slot. It leaves out tasks that run
-// again because the site broke their attempts. Tasks that the user requeued count: otherwise a job
-// could be requeued and then cancelled without paying.
+// Began returns how many tasks of the job have had a slot. Tasks that must run again because the site broke their
+// attempts do not count. Tasks that the user requeued do count: otherwise a user could requeue a job and cancel it
+// without paying.
 func (j *Job) Began() (n int) {
 	for i := range j.Stages {
 		for k := range j.Stages[i].Tasks {
@@ -195,8 +193,8 @@ func (j *Job) Receipt() Receipt {
 	return Receipt{Job: j.ID, Market: j.Spec.Market, Payer: j.Payer, Held: j.Held, Tasks: total}
 }
 
-// HoldID names the hold that a job's credits are under now; "" if rounds have
-// used it up, or another site's bank vouches for them.
+// HoldID returns the name of the hold that has the job's credits now. "": rounds have used the hold up, or another
+// site's bank guarantees the payment.
 func (j *Job) HoldID() string {
 	switch {
 	case j.Visit != nil, j.Drawn == j.Held:
@@ -207,7 +205,7 @@ func (j *Job) HoldID() string {
 	return j.Hold
 }
 
-// RestID names the hold that a round leaves a job that pays.
+// RestID returns the name of the hold that a round leaves to a job that pays.
 func (j *Job) RestID(round uint64) string { return fmt.Sprintf("%s/rest/%d", j.Hold, round) }
 
 // Cost returns what a job has paid, minus what it received from other jobs and the site.
@@ -216,8 +214,7 @@ func (j *Job) Cost() messages.Credits { return j.Charged + j.Paid - j.Gained }
 // Left returns the rest of a job's budget: the rest of its hold without the deposit.
 func (j *Job) Left() messages.Credits { return j.Held - j.Deposit.Amount - j.Paid }
 
-// SlotsOf returns how many slots of a class the job's claims have, without claims that are about to
-// lose them.
+// SlotsOf returns how many slots of a class the job's claims have. Claims that are about to end do not count.
 func (j *Job) SlotsOf(class messages.Name) int {
 	n := 0
 	for i := range j.Stages {
@@ -228,35 +225,34 @@ func (j *Job) SlotsOf(class messages.Name) int {
 	return n
 }
 
-// Doubt remembers a task that failed at once, until its job ends.
+// Doubt records that a task failed at once. It stays until the job ends.
 type Doubt struct {
 	Nodes  []uint32 // nodes on which it failed, ascending, without repeats
 	Spared int      // attempts that were not counted
 }
 
-// place returns a task within its job.
+// place returns the stage and the index of a task.
 func place(r messages.TaskRef) [2]uint32 { return [2]uint32{r.Stage, r.Index} }
 
-// Visit tells which job of another site this is, and which authorisation pays for it. It never
-// changes.
+// Visit says which job of another site this is, and which authorisation pays for it. It never changes.
 type Visit struct {
 	messages.Visit
 	Authorisation string        // identifier of the authorisation at the home bank
 	Until         messages.Time // when it can no longer be charged
 }
 
-// Parked says that a job gets no tasks, and who asked for that. Users say that the job is on hold;
-// in the book, a hold is of credits.
+// Parked: a job gets no tasks, and this account asked for that. Users say that such a job is on hold; in the book, a
+// hold means credits.
 type Parked struct {
 	By       messages.Name
 	Operator bool // an operator who is not the owner put it on hold: only an operator releases it
 }
 
-// Raise is a rise of a budget: the bank is asked to set aside the amount.
+// Raise is a raise of a budget: the bank is asked to set the amount aside.
 type Raise struct {
 	Effect  uint64
 	Amount  messages.Credits
-	Refused string // why the bank did not; the last raise is over then
+	Refused string // why the bank refused; then this raise is over
 }
 
 // Pending reports whether the bank has not answered yet.
@@ -268,13 +264,13 @@ type Leg struct {
 	From, To messages.JobID
 	Amount   messages.Credits
 	Reason   string
-	// Later: the site keeps the payment until To has been considered, and gives it back
-	// if To ends before.
+	// Later: the site keeps the payment until the market has considered the job To. If To ends before, the site gives
+	// the payment back.
 	Later bool
 }
 
-// Share is a share of a class averaged over the time in which the job had work
-// pending there, in millionths.
+// Share is a job's share of a class, in millionths: the average over the time in which the job had tasks pending
+// there.
 type Share struct {
 	Class     messages.Name
 	Allocated int64
@@ -282,7 +278,7 @@ type Share struct {
 	Over      messages.Duration
 }
 
-// copy returns a job that can change while an image has the first.
+// copy returns a copy of the job that may change while an image has the original.
 func (j *Job) copy() *Job {
 	c := *j
 	c.Stages = slices.Clone(j.Stages)
@@ -299,15 +295,14 @@ func (j *Job) copy() *Job {
 	return &c
 }
 
-// Arrived returns since when the job wants slots: a job that was on hold, or waited for its time to
-// begin or for other jobs to end, keeps no place in a queue by that.
+// Arrived returns since when the job has wanted slots. Time that it was on hold, or waited for its begin time or for
+// other jobs, does not give it an earlier place in a queue.
 func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released, j.Spec.Begin) }
 
-// Away reports whether the job takes no part in its market: it is on hold, and none of its tasks
-// has been started.
+// Away reports whether the job takes no part in its market: it is on hold, and none of its tasks has started.
 func (j *Job) Away() bool { return j.Parked != nil && j.Started == 0 }
 
-// by returns who cancelled, as a phrase.
+// by returns a phrase that says who cancelled.
 func by(who, owner messages.Name) string {
 	if who == owner {
 		return "User"
@@ -315,7 +310,7 @@ func by(who, owner messages.Name) string {
 	return "Operator"
 }
 
-// cancellers describes who may cancel.
+// cancellers are phrases for the kinds of accounts that may cancel.
 var cancellers = map[string]string{"User": "its owner", "Operator": "an operator"}
 
 // claimed reports whether a node still has a task of the job.

@@ -11,10 +11,10 @@ type jobs struct {
 	byID    table
 	past    map[messages.JobID]*Past // ended jobs with records in the archive
 	ended   []messages.JobID         // ended jobs in memory, ordered by their end
-	handed  int                      // number of jobs at the start of ended with records in the archive, if they are of this site
-	ordered map[messages.JobID]bool  // jobs with a final order to start that have not ended
+	handed  int                      // how many jobs at the start of ended have their records in the archive; jobs of other sites stay
+	ordered map[messages.JobID]bool  // jobs with a final order to start, until they end
 	alive   map[messages.Name]int    // by market: number of jobs that have not ended
-	behind  unread                   // shared with meters: tariff changes for which jobs may not be metered yet
+	behind  unread                   // shared with meters: changes of tariffs that some jobs are not metered for yet
 }
 
 // newJob returns the job of a submission.
@@ -33,10 +33,10 @@ func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 	return j
 }
 
-// get returns a job, nil if there is none. It must not be changed.
+// get returns a job, which the caller must not change; nil: there is none.
 func (s *jobs) get(id messages.JobID) *Job { return s.byID.get(id) }
 
-// own returns a job that a command may change, nil if there is none.
+// own returns a job that the caller may change, in a command; nil: there is none.
 func (s *jobs) own(id messages.JobID) *Job {
 	j := s.byID.own(id)
 	if j != nil {
@@ -45,24 +45,24 @@ func (s *jobs) own(id messages.JobID) *Job {
 	return j
 }
 
-// live adds to the number of jobs of a market that are not final.
+// live adds change to the number of jobs of a market that have not ended.
 func (s *jobs) live(market messages.Name, change int) {
 	if s.alive[market] += change; s.alive[market] == 0 {
 		delete(s.alive, market)
 	}
 }
 
-// stands reports whether a leg may name a job: the job is in the book, or 0 for the site.
+// stands reports whether a payment may name this job: the book has the job, or it is 0, the site.
 func (j *jobs) stands(id messages.JobID) bool { return id == 0 || j.byID.look(id) != nil }
 
-// visits reports whether a job is another site's.
+// visits reports whether a job belongs to another site.
 func (j *jobs) visits(id messages.JobID) bool {
 	live := j.byID.look(id).live() // a packed job is never a visiting job
 	return live != nil && live.Visit != nil
 }
 
-// catchUp meters a job for the changes of tariffs that it is behind. It must be called before
-// anything of the job changes.
+// catchUp meters a job for all changes of tariffs that it is not metered for yet. It must be called before anything
+// else of the job changes.
 func (u unread) catchUp(j *Job) {
 	if j.metered == 0 {
 		return
@@ -84,7 +84,7 @@ func (u unread) of(j *Job) []change {
 	return all[sort.Search(len(all), func(i int) bool { return all[i].number > j.metered }):]
 }
 
-// going returns how many slots the running claims of a stage have.
+// going returns how many slots the running tasks of a stage have.
 func (j *Job) going(stage int) int {
 	s := &j.Stages[stage]
 	return (s.OnSlots() - s.Gathering) * j.Spec.Stages[stage].Slots()

@@ -6,9 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// leap adds a time to all instants from which slot time is counted, because the clock jumped ahead by
-// this time and nothing ran in between. So nobody pays for the jump, and it does not count as run time
-// of tasks.
+// leap is called when the clock jumped ahead by a time in which nothing ran. It moves all starting points of slot
+// time ahead by the same time. So nobody pays for the jump, and it does not count as run time of tasks.
 func (c *claims) leap(by messages.Duration) {
 	running := map[*Job]bool{}
 	for _, n := range c.nodes.inOrder {
@@ -31,7 +30,7 @@ func (c *claims) leap(by messages.Duration) {
 			}
 		}
 	}
-	for j := range running { // each on its own: the order does not matter
+	for j := range running { // jobs are independent here, so the order does not matter
 		for i := range j.Stages {
 			if s := &j.Stages[i]; j.going(i) > 0 {
 				s.Meter.Since = s.Meter.Since.Add(by)

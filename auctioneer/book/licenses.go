@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// licenses are the licences of the site. A task has its licences from when it gets its slot until
-// its claim ends, also while it is suspended: its process may keep what it opened.
+// licenses are the licences of the site. A task has its licences from the time when it gets a slot until its claim
+// ends. It keeps them while it is suspended, because its process may keep files open that need them.
 type licenses struct {
 	byName map[messages.Name]*messages.LicenseStatus
 	bounds *bounds
@@ -15,7 +15,7 @@ type licenses struct {
 	watch  *watch
 }
 
-// set replaces the totals. A licence that tasks still have stays, with a total of 0.
+// set replaces the totals. A licence that is removed while tasks still have it stays, with a total of 0.
 func (l *licenses) set(totals messages.Licenses) {
 	for name, s := range l.byName {
 		if s.Total = totals.Of(name); s.Total == 0 && s.Used == 0 {
@@ -28,7 +28,7 @@ func (l *licenses) set(totals messages.Licenses) {
 	l.watch.changed.Licenses = true
 }
 
-// status returns the entry of a licence, to be changed.
+// status returns the entry of a licence, which the caller may change.
 func (l *licenses) status(name messages.Name) *messages.LicenseStatus {
 	s := l.byName[name]
 	if s == nil {

@@ -8,19 +8,19 @@ const (
 	RetainEnded = 20_000    // ended jobs that are remembered, with their keys
 	RetainWhole = 1_000     // ended jobs of this site whose records stay in the book
 	MaxNodes    = 100_000
-	// A task whose stage does not say how often it may be tried fails with the first attempt that its program
-	// ended, or with the third that could not be started.
+	// Used for stages that do not set how often a task may be tried. A task fails with the first attempt that its
+	// program ends, or with the third attempt that cannot start.
 	defaultAttempts, defaultStarts = 1, 3
 )
 
-// Tests set lower values than RetainEnded and RetainWhole here.
+// These are RetainEnded and RetainWhole; tests set lower values.
 var retainEnded, retainWhole = RetainEnded, RetainWhole
 
 // Bounds on jobs that cross between sites.
 const (
 	MaxRemoteJobs = 100_000 // remote jobs that have not ended
-	MaxVisits     = 250_000 // jobs of other sites in memory; the rest of the room is for this site's jobs
+	MaxVisits     = 250_000 // jobs of other sites in memory; the rest of MaxActive is for this site's jobs
 )
 
-// clock is the latest time of all commands.
+// clock has the latest time of all commands.
 type clock struct{ now messages.Time }

@@ -21,24 +21,23 @@ type Note struct {
 	Numbers []int64
 }
 
-// markets are the site's markets where these were applied, and what their
-// mechanisms remember.
+// markets are the site's markets, if markets were applied here, and the notes of their mechanisms.
 type markets struct {
 	applied []messages.Market // nil: the markets of the configuration apply
-	version uint64            // how many times markets were applied
+	version uint64            // number of times that markets were applied
 	answers []Applied         // answers to the latest requests to apply markets, oldest first
 	notes   map[messages.Name]map[messages.JobID][]int64
 	// promises are counted by market, for markets that made some.
 	promises []Promises
 }
 
-// Promises are how many contracts of a market were kept, and broken, since it began.
+// Promises are how many contracts of a market were kept, and how many broken, since the market began.
 type Promises struct {
 	Market       messages.Name
 	Kept, Broken uint64
 }
 
-// promised counts the outcome of a contract.
+// promised counts the outcome of a contract for its market.
 func (m *markets) promised(market messages.Name, p Promise) {
 	if p != KeptPromise && p != BrokenPromise {
 		return
@@ -61,10 +60,10 @@ type Applied struct {
 	Reply   messages.ApplyReply
 }
 
-// mostApplied is how many requests with a key can be repeated.
+// mostApplied is how many requests with a key are remembered, to answer them again when they are repeated.
 const mostApplied = 64
 
-// answer remembers the answer to a request with a key.
+// answer stores the answer to a request with a key.
 func (m *markets) answer(a *Applied) Applied {
 	if a == nil {
 		return Applied{}
@@ -76,7 +75,7 @@ func (m *markets) answer(a *Applied) Applied {
 	return *a
 }
 
-// replace sets the site's markets, and drops what is known of removed ones.
+// replace sets the site's markets, and drops the state of removed markets.
 func (m *markets) replace(applied []messages.Market) {
 	m.applied = applied
 	m.version++
@@ -89,7 +88,7 @@ func (m *markets) configures(name messages.Name) bool {
 	return slices.ContainsFunc(m.applied, func(m messages.Market) bool { return m.Name == name })
 }
 
-// note replaces the notes of the same jobs, or with forget all notes of the market.
+// note replaces the notes of the jobs that it names; with forget, it first drops all notes of the market.
 func (m *markets) note(market messages.Name, notes []Note, forget bool) {
 	known := m.notes[market]
 	if known == nil || forget {
@@ -106,10 +105,10 @@ func (m *markets) note(market messages.Name, notes []Note, forget bool) {
 	}
 }
 
-// Promise is the outcome of a contract's completion time.
+// Promise says whether a job completed at the time that its contract promised.
 type Promise uint8
 
-// What a market can decide about a job.
+// The outcomes of a contract.
 const (
 	NoPromise Promise = iota // there was no contract, or the owner ended the job first
 	KeptPromise

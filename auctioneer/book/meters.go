@@ -6,29 +6,29 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keptSpells is the number of past tariffs of a market that are kept. They are needed because slot
-// time that is counted late has the price of its own time.
+// keptSpells is the number of past tariffs of a market that are kept: slot time that is counted late has the price of
+// the time when it was used.
 const keptSpells = 16
 
 // A job is metered at the latest after mostUnread changes of tariffs, or after mostUneven changes
 // that are not in the sums.
 var mostUnread, mostUneven = 1024, 32
 
-// meters count what slots cost at the present tariffs. Tariffs can change with each decision while
-// thousands of jobs run. So a change is recorded once, and a job is metered for it when a command
-// changes the job, or after mostUnread changes.
+// meters adds up what slots cost. Tariffs can change with each decision, while thousands of jobs run. So each change
+// is recorded only once. A job is metered for it when a command changes the job, or at the latest after mostUnread
+// changes.
 type meters struct {
 	tariffs map[messages.Name][]Tariff                // by market
 	spells  map[messages.Name][]spell                 // by market, the latest last
-	metered map[messages.Name]map[messages.JobID]bool // by market with tariffs: jobs that have had a task claimed
+	metered map[messages.Name]map[messages.JobID]bool // by market with tariffs: jobs whose first task has been claimed
 	unread  unread
-	changes uint64 // 1 + number of tariff changes since the book was made
+	changes uint64 // 1 + number of changes of tariffs since the book was created
 	jobs    *jobs
 	clock   *clock
 }
 
-// meter counts the slot time of a stage since the last call. It must be called before
-// the number of running claims or their price changes.
+// meter adds the slot time of a stage since the last call to its meter. It must be called before the number of
+// running claims or their price changes.
 func (m *meters) meter(j *Job, stage int) {
 	s := &j.Stages[stage]
 	if j.Active() {
@@ -40,7 +40,7 @@ func (m *meters) meter(j *Job, stage int) {
 	s.Meter.Since = m.clock.now
 }
 
-// enlist makes a started job be metered when its market's tariffs change.
+// enlist adds a started job to the jobs that are metered when its market's tariffs change.
 func (m *meters) enlist(j *Job) {
 	if j.Started == 0 || j.metered != 0 {
 		return
@@ -54,7 +54,7 @@ func (m *meters) enlist(j *Job) {
 	jobs[j.ID] = true
 }
 
-// read adds the time from sum.Since to now.
+// read adds the slot time from sum.Since to now to sum.
 func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
 	going := j.going(stage)
 	if j.metered != 0 {
@@ -76,7 +76,7 @@ func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
 	return sum
 }
 
-// known returns the instant from which on all tariffs of a market are known.
+// known returns the time from which the book still knows all tariffs of a market.
 func (m *meters) known(market messages.Name) messages.Time {
 	if s := m.spells[market]; len(s) == keptSpells {
 		return s[0].Until
@@ -84,15 +84,15 @@ func (m *meters) known(market messages.Name) messages.Time {
 	return 0
 }
 
-// forgive subtracts from a stage's meter the slot time of an attempt that the site broke off, and
-// the proportional part of the cost. The meter must be up to date.
+// forgive subtracts the slot time of an attempt that the site ended from a stage's meter, with a proportional part of
+// the cost. The meter must be up to date.
 func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 	if j.Active() {
 		j.Stages[stage].Meter.forgive(had)
 	}
 }
 
-// setTariffs makes tariffs hold from now on.
+// setTariffs makes tariffs apply from now on.
 func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 	if m.tariffs[market] == nil {
 		m.enlistAll(market)
@@ -121,7 +121,7 @@ func (m *meters) enlistAll(market messages.Name) {
 		}
 		return true
 	})
-	for _, id := range began { // each on its own: the order does not matter
+	for _, id := range began { // jobs are independent here, so the order does not matter
 		m.enlist(m.jobs.own(id))
 	}
 }
@@ -134,10 +134,10 @@ func (m *meters) catchUpAll(market messages.Name) {
 	delete(m.unread, market)
 }
 
-// used returns the cost of the slots that a job has had up to now, at the tariffs of the time,
-// rounded half to even to the microcredit, and their total time. No job pays more than its bid for the slot time
-// that it had, unless its market scales prices by length. An attempt that the site broke off takes the mean cost of its time off, and without the bound what is
-// left of 10 s at a price of 1 and 10 s at a price of 0 could be 4 s for 5 credits.
+// used returns what the slots of a job have cost until now, and their total time. The cost uses the tariffs of each
+// time, and is rounded half to even to the microcredit. A job never pays more than its bid for its slot time, unless
+// its market scales prices by length. The bound is needed because an attempt that the site ended takes off the mean
+// cost of its time: after 10 s at a price of 1 and 10 s at a price of 0, the rest could be 4 s for 5 credits.
 func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
 	for i := range j.Stages {

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ToTheirEnd is [Node.Drain] of a node that drains and whose tasks run to their end.
+// ToTheirEnd is the value of [Node.Drain] for a node that drains, and whose tasks run to their end.
 const ToTheirEnd = messages.Time(math.MaxInt64)
 
 // Node is a node in the book.
@@ -17,63 +17,61 @@ type Node struct {
 	Up       bool
 	Since    messages.Time // start of the session, or time of its loss
 	Slots    []messages.ClassSlots
-	Used     []int                          // by position in Slots; what leaves Slots is not counted
+	Used     []int                          // by position in Slots; slots that were removed are not counted
 	Claims   map[messages.TaskRef]NodeClaim `json:"-"`
 	Stop     []messages.Attempt             // attempts that the agent must end
-	Seq      uint64                         // number of the last exchange that was applied
+	Seq      uint64                         // number of the last applied exchange
 	Grants   []messages.Grant               // answer to that exchange
 	Finished uint64
-	Version  uint64        // grows when the list of suspended claims changes
+	Version  uint64        // rises when the list of suspended claims changes
 	Drain    messages.Time // when the site ends its tasks, or [ToTheirEnd]; 0: it takes work
 
 	Abilities []messages.Name
 	// MostSuspended is how many suspended tasks the node should keep; 0: as many as its slots
 	// allow.
 	MostSuspended int
-	// Left are the latest sessions that others followed. A registration under one of
-	// them is late.
+	// Left are the latest sessions that newer ones replaced. A registration under one of them comes too late.
 	Left   []uint64
 	Health Health
-	// DrainReason is why an operator drains the node.
+	// DrainReason is the operator's reason for the drain.
 	DrainReason string
-	// Stopped says that the agent ended its last session itself: the node is not lost.
+	// Stopped: the agent itself ended its last session, so the node is not lost.
 	Stopped bool
-	// Removed says that an operator removed the node after it was down. Its place stays,
-	// as tasks name the place; a registration brings the node back.
+	// Removed: an operator removed the node after it was down. The node keeps its position, because tasks refer to
+	// it. A registration brings the node back.
 	Removed bool
-	// Ahead are the claims without a slot, by position in Slots: see [Ahead].
+	// Ahead is the number of claims without a slot, by position in Slots: see [Ahead].
 	Ahead []int
-	// Resources is all that the node has; nil: unknown. Labels are words by which stages choose
-	// nodes.
+	// Resources are the resources of the whole node; nil: unknown. Labels are words that stages use to choose nodes.
 	Resources *messages.Resources
-	// Units are the resources in one slot, by position in Slots; none: slots have no sizes.
+	// Units are the resources of one slot, by position in Slots; empty: slots have no sizes.
 	Units  []messages.Resources
 	Labels []messages.Name
-	// Gatherings are the tasks for which the node keeps the slots of a class that become free,
-	// at most one for each class. After a gathering that the node gave up, none begins before Gathered.
+	// Gatherings are the tasks that the node gathers slots for, at most one for each class: slots of the class that
+	// become free are kept for the task. After the node gave up a gathering, no other begins before Gathered.
 	Gatherings []Gathering
 	Gathered   messages.Time
 	// Exchanged is when its last exchange was applied.
 	Exchanged messages.Time
 
 	halted []messages.Attempt // claims that must not run now: see [Node.Halted]
-	taking []messages.Name    // classes for which nodes.taking counts the node
+	taking []messages.Name    // classes for which this node is counted in nodes.taking
 }
 
-// keptSessions is how many sessions of a node are remembered that it has left.
+// keptSessions is the number of replaced sessions of a node that are remembered.
 const keptSessions = 8
 
-// NodeClaim is a claim as its node has it.
+// NodeClaim is a claim, as it is stored with its node.
 type NodeClaim struct {
 	Attempt uint32
 	Class   messages.Name
-	Width   int // slots of the class; 0: 1
+	Width   int // number of slots of the class; 0 means 1
 	Halt    Halt
 	Leaving bool               // the attempt must end, and its task must be claimed again
 	Since   messages.Time      // when Halt last changed
 	Paused  messages.Duration  // time suspended or gathering before Since
-	Why     messages.EndReason // why it must end, if it is leaving
-	// until is when its slot no longer counts as its own, if that was before its end was known.
+	Why     messages.EndReason // why it must end, if Leaving
+	// until is the end of its slot time, if that was before the report of the attempt's end; 0: it was not.
 	until messages.Time
 }
 
@@ -83,8 +81,8 @@ type Halt uint8
 // The kinds of halt.
 const (
 	Goes      Halt = iota
-	Gathers        // waits for the rest of its gang, on its slot
-	Suspended      // has left its slot to others
+	Gathers        // has its slot, and waits for the rest of its gang
+	Suspended      // has given up its slot to other tasks
 	Ahead          // waits on its node for the next slot: it does not run, and costs nothing
 )
 
@@ -103,8 +101,7 @@ func (n *Node) Idle(class messages.Name) int {
 	return n.freeSlotsBeside(class, n.Gatherings)
 }
 
-// ahead returns how many more tasks of a class may wait on the node, if its agent wants most of
-// them.
+// ahead returns how many more tasks of a class may wait on the node. wanted is how many its agent wants at most.
 func (n *Node) ahead(class messages.Name, wanted int) int {
 	i := n.class(class)
 	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 || n.gathers(class) {
@@ -113,7 +110,7 @@ func (n *Node) ahead(class messages.Name, wanted int) int {
 	return max(0, min(wanted, messages.MaxAhead*n.Slots[i].Slots)-n.waiting(i))
 }
 
-// waiting returns how many claims of the class at a position wait for a slot.
+// waiting returns how many claims wait for a slot of the class at position i.
 func (n *Node) waiting(i int) int {
 	if i >= len(n.Ahead) {
 		return 0
@@ -121,7 +118,7 @@ func (n *Node) waiting(i int) int {
 	return n.Ahead[i]
 }
 
-// wait counts claims of a class that wait for a slot.
+// wait adds by to the number of claims that wait for a slot of the class.
 func (n *Node) wait(class messages.Name, by int) {
 	if i := n.class(class); i >= 0 {
 		n.Ahead = append(n.Ahead, make([]int, max(0, len(n.Slots)-len(n.Ahead)))...)
@@ -129,12 +126,11 @@ func (n *Node) wait(class messages.Name, by int) {
 	}
 }
 
-// freeSlots returns the number of slots of a class that have no task and for which the node has the
-// resources. It ignores the node's health: it is used for tasks that are already on the node.
+// freeSlots returns the number of slots of a class that have no task and enough free resources of the node. It
+// ignores the node's health, because it is used for tasks that are already on the node.
 func (n *Node) freeSlots(class messages.Name) int { return n.freeSlotsBeside(class, nil) }
 
-// freeSlotsBeside does what freeSlots does, but does not count resources that tasks of other classes are
-// gathering.
+// freeSlotsBeside is freeSlots without the resources that tasks of other classes are gathering.
 func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
@@ -143,8 +139,8 @@ func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	return max(0, min(n.Slots[i].Slots-n.Used[i], n.unusedResourcesHold(i, gathered)))
 }
 
-// unusedResourcesHold returns how many slots of the class at a position fit into the resources that
-// no task has. A node that does not tell its resources has room for any number.
+// unusedResourcesHold returns how many slots of the class at position i fit into the resources that no task uses. A
+// node that does not report its resources has room for any number.
 func (n *Node) unusedResourcesHold(i int, gathered []Gathering) int {
 	if n.Resources == nil || i >= len(n.Units) {
 		return math.MaxInt32
@@ -165,7 +161,7 @@ func (n *Node) unusedResourcesHold(i int, gathered []Gathering) int {
 	return left.Holds(unit)
 }
 
-// Sold returns the part of the node's resources that belongs to the slots of its tasks.
+// Sold returns the resources of the slots that have tasks.
 func (n *Node) Sold() (sold messages.Resources) {
 	for k := range n.Units {
 		sold = sold.Less(n.Units[k].Times(-n.Used[k]))
@@ -173,12 +169,12 @@ func (n *Node) Sold() (sold messages.Resources) {
 	return sold
 }
 
-// Offers returns the number of slots of a class that have a task, or could have one.
+// Offers returns the number of slots of the class at position i that have a task, or could have one.
 func (n *Node) Offers(i int) int {
 	return min(n.Slots[i].Slots, n.Used[i]+max(0, n.unusedResourcesHold(i, nil)))
 }
 
-// Free returns the number of slots of a class that have no task, also of slots that a task gathers.
+// Free returns the number of slots of a class that have no task. Slots that a task gathers are counted too.
 func (n *Node) Free(class messages.Name) int { return n.freeSlots(class) }
 
 func (n *Node) use(class messages.Name, by int) {
@@ -209,8 +205,8 @@ func (n *Node) forgetStops(finished []messages.Finished) {
 	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return over[a] })
 }
 
-// leave remembers that a new session has replaced the node's session. So if two agents have the same
-// name, each new session stops the other agent's.
+// leave adds the node's session to its replaced sessions, because a new session begins. So when two agents use the
+// same name, each new session stops the agent of the other one.
 func (n *Node) leave(next uint64) {
 	if n.Session == 0 || n.Session == next {
 		return
@@ -218,11 +214,11 @@ func (n *Node) leave(next uint64) {
 	n.Left = append(slices.Clone(n.Left[max(0, len(n.Left)+1-keptSessions):]), n.Session)
 }
 
-// suspendedPerSlot is how many suspended tasks a node may have for each of its slots, unless the
-// node gives a total. The memory of suspended and running tasks must fit on the node together.
+// suspendedPerSlot is how many suspended tasks a node may have per slot, if the node does not set a total. The memory
+// of suspended and running tasks must fit on the node together.
 const suspendedPerSlot = 4
 
-// SuspendedLimit returns how many suspended tasks the node may have at once.
+// SuspendedLimit returns how many suspended tasks the node may have at the same time.
 func (n *Node) SuspendedLimit() int {
 	if n.MostSuspended > 0 {
 		return n.MostSuspended
@@ -234,7 +230,7 @@ func (n *Node) SuspendedLimit() int {
 	return suspendedPerSlot * slots
 }
 
-// Suspended returns the number of suspended tasks on the node, without tasks that are about to end.
+// Suspended returns the number of suspended tasks on the node. Tasks that are about to end do not count.
 func (n *Node) Suspended() (count int) {
 	for _, h := range n.Claims {
 		if h.Halt == Suspended && !h.Leaving {
@@ -244,12 +240,11 @@ func (n *Node) Suspended() (count int) {
 	return count
 }
 
-// Halted lists the attempts of a node that are not to run now, in the order of
-// job, stage and index. The list must not be changed, and never changes: where another
-// attempt is halted, or one goes on, the node has another list.
+// Halted returns the attempts that the node must not run now, ordered by job, stage and index. The list never
+// changes, and the caller must not change it: after a change the node has a new list.
 func (n *Node) Halted() []messages.Attempt { return n.halted }
 
-// set enters a claim, or changes it.
+// set adds or changes a claim.
 func (n *Node) set(r messages.TaskRef, to NodeClaim) {
 	if n.Claims == nil {
 		n.Claims = map[messages.TaskRef]NodeClaim{}
@@ -266,11 +261,11 @@ func (n *Node) drop(r messages.TaskRef) {
 	n.list(r, was, NodeClaim{})
 }
 
-// halts reports whether a claim must not run now, though its agent may have started it.
+// halts reports whether a claim must not run now. Its agent may have started it already.
 func (h *NodeClaim) halts() bool { return h.Halt == Gathers || h.Halt == Suspended }
 
-// list keeps the list of halted attempts. A gang is halted and goes on in order, so that its
-// tasks come last and go first: then no list is copied.
+// list updates the list of halted attempts. The tasks of a gang are halted and released in order, so that they are
+// added at the end and removed at the front: then no list is copied.
 func (n *Node) list(r messages.TaskRef, was, is NodeClaim) {
 	if was.halts() == is.halts() {
 		return
@@ -286,26 +281,26 @@ func (n *Node) list(r messages.TaskRef, was, is NodeClaim) {
 	case at == 0:
 		n.halted = n.halted[1:]
 	case at == last:
-		n.halted = slices.Clip(n.halted[:last]) // a later append must not overwrite what readers have
+		n.halted = slices.Clip(n.halted[:last]) // a later append must not overwrite the list that readers have
 	default:
 		n.halted = slices.Concat(n.halted[:at], n.halted[at+1:])
 	}
 }
 
-// Gone reports whether the node's time to drain is over while it still has claims.
+// Gone reports whether the end of the node's drain has come while it still has claims.
 func (n *Node) Gone(now messages.Time) bool {
 	return n.Up && n.Drain != 0 && now >= n.Drain && len(n.Claims) > 0
 }
 
 // nodes are all nodes that have ever registered.
 type nodes struct {
-	inOrder []*Node // ordered by first registration
+	inOrder []*Node // in the order of first registration
 	names   map[messages.Name]uint32
 	present int                   // nodes that were not removed
-	taking  map[messages.Name]int // by class: nodes that accept work of it
+	taking  map[messages.Name]int // by class: number of nodes that accept its tasks
 }
 
-// find returns a node and its position; nil if there is none of the name.
+// find returns a node and its position; nil: there is no node of this name.
 func (s *nodes) find(name messages.Name) (uint32, *Node) {
 	if i, ok := s.names[name]; ok {
 		return i, s.inOrder[i]
@@ -313,7 +308,7 @@ func (s *nodes) find(name messages.Name) (uint32, *Node) {
 	return 0, nil
 }
 
-// add enters a node that is not known yet.
+// add adds a node that is not known yet.
 func (s *nodes) add(n *Node) uint32 {
 	i := uint32(len(s.inOrder))
 	s.inOrder = append(s.inOrder, n)
@@ -325,8 +320,8 @@ func (s *nodes) add(n *Node) uint32 {
 	return i
 }
 
-// remove removes a node that is down from the list. It keeps what is needed for a late message of its agent,
-// and for its next registration.
+// remove removes a node that is down from the list. The data for a late message of its agent, and for its next
+// registration, stays.
 func (s *nodes) remove(n *Node) error {
 	if n.Up {
 		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain the node", n.Name)
@@ -337,13 +332,13 @@ func (s *nodes) remove(n *Node) error {
 	return nil
 }
 
-// takes reports whether a node accepts work of a class.
+// takes reports whether the node accepts tasks of a class.
 func (n *Node) takes(class messages.Name) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && n.class(class) >= 0
 }
 
-// recount updates the counts of nodes that accept work. Call it whenever a node may have begun or
-// stopped to accept work.
+// recount updates the counts in taking for a node. Call it whenever the node may have begun or stopped to accept
+// work.
 func (s *nodes) recount(n *Node) {
 	for _, class := range n.taking {
 		if s.taking[class]--; s.taking[class] == 0 {
@@ -359,7 +354,7 @@ func (s *nodes) recount(n *Node) {
 	}
 }
 
-// lastOf returns a class that no other node offers, "" if there is none.
+// lastOf returns a class that only this node offers; "": there is none.
 func (s *nodes) lastOf(i uint32) messages.Name {
 	for _, c := range s.inOrder[i].Slots {
 		if !s.elsewhere(c.Class, []uint32{i}) {
@@ -369,8 +364,7 @@ func (s *nodes) lastOf(i uint32) messages.Name {
 	return ""
 }
 
-// elsewhere reports whether a node that is not in the list accepts work of a class. The list has no
-// node twice.
+// elsewhere reports whether a node outside the list but accepts tasks of a class. The list names no node twice.
 func (s *nodes) elsewhere(class messages.Name, but []uint32) bool {
 	others := s.taking[class]
 	for _, i := range but {
@@ -388,7 +382,7 @@ type Gathering struct {
 	Stage uint32
 	Width int
 	Since messages.Time
-	// Micros are the slot-microseconds that were idle for it, up to At.
+	// Micros are the slot-microseconds that were idle for the task, until At.
 	Micros uint64
 	At     messages.Time
 }
@@ -413,8 +407,7 @@ func (n *Node) Examines(now messages.Time) bool {
 	return h.doubted() && now.Sub(h.Probed) >= min(leastBetween<<min(h.Passed, 10), mostBetween)
 }
 
-// ProbeClass returns the class in which tasks failed last on the node. A probe is a task of this
-// class.
+// ProbeClass returns the class of the last task that failed on the node. A probe is a task of this class.
 func (n *Node) ProbeClass() messages.Name {
 	if k := len(n.Health.Failures); k > 0 && n.class(n.Health.Failures[k-1].Class) >= 0 {
 		return n.Health.Failures[k-1].Class
@@ -435,8 +428,8 @@ func (n *Node) lift(now messages.Time) {
 	h.Probed, h.Passed = 0, 0
 }
 
-// resetHealth lets a node be probed at once after its agent has registered again, as the node may
-// have been repaired. A probe that was running is ignored.
+// resetHealth allows a probe of the node at once, after its agent has registered again: the node may have been
+// repaired. The result of a probe that was running is ignored.
 func (n *Node) resetHealth(now messages.Time) {
 	h := &n.Health
 	h.Probe, h.Probed = Probe{}, 0

@@ -9,14 +9,14 @@ import (
 
 // Limits on the notices that wait to be sent.
 const (
-	MaxNotices       = 10_000 // notifications of the site
-	MaxNoticesTo     = 100    // notifications for one receiver
+	MaxNotices       = 10_000 // for the whole site
+	MaxNoticesTo     = 100    // for one receiver
 	mostNoticeStatus = messages.MaxNotify * 3
 )
 
-// Notice is a notification about a job that must be sent. It is not an effect: settlements and
-// payments do not wait for it, so no receiver can delay them, and a job can be forgotten while its
-// notifications wait. It stays until it is sent, or given up.
+// Notice is a notification about a job that must be sent. It is not an effect: settlements and payments do not wait
+// for it, so no receiver can delay them, and the book can forget a job whose notifications wait. A notice stays until
+// it is sent or given up.
 type Notice struct {
 	ID    uint64
 	To    string
@@ -30,14 +30,14 @@ func (n Notice) compare(o Notice) int { return cmp.Compare(n.ID, o.ID) }
 // notices are the waiting notices, oldest first.
 type notices struct {
 	queue    sorted[Notice] // by ID
-	lastSent uint64         // the highest ID given out
+	lastSent uint64         // highest ID until now
 	waitFor  map[string]int
 	jobs     *jobs
 	watch    *watch
 	clock    *clock
 }
 
-// event enters the notices that a job asks for about an event.
+// event adds the notices that a job wants for some events.
 func (s *notices) event(j *Job, events ...string) {
 	for i := range j.Spec.Notify {
 		n := &j.Spec.Notify[i]
@@ -80,13 +80,13 @@ func (s *notices) notified(c *Notified) {
 	s.watch.changed.Notices = true
 }
 
-// tell records the outcome of a notification with its job.
+// tell records the outcome of a notification in its job.
 func (s *notices) tell(n *Notice, refused string) {
 	j := s.jobs.own(n.Job.Job)
 	if j == nil {
 		return
 	}
-	list := slices.Clone(j.Notices) // an image may share the old list
+	list := slices.Clone(j.Notices) // an image may use the old list
 	for k := range list {
 		if t := &list[k]; t.To == n.To && t.Event == n.Event && t.At == n.At && t.Sent == 0 && t.Refused == "" {
 			if t.Refused = refused; refused == "" {

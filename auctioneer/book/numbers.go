@@ -8,17 +8,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Numbers are numbers of jobs, ascending.
+// Numbers is a list of job numbers in ascending order.
 type Numbers struct{ sorted[messages.JobID] }
 
 func newNumbers() *Numbers {
 	return &Numbers{sorted[messages.JobID]{compare: cmp.Compare[messages.JobID]}}
 }
 
-// All yields the numbers, the lowest first.
+// All yields all numbers, lowest first.
 func (n *Numbers) All() iter.Seq[messages.JobID] { return n.Above(0) }
 
-// Above yields the numbers above one, the lowest first.
+// Above yields the numbers above id, lowest first.
 func (n *Numbers) Above(id messages.JobID) iter.Seq[messages.JobID] {
 	return func(yield func(messages.JobID) bool) {
 		if n == nil {
@@ -35,7 +35,7 @@ func (n *Numbers) Above(id messages.JobID) iter.Seq[messages.JobID] {
 	}
 }
 
-// Below yields the numbers below one, the highest first.
+// Below yields the numbers below id, highest first.
 func (n *Numbers) Below(id messages.JobID) iter.Seq[messages.JobID] {
 	return func(yield func(messages.JobID) bool) {
 		if n == nil {

@@ -2,8 +2,8 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// Past is what the book still knows about a job whose record is in the archive: enough to answer a
-// repeated submission, and to decide whether other jobs that wait for it can begin.
+// Past is what the book keeps of a job whose record is in the archive: enough to answer a repeated submission, and to
+// decide whether jobs that wait for it can begin.
 type Past struct {
 	ID      messages.JobID
 	Account messages.Name
@@ -16,12 +16,12 @@ type Past struct {
 	Outcome messages.State
 	Ended   messages.Time
 	Peer    messages.Name // the site that ran the job; "": this site
-	Chosen  string        // why the peer ran it
+	Chosen  string        // why the peer was chosen
 }
 
-// archive takes the records of ended jobs that leave the book. It is no part of the state.
+// archive passes on the records of ended jobs that leave the book. It is not part of the state.
 type archive struct {
-	whole int // records of ended jobs that stay, of each kind
+	whole int // how many records of ended jobs stay in the book, for each kind
 	take  func(Ended)
 }
 
@@ -43,7 +43,7 @@ func (r *RemoteJob) brief() *Past {
 		Outcome: r.Status.State, Ended: r.Status.Ended, Peer: r.Peer, Chosen: r.Chosen}
 }
 
-// Ended is the record of a job that has ended. One of the fields is set.
+// Ended is the record of a job that has ended. Exactly one field is set.
 type Ended struct {
 	Job    *Job
 	Remote *RemoteJob

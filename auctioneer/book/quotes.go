@@ -14,21 +14,21 @@ const (
 	MaxSiteQuotes    = MaxQuotes / 16 // quotes of all accounts of one other site; the leader enforces it
 )
 
-// Quote is a menu that was quoted. As a command its result is its ID.
+// Quote is a menu of contracts that was offered to an account. The result of this command is the quote's ID.
 type Quote struct {
-	ID        uint64 // given by the book
+	ID        uint64 // set by the book
 	Account   messages.Name
 	Market    messages.Name
 	Work      []byte // digest of the work that was quoted
 	Contracts []messages.Contract
 	Expires   messages.Time
-	Job       messages.JobID // the job that took one of them; 0: none
+	Job       messages.JobID // the job that accepted one of its contracts; 0: none
 }
 
-// quotes are the quotes that may still be valid.
+// quotes holds the quotes that may still be valid.
 type quotes struct {
 	quoted   map[uint64]*Quote
-	expiring sorted[*Quote]        // the first to expire first
+	expiring sorted[*Quote]        // the next one to expire is first
 	open     map[messages.Name]int // by account: number of quotes that no job has used
 	visitors int                   // quotes of users of other sites
 	last     uint64
@@ -40,7 +40,7 @@ func newQuotes() quotes {
 	}}}
 }
 
-// quote remembers a quote and returns its number.
+// quote stores a quote and returns its number.
 func (s *quotes) quote(q *Quote, now messages.Time) (uint64, error) {
 	for o, ok := s.expiring.first(); ok && o.Expires < now; o, ok = s.expiring.first() {
 		s.expiring.remove(o)
@@ -60,7 +60,7 @@ func (s *quotes) quote(q *Quote, now messages.Time) (uint64, error) {
 	return given.ID, nil
 }
 
-// enter remembers a quote that has its number.
+// enter stores a quote that already has its number.
 func (s *quotes) enter(q *Quote) {
 	s.quoted[q.ID] = q
 	s.expiring.add(q)
@@ -83,13 +83,13 @@ func (s *quotes) countOpen(q *Quote, change int) {
 	}
 }
 
-// take notes which job has taken a contract of a quote.
+// take records that a job has accepted a contract of a quote.
 func (s *quotes) take(q *Quote, job messages.JobID) {
 	s.countOpen(q, -1)
 	q.Job = job
 }
 
-// find returns a quote, nil if there is none that holds.
+// find returns a quote; nil: there is none, or it has expired.
 func (s *quotes) find(id uint64, now messages.Time) *Quote {
 	if q := s.quoted[id]; q != nil && q.Expires >= now {
 		return q
@@ -97,8 +97,8 @@ func (s *quotes) find(id uint64, now messages.Time) *Quote {
 	return nil
 }
 
-// accepted returns the quote of the contract that a submission names, if no other job
-// has accepted a contract of this quote; nil: the submission names no contract.
+// accepted returns the quote whose contract a submission accepts; nil: the submission names no contract. It returns
+// an error if another job has accepted a contract of this quote.
 func (s *quotes) accepted(account messages.Name, id uint64, now messages.Time) (*Quote, error) {
 	if id == 0 {
 		return nil, nil

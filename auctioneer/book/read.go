@@ -10,12 +10,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// This file has the methods of a book that only read.
+// This file has the methods of a book that do not change it.
 
 // Now returns the latest time of any command.
 func (b *Book) Now() messages.Time { return b.clock.now }
 
-// TakeChanges returns the changes since the last call.
+// TakeChanges returns what changed since the last call.
 func (b *Book) TakeChanges() Changes {
 	c := b.watch.changed
 	b.watch.changed = Changes{}
@@ -28,31 +28,30 @@ func (b *Book) TakeChanges() Changes {
 // Touched reports whether jobs or nodes have changed since the last call of TakeChanges.
 func (b *Book) Touched() bool { return len(b.watch.changed.Jobs)+len(b.watch.changed.Nodes) > 0 }
 
-// LastJob returns the highest job number given out.
+// LastJob returns the highest job number until now.
 func (b *Book) LastJob() messages.JobID { return b.index.lastJob }
 
-// Backup returns when the latest backup began that was restored, 0 if none was.
+// Backup returns when the latest restored backup began; 0: none was restored.
 func (b *Book) Backup() messages.Time { return b.index.backup }
 
-// Listed returns the numbers of an account's jobs, at this site and others; "" returns all jobs.
-// The result changes with the book.
+// Listed returns the numbers of an account's jobs, also of jobs at other sites. The account "" means all accounts.
+// The returned list changes with the book.
 func (b *Book) Listed(account messages.Name) *Numbers { return b.index.listed[account] }
 
 // Pending returns how many jobs of an account have not ended.
 func (b *Book) Pending(account messages.Name) int { return b.index.pending[account] }
 
-// Job returns a job, nil if there is none. It must not be changed.
+// Job returns a job, which the caller must not change; nil: there is none.
 func (b *Book) Job(id messages.JobID) *Job { return b.jobs.get(id) }
 
-// Packed reports whether a job is kept as bytes: it is Waiting, and [Book.Job] takes some
-// microseconds.
+// Packed reports whether a job is stored as bytes. Such a job is Waiting, and [Book.Job] needs some microseconds to
+// decode it.
 func (b *Book) Packed(id messages.JobID) bool {
 	at := b.jobs.byID.look(id)
 	return at != nil && at.job == nil
 }
 
-// Glance returns a job like Job does, but the job and all its parts are valid
-// only until the next call with the same spare memory.
+// Glance is [Book.Job], but the job and its parts are valid only until the next call with the same spare memory.
 func (b *Book) Glance(id messages.JobID, spare *Spare) *Job { return b.jobs.byID.glance(id, spare) }
 
 // Active returns the number of jobs that have not ended.
@@ -71,14 +70,14 @@ func (b *Book) Ordered(yield func(*Job) bool) {
 	}
 }
 
-// Live returns the number of jobs of a market that are not final.
+// Live returns the number of jobs of a market that have not ended.
 func (b *Book) Live(market messages.Name) int { return b.jobs.alive[market] }
 
-// Visiting counts the jobs of another site.
+// Visiting returns the number of jobs of another site.
 func (b *Book) Visiting(home messages.Name) VisitingCount { return b.visitors.guests[home] }
 
-// Dependable refuses a job that waits for one that does not exist, or that has
-// ended as it must not.
+// Dependable returns an error for a job that can never start: it waits for a job that does not exist, or that has
+// ended with the wrong outcome.
 func (b *Book) Dependable(spec *messages.JobSpec) error {
 	for _, id := range spec.Predecessors() {
 		if b.jobs.get(id) == nil && b.jobs.past[id] == nil {
@@ -101,7 +100,7 @@ func (b *Book) Dependable(spec *messages.JobSpec) error {
 	return b.pairable(spec)
 }
 
-// dependable refuses a job that waits for one that has ended as it must not.
+// dependable returns an error if the awaited job has ended with an outcome with which the new job can never start.
 func (b *Book) dependable(spec *messages.JobSpec, id messages.JobID) error {
 	p := b.jobs.past[id]
 	if j := b.jobs.get(id); j != nil && !j.Active() {
@@ -116,8 +115,8 @@ func (b *Book) dependable(spec *messages.JobSpec, id messages.JobID) error {
 	return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, p.Outcome)
 }
 
-// pairable refuses a job whose tasks wait for the tasks of a job with another array, or of one that has ended without any
-// that completed.
+// pairable returns an error for a job whose tasks wait one by one for an array that has other indices, or that ended
+// without a completed task.
 func (b *Book) pairable(spec *messages.JobSpec) error {
 	id := spec.AfterEach
 	if id == 0 {
@@ -136,17 +135,16 @@ func (b *Book) pairable(spec *messages.JobSpec) error {
 	return nil
 }
 
-// Awaited returns the jobs whose end a job still waits for, and those whose start.
+// Awaited returns the jobs whose end a job still waits for, and the jobs whose start it still waits for.
 func (b *Book) Awaited(j *Job) (ends, starts []messages.JobID) { return b.dependencies.awaited(j) }
 
 // NextBegin returns the earliest begin time of the jobs that wait for their time; 0: none waits.
 func (b *Book) NextBegin() messages.Time { return b.dependencies.nextBegin() }
 
-// Nodes returns the nodes in the order of their first registration. They must
-// not be changed.
+// Nodes returns the nodes in the order of their first registration. The caller must not change them.
 func (b *Book) Nodes() []*Node { return b.nodes.inOrder }
 
-// Node returns a node by name, nil if there is none.
+// Node returns a node by name; nil: there is none.
 func (b *Book) Node(name messages.Name) *Node {
 	_, n := b.nodes.find(name)
 	return n
@@ -158,16 +156,16 @@ func (b *Book) Position(name messages.Name) (uint32, bool) {
 	return i, ok
 }
 
-// Promises returns the outcomes of contracts, for each market that had some.
+// Promises returns how contracts turned out, for each market that had contracts.
 func (b *Book) Promises() []Promises { return b.markets.promises }
 
-// MarketsVersion returns how many times markets were applied.
+// MarketsVersion returns the number of times that markets were applied.
 func (b *Book) MarketsVersion() uint64 { return b.markets.version }
 
-// Markets returns the markets that were applied; nil: none were.
+// Markets returns the applied markets; nil: no markets were applied.
 func (b *Book) Markets() []messages.Market { return b.markets.applied }
 
-// AppliedBy returns the answer to the request with a key, if it was carried out.
+// AppliedBy returns the answer to the request with this key, if the request was carried out.
 func (b *Book) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done bool, err error) {
 	i := slices.IndexFunc(b.markets.answers, func(a Applied) bool { return a.Key == key })
 	if key == "" || i < 0 {
@@ -179,8 +177,8 @@ func (b *Book) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done
 	return b.markets.answers[i], true, nil
 }
 
-// Unchanged returns an error if the markets changed since a check. since is 1 + their version at
-// the check, or 0 for any version.
+// Unchanged returns an error if the markets changed after a check. since is 1 + the markets' version at the check; 0:
+// any version is accepted.
 func (b *Book) Unchanged(since uint64) error {
 	if since != 0 && since != b.markets.version+1 {
 		return messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
@@ -188,7 +186,7 @@ func (b *Book) Unchanged(since uint64) error {
 	return nil
 }
 
-// Notes returns the notes of a market, by ascending job. The caller must not change their numbers.
+// Notes returns the notes of a market, ordered by job. The caller must not change their numbers.
 func (b *Book) Notes(market messages.Name) []Note {
 	known := b.markets.notes[market]
 	out := make([]Note, 0, len(known))
@@ -199,7 +197,7 @@ func (b *Book) Notes(market messages.Name) []Note {
 	return out
 }
 
-// QuotesOf counts the quotes of another site's users that hold still.
+// QuotesOf returns how many quotes of another site's users are still valid.
 func (b *Book) QuotesOf(home messages.Name, now messages.Time) (n int) {
 	for _, q := range b.quotes.quoted {
 		if _, of, visits := strings.Cut(q.Account, "@"); visits && of == home && q.Expires >= now {
@@ -209,14 +207,14 @@ func (b *Book) QuotesOf(home messages.Name, now messages.Time) (n int) {
 	return n
 }
 
-// Tokens returns the join tokens in the order in which they were made.
+// Tokens returns the join tokens, oldest first.
 func (b *Book) Tokens() []messages.TokenState { return slices.Clone(b.tokens.issued) }
 
 // Tariffs returns the present tariffs of a market. The caller must not change them.
 func (b *Book) Tariffs(market messages.Name) []Tariff { return b.meters.tariffs[market] }
 
-// Used returns the cost of the slots that a job has had up to now, at the tariffs of the time,
-// rounded half to even to the microcredit, and their total time.
+// Used returns what the slots of a job have cost until now, and their total time. The cost uses the tariffs of each
+// time, and is rounded half to even to the microcredit.
 func (b *Book) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	return b.meters.used(j, now)
 }
@@ -224,8 +222,7 @@ func (b *Book) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime 
 // EachEffect calls yield for each effect that waits, oldest first.
 func (b *Book) EachEffect(yield func(Effect) bool) { b.effects.waiting.all(yield) }
 
-// Names reports whether every job that an effect names is still in the book. If not,
-// the effect has nothing left to do.
+// Names reports whether the book still has all jobs that an effect names. If not, the effect has nothing left to do.
 func (b *Book) Names(e *Effect) bool {
 	if e.Kind == Release {
 		return true
@@ -241,7 +238,7 @@ func (b *Book) Names(e *Effect) bool {
 // LastEffect returns the number of the latest effect.
 func (b *Book) LastEffect() uint64 { return b.effects.last }
 
-// EachNotice calls yield for each notice that waits, oldest first. It must not be changed.
+// EachNotice calls yield for each waiting notice, oldest first. The caller must not change them.
 func (b *Book) EachNotice(yield func(*Notice) bool) {
 	for _, block := range b.notices.queue.blocks {
 		for i := range block {
@@ -252,17 +249,16 @@ func (b *Book) EachNotice(yield func(*Notice) bool) {
 	}
 }
 
-// Remote returns a job that another site runs, nil if there is none. It must not
-// be changed.
+// Remote returns a job that another site runs, which the caller must not change; nil: there is none.
 func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs[id] }
 
-// Departed counts the jobs at a peer that are not over.
+// Departed returns the number of jobs at a peer that are not over.
 func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer] }
 
-// EndUnreachable returns steps that end remote jobs which no answer of the other site can change any more:
-// the bank has already freed the credits that were authorised for them, so they cannot be charged.
-// Without this, a site that never answers again would keep such jobs for ever. The same holds for
-// jobs at a peer in lost, a site from which this site parted: their credits were returned.
+// EndUnreachable returns steps that end remote jobs which an answer of the other site can no longer change. The bank
+// has already freed the credits that were authorised for these jobs, so they cannot be charged. Without this, jobs at
+// a site that never answers again would stay for ever. lost has the sites that this site parted from: their jobs end
+// too, because their credits were returned.
 func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remote.remoteJobs {
 		parted := lost[r.Peer]
@@ -292,13 +288,12 @@ func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (o
 	return out[:min(len(out), mostEndSteps)]
 }
 
-// ByKey returns the job that an account submitted under a key, or nil.
+// ByKey returns the job that an account submitted under a key; nil: there is none.
 func (b *Book) ByKey(account messages.Name, key string) *Job {
 	return b.Job(b.index.find(account, key))
 }
 
-// RemoteByKey returns the job that an account submitted under a key for another site
-// to run, or nil.
+// RemoteByKey returns the job for another site that an account submitted under a key; nil: there is none.
 func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 	return b.Remote(b.index.find(account, key))
 }
@@ -306,8 +301,7 @@ func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 // Forgotten reports whether the book has forgotten any job.
 func (b *Book) Forgotten() bool { return int(b.index.lastJob) > len(b.index.keys) }
 
-// OldestEnd returns the earliest end among the ended jobs that the book remembers; 0: it remembers
-// none.
+// OldestEnd returns when the first of the remembered ended jobs ended; 0: no ended job is remembered.
 func (b *Book) OldestEnd() (at messages.Time) {
 	b.jobs.byID.all(false, func(j *Job) bool {
 		at = messages.Earlier(at, j.Ended)
@@ -319,11 +313,11 @@ func (b *Book) OldestEnd() (at messages.Time) {
 	return at
 }
 
-// Visitor returns the job here of a job of another site, nil if there is none.
+// Visitor returns the visiting job with this home site and number; nil: there is none.
 func (b *Book) Visitor(v messages.Visit) *Job { return b.Job(b.visitors.byVisit[v]) }
 
-// VisitingJob returns a job here of another site, nil if the job is none or is gone. It must not
-// be changed.
+// VisitingJob returns a visiting job by its number here, which the caller must not change; nil: the job is gone, or
+// belongs to this site.
 func (b *Book) VisitingJob(id messages.JobID) *Job {
 	if b.jobs.visits(id) {
 		return b.Job(id)
@@ -331,11 +325,11 @@ func (b *Book) VisitingJob(id messages.JobID) *Job {
 	return nil
 }
 
-// Quote returns a quote, nil if there is none that holds. It must not be changed.
+// Quote returns a valid quote, which the caller must not change; nil: there is none.
 func (b *Book) Quote(id uint64) *Quote { return b.quotes.find(id, b.clock.now) }
 
-// Past returns what is known of a job whose record has left the book, nil if there is no
-// such job. It must not be changed.
+// Past returns what the book keeps of a job whose record has left the book, which the caller must not change; nil:
+// there is no such job.
 func (b *Book) Past(id messages.JobID) *Past {
 	if p := b.jobs.past[id]; p != nil {
 		return p
@@ -343,7 +337,7 @@ func (b *Book) Past(id messages.JobID) *Past {
 	return b.remote.past[id]
 }
 
-// EachPast calls yield for each job whose record has left the book, in no particular order.
+// EachPast calls yield for each job whose record has left the book, in no fixed order.
 func (b *Book) EachPast(yield func(*Past) bool) {
 	for _, all := range []map[messages.JobID]*Past{b.jobs.past, b.remote.past} {
 		for _, p := range all {
@@ -354,8 +348,8 @@ func (b *Book) EachPast(yield func(*Past) bool) {
 	}
 }
 
-// Entered returns what the book knows of the job that an account submitted under a key. The record
-// may be in memory or in the archive. It returns nil if there is no such job.
+// Entered returns a summary of the job that an account submitted under a key, whether its record is in memory or in
+// the archive; nil: there is no such job.
 func (b *Book) Entered(account messages.Name, key string) *Past {
 	id := b.index.find(account, key)
 	if j := b.Job(id); j != nil {
@@ -367,8 +361,8 @@ func (b *Book) Entered(account messages.Name, key string) *Past {
 	return b.Past(id)
 }
 
-// Watch starts or stops the collection of changes. The first changes are all jobs and nodes.
-// Whoever starts it must take the changes regularly, as they accumulate.
+// Watch starts or stops the collection of changes. At the start all jobs and nodes count as changed. The caller that
+// starts it must take the changes regularly, because they accumulate.
 func (b *Book) Watch(on bool) {
 	b.watch = watch{watched: on}
 	if !on {
@@ -384,9 +378,9 @@ func (b *Book) Watch(on bool) {
 	b.watch.changed.Notices = true
 }
 
-// Archive sets the function that receives each record that leaves the book. The order is the same
-// on every replica. After a restart, records that left since the image are passed again. The
-// function must not change the record.
+// Archive sets the function that gets each record that leaves the book. All replicas pass the records in the same
+// order. After a restart, records that left after the image are passed again. The function must not change the
+// record.
 func (b *Book) Archive(f func(Ended)) { b.archive.take = f }
 
 // Claimable returns the number of tasks of a stage of a job that could be claimed now: the site has
@@ -429,7 +423,7 @@ func (b *Book) Licenses() (out []messages.LicenseStatus) {
 	return out
 }
 
-// TotalLicenses returns how many licences the site has.
+// TotalLicenses returns how many licences of each name the site has.
 func (b *Book) TotalLicenses() (out messages.Licenses) {
 	for _, s := range b.Licenses() {
 		if s.Total > 0 {

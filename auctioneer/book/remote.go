@@ -2,12 +2,12 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// remote are the jobs of this site that others run.
+// remote are the jobs of this site that other sites run.
 type remote struct {
 	remoteJobs map[messages.JobID]*RemoteJob
-	departed   map[messages.Name]int    // by peer: jobs that are not over
+	departed   map[messages.Name]int    // by peer: number of jobs that are not over
 	past       map[messages.JobID]*Past // ended jobs with records in the archive
-	handed     int                      // number of jobs at the start of returned with records in the archive
+	handed     int                      // how many jobs at the start of returned have their records in the archive
 	archive    *archive
 	returned   []messages.JobID // ended jobs in memory, ordered by their end
 	index      *index
@@ -15,7 +15,7 @@ type remote struct {
 	clock      *clock
 }
 
-// enter enters a job under a key that was not used.
+// enter adds a job under a new key.
 func (b *remote) enter(c *EnterRemote) (RemoteReceipt, error) {
 	if len(b.remoteJobs)+len(b.past)-len(b.returned) >= MaxRemoteJobs {
 		return RemoteReceipt{}, messages.Errorf(messages.Exhausted, "%d jobs at other sites have not ended; submit again later", MaxRemoteJobs)
@@ -53,13 +53,13 @@ func (b *remote) step(r *RemoteJob, s *Step) {
 		r.Status.Reason = "Sending"
 	case s.Arrived != nil && r.Phase == Sending:
 		b.heard(r, s.Arrived, s.Conclude)
-	case s.Status != nil && (r.Phase == Sending || r.Phase == There): // it may come before Arrived
+	case s.Status != nil && (r.Phase == Sending || r.Phase == There): // a status may come before Arrived
 		b.heard(r, s.Status, s.Conclude)
 	case s.Refused != nil && r.Phase < There:
 		b.refused(r, s.Refused)
 	case s.Told && (r.Phase == There || r.Phase == Releasing):
 		r.Told = true
-	case s.Forgotten != nil && r.Phase == There: // the rest of its credits is given back
+	case s.Forgotten != nil && r.Phase == There: // the rest of the job's credits is given back
 		r.Status, r.Told = *s.Forgotten, true
 		b.stay(r, s.Forgotten.State, s.Forgotten.Reason)
 	case s.Released && r.Phase == Releasing:
@@ -72,8 +72,7 @@ func (b *remote) step(r *RemoteJob, s *Step) {
 	b.watch.touch(r.ID)
 }
 
-// refused ends a job that the bank or the other site refuses. If it was cancelled before, it ends
-// as cancelled.
+// refused ends a job that the bank or the other site refused. A job that was cancelled before ends as cancelled.
 func (b *remote) refused(r *RemoteJob, why *messages.Error) {
 	r.Refused = why
 	if r.Cancelled {
@@ -83,7 +82,7 @@ func (b *remote) refused(r *RemoteJob, why *messages.Error) {
 	b.stay(r, messages.Discarded, "RefusedBy"+cause(r.Phase))
 }
 
-// cause names who refuses a job in a phase.
+// cause returns who refuses a job in this phase.
 func cause(p RemotePhase) string {
 	if p == Authorising {
 		return "Bank"
@@ -91,7 +90,7 @@ func cause(p RemotePhase) string {
 	return "Site"
 }
 
-// heard records what the other site said. Nothing follows a final state.
+// heard records a status from the other site. After a final state, no status is recorded.
 func (b *remote) heard(r *RemoteJob, s *messages.JobSummary, conclude bool) {
 	r.Phase, r.Known = There, b.clock.now
 	r.Status = *s
@@ -103,7 +102,7 @@ func (b *remote) heard(r *RemoteJob, s *messages.JobSummary, conclude bool) {
 	}
 }
 
-// mostEndSteps bounds the steps of one command.
+// mostEndSteps is the maximum number of steps in one command.
 const mostEndSteps = 256
 
 // stay ends a job that will not run at the other site.
@@ -113,8 +112,8 @@ func (b *remote) stay(r *RemoteJob, state messages.State, reason string) {
 	r.Status.State, r.Status.Reason, r.Status.Ended = state, reason, b.clock.now
 }
 
-// recall ends a job at once if it has not been sent to its site. If it has been sent, recall marks
-// it, so that the other site is asked to end it.
+// recall cancels a job. If the job has not been sent, it ends at once. Otherwise it is marked, and the other site is
+// asked to end it.
 func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	was := r.Status.State
 	switch {
@@ -131,7 +130,7 @@ func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	return was
 }
 
-// over remembers an ended job, and drops the oldest above the number that is retained.
+// over records that a job is over, and drops the oldest such jobs when there are more than the book retains.
 func (b *remote) over(r *RemoteJob) {
 	r.Phase = Over
 	if b.departed[r.Peer]--; b.departed[r.Peer] == 0 {

@@ -6,36 +6,36 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// RemoteJob is a job of this site's user that another site runs. It has a number among
-// the jobs of this site. Its state is the last state that the other site reported.
+// RemoteJob is a job of a user of this site, which another site runs. It has a number among the jobs of this site.
+// Its state is the last state that the other site reported.
 type RemoteJob struct {
 	ID        messages.JobID
 	Account   messages.Name
 	Key       string
 	Digest    []byte
 	Payer     messages.Name
-	Spec      *messages.JobSpec // as it is sent to the other site
+	Spec      *messages.JobSpec // the description that the other site gets
 	Peer      messages.Name
-	Chosen    string // why it is there, if the auctioneer chose the site
+	Chosen    string // why this site was chosen, if the auctioneer chose it
 	Submitted messages.Time
 
 	Phase         RemotePhase
-	Authorisation *messages.SignedAuthorisation // authorisation of this site's bank, from Sending on
-	Cancelled     bool                          // the job is cancelled, and must end
+	Authorisation *messages.SignedAuthorisation // from Sending on: the authorisation by this site's bank
+	Cancelled     bool                          // somebody cancelled the job, and it must end
 	By            messages.Name                 // the account that cancelled it
 	Told          bool                          // the other site knows that the job is cancelled
-	Refused       *messages.Error               // why it is not run
+	Refused       *messages.Error               // why the bank or the site refused to run it
 	Status        messages.JobSummary
 	Known         messages.Time // when the other site last reported; 0: never
-	Concluding    bool          // the other site says that it has ended, but the bank does not know yet
+	Concluding    bool          // the other site reported the end of the job; this site's bank does not know it yet
 }
 
-// RemotePhase is how far a job has come that goes to another site.
+// RemotePhase is the phase of a job that goes to another site.
 type RemotePhase uint8
 
-// An answer ends each phase: first the bank's, then the other site's, then the other site's report
-// that the job has ended. A job is Releasing if it will not run at the other site: the bank is
-// asked to free its authorisation.
+// Each phase ends with an answer: from the bank (Authorising), from the other site (Sending), and the other site's
+// report that the job has ended (There). A job that will not run at the other site is Releasing: the bank is asked to
+// free its authorisation.
 const (
 	Authorising RemotePhase = iota
 	Sending

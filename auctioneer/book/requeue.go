@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// requeue ends a claim of a job that has not ended. Its task, or its whole gang, becomes pending again.
-// The blame decides whether the job pays for the time of the attempt. A repeated call changes nothing.
+// requeue ends an attempt of a job that has not ended. The task, or its whole gang, becomes pending again. by decides
+// whether the job pays for the time of the attempt. A repeated call changes nothing.
 func (c *claims) requeue(a messages.Attempt, by blame, why messages.EndReason) {
 	node, h, ok := c.claimOf(a)
 	if !ok || h.Leaving || !c.jobs.own(a.Task.Job).Active() {
@@ -23,7 +23,7 @@ func (c *claims) requeue(a messages.Attempt, by blame, why messages.EndReason) {
 	c.breakGang(c.jobs.own(a.Task.Job), int(a.Task.Stage), by)
 }
 
-// requeueAll ends tasks of a job, as its owner or an operator wants.
+// requeueAll ends running tasks of a job, which then run again, at the request of the owner or an operator.
 func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 	j := c.jobs.own(r.Job)
 	switch {
@@ -54,7 +54,7 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 		return 0, messages.Errorf(messages.Conflict, "no task of that stage of job %d runs", j.ID)
 	}
 	for _, ref := range tasks {
-		if c.runs(j, ref) { // it may have been requeued already, with its gang
+		if c.runs(j, ref) { // it may have been requeued with its gang
 			j.Stages[ref.Stage].Requeued++
 			c.requeue(messages.Attempt{Task: ref, Number: j.Stages[ref.Stage].Tasks[ref.Index].Attempt}, ofJob, messages.EndRequeued)
 		}
@@ -62,8 +62,8 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 	return all - j.runs(), nil
 }
 
-// breakGang starts a gang again that has lost a member. All its tasks run again, also
-// tasks that had ended well, when all its running tasks have ended.
+// breakGang restarts a gang that has lost a member. All its tasks run again, also those that had ended well. They
+// start when all its running tasks have ended.
 func (c *claims) breakGang(j *Job, stage int, by blame) {
 	s := &j.Stages[stage]
 	if !j.Spec.Stages[stage].Gang || !j.Active() || s.Broken {
@@ -77,7 +77,7 @@ func (c *claims) breakGang(j *Job, stage int, by blame) {
 			c.requeue(messages.Attempt{Task: r, Number: t.Attempt}, by, messages.EndGang)
 		case Done:
 			s.Done--
-			s.Running++ // the call of again subtracts 1
+			s.Running++ // again subtracts 1 from Running
 			if by == ofSite {
 				s.reopen(t, (t.Ended.Sub(t.Claimed)-t.PausedTime())*messages.Duration(j.Spec.Stages[stage].Slots()))
 			}
@@ -87,7 +87,7 @@ func (c *claims) breakGang(j *Job, stage int, by blame) {
 	}
 }
 
-// gather makes a claim of a gang wait for the gang's other claims. The last one starts them all.
+// gather makes a claim of a gang wait for the other claims of the gang. The last claim starts all of them.
 func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 	s := &j.Stages[stage]
 	if s.Gathering == 0 {
@@ -100,7 +100,7 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 	s.Gathered = 0
 	for k := range s.Tasks {
 		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
-		if of := &j.Spec.Stages[stage]; of.Allocation { // the job pays for the slots that it held
+		if of := &j.Spec.Stages[stage]; of.Allocation { // the job pays for the slots that waited
 			h := c.nodes.inOrder[s.Tasks[k].Node].Claims[r]
 			s.Meter.count(uint64(h.slots())*uint64(h.PausedBy(c.clock.now)), c.meters.tariffs[j.Spec.Market], j.Spec, stage)
 		}
@@ -108,7 +108,7 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 	}
 }
 
-// halt suspends or resumes a claim.
+// halt changes a claim's halt: it suspends or resumes the claim.
 func (c *claims) halt(j *Job, r messages.TaskRef, halt Halt) {
 	node := j.Stages[r.Stage].Tasks[r.Index].Node
 	h := c.nodes.inOrder[node].Claims[r]
@@ -116,7 +116,7 @@ func (c *claims) halt(j *Job, r messages.TaskRef, halt Halt) {
 	c.turn(node, r, h)
 }
 
-// disband gives back the tasks of a gang that gathers as it did at a time.
+// disband makes the tasks of a gang pending again, if it is still the gathering that began at Since.
 func (c *claims) disband(d *Disband) error {
 	j := c.jobs.own(d.Job)
 	if j == nil || int(d.Stage) >= len(j.Stages) {
@@ -128,7 +128,7 @@ func (c *claims) disband(d *Disband) error {
 	return nil
 }
 
-// giveBack makes a task pending again whose node lost the attempt, without counting it.
+// giveBack makes the task of a lost attempt pending again. The attempt does not count as failed.
 func (c *claims) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReason) {
 	j := c.jobs.own(r.Job)
 	if j == nil {
@@ -141,7 +141,7 @@ func (c *claims) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReaso
 	}
 }
 
-// lose makes a task pending again after a failed attempt, together with all tasks of its gang.
+// lose makes a task pending again after a failed attempt. All tasks of its gang also become pending.
 func (c *claims) lose(r messages.TaskRef, h NodeClaim, by blame) {
 	j := c.jobs.own(r.Job)
 	if !h.Leaving {
@@ -151,7 +151,7 @@ func (c *claims) lose(r messages.TaskRef, h NodeClaim, by blame) {
 	c.breakGang(j, int(r.Stage), by)
 }
 
-// suspend takes a claim's slot away until resume gives one back.
+// suspend takes away a claim's slot. resume gives the claim a slot again.
 func (c *claims) suspend(a messages.Attempt) {
 	if node, h, ok := c.claimOf(a); ok && h.Halt == Goes && !h.Leaving && c.jobs.own(a.Task.Job).Active() {
 		h.Halt = Suspended

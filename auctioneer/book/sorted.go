@@ -2,9 +2,9 @@ package book
 
 import "slices"
 
-// sorted is an ordered set. Adding or removing an element costs about the same among a million elements
-// as among a thousand, because elements are in blocks of at most mostInBlock. No block is empty.
-// Invariant: each element of a block is below each element of the next block.
+// sorted is an ordered set. The elements are in blocks of at most mostInBlock elements, so adding or removing one
+// costs about the same with a million elements as with a thousand. Invariants: no block is empty, and each element of
+// a block is below each element of the next block.
 type sorted[T any] struct {
 	blocks  [][]T
 	count   int
@@ -13,7 +13,7 @@ type sorted[T any] struct {
 
 const mostInBlock = 512
 
-// all yields the elements, the lowest first.
+// all yields the elements, lowest first.
 func (s *sorted[T]) all(yield func(T) bool) {
 	for _, b := range s.blocks {
 		for _, e := range b {
@@ -24,7 +24,7 @@ func (s *sorted[T]) all(yield func(T) bool) {
 	}
 }
 
-// first returns the lowest element; false: there is none.
+// first returns the lowest element; false: the set is empty.
 func (s *sorted[T]) first() (e T, ok bool) {
 	if s.count == 0 {
 		return e, false
@@ -32,7 +32,7 @@ func (s *sorted[T]) first() (e T, ok bool) {
 	return s.blocks[0][0], true
 }
 
-// block returns the last block that begins at or below an element, −1 if none does.
+// block returns the position of the last block whose first element is at most e; −1: there is none.
 func (s *sorted[T]) block(e T) int {
 	k, found := slices.BinarySearchFunc(s.blocks, e, func(b []T, e T) int { return s.compare(b[0], e) })
 	if found {
@@ -41,7 +41,7 @@ func (s *sorted[T]) block(e T) int {
 	return k - 1
 }
 
-// find returns the block in which an element is, or would be, and its place there.
+// find returns the block k that has the element, or where it would be inserted, and its position at in the block.
 func (s *sorted[T]) find(e T) (k, at int, found bool) {
 	if k = max(0, s.block(e)); k < len(s.blocks) {
 		at, found = slices.BinarySearchFunc(s.blocks[k], e, s.compare)
@@ -49,7 +49,7 @@ func (s *sorted[T]) find(e T) (k, at int, found bool) {
 	return k, at, found
 }
 
-// add adds an element, unless it is there.
+// add adds an element, unless the set has it.
 func (s *sorted[T]) add(e T) {
 	k, at, found := s.find(e)
 	if found {
@@ -70,7 +70,7 @@ func (s *sorted[T]) add(e T) {
 	}
 }
 
-// remove removes an element, and returns it as it was there; false: it was not.
+// remove removes an element, and returns the stored element; false: the set did not have it.
 func (s *sorted[T]) remove(e T) (was T, found bool) {
 	k, at, found := s.find(e)
 	if !found {
@@ -82,7 +82,7 @@ func (s *sorted[T]) remove(e T) (was T, found bool) {
 	switch {
 	case len(b) == 1:
 		s.blocks = slices.Delete(s.blocks, k, k+1)
-	case at == 0: // the usual case: nothing moves
+	case at == 0: // usual case: no element moves
 		clear(b[:1])
 		s.blocks[k] = b[1:]
 	default:

@@ -7,12 +7,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Stage is how far a stage has come.
+// Stage is the state of a stage of a job.
 type Stage struct {
 	Total    int
-	Unmet    int      // stages it waits for
+	Unmet    int      // number of stages that it waits for
 	Tasks    []Task   // tasks claimed at least once: the first ones of the stage
-	Again    []uint32 // tasks to be claimed again, in the order they came back, and gone ones
+	Again    []uint32 // tasks to be claimed again, in the order in which they became pending; some may have been cancelled
 	Running  int
 	Done     int
 	Retried  int
@@ -20,49 +20,49 @@ type Stage struct {
 	Ended    messages.Time
 	SlotTime messages.Duration // slot time of accepted attempts, from claim to finish
 	CPU      messages.Duration // processor time of accepted attempts
-	MaxRSS   int64             // largest memory of a process of theirs, in bytes
+	MaxRSS   int64             // largest memory of a process of accepted attempts, in bytes
 
-	// Some of the claims that Running counts:
-	Suspended int // have given up their slot until they are resumed
-	Gathering int // have their slot, and wait for the rest of their gang
-	Leaving   int // claims that must end and be claimed again; not part of the two above
+	// Of the claims that Running counts:
+	Suspended int // have no slot until they are resumed
+	Gathering int // have their slots, and wait for the rest of their gang
+	Leaving   int // must end and be claimed again; not in the two counts above
 
-	Gathered messages.Time // when the first member of a gathering gang was claimed
-	Broken   bool          // the gang has lost a member: all members start again
+	Gathered messages.Time // when the first member of the gathering gang was claimed
+	Broken   bool          // the gang has lost a member, and all members start again
 	Meter    Meter
 
 	// Failed is how many tasks failed in all their attempts before the job ended.
 	Failed int
-	// Requeued is how many attempts the owner or an operator ended so that they run again; they
-	// count as retried too.
+	// Requeued is how many attempts the owner or an operator ended, so that their tasks run again. They are also
+	// counted in Retried.
 	Requeued int
-	Lost     int64 // bytes of the output of ended attempts that were not kept
+	Lost     int64 // bytes of output of ended attempts that were not kept
 	Cut      int   // number of attempts with lost output
-	// Complete is how many tasks are complete for prices, and CompleteAt when the last of
-	// them was. Delivered is their slot time, of each until then.
+	// Complete is how many tasks are complete for prices, and CompleteAt is when the last of them was completed.
+	// Delivered is the sum of their slot times, each until its completion.
 	Complete   int
 	CompleteAt messages.Time
 	Delivered  messages.Duration
-	// Cancelled is how many tasks were cancelled while the job went on. Skipped are the
-	// positions of such tasks beyond Tasks.
+	// Cancelled is how many tasks were cancelled while the job continued. Skipped are the positions of cancelled
+	// tasks that are not in Tasks yet.
 	Cancelled int
 	Skipped   messages.Array
-	// Ahead is how many of the claims in Running wait for a slot, including claims that must end.
+	// Ahead is how many of the claims in Running wait for a slot. Claims that must end are counted too.
 	Ahead int
 
-	// Nodes is how many nodes gather slots for a task of the stage; none of these tasks is claimed.
+	// Nodes is how many nodes gather slots for a task of the stage. Such a task is not claimed yet.
 	Nodes int
 
-	gone int // tasks of Again that were cancelled: at most half of them
+	gone int // number of cancelled tasks in Again: at most half of it
 }
 
-// The phases of a task that has been claimed at least once, or that waits for one of another array.
+// The phases of a task that has been claimed at least once, or that waits for a task of another array.
 const (
 	Claimed Phase = iota
 	Done
 	Failed
-	Pending // came back, to be claimed again; or was Paired, and can be claimed
-	Paired  // never claimed: its counterpart in another array has not completed
+	Pending // to be claimed again; or it was Paired, and can be claimed now
+	Paired  // never claimed: its task in the other array has not completed
 )
 
 var phaseNames = [...]string{"Claimed", "Done", "Failed", "Pending", "Paired"}
@@ -73,44 +73,42 @@ type Phase uint8
 // String returns the phase's name.
 func (p Phase) String() string { return phaseNames[p] }
 
-// Task is the latest attempt of a task: 48 bytes, as there may be millions.
+// Task is the latest attempt of a task. It has 48 bytes, because there may be millions of tasks.
 type Task struct {
 	Attempt uint32
-	Tries   uint8 // attempts that the program failed, not the site
+	Tries   uint8 // attempts that failed through the program, not through the site
 	Phase   Phase
 	Ender   Ender  // whether the task is complete for prices, and who ended it
 	Node    uint32 // position in Book.Nodes
 	Exit    int32
 	Claimed messages.Time // when it got its slot; 0: it waits for one
 	Ended   messages.Time
-	// Once the attempt has ended:
+	// Set when the attempt has ended:
 	CPU    uint32             // hundredths of a second
-	Memory uint32             // peak, in kibibytes
-	Paused uint32             // hundredths of a second
-	Reason messages.EndReason // why it did not complete its task
+	Memory uint32             // peak memory, in kibibytes
+	Paused uint32             // time without running, in hundredths of a second
+	Reason messages.EndReason // why the attempt did not complete its task
 }
 
-// CPUTime returns the processor time of the latest attempt, to a hundredth of a second.
+// CPUTime returns the processor time of the latest attempt, rounded to a hundredth of a second.
 func (t *Task) CPUTime() messages.Duration { return messages.Duration(t.CPU) * tick }
 
-// PausedTime returns how long the latest attempt was claimed without running, to a hundredth of a
-// second.
+// PausedTime returns for how long the latest attempt was claimed without running, rounded to a hundredth of a second.
 func (t *Task) PausedTime() messages.Duration { return messages.Duration(t.Paused) * tick }
 
-// MaxRSS returns the peak memory of the latest attempt in bytes, to a kibibyte.
+// MaxRSS returns the peak memory of the latest attempt in bytes, rounded to a kibibyte.
 func (t *Task) MaxRSS() int64 { return int64(t.Memory) << 10 }
 
 // tick is the unit of a task's CPU and Paused.
 const tick = messages.Duration(10e6)
 
-// ticks returns a duration in ticks. It is capped at the most that a task can store, which is more
-// than a year.
+// ticks converts a duration to ticks. The result is at most what a task can store, which is more than a year.
 func ticks(d messages.Duration) uint32 { return uint32(min(max(d, 0)/tick, math.MaxUint32)) }
 
-// Ender is who ended the first attempt of a task that the site did not end.
+// Ender says who ended an attempt: the first attempt of the task that the site did not end.
 type Ender uint8
 
-// Who ended an attempt. NoEnder: only the site has ended attempts yet.
+// Who ended an attempt. NoEnder: until now only the site has ended attempts.
 const (
 	NoEnder Ender = iota
 	ByProgram
@@ -126,13 +124,13 @@ func (s *Stage) short() bool { return s.Failed+s.Cancelled > 0 }
 // OnSlots returns the number of a stage's claims that have a slot and are not about to lose it.
 func (s *Stage) OnSlots() int { return s.Running - s.Suspended - s.Leaving - s.Ahead }
 
-// gatherer is a stage that is an allocation, and gathers its nodes.
+// gatherer is a stage that is an allocation and gathers nodes.
 type gatherer struct {
 	job   messages.JobID
 	stage int
 }
 
-// assembles reports whether an allocation has some of its nodes, or gathers slots on some, and waits for others.
+// assembles reports whether an allocation waits for nodes: it has slots on some of its nodes, or gathers them.
 func (s *Stage) assembles() bool { return s.Gathering > 0 || s.Nodes > 0 }
 
 // tally adds a claim to the counts of its stage; with by −1 it subtracts the claim.
@@ -149,7 +147,7 @@ func (s *Stage) tally(h NodeClaim, by int) {
 	}
 }
 
-// divide divides positions of a stage into tasks that were claimed before and other tasks.
+// divide splits positions of a stage into tasks that were claimed before, and the rest.
 func (s *Stage) divide(tasks messages.Array) (begun []uint32, rest []int64, err error) {
 	if n := tasks.Count(); n == 0 || n > int64(s.Total) {
 		return nil, nil, messages.Errorf(messages.Invalid, "tasks: %d are named, and the stage has %d", n, s.Total)
@@ -167,8 +165,8 @@ func (s *Stage) divide(tasks messages.Array) (begun []uint32, rest []int64, err 
 	return begun, rest, nil
 }
 
-// with returns the tasks that no node may claim together with the tasks at positions. The result
-// may have too many ranges. Its cost depends on the number of ranges and positions.
+// with returns the skipped tasks together with the tasks at positions. The result may have more ranges than needed.
+// Its cost depends on the number of ranges and positions.
 func (s *Stage) with(positions []int64) (all messages.Array) {
 	slices.Sort(positions)
 	positions = slices.Compact(positions)
@@ -192,7 +190,7 @@ func (s *Stage) with(positions []int64) (all messages.Array) {
 	return all
 }
 
-// join adds a range to an array that ends before the range.
+// join appends a range to an array, all of whose elements are before the range.
 func join(all messages.Array, r messages.Range) messages.Array {
 	if r.First == r.Last {
 		return all.With(r.First)
@@ -207,7 +205,7 @@ func join(all messages.Array, r messages.Range) messages.Array {
 	return append(all, r)
 }
 
-// pass skips tasks of a stage that no node may claim.
+// pass moves skipped tasks to Tasks, as cancelled, while the next task of the stage is a skipped one.
 func (s *Stage) pass(now messages.Time) {
 	for len(s.Skipped) > 0 && s.Skipped[0].First == int64(len(s.Tasks)) {
 		s.Tasks = append(s.Tasks, Task{Phase: Failed, Reason: messages.EndTaskCancelled, Ended: now})
@@ -218,24 +216,24 @@ func (s *Stage) pass(now messages.Time) {
 		}
 	}
 	if len(s.Skipped) == 0 {
-		s.Skipped = nil // an empty list is nil after reading an image, too
+		s.Skipped = nil // reading an image also gives nil for an empty list
 	}
 }
 
-// forgetGone removes cancelled tasks from the tasks to be claimed again.
+// forgetGone removes the cancelled tasks from Again.
 func (s *Stage) forgetGone() {
 	s.Again = slices.DeleteFunc(s.Again, func(index uint32) bool { return s.Tasks[index].Phase != Pending })
 	s.gone = 0
 }
 
-// cancelled ends a task whose user cancelled it.
+// cancelled ends a task because its user cancelled it.
 func (s *Stage) cancelled(t *Task, now messages.Time) {
 	t.Phase, t.Reason, t.Ended = Failed, messages.EndTaskCancelled, now
 	s.Cancelled++
 }
 
-// reopen makes a task incomplete for prices again, because the site was at fault for its attempt. had
-// is the slot time of the attempt, which no longer counts as delivered.
+// reopen makes a task incomplete for prices again, because its attempt failed through the site. had is the slot time
+// of that attempt, which no longer counts as delivered.
 func (s *Stage) reopen(t *Task, had messages.Duration) {
 	if t.Ender != NoEnder {
 		t.Ender = NoEnder

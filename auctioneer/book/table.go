@@ -15,40 +15,40 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A site can have a million waiting jobs, and an image captures all of them while commands wait. So
-// the table keeps a job that has not begun as bytes, and an image shares its jobs with the table: a
-// chunk or a job is copied before it changes.
+// A site can have a million waiting jobs, and an image captures all of them while commands wait. So the table keeps a
+// job that has not begun as bytes. An image shares its jobs with the table: a chunk or a job is copied before it
+// changes.
 
 const (
 	chunkJobs  = 256
-	warmJobs   = 256     // unpacked jobs that are kept
-	mostPacked = 4 << 10 // bytes: a larger description takes too long to unpack for each reader
+	warmJobs   = 256     // number of unpacked jobs that are kept in memory
+	mostPacked = 4 << 10 // in bytes: to unpack a larger description for each reader would take too long
 )
 
-// table has the jobs by number. Several readers may use it at once.
+// table holds the jobs by number. Several readers may use it at the same time.
 type table struct {
-	chunks map[messages.JobID]*chunk // by number, divided by chunkJobs
+	chunks map[messages.JobID]*chunk // the key is a job number divided by chunkJobs
 	count  int
 	era    atomic.Uint64 // number of captured images
 	warm   [warmJobs]atomic.Pointer[Job]
 }
 
-// chunk is jobs with numbers that follow one another. An image may have one of an earlier era.
+// chunk holds chunkJobs jobs with consecutive numbers. If its era is older than the table's, an image may share it.
 type chunk struct {
 	era   uint64
 	count int
-	// owned says by bits which jobs no image has.
+	// owned has one bit for each job: 1 if no image shares the job.
 	owned [chunkJobs / 64]uint64
 	slots [chunkJobs]slot
 }
 
-// slot is a job, in one of two forms, or none.
+// slot holds a job, in one of two forms; both fields are empty if there is no job.
 type slot struct {
 	job    *Job
-	packed string // the job as an image has it; see pack
+	packed string // the job in the encoding of an image; see pack
 }
 
-// look returns the slot of a job, nil if there is none.
+// look returns the slot of a job; nil: there is no such job.
 func (t *table) look(id messages.JobID) *slot {
 	c := t.chunks[id/chunkJobs]
 	if c == nil || c.slots[id%chunkJobs] == (slot{}) {
@@ -57,7 +57,7 @@ func (t *table) look(id messages.JobID) *slot {
 	return &c.slots[id%chunkJobs]
 }
 
-// get returns a job, nil if there is none. It must not be changed.
+// get returns a job, which the caller must not change; nil: there is none.
 func (t *table) get(id messages.JobID) *Job {
 	s := t.look(id)
 	if s == nil || s.job != nil {
@@ -72,15 +72,14 @@ func (t *table) get(id messages.JobID) *Job {
 	return j
 }
 
-// Spare is memory for jobs that are looked at one after another. Its zero value is ready.
+// Spare is memory for jobs that are read one after another. Its zero value is ready to use.
 type Spare struct {
 	job     Job
 	record  []byte
 	decoder messages.Decoder
 }
 
-// glance does what get does, but the job and all its parts are valid only until the next call with the
-// same spare memory.
+// glance is get, but the job and its parts are valid only until the next call with the same spare memory.
 func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	s := t.look(id)
 	if s == nil || s.job != nil {
@@ -88,9 +87,9 @@ func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	}
 	spare.record = appendRecord(spare.record[:0], s.packed)
 	if err := spare.decoder.Decode(spare.record, &spare.job); err != nil {
-		panic(err) // cannot happen: pack wrote it
+		panic(err) // cannot happen: pack wrote these bytes
 	}
-	if spare.job.Contract != nil || spare.job.Spec.Valuation != nil { // the bid keeps a pointer to it
+	if spare.job.Contract != nil || spare.job.Spec.Valuation != nil { // a bid may keep a pointer into the job
 		return t.get(id)
 	}
 	return &spare.job
@@ -104,8 +103,8 @@ func (s *slot) live() *Job {
 	return s.job
 }
 
-// own returns a job that may be changed, nil if there is none. Do not use pointers to the job that
-// were returned for an earlier command.
+// own returns a job that the caller may change; nil: there is none. The caller must not use pointers to this job from
+// an earlier command.
 func (t *table) own(id messages.JobID) *Job {
 	if t.look(id) == nil {
 		return nil
@@ -123,7 +122,7 @@ func (t *table) own(id messages.JobID) *Job {
 	return s.job
 }
 
-// mine returns the chunk of a number that no image has.
+// mine returns the chunk of a job number, after copying it if an image shares it.
 func (t *table) mine(id messages.JobID) *chunk {
 	k := id / chunkJobs
 	c, era := t.chunks[k], t.era.Load()
@@ -138,7 +137,7 @@ func (t *table) mine(id messages.JobID) *chunk {
 	return c
 }
 
-// put enters a job, packed if that can be, and says how; "": it is not.
+// put adds a job, packed if possible, and returns the packed bytes; "": it is not packed.
 func (t *table) put(j *Job) (packed string) {
 	packed = j.pack()
 	t.enter(j, packed)
@@ -174,8 +173,8 @@ func (t *table) remove(id messages.JobID) {
 	}
 }
 
-// all calls yield for each job, in no particular order. Jobs that are packed have not
-// begun; without packed they are left out.
+// all calls yield for each job, in no fixed order. With packed false, it leaves out packed jobs, which have not
+// begun.
 func (t *table) all(packed bool, yield func(*Job) bool) {
 	for _, c := range t.chunks {
 		for i := range c.slots {
@@ -190,7 +189,7 @@ func (t *table) all(packed bool, yield func(*Job) bool) {
 	}
 }
 
-// capture returns the present chunks, which do not change any more.
+// capture returns the present chunks. They do not change any more.
 func (t *table) capture() []*chunk {
 	t.era.Add(1)
 	out := make([]*chunk, 0, len(t.chunks))
@@ -200,7 +199,7 @@ func (t *table) capture() []*chunk {
 	return out
 }
 
-// plain is how a job of one task ends as bytes. Most jobs that wait end alike.
+// plain has the bytes of a job with one task. The last bytes of most waiting jobs are equal to its last bytes.
 var plain = sync.OnceValue(func() []byte {
 	data, err := messages.Marshal(&Job{Stages: []Stage{{Total: 1}}}, messages.Msgpack)
 	if err != nil {
@@ -209,15 +208,15 @@ var plain = sync.OnceValue(func() []byte {
 	return data
 })
 
-// In an image, these bytes before a packed job's record say how to complete the record.
+// The positions of a packed job's bytes before its record. They say how to complete the record for an image.
 const (
-	alikeAt    = iota // number of bytes removed at the end because plain has them too
+	alikeAt    = iota // number of last bytes that were removed because they equal those of plain
 	ownerAt           // position of the account and the key
-	cutAt             // position in the hold's identifier from which account and key were removed, two bytes; 0: they were not
+	cutAt             // two bytes: position in the hold's identifier where account and key were removed; 0: they were not removed
 	recordFrom = cutAt + 2
 )
 
-// pack returns a job as bytes, if nothing of it has begun, and "" otherwise.
+// pack returns a job as bytes; "": the job has begun, or cannot be packed.
 func (j *Job) pack() string {
 	if j.State != messages.Waiting || j.Started != 0 || j.Visit != nil || j.Order != nil || j.Paired || j.Doubts != nil || slices.ContainsFunc(j.Stages, Stage.begun) {
 		return ""
@@ -243,7 +242,7 @@ func (j *Job) pack() string {
 	return string(append(head[:], data...))
 }
 
-// appendRecord appends the record of a packed job in an image.
+// appendRecord appends a packed job's record, in the form of an image.
 func appendRecord(out []byte, packed string) []byte {
 	record, cut := packed[recordFrom:], int(packed[cutAt])<<8|int(packed[cutAt+1])
 	if cut > 0 {
@@ -256,8 +255,8 @@ func appendRecord(out []byte, packed string) []byte {
 	return append(out, end[len(end)-int(packed[alikeAt]):]...)
 }
 
-// owned returns an account and a key as they are encoded, one after the other, in the record of a
-// job, if each has at most 255 bytes.
+// owned returns an account and a key, as they are encoded one after the other in a job's record, if each has at most
+// 255 bytes.
 func owned(account messages.Name, key string) string {
 	return string(appendText(appendText(make([]byte, 0, 128), account), key))
 }
@@ -274,7 +273,7 @@ func appendText(out []byte, text string) []byte {
 	return append(out, text...)
 }
 
-// shortText splits a record at the end of a text of at most 255 bytes, with which it begins.
+// shortText splits a record after its first text, which has at most 255 bytes.
 func shortText(record string) (text, rest string) {
 	n, from := int(record[0]&^msgpcode.FixedStrLow), 1
 	if record[0] == msgpcode.Str8 {
@@ -289,14 +288,13 @@ func unpack(packed string) *Job {
 	j, buffer := new(Job), scratch.Get().(*[]byte)
 	*buffer = appendRecord((*buffer)[:0], packed)
 	if err := messages.Unmarshal(*buffer, messages.Msgpack, j); err != nil {
-		panic(err) // cannot happen: pack wrote it
+		panic(err) // cannot happen: pack wrote these bytes
 	}
 	scratch.Put(buffer)
 	return j
 }
 
-// keyOf returns the account and key of a job in the form of the index. They are a part of the
-// packed job's memory.
+// keyOf returns the account and key of a job in the form of the index. The result shares memory with the packed job.
 func keyOf(packed string, account messages.Name, key string) string {
 	whole := owned(account, key)
 	if at := strings.Index(packed, whole); at >= 0 {

@@ -9,22 +9,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Tariff is the cost of a second on a slot of a market's class from now on, in whole microcredits.
+// Tariff is the price of a second on a slot of a class, from now on, in whole microcredits.
 type Tariff struct {
 	Class messages.Name
-	// Price is the price for everybody. With OwnBid each job pays its own bid instead. With Length
-	// it is the price of a job of that length, and each job pays in proportion to its own length,
-	// rounded half to even.
+	// Price applies to all jobs. With OwnBid, each job pays its own bid instead. With Length, Price applies to a job
+	// of that length, and each job pays in proportion to its own length, rounded half to even.
 	Price  messages.Credits
 	OwnBid bool
 	Length messages.Duration
-	Capped bool // nobody pays above the own bid
-	// Contention: Price is no price, but the part of a slot-second that is contended,
-	// in millionths.
+	Capped bool // no job pays more than its own bid
+	// Contention: Price is not a price, but the contended part of a slot-second, in millionths.
 	Contention bool
 }
 
-// of returns the price of a slot-second to a job.
+// of returns the price of a slot-second for a job.
 func (t *Tariff) of(spec *messages.JobSpec) messages.Credits {
 	price := t.Price
 	switch {
@@ -55,7 +53,7 @@ func scaled(price messages.Credits, own, length messages.Duration) messages.Cred
 // scales reports whether the price of a job may be more than its bid, because it is scaled by the job's length.
 func (t *Tariff) scales() bool { return t.Length > 0 && !t.OwnBid && !t.Capped }
 
-// price returns what a slot-second costs a stage at some tariffs, and whether that may be more than the job's bid.
+// price returns what a stage pays for a slot-second at some tariffs, and whether that may be more than the job's bid.
 func price(tariffs []Tariff, spec *messages.JobSpec, stage int) (of messages.Credits, scaled bool) {
 	for i := range tariffs {
 		if t := &tariffs[i]; t.Class == spec.Stages[stage].Class {
@@ -65,7 +63,7 @@ func price(tariffs []Tariff, spec *messages.JobSpec, stage int) (of messages.Cre
 	return 0, false
 }
 
-// mostPrice bounds a price, so that slots times price stays within 64 bits.
+// mostPrice is the maximum price, so that slots times price fits in 64 bits.
 const mostPrice = 1 << 43
 
 // spell is a past period in which the tariffs of a market did not change.
@@ -78,13 +76,13 @@ type spell struct {
 type change struct {
 	spell
 	number uint64 // value of meters.changes
-	// For each class, the sum of the unread spells up to this one, without the first. Spells whose
-	// price depends on more than a job's bid are not in the sums.
+	// For each class, the sum of the unread spells after the first one, up to this one. Spells whose price depends on
+	// more than a job's bid are not in the sums.
 	sums   []sum
-	uneven int // spells that are not in the sums
+	uneven int // number of spells that are not in the sums
 }
 
-// follow sets the sums: the sums of the change before, and this spell.
+// follow computes the sums: the sums of the previous change plus this spell.
 func (c *change) follow(before *change) {
 	c.sums, c.uneven = slices.Clone(before.sums), before.uneven
 	if slices.ContainsFunc(c.Tariffs, func(t Tariff) bool { return t.Capped || t.Length > 0 && !t.OwnBid }) {
@@ -94,7 +92,7 @@ func (c *change) follow(before *change) {
 	micros := uint64(max(0, c.Until-before.Until))
 	for i, t := range c.Tariffs {
 		if slices.ContainsFunc(c.Tariffs[:i], func(o Tariff) bool { return o.Class == t.Class }) {
-			continue // the first one holds
+			continue // the first tariff of a class applies
 		}
 		at := slices.IndexFunc(c.sums, func(s sum) bool { return s.class == t.Class })
 		if at < 0 {
@@ -118,28 +116,26 @@ func (c *change) sum(class messages.Name) (s sum) {
 	return s
 }
 
-// sum is the price of a slot over several spells.
+// sum is the total price of a slot of a class over several spells.
 type sum struct {
 	class messages.Name
-	cost  Meter  // the part that is equal for all jobs
-	own   uint64 // microseconds at the own bid
+	cost  Meter  // the part that is the same for all jobs
+	own   uint64 // microseconds in which each job pays its own bid
 }
 
-// unread has, for each market, the latest changes of tariffs, for which some jobs may not be
-// metered yet.
+// unread has, for each market, the latest changes of tariffs that some jobs may not be metered for yet.
 type unread map[messages.Name][]change
 
-// Meter counts the slot time of a stage and its cost.
+// Meter adds up the slot time of a stage and its cost.
 type Meter struct {
 	Since  messages.Time
 	Micros uint64 // slot-microseconds up to Since
-	// Cost is Hi·2⁶⁴ + Lo, in 10⁻¹² credits: prices are microcredits a second, times
-	// are microseconds.
+	// The cost is Hi·2⁶⁴ + Lo, in 10⁻¹² credits: prices are in microcredits per second, and times in microseconds.
 	Hi, Lo uint64
-	Scaled bool // some of the time had a price that may be more than the bid
+	Scaled bool // for some of the time, the price may have been more than the bid
 }
 
-// upTo adds the time from Since to an instant, at some tariffs.
+// upTo adds the time from Since to now, at some tariffs.
 func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *messages.JobSpec, stage int) {
 	if micros := now - m.Since; going > 0 && micros > 0 {
 		m.count(uint64(going)*uint64(micros), tariffs, spec, stage)
@@ -147,8 +143,8 @@ func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *messa
 	m.Since = now
 }
 
-// through adds the time from Since to the last of some changes of tariffs. Spells after the first
-// are added as sums if possible; with integers the result is the same.
+// through adds the time from Since to the last of some changes of tariffs. If possible, it adds the spells after the
+// first as one sum. Because the numbers are integers, the result is the same.
 func (m *Meter) through(all []change, going int, spec *messages.JobSpec, stage int) {
 	if len(all) == 0 {
 		return
@@ -172,14 +168,14 @@ func (m *Meter) through(all []change, going int, spec *messages.JobSpec, stage i
 	m.Since = last.Until
 }
 
-// count counts slot-microseconds of a stage at some tariffs.
+// count adds slot-microseconds of a stage, at some tariffs.
 func (m *Meter) count(micros uint64, tariffs []Tariff, spec *messages.JobSpec, stage int) {
 	price, scaled := price(tariffs, spec, stage)
 	m.add(micros, price)
 	m.Scaled = m.Scaled || scaled
 }
 
-// add counts slot-microseconds at a price.
+// add adds the cost of slot-microseconds at a price.
 func (m *Meter) add(micros uint64, price messages.Credits) {
 	hi, lo := bits.Mul64(uint64(price), micros)
 	m.plus(&Meter{Micros: micros, Hi: hi, Lo: lo})
@@ -193,8 +189,8 @@ func (m *Meter) plus(o *Meter) {
 	m.Scaled = m.Scaled || o.Scaled
 }
 
-// minus subtracts what was counted before. If an attempt was forgiven, the remaining cost can be
-// less than the cost of the subtracted time; it becomes 0 then.
+// minus subtracts a meter that is part of this one. If an attempt was forgiven, the subtracted cost can be more than
+// the remaining cost; then the result is 0.
 func (m *Meter) minus(o *Meter) {
 	var less uint64
 	m.Micros -= min(o.Micros, m.Micros)
@@ -217,14 +213,14 @@ func (sum *Meter) forgive(had messages.Duration) {
 	sum.Hi = cost.Rsh(cost, 64).Uint64()
 }
 
-// bound bounds the cost by a price of a slot-second.
+// bound limits the cost to a price per slot-second.
 func (m *Meter) bound(price messages.Credits) {
 	if hi, lo := bits.Mul64(uint64(price), m.Micros); m.Hi > hi || m.Hi == hi && m.Lo > lo {
 		m.Hi, m.Lo = hi, lo
 	}
 }
 
-// credits returns the cost, rounded half to even, at most MaxCredits.
+// credits returns the cost in microcredits, rounded half to even, at most MaxCredits.
 func (m *Meter) credits() messages.Credits {
 	const unit = 1_000_000
 	if m.Hi >= unit {

@@ -6,11 +6,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxTokens bounds the join tokens that are remembered. Expired ones make room.
+// MaxTokens is the maximum number of join tokens that are remembered. Expired tokens are removed first.
 const MaxTokens = 10_000
 
-// Admit changes the join tokens of nodes: one of the fields is set. Result: the
-// token, a messages.TokenState.
+// Admit changes the join tokens of nodes. Exactly one field is set. Result: the token, a messages.TokenState.
 type Admit struct {
 	Issue  *messages.TokenState
 	Use    *messages.TokenUse
@@ -23,7 +22,7 @@ type tokens struct {
 	places map[string]int        // position in issued, by identifier
 }
 
-// admit changes a join token.
+// admit carries out an Admit: it issues, uses or revokes a join token.
 func (s *tokens) admit(c *Admit, now messages.Time) (messages.TokenState, error) {
 	switch {
 	case c.Issue != nil:
@@ -34,7 +33,7 @@ func (s *tokens) admit(c *Admit, now messages.Time) (messages.TokenState, error)
 	return s.revoke(c.Revoke)
 }
 
-// issue remembers a new token; the same again changes nothing.
+// issue stores a new token. The same token again changes nothing.
 func (s *tokens) issue(t *messages.TokenState, now messages.Time) (messages.TokenState, error) {
 	if i := s.find(t.ID); i >= 0 {
 		return s.issued[i], nil
@@ -50,7 +49,7 @@ func (s *tokens) issue(t *messages.TokenState, now messages.Time) (messages.Toke
 	return *t, nil
 }
 
-// enter makes some tokens all there are.
+// enter replaces all tokens.
 func (s *tokens) enter(all []messages.TokenState) {
 	s.issued, s.places = all, make(map[string]int, len(all))
 	for i := range all {
@@ -80,7 +79,7 @@ func (s *tokens) use(u *messages.TokenUse, now messages.Time) (messages.TokenSta
 	return t, nil
 }
 
-// revoke makes a token useless.
+// revoke marks a token so that it can no longer be used.
 func (s *tokens) revoke(id string) (messages.TokenState, error) {
 	i := s.find(id)
 	if i < 0 {

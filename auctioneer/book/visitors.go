@@ -2,18 +2,17 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// visitors finds the jobs here that are another site's, and counts them by site.
+// visitors finds the visiting jobs, which belong to other sites, and counts them by site.
 type visitors struct {
 	byVisit map[messages.Visit]messages.JobID
 	guests  map[messages.Name]VisitingCount
 }
 
-// VisitingCount counts the jobs of another site: the jobs that have not ended, and all
-// remembered jobs. The limit is for the site, not for its users, because the site can
-// invent users.
+// VisitingCount has the number of jobs of another site: the jobs that have not ended, and all remembered jobs. The
+// limits apply to the site as a whole, because a site can invent any number of users.
 type VisitingCount struct{ Pending, Remembered int }
 
-// check refuses a visiting job that is here already, or one too many.
+// check returns an error if a visiting job is already here, or if its site has too many jobs.
 func (v *visitors) check(visit *Visit) error {
 	switch {
 	case visit == nil:
@@ -26,7 +25,7 @@ func (v *visitors) check(visit *Visit) error {
 	return nil
 }
 
-// enter enters a job, should it be another site's.
+// enter adds a job if it belongs to another site.
 func (v *visitors) enter(j *Job) {
 	if j.Visit == nil {
 		return
@@ -39,7 +38,7 @@ func (v *visitors) enter(j *Job) {
 	v.countGuest(j, pending, 1)
 }
 
-// countGuest changes the counts of a job of another site. It ignores jobs of this site.
+// countGuest changes the counts for a job of another site. It ignores jobs of this site.
 func (v *visitors) countGuest(j *Job, pending, remembered int) {
 	if j.Visit == nil {
 		return

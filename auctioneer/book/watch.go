@@ -2,13 +2,13 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// Changes lists the jobs and nodes that commands touched since changes were last taken.
+// Changes lists the jobs and nodes that commands changed since the changes were last taken.
 type Changes struct {
 	Jobs    []messages.JobID // ascending, each once
 	Nodes   []uint32         // ascending, each once
 	Effects bool
 	Notices bool
-	// Licenses: more or fewer licences are free.
+	// Licenses: the number of free licences has changed.
 	Licenses bool
 	// Bounds: markets have other bounds.
 	Bounds bool
@@ -16,7 +16,7 @@ type Changes struct {
 	Owners []Owner
 }
 
-// watch collects changes for the local observer. It is no part of the state.
+// watch collects changes for the local observer. It is not part of the state.
 type watch struct {
 	watched bool
 	changed Changes
