@@ -5,25 +5,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Instant is now, by both clocks of a host.
+// Instant is the present time on both clocks of a host.
 type Instant struct {
 	Wall messages.Time
-	Mono messages.Duration // time since an arbitrary moment; it never goes back
-	Leap messages.Duration // by how much Wall was set ahead since the latest commit
+	Mono messages.Duration // time since an arbitrary moment; it never decreases
+	Leap messages.Duration // how far Wall was set ahead since the latest commit
 }
 
-// Input is one thing that a shell tells a desk: [Done] or [Heard].
+// Input is what a shell reports to a desk: [Done] or [Heard].
 type Input interface{ input() }
 
-// Done is the outcome of a proposal or a request with an ID: the result of the command, or the
-// answer. A refusal is an error, no matter who refuses.
+// Done is the outcome of a proposal or a request with an ID: the result of the command, or the answer. If anybody
+// refused it, the outcome is an error.
 type Done struct {
 	ID     uint64
 	Result any
 	Err    error
 }
 
-// Heard says that a node was heard at a time of the monotonic clock.
+// Heard reports that a node sent something, at a time of the monotonic clock.
 type Heard struct {
 	Node messages.Name
 	At   messages.Duration
@@ -32,56 +32,54 @@ type Heard struct {
 func (Done) input()  {}
 func (Heard) input() {}
 
-// Actions are what a shell must do, in this order. Each action with an ID is answered by a [Done]
-// later, or never if the shell ends first.
+// Actions are what a shell must do, in this order. Each action with an ID gets an answer by a [Done] later, or none
+// if the shell ends before.
 type Actions struct {
 	Propose []Proposal
 	Ask     []Request
-	Publish []messages.Vector // for all agents
+	Publish []messages.Vector // vectors for all agents
 	Direct  []Direction
-	Events  []any             // messages for operators: the Event types
-	Next    messages.Duration // how long the next step can wait if nothing happens; negative: for ever
+	Events  []any             // messages for operators: one of the event types below
+	Next    messages.Duration // time until the next step, if nothing happens before; negative: no limit
 }
 
 // Proposal is a command to be committed.
 type Proposal struct {
 	ID      uint64
 	Command *book.Command
-	// Patience is how long the command may wait for others to share an entry of the log with; 0: not at all.
+	// Patience is how long the command may wait until other commands share its log entry; 0: it does not wait.
 	Patience messages.Duration
 }
 
-// Request is something to ask another actor, as the auctioneer of the site.
+// Request is a request to another actor, in the name of the site's auctioneer.
 type Request struct {
 	ID   uint64
 	To   messages.Name // Bank, Estimator, Observations, Notices, or the Auctioneer of Peer
 	Peer messages.Name
 	Verb string
-	// Body is the request for the verb. For Observations it is []messages.Observation, and the
-	// answer is the number of them that were left with the estimator, counted from the first; an
-	// error is about the next one.
+	// Body is the request of the verb. For Observations it is []messages.Observation. The answer is then how many of
+	// them the stream stored, counted from the first; an error belongs to the next one.
 	Body   any
-	Reply  any               // a pointer that the answer is read into, and that is the answer; of Observations nil
+	Reply  any               // a pointer to the value that is filled with the answer and returned; nil for Observations
 	Within messages.Duration // how long to wait for the answer; 0: without limit
 }
 
-// Observations is where what ended jobs teach is left, for the estimator to read.
+// Observations is the name of the stream where the desk puts observations of ended jobs, for the estimator.
 const Observations messages.Name = "observations"
 
-// Direction is a directive and the node that gets it.
+// Direction is a directive with the node that gets it.
 type Direction struct {
 	Node      messages.Name
 	Directive messages.Directive
 }
 
-// Events, which change nothing.
+// Events inform operators and change nothing.
 type (
 	// Decided says that a market has decided.
 	Decided struct{ Market messages.Name }
 	// Committed says that a decision is in the book.
 	Committed struct{ Decision *book.Decide }
-	// Reconfigured says that other markets are in force, and lists the markets that cannot run: their
-	// jobs wait.
+	// Reconfigured says that other markets apply now, and lists the markets that cannot run: their jobs wait.
 	Reconfigured struct {
 		Markets *Markets
 		Faults  []error
@@ -102,44 +100,44 @@ type (
 		Tasks any
 		Err   error
 	}
-	// Evicted says that the rest on a drained node was not ended yet.
+	// Evicted says that ending the remaining tasks of a drained node failed. It will be tried again.
 	Evicted struct {
 		Node messages.Name
 		Err  error
 	}
-	// Disbanded says that a gang did not come together in time.
+	// Disbanded says that a gang did not get all its slots in time.
 	Disbanded struct {
 		Job messages.JobID
 		Err error
 	}
-	// Refused says that the bank refused a charge and will not be asked again.
+	// Refused says that the bank refused a charge, and that the charge is not tried again.
 	Refused struct {
-		Charge string        // the transfer, or the authorisation of another site
+		Charge string        // the transfer, or the other site's authorisation
 		Site   messages.Name // the other site
 		Err    error
 	}
-	// Waiting says that something could not be done yet.
+	// Waiting says that something could not be done yet, and why.
 	Waiting struct {
 		What string
 		Err  error
 	}
-	// Dropped says how many observations of ended jobs will not be left.
+	// Dropped says how many observations of ended jobs were dropped.
 	Dropped struct{ Observations int }
-	// Forgotten says that an effect speaks of a job that is gone.
+	// Forgotten says that an effect refers to a job that is gone.
 	Forgotten struct {
 		Effect uint64
 		Job    messages.JobID
 	}
-	// Ran says that a request about a remote job was answered, or will be repeated; Job is 0 if it
-	// was about all jobs at a peer.
+	// Ran says that a request about a remote job was answered, or will be repeated. Job is 0 if the request was about
+	// all jobs at a peer.
 	Ran struct {
 		Job     messages.JobID
 		Peer    messages.Name
-		Done    bool // something became known, and is in the book
+		Done    bool // the answer had news, and the book has them
 		Err     error
 		Trouble string // why the peer is taken to be silent; "": it answers
 	}
-	// Sent says that a word about a job was taken.
+	// Sent says that a notification about a job was accepted.
 	Sent struct{ Job messages.JobID }
 	// Unsent says that a notification about a job was not accepted, and whether it will be tried
 	// again.

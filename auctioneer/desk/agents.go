@@ -8,14 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Unsent says that a notification about a job was not accepted, and whether it will be tried again.
+// Limits on what a node may offer.
 const (
 	maxSlots     = 1 << 16 // slots of a class on one node
 	maxClasses   = 32      // classes of one node
 	maxAbilities = 32
 )
 
-// Register checks the registration of a node, and makes its command.
+// Register checks the registration of a node, and returns the command for it.
 func (d *Desk) Register(node messages.Name, r *messages.RegisterRequest) (*book.Command, error) {
 	if err := checkNode(node, r); err != nil {
 		return nil, err
@@ -24,8 +24,8 @@ func (d *Desk) Register(node messages.Name, r *messages.RegisterRequest) (*book.
 		Abilities: r.Abilities, Resources: r.Resources, Units: d.units(node, r.Slots), Labels: r.Labels, MostSuspended: r.MostSuspended}}, nil
 }
 
-// Registered answers a registration that is in the book, which wants some attempts
-// ended. It renews the node's lease, though the node may have registered before.
+// Registered returns the answer to a registration that is in the book; end has the attempts that the agent must end.
+// It renews the node's lease, even if this registration is a repetition.
 func (d *Desk) Registered(now Instant, node messages.Name, r *messages.RegisterRequest, end []messages.Attempt) messages.RegisterReply {
 	d.nodes.registered(node, r.Session, now.Mono)
 	delete(d.nodes.informed, node)
@@ -65,8 +65,8 @@ func checkNode(node messages.Name, r *messages.RegisterRequest) error {
 	return nil
 }
 
-// MustCommit reports whether an exchange must be committed. An exchange without news only renews
-// the lease, which needs only the knowledge of who leads.
+// MustCommit reports whether an exchange must be committed. An exchange without finishes and claims only renews the
+// lease; for that, it is enough to know who leads.
 func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *messages.Exchange) bool {
 	if len(x.Finished)+len(x.Claims) > 0 {
 		return true
@@ -75,15 +75,15 @@ func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *messages
 	return n != nil && n.Examines(now)
 }
 
-// DecidingWithin is how long a claim waits at most for a market to decide about it: as long as a
-// leader rests at most.
+// DecidingWithin is the longest time that a claim waits for a market to decide about it. It equals the longest rest
+// of a leader between two steps.
 const DecidingWithin = messages.Duration(500e6)
 
-// AwaitsDecision reports whether an exchange without finished tasks should wait for the next step,
-// because a market that directs claims, and that allows it too little now, is about to decide.
+// AwaitsDecision reports whether an exchange without finished tasks should wait for the next step. That is so if its
+// market directs claims, allows this claim too few tasks now, and is about to decide.
 func (d *Desk) AwaitsDecision(x *messages.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
-		return false // the market must know of these first
+		return false // the market needs these finishes before it decides
 	}
 	for i := range x.Claims {
 		if m := d.trading.market(x.Claims[i].Market); m != nil && m.TooFewUnreserved(&x.Claims[i]) {
@@ -93,15 +93,14 @@ func (d *Desk) AwaitsDecision(x *messages.Exchange) (wait bool) {
 	return wait
 }
 
-// Deciding reports whether the decision of a market is being committed, before which the market
-// makes no other.
+// Deciding reports whether a decision of a market is being committed. The market makes no other decision before that
+// ends.
 func (d *Desk) Deciding() bool {
 	return slices.ContainsFunc(d.trading.markets, func(m *traded) bool { return m.deciding })
 }
 
-// AllReserved reports whether an exchange of a node without tasks only claims, and all tasks that it could
-// get are reserved for claims in flight. Such an exchange can wait for the next entry of the log, because
-// it cannot get a task before.
+// AllReserved reports whether an exchange can wait for the next log entry. That is so if its node has no tasks, the
+// exchange only claims, and all tasks that it could get are reserved for other claims.
 func (d *Desk) AllReserved(node messages.Name, x *messages.Exchange) (all bool) {
 	if len(x.Finished) > 0 {
 		return false
@@ -116,10 +115,9 @@ func (d *Desk) AllReserved(node messages.Name, x *messages.Exchange) (all bool) 
 	})
 }
 
-// Exchange makes the command of an exchange: what an agent finished, and its claims with their jobs
-// in order of preference, as many as the answer has room for. Invalid claims are dropped: the agent
-// may not know yet that its market was removed. When the outcome is known, the caller lets the desk
-// unreserve the [Ungranted] jobs.
+// Exchange returns the command of an exchange. It has the finished tasks, and the claims with their jobs in order of
+// preference, as many as fit in the answer. Invalid claims are dropped, because the agent may not know yet that its
+// market was removed. When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Sent: x.Sent}
 	if len(x.Claims) > 0 {
@@ -137,7 +135,8 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 	return &book.Command{Exchange: out}
 }
 
-// resolve gives a claim of an exchange that tells of ends its jobs.
+// resolve chooses the jobs for a claim. If the exchange also has finished tasks, the claim may use the slots that
+// they free.
 func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended []messages.Finished, c *messages.Claim) book.Claim {
 	claim := m.ReserveClaim(b, node, c, d.rng)
 	if len(claim.Jobs) > 0 || len(ended) == 0 || m.Stale(d.now.Wall) {
@@ -151,7 +150,7 @@ func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended
 	return claim
 }
 
-// cutOff returns the jobs of claims for which the answer has no room. Usually there are none.
+// cutOff returns the jobs of claims that do not fit in the answer. Usually there are none.
 func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	jobs := 0
 	for i := range wanted {
@@ -179,9 +178,9 @@ func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	return ids
 }
 
-// Ungranted returns the jobs of an exchange whose reserved tasks were not granted. In a market that
-// directs claims, these are the jobs without a granted task. In other markets, they are the jobs
-// after the last one with a granted task, because tasks of that job may be reserved for others.
+// Ungranted returns the jobs of an exchange whose reserved tasks were not granted. If the market directs claims, they
+// are the jobs without a granted task. In other markets, they are the jobs after the last one with a granted task,
+// because tasks of that job may be reserved for others.
 func Ungranted(x *book.Exchange, grants []messages.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
 	for i := range grants {
@@ -198,7 +197,7 @@ func Ungranted(x *book.Exchange, grants []messages.Grant) (ids []messages.JobID)
 	return ids
 }
 
-// Unreserve lets other claims have tasks of jobs that a claim did not get.
+// Unreserve ends the reservations for jobs that a claim did not get, so that other claims can have their tasks.
 func (d *Desk) Unreserve(ungranted []messages.JobID) {
 	for _, m := range d.trading.markets {
 		for _, id := range ungranted {
@@ -207,11 +206,11 @@ func (d *Desk) Unreserve(ungranted []messages.JobID) {
 	}
 }
 
-// mostDetails bounds the details in one command.
+// mostDetails is the maximum number of details in one command.
 const mostDetails = 4 * book.MaxKept
 
-// brief returns the ends of tasks in the form for the book. The first ones that did not end well
-// have an explanation of one line. All explanations together could exceed a command.
+// brief shortens the finishes of an exchange for the book. Only the first tasks that did not end well keep their
+// details, in one line each: all details together could exceed the size of a command.
 func brief(finished []messages.Finished) []messages.Finished {
 	out, details := slices.Clone(finished), 0
 	for i := range out {
@@ -228,8 +227,8 @@ func brief(finished []messages.Finished) []messages.Finished {
 	return out
 }
 
-// Answer answers an exchange that granted some attempts, or that was not committed:
-// an error says that the node's session is over.
+// Answer returns the answer to an exchange. grants is nil if the exchange was not committed; then Answer returns an
+// error if the node's session is over.
 func Answer(b *book.Book, node messages.Name, x *messages.Exchange, grants []messages.Grant) (reply messages.ExchangeReply, err error) {
 	n := b.Node(node)
 	current := n != nil && n.Session == x.Session
@@ -243,22 +242,22 @@ func Answer(b *book.Book, node messages.Name, x *messages.Exchange, grants []mes
 	return reply, nil
 }
 
-// Inform adds a node's markets to the answer to its first exchange with this desk, if markets have
-// been applied: the node may have registered under others. A repeated answer has them too.
+// Inform adds a node's markets to the answer to its first exchange with this desk, if markets have been applied: when
+// the node registered, other markets may have applied. A repeated answer has them too.
 func (d *Desk) Inform(node messages.Name, slots []messages.ClassSlots, reply *messages.ExchangeReply) {
 	if first, known := d.nodes.informed[node]; known && first != reply.Seq {
 		return
 	}
 	d.nodes.informed[node] = reply.Seq
 	if reply.Markets = d.serving(node, slots); reply.Markets == nil {
-		reply.Markets = []messages.NodeMarket{{}} // without a class: on the wire an empty list is none, which changes nothing
+		reply.Markets = []messages.NodeMarket{{}} // one entry without a class: on the wire an empty list means no change
 	}
 }
 
 // Informs reports whether markets have been applied, so that nodes must be told theirs.
 func (m *Markets) Informs() bool { return m.applied }
 
-// Vector answers an agent that missed a change.
+// Vector returns the current vector of a market, for an agent that missed a change.
 func (d *Desk) Vector(name messages.Name) (messages.Vector, error) {
 	m := d.trading.market(name)
 	if m == nil {

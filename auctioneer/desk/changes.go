@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// followAtOnce is how many jobs are read before others may change the book: a new leader reads all
+// followAtOnce is how many jobs are read at a time, before the book may change again. A new leader must read all
 // jobs, which can be a million.
 const followAtOnce = 4096
 
@@ -51,7 +51,7 @@ func (d *Desk) follow() (effects, notices bool) {
 	return effects, notices
 }
 
-// followSome follows the first of some jobs, and returns the others.
+// followSome follows the first jobs of a list, and returns the rest.
 func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.JobID) {
 	n := min(len(ids), followAtOnce)
 	for _, id := range ids[:n] {
@@ -102,7 +102,8 @@ func claimable(b *book.Book, j *book.Job) (n int) {
 	return n
 }
 
-// followJob tells the market of a job how far the job has come, or has the job settled.
+// followJob tells the market of a job about the job's progress. If the job has ended, followJob begins its
+// settlement.
 func (d *Desk) followJob(b *book.Book, j *book.Job) {
 	m := d.trading.market(j.Spec.Market)
 	if b.Limited(j) {

@@ -10,28 +10,28 @@ import (
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// Config is fixed for the life of a desk.
+// Config is the configuration of a desk. It never changes.
 type Config struct {
 	Site    messages.Name
 	Term    uint64
-	Markets []messages.Market // markets of the configuration; applied markets replace them
+	Markets []messages.Market // markets of the configuration, until other markets are applied
 	// Lease is how long an agent may run tasks without an answered exchange.
 	Lease messages.Duration
-	// HoldFor is how long the bank keeps a hold without a word; 0: for ever.
+	// HoldFor is how long the bank keeps a hold that is not extended; 0: for ever.
 	HoldFor messages.Duration
-	// RemoteFor is how long the bank is asked to authorise a remote job for.
+	// RemoteFor is the length of the authorisation that the bank is asked for, for a remote job.
 	RemoteFor messages.Duration
-	// Idle is the longest wait between two steps, because the wall clock may be set in between; 0:
-	// the wall clock is never set.
+	// Idle is the longest time between two steps, because somebody may set the wall clock between them; 0: the wall
+	// clock is never set.
 	Idle messages.Duration
-	// Estimator says that there is an estimator to learn from.
+	// Estimator: the site has an estimator.
 	Estimator bool
 	Seed      uint64
-	// Open opens a market; nil: [market.Open].
+	// Open creates a market; nil: [market.Open].
 	Open func(messages.Market) (*market.Market, error)
 }
 
-// Book is how a desk reads the replicated state.
+// Book gives a desk access to the replicated state.
 type Book interface {
 	// Read calls f with the book, which f must not change or keep.
 	Read(f func(*book.Book))
@@ -39,37 +39,37 @@ type Book interface {
 	Changes(f func(*book.Book, book.Changes))
 }
 
-// core has what all parts of a desk use: the time, the book, and the list of requests.
+// core is shared by all parts of a desk: the time, the book, and the list of requests.
 type core struct {
 	Config
 	book   Book
 	now    Instant
 	rng    *rand.Rand
 	out    Actions
-	last   uint64 // ID that was given out
+	last   uint64 // the last ID that was given
 	asked  map[uint64]func(result any, err error)
 	inform bool              // the markets differ from the configuration
 	end    messages.Duration // when a job last ended
-	stream bool              // the one before had ended shortly before
+	stream bool              // the last ended job before this one ended shortly before it
 }
 
-// propose commits a command; then is called with its outcome when that is known.
+// propose commits a command, and calls then with the outcome.
 func (c *core) propose(command *book.Command, then func(result any, err error)) {
 	c.proposeWithin(0, command, then)
 }
 
-// proposeWithin does what propose does, for a command that may wait up to patience for other commands.
+// proposeWithin is propose for a command that may wait up to patience for other commands.
 func (c *core) proposeWithin(patience messages.Duration, command *book.Command, then func(result any, err error)) {
 	c.out.Propose = append(c.out.Propose, Proposal{c.await(then), command, patience})
 }
 
-// ask asks another actor. The answer is read into the value that r.Reply points to.
+// ask sends a request to another actor. The answer is decoded into the value that r.Reply points to.
 func (c *core) ask(r Request, then func(reply any, err error)) {
 	r.ID = c.await(then)
 	c.out.Ask = append(c.out.Ask, r)
 }
 
-// ask asks another actor for an answer of a type; with an error there may be no answer.
+// ask sends a request whose answer has the type Reply. If then gets an error, its first argument may be nil.
 func ask[Reply any](c *core, r Request, then func(*Reply, error)) {
 	r.Reply = new(Reply)
 	c.ask(r, func(reply any, err error) {
@@ -89,24 +89,24 @@ func (c *core) await(then func(any, error)) uint64 {
 
 func (c *core) tell(event any) { c.out.Events = append(c.out.Events, event) }
 
-// wakeAt plans the next step at a wall time or earlier; 0: never.
+// wakeAt asks for a step at this wall time at the latest; 0: it does nothing.
 func (c *core) wakeAt(at messages.Time) {
 	if at != 0 {
 		c.wakeIn(at.Sub(c.now.Wall))
 	}
 }
 
-// wakeIn plans the next step after a while or earlier.
+// wakeIn asks for a step after this time at the latest.
 func (c *core) wakeIn(wait messages.Duration) {
 	if wait = max(0, wait); c.out.Next < 0 || wait < c.out.Next {
 		c.out.Next = wait
 	}
 }
 
-// soon is when a proposal that was not committed, and is due by the wall clock, is made again.
+// soon is the time until a proposal is made again that failed to commit, if it is due by the wall clock.
 const soon = messages.Duration(time.Second)
 
-// refused reports whether an error is a refusal that the same request would have again.
+// refused reports whether an error is a refusal that the same request would get again.
 func refused(err error) bool {
 	switch messages.KindOf(err) {
 	case messages.Invalid, messages.TooLarge, messages.NotFound:
@@ -115,17 +115,17 @@ func refused(err error) bool {
 	return false
 }
 
-// retries spaces repeated requests to the bank, the log and other actors.
+// retries are the waiting times between repeated requests to the bank, the log and other actors.
 var retries = backoff.Backoff{First: 50e6, Last: 5e9}
 
-// retryAt returns when to try again after a number of failures.
+// retryAt returns the time of the next try, after a number of failures.
 func (c *core) retryAt(fails int) messages.Duration {
 	return c.now.Mono + messages.Duration(retries.Wait(fails, c.rng.Float64()))
 }
 
-// ended notes that a job has ended, now.
+// ended records that a job has ended now.
 func (c *core) ended() {
-	if c.end != c.now.Mono { // otherwise another job ended in the same step
+	if c.end != c.now.Mono { // not if another job ended in the same step
 		c.stream, c.end = c.end != 0 && c.now.Mono-c.end <= SharedWithin, c.now.Mono
 	}
 }
@@ -138,7 +138,7 @@ func (c *core) patience() messages.Duration {
 	return 0
 }
 
-// SharedWithin is the longest time that a command waits for others to share a log entry with: each
-// entry costs each replica a write to its disk. Commands that follow the end of a job wait only if
-// jobs end one soon after another, because the job's user waits for them.
+// SharedWithin is the longest time that a command waits until others share its log entry: each entry costs each
+// replica a write to its disk. Commands that follow the end of a job wait only if jobs end shortly after one another,
+// because the job's user waits for them.
 const SharedWithin = messages.Duration(10e6)

@@ -14,7 +14,7 @@ type delays struct {
 	retry messages.Duration
 }
 
-// leap tells the book that the clock was set ahead.
+// leap commits a command that tells the book how far the clock was set ahead.
 func (d *delays) leap() {
 	if !d.busy {
 		d.begin("the note that the clock was set ahead")
@@ -36,7 +36,7 @@ func (d *delays) step() {
 	})
 }
 
-// begin tells the book the time, for which something waits.
+// begin commits a command that tells the book the present time. what names the reason in messages.
 func (d *delays) begin(what string) {
 	if d.now.Mono < d.retry {
 		d.wakeIn(d.retry - d.now.Mono)

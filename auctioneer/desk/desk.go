@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Desk is what a leader knows in addition to the book.
+// Desk is the state of a leader that is not in the book.
 type Desk struct {
 	*core
 	*Markets
@@ -29,8 +29,7 @@ type Desk struct {
 	owned   map[book.Owner]map[messages.JobID]bool
 }
 
-// New makes the desk of a leader. Faults are of markets that cannot be run: jobs
-// there wait.
+// New returns the desk of a new leader. faults are errors of markets that cannot run: their jobs wait.
 func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	d = &Desk{limited: map[messages.JobID]int{}, owned: map[book.Owner]map[messages.JobID]bool{}, core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
 	b.Read(func(b *book.Book) { d.Markets, faults = openMarkets(&d.Config, b) })
@@ -48,9 +47,8 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	return d, faults
 }
 
-// reconfigure uses the markets of the book from now on. Their vectors continue the numbering of the
-// earlier ones, and each node is told its markets again. The new markets know no jobs and nodes
-// yet.
+// reconfigure changes to the markets of the book. Their vectors continue the numbering of the earlier ones, and each
+// node is told its markets again. The new markets do not know any jobs and nodes yet.
 func (d *Desk) reconfigure(b *book.Book) {
 	var faults []error
 	d.Markets, faults = openMarkets(&d.Config, b)

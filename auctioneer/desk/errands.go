@@ -6,15 +6,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// lookAround is how often jobs whose authorisations end are looked for.
+// lookAround is the time between two searches for jobs whose authorisations end.
 const lookAround = messages.Duration(1e9)
 
-// errands run the errands of remote jobs, and end jobs between sites whose
-// authorisations end.
+// errands asks the bank and peers about remote jobs, and ends jobs between sites whose authorisations end.
 type errands struct {
 	*core
 	federation *federation.Errands
-	look       messages.Duration // when to look for jobs to end; 0: at once
+	look       messages.Duration // time of the next search for jobs to end; 0: now
 }
 
 func (e *errands) step() {
@@ -42,7 +41,7 @@ func (e *errands) step() {
 	e.wakeIn(e.look - e.now.Mono)
 }
 
-// run sends the next errand of a remote job, and proposes the news about the job.
+// run sends the next request about a remote job, and proposes the news from its answer.
 func (e *errands) run(q federation.Request) {
 	to := messages.Auctioneer
 	if q.Peer == "" {

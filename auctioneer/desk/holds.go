@@ -7,21 +7,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// holds extend the holds of jobs that have not ended, so that the bank does not free them. Each
-// quarter of HoldFor, the holds older than that are extended. The first time is when the desk
-// begins, because the last leader may have been late. If the bank does not answer, it is asked
-// again soon. If the site's clock was set ahead, holds end sooner than planned, and are extended at
-// once.
+// holds extends the holds of jobs that have not ended, so that the bank does not free them. It does so in each
+// quarter of HoldFor, for holds that are older than a quarter. The first time is when the desk begins, because the
+// last leader may have been late. If the bank does not answer, it is asked again soon. If the site's clock was set
+// ahead, holds end sooner than planned, so they are extended at once.
 type holds struct {
 	*core
 	next   messages.Duration
-	late   messages.Time // extend them by this time, whatever Mono says
+	late   messages.Time // wall time by which the holds must be extended, whatever the monotonic clock says
 	busy   bool
 	failed error
-	last   messages.JobID // the last job of this pass that was looked at
+	last   messages.JobID // the last job that this pass has read
 }
 
-// clockEvery is how often it is looked whether the clock was set.
+// clockEvery is the longest time between two looks at the wall clock, which may have been set.
 const clockEvery = messages.Duration(60e9)
 
 func (h *holds) step() {
@@ -34,14 +33,13 @@ func (h *holds) step() {
 	}
 }
 
-// extend extends the holds of all jobs.
+// extend begins to extend the holds of all jobs.
 func (h *holds) extend() {
 	h.busy, h.failed, h.last = true, nil, 0
 	h.extendSome()
 }
 
-// extendSome extends some holds after others: the bank has more to do than that, and
-// there may be a million.
+// extendSome extends holds in parts, one after another: there may be a million, and the bank has other work.
 func (h *holds) extendSome() {
 	some := h.some()
 	if len(some) == 0 {
@@ -61,8 +59,8 @@ func (h *holds) extendSome() {
 	})
 }
 
-// some extends the holds of the next jobs that are old enough. Jobs are
-// numbered in the order in which they were submitted.
+// some returns the extensions for the next holds that are old enough. Jobs are numbered in the order of their
+// submission.
 func (h *holds) some() (list []messages.Transfer) {
 	h.book.Read(func(b *book.Book) {
 		for h.last = range b.Listed("").Above(h.last) {
@@ -82,7 +80,7 @@ func (h *holds) some() (list []messages.Transfer) {
 	return list
 }
 
-// done plans the next time.
+// done plans the next pass.
 func (h *holds) done() {
 	const soon = messages.Duration(1e9)
 	wait := h.HoldFor / 4
@@ -94,7 +92,7 @@ func (h *holds) done() {
 	h.wakeIn(min(wait, clockEvery))
 }
 
-// Extension moves the end of a hold to a later time, under an identifier of its own.
+// Extension returns the transfer that moves the end of a hold to a later time. Its identifier is new for each end.
 func Extension(hold string, job messages.JobID, until messages.Time, why string) messages.Transfer {
 	return messages.Transfer{
 		ID: fmt.Sprintf("%s/until/%d", hold, until), Kind: messages.Extend, Pending: hold, Expires: until, Job: job, Reason: why,

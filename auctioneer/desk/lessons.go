@@ -8,14 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Requests to the estimator, and their intervals. Nobody waits for the estimator: until
-// it answers, markets use the declared numbers, or the numbers of their operator.
+// Requests to the estimator, and their intervals. No job waits for the estimator: until it answers, markets use the
+// numbers that jobs declare, or the operator's numbers.
 const (
 	learnEvery  = messages.Duration(60e9)
 	learnAtOnce = 32 // jobs of a market
-	// LearnWithin is how long the estimator is waited for.
+	// LearnWithin is how long the desk waits for an answer of the estimator.
 	LearnWithin = messages.Duration(2e9)
-	// DrawnTypes is how many types are asked of the estimator at a time.
+	// DrawnTypes is how many types a request to the estimator asks for.
 	DrawnTypes = 1000
 )
 
@@ -23,8 +23,8 @@ const (
 type lessons struct {
 	*core
 	trading   *trading
-	newcomers bool // there are jobs whose run times were not asked for yet
-	open      int  // requests that are not answered
+	newcomers bool // there are jobs whose run times were not asked yet
+	open      int  // number of requests without an answer
 	next      messages.Duration
 }
 
@@ -41,8 +41,7 @@ func (l *lessons) step() {
 	}
 }
 
-// askRuntimes asks the estimator for the run times of tasks, for jobs of a market that does not
-// know them.
+// askRuntimes asks the estimator for the run times of jobs of a market that does not know them.
 func (l *lessons) askRuntimes(m *traded) {
 	ids := m.Unknown(l.now.Wall, learnAtOnce)
 	l.newcomers = l.newcomers || len(ids) == learnAtOnce
@@ -70,7 +69,7 @@ func (l *lessons) askRuntimes(m *traded) {
 	}
 }
 
-// RuntimesOf asks how long the tasks of a job run.
+// RuntimesOf returns the request for the run times of a job's tasks.
 func RuntimesOf(account messages.Name, spec *messages.JobSpec) messages.RuntimeRequest {
 	r := messages.RuntimeRequest{Account: account, Name: spec.Name}
 	for i := range spec.Stages {

@@ -11,20 +11,19 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Markets are the markets of a site. They do not change: after markets are applied, the desk has a
-// new value.
+// Markets are the markets of a site. A value never changes: when markets are applied, the desk gets a new value.
 type Markets struct {
 	// Configs are the markets; the first is the default of submissions.
 	Configs []messages.Market
-	// Version is how often markets had been applied.
+	// Version is the number of times that markets had been applied.
 	Version uint64
 
 	live    []*market.Market // in the order of Configs
-	applied bool             // they are not the markets of the configuration
+	applied bool             // the markets were applied; they are not those of the configuration
 }
 
-// Market returns the market of a name; nil: there is none. The caller must prevent a
-// step during its use.
+// Market returns a market by name; nil: there is none. The caller must prevent a step of the desk while it uses the
+// market.
 func (m *Markets) Market(name messages.Name) *market.Market {
 	for _, live := range m.live {
 		if live.Config.Name == name {
@@ -34,7 +33,7 @@ func (m *Markets) Market(name messages.Name) *market.Market {
 	return nil
 }
 
-// Find returns the configuration of the market of a name, nil if there is none.
+// Find returns the configuration of a market by name; nil: there is none.
 func (m *Markets) Find(name messages.Name) *messages.Market {
 	for i := range m.Configs {
 		if m.Configs[i].Name == name {
@@ -44,7 +43,7 @@ func (m *Markets) Find(name messages.Name) *messages.Market {
 	return nil
 }
 
-// Missing says that there is no market of a name that a field has, and which there are.
+// Missing returns the error for a field that names no market of the site. The error lists the markets.
 func (m *Markets) Missing(field string, name messages.Name) error {
 	names := make([]messages.Name, len(m.Configs))
 	for i := range m.Configs {
@@ -53,7 +52,7 @@ func (m *Markets) Missing(field string, name messages.Name) error {
 	return messages.Errorf(messages.NotFound, "%sthere is no market %q; the site has %s", field, name, spelling.List(names))
 }
 
-// Running names the markets whose mechanism satisfies is; "": none does.
+// Running returns the names of the markets whose mechanism satisfies is; "": there is none.
 func (m *Markets) Running(is func(*mechanism.Traits) bool) string {
 	var names []string
 	for i := range m.Configs {
@@ -74,8 +73,8 @@ func (m *Markets) serving(node messages.Name, slots []messages.ClassSlots) (out 
 	return out
 }
 
-// units returns the resources of the node's slots, as the first market that sells each class there
-// defines them; nil: none.
+// units returns the resources of one slot of each class on the node, from the first market that sells the class
+// there; nil: none defines them.
 func (m *Markets) units(node messages.Name, slots []messages.ClassSlots) (units []messages.Resources) {
 	for i, s := range slots {
 		at := slices.IndexFunc(m.Configs, func(c messages.Market) bool { return Serves(&c, node) && slices.Contains(c.Classes, s.Class) })
@@ -90,7 +89,7 @@ func (m *Markets) units(node messages.Name, slots []messages.ClassSlots) (units 
 	return units
 }
 
-// Serves reports whether a market uses a node's slots, apart from their classes.
+// Serves reports whether a market uses slots of this node. It does not look at the classes.
 func Serves(m *messages.Market, node messages.Name) bool {
 	return len(m.Nodes) == 0 || slices.Contains(m.Nodes, node)
 }

@@ -9,25 +9,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// nodes sends nodes their directives, and takes back the claims of nodes that are
-// silent or whose time to drain is over.
+// nodes sends nodes their directives. It takes back the claims of nodes that are silent, and ends the tasks on nodes
+// whose drain is over.
 type nodes struct {
 	*core
 	markets  *Markets
-	heard    map[messages.Name]messages.Duration // when each node was last heard, by the monotonic clock
-	sessions map[messages.Name]uint64            // by node: the one that was seen last
-	told     map[uint32]uint64                   // by node: the version that was published
-	informed map[messages.Name]uint64            // by node: the exchange that was answered with its markets
-	next     messages.Duration                   // when to look next for nodes that have been silent for too long
-	drains   messages.Time                       // when the first drain is over; 0: no node drains
-	evicted  map[messages.Name]messages.Time     // drains whose end was already proposed, by their time
+	heard    map[messages.Name]messages.Duration // when each node was heard last, by the monotonic clock
+	sessions map[messages.Name]uint64            // by node: the latest session
+	told     map[uint32]uint64                   // by node: the last version of its directive that was published
+	informed map[messages.Name]uint64            // by node: number of the exchange whose answer told it its markets
+	next     messages.Duration                   // when to search for silent nodes next
+	drains   messages.Time                       // end of the first drain; 0: no node drains
+	evicted  map[messages.Name]messages.Time     // by node: end of the drain whose eviction was already proposed
 	lost     map[messages.Name]bool              // nodes whose claims are being taken back
 }
 
 func newNodes(c *core, m *Markets) nodes {
 	n := nodes{core: c, heard: map[messages.Name]messages.Duration{}, sessions: map[messages.Name]uint64{}, evicted: map[messages.Name]messages.Time{}, lost: map[messages.Name]bool{}}
 	n.serve(m)
-	c.book.Read(func(b *book.Book) { // nodes that are up count as heard when the desk began, even if the first step is late
+	c.book.Read(func(b *book.Book) { // nodes that are up count as heard when the desk began, even if its first step is late
 		for _, node := range b.Nodes() {
 			if node.Up {
 				n.registered(node.Name, node.Session, c.now.Mono)
@@ -37,7 +37,7 @@ func newNodes(c *core, m *Markets) nodes {
 	return n
 }
 
-// serve makes sure that nodes are told that they serve other markets.
+// serve makes the next answers tell all nodes their markets.
 func (n *nodes) serve(m *Markets) {
 	n.markets, n.told, n.informed = m, map[uint32]uint64{}, map[messages.Name]uint64{}
 }
@@ -49,15 +49,15 @@ func (n *nodes) hear(node messages.Name, at messages.Duration) {
 	}
 }
 
-// registered renews the lease of a node that registered. If the desk answered the registration itself, it knows
-// the session before it follows the book, and the lease counts from the answer.
+// registered renews the lease of a node that registered in a session. If the desk answered the registration itself,
+// it knows the session before it reads it in the book; then the lease counts from the answer.
 func (n *nodes) registered(node messages.Name, session uint64, at messages.Duration) {
 	n.sessions[node] = session
 	n.hear(node, at)
 }
 
-// changed directs a node that has changed in the book. One that has registered was
-// heard, be it in the session in which it was lost.
+// changed sends a directive to a node that has changed in the book. A registration counts as hearing from the node,
+// even if the session was lost before.
 func (n *nodes) changed(i uint32, node *book.Node) {
 	if !node.Up {
 		delete(n.sessions, node.Name)
@@ -79,13 +79,13 @@ func (n *nodes) changed(i uint32, node *book.Node) {
 	n.out.Direct = append(n.out.Direct, Direction{node.Name, d})
 }
 
-// leaseEnd returns when the claims of a node are taken back if it does not answer: half a lease
-// after its agent has stopped its tasks.
+// leaseEnd returns when the claims of a node are taken back if it stays silent: half a lease after its agent has
+// stopped its tasks.
 func (n *nodes) leaseEnd(node messages.Name) messages.Duration {
 	return n.heard[node] + n.Lease + n.Lease/2
 }
 
-// step takes back the claims of silent nodes and of nodes whose time to drain is over.
+// step takes back the claims of silent nodes, and ends the tasks on nodes whose drain is over.
 func (n *nodes) step() {
 	if n.now.Mono > n.next {
 		n.expire()
@@ -99,7 +99,7 @@ func (n *nodes) step() {
 	n.wakeAt(n.drains)
 }
 
-// expire takes back the claims of nodes that fell silent.
+// expire takes back the claims of silent nodes.
 func (n *nodes) expire() {
 	n.next = math.MaxInt64
 	n.book.Read(func(b *book.Book) {
@@ -121,7 +121,7 @@ func (n *nodes) lose(node *book.Node) {
 	n.lost[name] = true
 	n.propose(&book.Command{Lost: &book.Lost{Node: name, Session: node.Session}}, func(tasks any, err error) {
 		delete(n.lost, name)
-		again := n.leaseEnd(name) // the session in which it may have registered since then
+		again := n.leaseEnd(name) // the node may have registered in this session since
 		if err != nil {
 			again = n.now.Mono + n.Lease/8
 		}
@@ -130,15 +130,14 @@ func (n *nodes) lose(node *book.Node) {
 	})
 }
 
-// awaitDrain waits for the end of a node's time to drain.
+// awaitDrain plans a step at the end of a node's drain.
 func (n *nodes) awaitDrain(node *book.Node) {
 	if node.Drain != 0 && node.Drain != book.ToTheirEnd && n.evicted[node.Name] != node.Drain && (n.drains == 0 || node.Drain < n.drains) {
 		n.drains = node.Drain
 	}
 }
 
-// evict ends the remaining tasks of nodes whose time to drain is over. A proposal that
-// is not committed is repeated.
+// evict ends the remaining tasks of nodes whose drain is over. A proposal that is not committed is repeated.
 func (n *nodes) evict() {
 	n.drains = 0
 	n.book.Read(func(b *book.Book) {
@@ -165,8 +164,8 @@ func (n *nodes) end(node *book.Node) {
 	})
 }
 
-// stops returns the attempts that a node is told to end now. It is told the others after these have
-// ended.
+// stops returns the attempts that a node is told to end now: the first MostStops. It is told the rest after these
+// have ended.
 func stops(all []messages.Attempt) []messages.Attempt {
 	return slices.Clone(all[:min(len(all), market.MostStops)])
 }

@@ -12,35 +12,35 @@ import (
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// Notices is where words about jobs go: the body is a *[book.Notice], the answer an error
-// or none.
+// Notices is the name under which requests send notifications about jobs. The body is a *[book.Notice]; the answer is
+// empty, or an error.
 const Notices messages.Name = "notices"
 
 const (
-	noticesAtOnce = 16 // notifications that are being sent
-	noticesToHost = 2  // notifications that are being sent to one host; the mail relay is one host
+	noticesAtOnce = 16 // number of notifications that are sent at the same time
+	noticesToHost = 2  // the same for one host; the mail relay counts as one host
 	noticeWithin  = messages.Duration(15 * time.Second)
 	noticeFor     = messages.Duration(24 * time.Hour) // a notification is given up this long after its event
 )
 
-// noticeRetries are between the tries of one notice.
+// noticeRetries are the waiting times between the tries of one notice.
 var noticeRetries = backoff.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
 
-// notices send messages about jobs. Each notice has its own tries, and a host that
-// hangs delays only its own notices.
+// notices sends notifications about jobs. Each notice is tried on its own, and a host that hangs delays only its own
+// notices.
 type notices struct {
 	*core
 	more  bool
-	wait  map[uint64]*attempt // notifications that were tried
-	hosts map[string]int      // being sent
+	wait  map[uint64]*attempt // notifications that were tried at least once
+	hosts map[string]int      // by host: number of notifications that are being sent
 	done  []book.NoticeOutcome
-	busy  bool // outcomes are being committed
-	fails int  // failures to commit them
+	busy  bool // a commit of outcomes is under way
+	fails int  // failed commits in a row
 	retry messages.Duration
 	next  messages.Duration
 }
 
-// attempt is how a notice has fared.
+// attempt has the tries and the outcome of a notice.
 type attempt struct {
 	flying bool
 	told   bool // the outcome of the notification is known
@@ -92,7 +92,7 @@ func (n *notices) consider(w *book.Notice) {
 		flying += k
 	}
 	if flying >= noticesAtOnce || n.hosts[host] >= noticesToHost {
-		return // an answer wakes it
+		return // the answer to another notice causes the next step
 	}
 	a.flying = true
 	n.hosts[host]++
@@ -105,7 +105,7 @@ func (n *notices) consider(w *book.Notice) {
 	})
 }
 
-// answered takes the answer to a notice.
+// answered records the answer to a notice.
 func (n *notices) answered(w *book.Notice, a *attempt, err error) {
 	a.flying, n.more = false, true
 	kind := messages.KindOf(err)

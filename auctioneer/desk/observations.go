@@ -7,24 +7,24 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// observations leave what ended jobs teach in the estimator's stream, and confirm it. Payments and
-// observations do not wait for each other.
+// observations publishes observations of ended jobs to the estimator's stream, and confirms their effects. Payments
+// and observations do not wait for each other.
 type observations struct {
 	*core
-	effects bool // there may be some
+	effects bool // the book may have such effects
 	busy    bool
 	fails   int
 	retry   messages.Duration
 }
 
-// While the stream is out of service, observations of ended jobs stay in memory: this many at most,
-// and for this long. Dropped ones are counted; estimates are only advice.
+// While the stream is out of service, at most this many observations wait in memory, for at most this long. Dropped
+// ones are counted; the loss is small, because estimates are only advice.
 const (
 	mostObservations = 10_000
 	observationsKept = messages.Duration(24 * 3600e9)
 )
 
-// unawaited is how long a command that nobody waits for may wait for others.
+// unawaited is how long a command may wait for other commands if no user waits for it.
 const unawaited = messages.Duration(50e6)
 
 func (o *observations) step(more bool) {
@@ -71,7 +71,7 @@ func (o *observations) step(more bool) {
 	})
 }
 
-// waiting counts the observations that wait, while the stream does not take them.
+// waiting returns how many observations wait. It counts them only while the stream does not work.
 func (o *observations) waiting(b *book.Book) (n int) {
 	if o.fails == 0 {
 		return 0
@@ -95,7 +95,7 @@ func (o *observations) end(err error) {
 	o.tell(Waiting{"observations", err})
 }
 
-// observation returns the observation of an ended job for the estimator.
+// observation returns the observation of an ended job, for the estimator.
 func (o *observations) observation(j *book.Job) messages.Observation {
 	return messages.Observation{
 		Site: o.Site, Job: j.ID, Account: j.Account, Name: j.Spec.Name, Market: j.Spec.Market, State: j.State,
@@ -115,8 +115,7 @@ func work(j *book.Job) []messages.StageWork {
 	return out
 }
 
-// runtimes returns the run times of a stage's accepted attempts, ascending: all run times, or an
-// even choice of them.
+// runtimes returns the run times of a stage's accepted attempts, ascending: all of them, or an evenly spaced choice.
 func runtimes(s *book.Stage) []messages.Duration {
 	var all []messages.Duration
 	for k := range s.Tasks {
@@ -129,7 +128,7 @@ func runtimes(s *book.Stage) []messages.Duration {
 		return all
 	}
 	chosen := make([]messages.Duration, messages.MostRuntimes)
-	for k := range chosen { // choose the middle of each of equal parts
+	for k := range chosen { // from each of equal parts, choose the middle
 		chosen[k] = all[(2*k+1)*len(all)/(2*messages.MostRuntimes)]
 	}
 	return chosen

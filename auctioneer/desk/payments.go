@@ -11,45 +11,45 @@ import (
 )
 
 const (
-	// transfersAtOnce is how many transfers go to the bank in one request.
+	// transfersAtOnce is the number of transfers in one request to the bank.
 	transfersAtOnce = 512
-	// feesAtOnce is how many charges to other sites go with one batch.
+	// feesAtOnce is the number of charges to other sites in one batch.
 	feesAtOnce = 32
 )
 
-// payments ask the bank to carry out the book's effects, oldest first, in batches. Failed effects
-// stay in the book and are tried again with the same identifiers, even if nothing else happens at
-// the site. Charges to another site that the bank cannot accept yet do not hold up other effects.
+// payments asks the bank to carry out the effects of the book, oldest first, in batches. A failed effect stays in the
+// book. It is tried again with the same identifier, even if nothing else happens at the site. Charges to another site
+// that the bank cannot accept yet do not delay other effects.
 type payments struct {
 	*core
-	effects bool                   // there may be effects to carry out
+	effects bool                   // the book may have effects for the bank
 	current *batch                 // the batch that is being carried out
-	wait    map[messages.Name]bool // charges to these sites, until the retry
-	silent  bool                   // the bank does not answer: everything waits until the retry
+	wait    map[messages.Name]bool // sites whose charges wait until retry
+	silent  bool                   // the bank does not answer: all effects wait until retry
 	fails   int
-	retry   messages.Duration // 0: nothing waits
+	retry   messages.Duration // time of the next try; 0: nothing waits
 }
 
-// batch is effects to be carried out together: a round alone, or charges up to the
-// next round, so that a charge comes after the rounds that took from its hold.
+// batch is a set of effects that are carried out together: one round, or the charges before the next round. So a
+// charge comes after the rounds that used its hold.
 type batch struct {
 	ids       []uint64 // effects of the transfers
 	transfers []messages.Transfer
 	round     bool  // the transfers are one linked set
 	fees      []fee // charges to other sites
-	last      bool  // nothing comes after it
+	last      bool  // no effect comes after it
 	done      book.Confirm
-	open      int // requests that are not answered
+	open      int // number of requests without an answer
 	failed    error
 }
 
-// fee is the charge of another site's job: its effect, and the request to the bank.
+// fee is the charge for a job of another site: its effect, and the request to the bank.
 type fee struct {
 	effect uint64
 	ask    messages.ChargeRequest
 }
 
-// feeOf makes the charge of an ended job, which also releases the rest of its hold.
+// feeOf returns the charge of an ended job. The charge also releases the rest of the job's hold.
 func feeOf(effect uint64, j *book.Job) fee {
 	return fee{effect, messages.ChargeRequest{Issuer: j.Visit.Home, ID: j.Visit.Authorisation, Amount: j.Owed, Job: j.ID,
 		Reason: j.Spec.Labels.Labelled("job "+j.Visit.Visit.String()+": "+market.Used(j), messages.MaxClearingReason)}}
@@ -73,8 +73,8 @@ func (p *payments) step(more bool) {
 	p.begin(p.current)
 }
 
-// nextBatch picks the bank's next effects, oldest first, without charges to sites that wait.
-// Effects for other sites do not take the room of the site's own charges.
+// nextBatch returns the next effects for the bank, oldest first, without charges to sites that wait. Charges to other
+// sites have their own limit, so they do not take the places of the site's own charges.
 func (p *payments) nextBatch(b *book.Book) *batch {
 	w, fees, whole := &batch{}, map[messages.Name][]fee{}, true
 	for e := range b.EachEffect {
@@ -95,7 +95,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 		case e.Kind == book.Round || e.Kind == book.Refund:
 			w.ids, w.round = []uint64{e.ID}, true
 			w.transfers = market.Round(b, &e, p.until())
-		case e.Kind == book.RaiseBudget && j.Raise.Effect != e.ID: // answered before
+		case e.Kind == book.RaiseBudget && j.Raise.Effect != e.ID: // the bank answered it before
 			w.done.Effects = append(w.done.Effects, book.Confirmation{Effect: e.ID})
 		case e.Kind == book.RaiseBudget:
 			w.ids, w.round = []uint64{e.ID}, true
@@ -120,7 +120,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 	return w
 }
 
-// until returns when a hold that is made now ends; 0: never.
+// until returns the end of a hold that is made now; 0: it never ends.
 func (c *core) until() messages.Time {
 	if c.HoldFor == 0 {
 		return 0
@@ -128,8 +128,7 @@ func (c *core) until() messages.Time {
 	return c.now.Wall.Add(c.HoldFor)
 }
 
-// fair picks up to n charges, one of each site in turn, the oldest first, and reports whether these
-// are all.
+// fair returns up to n charges: one of each site in turn, oldest first. all reports whether these are all charges.
 func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 	sites := slices.Sorted(maps.Keys(fees))
 	for turn := 0; ; turn++ {
@@ -155,7 +154,7 @@ func forgotten(e book.Effect) book.Confirmation {
 	return book.Confirmation{Effect: e.ID, Refused: "it is about a job that is no longer in the book"}
 }
 
-// begin asks the bank for all of a batch.
+// begin sends all requests of a batch to the bank.
 func (p *payments) begin(w *batch) {
 	w.open = 1 + len(w.fees)
 	for _, f := range w.fees {
@@ -176,8 +175,8 @@ func (p *payments) begin(w *batch) {
 	})
 }
 
-// charged takes the answers to the transfers of a batch. Linked transfers have one outcome: the
-// last refusal, which usually belongs to the transfer that could not be done.
+// charged records the answers to the transfers of a batch. Linked transfers have one outcome: the last refusal, which
+// usually belongs to the transfer that could not be done.
 func (p *payments) charged(w *batch, results []messages.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}
@@ -197,9 +196,8 @@ func (p *payments) charged(w *batch, results []messages.TransferResult) {
 	}
 }
 
-// collected handles the answer to a charge to another site. The bank answers at once,
-// because it settles with the home bank later, whether or not that bank can be reached
-// now.
+// collected records the answer to a charge to another site. The bank answers at once, because it settles with the
+// home bank later, even if it cannot reach that bank now.
 func (p *payments) collected(w *batch, f fee, err error) {
 	if err != nil && messages.Waits(err) {
 		if p.wait == nil {
@@ -217,7 +215,7 @@ func (p *payments) collected(w *batch, f fee, err error) {
 	w.done.Effects = append(w.done.Effects, c)
 }
 
-// answered confirms a batch once all of it is answered.
+// answered confirms a batch when all its requests have been answered.
 func (p *payments) answered(w *batch) {
 	if w.open--; w.open > 0 {
 		return
@@ -225,8 +223,8 @@ func (p *payments) answered(w *batch) {
 	p.confirm(&w.done, p.patience(), w.failed, p.end)
 }
 
-// confirm commits the outcomes of effects, if there are any. Then it calls then with the error of
-// the other effects, or of the commit.
+// confirm commits the outcomes of effects, if there are any. Then it calls then with failed, the error of the other
+// effects, or with the error of the commit.
 func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed error, then func(error)) {
 	if len(done.Effects) == 0 {
 		then(failed)
@@ -235,7 +233,7 @@ func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed er
 	c.proposeWithin(patience, &book.Command{Confirm: done}, func(_ any, err error) { then(cmp.Or(failed, err)) })
 }
 
-// end ends a batch. If a part of it must wait, it is tried again later.
+// end ends a batch. If a part of the batch must wait, end plans the next try.
 func (p *payments) end(err error) {
 	p.current = nil
 	switch {
@@ -252,7 +250,7 @@ func (p *payments) end(err error) {
 	p.retry = p.retryAt(p.fails)
 }
 
-// transfer asks the bank for transfers.
+// transfer sends transfers to the bank.
 func (c *core) transfer(list []messages.Transfer, then func([]messages.TransferResult, error)) {
 	r := Request{To: messages.Bank, Verb: messages.VerbTransfer, Body: messages.TransferRequest{Transfers: list}}
 	ask(c, r, func(reply *messages.TransferReply, err error) {
@@ -267,8 +265,8 @@ func (c *core) transfer(list []messages.Transfer, then func([]messages.TransferR
 	})
 }
 
-// transferEach does what transfer does. If the bank refuses a request as a whole, it sends each transfer
-// alone, except linked transfers.
+// transferEach is transfer, with one difference: if the bank refuses the request as a whole, each transfer is sent
+// alone. Linked transfers stay together.
 func (c *core) transferEach(list []messages.Transfer, linked bool, then func([]messages.TransferResult, error)) {
 	c.transfer(list, func(results []messages.TransferResult, err error) {
 		switch {
@@ -286,7 +284,7 @@ func (c *core) transferEach(list []messages.Transfer, linked bool, then func([]m
 	})
 }
 
-// oneByOne asks for some transfers one by one, after the transfers that are answered.
+// oneByOne sends the transfers that have no answer yet, one by one.
 func (c *core) oneByOne(list []messages.Transfer, answered []messages.TransferResult, then func([]messages.TransferResult, error)) {
 	if len(answered) == len(list) {
 		then(answered, nil)

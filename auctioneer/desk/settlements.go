@@ -8,25 +8,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// settlements compute what ended jobs owe, and propose it until the book has it. Each is computed only
-// once, because a job's shares are removed when they are read.
+// settlements computes what ended jobs owe, and proposes each amount until the book has it. Each amount is computed
+// only once, because a job's shares are removed when they are read.
 type settlements struct {
 	*core
 	dues    market.Dues
-	pending map[messages.JobID]bool // computed, or waiting for the time to compute it
+	pending map[messages.JobID]bool // jobs whose settlement is computed, or waits for its time
 	again   []messages.JobID        // jobs whose settlement must be computed again
 	waiting []unsettled
 }
 
-// unsettled is a settlement that was not committed, and when it is proposed again.
+// unsettled is a settlement that is not committed yet, with the time of the next proposal.
 type unsettled struct {
 	settle *book.Settle
-	anew   bool // the book refused it: work it out again
+	anew   bool // the book refused it: compute it again
 	fails  int
 	at     messages.Duration
 }
 
-// withAgain inserts the jobs that must be settled again into a list in ascending order.
+// withAgain adds the jobs that must be settled again to an ascending list.
 func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	if len(s.again) == 0 {
 		return jobs
@@ -37,7 +37,7 @@ func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	return slices.Compact(jobs)
 }
 
-// begin settles an ended job, unless that was begun before, and reports whether it did.
+// begin settles an ended job, and reports true, unless its settlement began before.
 func (s *settlements) begin(b *book.Book, j *book.Job, m *traded) bool {
 	if s.pending[j.ID] {
 		return false

@@ -1,7 +1,7 @@
 package desk
 
-// Step handles the inputs and returns the actions. If other markets were applied, they are in force after
-// the step, which says [Reconfigured].
+// Step handles the inputs and returns the actions. If markets were applied, they take effect after the step, and the
+// actions have a [Reconfigured] event.
 func (d *Desk) Step(now Instant, in ...Input) Actions {
 	d.now, d.out = now, Actions{Next: -1}
 	for _, i := range in {
@@ -15,7 +15,7 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 			}
 		}
 	}
-	if now.Leap > 0 { // the time that jobs have had counts by the book, which does not know of the leap yet
+	if now.Leap > 0 { // slot time counts by the book, which does not know yet that the clock was set ahead
 		d.delays.leap()
 		d.wakeIn(soon)
 		return d.take()
@@ -39,7 +39,7 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 	return d.take()
 }
 
-// take returns the actions of this step, and starts the next list.
+// take returns the actions of this step, and begins an empty list for the next.
 func (d *Desk) take() Actions {
 	out := d.out
 	d.out = Actions{}

@@ -9,13 +9,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// trading lets the markets decide and publish.
+// trading makes the markets decide, and publishes their vectors.
 type trading struct {
 	*core
 	markets []*traded
 	slots   *market.Slots
 	gangs   market.Gangs
-	// gone are the numbers of the last vectors of markets that were here earlier in the term.
+	// gone has the numbers of the last vectors of markets that were removed in this term.
 	gone map[messages.Name]uint64
 }
 
@@ -24,7 +24,7 @@ type traded struct {
 	*market.Market
 	publisher *market.Publisher
 	deciding  bool // a decision is being committed
-	fails     int  // decisions in a row that were not committed
+	fails     int  // decisions in a row whose commit failed
 	retry     messages.Duration
 }
 
@@ -36,8 +36,8 @@ func newTrading(c *core, m *Markets) trading {
 	return t
 }
 
-// follow continues the numbering of the markets that were in force before in the same term. Agents
-// ignore a vector with a smaller number, even if its market was removed and added again.
+// follow continues the numbering of the vectors of the markets before, in the same term. Agents ignore a vector with
+// a smaller number, even if its market was removed and added again.
 func (t *trading) follow(before *trading) {
 	t.gone = maps.Clone(before.gone)
 	if t.gone == nil {
@@ -74,9 +74,8 @@ func (t *trading) setSlots() {
 	}
 }
 
-// step lets each market decide that has a change, and publishes the vectors that are
-// due. A market waits for the commit of its last decision before it decides again, and
-// longer if that decision was not committed.
+// step lets each market with a change decide, and publishes the vectors that are due. A market does not decide again
+// before its last decision is committed. If the commit failed, it waits longer.
 func (t *trading) step() {
 	for _, m := range t.markets {
 		switch {
@@ -108,7 +107,7 @@ func (t *trading) decide(m *traded) {
 	m.deciding = true
 	t.propose(&book.Command{Decide: decision}, func(_ any, err error) {
 		m.deciding = false
-		if now := t.market(m.Config.Name); now != nil { // another market may have replaced m
+		if now := t.market(m.Config.Name); now != nil { // another market may have taken the place of m
 			now.deciding = false
 		}
 		if err != nil {
@@ -124,7 +123,7 @@ func (t *trading) decide(m *traded) {
 	})
 }
 
-// disband gives back the tasks of gangs that do not come together in time.
+// disband ends the gathering of gangs that do not get all their slots in time.
 func (t *trading) disband() {
 	for _, late := range t.gangs.Late(t.now.Wall) {
 		t.propose(&book.Command{Disband: late}, func(_ any, err error) {
@@ -137,8 +136,8 @@ func (t *trading) disband() {
 	t.wakeAt(t.gangs.Next())
 }
 
-// openMarkets opens the applied markets, or else the markets of the configuration. A market that an
-// other version of this program accepted may fail to open; it is left out.
+// openMarkets opens the applied markets, or else the markets of the configuration. A market that another version of
+// this program accepted may fail to open; it is left out.
 func openMarkets(c *Config, b *book.Book) (*Markets, []error) {
 	m, configs, faults := &Markets{Version: b.MarketsVersion()}, c.Markets, []error(nil)
 	if applied := b.Markets(); len(applied) > 0 {

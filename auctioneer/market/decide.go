@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Decide lets the mechanism decide. It returns the part of the decision that must be committed, nil
-// if there is none. It reads the book only if the mechanism is attentive.
+// Decide makes the mechanism decide. It returns the part of the decision that must be committed; nil: nothing. It
+// reads the book only if the mechanism is attentive.
 func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book.Decide) {
 	now = asOf(now, m.Wake())
 	if !m.manner.Attentive {
@@ -27,12 +27,12 @@ func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book
 			return 0, 0
 		})
 		d = m.remember(m.settleOn(b, now))
-		m.view.Charge = nil // the book is not to be read later
+		m.view.Charge = nil // so that the book is not read later
 	})
 	return d
 }
 
-// retariff returns a decision that tariffs have changed; nil: they have not.
+// retariff returns a decision with the new tariffs; nil: the tariffs have not changed.
 func (m *Market) retariff(read func(func(*book.Book))) (d *book.Decide) {
 	now := tariffs(m)
 	if slices.Equal(now, m.tariffs) {
@@ -46,8 +46,8 @@ func (m *Market) retariff(read func(func(*book.Book))) (d *book.Decide) {
 	return d
 }
 
-// asOf returns the instant for which a market decides: now, or the instant at which the market
-// asked to be woken, if that has just passed.
+// asOf returns the time for which a market decides. That is now, or the time at which the market asked to be woken if
+// that has just passed.
 func asOf(now, wake messages.Time) messages.Time {
 	const lateness = messages.Duration(100 * time.Millisecond)
 	if wake != 0 && wake <= now && now.Sub(wake) <= lateness {
@@ -56,9 +56,9 @@ func asOf(now, wake messages.Time) messages.Time {
 	return now
 }
 
-// settleOn lets the mechanism decide again until every task that it resumes has a slot on its node,
-// and every task of several slots that it starts has a node. This ends: each round except the last
-// removes a task from the front of its node, or finds that a task has no node.
+// settleOn repeats the mechanism's decision until every task that it resumes has a slot on its node, and every task
+// of several slots that it starts has a node. This ends, because each round except the last removes a task from the
+// front of its node, or finds that a task has no node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	p := &m.plan
 	p.begin(m, b, now)
@@ -76,7 +76,7 @@ func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	return p.decide()
 }
 
-// decide makes the command of a plan; nil if there is nothing to commit.
+// decide returns the command of a plan; nil: there is nothing to commit.
 func (p *plan) decide() *book.Decide {
 	m := p.market
 	d := &book.Decide{Market: m.Config.Name, Suspend: copied(p.suspend), Resume: copied(p.resume), Requeue: copied(p.requeue)}
@@ -115,8 +115,7 @@ func copied(list []messages.Attempt) []messages.Attempt {
 	return append([]messages.Attempt(nil), list...)
 }
 
-// discarding ends a job that its market will not run, with the market's own
-// explanation.
+// discarding returns the end of a job that its market will not run, with the market's explanation.
 func discarding(now messages.Time, m *Market, job *mechanism.Job) book.Discarding {
 	x, _ := m.Explain(now, job.Job)
 	d := book.Discarding{Job: job.Job, Reason: x.Reason, Message: x.Message, Change: x.Change}
@@ -126,15 +125,15 @@ func discarding(now messages.Time, m *Market, job *mechanism.Job) book.Discardin
 	return d
 }
 
-// starting makes a market's decision to start a job final, with the job's price.
+// starting returns the final order that a job starts, with the job's price.
 func starting(now messages.Time, m *Market, job *mechanism.Job, s mechanism.Directive) book.Starting {
 	out := book.Starting{Job: job.Job, Order: book.Order{Class: m.Config.Classes[s.Class], Slots: max(s.Slots, 1), At: cmp.Or(s.At, now)}}
 	out.Fixed, out.Legs = split(job.Job, m.Settle(now, job, mechanism.End{State: messages.Completed, Tasks: job.Tasks, Done: job.Tasks}))
 	return out
 }
 
-// split divides payments into what a job owes to the site with its charge, and what moves at once.
-// Jobs receive payments only when they are considered.
+// split divides payments into two parts: what a job owes to the site with its charge, and what moves at once. Jobs
+// receive payments only when they have been considered.
 func split(id messages.JobID, payments []mechanism.Payment) (fixed *book.Fixed, legs []book.Leg) {
 	for _, p := range payments {
 		if p.From == id && p.To == 0 && !p.Now {

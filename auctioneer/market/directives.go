@@ -5,23 +5,23 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Orders are what the last allocation decided in addition to weights.
+// Orders are the decisions of the last allocation other than weights.
 type Orders struct {
 	Directives []mechanism.Directive
-	Tariffs    []mechanism.Tariff // by class; none: it does not charge by time
+	Tariffs    []mechanism.Tariff // by class; empty: the mechanism does not charge by time
 }
 
-// directives are what a mechanism last ordered, and the claims that this allows.
+// directives are the last orders of a mechanism, and the numbers of claims that they allow.
 type directives struct {
 	manner  mechanism.Manner
 	orders  Orders
-	named   []*entry // by directive: its job; nil: it is gone
-	scratch []*entry // memory for the entries of touched
+	named   []*entry // the job of each directive; nil: the job is gone
+	scratch []*entry // memory that touched uses for its result
 	roster  *roster
 }
 
-// permit computes how many tasks of some jobs may be claimed. It returns the time at which this
-// number changes without an event, at the latest wake.
+// permit computes how many tasks of some jobs may be claimed. It returns the time at which this number changes
+// without an event, but at most wake.
 func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Time {
 	s.named = s.named[:0]
 	for _, d := range s.orders.Directives {
@@ -58,7 +58,7 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 	return wake
 }
 
-// direct carries out the directives.
+// direct changes the numbers of allowed claims by the directives.
 func (s *directives) direct(now messages.Time) {
 	for i, d := range s.orders.Directives {
 		e := s.named[i]
@@ -77,10 +77,10 @@ func (s *directives) direct(now messages.Time) {
 	}
 }
 
-// Orders returns what the last allocation decided. The result is valid until the next allocation.
+// Orders returns the decisions of the last allocation. The result is valid until the next allocation.
 func (s *directives) Orders() Orders { return s.orders }
 
-// touched returns the jobs that have changed, and the jobs that the last allocation directed.
+// touched returns the jobs that have changed, and the jobs that a directive of the last allocation names.
 func (s *directives) touched() []*entry {
 	if !s.manner.Directs {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Seen is a market as one account sees it.
+// Seen is the part of a market that one account may see.
 type Seen struct {
 	*Market
 	account messages.Name
@@ -17,12 +17,12 @@ type Seen struct {
 	all     bool
 }
 
-// SeenBy returns the market as an account sees it.
+// SeenBy returns the part of the market that an account may see.
 func (m *Market) SeenBy(account messages.Name, operator bool) Seen {
 	return Seen{Market: m, account: account, tells: registry.Of(&m.Config).Tells, all: operator}
 }
 
-// own reports whether the account may see all about a job.
+// own reports whether the account may see everything about a job.
 func (s Seen) own(e *entry) bool { return s.all || e.job.Account == s.account }
 
 // listed reports whether the account may see that a job exists.
@@ -50,9 +50,8 @@ func (s Seen) Prices() []messages.ClassPrice {
 	return out
 }
 
-// sealed reports whether the price or the demand of a class would reveal the bid of a
-// single other account. The waiting jobs make the price, or the running jobs where each
-// pays its own bid.
+// sealed reports whether the price or the demand of a class would reveal the bid of a single other account. The
+// waiting jobs determine the price; if each job pays its own bid, the running jobs do.
 func (s Seen) sealed(k int) bool {
 	if s.all || s.tells == mechanism.Queue {
 		return false
@@ -62,8 +61,8 @@ func (s Seen) sealed(k int) bool {
 	return s.tells == mechanism.Secret || waiting == 1 || ownBid && running == 1
 }
 
-// Told reports whether everybody may see the price and the demand of a class, both strangers and
-// the accounts that bid there. All users of another site count as one account.
+// Told reports whether everybody may see the price and the demand of a class, accounts with jobs there included. All
+// users of another site count as one account.
 func (m *Market) Told(k int) bool {
 	switch registry.Of(&m.Config).Tells {
 	case mechanism.Queue:
@@ -71,7 +70,7 @@ func (m *Market) Told(k int) bool {
 	case mechanism.Secret:
 		return false
 	}
-	var waits, runs []messages.Name // up to three accounts
+	var waits, runs []messages.Name // at most three accounts each
 	note := func(in *[]messages.Name, who messages.Name) {
 		if len(*in) < 3 && !slices.Contains(*in, who) {
 			*in = append(*in, who)
@@ -85,14 +84,13 @@ func (m *Market) Told(k int) bool {
 			note(&runs, messages.Participant(e.job.Account))
 		}
 	}
-	// With two accounts, each could compute the other's bid.
+	// If there are two accounts, each could compute the other's bid.
 	few := func(accounts []messages.Name) bool { return len(accounts) == 1 || len(accounts) == 2 }
 	ownBid := k < len(m.orders.Tariffs) && m.orders.Tariffs[k].Basis == mechanism.OwnBid
 	return !few(waits) && !(ownBid && few(runs))
 }
 
-// UsedBy counts the slots on which the jobs of each account run. For an account whose jobs only
-// wait, the count is 0.
+// UsedBy returns the number of slots on which each account's jobs run. It has 0 for an account whose jobs only wait.
 func (m *Market) UsedBy() map[messages.Name]int {
 	used := map[messages.Name]int{}
 	for _, e := range m.members() {
@@ -103,7 +101,8 @@ func (m *Market) UsedBy() map[messages.Name]int {
 	return used
 }
 
-// others counts the rivals with waiting tasks in a class and those with running tasks there, each up to two.
+// others returns the number of other accounts with waiting tasks in a class, and with running tasks there. Each
+// number is at most two.
 func (s Seen) others(k int) (waiting, running int) {
 	waits, runs := mechanism.Rivals{Of: s.account}, mechanism.Rivals{Of: s.account}
 	for _, e := range s.members() {
@@ -124,8 +123,8 @@ func suspended(e *entry, k int) int {
 	return e.Suspended[k]
 }
 
-// Top returns jobs with their shares, at most limit: the largest budgets first, or where
-// budgets are not told, the first that came.
+// Top returns at most limit jobs with their shares: the jobs with the largest budgets. If budgets are not disclosed,
+// it returns the jobs that came first.
 func (s Seen) Top(now messages.Time, limit int) []messages.JobShare {
 	listed := slices.DeleteFunc(slices.Clone(s.members()), func(e *entry) bool { return !s.listed(e) })
 	if s.all || s.tells != mechanism.Queue {
@@ -150,8 +149,8 @@ func (s Seen) Top(now messages.Time, limit int) []messages.JobShare {
 	return out
 }
 
-// Next returns for each class the job that would get the next free slot: the job with
-// the largest weight among jobs with waiting tasks.
+// Next returns, for each class, the job that would get the next free slot: the job with the largest weight among the
+// jobs with waiting tasks.
 func (s Seen) Next() (out []messages.NextJob) {
 	for k, c := range s.classes {
 		var best *entry
@@ -172,7 +171,7 @@ func (s Seen) Next() (out []messages.NextJob) {
 	return out
 }
 
-// SealTariffs removes from tariffs what the prices of the same market do not disclose.
+// SealTariffs removes the tariffs of classes whose prices the market does not disclose.
 func SealTariffs(tariffs []messages.SlotTariff, prices []messages.ClassPrice) []messages.SlotTariff {
 	for i, t := range tariffs {
 		if !t.OwnBid && slices.ContainsFunc(prices, func(p messages.ClassPrice) bool { return p.Class == t.Class && p.Sealed }) {

@@ -7,30 +7,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Jobs are drawn drawnAhead at a time, or one for each drawnOf jobs of the market if that is more,
-// so that the cost of a draw hardly depends on the number of waiting jobs. If more than MostJobs
-// bid, vectors are samples, and draws are used for drawnFor: until then they follow the shares of
-// the time when they were made, as a vector does for ResampleAfter. With fewer jobs, draws follow
-// each decision.
+// drawnAhead jobs are drawn at a time, or one for each drawnOf jobs of the market if that is more. So the cost of a
+// draw hardly depends on the number of waiting jobs. If more than MostJobs jobs bid, vectors are samples, and draws
+// are used for drawnFor. Until then they follow the shares of the time when they were drawn, as a vector does for
+// ResampleAfter. With fewer jobs, each decision discards the draws.
 const (
 	drawnAhead = 256
 	drawnOf    = 256
 	drawnFor   = messages.Duration(100e6)
 )
 
-// draws choose jobs for claims whose own choice has no work left.
+// draws chooses jobs for claims whose own choice has no work left.
 type draws struct {
-	ahead [][]messages.JobID // by class
+	ahead [][]messages.JobID // by class: the jobs that were drawn and not used yet
 	drawn []messages.Time    // by class: when they were drawn
-	// reserved is how many tasks of a job are reserved for claims in flight, by class. Such claims
-	// are not in the book yet. Without this, many nodes that claim by one vector would find that
-	// the task of their job is taken.
+	// reserved is, by class and job, how many tasks are reserved for claims that are not in the book yet. Without it,
+	// many nodes that claim by the same vector would find that the task of their job is taken.
 	reserved []map[messages.JobID]int
 	sum      []int // sum of reserved, by class
 	roster   *roster
 }
 
-// newDraws draws from a roster.
+// newDraws returns draws from the jobs of a roster.
 func newDraws(s *roster) draws {
 	d := draws{ahead: make([][]messages.JobID, len(s.classes)), drawn: make([]messages.Time, len(s.classes)), sum: make([]int, len(s.classes)), roster: s}
 	for range s.classes {
@@ -44,7 +42,7 @@ func (d *draws) free(id messages.JobID, k int) int {
 	return max(0, d.roster.Pending(id, k)-d.reserved[k][id])
 }
 
-// reserve reserves tasks of a job for a claim, and returns how many the claim lacks then.
+// reserve reserves tasks of a job for a claim, and returns how many tasks the claim still lacks.
 func (d *draws) reserve(id messages.JobID, k, wanted int) (lacks int) {
 	n := min(wanted, d.free(id, k))
 	if n > 0 {
@@ -54,8 +52,8 @@ func (d *draws) reserve(id messages.JobID, k, wanted int) (lacks int) {
 	return wanted - n
 }
 
-// TooFewUnreserved reports whether a market that directs has fewer tasks that are not reserved than a
-// claim asks for, until the market decides again.
+// TooFewUnreserved reports whether the market must decide again before a claim can get all its tasks. That is so if
+// the market directs claims and too few of the allowed tasks are not reserved.
 func (m *Market) TooFewUnreserved(c *messages.Claim) bool {
 	k := m.Class(c.Class)
 	return m.manner.Directs && k >= 0 && m.open[k]-m.sum[k] < c.Slots
@@ -76,11 +74,11 @@ func (d *draws) Unreserve(id messages.JobID) {
 	}
 }
 
-// ReserveClaim gives a claim its jobs in order of preference: first the job that the agent drew,
-// and then, if this job has too little work, other jobs drawn by their shares. In a market that
-// directs claims, a job whose tasks are all reserved is left out: otherwise one of the claims that
-// they are reserved for would fail, although there is a task for each. If a decision chose a node
-// for a task of several slots, only that node can claim the task, and it claims this task first.
+// ReserveClaim chooses the jobs of a claim, in order of preference. The first is the job that the agent drew. If this
+// job has too little work, other jobs follow, drawn by their shares. If the market directs claims, a job whose tasks
+// are all reserved is left out: otherwise one of the claims with a reservation would fail, although there is a task
+// for each. If a decision chose a node for a task of several slots, only that node can claim the task, and claims it
+// first.
 func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *messages.Claim, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
@@ -94,7 +92,7 @@ func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *messages.Clai
 		return m.manner.Displaces && e != nil && e.job.Alone > 1
 	}
 	left := m.manner.Directs && m.Pending(c.Job, k) > 0 && m.free(c.Job, k) == 0
-	if j := b.Job(c.Job); missing > 0 && j != nil && j.Spec.Market == m.Config.Name && !left && !elsewhere(c.Job) { // another market may have the class too
+	if j := b.Job(c.Job); missing > 0 && j != nil && j.Spec.Market == m.Config.Name && !left && !elsewhere(c.Job) { // another market may sell the same class
 		jobs, missing = append(jobs, c.Job), m.reserve(c.Job, k, missing)
 	}
 	for tries := 0; missing > 0 && len(jobs) <= mostSubstitutes && tries < 4*mostSubstitutes; tries++ {
@@ -107,7 +105,7 @@ func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *messages.Clai
 		}
 	}
 	claim := book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs, Fits: m.manner.Displaces}
-	if !m.manner.Attentive { // otherwise the running tasks match the mechanism's decision at every moment
+	if !m.manner.Attentive { // otherwise the running tasks must match the decision at every moment
 		claim.Ahead = c.Ahead
 	}
 	if m.manner.Directs {
@@ -119,9 +117,8 @@ func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *messages.Clai
 	return claim
 }
 
-// Substitute draws a job with work pending in class k in proportion to the
-// shares, for a claim whose own choice has none left; 0 if there is none.
-// Draws are made ahead.
+// Substitute draws a job with pending tasks in class k, in proportion to the shares, for a claim whose own choice has
+// no tasks left; 0: there is none. Jobs are drawn in advance.
 func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	for drawn := 0; d.roster.open[k] > d.sum[k]; drawn++ {
 		for n := len(d.ahead[k]); n > 0; n = len(d.ahead[k]) {
@@ -143,8 +140,8 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	return 0
 }
 
-// addUnreserved adds all jobs with tasks that a directing mechanism allows and that are not
-// reserved. While shares do not change, all draws are much alike, so they could miss such jobs.
+// addUnreserved adds all jobs that have tasks which a directing mechanism allows and which are not reserved. While
+// shares do not change, all draws are nearly equal, so they could miss such jobs.
 func (d *draws) addUnreserved(k int) {
 	for _, e := range d.roster.bidders(k) {
 		if e.most != nil && d.free(e.job.Job, k) > 0 {
@@ -160,7 +157,7 @@ func (d *draws) draw(k int, rng *rand.Rand) {
 	d.ahead[k], d.drawn[k] = queue, d.roster.view.Now
 }
 
-// clear removes draws that were made from old shares.
+// clear discards draws that were made from old shares.
 func (d *draws) clear(now messages.Time) {
 	for k := range d.ahead {
 		if d.roster.bidding[k] <= MostJobs || now.Sub(d.drawn[k]) >= drawnFor {
@@ -169,11 +166,11 @@ func (d *draws) clear(now messages.Time) {
 	}
 }
 
-// systematic draws n places from the jobs with claimable tasks of a class, with probability
-// proportional to their shares: places are evenly spaced on the cumulated shares, the first at u in
-// [0, 1) of a space. A job with the part s of all shares gets ⌊ns⌋ or ⌈ns⌉ places, ns in
-// expectation. Jobs are passed in their order. If nobody has a share yet, all have the same. Parts
-// without a place are skipped: O(n + parts), and O(jobs) of the parts that have changed.
+// systematic draws n places from the jobs with claimable tasks of a class, in proportion to their shares. The shares
+// are laid end to end, and the places are evenly spaced on them: the first at u spaces, with u in [0, 1). A job with
+// the part s of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. place is called with the jobs in their order.
+// If no job has a share yet, all have the same. Parts without a place are skipped, so the cost is O(n + parts), and
+// O(jobs) in each part that has changed.
 func (s *roster) systematic(k, n int, u float64, place func(*entry)) {
 	sum, pull, total := func(p *part) float64 { return p.pull(k, len(s.classes)) }, func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, p := range s.number.order {
@@ -192,9 +189,9 @@ func (s *roster) systematic(k, n int, u float64, place func(*entry)) {
 		total = float64(s.bidding[k])
 	}
 	space := total / float64(n)
-	next, before := u*space, 0.0 // before: the sum of the earlier parts
+	next, before := u*space, 0.0 // before is the sum of the earlier parts
 	for _, p := range s.number.order {
-		end, cumulated := sum(p), 0.0 // the same additions give the same end
+		end, cumulated := sum(p), 0.0 // adding in the same order gives exactly the same end
 		for i := 0; next-before < end && i < partJobs; i++ {
 			if e := p.entries[i]; e != nil && e.open(k) > 0 {
 				for cumulated += pull(e); next-before < cumulated; next += space {

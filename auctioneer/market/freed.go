@@ -6,11 +6,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ReserveFreedSlots gives the slots of ended tasks to the best waiting jobs, in the same entry of the
-// log as the ends. It chooses as the next decision would; until that decision nobody else may get
-// the slots. The exchange that reports the ends has a claim for the slots. It returns false if only
-// a decision can tell who is next: after ends that change the chances of others, or if a suspended
-// task of the node goes first.
+// ReserveFreedSlots gives the slots of ended tasks to the best waiting jobs, in the same log entry as the ends. It
+// chooses like the next decision; until that decision no other job may get the slots. The exchange that reports the
+// ends has a claim for these slots. It returns false if only a decision can tell which job is next: after ends that
+// change the chances of other jobs, or if a suspended task of the node goes first.
 func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []messages.Finished, c *messages.Claim) (claim book.Claim, ok bool) {
 	line, lined := m.mech.(mechanism.Lining)
 	k := m.Class(c.Class)
@@ -31,8 +30,7 @@ func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []messages.F
 	return book.Claim{Class: c.Class, Slots: n, Jobs: []messages.JobID{id}, Most: []int{e.running()[k] + m.reserved[k][id]}}, true
 }
 
-// plain reports whether all tasks ended well and none of their jobs has anything else to start
-// then.
+// plain reports whether all tasks ended well, and their jobs have only one stage, so that nothing else can start.
 func plain(b *book.Book, ended []messages.Finished) bool {
 	for i := range ended {
 		f := &ended[i]
@@ -44,7 +42,7 @@ func plain(b *book.Book, ended []messages.Finished) bool {
 	return true
 }
 
-// comesFirst reports whether a suspended task of a node goes before a job.
+// comesFirst reports whether a suspended task of the node goes before job e.
 func (m *Market) comesFirst(n *book.Node, node uint32, k int, e *entry) bool {
 	l := m.lots[node]
 	if l == nil {

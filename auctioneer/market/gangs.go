@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// defaultGangTimeout is how long a gang gathers where its market does not say.
+// defaultGangTimeout is how long a gang gathers if its market does not say.
 const defaultGangTimeout = messages.Duration(10 * time.Second)
 
 // gang is a stage whose tasks start together.
@@ -18,14 +18,14 @@ type gang struct {
 	stage uint32
 }
 
-// gathering is when a gang began to gather, and until when it may.
+// gathering says when a gang began to gather, and until when it may.
 type gathering struct{ since, until messages.Time }
 
-// Gangs remembers the gangs that are gathering: some of their tasks are claimed, and the others
-// must be claimed by a deadline. Its zero value is ready.
+// Gangs records the gangs that are gathering: some of their tasks are claimed, and the others must be claimed before
+// a deadline. Its zero value is ready to use.
 type Gangs struct{ gather map[gang]gathering }
 
-// Put notes which gangs gather now, in all stages of a job.
+// Put records which gangs of a job gather now.
 func (g *Gangs) Put(m *Market, j *book.Job) {
 	timeout := cmp.Or(m.Config.GangTimeout, defaultGangTimeout)
 	for i := range j.Stages {
@@ -44,8 +44,8 @@ func (g *Gangs) Put(m *Market, j *book.Job) {
 	}
 }
 
-// Late returns commands that give back the tasks of gangs that did not come together in time, in
-// the order of their jobs. Late repeats a command after a while, in case it was lost.
+// Late returns the commands that end the gathering of gangs whose deadline has passed, ordered by job. Late returns a
+// command again after a while, in case the first was lost.
 func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	for k, n := range g.gather {
 		if n.until <= now {
@@ -60,7 +60,7 @@ func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	return out
 }
 
-// Again makes Late return a command once more at the given time, because it was not committed.
+// Again makes Late return a command again at the given time, because it was not committed.
 func (g *Gangs) Again(d *book.Disband, at messages.Time) {
 	k := gang{d.Job, d.Stage}
 	if n, gathers := g.gather[k]; gathers && n.since == d.Since {
@@ -68,7 +68,7 @@ func (g *Gangs) Again(d *book.Disband, at messages.Time) {
 	}
 }
 
-// Next returns when the first gang will have gathered for too long; 0: no gang gathers.
+// Next returns the earliest deadline; 0: no gang gathers.
 func (g *Gangs) Next() (at messages.Time) {
 	for _, n := range g.gather {
 		at = messages.Earlier(at, n.until)

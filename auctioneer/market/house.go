@@ -24,7 +24,7 @@ import (
 //
 // Until the task is claimed, no other task gets the chosen slots.
 
-// home is a node on which a task of several slots is to start.
+// home is the node that was chosen for a task of several slots.
 type home struct {
 	node  uint32
 	class int
@@ -38,16 +38,15 @@ type tenant struct {
 	job *entry
 }
 
-// lodging is what a plan knows about a class of a node, when it looks for a place for tasks of
-// several slots.
+// lodging has a plan's numbers about one class on one node, for placing tasks of several slots.
 type lodging struct {
-	room    int      // slots that are free, or that the plan takes from tenants
+	room    int      // slots that are free, or that the plan takes away from tenants
 	leaving int      // slots of tasks that are about to end
-	tenants []tenant // claims that keep their slots by this plan, the worst first
+	tenants []tenant // claims that keep their slots in this plan, worst first
 }
 
-// house finds nodes for tasks of several slots that start or resume, the best job first. Suspended
-// tasks of one slot are placed in the same order.
+// house chooses nodes for the tasks of several slots that start or resume, for the best job first. Suspended tasks of
+// one slot are placed in the same order.
 func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 	p.homes, p.shifted, p.wide = p.homes[:0], 0, p.wide[:0]
 	clear(p.lodgings)
@@ -79,7 +78,7 @@ func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 	}
 }
 
-// lodge finds a node for a task of a job.
+// lodge chooses a node for a task of a job; false: no node has room.
 func (p *plan) lodge(e *entry, of *messages.Stage, class int) bool {
 	width, best, worst, found := e.job.Alone, uint32(0), 0, false
 	for at, n := range p.book.Nodes() {
@@ -101,7 +100,7 @@ func (p *plan) lodge(e *entry, of *messages.Stage, class int) bool {
 	return found
 }
 
-// rehouse resumes suspended tasks of several slots on their nodes, the longest suspended first.
+// rehouse resumes suspended tasks of several slots on their own nodes, the longest suspended first.
 func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 	left := d.Slots
 	for i := 0; e.front != nil && i < len(e.front[d.Class]) && left > 0; i++ {
@@ -119,7 +118,7 @@ func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 	}
 }
 
-// stage returns the job's first stage of a class with a task to start; nil if all have started.
+// stage returns the first stage of a class with a task to start; nil: all have started.
 func (p *plan) stage(e *entry, class int) *messages.Stage {
 	j := p.book.Job(e.job.Job)
 	if j == nil {
@@ -133,7 +132,7 @@ func (p *plan) stage(e *entry, class int) *messages.Stage {
 	return nil
 }
 
-// lodging returns the lodging of a node's class. A plan reads it from the book only once.
+// lodging returns the lodging of a class on a node. A plan reads it from the book only once.
 func (p *plan) lodging(node uint32, class int) *lodging {
 	key := [2]uint32{node, uint32(class)}
 	if l := p.lodgings[key]; l != nil {
@@ -162,8 +161,8 @@ func (p *plan) lodging(node uint32, class int) *lodging {
 	return l
 }
 
-// displaced returns how many of the worst tenants must go until there are width slots for a job. It
-// counts from room free slots. −1: the tenants that are worse than the job have too few slots.
+// displaced returns how many of the worst tenants must lose their slots so that a job gets width slots; room slots
+// are free. −1: the tenants that are worse than the job have too few slots.
 func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	for k := 0; ; k++ {
 		switch {
@@ -176,9 +175,9 @@ func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	}
 }
 
-// better reports whether x, which would lose its j worst tenants, is a better choice than y, which
-// would lose k. If one of them loses no tenant, it is better; if neither does, the one with fewer
-// slots left over. Otherwise the better choice is the one whose best displaced tenant is worse.
+// better reports whether node x, which would lose its j worst tenants, is a better choice than node y, which would
+// lose k. A node that loses no tenant is better than one that does. If both lose none, the one with fewer slots left
+// over is better. Otherwise the better node is the one whose best displaced tenant is worse.
 func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	switch {
 	case j == 0 || k == 0:
@@ -188,9 +187,8 @@ func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	}
 }
 
-// take gives width slots of a node to a task. room slots are free. The others come from the first
-// tenants, which are ended or suspended; the best of these tenants stay if their slots are not
-// needed.
+// take gives width slots of a node to a task. room slots are free. The others come from the first tenants, which are
+// ended or suspended; the best of these tenants stay if their slots are not needed.
 func (p *plan) take(node uint32, class, tenants, width, room int) {
 	l := p.lodging(node, class)
 	at := p.place(&claim{node: node}, class)
@@ -216,7 +214,7 @@ func (p *plan) take(node uint32, class, tenants, width, room int) {
 	at.freed -= int32(width)
 }
 
-// lose takes the slots from a claim.
+// lose takes away the slots of a claim.
 func (p *plan) lose(c *claim, at *place) {
 	switch p.market.Config.Preemption {
 	case messages.PreemptCancel:
@@ -231,15 +229,15 @@ func (p *plan) lose(c *claim, at *place) {
 	p.suspend = append(p.suspend, c.Attempt)
 }
 
-// least lowers the number of claims that a job may have, so that a job that lost slots does not
-// claim others before the next decision.
+// least lowers the number of claims that a job may have. So a job that lost slots does not claim others before the
+// next decision.
 func (m *Market) least(e *entry, class, slots int) {
 	e.most[class] -= slots
 	m.count(e)
 }
 
-// nowhere notes that the nodes have room for only so many slots of a job (housed). If the job may
-// run on any node, there is also no room for later jobs whose tasks are as wide.
+// nowhere records that the nodes have room for only housed slots of a job. If the job may run on any node, there is
+// also no room for later jobs whose tasks are at least as wide.
 func (m *Market) nowhere(e *entry, of *messages.Stage, class, housed int) {
 	m.stray(e, class, housed)
 	if of.Constraint != "" || of.GPUType != "" || len(of.Nodes)+len(of.Exclude) > 0 {
@@ -252,7 +250,7 @@ func (m *Market) nowhere(e *entry, of *messages.Stage, class, housed int) {
 	}
 }
 
-// stray notes that the nodes have only so many slots (housed) for the pending tasks of a job.
+// stray records that the nodes have room for only housed slots of a job's pending tasks.
 func (m *Market) stray(e *entry, class, housed int) {
 	if e.job.Nowhere == nil {
 		e.job.Nowhere = make([]int, len(m.classes))
@@ -262,8 +260,8 @@ func (m *Market) stray(e *entry, class, housed int) {
 	m.change(e)
 }
 
-// bar notes jobs whose tasks are wider than any node, so that other jobs do not wait behind them. It
-// is for markets in which no job takes slots from others.
+// bar records the jobs whose tasks are wider than any node, so that other jobs do not wait behind them. It is for
+// markets in which no job takes slots from others.
 func (p *plan) bar() {
 	for _, e := range p.market.wides {
 		for k := range p.market.classes {
@@ -277,8 +275,8 @@ func (p *plan) bar() {
 	}
 }
 
-// atHome returns the jobs with tasks of several slots that a decision placed on a node and that fit
-// into its free slots now. spare is the number of free slots that none of these tasks needs.
+// atHome returns the jobs that have a task of several slots for which a decision chose this node, and that fit in its
+// free slots now. spare is the number of free slots that none of these tasks needs.
 func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []messages.JobID, spare int) {
 	at, known := b.Position(node)
 	if len(m.plan.homes) == 0 || !known {
@@ -299,7 +297,7 @@ func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []mes
 	return jobs, max(spare, 0)
 }
 
-// seek forgets which jobs had no node, so that the next decision looks for one again.
+// seek clears the record of jobs without a node, so that the next decision looks for one again.
 func (m *Market) seek() {
 	for _, e := range m.astray {
 		if e.job.Nowhere = nil; !e.gone {

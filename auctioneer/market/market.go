@@ -8,25 +8,24 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Market is a live market. It is not safe for concurrent use.
+// Market is a market of a live site. It is not safe for concurrent use.
 type Market struct {
 	Config messages.Market
 	mech   mechanism.Mechanism
-	stale  bool          // the set of bidders or slots changed since the last allocation
-	wake   messages.Time // when to allocate again even if nothing changes; 0: only after a change
-	// tariffs are the present tariffs, as far as a mechanism that is not attentive
-	// knows.
+	stale  bool          // the jobs or slots have changed since the last allocation
+	wake   messages.Time // when to allocate even if nothing changes; 0: only after a change
+	// tariffs are the present tariffs, as the book had them last. Only for mechanisms that are not attentive.
 	tariffs []book.Tariff
 	roster
 	directives
 	draws
 	plan plan
 
-	lots  map[uint32]*lot // by node
-	front []waiter        // the next of a node
+	lots  map[uint32]*lot // by node: its suspended tasks
+	front []waiter        // memory for the front of a node
 }
 
-// New makes a market without jobs and slots for a mechanism, which is used as manner says.
+// New returns a market without jobs and slots for a mechanism. manner says how the mechanism is used.
 func New(manner mechanism.Manner, config messages.Market, mech mechanism.Mechanism) *Market {
 	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes), lots: map[uint32]*lot{}}
 	m.directives = directives{manner: manner, roster: &m.roster}
@@ -34,7 +33,7 @@ func New(manner mechanism.Manner, config messages.Market, mech mechanism.Mechani
 	return m
 }
 
-// Bid translates what a job declares. Equal account names share memory. contract is the one that
+// Bid returns the bid that a job's description declares. Equal account names share memory. contract is the one that
 // spec.Contract names.
 func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *messages.JobSpec, contract *messages.Contract) *mechanism.Bid {
 	bid := &mechanism.Bid{
@@ -55,18 +54,18 @@ func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time,
 	return bid
 }
 
-// BidOf translates what a job of the book declares.
+// BidOf returns the bid of a job in the book.
 func (m *Market) BidOf(j *book.Job) *mechanism.Bid {
 	return m.Bid(j.ID, j.Account, j.Arrived(), j.Spec, j.Contract)
 }
 
-// Admit asks the mechanism whether it takes a bid.
+// Admit returns an error if the mechanism does not accept a bid.
 func (m *Market) Admit(now messages.Time, bid *mechanism.Bid) error {
 	m.look(now)
 	return m.mech.Admit(&m.view, bid)
 }
 
-// SetSlots says how many slots each class has and how many are idle.
+// SetSlots sets how many slots each class has, and how many of them are idle.
 func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 	for i := range m.view.Classes {
 		c := &m.view.Classes[i]
@@ -81,7 +80,7 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 	}
 }
 
-// Put enters a job, or updates its progress if it is there.
+// Put adds a job, or updates its progress.
 func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.JobID, p Progress) {
 	e := m.number.get(id)
 	m.Unreserve(id)
@@ -110,8 +109,8 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 	m.count(e)
 }
 
-// Completed records what a running job has used when it became complete for prices, the first time
-// that this is called.
+// Completed records what a running job has used when it became complete for prices. Only the first call has an
+// effect.
 func (m *Market) Completed(id messages.JobID, used func() (messages.Credits, messages.Duration)) {
 	if e := m.number.get(id); e != nil && e.job.Complete && e.job.Whole == nil {
 		accrued, received := used()
@@ -119,7 +118,7 @@ func (m *Market) Completed(id messages.JobID, used func() (messages.Credits, mes
 	}
 }
 
-// reenter replaces a job after its bid has changed, and keeps the shares that it has had.
+// reenter replaces a job after its bid has changed. The job keeps its past shares.
 func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Progress) {
 	m.remove(now, was)
 	m.add(now, mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received, Lacked: was.job.Lacked, Whole: was.job.Whole}, p, m.manner)
@@ -134,7 +133,7 @@ func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Pr
 	m.stale = true
 }
 
-// Remove removes a job and returns it with its average shares, nil if it was not there.
+// Remove removes a job and returns it with its average shares; nil: the market does not have it.
 func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, []messages.ClassShare) {
 	e := m.number.get(id)
 	if e == nil {
@@ -146,7 +145,7 @@ func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, [
 	return &e.job, m.shares(e)
 }
 
-// Settle asks the mechanism what a job that has ended owes.
+// Settle returns what an ended job owes, by the mechanism.
 func (m *Market) Settle(now messages.Time, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	m.look(now)
 	return m.mech.Settle(&m.view, job, end)
@@ -155,11 +154,10 @@ func (m *Market) Settle(now messages.Time, job *mechanism.Job, end mechanism.End
 // Stale reports whether Allocate has something to decide at this time.
 func (m *Market) Stale(now messages.Time) bool { return m.stale || m.wake != 0 && now >= m.wake }
 
-// Wake returns when to allocate again even if nothing changes; 0: only after a change.
+// Wake returns when to allocate even if nothing changes; 0: only after a change.
 func (m *Market) Wake() messages.Time { return m.wake }
 
-// Allocate asks the mechanism to decide. A mechanism that can decide about changes
-// alone gets only the changes.
+// Allocate makes the mechanism decide. A mechanism that can decide about changes alone gets only the changes.
 func (m *Market) Allocate(now messages.Time) {
 	m.look(now)
 	if mech, ok := m.mech.(mechanism.Incremental); ok {
@@ -187,16 +185,15 @@ func (m *Market) Allocate(now messages.Time) {
 	m.draws.clear(now)
 }
 
-// look updates the view to a time. The view of an incremental mechanism may still have jobs that
-// are gone.
+// look sets the time of the view. For an incremental mechanism, the view may still have jobs that are gone.
 func (m *Market) look(now messages.Time) {
 	_, told := m.mech.(mechanism.Incremental)
 	m.tidy(told)
 	m.view.Now = now
 }
 
-// Charge tells the mechanism the cost and the time of the jobs' slots so far, of all
-// jobs or of the jobs that it asks about.
+// Charge gives the mechanism the cost and the time of the jobs' slots until now. An incremental mechanism gets them
+// only for the jobs that it asks about.
 func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Duration)) {
 	for _, e := range m.ongoing {
 		e.charged = false
@@ -223,7 +220,7 @@ func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Du
 // Stalled makes the market decide again in the next step.
 func (m *Market) Stalled() { m.stale, m.tariffs = true, nil }
 
-// Quote asks a mechanism that sells contracts for the menu of a job.
+// Quote returns the menu of contracts for a job. It returns an error if the mechanism sells no contracts.
 func (m *Market) Quote(now messages.Time, bid *mechanism.Bid, class []messages.Valuation, seed uint64) (*mechanism.Quote, error) {
 	q, ok := m.mech.(mechanism.Quoter)
 	if !ok {
@@ -234,7 +231,7 @@ func (m *Market) Quote(now messages.Time, bid *mechanism.Bid, class []messages.V
 	return q.Quote(&m.view, bid, class, seed)
 }
 
-// Explain asks the mechanism about a job; false if it is not in the market.
+// Explain returns the mechanism's explanation for a job; false: the job is not in the market.
 func (m *Market) Explain(now messages.Time, id messages.JobID) (mechanism.Explanation, bool) {
 	e := m.number.get(id)
 	if e == nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Open makes the market that a configuration describes, empty and without slots.
+// Open returns the market that a configuration describes, without jobs and slots.
 func Open(m messages.Market) (*Market, error) {
 	mech, err := registry.Make(m)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostNotes bounds the notes of one decision, so that its command stays small.
+// mostNotes is the maximum number of notes in one decision, so that its command stays small.
 const mostNotes = 4000
 
 // remember adds to a decision the notes that the mechanism wants to keep.
@@ -33,15 +33,15 @@ func (m *Market) remember(d *book.Decide) *book.Decide {
 	return d
 }
 
-// Committed says that the last decision is in the book.
+// Committed records that the last decision is in the book.
 func (m *Market) Committed() {
 	if mech, ok := m.mech.(mechanism.Remembering); ok && mech.Saved() {
-		m.stale = true // the rest of its notes goes with the next decision
+		m.stale = true // the remaining notes go with the next decision
 	}
 }
 
-// Recall restores the memory of the mechanism from its committed notes. If the last notes of an
-// earlier leader were not committed, it uses the jobs.
+// Recall restores the mechanism's memory from its committed notes. If the last notes of an earlier leader were not
+// committed, the jobs tell the rest.
 func (m *Market) Recall(b *book.Book) {
 	mech, ok := m.mech.(mechanism.Remembering)
 	if !ok {
@@ -54,7 +54,7 @@ func (m *Market) Recall(b *book.Book) {
 	mech.Recall(notes, rivals(b, m.Config.Name), func(id messages.JobID) mechanism.Past { return m.past(b, id) })
 }
 
-// past returns the outcome of a job. A forgotten job ended long ago.
+// past returns the outcome of a job. A job that the book forgot counts as ended long ago.
 func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	j := b.Job(id)
 	if j == nil {
@@ -67,8 +67,8 @@ func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	return p
 }
 
-// rivals returns a market's jobs that compete or wait for their settlement, and jobs that
-// overlapped with one of these or with another job of the result, in ascending order.
+// rivals returns, ascending, a market's jobs that compete or wait for their settlement. It adds the jobs that
+// overlapped in time with one of these, or with another job of the result.
 func rivals(b *book.Book, market messages.Name) (out []messages.JobID) {
 	var settled []*book.Job
 	since := messages.Time(math.MaxInt64)

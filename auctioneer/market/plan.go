@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// plan turns a market's directives into attempts on nodes. A market reuses one plan, so that
-// its lists are allocated once.
+// plan computes from a market's directives which attempts on which nodes start, stop, suspend and resume. A market
+// uses the same plan each time, so that its lists are allocated once.
 type plan struct {
 	market  *Market
 	book    *book.Book // nil between decisions
@@ -20,15 +20,15 @@ type plan struct {
 	used    []int   // places that were changed and must be cleared at the end
 	suspend []messages.Attempt
 	resume  []messages.Attempt
-	requeue []messages.Attempt // tasks that would be suspended if their node could keep more
+	requeue []messages.Attempt // attempts to end, because their nodes cannot keep more suspended tasks
 	start   []mechanism.Directive
 	discard []messages.JobID
-	cancel  []messages.JobID // because their slots go to others
+	cancel  []messages.JobID // jobs to end, because their slots go to others
 	again   bool             // a task cannot resume, or has no node: the mechanism must decide again
 
 	// For tasks of several slots:
 	homes    []home
-	shifted  int                    // slots that these tasks take from others
+	shifted  int                    // slots that these tasks take away from others
 	wide     []int                  // positions of the directives for such tasks
 	lodgings map[[2]uint32]*lodging // by node and class
 
@@ -36,16 +36,16 @@ type plan struct {
 	stages []int   // by stage: position of its tasks in stands
 	stands []bool  // by task: its claim is unchanged since it was read
 	kept   []int   // by list of claims: how many are unchanged
-	added  []claim // claims that are new in a list
+	added  []claim // new claims of one list
 }
 
-// place is what a plan knows of a node's slots of a class.
+// place has a plan's numbers about the slots of a class on a node.
 type place struct {
 	idle   int32 // idle slots in the book
-	freed  int32 // slots that the plan frees, less slots that it gives away
+	freed  int32 // slots that the plan frees, minus slots that it gives away
 	used   bool  // it is in the plan's list of used places
-	looked bool  // idle is known
-	wanted bool  // there are tasks to resume here
+	looked bool  // idle was read from the book
+	wanted bool  // suspended tasks should resume here
 }
 
 // begin prepares the plan before a market decides.
@@ -64,7 +64,7 @@ func (p *plan) end() {
 	p.used, p.book = p.used[:0], nil
 }
 
-// draw plans by the directives of the last allocation.
+// draw builds the plan from the directives of the last allocation.
 func (p *plan) draw() {
 	for _, at := range p.used {
 		p.places[at].freed, p.places[at].wanted = 0, false
@@ -97,8 +97,8 @@ func (p *plan) draw() {
 	}
 }
 
-// free chooses the tasks that lose their slots. If tasks of several slots already took slots from
-// jobs, the jobs that the mechanism named lose that many fewer, and the worst of them lose first.
+// free chooses the tasks that lose their slots. If tasks of several slots already took slots, the jobs that the
+// mechanism named lose that many fewer; the worst of these jobs lose theirs first.
 func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
 	var order []int
 	owed := -p.shifted
@@ -117,7 +117,7 @@ func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
 	}
 }
 
-// place returns the place of a claim.
+// place returns the place of a claim: its node and class.
 func (p *plan) place(c *claim, class int) *place {
 	at := int(c.node)*len(p.market.classes) + class
 	x := &p.places[at]
@@ -128,24 +128,24 @@ func (p *plan) place(c *claim, class int) *place {
 	return x
 }
 
-// claim is a claim that is not about to end, with its node.
+// claim is an attempt on a node that is not about to end.
 type claim struct {
 	messages.Attempt
 	node    uint32
 	version uint64            // the node's version when the claim was read: see [book.Node]
-	since   messages.Time     // when it was suspended, if it is
-	claimed messages.Time     // if it runs
+	since   messages.Time     // when it was suspended; only for suspended claims
+	claimed messages.Time     // when it got its slot; only for running claims
 	width   int               // slots that it takes
-	ran     messages.Duration // time run since it was claimed
+	ran     messages.Duration // time that it has run
 }
 
-// latest orders running claims: the newest come first, because they lose their slots first.
+// latest compares running claims: the newest come first, because they lose their slots first.
 func latest(x, y claim) int {
 	return cmp.Or(cmp.Compare(y.claimed, x.claimed), x.Task.Compare(y.Task))
 }
 
-// claimed returns the running claims of a job in a class, in the order in which they lose their
-// slots. They are read once after each change of the job.
+// claimed returns the running claims of a job in a class, in the order in which they would lose their slots. They are
+// read once after each change of the job.
 func (p *plan) claimed(e *entry, class int) []claim {
 	if e == nil {
 		return nil
@@ -156,8 +156,8 @@ func (p *plan) claimed(e *entry, class int) []claim {
 	return e.claims[class]
 }
 
-// read updates the lists of a job's claims from the book. Claims that are unchanged keep their
-// places; the others are looked up.
+// read updates the lists of a job's claims from the book. Claims that did not change keep their positions; the others
+// are read again.
 func (p *plan) read(e *entry) {
 	r := e.own()
 	r.known = true
@@ -191,9 +191,9 @@ func (p *plan) read(e *entry) {
 	}
 }
 
-// stood reports whether a claim of a job is unchanged since it was read, and marks its task. The
-// version of a node grows with each claim that is suspended or resumed, but not when a claim is to
-// end, or when a claim that was made in advance starts.
+// stood reports whether a claim has not changed since it was read, and marks its task. A node's version rises with
+// each claim that is suspended or resumed. It does not rise when a claim must end, or when a claim that was made
+// ahead starts.
 func (p *plan) stood(j *book.Job, c *claim) bool {
 	s := &j.Stages[c.Task.Stage]
 	t := &s.Tasks[c.Task.Index]
@@ -203,10 +203,10 @@ func (p *plan) stood(j *book.Job, c *claim) bool {
 	return same
 }
 
-// look appends the claims of a stage that run and are not marked.
+// look appends the running claims of a stage that are not marked.
 func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	s, nodes, stands := &j.Stages[stage], p.book.Nodes(), p.stands[p.stages[stage]:]
-	goes := s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // without such claims the node need not be looked up
+	goes := s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // if there are no such claims, the node is not needed
 	for k := range s.Tasks {
 		t := &s.Tasks[k]
 		if t.Phase != book.Claimed || stands[k] {
@@ -225,7 +225,7 @@ func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	return list
 }
 
-// merge sorts a list. Its first claims, the number given by first, are sorted already.
+// merge sorts a list whose first claims are already sorted; first is their number.
 func (p *plan) merge(list []claim, first int) {
 	p.added = append(p.added[:0], list[first:]...)
 	slices.SortFunc(p.added, latest)
@@ -240,8 +240,8 @@ func (p *plan) merge(list []claim, first int) {
 	}
 }
 
-// freeSlots chooses the tasks of a job that lose their slots, at most so many: first tasks on nodes where suspended tasks
-// should resume, then the tasks that were claimed last. It returns how many slots are newly free.
+// freeSlots chooses the tasks of a job that lose their slots, most slots at most. It takes tasks on nodes where
+// suspended tasks should resume, and then the tasks that were claimed last. It returns how many slots become free.
 func (p *plan) freeSlots(d mechanism.Directive, e *entry, most int) (freed int) {
 	running := p.claimed(e, d.Class)
 	left := cmp.Or(d.Slots, math.MaxInt)
@@ -270,9 +270,9 @@ func (p *plan) freeSlots(d mechanism.Directive, e *entry, most int) (freed int) 
 	return freed
 }
 
-// resumeIn chooses the suspended tasks that get a slot again: those suspended longest among the
-// fronts of their nodes. If a task's node has no slot, the task leaves the front in a market that
-// has an order, and the mechanism must decide again.
+// resumeIn chooses the suspended tasks of a job that get a slot again: the longest suspended ones in the fronts of
+// their nodes. If a task's node has no slot and the market has an order, the task leaves the front, and the mechanism
+// must decide again.
 func (p *plan) resumeIn(d mechanism.Directive, e *entry) {
 	if e.front == nil {
 		return
@@ -297,7 +297,7 @@ func (p *plan) resumeIn(d mechanism.Directive, e *entry) {
 	}
 }
 
-// waits reports whether a claim is suspended as it was when its node was visited.
+// waits reports whether a claim is still suspended, as when its node was visited.
 func (p *plan) waits(c *claim) bool {
 	h := p.book.Nodes()[c.node].Claims[c.Task]
 	return h.Attempt == c.Number && h.Halt == book.Suspended && !h.Leaving

@@ -7,26 +7,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The size of an answer to an exchange is bounded before anything is committed: an answer that
-// cannot be encoded would be refused at each repetition, until the node has lost its lease. An
-// attempt takes at most 26 bytes and a grant 41, so the parts below sum to half of
-// messages.MaxPayload; the rest is for the node's markets.
+// The size of the answer to an exchange is limited before anything is committed. Otherwise an answer that is too
+// large would be refused at each repetition, until the node has lost its lease. An attempt takes at most 26 bytes and
+// a grant 41. So the parts below sum to half of messages.MaxPayload; the rest is for the node's markets.
 const (
-	// MostClaims is how many claims a node may come to have. All of them may be suspended.
+	// MostClaims is the maximum number of claims that a node may have. All of them may be suspended.
 	MostClaims = 1 << 15
-	// MostStops is how many attempts a node is told to end at a time.
+	// MostStops is how many attempts a node is told to end at the same time.
 	MostStops    = 1 << 15
-	mostGrants   = 1 << 14 // by one exchange
-	mostPrograms = 2 << 20 // bytes of the programs of its grants
-	// MostRequests is how many claims of one exchange are looked at.
+	mostGrants   = 1 << 14 // grants for one exchange
+	mostPrograms = 2 << 20 // bytes of the programs of these grants
+	// MostRequests is how many claims of one exchange are read.
 	MostRequests = 1 << 10
-	overhead     = 512 // bytes of a program in addition to its texts
-	perText      = 8   // bytes of a text in addition to its characters
-	perFile      = 64  // bytes of a file in addition to its name and digest
+	overhead     = 512 // bytes of a program without its texts
+	perText      = 8   // bytes of a text without its characters
+	perFile      = 64  // bytes of a file without its name and digest
 )
 
-// CutToReply shortens a list of claims until the answer to one exchange has room for them. The node
-// claims the rest again with the next vector.
+// CutToReply shortens a list of claims so that the answer to one exchange has room for them. The node claims the rest
+// after the next vector.
 func CutToReply(b *book.Book, node messages.Name, claims []book.Claim) []book.Claim {
 	n := b.Node(node)
 	if n == nil {
@@ -40,11 +39,11 @@ func CutToReply(b *book.Book, node messages.Name, claims []book.Claim) []book.Cl
 	return out
 }
 
-// room is the free space in an answer.
+// room is the space that is left in an answer.
 type room struct {
 	bytes, slots int
-	shares       bool            // the node takes an environment once for all programs of a job
-	seen         map[classOf]int // slots that were claimed of a class of a job
+	shares       bool            // the node gets an environment once for all programs of a job
+	seen         map[classOf]int // by job and class: number of slots that were claimed
 }
 
 type classOf struct {
@@ -52,8 +51,8 @@ type classOf struct {
 	class messages.Name
 }
 
-// fit appends the part of a claim for which there is room, usually all of it. If only some stages
-// of a job fit, the claim asks for as many slots as those stages can use.
+// fit appends the part of a claim that there is room for, usually all of it. If only some stages of a job fit, the
+// claim asks for as many slots as those stages can use.
 func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	whole := book.Claim{Class: c.Class, Slots: min(c.Slots, r.slots), Ahead: c.Ahead, Fits: c.Fits}
 	for at, id := range c.Jobs {
@@ -86,8 +85,8 @@ func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	return out
 }
 
-// most returns the largest number of slots, at most the given one, for which a job's programs of a
-// class fit whichever stages are granted. It also returns the size that the programs add.
+// most returns for how many slots, at most the given number, a job's programs of a class fit, whichever stages are
+// granted. It also returns the size that these programs add.
 func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int) {
 	sizes := programSizes(j, class, r.shares)
 	before := r.seen[classOf{j.ID, class}]
@@ -106,7 +105,7 @@ func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int)
 	return slots, size
 }
 
-// programSizes returns bounds on the sizes of a job's programs of a class, largest first.
+// programSizes returns upper bounds on the sizes of a job's programs of a class, largest first.
 func programSizes(j *book.Job, class messages.Name, shared bool) (out []int) {
 	for i := range j.Spec.Stages {
 		if s := &j.Spec.Stages[i]; s.Class == class {
@@ -117,7 +116,7 @@ func programSizes(j *book.Job, class messages.Name, shared bool) (out []int) {
 	return out
 }
 
-// programSize returns a bound on the size of a stage's program, in bytes.
+// programSize returns an upper bound on the size of a stage's program, in bytes.
 func programSize(j *book.Job, s *messages.Stage, shared bool) int {
 	n := overhead + len(s.Name) + len(j.Spec.Name) + len(j.Account) + len(j.Payer) + len(j.Spec.Market) + len(s.Class) + len(s.Script) + len(j.Spec.Dir) + envSize(s.Env)
 	if !shared {
@@ -144,9 +143,8 @@ func envSize(e messages.Env) (n int) {
 
 func sharesEnv(n *book.Node) bool { return slices.Contains(n.Abilities, messages.AbilitySharedEnv) }
 
-// Programs returns the programs of granted tasks, one for each stage. Programs that do not fit are
-// left out, and the agent reports their tasks as stopped before they began. All programs that
-// [CutToReply] allowed fit.
+// Programs returns the programs of granted tasks, one for each stage. A program that does not fit is left out, and
+// the agent reports its tasks as stopped before they began. All programs that [CutToReply] allowed fit.
 func Programs(b *book.Book, node messages.Name, grants []messages.Grant) (out []messages.Program) {
 	left := mostPrograms
 	n := b.Node(node)
@@ -158,7 +156,7 @@ func Programs(b *book.Book, node messages.Name, grants []messages.Grant) (out []
 	seen := map[stage]bool{}
 	for _, g := range grants {
 		r := g.Attempt.Task
-		if r.Job == 0 && n != nil { // far smaller than the room that is left
+		if r.Job == 0 && n != nil { // its program is far smaller than the room that is left
 			out = append(out, book.ProbeProgram(n.ProbeClass()))
 			continue
 		}
@@ -191,7 +189,7 @@ func program(j *book.Job, at uint32, shared bool) messages.Program {
 		Width: s.Width, Exclusive: s.Exclusive, Allocation: s.Allocation,
 		Inputs: s.Inputs, Outputs: s.Outputs, Interactive: s.Interactive, Signal: s.Signal, Umask: j.Spec.Umask, OOM: s.OOM,
 	}
-	if s.Width > 0 { // a class with widths has a unit
+	if s.Width > 0 { // only classes with a defined slot size have widths
 		shape := s.Needs()
 		p.Shape = &shape
 	}
@@ -202,7 +200,7 @@ func program(j *book.Job, at uint32, shared bool) messages.Program {
 		p.Env = nil
 	}
 	p.Env = p.Env.Overlaid(s.Env)
-	if j.Visit != nil { // the job's number here means nothing at its home site
+	if j.Visit != nil { // at the job's home site, the number here means nothing
 		p.Env = p.Env.Overlaid(messages.Env{{Name: "CANDOR_HOME_JOB", Value: j.Visit.Visit.String()}})
 	}
 	return p

@@ -8,24 +8,24 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Progress is how far a job has come. Slices are by class.
+// Progress is the progress of a job, as a mechanism needs it. Slices are by class.
 type Progress struct {
 	Started   messages.Time
-	Pending   []int             // slots of tasks that could be claimed, or that wait on a node for a slot
-	Ahead     []int             // part of Pending: slots of tasks on nodes; nil: none
+	Pending   []int             // slots of tasks that could be claimed, or that wait for a slot on a node
+	Ahead     []int             // part of Pending: slots of tasks that wait on a node; nil: none
 	Running   []int             // slots of claimed tasks, except tasks that are suspended or about to end
-	Suspended []int             // nil: none
-	Done      int               // tasks that are over, well or not
+	Suspended []int             // slots of suspended tasks; nil: none
+	Done      int               // number of tasks that have ended in any way
 	Complete  bool              // all tasks are complete for prices
 	Budget    *messages.Credits // the rest of the budget; nil: the declared budget
-	// Ordered is the number of slots that a final order gives the job from OrderedAt on; nil: there
-	// is no such order. The mechanism sees these slots as taken.
+	// Ordered is the number of slots that a final order gives the job from OrderedAt on; nil: there is no such order.
+	// The mechanism treats these slots as taken.
 	Ordered   []int
 	OrderedAt messages.Time
 	Changes   int // number of changes of the job's description
 }
 
-// ProgressOf returns how far a job of the book has come.
+// ProgressOf returns the progress of a job of the book.
 func (m *Market) ProgressOf(b *book.Book, j *book.Job) Progress {
 	classes := len(m.Config.Classes)
 	counts := make([]int, 2*classes)
@@ -40,7 +40,7 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job) Progress {
 		if k < 0 {
 			continue
 		}
-		width := j.Spec.Stages[i].Slots() // a mechanism counts slots
+		width := j.Spec.Stages[i].Slots() // a mechanism counts slots, not tasks
 		p.Pending[k] += width * (s.Ahead + b.Claimable(j, i))
 		if s.Ahead > 0 {
 			if p.Ahead == nil {
@@ -65,21 +65,21 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job) Progress {
 	return p
 }
 
-// same reports whether p equals the progress of the job. Done and Started are not compared: if the counts are
-// equal, they are equal too.
+// same reports whether p equals the job's progress. It does not compare Done and Started: if the other counts are
+// equal, these are equal too.
 func (e *entry) same(p *Progress) bool {
 	return slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered) && e.job.Complete == p.Complete
 }
 
-// progress returns how far the job has come.
+// progress returns the job's progress.
 func (e *entry) progress() Progress {
 	return Progress{Started: e.job.Started, Pending: e.pending(), Ahead: e.Ahead, Running: e.running(), Suspended: e.Suspended, Done: e.job.Done, Complete: e.job.Complete,
 		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: int(e.changes)}
 }
 
-// lend replaces lists of another job's bid and progress by equal lists of this job, so that they
-// share memory. Most waiting jobs have equal lists. The lists never change.
+// lend makes another job's bid and progress use the lists of this job where they are equal, to save memory. Most
+// waiting jobs have equal lists. The lists never change.
 func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 	if slices.Equal(e.job.Weights, bid.Weights) {
 		bid.Weights = e.job.Weights
@@ -89,7 +89,7 @@ func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 	}
 }
 
-// pending returns the tasks that could be claimed, by class. For a job with an order to start, the
+// pending returns the slots of tasks that could be claimed, by class. If the job has a final order to start, the
 // mechanism sees other numbers.
 func (e *entry) pending() []int {
 	if e.Ordered != nil {
@@ -98,7 +98,7 @@ func (e *entry) pending() []int {
 	return e.job.Pending
 }
 
-// running returns the claimed tasks by class, without tasks that are suspended or about to end.
+// running returns the slots of claimed tasks, by class, without tasks that are suspended or about to end.
 func (e *entry) running() []int {
 	if e.Ordered != nil {
 		return e.rest.Running

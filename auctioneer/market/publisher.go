@@ -10,20 +10,19 @@ import (
 )
 
 const (
-	// MostJobs bounds the jobs of one class in a vector, and with it the memory of an agent and the
-	// cost of publishing. If more jobs wait, the vector has a systematic sample of them: the
-	// expected weight of each job equals its share. A new sample is drawn every ResampleAfter.
+	// MostJobs is the maximum number of jobs of one class in a vector. It bounds the memory of an agent and the cost
+	// of publishing. If more jobs wait, the vector has a systematic sample of them: the expected weight of each job
+	// equals its share. A new sample is drawn every ResampleAfter.
 	MostJobs      = 1024
 	ResampleAfter = messages.Duration(1e9)
-	// changeThreshold is the relative change of a weight that is worth
-	// telling the agents.
+	// changeThreshold is the smallest relative change of a weight that is published.
 	changeThreshold = 1e-3
-	// leastScale bounds how far published weights may be from shares: only their proportions count.
+	// leastScale bounds the factor between published weights and shares. Only the proportions of weights count.
 	leastScale = 1e-12
 )
 
-// Publisher turns a market's allocations into vectors under one term. It remembers the
-// last vector, so that it publishes only changes.
+// Publisher computes the vectors of a market under one term. It remembers the last vector, so that it publishes only
+// changes.
 type Publisher struct {
 	term, seq uint64
 	classes   []published
@@ -31,29 +30,29 @@ type Publisher struct {
 	pace      pace
 }
 
-// published is what agents hold of a class.
+// published is what agents know about a class.
 type published struct {
 	jobs    []messages.JobWeight
-	sampled messages.Time // when the sample was drawn; 0: all jobs are in the vector
-	// left has the last weights of jobs that are in the market and have no claimable task. If a
-	// task that was claimed in advance is given back, the job's weight is not news.
+	sampled messages.Time // when the sample was drawn; 0: the vector has all jobs
+	// left has the last weights of jobs that have no claimable task but are still in the market. If such a job gets a
+	// task back that was claimed ahead, its weight need not be published again.
 	left map[messages.JobID]float32
 }
 
-// NewPublisher starts the sequence of a term.
+// NewPublisher returns the publisher of a term. Its first vector has the number 1.
 func NewPublisher(term uint64, m *Market) *Publisher {
 	return &Publisher{term: term, classes: make([]published, len(m.Config.Classes))}
 }
 
-// Continue makes the next vector complete, with the number after seq. Vectors of this term up to seq
-// were published before, but agents cannot apply changes to them any more.
+// Continue makes the next vector complete, with the number seq + 1. It is used when vectors of this term up to seq
+// were published before, and agents cannot apply changes to them.
 func (p *Publisher) Continue(seq uint64) { p.seq, p.whole = seq, true }
 
 // Seq returns the number of the last vector.
 func (p *Publisher) Seq() uint64 { return p.seq }
 
-// Next returns the next vector: the changes since the last one, or everything if that is not
-// longer. If no weight changed, there is a vector only to announce how much work there is.
+// Next returns the next vector: the changes since the last one, or the complete vector if that is not longer. If no
+// weight changed, there is a vector only with announce, to tell how much work there is.
 func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v messages.Vector, ok bool) {
 	whole, changes := 0, 0
 	delta, same := p.header(m), make([]bool, len(p.classes))
@@ -83,7 +82,7 @@ func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce 
 	return v, true
 }
 
-// Whole returns the complete vector as of the last published one, with that one's number.
+// Whole returns the last published vector in complete form, with the same number.
 func (p *Publisher) Whole(m *Market) messages.Vector {
 	v := p.header(m)
 	v.Seq = p.seq
@@ -101,7 +100,7 @@ func (p *Publisher) header(m *Market) messages.Vector {
 	return v
 }
 
-// target returns what agents should have of class k now.
+// target returns what agents should know about class k now.
 func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) published {
 	if m.bidding[k] <= MostJobs {
 		bidders := m.bidders(k)
@@ -124,8 +123,7 @@ func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) 
 	return published{jobs: m.sample(k, rng), sampled: now}
 }
 
-// sample draws MostJobs places in proportion to the shares, and gives each job
-// the weight of the places it got.
+// sample draws MostJobs places in proportion to the shares. A job's weight is the number of its places.
 func (s *roster) sample(k int, rng *rand.Rand) []messages.JobWeight {
 	out := make([]messages.JobWeight, 0, MostJobs)
 	s.systematic(k, MostJobs, rng.Float64(), func(e *entry) {
@@ -138,14 +136,14 @@ func (s *roster) sample(k int, rng *rand.Rand) []messages.JobWeight {
 	return out
 }
 
-// weight rounds a share to a published weight; a positive share stays positive.
+// weight rounds a share to a published weight. A positive share stays positive.
 func weight(share float64) float32 {
 	return float32(max(share, math.SmallestNonzeroFloat32*(1<<24)))
 }
 
-// rescale scales the weights so that the jobs that were published before have the same sum as then.
-// If only some jobs left, the shares of the others grow in proportion; after scaling their weights
-// are unchanged, and agents keep what they drew. Both lists are in ascending order of jobs.
+// rescale scales the new weights so that the jobs in both lists have the same sum as before. If some jobs only left,
+// the shares of the others grow in proportion. After scaling, their weights are unchanged, and agents keep what they
+// drew. Both lists are ordered by job.
 func rescale(is, was []messages.JobWeight) {
 	now, before := 0.0, 0.0
 	for _, j := range is {
@@ -165,9 +163,9 @@ func rescale(is, was []messages.JobWeight) {
 	}
 }
 
-// difference lists the changes between two lists: new and changed weights, and weight 0 for jobs
-// without a claimable task. same: jobs only left, or came back with their earlier weight while they
-// stayed in the market. Both lists are in ascending order of jobs.
+// difference returns the changes between two lists: new and changed weights, and weight 0 for jobs without a
+// claimable task. same reports that jobs only left, or came back with their earlier weight. Both lists are ordered by
+// job.
 func (p *published) difference(m *Market, is []messages.JobWeight) (out []messages.JobWeight, same bool) {
 	const mostLeft = 4 * MostJobs
 	if p.left == nil || len(p.left) > mostLeft {
@@ -202,8 +200,8 @@ func differs(was, is float32) bool {
 	return math.Abs(float64(is-was)) > changeThreshold*float64(was)
 }
 
-// merged returns what agents have after applying changes: weights that changed too little to be
-// announced stay the same.
+// merged returns what agents know after they apply changes. A weight that changed too little to be published stays
+// the same.
 func merged(held, next published, changes []messages.JobWeight) published {
 	out := make([]messages.JobWeight, 0, len(next.jobs))
 	was := held.jobs
@@ -222,8 +220,8 @@ func merged(held, next published, changes []messages.JobWeight) published {
 	return published{jobs: out, sampled: next.sampled, left: held.left}
 }
 
-// Due returns the market's next vector if one should be sent now, to the given number of nodes.
-// Call it after every step, and at Wake.
+// Due returns the market's next vector, if one should be sent now; nodes is the number of its receivers. Call it
+// after every step, and at Wake.
 func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand) (v messages.Vector, ok bool) {
 	pending := m.Claimable()
 	announce, due := p.pace.due(now, pending)
@@ -235,7 +233,7 @@ func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand)
 	return v, ok
 }
 
-// Reallocated makes the next call of Due look for changed weights.
+// Reallocated makes the next call of Due compare the weights.
 func (p *Publisher) Reallocated() { p.pace.reallocated = true }
 
 // Wake returns when to call Due again even if nothing changes; 0: never.
@@ -259,11 +257,11 @@ type pace struct {
 const (
 	remindFirst = 20 * time.Millisecond
 	remindMost  = time.Second
-	fanOutCost  = 50 * time.Microsecond // time to send a vector to one node
+	fanOutCost  = 50 * time.Microsecond // estimated time to send a vector to one node
 )
 
-// due reports whether to publish even if no weight changed, and whether to publish at all. pending
-// is the number of tasks in classes with idle slots.
+// due reports two things: announce, whether to publish even if no weight changed; and due, whether to publish at all.
+// pending is the number of pending tasks in classes with idle slots.
 func (p *pace) due(now messages.Time, pending int) (announce, due bool) {
 	if pending == 0 {
 		p.pending, p.next = 0, 0
@@ -272,7 +270,7 @@ func (p *pace) due(now messages.Time, pending int) (announce, due bool) {
 	return announce, now >= p.notBefore && (announce || p.reallocated)
 }
 
-// sent plans the next time.
+// sent plans the next reminder and the earliest time of the next vector.
 func (p *pace) sent(now messages.Time, pending, nodes int, published bool) {
 	p.reallocated = false
 	if !published {
@@ -290,7 +288,7 @@ func (p *pace) sent(now messages.Time, pending, nodes int, published bool) {
 	p.notBefore = now.Add(messages.Duration(nodes) * messages.Duration(fanOutCost))
 }
 
-// wake returns when due can be true even if nothing changes; 0: never.
+// wake returns the earliest time at which due can return true if nothing changes; 0: never.
 func (p *pace) wake() messages.Time {
 	if p.next == 0 && !p.reallocated {
 		return 0

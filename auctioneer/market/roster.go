@@ -10,61 +10,59 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// roster is the jobs and the slots of a market as its mechanism sees them, with the
-// shares that are in force.
+// roster has the jobs and the slots of a market, in the form for the mechanism, with the present shares.
 type roster struct {
 	classes []messages.Name
 	view    mechanism.View
-	jobs    []*entry // parallel to view.Jobs; some jobs may be gone until tidy
-	left    int      // how many of them are gone
+	jobs    []*entry // parallel to view.Jobs; until tidy, it may have jobs that are gone
+	left    int      // number of jobs that are gone
 	number  numbers
-	open    []int // by class: tasks that could be claimed
-	bidding []int // by class: jobs with such tasks
+	open    []int // by class: number of tasks that could be claimed
+	bidding []int // by class: number of jobs with such tasks
 	prices  []float64
-	scale   []float64        // by class: factor for the shares of jobs
-	areas   []float64        // by class: the scale, integrated over the seconds up to areasAt
-	areasAt messages.Time    // below 0: not yet
-	changed []*mechanism.Job // jobs changed since the last allocation
-	told    []*entry         // the same
+	scale   []float64        // by class: factor for the shares of all jobs
+	areas   []float64        // by class: integral of the scale over time, in seconds, until areasAt
+	areasAt messages.Time    // negative: not set yet
+	changed []*mechanism.Job // jobs that changed since the last allocation
+	told    []*entry         // the same jobs as entries
 	gone    []messages.JobID
-	ongoing []*entry // jobs that are charged, and have slots
-	unseen  []*entry // jobs that came with suspended tasks
+	ongoing []*entry // jobs with slots whose charge was read for this decision
+	unseen  []*entry // jobs that already had suspended tasks when they were added
 	wides   []*entry // jobs with tasks of several slots
-	astray  []*entry // jobs with tasks for which the last decision found no node
+	astray  []*entry // jobs with tasks that have no node, by the last decision
 }
 
-// entry is a job of the market. A million jobs may wait, so fields that waiting jobs do not use are
-// apart, in rest.
+// entry is a job of the market. A million jobs may wait, so the fields that waiting jobs do not use are in a separate
+// struct, rest.
 type entry struct {
 	job     mechanism.Job
 	ledger  []account // by class
 	since   messages.Time
 	told    bool  // it is in the list of changed jobs
 	gone    bool  // it was removed
-	charged bool  // its charge is up to date with this decision, or cannot change without slots
+	charged bool  // its charge was read for this decision, or cannot change because it has no slots
 	changes int32 // Changes of [Progress]
-	*rest         // shared with other jobs: call own before a change
+	*rest         // may be shared with other jobs: call own before a change
 }
 
-// rest has the fields that a job needs only when it does more than wait, or when its market directs
-// or plans.
+// rest has the fields that a waiting job does not need, or only in a market that directs or plans.
 type rest struct {
-	Ahead, Suspended, Ordered []int // as in [Progress]
-	Pending, Running          []int // the same fields, for a job with Ordered
+	Ahead, Suspended, Ordered []int // the fields of [Progress]
+	Pending, Running          []int // the same, for a job with Ordered
 	OrderedAt                 messages.Time
 	Budget                    *messages.Credits
 	learned                   messages.Time // when its run times were asked for; 0: never
-	most                      []int         // by class, if the mechanism directs: the most claims that it may have
+	most                      []int         // by class, if the mechanism directs: how many claims it may have at most
 	claims                    [][]claim     // by class: running claims as last read
-	known                     bool          // claims were read since the job changed
+	known                     bool          // claims were read after the last change of the job
 	front                     [][]claim     // by class: suspended tasks that may get a slot, the longest suspended first
-	ordered                   bool          // the market has an order, and the others are stuck
+	ordered                   bool          // the market has an order, so the suspended tasks that are not in front are stuck
 }
 
-// nothing is the empty rest that all jobs share until own gives them their own.
+// nothing is an empty rest. All jobs share it until own gives them their own.
 var nothing = new(rest)
 
-// own returns the job's own rest, which may be changed. It replaces the shared one.
+// own returns a rest that belongs only to this job and may be changed.
 func (e *entry) own() *rest {
 	if e.rest == nothing {
 		e.rest = new(rest)
@@ -72,19 +70,19 @@ func (e *entry) own() *rest {
 	return e.rest
 }
 
-// account integrates the shares of a class over the time with work pending there.
+// account adds up the shares of a job in a class, over the time in which it had pending tasks there.
 type account struct {
-	share               float64 // present share, before roster.scale
-	allocated, received float64 // share-seconds
+	share               float64 // present share, without the factor roster.scale
+	allocated, received float64 // in share-seconds
 	seconds             float64
-	area                float64 // area of the class up to which allocated is counted
-	counted             int     // the job's part of the market's open
+	area                float64 // value of roster.areas up to which allocated is computed
+	counted             int     // the job's part of roster.open
 }
 
-// numbers finds jobs by number. Numbers usually follow one another.
+// numbers finds jobs by number. It is made for numbers that mostly follow one another.
 type numbers struct {
-	parts map[messages.JobID]*part // by number, divided by partJobs
-	order []*part                  // ordered by their numbers
+	parts map[messages.JobID]*part // the key is a job number divided by partJobs
+	order []*part                  // in the order of their numbers
 	count int
 }
 
@@ -92,14 +90,14 @@ const partJobs = 64
 
 // part is a block of jobs with consecutive numbers.
 type part struct {
-	first   messages.JobID // the number of the block's first place
+	first   messages.JobID // the job number of entries[0]
 	count   int
 	entries [partJobs]*entry
-	bidding int       // pairs of a job and a class with tasks that could be claimed
-	pulls   []float64 // by class: sum of the pulls of jobs with tasks that can be claimed; nil: not computed
+	bidding int       // number of pairs of a job and a class where the job has claimable tasks
+	pulls   []float64 // by class: sum of the pulls of jobs with claimable tasks; nil: not computed
 }
 
-// get returns a job, nil if there is none.
+// get returns a job; nil: there is none.
 func (n *numbers) get(id messages.JobID) *entry {
 	if p := n.parts[id/partJobs]; p != nil {
 		return p.entries[id%partJobs]
@@ -107,7 +105,7 @@ func (n *numbers) get(id messages.JobID) *entry {
 	return nil
 }
 
-// put enters a job that is not there.
+// put adds a job that is not in numbers.
 func (n *numbers) put(e *entry) {
 	id := e.job.Job
 	p := n.parts[id/partJobs]
@@ -122,7 +120,7 @@ func (n *numbers) put(e *entry) {
 	n.count++
 }
 
-// remove removes a job that is there.
+// remove removes a job that is in numbers.
 func (n *numbers) remove(id messages.JobID) {
 	p := n.parts[id/partJobs]
 	p.entries[id%partJobs] = nil
@@ -141,8 +139,8 @@ func (n *numbers) position(p *part) int {
 	return at
 }
 
-// stale notes that a job's pull may have changed, and adds to the number of classes in which it
-// bids. A removed job has no pull.
+// stale records that a job's pull may have changed, and adds bidding to the number of classes in which it bids. A
+// removed job has no pull.
 func (n *numbers) stale(e *entry, bidding int) {
 	if p := n.parts[e.job.Job/partJobs]; p != nil {
 		p.pulls = nil
@@ -177,7 +175,7 @@ func newRoster(classes []messages.Name) roster {
 	return s
 }
 
-// add adds a job. If the mechanism directs, the job's claims are bounded.
+// add adds a job. If the mechanism directs, the number of the job's claims is limited.
 func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, manner mechanism.Manner) {
 	classes := len(s.classes)
 	e := &entry{job: job, ledger: make([]account, classes), since: now, rest: nothing}
@@ -221,19 +219,20 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	e.gone = true
 	s.left++
 	s.gone = append(s.gone, id)
-	if e.told { // the same number may come again, as another job
+	if e.told { // the number may come again, with another job
 		i := slices.Index(s.told, e)
 		s.changed, s.told = slices.Delete(s.changed, i, i+1), slices.Delete(s.told, i, i+1)
 	}
 }
 
-// Of more than fewJobs jobs, one in mostLeft may be gone without being taken off the list.
+// If the market has more than fewJobs jobs, up to one job in mostLeft may be gone without having been removed from
+// the list.
 const (
 	fewJobs  = 4096
 	mostLeft = 64
 )
 
-// tidy takes removed jobs off the list. With some, it does so only if there are many.
+// tidy removes jobs that are gone from the list. With some, it does so only if there are many.
 func (s *roster) tidy(some bool) {
 	if n := len(s.jobs); s.left == 0 || some && n > fewJobs && s.left < n/mostLeft {
 		return
@@ -256,7 +255,7 @@ func (s *roster) members() []*entry {
 	return s.jobs
 }
 
-// change notes that a job has changed since the last allocation.
+// change records that a job has changed since the last allocation.
 func (s *roster) change(e *entry) {
 	if !e.told {
 		e.told = true
@@ -272,7 +271,7 @@ func (s *roster) forgetChanges() {
 	s.changed, s.told, s.gone = reuse(s.changed), reuse(s.told), reuse(s.gone)
 }
 
-// reuse empties a list, and lets go of one that was much longer than usual.
+// reuse returns an empty list that uses the same memory; nil if the list was much longer than usual.
 func reuse[T any](list []T) []T {
 	if cap(list) > fewJobs {
 		return nil
@@ -288,7 +287,7 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	s.number.stale(e, 0)
 }
 
-// rescale sets the factors for shares, by class; nil means 1 for each class.
+// rescale sets the factors for the shares, by class; nil: all factors are 1.
 func (s *roster) rescale(now messages.Time, scale []float64) {
 	s.advance(now)
 	for k := range s.scale {
@@ -298,7 +297,7 @@ func (s *roster) rescale(now messages.Time, scale []float64) {
 	}
 }
 
-// advance integrates the scale up to now.
+// advance adds the scale, over the time until now, to areas.
 func (s *roster) advance(now messages.Time) {
 	if s.areasAt < 0 {
 		s.areasAt = now
@@ -311,8 +310,7 @@ func (s *roster) advance(now messages.Time) {
 	}
 }
 
-// integrate adds the job's present shares and slots, multiplied by the time since the last call, to
-// its accounts.
+// integrate adds the job's present shares and slots, times the seconds since the last call, to its accounts.
 func (s *roster) integrate(e *entry, now messages.Time) {
 	s.advance(now)
 	seconds := now.Sub(e.since).Seconds()
@@ -328,7 +326,7 @@ func (s *roster) integrate(e *entry, now messages.Time) {
 			continue
 		}
 		a.seconds += seconds
-		a.allocated += min(area*a.share, seconds) // a share is 1 at most, also once rounded
+		a.allocated += min(area*a.share, seconds) // a share is at most 1, also after rounding
 		slots, running := float64(s.view.Classes[k].Slots), float64(e.job.Running[k])
 		a.received += seconds * running / slots
 		if e.job.Started == 0 {
@@ -352,7 +350,7 @@ func (s *roster) shares(e *entry) []messages.ClassShare {
 	out := make([]messages.ClassShare, len(e.ledger))
 	for k, a := range e.ledger {
 		out[k] = messages.ClassShare{Class: s.classes[k], Now: a.share * s.scale[k]}
-		// The weights of a mechanism that directs are not shares: the best waiting job has all the weight.
+		// The weights of a directing mechanism are not shares: the best waiting job has the whole weight.
 		if slots := s.view.Classes[k].Slots; (e.job.Pending[k] == 0 || e.most != nil) && slots > 0 {
 			out[k].Now = float64(e.job.Running[k]) / float64(slots)
 		}
@@ -364,10 +362,10 @@ func (s *roster) shares(e *entry) []messages.ClassShare {
 	return out
 }
 
-// Class returns the position of a class in the market, -1 if the market does not have the class.
+// Class returns the position of a class in the market; -1: the market does not have it.
 func (s *roster) Class(name messages.Name) int { return slices.Index(s.classes, name) }
 
-// count brings the market's sums of tasks that could be claimed up to date with a job.
+// count updates the market's sums of claimable tasks for a job.
 func (s *roster) count(e *entry) {
 	for k := range e.ledger {
 		was, is := e.ledger[k].counted, e.open(k)
@@ -401,7 +399,7 @@ func (e *entry) pull(k int) float64 {
 	return float64(e.open(k))
 }
 
-// bidders returns the jobs with work in class k that could be claimed.
+// bidders returns the jobs with claimable tasks of class k.
 func (s *roster) bidders(k int) []*entry {
 	out := make([]*entry, 0, s.bidding[k])
 	for _, p := range s.number.order {
@@ -437,7 +435,7 @@ func (s *roster) Charged(id messages.JobID, cost messages.Credits, slotTime mess
 	}
 }
 
-// Job returns a job as the mechanism sees it, nil if it is not there.
+// Job returns a job as the mechanism sees it; nil: the market does not have it.
 func (s *roster) Job(id messages.JobID) *mechanism.Job {
 	if e := s.number.get(id); e != nil {
 		return &e.job
@@ -470,7 +468,7 @@ func (s *roster) Oldest() (first messages.Time) {
 	return first
 }
 
-// Shares returns a job's shares by class up to now, nil if it is not there.
+// Shares returns a job's average shares by class until now; nil: the market does not have the job.
 func (s *roster) Shares(now messages.Time, id messages.JobID) []messages.ClassShare {
 	e := s.number.get(id)
 	if e == nil {

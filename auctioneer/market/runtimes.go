@@ -7,11 +7,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// relearn is the age at which a job's expected run times are asked for again.
+// relearn is the time after which a job's expected run times are asked for again.
 const relearn = messages.Duration(time.Minute)
 
-// Unknown returns at most limit jobs whose run times the estimator should be asked for, if the
-// mechanism plans with run times. After a while a job is returned again.
+// Unknown returns at most limit jobs whose run times the estimator should be asked for, if the mechanism plans with
+// run times. After the time relearn, a job is returned again.
 func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 	if !m.manner.Plans {
 		return nil
@@ -25,7 +25,7 @@ func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 	return ids
 }
 
-// Learn tells the mechanism the run times of tasks like the tasks of a job.
+// Learn gives the mechanism the run times of tasks that are similar to a job's tasks.
 func (m *Market) Learn(id messages.JobID, r *mechanism.Runtimes) {
 	if e := m.number.get(id); e != nil {
 		e.job.Runtimes = r

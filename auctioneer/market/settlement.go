@@ -8,21 +8,21 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Settlement is what an ended job owes. The mechanism may be able to compute it only later.
+// Settlement computes what an ended job owes. Some mechanisms can compute it only later.
 type Settlement struct {
-	At     messages.Time // when it can be computed
+	At     messages.Time // when the mechanism can compute it
 	market *Market
 	job    *mechanism.Job
 	end    mechanism.End
 	settle *book.Settle
-	left   messages.Credits // credits left of the hold
-	said   bool             // without the mechanism
+	left   messages.Credits // credits that are left of the hold
+	said   bool             // the decision to start the job fixed the charge; the mechanism is not asked
 }
 
 // Settlement removes an ended job of the book from the market, and returns its settlement.
 func (m *Market) Settlement(now messages.Time, b *book.Book, j *book.Job) *Settlement {
 	job, shares := m.Remove(now, j.ID)
-	if job == nil { // it ended before this market saw it
+	if job == nil { // the job ended before this market saw it
 		job = &mechanism.Job{Bid: m.BidOf(j), Started: j.Started}
 		job.Pending, job.Running = make([]int, len(m.Config.Classes)), make([]int, len(m.Config.Classes))
 	}
@@ -44,8 +44,7 @@ func (m *Market) Settlement(now messages.Time, b *book.Book, j *book.Job) *Settl
 	return s
 }
 
-// putOff asks a mechanism when the job can be settled, and reports whether that is later
-// than now.
+// putOff asks the mechanism when it can compute the settlement, and reports whether that is later than now.
 func (s *Settlement) putOff(now messages.Time) bool {
 	if s.said {
 		return s.At > now
@@ -56,8 +55,8 @@ func (s *Settlement) putOff(now messages.Time) bool {
 	return s.At > now
 }
 
-// settledBefore returns the settlement of a job whose price was decided together with its start. If
-// the job could not start as promised, it owes nothing.
+// settledBefore returns the charge of a job whose price was decided together with its start. If the job could not
+// start as promised, it owes nothing.
 func settledBefore(j *book.Job) (messages.Credits, string) {
 	switch f := j.Fixed; {
 	case f == nil:
@@ -69,7 +68,7 @@ func settledBefore(j *book.Job) (messages.Credits, string) {
 	}
 }
 
-// Settle asks the mechanism what the job owes, as of the settlement's time.
+// Settle returns the command with what the job owes, computed for the settlement's time.
 func (s *Settlement) Settle() *book.Settle {
 	if s.said {
 		return s.settle
@@ -90,10 +89,10 @@ func (s *Settlement) Settle() *book.Settle {
 	return s.settle
 }
 
-// Dues are settlements that wait for their time.
+// Dues are the settlements that must wait for their time.
 type Dues struct{ waiting []*Settlement }
 
-// Settle settles a job at once if its price is known; nil: the job waits.
+// Settle settles a job at once if its price is known; nil: the settlement waits.
 func (d *Dues) Settle(now messages.Time, s *Settlement) *book.Settle {
 	if s.At > now {
 		d.waiting = append(d.waiting, s)
@@ -117,7 +116,7 @@ func (d *Dues) Due(now messages.Time) (out []*book.Settle) {
 	return out
 }
 
-// Next returns when the first of them is due; 0: there are none.
+// Next returns the earliest time of a waiting settlement; 0: none waits.
 func (d *Dues) Next() (at messages.Time) {
 	for _, s := range d.waiting {
 		at = messages.Earlier(at, s.At)

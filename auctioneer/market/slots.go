@@ -7,15 +7,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// offer is the slots that a node offers.
+// offer is the number of slots that a node offers.
 type offer struct {
 	name  messages.Name
 	slots []messages.ClassSlots
-	idle  []int // the same order as slots
+	idle  []int // in the same order as slots
 }
 
-// offerOf returns the offer of a node. A node that drains or is in quarantine offers only the slots
-// that its tasks have.
+// offerOf returns the offer of a node. A node that drains or is in quarantine offers only the slots that have tasks.
 func offerOf(node *book.Node) *offer {
 	n := &offer{name: node.Name}
 	if !node.Up {
@@ -42,20 +41,20 @@ func offerOf(node *book.Node) *offer {
 	return n
 }
 
-// Slots sums the slots of all nodes by market and class.
+// Slots adds up the slots of all nodes, by market and class.
 type Slots struct {
 	markets []marketSlots
-	nodes   map[uint32]*offer // by position in the book
+	nodes   map[uint32]*offer // by the node's position in the book
 }
 
 type marketSlots struct {
 	config *messages.Market
-	nodes  map[messages.Name]bool // nil: all
+	nodes  map[messages.Name]bool // nil: all nodes
 	slots  []int                  // by class
 	idle   []int
 }
 
-// NewSlots returns a count of slots for these markets. The configurations must not change.
+// NewSlots returns an empty count of slots for these markets. The configurations must not change.
 func NewSlots(markets []messages.Market) *Slots {
 	s := &Slots{nodes: map[uint32]*offer{}}
 	for i := range markets {
@@ -71,10 +70,10 @@ func NewSlots(markets []messages.Market) *Slots {
 	return s
 }
 
-// Nodes returns the number of nodes, also of nodes that are down.
+// Nodes returns the number of nodes, including nodes that are down.
 func (s *Slots) Nodes() int { return len(s.nodes) }
 
-// Set replaces the count for the node at a position of the book.
+// Set updates the count for the node at a position of the book.
 func (s *Slots) Set(i uint32, node *book.Node) {
 	if was := s.nodes[i]; was != nil {
 		s.add(was, -1)
@@ -98,7 +97,7 @@ func (s *Slots) add(n *offer, sign int) {
 	}
 }
 
-// Of returns the slots of a market's classes, in all and idle.
+// Of returns the numbers of slots of a market's classes: all slots, and idle slots.
 func (s *Slots) Of(market int) (slots, idle []int) {
 	return s.markets[market].slots, s.markets[market].idle
 }

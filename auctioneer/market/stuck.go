@@ -8,38 +8,36 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A suspended task continues on its own node, so it waits for a slot of that node only. The front
-// of a node is the set of its suspended tasks that may get a slot there: as many as it has free
-// slots, with the best bids. The others are stuck: their bids count like the bids of waiting tasks,
-// but nobody loses a slot for them, and no slot is kept free for them. A node is looked at only
-// when something changed there, so the cost of a decision depends on the changes, not on the number
-// of suspended tasks.
+// A suspended task continues on its own node, so it waits for a slot of that node only. The front of a node is the
+// set of its suspended tasks that may get a slot there: as many as the node has free slots, with the best bids. The
+// others are stuck: their bids count like the bids of waiting tasks, but no task loses a slot for them, and no slot
+// is kept free for them. A decision looks only at nodes where something changed, so its cost depends on the changes,
+// not on the number of suspended tasks.
 //
-// If the order of jobs can change without an event, no task is stuck, and the front is all
-// suspended tasks of a node.
+// If the order of jobs can change without an event, no task is stuck, and the front is all suspended tasks of a node.
 
-// waiter is a suspended task at its node.
+// waiter is a suspended task on its node.
 type waiter struct {
 	claim
 	job   *entry
 	class int
 }
 
-// lot is what a market knows about the suspended tasks of a node.
+// lot has the suspended tasks of a node, as the market knows them.
 type lot struct {
-	halted  []messages.Attempt // the list of the node that was read last
-	waiting []waiter           // the tasks of the market on it, by who gets a slot first
+	halted  []messages.Attempt // the node's list of halted attempts, as read last
+	waiting []waiter           // the market's suspended tasks on the node; the first gets a slot first
 	front   []waiter
 }
 
-// Visit tells the market that something has changed on a node, given by its position in the book.
+// Visit tells the market that something has changed on a node. node is its position in the book.
 func (m *Market) Visit(b *book.Book, node uint32) { m.visit(b, node, false) }
 
 // visit does the work of [Market.Visit]. With anew, jobs of the node's suspended tasks may also
 // have changed.
 func (m *Market) visit(b *book.Book, node uint32, anew bool) {
 	n := b.Nodes()[node]
-	if !m.manner.Directs || n.Version == 0 { // nothing was ever suspended there
+	if !m.manner.Directs || n.Version == 0 { // no task was ever suspended there
 		return
 	}
 	l, halted := m.lots[node], n.Halted()
@@ -74,7 +72,7 @@ func (m *Market) visit(b *book.Book, node uint32, anew bool) {
 	l.front = append(l.front[:0], is...)
 }
 
-// oneList reports whether two lists of halted attempts are one, which never changes.
+// oneList reports whether a and b are the same list in memory. A list of halted attempts never changes.
 func oneList(a, b []messages.Attempt) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
@@ -83,8 +81,8 @@ func (w waiter) same(x waiter) bool {
 	return w.Attempt == x.Attempt && w.since == x.since && w.job == x.job
 }
 
-// turnAway removes a suspended task of a job from the front of its node, which has no slot for it,
-// until something changes there.
+// turnAway removes a suspended task from the front of its node, because the node has no slot for it. It stays out of
+// the front until something changes on the node.
 func (m *Market) turnAway(e *entry, class int, c claim) {
 	l := m.lots[c.node]
 	l.front = slices.DeleteFunc(l.front, func(w waiter) bool { return w.Attempt == c.Attempt })
@@ -121,7 +119,7 @@ func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
 	return front
 }
 
-// behind returns how many slots of a node's class belong to jobs over which a job has precedence.
+// behind returns how many slots of a class on the node belong to jobs that come after job e.
 func (m *Market) behind(e *entry, n *book.Node, k int) (slots int) {
 	for r, h := range n.Claims {
 		if h.Halt == book.Goes && !h.Leaving && h.Class == m.classes[k] {
@@ -140,12 +138,12 @@ func (m *Market) compare(x, y *entry) int {
 	return m.manner.Order(&x.job, &y.job)
 }
 
-// longest orders suspended claims: the longest suspended come first.
+// longest compares suspended claims: the longest suspended come first.
 func longest(x, y claim) int {
 	return cmp.Or(cmp.Compare(x.since, y.since), x.Task.Compare(y.Task))
 }
 
-// joinFront notes that a task of a job may get a slot.
+// joinFront records that a suspended task of the job may get a slot.
 func (e *entry) joinFront(class int, c claim) {
 	r := e.own()
 	if r.front == nil {
@@ -156,7 +154,7 @@ func (e *entry) joinFront(class int, c claim) {
 	e.countStuck()
 }
 
-// leaveFront notes that a task of a job gets no slot.
+// leaveFront records that a suspended task of the job may not get a slot.
 func (e *entry) leaveFront(class int, a messages.Attempt) {
 	e.front[class] = slices.DeleteFunc(e.front[class], func(c claim) bool { return c.Attempt == a })
 	e.countStuck()
@@ -181,7 +179,7 @@ func (e *entry) countStuck() {
 	}
 }
 
-// visitNew visits the nodes of the suspended tasks of jobs that came with such tasks.
+// visitNew visits the nodes of jobs that already had suspended tasks when they were added.
 func (m *Market) visitNew(b *book.Book) {
 	var nodes []uint32
 	for _, e := range m.unseen {

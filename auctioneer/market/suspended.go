@@ -9,20 +9,19 @@ import (
 )
 
 // A suspended task keeps its memory, so the number of suspended tasks of a node is bounded
-// (book.Node.SuspendedLimit). If a decision would exceed the bound, the suspended tasks that have
-// run least since they were claimed are requeued: they end, and run again from their beginning. So
-// every job has the slots and the price that the mechanism decided, and the least work is lost. The
-// owner has paid for that work, as in a market that requeues. In a market of deadlines such a job
-// is usually late and owes nothing.
+// (book.Node.SuspendedLimit). If a decision would exceed the bound, the suspended tasks that have run least since
+// they were claimed are requeued: they end, and run again from their beginning. So every job has the slots and the
+// price that the mechanism decided, and the least work is lost. The owner has paid for the lost work, as in a market
+// that always requeues. In a market with deadlines, such a job is usually late and owes nothing.
 
-// bound requeues suspended tasks of nodes that would keep too many.
+// bound requeues suspended tasks on nodes that would have more than their bound.
 func (p *plan) bound() {
-	gone := func(a messages.Attempt) bool { return p.book.Job(a.Task.Job) == nil } // the job ended after the market saw it
+	gone := func(a messages.Attempt) bool { return p.book.Job(a.Task.Job) == nil } // the job ended, and the market does not know it yet
 	p.suspend, p.resume = slices.DeleteFunc(p.suspend, gone), slices.DeleteFunc(p.resume, gone)
 	if len(p.suspend) == 0 || p.market.Config.Preemption == messages.PreemptRequeue {
 		return
 	}
-	more := map[uint32]int{} // by node: how many more suspended tasks than before
+	more := map[uint32]int{} // by node: additional suspended tasks in this plan
 	for _, a := range p.suspend {
 		more[p.nodeOf(a)]++
 	}
@@ -37,7 +36,7 @@ func (p *plan) bound() {
 	}
 }
 
-// requeueLeast requeues as many of the market's suspended tasks on a node as exceed the bound.
+// requeueLeast requeues over suspended tasks of the market on a node: the tasks that have run least.
 func (p *plan) requeueLeast(node uint32, over int) {
 	var kept []claim
 	for r, h := range p.book.Nodes()[node].Claims {
@@ -63,7 +62,7 @@ func (p *plan) nodeOf(a messages.Attempt) uint32 {
 	return p.book.Job(a.Task.Job).Stages[a.Task.Stage].Tasks[a.Task.Index].Node
 }
 
-// nodesOf returns the nodes of attempts, ascending.
+// nodesOf returns the nodes of attempts, in ascending order.
 func (p *plan) nodesOf(attempts []messages.Attempt) (out []uint32) {
 	for _, a := range attempts {
 		out = append(out, p.nodeOf(a))

@@ -23,7 +23,7 @@ func Release(hold string) messages.Transfer {
 	return messages.Transfer{ID: hold + "/refused", Kind: messages.Void, Pending: hold, Reason: "the submission was refused"}
 }
 
-// maxReason is the length of the longest reason that a bank takes, in bytes.
+// maxReason is the maximum length of a reason that a bank accepts, in bytes.
 const maxReason = 512
 
 // Used returns the text of a job's charge in a statement: the reason of the charge, what ended the
@@ -46,8 +46,8 @@ func Used(j *book.Job) string {
 	return j.Why
 }
 
-// usage returns a text about the time and memory that the job's tasks used. Slot time is only told
-// where a task takes several slots: otherwise it is the time that the tasks ran.
+// usage returns a text about the time and memory that the job's tasks used. It has the slot time only if a task takes
+// several slots: otherwise slot time equals run time.
 func usage(j *book.Job) string {
 	var cpu, slots messages.Duration
 	var memory int64
@@ -87,7 +87,7 @@ func Raise(j *book.Job, expires messages.Time) (out []messages.Transfer) {
 // site's account. Amounts that are paid later stay in that account.
 func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []messages.Transfer) {
 	due, gain := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
-	pays, gets := map[messages.JobID]string{}, map[messages.JobID]string{} // the reason of the first leg of each
+	pays, gets := map[messages.JobID]string{}, map[messages.JobID]string{} // for each job: the reason of its first leg
 	var payers, payees []messages.JobID
 	for _, leg := range e.Legs {
 		if due[leg.From] == 0 && leg.From != 0 {

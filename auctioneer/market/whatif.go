@@ -8,19 +8,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MostForked bounds the jobs of a market that can be asked what another bid would change.
+// MostForked is the maximum number of jobs in a market for which what-if questions are answered.
 const MostForked = 20_000
 
-// Fork is a copy of a market in which one job has another bid. A new instance of its mechanism
-// decides on the same view. A fork never changes the market, and the market may go on at the same
-// time.
+// Fork is a copy of a market in which one job has another bid. A new instance of the mechanism decides on the same
+// view. A fork never changes the market, and the market may decide at the same time.
 type Fork struct {
 	market *Market
 	job    messages.JobID
 }
 
-// Bids returns the field of a bid that decides how much a job gets, messages.TermBudget or
-// messages.TermRate. If users may not ask what another bid would change, it returns "" and why not.
+// Bids returns the field of a bid that decides how much a job gets: messages.TermBudget or messages.TermRate. If
+// users may not ask what another bid would change, it returns "" and the reason.
 func Bids(m *messages.Market) (term, why string) {
 	switch t := registry.Of(m); {
 	case t.Unasked != "":
@@ -34,8 +33,8 @@ func Bids(m *messages.Market) (term, why string) {
 	}
 }
 
-// Fork copies the market as it is now, and raises one job's bid in the copy. If the result may not
-// be told, it returns nil and the reason.
+// Fork copies the market as it is now, and raises one job's bid in the copy. If the result may not be disclosed, it
+// returns nil and the reason.
 func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) (*Fork, string) {
 	term, why := Bids(&s.Config)
 	e := s.number.get(id)
@@ -55,7 +54,7 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 		slots[k], idle[k] = c.Slots, c.Idle
 	}
 	f.SetSlots(now, slots, idle)
-	// Each at once, as the leader waits. The lists of a Progress do not change.
+	// Allocated at once, because the leader waits. The lists of a Progress do not change, so they are shared.
 	bids := make([]mechanism.Bid, len(s.jobs))
 	f.jobs, f.view.Jobs = make([]*entry, 0, len(s.jobs)), make([]*mechanism.Job, 0, len(s.jobs))
 	for i, o := range s.jobs {
@@ -63,7 +62,7 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 		if bids[i] = *o.job.Bid; o == e {
 			raise(&bids[i], &p, term, more)
 		}
-		job.Bid, job.Stuck = &bids[i], nil // it changes later, so it must not be shared
+		job.Bid, job.Stuck = &bids[i], nil // Stuck changes later, so the copy must not share it
 		f.add(now, job, p, s.manner)
 		if o.front != nil {
 			g := f.number.get(job.Job)
@@ -74,14 +73,13 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	return &Fork{f, id}, ""
 }
 
-// With returns a fork in which the bid is higher by some credits. Call it before either fork
-// decides.
+// With returns a fork in which the bid is higher by more credits. Call it before either fork decides.
 func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
-	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // an error would have been returned by f already
+	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // the first Fork would have returned the error
 	return g
 }
 
-// raise raises the given term of a bid.
+// raise raises a field of a bid, the budget or the rate, by more credits.
 func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) {
 	switch {
 	case term == messages.TermRate:
@@ -108,8 +106,8 @@ func (s Seen) hides(e *entry) bool {
 	return mechanism.OneRival(&s.view, &e.job)
 }
 
-// Decide lets the mechanism decide, and returns what the job gets. If the market would not accept
-// the bid, it returns an error.
+// Decide makes the mechanism decide, and returns what the job gets. If the market would not accept the bid, it
+// returns an error.
 func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
 	m := f.market
 	if m.mech, err = registry.Make(m.Config); err != nil {
@@ -135,8 +133,7 @@ func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
 	return out, nil
 }
 
-// directed returns how many slots of a class a job has after the mechanism's directives are carried
-// out.
+// directed returns how many slots of a class the job would have after the mechanism's directives.
 func (f *Fork) directed(e *entry, k int) int {
 	n := min(e.most[k], e.running()[k]+e.pending()[k])
 	for _, d := range f.market.orders.Directives {
