@@ -16,13 +16,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Record is an ended job.
+// Record is an ended job, as the archive stores it.
 type Record struct {
 	Summary messages.JobSummary
 	Body    []byte // the rest of the record, as its writer encoded it
 }
 
-// Config says where an archive is and how much it keeps.
+// Config says where the archive is on the disk and how much it keeps.
 type Config struct {
 	Dir string
 	// Retention is how long a job is kept after its end; 0: [DefaultRetention].
@@ -43,25 +43,25 @@ const (
 	segmentBytes     = 4 << 20
 )
 
-// Archive has the job records of a replica. It is safe for concurrent use.
+// Archive holds the records of ended jobs of one replica. It is safe for concurrent use.
 type Archive struct {
 	Config
 	metrics *metrics
 
 	mu       sync.Mutex
 	full     []*segment
-	open     *segment // the last file, to which records are added; nil: none yet
+	open     *segment // the last file: new records are appended to it; nil: no file yet
 	file     *os.File // file of open
 	bytes    int64    // bytes of all full files
 	next     uint64   // number of the next file
-	fresh    bool     // the archive was created at this start
-	failing  bool     // the last record could not be written
+	fresh    bool     // the archive directory was created by this process
+	failing  bool     // the last write of a record failed
 	complete messages.Time
 	unsynced []string
-	places   []places // record positions in the files that were read last
+	places   []places // positions of the records in the files that were read last
 }
 
-// Open opens the archive in a directory, which it creates if needed.
+// Open opens the archive in the directory of the config, and creates the directory if needed.
 func Open(c Config) (*Archive, error) {
 	c.Retention, c.MostBytes = cmp.Or(c.Retention, DefaultRetention), cmp.Or(c.MostBytes, DefaultBytes)
 	c.SegmentBytes = cmp.Or(c.SegmentBytes, min(segmentBytes, c.MostBytes/4))
@@ -85,7 +85,7 @@ func (a *Archive) path(s *segment) string {
 	return filepath.Join(a.Dir, fmt.Sprintf("%010d"+suffix, s.Number))
 }
 
-// goOn continues the last file if it is not full.
+// goOn opens the last file for more records, if it is not full.
 func (a *Archive) goOn() {
 	i := len(a.full) - 1
 	if i < 0 || a.full[i].Bytes >= a.SegmentBytes {
@@ -100,9 +100,9 @@ func (a *Archive) goOn() {
 	a.bytes -= a.open.Bytes
 }
 
-// Add writes the record of a job, unless the archive has it, and reports whether the archive
-// has it afterwards. A record that cannot be written is omitted: the caller works on, and
-// answers say since when the archive is complete.
+// Add writes the record of a job, unless the archive has it already. It reports whether the archive has the record
+// afterwards. If the write fails, the job is left out of the archive and the caller continues; answers to users then
+// say since when the archive is complete.
 func (a *Archive) Add(r *Record) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -161,7 +161,7 @@ func (a *Archive) begin() error {
 	return nil
 }
 
-// close closes the file to which records are added.
+// close closes the file that new records are appended to.
 func (a *Archive) close() {
 	if a.open == nil {
 		return
@@ -187,11 +187,11 @@ func (a *Archive) abandon() error {
 	return err
 }
 
-// lose notes that the archive lacks a job that ended at a time.
+// lose notes that the archive lacks a job that ended at the given time.
 func (a *Archive) lose(ended messages.Time) { a.complete = max(a.complete, ended) }
 
-// retain removes files whose jobs are all too old, and the oldest file while there are too many
-// bytes.
+// retain removes files whose jobs are all older than the retention. It then removes the oldest files while the total
+// size is too large.
 func (a *Archive) retain() {
 	oldest := a.Clock().Add(-a.Retention)
 	slices.SortStableFunc(a.full, func(x, y *segment) int { return cmp.Compare(x.Last, y.Last) })
@@ -220,8 +220,8 @@ func (a *Archive) retain() {
 	}
 }
 
-// Sync makes the added records durable, and removes records that are too old. After that the
-// replica's log may drop the commands that added them.
+// Sync flushes the added records to the disk, and removes records that are too old. After Sync the replica's log may
+// drop the commands that added the records.
 func (a *Archive) Sync() error {
 	a.mu.Lock()
 	a.retain()
@@ -250,7 +250,7 @@ func (a *Archive) Sync() error {
 	return failed
 }
 
-// syncFile is syncPath, except in tests.
+// syncFile is syncPath; tests replace it.
 var syncFile = syncPath
 
 func syncPath(path string) error {
@@ -274,19 +274,19 @@ func (a *Archive) Close() error {
 	return err
 }
 
-// Ends reports whether the retention of a job that ended at a time is over.
+// Ends reports whether the retention of a job that ended at the given time is over.
 func (a *Archive) Ends(ended messages.Time) bool { return ended < a.Clock().Add(-a.Retention) }
 
-// About describes what an archive has.
+// About says since when the archive is complete, and whether it is new.
 type About struct {
 	Records int
 	Bytes   int64
-	// Complete: all jobs that ended later are in the archive; 0: all jobs are.
+	// Complete is a time: the archive has all jobs that ended after it. 0: it has all jobs.
 	Complete messages.Time
-	Fresh    bool // the archive was created at this start
+	Fresh    bool // the archive directory was created by this process
 }
 
-// About describes the archive.
+// About returns what is known about the archive as a whole.
 func (a *Archive) About() (out About) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -300,7 +300,7 @@ func (a *Archive) About() (out About) {
 	return out
 }
 
-// Begins notes that jobs which ended up to a time may be missing.
+// Begins notes that jobs that ended until the given time may be missing.
 func (a *Archive) Begins(ended messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -308,7 +308,7 @@ func (a *Archive) Begins(ended messages.Time) {
 	a.save()
 }
 
-// Completed records that this archive now has all jobs of another one, which is complete since a
+// Completed notes that this archive now has all jobs of another replica's archive, which is complete since the given
 // time.
 func (a *Archive) Completed(since messages.Time) {
 	a.mu.Lock()
@@ -329,7 +329,7 @@ func (a *Archive) Has(id messages.JobID) bool {
 	return a.holder(id) != nil
 }
 
-// all returns the files; records are added to the last.
+// all returns all files; the last one is open for new records.
 func (a *Archive) all() []*segment {
 	if a.open == nil {
 		return a.full
@@ -337,7 +337,7 @@ func (a *Archive) all() []*segment {
 	return append(slices.Clip(a.full), a.open)
 }
 
-// holder returns the file that has a job, nil if none has.
+// holder returns the file that has the record of a job; nil: no file has it.
 func (a *Archive) holder(id messages.JobID) *segment {
 	if a.open != nil && a.open.has(id) {
 		return a.open

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// contentsFile lists the full files with their jobs, so that a start need not read them.
+// contentsFile is the name of the list of full files with their jobs. With the list, a start need not read the files.
 const contentsFile = "contents"
 
 // contents is the first line of contentsFile; the second line is its CRC-32C.
@@ -30,8 +30,7 @@ type contents struct {
 
 const contentsFormat = 1
 
-// save writes the list of full files. If that fails, the next start makes the list from the
-// files.
+// save writes the list of full files. If that fails, the next start rebuilds the list from the files.
 func (a *Archive) save() {
 	if err := a.write(); err != nil {
 		a.Log.Warn("the list of the archive's files was not written; the next start reads them all", zap.Error(err))
@@ -51,7 +50,7 @@ func (a *Archive) write() error {
 	return os.Rename(path+".new", path)
 }
 
-// readContents reads the list; an error means that it cannot be used.
+// readContents reads the list of files. An error means that the list cannot be used.
 func readContents(dir string) (c contents, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, contentsFile))
 	if err != nil {
@@ -70,14 +69,14 @@ func readContents(dir string) (c contents, err error) {
 	return c, nil
 }
 
-// load finds out which records the directory has.
+// load reads which records the directory has: from the list, or from the files.
 func (a *Archive) load() error {
 	c, err := readContents(a.Dir)
 	if messages.KindOf(err) == messages.Conflict {
 		return err
 	}
 	if passing(err) {
-		return fmt.Errorf("the archive of jobs: %w", err) // keep the list's entries of the missing jobs
+		return fmt.Errorf("the archive of jobs: %w", err) // keep the entries of the list whose files are missing
 	}
 	a.fresh = errors.Is(err, fs.ErrNotExist)
 	if err != nil && !a.fresh {
@@ -108,7 +107,7 @@ func (a *Archive) load() error {
 	return nil
 }
 
-// numbers lists the files of the directory.
+// numbers returns the numbers of the record files in the directory.
 func (a *Archive) numbers() (all []uint64, err error) {
 	entries, err := os.ReadDir(a.Dir)
 	if err != nil {
@@ -123,7 +122,7 @@ func (a *Archive) numbers() (all []uint64, err error) {
 	return all, nil
 }
 
-// admit adds a full file. It reads a file that differs from its entry in the list.
+// admit adds a full file to the archive. If the file differs from its entry in the list, admit reads the file.
 func (a *Archive) admit(number uint64, s *segment) error {
 	path := a.path(&segment{Number: number})
 	info, err := os.Stat(path)
@@ -143,8 +142,7 @@ func (a *Archive) admit(number uint64, s *segment) error {
 	return nil
 }
 
-// reread reads a file to find its records. It cuts off bytes after the last record, which a
-// loss of power left.
+// reread reads a file to find its records. It cuts off an incomplete record at the end, which a power loss left.
 func (a *Archive) reread(number uint64, path string) (*segment, error) {
 	file, err := os.ReadFile(path)
 	if err != nil {

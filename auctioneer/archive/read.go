@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// places has the positions of a file's records.
+// places has the position of each record of a file.
 type places struct {
 	number uint64
 	bytes  int64
@@ -27,14 +27,14 @@ type place struct{ from, length int }
 // mostPlaces is the number of files whose places are kept.
 const mostPlaces = 4
 
-// Extent is what is known about a file's jobs without reading the file.
+// Extent is what the archive knows about the jobs of a file without reading it.
 type Extent struct {
 	Oldest, Newest messages.JobID
-	Submitted      messages.Time // when the first was submitted
-	Ended          messages.Time // when the last of them ended
+	Submitted      messages.Time // when the first of its jobs was submitted
+	Ended          messages.Time // when the last of its jobs ended
 }
 
-// view is a file at one moment.
+// view is a copy of what is known about a file, so that the file can be read without the lock.
 type view struct {
 	Extent
 	number uint64
@@ -46,18 +46,17 @@ func (a *Archive) view(s *segment) view {
 	return view{Extent{s.oldest(), s.newest(), s.Submitted, s.Last}, s.Number, s.Bytes, a.path(s)}
 }
 
-// openFile is os.Open, except in tests.
+// openFile is os.Open; tests replace it.
 var openFile = os.Open
 
-// passing reports whether a read failed for a reason outside the file, such as too many open
-// files. After an input/output error the caller reads once more: only a second one counts as
-// damage.
+// passing reports whether a read failed for a reason outside the file, such as too many open files. After an
+// input/output error the caller reads the file once more; only a second such error counts as damage.
 func passing(err error) bool {
 	var code syscall.Errno
 	return errors.As(err, &code) && code != syscall.EIO && !errors.Is(err, fs.ErrNotExist)
 }
 
-// read reads a file up to the written length.
+// read returns the content of a file, up to the length that was written.
 func (v *view) read() (file []byte, err error) {
 	if file, err = v.readOnce(); errors.Is(err, syscall.EIO) {
 		return v.readOnce()
@@ -79,7 +78,7 @@ func (v *view) readOnce() ([]byte, error) {
 	return file[:n], err
 }
 
-// Find returns the record of a job, NotFound if there is none.
+// Find returns the record of a job. It returns NotFound if the archive has none.
 func (a *Archive) Find(id messages.JobID) (r Record, err error) {
 	a.mu.Lock()
 	s := a.holder(id)
@@ -131,7 +130,7 @@ func (v *view) record(p place) (r Record, err error) {
 	return decode(record)
 }
 
-// look finds the positions of a file's records, and keeps them.
+// look returns the positions of a file's records, and remembers them for the next read.
 func (a *Archive) look(v *view) (p places, err error) {
 	file, err := v.read()
 	if err != nil {
@@ -168,7 +167,7 @@ func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 	return messages.Errorf(messages.Internal, "the record of job %d in the archive is damaged, and is not shown; what it cost is in the statement", id)
 }
 
-// report logs positions in a file that have no record.
+// report logs the damaged positions of a file.
 func (a *Archive) report(path string, damage []int) {
 	for _, at := range damage {
 		a.Log.Error("a file of the archive is damaged: jobs there are not listed", zap.String("file", path), zap.Int("at_byte", at))
@@ -176,7 +175,7 @@ func (a *Archive) report(path string, damage []int) {
 	a.metrics.damaged.Add(float64(len(damage)))
 }
 
-// found notes the damaged positions in a file, and returns how many are new.
+// found records the damaged positions of a file, and returns how many of them are new.
 func (a *Archive) found(v *view, damage []int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -193,9 +192,8 @@ func (a *Archive) found(v *view, damage []int) int {
 	return n
 }
 
-// Examine reads all files, so that damaged records are copied from another replica before
-// somebody asks for them. It calls pause after each file, and stops when pause returns false.
-// It reports whether this archive has lost records.
+// Examine reads all files, so that damaged records are copied from another replica before a user asks for them. It
+// calls pause after each file, and stops when pause returns false. It reports whether this archive has lost records.
 func (a *Archive) Examine(pause func() bool) (lost bool) {
 	a.mu.Lock()
 	var views []view
@@ -212,7 +210,7 @@ func (a *Archive) Examine(pause func() bool) (lost bool) {
 	return lost
 }
 
-// examine reads a file, and removes missing records from what the file is known to have.
+// examine reads one file, and removes the jobs whose records are missing from the list of the file's jobs.
 func (a *Archive) examine(v *view) (lost bool) {
 	file, err := v.read()
 	there, damage := &segment{}, []int{0}
@@ -250,8 +248,8 @@ func (a *Archive) examine(v *view) (lost bool) {
 	return lost
 }
 
-// Scan calls yield with the jobs of an account (all accounts with "") in the wanted files,
-// newest file first, if named returns true. It returns the number of newly found damaged
+// Scan calls yield with the jobs of an account ("" for all accounts) in the files that wanted selects, newest file
+// first. named limits the jobs to those for which it returns true. Scan returns the number of newly found damaged
 // positions.
 func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named func(messages.JobID) bool, yield func(*messages.JobSummary) error) (unreadable int, err error) {
 	a.mu.Lock()
@@ -309,9 +307,9 @@ func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID
 	return unreadable + a.found(v, damage), err
 }
 
-// Part returns a part of the first file whose number is at least number, for another replica to
-// copy: the file's number and size, and up to most bytes from an offset on. Size 0 means that
-// there is no file.
+// Part returns a piece of a file for another replica to copy. The file is the first one whose number is at least the
+// given number. Part returns the file's number and size, and at most most bytes from an offset on. Size 0: there is
+// no such file.
 func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size int64, data []byte, err error) {
 	a.mu.Lock()
 	var v view

@@ -23,8 +23,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// mostRecord is the maximum of bytes in a payload, so that a damaged length cannot take all
-// memory.
+// mostRecord is the maximum size of a payload, in bytes. Without it, a damaged length could use up the memory.
 const mostRecord = 1 << 30
 
 func encode(r *Record) ([]byte, error) {
@@ -51,7 +50,7 @@ func checksum(record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(record[4:8], castagnoli), castagnoli, record[headerLen:])
 }
 
-// at returns the complete record at a position of a file, nil if there is none.
+// at returns the complete record at a position of a file; nil: there is none.
 func at(file []byte, from int) []byte {
 	if len(file)-from < headerLen+12 || string(file[from:from+4]) != mark {
 		return nil
@@ -85,8 +84,8 @@ func decode(record []byte) (r Record, err error) {
 	return r, messages.Unmarshal(summary, messages.Msgpack, &r.Summary)
 }
 
-// each calls yield with each complete record of a file and its position. It returns the end of the
-// last record, and the positions of damaged parts between records.
+// each calls yield for each complete record of a file, with the record's position. It returns the end of the last
+// record, and the positions of damaged parts between records.
 func each(file []byte, yield func(from int, record []byte)) (end int, damage []int, err error) {
 	if bytes.HasPrefix(file, []byte(magic)) {
 		end = len(magic)
@@ -112,19 +111,20 @@ func each(file []byte, yield func(from int, record []byte)) (end int, damage []i
 	return end, damage, nil
 }
 
-// segment is what is known about a file.
+// segment is what the archive knows about one file of records.
 type segment struct {
-	Number  uint64 // in the name of the file
+	Number  uint64 // the file's number, also in its name
 	Bytes   int64
 	Records int
-	// Spans are the numbers of its jobs, as intervals: first and last.
+	// Spans are the numbers of the file's jobs, as intervals [first, last].
 	Spans [][2]messages.JobID
-	// When its first job was submitted, and when the last and the first job ended.
+	// Submitted is when the first of its jobs was submitted. Ended and Last are when the last and the first of its
+	// jobs ended.
 	Submitted, Ended, Last messages.Time
 	Damage                 int // number of known positions without a record
 }
 
-// IsSegment reports whether a file with this name has records.
+// IsSegment reports whether a file of this name is a file of records.
 func IsSegment(name string) bool { return strings.HasSuffix(name, suffix) }
 
 const suffix = ".jobs"
@@ -146,7 +146,7 @@ func (s *segment) spanOf(id messages.JobID) int {
 	return i
 }
 
-// note adds a job to what is known about the file.
+// note adds a job to the numbers and times of the file.
 func (s *segment) note(j *messages.JobSummary, size int) {
 	if s.Records == 0 {
 		s.Submitted, s.Ended, s.Last = j.Submitted, j.Ended, j.Ended
@@ -156,7 +156,7 @@ func (s *segment) note(j *messages.JobSummary, size int) {
 	s.span(j.Job)
 }
 
-// span adds a number to the spans.
+// span adds a job number to the spans.
 func (s *segment) span(id messages.JobID) {
 	i := s.spanOf(id)
 	before := i > 0 && s.Spans[i-1][1]+1 == id
@@ -175,7 +175,7 @@ func (s *segment) span(id messages.JobID) {
 	}
 }
 
-// lose removes a number from the spans.
+// lose removes a job number from the spans.
 func (s *segment) lose(id messages.JobID) {
 	if !s.has(id) {
 		return
@@ -207,7 +207,7 @@ func (s *segment) oldest() messages.JobID {
 	return s.Spans[0][0]
 }
 
-// survey returns what is known about a file, from its content.
+// survey builds the segment of a file from the file's content.
 func survey(number uint64, file []byte) (s *segment, damage []int, err error) {
 	s = &segment{Number: number, Bytes: int64(len(magic))}
 	end, damage, err := each(file, func(_ int, record []byte) {

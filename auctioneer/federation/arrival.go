@@ -8,16 +8,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Arrival is a visiting job on its way into the book, which its home site's bank
-// vouches for.
+// Arrival is a visiting job that is not in the book yet. The bank of its home site guarantees the payment.
 type Arrival struct {
 	book.Visit
 	authorisation messages.SignedAuthorisation
-	refused       bool // the bank did not accept it
+	refused       bool // the bank refused the authorisation
 }
 
-// Known returns the visiting job that an earlier copy of this request entered, nil if there is
-// none. It returns an error if the number belongs to another job.
+// Known returns the visiting job that an earlier copy of this request entered; nil: there is none. It returns an
+// error if the number belongs to another job.
 func Known(b *book.Book, home messages.Name, r *messages.PeerSubmitRequest, digest []byte) (*book.Job, error) {
 	v := messages.Visit{Home: home, Job: r.Job}
 	j := b.Visitor(v)
@@ -25,13 +24,13 @@ func Known(b *book.Book, home messages.Name, r *messages.PeerSubmitRequest, dige
 	case j == nil:
 	case j.Account != messages.VisitorName(r.Account, home) || !slices.Equal(j.Digest, digest):
 		return nil, messages.Errorf(messages.Conflict, "job: %v is the number of another job here", v)
-	case j.Visit.Until != r.Authorisation.Authorisation.Ends(): // its number was used again
+	case j.Visit.Until != r.Authorisation.Authorisation.Ends(): // the home site used the number again
 		return nil, messages.Errorf(messages.Conflict, "job: %v came here before with another authorisation: site %s used an old number again; submit the job again", v, home)
 	}
 	return j, nil
 }
 
-// Arrive begins to take a job of a peer.
+// Arrive checks the request of a peer, and returns the arrival of its job.
 func Arrive(site, home messages.Name, r *messages.PeerSubmitRequest) (*Arrival, error) {
 	a := &r.Authorisation.Authorisation
 	if a.Issuer != home || a.Peer != site {
@@ -41,7 +40,7 @@ func Arrive(site, home messages.Name, r *messages.PeerSubmitRequest) (*Arrival, 
 		Visit: book.Visit{Visit: messages.Visit{Home: home, Job: r.Job}, Authorisation: a.ID, Until: a.Ends()}}, nil
 }
 
-// Timely refuses a job that its market cannot have ended and charged in time.
+// Timely returns an error for a job that cannot end and be charged before its authorisation ends.
 func (a *Arrival) Timely(now messages.Time, m *messages.Market, spec *messages.JobSpec) error {
 	by := LastCall(now, a.Until)
 	switch {
@@ -55,18 +54,17 @@ func (a *Arrival) Timely(now messages.Time, m *messages.Market, spec *messages.J
 	return nil
 }
 
-// Accept returns the request to this site's bank: accept the authorisation, for this job only.
+// Accept returns the request to this site's bank to accept the authorisation, for this job only.
 func (a *Arrival) Accept() *messages.AcceptRequest {
 	return &messages.AcceptRequest{Purpose: a.Visit.Visit.String(), Authorisation: a.authorisation, Firm: true}
 }
 
-// Accepted takes the bank's answer.
+// Accepted records the bank's answer.
 func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Passing(err) }
 
-// Decline returns the charge that gives back the authorisation of a refused job, because an earlier
-// try may have redeemed it. It returns false if there is none to make. If the bank itself refused
-// the authorisation, there is nothing to give back; a late message could then hit a later try that
-// the bank accepts.
+// Decline returns the charge that gives back the authorisation of a refused job, because an earlier try may have
+// redeemed it. It returns false if no charge is needed. If the bank itself refused the authorisation, there is
+// nothing to give back, and a late charge could hit a later try that the bank accepts.
 func (a *Arrival) Decline(b *book.Book, why error) (*messages.ChargeRequest, bool) {
 	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
 		return nil, false

@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Choose returns the position of the best offer for a job that is submitted now, and a clause that says
-// why. −1: the job can take none of them. It sets in each offer what completion at that time is worth.
-// Among equally good offers it takes the first.
+// Choose returns the position of the best offer for a job that is submitted now, and a clause that says why; −1: the
+// job can take none of them. It sets in each offer what completion at the offered time is worth. Among equally good
+// offers, it chooses the first.
 func Choose(spec *messages.JobSpec, now messages.Time, offers []messages.Offer) (best int, why string) {
 	worth, valued := worthOf(spec)
 	if valued {
@@ -25,14 +25,14 @@ func Choose(spec *messages.JobSpec, now messages.Time, offers []messages.Offer) 
 	return chooseEarliest(spec, offers)
 }
 
-// worthOf returns what completion at an instant is worth to a job submitted at
-// another, in credits, and whether the job says so.
+// worthOf returns a function for the worth of completion at a time, in credits, for a job that is submitted now. It
+// returns false if the job does not say what its completion is worth.
 func worthOf(spec *messages.JobSpec) (worth func(at, now messages.Time) float64, valued bool) {
 	switch {
 	case spec.Valuation != nil:
 		curve, err := valuation.New(*spec.Valuation)
 		if err != nil {
-			return nil, false // the job was validated
+			return nil, false // cannot happen: the job was validated
 		}
 		return func(at, now messages.Time) float64 { return curve.At(max(0, at.Sub(now).Std().Seconds())) }, true
 	case spec.Value > 0:
@@ -90,9 +90,8 @@ func chooseEarliest(spec *messages.JobSpec, offers []messages.Offer) (best int, 
 	return best, fmt.Sprintf("completion, expected at %v, is the earliest of %s within the budget", offers[best].Completion, count(len(offers)))
 }
 
-// earlier reports whether an offer is better than another: it completes earlier, or at the same
-// time for less, or for the same price with more free slots. An unknown time counts as later than
-// all others.
+// earlier reports whether offer a is better than offer b: it completes earlier; or at the same time for less; or for
+// the same price with more free slots. An unknown time counts as later than all known times.
 func earlier(a, b *messages.Offer) bool {
 	switch {
 	case a.Completion == b.Completion:

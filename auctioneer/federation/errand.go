@@ -7,12 +7,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Errand is the next question about a remote job.
+// Errand is the next request about a remote job.
 type Errand uint8
 
-// The errands: to the bank, to the peer, to the peer, to the bank, to the bank. Conclude
-// tells the bank that the job has ended by the peer's word, which bounds how long the peer
-// can charge it. Inquire asks the peer for a job that it did not speak of when it told of all.
+// Authorise, Conclude and Release go to the bank; Send and Recall go to the peer. Conclude tells the bank that the
+// job has ended by the peer's report, which limits how long the peer can charge it. inquire asks the peer about a job
+// that is missing from its list of all jobs.
 const (
 	Authorise Errand = iota
 	Send
@@ -30,7 +30,7 @@ func (e Errand) to(r *book.RemoteJob) messages.Name {
 	return r.Peer
 }
 
-// Next returns the errand of a remote job in its phase, false if there is none.
+// Next returns the errand for a remote job in its present phase; false: there is none.
 func Next(r *book.RemoteJob) (Errand, bool) {
 	switch r.Phase {
 	case book.Authorising:
@@ -41,7 +41,7 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 		return Recall, r.Cancelled && !r.Told
 	case book.Releasing:
 		if r.Authorisation != nil && !r.Told {
-			return Recall, true // it may have reached the other site
+			return Recall, true // the job may have reached the other site
 		}
 		return Release, true
 	case book.Over:
@@ -50,9 +50,8 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 	return 0, false
 }
 
-// request makes the request of an errand. The bank may have
-// given an authorisation whose reply was lost. So before the release of an unknown authorisation
-// the errand asks for it once more, unless it has done so (sought).
+// request returns the request of an errand. The bank may have given an authorisation whose reply was lost. So before
+// the release of an unknown authorisation, the request asks for it once more, unless that was done before (sought).
 func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, sought bool) Request {
 	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
 	byNumber := &messages.JobRequest{Job: r.ID}
@@ -75,27 +74,27 @@ func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, soug
 	return q
 }
 
-// step returns what the answer to an errand's request changes, nil if nothing. An error says that
-// the errand must run again.
+// step returns the change that follows from the answer to an errand; nil: no change. An error means that the errand
+// must be sent again.
 func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book.Step, error) {
 	switch kind := messages.KindOf(err); {
 	case e == Recall && (err == nil || kind == messages.Ended || kind == messages.NotFound):
 		return &book.Step{Told: true}, nil // the job has ended or is unknown there: nothing more to do
-	case e == Recall && r.Phase == book.Releasing && !messages.Waits(err): // it is not there
+	case e == Recall && r.Phase == book.Releasing && !messages.Waits(err): // the job is not at the other site
 		return &book.Step{Told: true}, nil
 	case e == Recall:
 		return nil, err
-	case e == inquire && kind == messages.NotFound: // it ended long ago; the bank's books have its cost
+	case e == inquire && kind == messages.NotFound: // the job ended long ago; the bank's books have its cost
 		last := r.Status
 		last.State, last.Reason, last.Running = messages.Failed, "ForgottenThere", 0
 		return &book.Step{Forgotten: &last}, nil
-	case err != nil && messages.Waits(err): // an earlier request, which was not answered, may have been carried out
+	case err != nil && messages.Waits(err): // an earlier request without an answer may have been carried out
 		return nil, err
 	case e == inquire && err != nil, q.Verb == messages.VerbAuthorise && e == Release:
 		return nil, nil
 	case e == Release:
 		return &book.Step{Released: true}, nil
-	case e == Conclude: // or it was charged before
+	case e == Conclude: // if err is not nil, the job was charged before
 		return &book.Step{Concluded: true}, nil
 	case err != nil:
 		return &book.Step{Refused: messages.AsError(q.Verb, err)}, nil
@@ -103,7 +102,7 @@ func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book
 	return said(r, reply)
 }
 
-// said returns what an answer without an error says about a job.
+// said returns the step for an answer without an error.
 func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 	switch reply := reply.(type) {
 	case *messages.SignedAuthorisation:
@@ -116,8 +115,7 @@ func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 	return nil, messages.Errorf(messages.Unavailable, "the answer is of another kind: %T", reply)
 }
 
-// Portable refuses a job that needs what only its home site has, such as other jobs to
-// wait for.
+// Portable returns an error for a job that needs something of its home site, such as other jobs to wait for.
 func Portable(spec *messages.JobSpec) error {
 	switch {
 	case spec.Hold:
@@ -132,7 +130,7 @@ func Portable(spec *messages.JobSpec) error {
 	return nil
 }
 
-// waits names the first list of jobs that a job waits for.
+// waits returns the name of the first field with jobs that the job waits for.
 func waits(spec *messages.JobSpec) string {
 	switch {
 	case len(spec.AfterJobs) > 0:

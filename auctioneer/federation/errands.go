@@ -13,20 +13,19 @@ import (
 )
 
 const (
-	atOnce       = 32                                 // errands to one destination
-	errandWithin = messages.Duration(5 * time.Second) // an answer
-	newsWithin   = messages.MaxPeerWait / 4           // how long a peer may hold back the answer until something changes
-	lookForLost  = messages.Duration(5 * time.Second) // how often the bank is asked which peers this site has parted from
+	atOnce       = 32                                 // number of errands to one destination at the same time
+	errandWithin = messages.Duration(5 * time.Second) // how long an errand waits for its answer
+	newsWithin   = messages.MaxPeerWait / 4           // how long a peer may delay its answer until something changes
+	lookForLost  = messages.Duration(5 * time.Second) // time between two requests to the bank for the peers that this site has parted from
 
-	bank messages.Name = "" // the destination of errands to the site's own bank
+	bank messages.Name = "" // the name of the destination for errands to the site's own bank
 )
 
-// retries are the waits after failures: a peer that was cut off is caught up with
-// soon. Nothing shortens a wait: a busy site must not hammer a peer that is down.
+// retries are the waiting times after failures. They are short, so that the site soon has the news of a peer that was
+// cut off. Nothing shortens a wait: otherwise a busy site could overload a peer that is down.
 var retries = backoff.Backoff{First: 50 * time.Millisecond, Last: 4 * time.Second}
 
-// Request is a question that is sent once. [Errands.Answered] gets its answer or error, at the
-// latest after Within.
+// Request is a request that is sent once. [Errands.Answered] gets its answer or error, at the latest after Within.
 type Request struct {
 	ID     uint64
 	Peer   messages.Name // the peer whose auctioneer is asked; "": the site's own bank
@@ -34,32 +33,32 @@ type Request struct {
 	Body   any               // a pointer to the verb's request
 	Reply  any               // a pointer to the value for the answer
 	Within messages.Duration // how long to wait for the answer
-	Job    messages.JobID    // the job of the errand; 0: the request follows all jobs at the peer
+	Job    messages.JobID    // the job of the errand; 0: the request asks about all jobs at the peer
 }
 
-// Errands runs the errands of all remote jobs, follows the jobs at each peer, and ends
-// jobs whose authorisations end. It is an index of the book and a memory of who did not
-// answer; all of it can be lost.
+// Errands sends the errands of all remote jobs, follows the jobs at each peer, and ends jobs whose authorisations
+// end. Its state is an index of the book and a record of which peers did not answer. All of it can be lost without
+// harm.
 type Errands struct {
 	authorisedFor messages.Duration
 	rng           *rand.Rand
 	last          uint64 // last identifier of a request
 	asked         map[uint64]*asked
 	destinations  map[messages.Name]*destination
-	queued        map[messages.JobID]messages.Name // the destination in whose queue a job waits
+	queued        map[messages.JobID]messages.Name // by job: the destination whose queue has the job
 	underWay      map[messages.JobID]bool
 	visiting      map[messages.JobID]bool // visiting jobs that have not ended
-	sought        map[messages.JobID]bool // jobs about which the bank or the peer is asked once more
+	sought        map[messages.JobID]bool // jobs about which the bank or the peer must be asked once more
 	lost          map[messages.Name]bool  // peers that this site has parted from
-	looking       bool                    // the bank is being asked for them
-	look          messages.Duration       // when to ask it again
+	looking       bool                    // the bank is being asked for these peers
+	look          messages.Duration       // when to ask the bank again
 
-	// signed has authorisations that the bank signed a second time, because the peer refused the
-	// first. nil: the bank must be asked.
+	// signed has authorisations that the bank signed a second time, because the peer refused the first one. nil: the
+	// bank must be asked to sign again.
 	signed map[messages.JobID]*messages.SignedAuthorisation
 }
 
-// asked is a request that is not answered, or whose answer is not committed.
+// asked is a request that has no answer yet, or whose answer is not committed yet.
 type asked struct {
 	Request
 	errand Errand
@@ -69,22 +68,22 @@ type asked struct {
 // destination is the receiver of errands: a peer, or the site's own bank.
 type destination struct {
 	name    messages.Name
-	queue   []messages.JobID // may have jobs that wait no longer
-	open    int              // errands of this round that are not done
+	queue   []messages.JobID // some of these jobs may not wait any more
+	open    int              // number of unfinished errands of this round
 	failed  error            // error of an errand of this round
-	silent  error            // set if the last request had no answer
+	silent  error            // error of the last request if it got no answer
 	errands pause
 	trouble string
 
 	there   map[messages.JobID]bool // remote jobs at the peer
-	follows bool                    // a request for changed jobs is under way
+	follows bool                    // a request for changed jobs has no answer yet
 	cursor  messages.PeerJobsRequest
-	seen    map[messages.JobID]bool // by a walk through all jobs that is under way
+	seen    map[messages.JobID]bool // jobs that the present pass through all jobs has returned
 	news    pause
 }
 
-// NewErrands makes the errands of a leader. authorisedFor is how long the bank authorises remote
-// jobs; rng spreads repeated requests.
+// NewErrands returns the errands of a new leader. authorisedFor is how long the bank authorises remote jobs; rng
+// spreads the times of repeated requests.
 func NewErrands(authorisedFor messages.Duration, rng *rand.Rand) *Errands {
 	return &Errands{authorisedFor: authorisedFor, rng: rng, asked: map[uint64]*asked{}, destinations: map[messages.Name]*destination{},
 		queued: map[messages.JobID]messages.Name{}, underWay: map[messages.JobID]bool{}, visiting: map[messages.JobID]bool{}, sought: map[messages.JobID]bool{},
@@ -98,7 +97,7 @@ func (e *Errands) destination(name messages.Name) *destination {
 	return e.destinations[name]
 }
 
-// Changed takes jobs of the book that changed, of any kind, ascending.
+// Changed takes the numbers of jobs that changed in the book, ascending. They may be of any kind.
 func (e *Errands) Changed(b *book.Book, ids []messages.JobID) {
 	for _, id := range ids {
 		if r := b.Remote(id); r != nil {
@@ -111,7 +110,7 @@ func (e *Errands) Changed(b *book.Book, ids []messages.JobID) {
 	}
 }
 
-// note brings the index up to date for a remote job; nil: it is forgotten.
+// note updates the index for a remote job; nil: the book forgot it.
 func (e *Errands) note(r *book.RemoteJob) {
 	if r == nil {
 		return
@@ -124,7 +123,7 @@ func (e *Errands) note(r *book.RemoteJob) {
 	errand, is := e.next(r)
 	to := errand.to(r)
 	switch was, waits := e.queued[r.ID]; {
-	case e.underWay[r.ID]: // looked at again once that is done
+	case e.underWay[r.ID]: // done looks at the job again
 	case !is:
 		delete(e.queued, r.ID)
 	case !waits || was != to:
@@ -140,7 +139,7 @@ func (e *Errands) note(r *book.RemoteJob) {
 	}
 }
 
-// next returns what [Next] returns, or a request for a job by name, or for its authorisation again.
+// next returns the errand of [Next], or one of two others: inquire, or a second request for the authorisation.
 func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	if errand, is := Next(r); is {
 		if again, refused := e.signed[r.ID]; errand == Send && refused && again == nil {
@@ -180,7 +179,7 @@ func (e *Errands) Due(now messages.Duration, b *book.Book) (out []Request) {
 
 func (d *destination) following() bool { return len(d.there) > 0 && !d.follows }
 
-// round takes the errands that go to a destination together.
+// round returns the requests that go to a destination together.
 func (e *Errands) round(d *destination, b *book.Book) (out []Request) {
 	for len(d.queue) > 0 && len(out) < atOnce {
 		id := d.queue[0]
@@ -212,8 +211,8 @@ func (e *Errands) ask(errand Errand, q Request) Request {
 	return q
 }
 
-// Wake returns when something will be due if nothing else happens; false: nothing will. Looking for
-// peers that were parted from needs no wake-up of its own.
+// Wake returns when the next request is due if nothing else happens; false: none will be due. The request for parted
+// peers does not count, because it needs no wake-up of its own.
 func (e *Errands) Wake() (at messages.Duration, known bool) {
 	sooner := func(t messages.Duration) {
 		if !known || t < at {
@@ -231,7 +230,7 @@ func (e *Errands) Wake() (at messages.Duration, known bool) {
 	return at, known
 }
 
-// Answered takes the answer to a request. If it returns a command, commit the command and then call
+// Answered takes the answer to a request. If it returns a command, the caller must commit the command and then call
 // [Errands.Committed] with the same identifier.
 func (e *Errands) Answered(now messages.Duration, b *book.Book, id uint64, reply any, err error) *book.Command {
 	a := e.asked[id]
@@ -255,8 +254,7 @@ func (e *Errands) Answered(now messages.Duration, b *book.Book, id uint64, reply
 	return &book.Command{Advance: &book.Advance{Steps: steps}}
 }
 
-// parted takes the bank's word which peers the site has parted from. Without an answer
-// nothing changes.
+// parted takes the bank's answer about the peers that this site has parted from. Without an answer nothing changes.
 func (e *Errands) parted(id uint64, reply any) {
 	delete(e.asked, id)
 	e.looking = false
@@ -270,13 +268,12 @@ func (e *Errands) parted(id uint64, reply any) {
 	}
 }
 
-// Committed says that the command of an answer was committed, or why it was not.
+// Committed reports that the command of an answer was committed, or the error with which it failed.
 func (e *Errands) Committed(now messages.Duration, b *book.Book, id uint64, err error) {
 	e.done(now, b, id, err)
 }
 
-// answer returns the steps that follow from the answer to an errand, or an error if the errand must
-// run again.
+// answer returns the steps that follow from the answer to an errand, or an error if the errand must be sent again.
 func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.Step, error) {
 	d := e.destination(a.Peer)
 	r := b.Remote(a.Job)
@@ -286,12 +283,12 @@ func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.S
 	step, err := a.errand.step(r, &a.Request, reply, err)
 	switch {
 	case err != nil:
-		if messages.KindOf(err) != messages.Exhausted { // an Exhausted peer does answer
+		if messages.KindOf(err) != messages.Exhausted { // a peer that answers Exhausted is not silent
 			d.silent = err
 		}
 		return nil, err
 	case a.Verb == messages.VerbAuthorise && r.Phase == book.Releasing:
-		e.sought[a.Job] = true // it was cancelled since then: now there is something to release
+		e.sought[a.Job] = true // the job was cancelled since: now its authorisation must be released
 		return nil, nil
 	case a.errand == inquire:
 		delete(e.sought, a.Job)
@@ -303,9 +300,8 @@ func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.S
 	return []book.Step{*step}, nil
 }
 
-// signAgain asks the bank to sign an authorisation again after the peer refused it. The first one
-// may have waited here until the peer stopped trusting the key that signed it. The peer's answer to
-// the second one is final.
+// signAgain asks the bank to sign an authorisation again after the peer refused the first one. The first one may have
+// waited here until the peer stopped trusting the key that signed it. The peer's answer to the second one is final.
 func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (again bool) {
 	switch _, before := e.signed[r.ID]; {
 	case r.Phase != book.Sending:
@@ -323,7 +319,7 @@ func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (
 	return false
 }
 
-// done ends a request after its answer was committed.
+// done ends a request whose answer was committed, or failed.
 func (e *Errands) done(now messages.Duration, b *book.Book, id uint64, err error) {
 	a := e.asked[id]
 	if a == nil {
@@ -355,7 +351,7 @@ func (d *destination) blame(err error) {
 	}
 }
 
-// Trouble returns a sentence for users about why a peer did not answer; "": it did.
+// Trouble returns a sentence for users that says why a peer did not answer; "": it answered.
 func (e *Errands) Trouble(peer messages.Name) string {
 	if d := e.destinations[peer]; d != nil {
 		return d.trouble
@@ -373,8 +369,8 @@ func (e *Errands) Open() bool {
 	return len(e.queued)+len(e.underWay)+len(e.visiting) > 0
 }
 
-// Ending returns commands that end jobs: visiting jobs whose authorisations end soon or whose home
-// site was parted from, and remote jobs about which their peers can no longer be asked.
+// Ending returns commands that end two kinds of jobs: visiting jobs whose authorisations end soon or whose home site
+// was parted from, and remote jobs that their peers can no longer be asked about.
 func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) {
 	late := map[messages.Name]*book.Decide{}
 	for _, id := range slices.Sorted(maps.Keys(e.visiting)) {
@@ -402,7 +398,7 @@ func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) 
 	return out
 }
 
-// pause is how long something that failed is left alone.
+// pause is the time for which a failed destination gets no requests.
 type pause struct {
 	fails int
 	until messages.Duration

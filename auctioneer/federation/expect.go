@@ -10,20 +10,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Outlook is the state of a market, from which an offer for a job is computed.
+// Outlook is the state of a market from which an offer for a job is computed.
 type Outlook struct {
 	Site     messages.Name
 	Market   *messages.Market
 	Now      messages.Time
 	Prices   []messages.ClassPrice
-	Tariffs  []messages.SlotTariff   // none: the market has no tariffs
+	Tariffs  []messages.SlotTariff   // empty: the market has no tariffs
 	Estimate *messages.EstimateReply // nil: the estimator did not answer
-	// Places is, by stage, for how many tasks nodes have all slots idle now; nil: it is not known.
+	// Places is, by stage, how many tasks could start now on nodes that have all their slots idle; nil: unknown.
 	Places []int
 }
 
-// Expect returns an offer for a job with defaults filled in, by a market that sells no contracts.
-// It is an estimate and binds nobody.
+// Expect returns an offer for a job whose defaults are filled in, from a market that sells no contracts. It is an
+// estimate, not a promise.
 func Expect(spec *messages.JobSpec, s *Outlook) messages.Offer {
 	o := messages.Offer{Site: s.Site, Market: s.Market.Name, Mechanism: s.Market.Mechanism}
 	basis := s.complete(spec, &o)
@@ -49,7 +49,7 @@ func Expect(spec *messages.JobSpec, s *Outlook) messages.Offer {
 	return o
 }
 
-// widths says how many slots tasks take, if any takes several.
+// widths returns a phrase that says how many slots tasks take; "": each task takes one slot.
 func (s *Outlook) widths(spec *messages.JobSpec) (text string) {
 	for i := range spec.Stages {
 		if st := &spec.Stages[i]; st.Slots() > 1 {
@@ -59,8 +59,8 @@ func (s *Outlook) widths(spec *messages.JobSpec) (text string) {
 	return text
 }
 
-// slotHour returns what an hour of the dearest slot of the job costs at present prices; 0: nothing,
-// or the price is not one of time.
+// slotHour returns the present price of an hour on the job's dearest slot; 0: it is free, or the market has no price
+// for time.
 func (s *Outlook) slotHour(spec *messages.JobSpec) (most messages.Credits) {
 	if registry.Of(s.Market).Owes != mechanism.ForTime {
 		return 0
@@ -72,8 +72,8 @@ func (s *Outlook) slotHour(spec *messages.JobSpec) (most messages.Credits) {
 	return most
 }
 
-// free returns the idle slots minus the waiting tasks, for the job's class that has fewest, as far
-// as the numbers are disclosed.
+// free returns the idle slots minus the waiting tasks, for the class of the job where this is least, as far as the
+// market discloses these numbers.
 func (s *Outlook) free(spec *messages.JobSpec) int {
 	least := math.MaxInt
 	for i := range spec.Stages {
@@ -87,7 +87,7 @@ func (s *Outlook) free(spec *messages.JobSpec) int {
 	return least
 }
 
-// complete sets when the job is expected to be complete, and says what that is.
+// complete sets the expected completion time of the offer, and returns a sentence that explains it.
 func (s *Outlook) complete(spec *messages.JobSpec, o *messages.Offer) string {
 	e := s.Estimate
 	switch {
@@ -139,7 +139,7 @@ func (s *Outlook) class(name messages.Name) *messages.ClassPrice {
 	return &s.Prices[i]
 }
 
-// queue describes the classes that a job uses, as they are now.
+// queue returns a phrase about the present queue in the classes that the job uses.
 func (s *Outlook) queue(spec *messages.JobSpec) string {
 	text := ""
 	for i := range s.Prices {
@@ -189,10 +189,9 @@ func least(a, b messages.Credits) messages.Credits {
 	return min(a, b)
 }
 
-// slotCost returns what the job's tasks cost at the present tariffs, if it is known how long they
-// run.
+// slotCost returns the cost of the job's tasks at the present tariffs; false: their run times are not known.
 func (s *Outlook) slotCost(spec *messages.JobSpec) (messages.Credits, bool) {
-	total := 0.0 // credits
+	total := 0.0 // in credits
 	for i := range spec.Stages {
 		st := &spec.Stages[i]
 		seconds := s.taskSeconds(spec, i)
@@ -204,7 +203,7 @@ func (s *Outlook) slotCost(spec *messages.JobSpec) (messages.Credits, bool) {
 	return messages.Credits(math.Ceil(min(total, messages.MaxCredits.Float()) * float64(messages.Credit))), true
 }
 
-// taskSeconds returns how long a task of a stage is expected to run; 0: not known.
+// taskSeconds returns the expected run time of a task of a stage, in seconds; 0: unknown.
 func (s *Outlook) taskSeconds(spec *messages.JobSpec, stage int) float64 {
 	if e := s.Estimate; e != nil && stage < len(e.Stages) && e.Stages[stage].Spread.Mean > 0 {
 		return e.Stages[stage].Spread.Mean.Std().Seconds()
@@ -212,7 +211,7 @@ func (s *Outlook) taskSeconds(spec *messages.JobSpec, stage int) float64 {
 	return spec.Length.Std().Seconds()
 }
 
-// rate returns the credits that a second on a slot of a class costs the job.
+// rate returns what a second on a slot of a class costs the job, in credits.
 func (s *Outlook) rate(spec *messages.JobSpec, class messages.Name) float64 {
 	i := slices.IndexFunc(s.Tariffs, func(t messages.SlotTariff) bool { return t.Class == class })
 	if i < 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Explain adds to an answer why a remote job is in its state, as far as known without the peer. err
-// is the peer's error for a question about the job.
+// Explain adds to an answer why a remote job is in its state, as far as this site knows it without the peer. err is
+// the peer's error for a question about the job.
 func Explain(reply *messages.WhyReply, r *book.RemoteJob, now messages.Time, err error) {
 	switch {
 	case r.Refused != nil && r.Status.Reason == "RefusedByBank":
@@ -38,7 +38,7 @@ func Explain(reply *messages.WhyReply, r *book.RemoteJob, now messages.Time, err
 	}
 }
 
-// unreachable returns a clause about a peer that could not be asked about a job.
+// unreachable returns a clause that says why a peer could not be asked about a job.
 func unreachable(peer messages.Name, err error) string {
 	text := messages.Detail(err)
 	if messages.Passing(err) {
@@ -47,8 +47,8 @@ func unreachable(peer messages.Name, err error) string {
 	return fmt.Sprintf("%s says: %s", peer, text)
 }
 
-// Chosen returns why a remote job is at its site, if the auctioneer chose the site, as the end of a
-// sentence.
+// Chosen returns the reason why the auctioneer chose the site of a remote job, as the end of a sentence; "": the user
+// chose it.
 func Chosen(r *book.RemoteJob) string {
 	if r.Chosen == "" {
 		return ""
@@ -56,7 +56,7 @@ func Chosen(r *book.RemoteJob) string {
 	return "; the job is there because " + r.Chosen
 }
 
-// Expected returns the stages of a job for which only the description is known.
+// Expected returns the stages of a job for which only the description is known: all tasks wait.
 func Expected(spec *messages.JobSpec) []messages.StageStatus {
 	out := make([]messages.StageStatus, len(spec.Stages))
 	for i := range spec.Stages {
@@ -66,8 +66,8 @@ func Expected(spec *messages.JobSpec) []messages.StageStatus {
 	return out
 }
 
-// OwnContract makes the contract that a job names one by its name at the peer, and
-// refuses one of another site.
+// OwnContract replaces the contract's name in a job by its name at the peer. It returns an error if another site
+// offered the contract.
 func OwnContract(spec *messages.JobSpec, peer messages.Name) error {
 	site, own, foreign := strings.Cut(spec.Contract, "/")
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// changes returns the jobs that have changed, as a peer reports.
+// changes returns the steps for the changed jobs that a peer reports.
 func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps []book.Step, _ error) {
 	d := e.destination(a.Peer)
 	page, is := reply.(*messages.PeerJobsReply)
@@ -29,8 +29,8 @@ func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps [
 	return steps, nil
 }
 
-// followed continues after a page of changes was committed. At the end of a pass through all jobs,
-// it asks one by one for the jobs that the peer did not mention.
+// followed continues after a page of changes was committed. At the end of a pass through all jobs, it asks one by one
+// for the jobs that the peer did not return.
 func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, page *messages.PeerJobsReply, err error) {
 	d.follows = false
 	d.news.after(now, err, e.rng)
@@ -61,8 +61,8 @@ func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, 
 	d.seen = nil
 }
 
-// Heard returns what a peer said of a remote job, corrected to what is possible: a peer is trusted
-// only with the job itself.
+// Heard returns a peer's report about a remote job with impossible values corrected: a peer is trusted only with the
+// job itself.
 func Heard(said *messages.JobSummary, r *book.RemoteJob) *messages.JobSummary {
 	s := *said
 	s.State = min(s.State, messages.Discarded)
@@ -79,14 +79,13 @@ func Heard(said *messages.JobSummary, r *book.RemoteJob) *messages.JobSummary {
 }
 
 const (
-	maxHeard     = 64  // bytes of a reason that a peer gives
-	maxExplained = 512 // bytes of a sentence that a peer gives
-	maxOffers    = 256 // offers of one peer
+	maxHeard     = 64  // maximum length of a reason from a peer, in bytes
+	maxExplained = 512 // maximum length of a sentence from a peer, in bytes
+	maxOffers    = 256 // maximum number of offers from one peer
 )
 
-// Screened returns the offers of a peer that are possible: a job cannot complete in the past (with
-// a margin for different clocks), or after its authorisation could end. Its contracts get names
-// that include the site.
+// Screened returns the possible offers of a peer: the job must not complete in the past (with a margin for different
+// clocks), or after its authorisation could end. The names of the contracts get the site's name added.
 func Screened(site messages.Name, offers []messages.Offer, now messages.Time) []messages.Offer {
 	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o messages.Offer) bool {
 		never := o.Completion != 0 && (o.Completion < now.Add(-messages.MaxClockSkew) || o.Completion > now.Add(messages.MaxInterval))

@@ -7,17 +7,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Bounds on every answer of a peer.
+// Bounds for every answer of a peer.
 const (
 	maxItems    = 100_000             // elements of a list
-	lastTime    = 253_402_300_799e6   // the end of the year 9999: what follows has no form in text
+	lastTime    = 253_402_300_799e6   // the end of the year 9999, in microseconds: later times cannot be written as text
 	longestSpan = 100 * 365 * 86400e9 // 100 years
 	largest     = 1e15
 )
 
-// Tame bounds an answer of a peer, which reply points to, so that terminals, JSON and browsers can
-// show it: texts become printable and short, numbers finite, and times lie between 1970 and 9999.
-// Bytes, such as the text of a log, stay as they are. [Heard] bounds the description of a job further.
+// Tame limits the values in a peer's answer, which reply points to, so that terminals, JSON and browsers can show it.
+// Texts become printable and short, numbers finite, and times lie between 1970 and 9999. Bytes, such as the text of a
+// log, do not change. [Heard] limits the description of a job further.
 func Tame(reply any) { tame(reflect.ValueOf(reply)) }
 
 func tame(v reflect.Value) {

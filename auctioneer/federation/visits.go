@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	maxEntering = 32  // visiting jobs of one peer that enter at once
-	maxPolls    = 4   // requests of one peer that wait for a change
+	maxEntering = 32  // how many visiting jobs of one peer may enter at the same time
+	maxPolls    = 4   // how many requests of one peer may wait for a change
 	pageOfJobs  = 256 // jobs in one answer
 )
 
-// Visits knows which visiting jobs changed when, and which enter the book. All of
-// it can be lost: peers that follow their jobs see another epoch, and are told of all.
+// Visits records which visiting jobs changed and when, and which are entering the book. All of it can be lost: a peer
+// that follows its jobs then sees another epoch, and gets all jobs.
 type Visits struct {
 	epoch    uint64                                      // epoch of the cursors
-	last     uint64                                      // change
-	changed  map[messages.Name]map[messages.JobID]uint64 // by home: a job's last change
+	last     uint64                                      // number of the last change
+	changed  map[messages.Name]map[messages.JobID]uint64 // by home site: number of each job's last change
 	homes    map[messages.JobID]messages.Name
-	entering map[messages.Name]map[messages.JobID]bool // by home and number there
+	entering map[messages.Name]map[messages.JobID]bool // by home site, and by the job's number there
 	polls    map[messages.Name]int
 }
 
-// NewVisits makes the visits of a leader; no other leader has had its epoch.
+// NewVisits returns the visits of a new leader. epoch must differ from the epoch of every other leader.
 func NewVisits(epoch uint64) *Visits {
 	return &Visits{epoch: epoch, changed: map[messages.Name]map[messages.JobID]uint64{}, homes: map[messages.JobID]messages.Name{},
 		entering: map[messages.Name]map[messages.JobID]bool{}, polls: map[messages.Name]int{}}
 }
 
-// Changed takes changed jobs of the book, of any kind, in ascending order, and reports whether a
-// visiting job is among them.
+// Changed takes the numbers of jobs that changed in the book, ascending. They may be of any kind. It reports whether
+// a visiting job is among them.
 func (v *Visits) Changed(b *book.Book, ids []messages.JobID) (visiting bool) {
 	for _, id := range ids {
 		if j := b.VisitingJob(id); j == nil {
@@ -57,9 +57,8 @@ func put[V any](m map[messages.Name]map[messages.JobID]V, name messages.Name, id
 	m[name][id] = value
 }
 
-// Begin lets only one request at a time enter a visiting job, until [Visits.End]: otherwise one
-// request could give back an authorisation that another one has just had accepted. No peer may use
-// all places.
+// Begin reserves a visiting job for one request until [Visits.End]: otherwise one request could give back an
+// authorisation that another request has just had accepted. Each peer may use only a part of the places.
 func (v *Visits) Begin(visit messages.Visit) error {
 	if v.entering[visit.Home][visit.Job] || len(v.entering[visit.Home]) >= maxEntering {
 		return messages.Errorf(messages.Unavailable, "job %v: is being accepted; ask again", visit)
@@ -68,10 +67,10 @@ func (v *Visits) Begin(visit messages.Visit) error {
 	return nil
 }
 
-// Entering reports whether a visiting job is being taken.
+// Entering reports whether a request is entering a visiting job.
 func (v *Visits) Entering(visit messages.Visit) bool { return v.entering[visit.Home][visit.Job] }
 
-// End ends the entry of a visiting job.
+// End ends the reservation of a visiting job.
 func (v *Visits) End(visit messages.Visit) {
 	if delete(v.entering[visit.Home], visit.Job); len(v.entering[visit.Home]) == 0 {
 		delete(v.entering, visit.Home)
@@ -94,9 +93,9 @@ func (v *Visits) Polled(home messages.Name) {
 	}
 }
 
-// Since begins the answer to a peer that follows its jobs here. It returns the jobs that changed
-// after the peer's cursor, in the order of their changes, and the cursor after them. If none
-// changed, the answer waits, unless the cursor is from another epoch.
+// Since begins the answer to a peer that follows its jobs here. It returns the jobs that changed after the peer's
+// cursor, in the order of their changes, and the new cursor. If no job changed, the answer should wait, unless the
+// cursor is from another epoch.
 func (v *Visits) Since(home messages.Name, r messages.PeerJobsRequest) (ids []messages.JobID, reply messages.PeerJobsReply, ready bool) {
 	reply.Epoch, reply.Whole = v.epoch, r.Epoch != v.epoch
 	if reply.Whole {
@@ -119,27 +118,26 @@ func (v *Visits) Since(home messages.Name, r messages.PeerJobsRequest) (ids []me
 	return ids, reply, len(ids) > 0 || reply.Whole
 }
 
-// LastCall returns when a visiting job must end. The job came at one time, and its authorisation ends at
-// the other. LastCall leaves time to charge the job: a tenth of the whole time, at most ten minutes.
+// LastCall returns the time by which a visiting job must end. came is when the job came; until is the end of its
+// authorisation. The rest is for charging the job: a tenth of the whole time, at most ten minutes.
 func LastCall(came, until messages.Time) messages.Time {
 	return until.Add(-min(max(0, until.Sub(came))/10, messages.Duration(10*time.Minute)))
 }
 
-// Outward returns a visiting job in the form for its home site: with its number and its owner's
-// name there.
+// Outward returns a visiting job as its home site knows it: with its number and its owner's name there.
 func Outward(s messages.JobSummary) messages.JobSummary {
 	s.Job, s.Account = s.Visit.Job, Owner(s.Account)
 	s.Visit, s.Payer = nil, s.Account
 	return s
 }
 
-// Owner returns the home site's name for the owner of a visiting job.
+// Owner returns the name of a visiting job's owner at the home site.
 func Owner(visitor messages.Name) messages.Name {
 	name, _, _ := strings.Cut(visitor, "@")
 	return name
 }
 
-// HomeOf returns the site whose auctioneer calls.
+// HomeOf returns the name of the site whose auctioneer is the caller.
 func HomeOf(caller messages.Name) (messages.Name, error) {
 	home, is := strings.CutPrefix(caller, "$")
 	switch {

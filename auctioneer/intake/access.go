@@ -7,9 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// holds returns the market for a job of an account that names none: of the markets that take the account's jobs, and have
-// a class for each shape that the job asks for, one that is the default of the account or its project, else the first. If
-// there is none, it is the first market that takes the account's jobs, or the site's first, which then refuses the job.
+// holds returns the market for a job that names none. It prefers a market that takes the account's jobs and has a
+// class for each shape that the job asks for. Among these it prefers the default market of the account or its
+// project, and else the first. If there is none, it returns the first market that takes the account's jobs. If there
+// is none either, it returns the site's first market, which then refuses the job.
 func (r *Rules) holds(account messages.Name, spec *messages.JobSpec) messages.Name {
 	best, name := -1, messages.Name("")
 	for i := range r.Configs {
@@ -30,7 +31,7 @@ func (r *Rules) holds(account messages.Name, spec *messages.JobSpec) messages.Na
 	return name
 }
 
-// checkAccess refuses a job that its market does not take, and names the markets that do.
+// checkAccess returns an error for a job that its market does not take. The error names the markets that take it.
 func (r *Rules) checkAccess(account messages.Name, spec *messages.JobSpec, m *messages.Market) error {
 	if m.Takes(account, spec.Project) {
 		return nil

@@ -10,17 +10,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// assumedTime is the run time for which a task is paid if the job does not give one.
+// assumedTime is the run time of a task that is paid for if the job does not give one.
 const assumedTime = messages.Duration(time.Hour)
 
-// Assume gives a job whose defaults are filled in, and that names no budget, the budget of its market.
+// Assume sets the budget of a job without a budget, from its market. The job's other defaults must be filled in.
 func (r *Rules) Assume(spec *messages.JobSpec) (said string, err error) {
 	return assumeBudget(spec, r.Find(spec.Market), true)
 }
 
-// assumeBudget gives a job without a budget the default budget of its market, and says so. If the market has
-// none, the budget is the job's own value, or the cost of its slots for the time that it asks for. placed: the
-// widths of the tasks are final, as nodes will have them.
+// assumeBudget gives a job without a budget the default budget of its market, and returns a sentence about it. If the
+// market has none, the budget is the job's own value, or the cost of its slots for the time that it asks for. placed
+// means that the widths of the tasks are final, because their nodes are known.
 func assumeBudget(spec *messages.JobSpec, m *messages.Market, placed bool) (said string, err error) {
 	t, tasks := registry.Of(m), spec.TaskCount()
 	switch {
@@ -33,7 +33,7 @@ func assumeBudget(spec *messages.JobSpec, m *messages.Market, placed bool) (said
 		spec.Budget = spec.Value
 		return fmt.Sprintf("the job names no budget, and may cost its value, %s", spec.Budget.Words()), nil
 	}
-	hourly := messages.Credit.Float() // used to compute a budget if slot time has no price
+	hourly := messages.Credit.Float() // the hourly rate that is assumed if slot time has no price
 	if t.Owes == mechanism.ForTime {
 		hourly = 3600 * max(m.ReservePrice(), spec.Rate).Float()
 	}
@@ -50,8 +50,8 @@ func assumeBudget(spec *messages.JobSpec, m *messages.Market, placed bool) (said
 	return said, nil
 }
 
-// asksFor returns the slot time that all tasks of a job ask for, in slot-seconds, and whether the job says for
-// each of them how long it runs. A task without a length counts as otherwise, at most the market's time limit.
+// asksFor returns the slot time that all tasks of a job ask for, in slot-seconds, and whether the job gives a run
+// time for each of them. A task without one counts as otherwise, but at most as the market's time limit.
 func asksFor(spec *messages.JobSpec, m *messages.Market, placed bool, otherwise messages.Duration) (seconds float64, stated bool) {
 	stated = true
 	for i := range spec.Stages {
@@ -67,7 +67,7 @@ func asksFor(spec *messages.JobSpec, m *messages.Market, placed bool, otherwise 
 	return seconds, stated
 }
 
-// words writes a number of credits, rounded.
+// words returns a rounded number of credits as text.
 func words(credits float64) string {
 	if text := messages.Short3(credits); text != "1" {
 		return text + " credits"
@@ -75,18 +75,17 @@ func words(credits float64) string {
 	return "1 credit"
 }
 
-// span writes a number of seconds.
+// span returns a rounded number of seconds as text.
 func span(seconds float64) string {
-	if seconds >= 1e6 { // a week and more
+	if seconds >= 1e6 { // more than about eleven days
 		return messages.Short3(seconds/3600) + " hours"
 	}
 	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond).String()
 }
 
-// Buys returns a sentence: how long the job's slots run on its budget, if they have a price, or
-// else what the job pays for. It uses the least price, because in markets where bids decide,
-// another price would disclose the bids of others. short reports that the time is less than the job
-// asks for.
+// Buys returns a sentence that says how long the job's slots can run on its budget. If slots have no price, it says
+// what the job pays for. It uses the lowest price, because in markets where bids decide, another price would disclose
+// the bids of others. short reports that the time is shorter than the job asks for.
 func Buys(s *Submission) (said string, short bool) {
 	t := registry.Of(s.Market)
 	price := s.Market.ReservePrice()
@@ -98,7 +97,7 @@ func Buys(s *Submission) (said string, short bool) {
 	if t.Reads("rate") {
 		said += ", the least price"
 	}
-	if asks, stated := asksFor(s.Spec, s.Market, true, 0); stated && asks > bought*1.001 { // prices are rounded
+	if asks, stated := asksFor(s.Spec, s.Market, true, 0); stated && asks > bought*1.001 { // allow for the rounding of prices
 		return said + ", and the job asks for " + span(asks) + ": it ends when its budget is spent", true
 	}
 	return said, false

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// bidFields are the fields of a bid that some mechanisms read and others ignore. Every
-// mechanism reads the budget, and estimates and offers of every market read the length.
+// bidFields are the fields of a bid that some mechanisms read and others ignore. The budget is not among them,
+// because every mechanism reads it. Neither is the length, because every market's estimates and offers read it.
 var bidFields = []struct {
 	name  string
 	given func(*messages.JobSpec) bool
@@ -27,7 +27,7 @@ var bidFields = []struct {
 	{"utility", func(s *messages.JobSpec) bool { return s.Utility != nil }},
 }
 
-// Heeds refuses a job whose bid has fields that its market ignores, because its user probably meant
+// Heeds returns an error for a job whose bid has fields that its market ignores, because its user probably meant
 // another market. A job that may go to any site is not checked, because its value decides the site.
 func Heeds(spec *messages.JobSpec, m *messages.Market, markets *desk.Markets) error {
 	traits := registry.Of(m)
@@ -54,12 +54,12 @@ func Chained(s *Submission) string {
 	return fmt.Sprintf("in market %s each job of a chain pays for the waiting that it spares itself: submit one job with a stage for each step, and name the stage before it in `after`; such a job pays once and far less", s.Market.Name)
 }
 
-// Unenforced returns a warning for each memory limit of the job that is not enforced on some or all
-// of the nodes that could run its tasks.
+// Unenforced returns a warning for each memory limit of the job that some or all of the possible nodes do not
+// enforce.
 func Unenforced(b *book.Book, s *Submission) (warnings []string) {
 	for i := range s.Spec.Stages {
 		stage := &s.Spec.Stages[i]
-		if i >= len(s.bounds) || !s.bounds[i] { // the memory of its slots is not a limit that the user relies on
+		if i >= len(s.bounds) || !s.bounds[i] { // the user did not set this limit; it is the memory of the slots
 			continue
 		}
 		all, cannot := 0, 0

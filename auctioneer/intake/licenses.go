@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// checkLicenses refuses licences that the site never has enough of, and licences in markets that
-// give jobs their slots at a time: a licence may not be free then.
+// checkLicenses returns an error for licences that the site never has enough of. It also refuses licences in markets
+// that promise start times: a licence may not be free at that time.
 func checkLicenses(site messages.Licenses, spec *messages.JobSpec, m *messages.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]

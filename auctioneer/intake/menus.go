@@ -11,25 +11,23 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// DefaultQuote is how long a menu holds where its market does not say.
+// DefaultQuote is how long a menu is valid if its market does not say.
 const DefaultQuote = messages.Duration(5 * time.Minute)
 
-// MenuKey is the secret from which the seeds of menus are made: 32 bytes that no bidder can guess.
-// Each leader draws its own.
+// MenuKey is the secret from which the seeds of menus are computed: 32 random bytes. Each leader has its own.
 type MenuKey []byte
 
-// NewMenuKey draws a key.
+// NewMenuKey returns a random key.
 func NewMenuKey() MenuKey {
 	k := make(MenuKey, sha256.Size)
-	_, _ = rand.Read(k) // cannot fail: without random numbers it ends the program
+	_, _ = rand.Read(k) // cannot fail: without random numbers rand.Read ends the program
 	return k
 }
 
-// Seed returns the seed for drawing a market's menus for a class of valuations. It is the same for
-// all users and all declarations, and changes only when the time for which menus hold is over. So
-// asking again does not help. The seed must not depend on anything that bidders can change, such as
-// the jobs of the market: otherwise a bidder could ask, submit a job that costs nothing, and ask
-// again.
+// Seed returns the random seed of a market's menus for a class of valuations. It is the same for all users and all
+// declarations, and changes only after the time for which menus are valid. So asking again does not help a bidder.
+// The seed must not depend on anything that bidders can change, such as the jobs of the market: otherwise a bidder
+// could ask, submit a job that costs nothing, and ask again.
 func (k MenuKey) Seed(m *messages.Market, spec *messages.JobSpec, now messages.Time) uint64 {
 	h := hmac.New(sha256.New, k)
 	name := func(s string) {

@@ -18,17 +18,17 @@ import (
 type Rules struct {
 	*desk.Markets
 	Site       messages.Name
-	Operators  []messages.Name         // may see everybody's jobs
-	MostMemory map[messages.Name]int64 // most bytes of a task, by class; none: no limit
-	Deposit    messages.Credits        // held in addition to the budget
-	Pending    int                     // jobs of an account that have not ended, at most; 0: any number
-	// Notify refuses words about a job that the site does not send; nil: it sends none.
+	Operators  []messages.Name         // accounts that may see all jobs
+	MostMemory map[messages.Name]int64 // maximum memory of a task in bytes, by class; a class without an entry has no limit
+	Deposit    messages.Credits        // credits that are held in addition to the budget
+	Pending    int                     // maximum number of an account's jobs that have not ended; 0: no limit
+	// Notify returns an error for notifications that the site does not send; nil: it sends none.
 	Notify func([]messages.Notify) error
 }
 
-// Prepare checks what can be checked of a request without the state, and fills in
-// defaults. A submission that is refused here has the account, the key and the digest, for
-// [book.Book.Known]: the rules may have been others when it came first.
+// Prepare makes all checks of a request that need no state, and fills in defaults. A submission that is refused here
+// still has the account, the key and the digest for [book.Book.Known]: when it first came, other rules may have
+// accepted it.
 func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Submission, error) {
 	digest, err := DigestOf(q)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *Rules) checkNotify(list []messages.Notify) error {
 	return r.Notify(list)
 }
 
-// Complete fills in what the spec of an account leaves to the site, and checks the spec against the market.
+// Complete fills in what the description of an account's job leaves to the site, and checks it against the market.
 func (r *Rules) Complete(account messages.Name, spec *messages.JobSpec) error {
 	spec.Market = cmp.Or(spec.Market, r.holds(account, spec))
 	m := r.Find(spec.Market)
@@ -108,7 +108,7 @@ func (r *Rules) Complete(account messages.Name, spec *messages.JobSpec) error {
 	return r.complete(spec, m)
 }
 
-// complete does what Complete does, for a market that takes the job.
+// complete is Complete for a market that takes the job.
 func (r *Rules) complete(spec *messages.JobSpec, m *messages.Market) error {
 	if err := checkLimits(spec, m); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (r *Rules) complete(spec *messages.JobSpec, m *messages.Market) error {
 			s.OnFailure = messages.GoOn
 		}
 		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
-		if registry.Of(m).Spans { // after that its slots go to others
+		if registry.Of(m).Spans { // the job loses its slots after this time
 			s.TimeLimit = least(s.TimeLimit, spec.Length)
 		}
 		if !slices.Contains(m.Classes, s.Class) {
@@ -144,7 +144,7 @@ func least(a, b messages.Duration) messages.Duration {
 	return min(a, b)
 }
 
-// checkLimits refuses a job that the market's rules or slots have no room for.
+// checkLimits returns an error for a job that exceeds the market's rules or does not fit in its slots.
 func checkLimits(spec *messages.JobSpec, m *messages.Market) error {
 	if n := spec.TaskCount(); m.MaxTasks > 0 && n > m.MaxTasks {
 		return messages.Errorf(messages.TooLarge, "stages: market %s takes jobs of at most %d tasks, not of %d", m.Name, m.MaxTasks, n)
@@ -165,7 +165,7 @@ func checkLimits(spec *messages.JobSpec, m *messages.Market) error {
 	return nil
 }
 
-// checkUtility refuses a job that has work in a class and wants no share of that class.
+// checkUtility returns an error for a job that has tasks in a class but wants no share of it.
 func checkUtility(spec *messages.JobSpec, m *messages.Market) error {
 	if spec.Utility == nil {
 		return nil
@@ -184,8 +184,8 @@ func checkUtility(spec *messages.JobSpec, m *messages.Market) error {
 	return nil
 }
 
-// Known answers a submission that was committed before; nil: it is a new one, which
-// the book would take.
+// Known returns the answer to a submission that was committed before; nil: the submission is new, and the book has
+// room for it.
 func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 	if known, err := b.Known(s.Account, s.Key, s.Digest); known != nil || err != nil {
 		return known, err
@@ -196,7 +196,7 @@ func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 	return nil, r.fits(b, s)
 }
 
-// fits checks a new job against the other jobs of the book.
+// fits returns an error if a new job does not fit with the other jobs of the book.
 func (r *Rules) fits(b *book.Book, s *Submission) error {
 	if m := registry.Of(s.Market); s.Spec.AfterEach != 0 && (m.FixesTimes() || m.Stays) {
 		return messages.Errorf(messages.Invalid, "after_each: market %s (%s) decides on all tasks of a job together, and they cannot start one by one; wait for the whole array with after_ok, or use a market of %s",
@@ -235,15 +235,14 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Judged returns the refusal that these rules led to. If other markets have been applied since, it
-// asks the client to try again.
+// Judged returns why, the refusal by these rules. If markets have been applied since, it returns an error that asks
+// the client to try again.
 func (r *Rules) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(r.Version+1), why)
 }
 
-// Visible returns a job that the caller may see and cancel. If only the archive has the job, the
-// error is of kind Ended. A caller who may not see the job gets the same error as for a job that
-// does not exist.
+// Visible returns a job that the caller may see and cancel. If only the archive has the job, the error has the kind
+// Ended. A caller who may not see the job gets the same error as for a job that does not exist.
 func (r *Rules) Visible(b *book.Book, caller messages.Name, id messages.JobID) (*book.Job, error) {
 	j := b.Job(id)
 	sees := func(owner messages.Name) bool { return owner == caller || slices.Contains(r.Operators, caller) }

@@ -36,9 +36,9 @@ func (r *Rules) shape(m *messages.Market, i int, s *messages.Stage) error {
 	return nil
 }
 
-// smallest returns the class of a market whose slots contain a stage's resources with the least
-// left over: the fewest GPUs, then processors, then memory, and the first of equal ones. It returns
-// "" if no class does, or the stage asks for nothing.
+// smallest returns the class whose slots are the smallest that fit a stage's resources: the fewest GPUs, then
+// processors, then memory. Among equal classes it returns the first. It returns "" if no class fits, or the stage
+// asks for no resources.
 func smallest(m *messages.Market, s *messages.Stage) (class messages.Name) {
 	var least messages.Resources
 	for _, c := range m.Classes {
@@ -55,7 +55,7 @@ func smallest(m *messages.Market, s *messages.Stage) (class messages.Name) {
 	return class
 }
 
-// widens refuses tasks of several slots in markets that cannot start them together.
+// widens returns an error for tasks of several slots in a market that cannot start them together.
 func widens(m *messages.Market, i int, s *messages.Stage) error {
 	sold := m.Mechanism
 	if m.Price == messages.PricePivot {
@@ -115,7 +115,7 @@ func Place(b *book.Book, account messages.Name, spec *messages.JobSpec, m *messa
 			s.Width = most // only the largest nodes have this many slots
 			s.Memory = max(s.Memory, 0)
 		}
-		if s.Exclusive { // the task has all that the node sells, and not only what it needs
+		if s.Exclusive { // the task gets everything that the node sells, not only what it needs
 			all := unit.Times(s.Slots())
 			s.CPUs, s.GPUs = max(s.CPUs, all.CPUs), max(s.GPUs, all.GPUs)
 		}
@@ -124,7 +124,7 @@ func Place(b *book.Book, account messages.Name, spec *messages.JobSpec, m *messa
 	return cmp.Or(even(spec, m), checkBounds(account, spec, m))
 }
 
-// even refuses a job whose tasks take different numbers of slots of a class, if the market's mechanism
+// even returns an error for a job whose tasks take different numbers of slots of a class, if the market's mechanism
 // needs equal numbers.
 func even(spec *messages.JobSpec, m *messages.Market) error {
 	for i := range spec.Stages {
@@ -138,7 +138,7 @@ func even(spec *messages.JobSpec, m *messages.Market) error {
 	return nil
 }
 
-// required returns the first thing that a stage requires of nodes.
+// required returns the name of the first requirement that a stage has on nodes; "": it has none.
 func required(s *messages.Stage) string {
 	switch {
 	case s.Constraint != "":
@@ -151,7 +151,7 @@ func required(s *messages.Stage) string {
 	return "gpus of type " + s.GPUType
 }
 
-// fill sets resources that a stage does not ask for to the resources of all of its slots.
+// fill sets the resources that a stage does not ask for: the task gets all resources of its slots.
 func fill(s *messages.Stage, unit messages.Resources) {
 	all := unit.Times(s.Slots())
 	if s.CPUs == 0 {
@@ -168,7 +168,8 @@ func fill(s *messages.Stage, unit messages.Resources) {
 	}
 }
 
-// asked returns the first field of a stage's shape that only a class with a unit can give.
+// asked returns the name of the first field of a stage that only a class with a defined slot size can fulfil; "":
+// there is none.
 func asked(s *messages.Stage) string {
 	switch {
 	case s.CPUs != 0:

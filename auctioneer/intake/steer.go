@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MayHold refuses to put a job on hold if the prices of other jobs depend on it.
+// MayHold returns an error for a job that must not be put on hold, because the prices of other jobs depend on it.
 func (r *Rules) MayHold(j *book.Job) error {
 	if m := r.Find(j.Spec.Market); j.Active() && j.Parked == nil && m != nil && registry.Of(m).Stays {
 		return messages.Errorf(messages.Conflict,
@@ -17,11 +17,11 @@ func (r *Rules) MayHold(j *book.Job) error {
 	return nil
 }
 
-// Change returns the command that changes the description of a job. If the rate changes, admit asks
-// the market.
+// Change returns the command that changes the description of a job. If the rate changes, it calls admit to ask the
+// market.
 func (r *Rules) Change(j *book.Job, q *messages.ChangeRequest, admit func(*messages.JobSpec) error) (*book.Change, error) {
 	c := &book.Change{Job: q.Job, Key: q.Key, Budget: q.Budget, Version: j.Changes}
-	if q.Key != "" && q.Key == j.ChangeKey { // the change was made already
+	if q.Key != "" && q.Key == j.ChangeKey { // this change was made before
 		return c, nil
 	}
 	if err := r.mayChange(j, q); err != nil {
@@ -35,7 +35,7 @@ func (r *Rules) Change(j *book.Job, q *messages.ChangeRequest, admit func(*messa
 	return c, nil
 }
 
-// mayChange refuses a change of a bid that the mechanism does not allow.
+// mayChange returns an error for a change of the bid that the mechanism does not allow.
 func (r *Rules) mayChange(j *book.Job, q *messages.ChangeRequest) error {
 	m := r.Find(j.Spec.Market)
 	if m == nil {
@@ -89,7 +89,7 @@ func (r *Rules) described(j *book.Job, q *messages.ChangeRequest, admit func(*me
 	return &spec, admit(&spec)
 }
 
-// restage changes the stage that a request is about.
+// restage changes the stage that a request names.
 func restage(spec *messages.JobSpec, q *messages.ChangeRequest) error {
 	at := 0
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Submission is a request on its way into the book.
+// Submission is a request to submit a job that is not in the book yet.
 type Submission struct {
 	Account messages.Name
 	Key     string
@@ -22,23 +22,23 @@ type Submission struct {
 	Spec    *messages.JobSpec
 	Payer   messages.Name
 	Market  *messages.Market
-	Visit   *book.Visit      // the job is another site's; nil: a user's of this one
-	Deposit messages.Credits // held in addition to the budget
-	Seen    uint64           // 1 + the latest effect of the book before the hold was asked for
-	Said    []string         // values of the bid that the market filled in
+	Visit   *book.Visit      // set for a job of another site; nil: a job of this site's user
+	Deposit messages.Credits // credits that are held in addition to the budget
+	Seen    uint64           // 1 + number of the latest effect of the book when the hold was asked for
+	Said    []string         // sentences about values of the bid that the market filled in
 
 	unpaid   bool   // the request names no budget
-	bounds   []bool // by stage, whether the request bounds the memory of a task
+	bounds   []bool // by stage: the request sets the memory limit of a task
 	hold     string
 	assumed  string             // source of the utility function, if the user gave none
 	contract *messages.Contract // the contract that the spec names
 	quote    uint64             // the quote that has the contract
 	version  uint64             // version of the markets
-	most     int                // pending jobs of the account with this one; 0: any number
+	most     int                // limit on the account's pending jobs, with this job included; 0: no limit
 }
 
-// reassume computes the budget of a job without one again, if a task asks for a whole node: only
-// its place tells how many slots that is.
+// reassume computes the assumed budget again if a task asks for a whole node: only its node tells how many slots that
+// is.
 func (s *Submission) reassume() (err error) {
 	if s.unpaid && slices.ContainsFunc(s.Spec.Stages, func(g messages.Stage) bool { return g.TakesNode() }) {
 		s.Said[len(s.Said)-1], err = assumeBudget(s.Spec, s.Market, true)
@@ -46,7 +46,7 @@ func (s *Submission) reassume() (err error) {
 	return err
 }
 
-// DigestOf returns a digest of a request, to find out whether a repeated key has the same content.
+// DigestOf returns a digest of a request. It tells whether two requests with the same key have the same content.
 func DigestOf(r *messages.SubmitRequest) ([]byte, error) {
 	encoded, err := messages.Marshal(&r.Spec, messages.Msgpack)
 	if err != nil {
@@ -56,29 +56,29 @@ func DigestOf(r *messages.SubmitRequest) ([]byte, error) {
 	return digest[:], nil
 }
 
-// Judged calls [Rules.Judged] with the rules by which the submission was prepared.
+// Judged calls [Rules.Judged] with the rules that prepared the submission.
 func (s *Submission) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(s.version+1), why)
 }
 
-// Visiting turns the submission into one for another site's job. The other site's authorisation
-// pays for it, so nothing is held.
+// Visiting makes the submission one for a job of another site. The other site's authorisation pays for it, so the
+// bank holds nothing.
 func (s *Submission) Visiting(v *book.Visit) {
 	s.Visit, s.hold, s.Deposit = v, "", 0
-	s.Spec.Notify = nil // its own site sends the notifications
+	s.Spec.Notify = nil // the home site sends the notifications
 }
 
 // Held returns the credits that are set aside for the job.
 func (s *Submission) Held() messages.Credits { return s.Spec.Budget + s.Deposit }
 
-// Command enters the job into the book.
+// Command returns the command that enters the job into the book.
 func (s *Submission) Command() *book.Command {
 	return &book.Command{Submit: &book.Submit{Account: s.Account, Key: s.Key, Digest: s.Digest, Payer: s.Payer,
 		Spec: s.Spec, Assumed: s.assumed, Hold: s.hold, Held: s.Held(), Contract: s.contract, Quote: s.quote, MarketsVersion: s.version + 1,
 		Deposit: s.Deposit, Most: s.most, Visit: s.Visit, Seen: s.Seen}}
 }
 
-// Admit asks the market whether it accepts the job.
+// Admit returns an error if the market does not accept the job.
 func (s *Submission) Admit(now messages.Time, m *market.Market) error {
 	spec := *s.Spec
 	if spec.Utility == nil {
@@ -87,9 +87,9 @@ func (s *Submission) Admit(now messages.Time, m *market.Market) error {
 	return m.Admit(now, m.Bid(0, s.Account, now, &spec, s.contract))
 }
 
-// Hold returns the transfers that set the budget aside until a time (0: for ever), under an
-// identifier made from the user's key. The hold is followed by an extension, which finds out
-// whether a hold of an earlier try has expired in the meantime.
+// Hold returns the transfers that set the budget aside until a time (0: for ever). The hold's identifier is made from
+// the user's key. The hold is followed by an extension, which fails if a hold of an earlier try has expired in the
+// meantime.
 func (s *Submission) Hold(until messages.Time) []messages.Transfer {
 	list := []messages.Transfer{{ID: s.hold, Kind: messages.Hold, Debit: s.Payer, Credit: messages.SiteAccount, Amount: s.Held(), Member: s.Account,
 		Expires: until, Reason: "budget of " + s.Spec.Title() + " (market " + s.Spec.Market + ")"}}
@@ -99,12 +99,12 @@ func (s *Submission) Hold(until messages.Time) []messages.Transfer {
 	return append(list, desk.Extension(s.hold, 0, until, "the job is being committed"))
 }
 
-// Secured takes the bank's answer to Hold.
+// Secured takes the bank's answer to Hold, and returns an error if the credits are not held.
 func (s *Submission) Secured(results []messages.TransferResult) error {
 	switch {
 	case len(results) == 0:
 		return messages.Errorf(messages.Internal, "the bank answered no transfer")
-	case results[0].Error != nil && results[0].Error.Kind == messages.Conflict: // the hold has the key's name
+	case results[0].Error != nil && results[0].Error.Kind == messages.Conflict: // the hold's identifier is made from the key
 		return messages.Errorf(messages.Conflict, "key %q was used for another job; choose a new key for a new job", s.Key)
 	case results[0].Error != nil:
 		return results[0].Error
@@ -114,16 +114,16 @@ func (s *Submission) Secured(results []messages.TransferResult) error {
 	return nil
 }
 
-// AsksUtility reports whether the estimator should be asked what the job is worth, and returns the
-// request.
+// AsksUtility returns the request that asks the estimator what the job is worth. asks is false if it need not be
+// asked.
 func (s *Submission) AsksUtility() (r messages.UtilityRequest, asks bool) {
 	t := registry.Of(s.Market)
 	return messages.UtilityRequest{Account: s.Account, Name: s.Spec.Name, Market: s.Spec.Market, Classes: classes(s.Spec)},
 		s.Spec.Utility == nil && t.Reads("utility")
 }
 
-// Assume fills in the utility function that the user left out: the estimator's if it
-// has answered and fits the job, the default otherwise.
+// Assume fills in the utility function that the user left out. It uses the estimator's function if the estimator has
+// answered and its function fits the job, and the default otherwise.
 func (s *Submission) Assume(u *messages.UtilityReply) {
 	if _, asks := s.AsksUtility(); !asks {
 		return
@@ -151,7 +151,7 @@ func defaultUtility(spec *messages.JobSpec) *messages.Utility {
 	return u
 }
 
-// classes returns the classes that the job's stages use, by name.
+// classes returns the classes that the job's stages use, sorted by name.
 func classes(spec *messages.JobSpec) []messages.Name {
 	var out []messages.Name
 	for _, s := range spec.Stages {
@@ -161,8 +161,7 @@ func classes(spec *messages.JobSpec) []messages.Name {
 	return slices.Compact(out)
 }
 
-// Agree finds the contract that the submission names, and checks that it was quoted
-// for the submission.
+// Agree finds the contract that the submission names, and checks that it was quoted for this work.
 func (s *Submission) Agree(b *book.Book, now messages.Time) error {
 	id := s.Spec.Contract
 	if id == "" {
@@ -190,15 +189,15 @@ func (s *Submission) Agree(b *book.Book, now messages.Time) error {
 	return nil
 }
 
-// WorkOf returns a digest of what a quote depends on: what the market plans with, and the declared
-// valuation.
+// WorkOf returns a digest of everything that a quote depends on: the fields that the market plans with, and the
+// declared valuation.
 func WorkOf(spec *messages.JobSpec) []byte {
 	work := messages.JobSpec{Market: spec.Market, Length: spec.Length, Valuation: spec.Valuation}
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
 		work.Stages = append(work.Stages, messages.Stage{Name: s.Name, Class: s.Class, Tasks: s.TaskCount(), Width: s.Slots(), After: s.After})
 	}
-	data, _ := messages.Marshal(&work, messages.Msgpack) // the request was read from such bytes
+	data, _ := messages.Marshal(&work, messages.Msgpack) // cannot fail: the request was decoded from this form
 	digest := sha256.Sum256(data)
 	return digest[:]
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits of one request.
+// Limits on one request.
 const (
 	maxPattern = 128 // bytes in the pattern of a name
 	maxLabels  = messages.MaxLabels
@@ -21,7 +21,7 @@ type filter struct {
 	labels []messages.LabelSelector
 }
 
-// newFilter reads the filter of a request.
+// newFilter returns the filter that a request describes.
 func newFilter(r *messages.JobsRequest) (f filter, err error) {
 	f.JobsRequest = r
 	if len(r.Jobs) > messages.MaxListed {
@@ -59,7 +59,7 @@ func newFilter(r *messages.JobsRequest) (f filter, err error) {
 	return f, nil
 }
 
-// fits reports whether a job matches the whole filter.
+// fits reports whether a job passes the whole filter.
 func (f *filter) fits(j *messages.JobSummary) bool {
 	return !(f.Active && j.State.Final()) &&
 		(f.jobs == nil || f.jobs[j.Job]) &&
@@ -73,9 +73,8 @@ func (f *filter) fits(j *messages.JobSummary) bool {
 		(f.Name == "" || matches(f.Name, j.Name))
 }
 
-// matches reports whether a name matches a pattern, in which * stands for any text and ? for
-// any one character. It takes the first occurrence of each part between two *, so nothing is
-// tried twice.
+// matches reports whether a name matches a pattern: * stands for any text, and ? for any one character. For each part
+// between two *, it takes the first occurrence, so it never has to try again.
 func matches(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	first, last := parts[0], parts[len(parts)-1]
@@ -97,8 +96,7 @@ func matches(pattern, name string) bool {
 	return ends(name, last)
 }
 
-// begins returns how many bytes at the beginning of a name match a part without *, −1 if it
-// does not match.
+// begins returns how many bytes at the beginning of a name match a part without *; −1: they do not match.
 func begins(name, part string) int {
 	rest := name
 	for _, want := range part {
@@ -114,7 +112,7 @@ func begins(name, part string) int {
 	return len(name) - len(rest)
 }
 
-// find returns the first match of a part without *, and the bytes it takes.
+// find returns the position of the first match of a part without *, and its length in bytes.
 func find(name, part string) (at, length int) {
 	if !strings.Contains(part, "?") {
 		return strings.Index(name, part), len(part)

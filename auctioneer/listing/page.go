@@ -13,11 +13,11 @@ import (
 
 const (
 	defaultLimit = 100
-	// MostLimit is the maximum of jobs in an answer.
+	// MostLimit is the maximum number of jobs in an answer.
 	MostLimit = 1000
-	// mostText is the maximum of bytes of names and labels in an answer, without its last job.
+	// mostText is the maximum size of names and labels in an answer, in bytes; the last job does not count.
 	mostText = 1 << 20
-	// mostKey is how many bytes of a text are used for sorting.
+	// mostKey is how many bytes of a text are compared when jobs are sorted.
 	mostKey = 64
 )
 
@@ -31,17 +31,16 @@ type Page struct {
 	found   []place
 }
 
-// place is a job's position in the requested order: by a number or a text, and newest first if
-// these are equal.
+// place is a job's position in the requested order: a number or a text. If these are equal, newer jobs come first.
 type place struct {
 	number int64
 	text   string
 	job    messages.JobID
-	// archived is the job if it comes from the archive.
+	// archived is the job, if it comes from the archive; nil otherwise.
 	archived *messages.JobSummary
 }
 
-// New begins the answer to a request.
+// New returns the empty page for a request.
 func New(r *messages.JobsRequest) (p *Page, err error) {
 	if r.Limit < 0 || r.Limit > MostLimit {
 		return nil, messages.Errorf(messages.TooLarge, "limit: must be between 1 and %d, or 0 for %d", MostLimit, defaultLimit)
@@ -82,7 +81,7 @@ func (p *Page) enter(at place) {
 	}
 }
 
-// AddArchived adds a job of the archive, in any order, after all other jobs.
+// AddArchived adds a job of the archive. Such jobs come after all other jobs, in any order.
 func (p *Page) AddArchived(j *messages.JobSummary) {
 	if !p.fits(j) {
 		return
@@ -112,7 +111,7 @@ func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Ti
 	return len(p.found) <= p.limit || p.found[p.limit].job < newest
 }
 
-// Names reports whether the page can have a job with this number.
+// Names reports whether the page can have the job with this number.
 func (p *Page) Names(id messages.JobID) bool { return p.jobs == nil || p.jobs[id] }
 
 // Lists reports whether the answer can have jobs in a state.
@@ -121,15 +120,15 @@ func (p *Page) Lists(s messages.State) bool { return p.states == nil || slices.C
 // newestFirst reports whether Add gets the jobs in the order of the answer.
 func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }
 
-// cut removes jobs that cannot be in the page, except for one that shows that there are more. A job
-// that was archived in the meantime may have been added twice.
+// cut removes jobs that cannot be in the page. It keeps one more than the page, which shows that there are more. A
+// job that was archived in the meantime may have been added twice.
 func (p *Page) cut() {
 	slices.SortFunc(p.found, p.compare)
 	p.found = slices.CompactFunc(p.found, func(a, b place) bool { return a.job == b.job })
 	p.found = p.found[:min(len(p.found), p.limit+1)]
 }
 
-// Reply returns the answer, with the present state of its jobs; a job that is gone is omitted.
+// Reply returns the answer, with the present state of its jobs. A job that is gone is left out.
 func (p *Page) Reply(summary func(messages.JobID) (messages.JobSummary, bool)) (r messages.JobsReply) {
 	p.cut()
 	text := 0
@@ -152,7 +151,7 @@ func (p *Page) Reply(summary func(messages.JobID) (messages.JobSummary, bool)) (
 	return r
 }
 
-// place returns a job's position.
+// place returns the position of a job in the requested order.
 func (p *Page) place(j *messages.JobSummary) place {
 	at := place{job: j.Job}
 	switch p.by {
@@ -190,7 +189,7 @@ func (p *Page) compare(a, b place) int {
 	return cmp.Or(c, cmp.Compare(b.job, a.job))
 }
 
-// String formats a place for readPlace.
+// String returns a place as text that readPlace can read.
 func (at place) String() string {
 	return strconv.FormatUint(uint64(at.job), 10) + "." + strconv.FormatInt(at.number, 10) + "." + base64.RawURLEncoding.EncodeToString([]byte(at.text))
 }

@@ -6,7 +6,7 @@
 //
 // A webhook gets a POST with a JSON object, the [Word] (a notification), and these headers:
 //
-//	Candor-Notice     identifies the word: a word that comes twice has the same
+//	Candor-Notice     identifies the notification: if it comes twice, both have the same value
 //	Candor-Timestamp  when it was sent, in seconds since 1970
 //	Candor-Signature  sha256= and, in hexadecimal, the HMAC-SHA-256 under the account's secret
 //	                  of the timestamp, a dot and the body

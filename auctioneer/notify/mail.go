@@ -35,7 +35,7 @@ func (s *Sender) mail(ctx context.Context, to string, w *Word) error {
 	return nil
 }
 
-// deliver talks SMTP with the relay.
+// deliver sends the notification to the relay with SMTP.
 func (s *Sender) deliver(conn net.Conn, to string, w *Word) error {
 	host, _, _ := net.SplitHostPort(s.rules.SMTP)
 	c, err := smtp.NewClient(conn, host)
@@ -47,7 +47,7 @@ func (s *Sender) deliver(conn net.Conn, to string, w *Word) error {
 			return err
 		}
 	}
-	if s.rules.User != "" { // the client refuses this without encryption, except on loopback
+	if s.rules.User != "" { // without encryption, the client returns an error here, except on loopback
 		if err := c.Auth(smtp.PlainAuth("", s.rules.User, s.password, host)); err != nil {
 			return err
 		}
@@ -68,11 +68,11 @@ func (s *Sender) deliver(conn net.Conn, to string, w *Word) error {
 	if err := data.Close(); err != nil {
 		return err
 	}
-	_ = c.Quit() // the relay has accepted the message
+	_ = c.Quit() // the relay has already accepted the message
 	return nil
 }
 
-// letter returns the e-mail, headers and text. Texts of users are encoded.
+// letter returns the e-mail with headers and text. Texts from users are encoded.
 func (s *Sender) letter(to string, w *Word) []byte {
 	var b bytes.Buffer
 	_, domain, _ := strings.Cut(s.rules.From, "@")
@@ -91,7 +91,7 @@ func (s *Sender) letter(to string, w *Word) []byte {
 	return b.Bytes()
 }
 
-// replied returns the kind of a relay's error: a code of 5xx is final.
+// replied returns the kind of an error from the relay. Codes 5xx are final.
 func replied(err error) messages.Kind {
 	if e, ok := errors.AsType[*textproto.Error](err); ok && e.Code >= 500 {
 		return messages.PermissionDenied

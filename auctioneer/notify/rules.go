@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Rules say how and to whom a site sends notifications about jobs; the zero value sends none.
+// Rules say which notifications about jobs a site sends, and how. The zero value sends none.
 type Rules struct {
 	// SMTP is the relay for e-mail, as host:port; "": no e-mail. The connection is encrypted if
 	// the relay offers STARTTLS.
@@ -31,8 +31,7 @@ type Rules struct {
 	SecretFile string `json:"secret_file,omitempty"`
 }
 
-// Validate returns the impossible rules as joined errors; each message begins with the name of
-// a rule.
+// Validate returns joined errors for the rules that cannot work. Each message begins with the name of a rule.
 func (r *Rules) Validate() error {
 	var found []error
 	bad := func(format string, args ...any) {
@@ -119,7 +118,7 @@ func (r *Rules) webhook(to string) (*url.URL, error) {
 	return u, nil
 }
 
-// reaches reports whether the site may connect to an address for a host.
+// reaches reports whether the site may connect to this address of a host.
 func (r *Rules) reaches(host string, address netip.Addr) bool {
 	address = address.Unmap()
 	if address.IsGlobalUnicast() && !address.IsPrivate() && !shared.Contains(address) {
@@ -140,5 +139,5 @@ func (r *Rules) reaches(host string, address netip.Addr) bool {
 	})
 }
 
-// shared is the range of addresses between a provider and its customers.
+// shared is the address range that providers use inside their networks (RFC 6598).
 var shared = netip.MustParsePrefix("100.64.0.0/10")

@@ -68,14 +68,14 @@ func secretIn(field, path string) (string, error) {
 	return secret, nil
 }
 
-// Send sends a notification once. Errors of the kinds Invalid and PermissionDenied are final;
-// after any other the notification can be sent again.
+// Send tries once to send a notification. Errors of the kinds Invalid and PermissionDenied are final; after other
+// errors the notification can be sent again.
 func (s *Sender) Send(ctx context.Context, n *book.Notice) error {
 	if s == nil {
 		return messages.Errorf(messages.PermissionDenied, "the site no longer sends notifications about jobs")
 	}
 	to := messages.Notify{To: n.To}
-	if err := s.rules.allows(&to); err != nil { // the rules may have changed
+	if err := s.rules.allows(&to); err != nil { // the rules may have changed after the job was accepted
 		return err
 	}
 	w := &Word{ID: fmt.Sprintf("%s-%d-%d", s.site, n.Job.Job, n.ID), Site: s.site, Event: n.Event, At: n.At, JobSummary: n.Job}

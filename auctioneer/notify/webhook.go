@@ -17,14 +17,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// patience is how long a receiver may take for one notification.
+// patience is how long a receiver may take to accept one notification.
 const patience = 10 * time.Second
 
 // newClient returns a client that follows no redirects, and connects only to addresses that the
 // rules allow.
 func (s *Sender) newClient() *http.Client {
 	transport := &http.Transport{
-		Proxy:             nil, // a proxy would make connections that dial does not check
+		Proxy:             nil, // a proxy would connect to addresses that dial does not check
 		DialContext:       s.dial,
 		DisableKeepAlives: true, MaxResponseHeaderBytes: 1 << 14, TLSHandshakeTimeout: patience,
 	}
@@ -32,7 +32,7 @@ func (s *Sender) newClient() *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// dial connects to a host at an address that the rules allow.
+// dial connects to one of the host's addresses that the rules allow.
 func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Sender) call(ctx context.Context, to string, w *Word) error {
 	}
 }
 
-// kindOf returns the kind of a connection's error: a refusal by the rules is final.
+// kindOf returns the kind of a connection's error. A refusal by the rules is final.
 func kindOf(err error) messages.Kind {
 	if messages.KindOf(err) == messages.PermissionDenied {
 		return messages.PermissionDenied
@@ -100,7 +100,7 @@ func (s Secret) Of(account messages.Name) []byte {
 	return []byte(hex.EncodeToString(mac.Sum(nil)))
 }
 
-// sign returns the signature of a body sent at a time.
+// sign returns the signature of a body; stamp is the time when it is sent.
 func sign(secret []byte, stamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(stamp + "."))

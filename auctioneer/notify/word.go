@@ -10,14 +10,14 @@ import (
 
 // Word is a notification, as its receiver gets it.
 type Word struct {
-	ID    string        `json:"id"` // identifies the notification: a repeated one has the same
+	ID    string        `json:"id"` // identifies the notification; a repeated one has the same ID
 	Site  messages.Name `json:"site"`
 	Event string        `json:"event"`
 	At    messages.Time `json:"at"`
 	messages.JobSummary
 }
 
-// title returns one line that says what happened.
+// title returns one line that says what happened to the job.
 func (w *Word) title() string {
 	name := w.Job.String()
 	if w.Name != "" {
@@ -29,7 +29,7 @@ func (w *Word) title() string {
 	return fmt.Sprintf("job %s on %s: %v", name, w.Site, w.State)
 }
 
-// text returns the text for a person.
+// text returns the text of the e-mail.
 func (w *Word) text() string {
 	var b strings.Builder
 	field := func(name string, value any) { fmt.Fprintf(&b, "%-10s %v\n", name, value) }
@@ -60,7 +60,7 @@ func (w *Word) text() string {
 	return b.String()
 }
 
-// line returns a user's text on one line.
+// line returns a user's text as one line of at most most bytes.
 func line(text string, most int) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

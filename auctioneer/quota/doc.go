@@ -1,5 +1,5 @@
-// Package quota limits what one account may ask of a site: how fast it submits, how many of its
-// jobs wait, and what it risks by a bid that it cancels.
+// Package quota limits what one account may ask of a site: how fast it submits, how many of its jobs wait, and what
+// it loses if it cancels a bid.
 //
 // # Rate
 //
@@ -10,9 +10,8 @@
 // leader has the buckets. A new leader begins with full ones, so an account gains at most one
 // burst when the leader changes.
 //
-// A submission that would make a job counts, and so does its dry run. A repeated request with
-// the key of an existing job does not count: a user who got no answer must be able to ask
-// again.
+// A submission of a new job counts, and its dry run counts too. A repeated request with the key of an existing job
+// does not count: a user who got no answer must be able to ask again.
 //
 // # Pending jobs
 //
@@ -22,26 +21,24 @@
 //
 // # Deposit
 //
-// A site may require a deposit in addition to the budget. It is an amount for each job, held
-// with the budget and returned when the job ends. The exception: the deposit is kept if the
-// owner cancels the job within Window of its submission, before any task was started. It pays
-// for what such a bid did: it changed prices and shares, or the places of others in a
-// timetable, for nothing.
+// A site may require a deposit in addition to the budget. It is an amount for each job, held with the budget and
+// returned when the job ends. The exception: the deposit is kept if the owner cancels the job within Window of its
+// submission, before any task was started. It pays for the harm of such a bid: the bid changed prices and shares, or
+// the places of other jobs in a timetable, for nothing.
 //
-// The deposit does not depend on the bid, so it does not change the best bid. Let u(b, v) be an
-// account's gain from bid b with value v if it does not cancel, D the deposit, and q the
-// probability that it will cancel in time for reasons of its own. Its expected gain is
-// (1−q)·u(b, v) − q·D, so the b that is best for u stays best. With a share d of the bid in
-// place of D, the gain would be (1−q)·u(b, v) − q·d·b, which is largest at a bid below the true
-// value; and a flood of tiny bids would cost almost nothing. Individual rationality still holds
-// for whoever does not cancel. A job that is not admitted, is discarded, is lost with its
-// nodes, or is cancelled by an operator loses no deposit.
+// The deposit does not depend on the bid, so it does not change the best bid. Let u(b, v) be an account's gain from
+// bid b with value v if it does not cancel, D the deposit, and q the probability that it will cancel in time for
+// reasons of its own. Its expected gain is (1−q)·u(b, v) − q·D, so the b that is best for u stays best. With a share
+// d of the bid in place of D, the gain would be (1−q)·u(b, v) − q·d·b, which is largest at a bid below the true
+// value; and a flood of tiny bids would cost almost nothing. An account that does not cancel still never loses by
+// taking part (individual rationality). A job that is not admitted, is discarded, is lost with its nodes, or is
+// cancelled by an operator loses no deposit.
 //
-// After Window a cancellation is free again: a user who waited long is no flood. A flood that
-// waits so long can have at most PendingJobs jobs at a time.
+// After Window a cancellation is free: a user who waited that long does not flood the site. A flood that waits so
+// long can have at most PendingJobs jobs at a time.
 //
 // # Connections
 //
-// The number of an account's open connections concerns no job, and the auctioneer does not see
-// it: package deploy/identity/connections limits it.
+// The number of an account's open connections has nothing to do with jobs, and the auctioneer does not see it.
+// Package deploy/identity/connections limits it.
 package quota

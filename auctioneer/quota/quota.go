@@ -37,14 +37,13 @@ const (
 	defaultWindow = messages.Duration(10 * time.Minute)
 	maxWindow     = messages.Duration(30 * 24 * time.Hour)
 
-	// DefaultConnections suffices for a loop that starts a hundred commands at once.
+	// DefaultConnections is enough for a shell loop that starts a hundred commands at once.
 	DefaultConnections = 128
 	minConnections     = 4
 	maxConnections     = 1_000_000
 )
 
-// Validate returns the impossible rules as joined errors; each message begins with the name of
-// a rule.
+// Validate returns joined errors for the rules that cannot work. Each message begins with the name of a rule.
 func (r *Rules) Validate() error {
 	var found []error
 	addf := func(format string, args ...any) {
@@ -74,8 +73,8 @@ func (r *Rules) Validate() error {
 	return errors.Join(found...)
 }
 
-// Window returns how long after its submission an owner who cancels a job, before it was
-// started, loses its deposit.
+// Window returns the time after a submission in which the owner loses the deposit by cancelling a job that has not
+// started.
 func (r *Rules) Window() messages.Duration { return cmp.Or(r.DepositWindow, defaultWindow) }
 
 // burst returns Burst or its default.
@@ -86,24 +85,24 @@ func (r *Rules) burst() int64 {
 	return max(1, int64(math.Ceil(10*r.PerSecond)))
 }
 
-// Buckets has, for each account, when its bucket will be full again. The zero value is ready to
-// use. It is not safe for concurrent use.
+// Buckets stores, for each account, the time when its bucket will be full again. The zero value is ready to use. It
+// is not safe for concurrent use.
 type Buckets struct {
 	full map[messages.Name]messages.Time
-	next int // sweep when there are this many
+	next int // number of accounts at which sweep runs next
 }
 
-// sweepFrom is the number of accounts at which accounts with full buckets are first removed. Later
-// this happens when the number of the remaining ones has doubled.
+// sweepFrom is the number of accounts at which accounts with full buckets are first removed. After that, it happens
+// each time when the number of remaining accounts has doubled.
 const sweepFrom = 1024
 
-// Take takes a token of an account at an instant. If there is none, it returns when there will
-// be one. An instant before an earlier one counts as the latest.
+// Take takes a token of an account at a time. If the account has none, it returns the time when it will have one. A
+// time before an earlier call's time counts as that earlier time.
 func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok bool, again messages.Time) {
 	if r.PerSecond == 0 {
 		return true, 0
 	}
-	interval := messages.Time(max(1, math.Round(1e6/r.PerSecond))) // one more token is earned after each interval
+	interval := messages.Time(max(1, math.Round(1e6/r.PerSecond))) // an account earns one token in each interval
 	full := max(b.full[account], now)
 	if earliest := full - messages.Time(r.burst()-1)*interval; earliest > now {
 		return false, earliest

@@ -1,5 +1,5 @@
-// Package series keeps the history of a few numbers in bounded memory: the last minutes in
-// short steps, and the last days in long steps. It has no clock.
+// Package series stores the history of a few numbers in bounded memory: the last minutes in short steps, and the last
+// days in long steps. It has no clock.
 package series
 
 import (
@@ -9,36 +9,36 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Unknown is a secret value. A step with an unknown value is unknown as a whole, so that no
-// mean reveals it.
+// Unknown stands for a secret value. If one value of a step is unknown, the mean of the step is unknown, so that no
+// mean reveals the secret.
 const Unknown = -1
 
-// MaxValue is the largest value; a larger one counts as this.
+// MaxValue is the largest value. Larger values are stored as MaxValue.
 const MaxValue = 1 << 50
 
-// Step is the length of a series' steps, and how many are kept.
+// Step is the length of the steps of a series, and the number of steps that are kept.
 type Step struct {
 	Every messages.Duration
 	Keep  int
 }
 
-// Span returns how far back the steps reach.
+// Span returns how much time the kept steps cover.
 func (s Step) Span() messages.Duration { return s.Every * messages.Duration(s.Keep) }
 
-// Series has the mean of each of several values, from 0 or [Unknown], for each step.
+// Series stores, for each step, the mean of each of several values. Values are 0 or more, or [Unknown].
 type Series struct {
 	width int
 	rings []ring
 }
 
-// ring is a series in steps of one length. A new bucket overwrites the oldest.
+// ring has the steps of one length. A new bucket overwrites the oldest.
 type ring struct {
 	Step
 	buckets []messages.PastStep
-	next    int // index of the next bucket, once there are Keep
+	next    int // position of the next bucket, once the ring has Keep buckets
 }
 
-// New returns a series of samples of width values, in steps from the shortest to the longest.
+// New returns a series of samples with width values each. steps go from the shortest to the longest.
 func New(width int, steps ...Step) *Series {
 	s := &Series{width: width}
 	for _, step := range steps {
@@ -50,8 +50,8 @@ func New(width int, steps ...Step) *Series {
 // Width returns the number of values in a sample.
 func (s *Series) Width() int { return s.width }
 
-// Add adds a sample. A sample from before the last step is added to the last step, because a
-// clock may be set back.
+// Add adds a sample. A sample that is earlier than the last step is added to the last step, because somebody may set
+// a clock back.
 func (s *Series) Add(at messages.Time, values []int64) {
 	for i := range s.rings {
 		s.rings[i].add(at, values[:s.width])
@@ -102,8 +102,8 @@ type Row struct {
 	Values []int64
 }
 
-// Since returns the rows from an instant on, in the shortest steps that reach back to it from
-// now, or else in the longest.
+// Since returns the rows from an instant until now. It uses the shortest steps that reach back to the instant, or
+// else the longest steps.
 func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []Row) {
 	at := slices.IndexFunc(s.rings, func(r ring) bool { return now.Sub(from) <= r.Span() })
 	if at < 0 {
@@ -126,7 +126,7 @@ func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []
 	return r.Every, rows
 }
 
-// Last returns when the last step begins; 0: there is none.
+// Last returns when the last step began; 0: there is none.
 func (s *Series) Last() messages.Time {
 	if b := s.rings[0].last(); b != nil {
 		return b.At
@@ -134,8 +134,7 @@ func (s *Series) Last() messages.Time {
 	return 0
 }
 
-// Part returns what was added from an instant on: the steps of each length that ended later. It
-// shares no memory with the series.
+// Part returns the steps of each length that ended after an instant. It shares no memory with the series.
 func (s *Series) Part(from messages.Time) []messages.PastSteps {
 	part := make([]messages.PastSteps, len(s.rings))
 	for i := range s.rings {
@@ -149,9 +148,8 @@ func (s *Series) Part(from messages.Time) []messages.PastSteps {
 	return part
 }
 
-// Merge adds a part of the same series of another replica: steps later than its own, and its
-// last step if the part has more samples of that. It reports whether the part has the form of
-// this series.
+// Merge adds a part of the same series from another replica: steps later than its own, and the last step if the part
+// has more samples of it. It returns false if the part does not have the form of this series.
 func (s *Series) Merge(part []messages.PastSteps) bool {
 	if len(part) != len(s.rings) {
 		return false
@@ -178,7 +176,7 @@ func (r *ring) merge(b messages.PastStep) {
 	switch {
 	case at == nil || at.At < b.At:
 		at = r.push()
-	case at.At > b.At || at.Samples >= b.Samples: // its own, or an earlier one
+	case at.At > b.At || at.Samples >= b.Samples: // the last step of the series, or an earlier one
 		return
 	}
 	at.At, at.Samples, at.Sums = b.At, b.Samples, append(at.Sums[:0], b.Sums...)
