@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// agents answers node agents.
+// agents answers the requests of node agents.
 type agents struct {
 	*term
 	inputs      *inbox
@@ -34,8 +34,8 @@ func (a agents) register(ctx context.Context, node messages.Name, r messages.Reg
 	return reply, nil
 }
 
-// exchange commits what an agent finished and claims. An exchange without either only renews the
-// lease, which needs no commit.
+// exchange commits the finished tasks and the claims of an agent. An exchange without finishes and claims only renews
+// the node's lease; that needs no commit.
 func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exchange) (reply messages.ExchangeReply, err error) {
 	heard := a.instant()
 	a.metrics.exchanges.Inc()
@@ -70,10 +70,10 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exc
 	return reply, nil
 }
 
-// proposal makes the command of an exchange. If all tasks of a claim are reserved, it waits for the
-// next entry of the log: usually that entry has the end of the task that another node got. It also
-// waits while a market is about to decide about the exchange's claims. Otherwise the node would
-// learn of the decision only from the next vector, and with many nodes vectors are rare.
+// proposal builds the command of an exchange. If all tasks of a claim are reserved, proposal waits for the next log
+// entry: usually it contains the end of a reserved task. It also waits while a market is about to decide about these
+// claims. Otherwise the node would hear the decision only with the next vector, and vectors are rare on a site with
+// many nodes.
 func (a agents) proposal(ctx context.Context, node messages.Name, x *messages.Exchange) (p desk.Proposal) {
 	var late <-chan time.Time
 	for over := false; ; {
@@ -122,7 +122,7 @@ func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exch
 	return grants, nil
 }
 
-// vector answers an agent that missed a change.
+// vector sends the current vector to an agent that missed a change.
 func (a agents) vector(_ context.Context, _ messages.Name, r messages.VectorRequest) (v messages.Vector, err error) {
 	a.with(func(d *desk.Desk) { v, err = d.Vector(r.Market) })
 	return v, err

@@ -37,8 +37,8 @@ func (a *site) find(caller messages.Name, id messages.JobID, missing error) (e b
 	return e, nil
 }
 
-// unknown adds to the error for a job that does not exist why it may be missing: the restore of a backup
-// lost it, or it ended before the time since which the archive keeps every job.
+// unknown extends the error for a job that does not exist: it says why the job may be missing. The restore of a
+// backup lost the job, or the job ended before the time since which the archive keeps every job.
 func (a *site) unknown(id messages.JobID, missing error) error {
 	since, restored, last := messages.Time(0), messages.Time(0), messages.JobID(0)
 	if a.Archive != nil {
@@ -56,14 +56,14 @@ func (a *site) unknown(id messages.JobID, missing error) error {
 	return messages.Errorf(messages.NotFound, "there is no job %d, or it ended by %v and its record is not kept; what it cost is in the statement", id, since)
 }
 
-// How often a replica tries to get records that it lacks.
+// How often a replica tries to copy records that it lacks.
 const (
 	lackFirst = time.Second
 	lackMost  = 10 * time.Minute
 )
 
-// complete gets the records that this replica lacks from the one that leads: after it
-// was brought up to date by a snapshot, after records could not be written, and after damage.
+// complete copies the records that this replica lacks from the leader: after a snapshot brought the replica up to
+// date, after a failed write, and after damage.
 func (a *site) complete(ctx context.Context) {
 	if a.Archive == nil {
 		return
@@ -81,7 +81,7 @@ func (a *site) complete(ctx context.Context) {
 		case <-time.After(time.Until(next)):
 		}
 		s := a.box.Status()
-		if s.Leader != from { // another replica may have what the last one lacked
+		if s.Leader != from { // another leader may have the records that the last one lacked
 			from = s.Leader
 			a.replica.nowhere.Store(0)
 		}
@@ -102,16 +102,14 @@ func (a *site) complete(ctx context.Context) {
 	}
 }
 
-// How the archive is examined: each file after a pause, so that jobs do not wait for the disk,
-// and all again after a rest.
+// The pauses of examine: one after each file, so that jobs do not wait for the disk, and one after all files.
 const (
 	examineFirst = time.Minute
 	examineRest  = time.Hour
 	examinePause = 500 * time.Millisecond
 )
 
-// examine reads the archive again and again, so that damage is found before somebody asks for a
-// record.
+// examine reads all archive files in a loop, so that damage is found before a user asks for a record.
 func (a *site) examine(ctx context.Context) {
 	for rest := examineFirst; a.Archive != nil && sleep(ctx, rest); rest = examineRest {
 		a.examineOnce(func() bool { return sleep(ctx, examinePause) })
@@ -124,14 +122,14 @@ func (a *site) examineOnce(pause func() bool) {
 	}
 }
 
-// lacking reports whether records of jobs are missing here, and when the last of these jobs ended.
-// Records whose retention is over, or that the leader lacks too, do not count.
+// lacking reports whether this replica lacks records of jobs, and when the last of these jobs ended. Records whose
+// retention is over, or that the leader lacks too, do not count.
 func (a *site) lacking() (lacks bool, ended messages.Time) {
 	a.replica.read(func(b *book.Book) { lacks, ended = a.replica.lacking(b) })
 	return lacks || a.replica.damaged.Load(), ended
 }
 
-// copyArchive copies records that the leader's archive has and this replica's lacks.
+// copyArchive copies the records that only the leader's archive has.
 func (a *site) copyArchive(ctx context.Context) error {
 	subject := messages.Subject(a.Site, messages.Auctioneer, messages.VerbArchive, messages.ServiceIdentity(messages.Auctioneer))
 	before := a.Archive.About().Records
@@ -153,7 +151,7 @@ func (a *site) copyArchive(ctx context.Context) error {
 			}
 			a.Log.Info("copied records of ended jobs from the leader", zap.Int("records", a.Archive.About().Records-before))
 			return nil
-		case r.Offset > 0 && reply.Segment != r.Segment: // its retention ended since then
+		case r.Offset > 0 && reply.Segment != r.Segment: // the file's retention ended after the last request
 			file = nil
 			r = messages.ArchiveRequest{Segment: reply.Segment}
 			continue

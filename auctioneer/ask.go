@@ -13,7 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// ask asks another actor for the desk, until ctx ends or the request's time is over.
+// ask sends a request of the desk to another actor, and waits for the answer until ctx ends or the request's time is
+// over.
 func (l *term) ask(ctx context.Context, r *desk.Request) (any, error) {
 	if r.Within > 0 {
 		var cancel context.CancelFunc
@@ -32,7 +33,7 @@ func (l *term) ask(ctx context.Context, r *desk.Request) (any, error) {
 	return r.Reply, bus.CallInto(ctx, l.Bus, subject, r.Body, r.Reply)
 }
 
-// observe leaves observations in the estimator's stream, and returns how many.
+// observe publishes observations to the estimator's stream, and returns how many the stream stored.
 func (l *term) observe(ctx context.Context, list []messages.Observation) (int, error) {
 	stream, err := l.Bus.Stream(ctx, messages.ObservationStream(l.Site), []string{messages.ObservationSubject(l.Site)})
 	if err != nil {
@@ -58,7 +59,7 @@ func (l *term) observe(ctx context.Context, list []messages.Observation) (int, e
 	return len(list), nil
 }
 
-// observedAtOnce is how many observations wait together for the disks of the stream.
+// observedAtOnce is how many observations are sent to the stream before ask waits for its disks.
 const observedAtOnce = 32
 
 // publish sends a message to all subscribers of a subject.

@@ -7,29 +7,29 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on the requests that wait for the end of a job. A request above them is answered at once,
-// as if it did not ask to wait.
+// Limits on requests that wait for the end of a job. Above a limit, a request is answered at once, as if it did not
+// ask to wait.
 const (
 	mostWaits   = 1024 // waits of the whole site
 	mostWaitsOf = 64   // waits of one account
 )
 
-// endings are the requests that wait for the ends of jobs.
+// endings holds the requests that wait for jobs to end.
 type endings struct {
 	mu   sync.Mutex
 	all  int
-	of   map[messages.Name]int // by account
+	of   map[messages.Name]int // by account: number of requests that wait
 	jobs map[messages.JobID]*awaited
 }
 
-// awaited is a job whose end is waited for.
+// awaited is a job that requests wait for.
 type awaited struct {
 	by    int
 	ended chan struct{}
 }
 
-// enter counts a request that waits for the end of a job, until leave. ended is closed
-// at the end; nil: too many requests wait.
+// enter counts a request that waits for the end of a job; the caller calls leave when it stops waiting. ended is
+// closed when the job ends. ended is nil if too many requests wait.
 func (e *endings) enter(caller messages.Name, id messages.JobID) (ended <-chan struct{}, leave func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -60,7 +60,7 @@ func (e *endings) enter(caller messages.Name, id messages.JobID) (ended <-chan s
 	}
 }
 
-// changed takes jobs of the book that changed.
+// changed takes the jobs that changed, and answers the requests that wait for the ended ones.
 func (e *endings) changed(b *book.Book, ids []messages.JobID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// raiseWithin is how long a change waits until the bank has set more credits aside. The raise is
-// committed in any case.
+// raiseWithin is how long the answer to a change waits until the bank has set the additional credits aside. The raise
+// is committed in any case.
 const raiseWithin = 3 * time.Second
 
-// change describes a job otherwise that has not ended.
+// change changes the description or the budget of a job that has not ended.
 func (l steering) change(ctx context.Context, caller messages.Name, r messages.ChangeRequest) (reply messages.ChangeReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
-	if err := l.decided(ctx); err != nil { // the same change may be on its way in the log
+	if err := l.decided(ctx); err != nil { // an earlier copy of this request may be on its way in the log
 		return reply, err
 	}
 	j, err := l.find(caller, r.Job)
@@ -42,8 +42,7 @@ func (l steering) change(ctx context.Context, caller messages.Name, r messages.C
 	return l.raised(ctx, caller, r.Job, changed)
 }
 
-// raised waits until the bank has answered for a budget that is raised, and tells how the
-// job is then.
+// raised waits until the bank has answered a raise of the budget, and returns the job's state and budget then.
 func (l steering) raised(ctx context.Context, caller messages.Name, id messages.JobID, changed book.Changed) (reply messages.ChangeReply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, raiseWithin)
 	defer cancel()

@@ -7,17 +7,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// commands submit and cancel jobs, at this site and others.
+// commands submits and cancels jobs, at this site and at others.
 type commands struct {
 	*submissions
 	remote   *remote
 	steering steering
 }
 
-// submit takes a job: checked, its budget held at the bank under an identifier
-// made from the client's key, and only then committed. Whatever fails on the
-// way, the same request can be sent again. A hold whose submission the book refuses is
-// freed by an effect; a hold whose submission never came to the book ends after HoldFor.
+// submit takes a job in three steps: it checks the job, holds the budget at the bank under an identifier made from
+// the client's key, and then commits the job. After any failure, the same request can be sent again. If the book
+// refuses the submission, an effect frees the hold. If the submission never reaches the book, the hold ends after
+// HoldFor.
 func (l *commands) submit(ctx context.Context, account messages.Name, r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
@@ -56,8 +56,8 @@ func (l *commands) cancel(ctx context.Context, caller messages.Name, r messages.
 	return messages.CancelReply{Job: r.Job, State: was}, err
 }
 
-// cancelJobs cancels several jobs, and the jobs of this site in one command. A job that
-// the caller may not see is reported as a job that does not exist.
+// cancelJobs cancels several jobs; the jobs of this site are cancelled in one command. A job that the caller may not
+// see is reported as a job that does not exist.
 func (l *commands) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID) ([]messages.CancelOutcome, error) {
 	out := make([]messages.CancelOutcome, len(ids))
 	here, places := &book.CancelJobs{By: caller, Window: l.Limits.Window()}, []int{}

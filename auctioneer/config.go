@@ -16,56 +16,54 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// Config is one replica of a site's auctioneer.
+// Config is the configuration of one replica of a site's auctioneer.
 type Config struct {
 	Site    messages.Name
 	Replica string
 	Bus     bus.Bus // connected as the identity "$auctioneer"
-	// Open joins the replica's state to the group's log.
+	// Open connects the replica's state to the log of the group.
 	Open      func(mailbox.Machine) (mailbox.Mailbox, error)
-	Markets   []messages.Market // the first is the default of submissions
-	Operators []messages.Name   // may see and cancel everybody's jobs
-	// Lease is how long an agent may run tasks without an answered exchange;
-	// default 30 s. Its claims are taken back after 1.5 times as long.
+	Markets   []messages.Market // the first one is used for submissions that name no market
+	Operators []messages.Name   // accounts that may see and cancel all jobs
+	// Lease is how long an agent may run tasks without an answer to an exchange; default 30 s. Its claims are taken
+	// back after 1.5 times this time.
 	Lease messages.Duration
-	// HoldFor is how long the bank keeps a job's credits without a word from
-	// the auctioneer, which extends the holds of jobs that live; default 1 h.
+	// HoldFor is how long the bank keeps a job's credits if the auctioneer does not extend the hold; default 1 h. The
+	// auctioneer extends the holds of jobs that have not ended.
 	HoldFor messages.Duration
-	// RemoteFor is how long a job that another site runs has until it must have
-	// ended there: the bank sets its budget aside for that long, and for the
-	// margin of an authorisation; default 7 days.
+	// RemoteFor is the time in which a job at another site must end; default 7 days. The bank sets the budget aside
+	// for this time and the margin of an authorisation.
 	RemoteFor messages.Duration
-	// LeastVisit is the least that another site must authorise for a job: offers to its users
-	// ask for no smaller budget. Default 0.01 credits.
+	// LeastVisit is the smallest amount that another site must authorise for a job; default 0.01 credits. Offers to
+	// its users ask for no smaller budget.
 	LeastVisit messages.Credits
-	Limits     quota.Rules // limits of each account; the zero value has none
-	// MostMemory is the most memory that a task may ask for, by class, in bytes. Classes that are
-	// not in it have no bound.
+	Limits     quota.Rules // limits of each account; the zero value sets no limits
+	// MostMemory is the maximum memory that a task may ask for, by class, in bytes. A class that is not in it has no
+	// limit.
 	MostMemory map[messages.Name]int64
-	// Licenses are how many licences of each name the site has.
+	// Licenses has the number of licences of each name at the site.
 	Licenses messages.Licenses
-	// Slurm gives the meaning of names of Slurm at this site; nil: they have none.
+	// Slurm says what names of Slurm mean at this site; nil: they mean nothing.
 	Slurm *messages.SlurmNames
-	// Notify sends words about jobs, which the zero value of NotifyRules allows none of.
+	// Notify sends notifications about jobs. The zero value of its NotifyRules allows no receiver.
 	Notify      *notify.Sender
 	NotifyRules notify.Rules
-	// Archive has the records of ended jobs that left the book, and is closed with the replica;
-	// nil: these records are lost.
+	// Archive gets the records of ended jobs that leave the book, and is closed with the replica. nil: these records
+	// are lost.
 	Archive *archive.Archive
-	// Past is the file that keeps the history of markets and nodes; "": it is only in memory.
+	// Past is the file that stores the history of markets and nodes; "": the history is only in memory.
 	Past string
-	// Restored is when the backup began from which the replica's state was restored; 0: it
-	// was not.
+	// Restored is when the backup began that the replica's state was restored from; 0: it was not restored.
 	Restored messages.Time
 	Log      *zap.Logger
 	Metrics  prometheus.Registerer
 	Clock    func() messages.Time // default: the wall clock
-	// ClockKnown reports whether Clock agrees with the other hosts of the site; default: it does.
+	// ClockKnown reports whether Clock agrees with the clocks of the site's other hosts; default: always true.
 	ClockKnown func() bool
-	Mono       func() messages.Duration // a clock that nobody sets; default: the process's
+	Mono       func() messages.Duration // a clock that nobody can set; default: the clock of the process
 }
 
-// Validate reports the first thing that is wrong or missing.
+// Validate returns an error about the first field that is missing or wrong.
 func (c *Config) Validate() error {
 	switch {
 	case !messages.ValidName(c.Site):

@@ -1,67 +1,62 @@
-// Package auctioneer is the actor that decides who runs. Its replicas keep the
-// job book (package book) over a mailbox; the leader alone answers users and
-// agents, runs each market's mechanism (packages market and mechanism), and
-// publishes the allocations.
+// Package auctioneer is the actor that decides which jobs run. Its replicas keep the job book (package
+// book) over a mailbox. Only the leader answers users and agents, runs each market's mechanism
+// (packages market and mechanism), and publishes the allocations.
 //
 // # Where to read
 //
 //   - book: the replicated state: jobs, nodes, effects.
 //   - archive: the records of ended jobs, on the disk of each replica.
-//   - market, mechanism: one market of a live site, and what it decides by.
+//   - market, mechanism: one market of a live site, and the rules by which it decides.
 //   - desk: the leader as a state machine: everything that a leader does by itself.
-//   - intake: the way of a submission into the book.
+//   - intake: the checks and steps of a submission on its way into the book.
 //   - federation: jobs between sites.
 //   - this package: the shell around them. While this replica leads, a leader drives a desk, and
 //     submissions, queries, operations, remote and visiting answer users, operators and peers.
-//     They may touch what a term has: the book, the log, the other actors and the desk.
+//     They may use what a term has: the book, the log, the other actors and the desk.
 //
-// Files use only files below them, which a test holds. From the bottom up: replica.go, site.go (the
+// A file uses only files below it; a test checks this. From the bottom up: replica.go, site.go (the
 // book, the log), term.go (the desk, the markets in force), the handlers, leader.go, auctioneer.go.
 //
 // # Duties
 //
-// A request changes the book by one command, which is committed before the request is
-// answered. What must happen outside because of a commit (a charge at the bank, an
-// observation for the estimator) is an effect in the book, repeated until the effect
-// is confirmed. What the leader knows besides the book is soft: a new leader makes it
-// anew, and publishes under its higher term. A leader that the bank does not answer hands its lead
-// to a replica that it answers (sight.go).
+// A request changes the book by one command, which is committed before the request is answered. If a
+// commit requires an action outside (a charge at the bank, an observation for the estimator), the
+// action is an effect in the book. It is repeated until it is confirmed. The leader's other state is
+// soft: a new leader builds it again from the book, and publishes under its higher term. If the bank
+// does not answer the leader, the leader hands over to a replica that the bank answers (sight.go).
 //
 // # Jobs between sites
 //
-// A user speaks to its own site alone. A remote job, which a peer runs, gets its number
-// here at once; what is asked about it next, of the bank and of the peer, package
-// federation says. Queries about it ask the peer, for a bounded time, and fall back on
-// what the peer said last. A visiting job, which this site runs for a peer, is an
-// ordinary job of an owner that no user here can be, "alice@west". Where other jobs have
-// a hold it has an authorisation of its home site's bank.
+// A user talks only to its own site. A remote job, which a peer runs, gets its number here at once.
+// Package federation says what the bank and the peer are asked about it next. Queries about a remote
+// job ask the peer, for a limited time; otherwise they return the peer's last report. A visiting job,
+// which this site runs for a peer, is an ordinary job. Its owner has a name that no user here can
+// have, such as "alice@west". Other jobs have a hold; a visiting job has an authorisation of its home
+// site's bank instead.
 //
-// A site lets a peer decide only what the peer itself pays for. Numbers from a peer are
-// bounded by the job. Requests that wait for a peer have a small number of places of their
-// own, so that requests of this site's users do not wait behind them.
+// A site lets a peer decide only what the peer itself pays for. The job limits the numbers that a
+// peer can report. Requests that wait for a peer have a few places of their own, so that requests of
+// this site's users do not wait behind them.
 //
 // # Markets that change
 //
-// When markets are applied, the desk takes them into force in its next step. Requests are answered
-// meanwhile; a submission that was checked against markets that have changed since is checked again.
+// When markets are applied, they come into force with the desk's next step. Requests are answered
+// meanwhile. If the markets changed after a submission was checked, the submission is checked again.
 //
 // # Markets that direct
 //
-// Some mechanisms do more than weigh: they say which job has how many slots.
-// The leader lets tasks be claimed as far as they say, which the book checks
-// with each claim, and commits what takes slots away or gives them back, as one
-// command for each decision, before the market decides again: what is suspended
-// and resumed, which job is discarded, what a slot-second costs from then on.
-// Where a mechanism's word is final, the start of a job, its time and the
-// payments that go with it are committed too, so that a new leader keeps it. What
-// a mechanism goes by besides the jobs present is committed as notes, which that
-// of the next leader is given.
+// Some mechanisms do more than set weights: they say which job has how many slots. The leader then
+// lets nodes claim only as many tasks as the mechanism allows; the book checks this with each claim.
+// If a decision takes slots away or gives them back, the leader commits it as one command, before the
+// market decides again. The command has the tasks that are suspended and resumed, the jobs that are
+// discarded, and the price of a slot-second from then on. If a mechanism's decisions are final, the
+// start of a job, its time and its payments are also committed, so that a new leader keeps them. What
+// else a mechanism must remember is committed as notes, which the mechanism of the next leader gets.
 //
-// An exchange that only claims, of a market that is about to decide, waits for the decision, at
-// most as long as a leader rests between two steps. Else the node would wait for the next vector,
-// which comes rarely where there are many nodes.
+// If a market is about to decide, an exchange that only claims waits for the decision, at most as
+// long as a leader rests between two steps. Otherwise the node would have to wait for the next vector,
+// and vectors are rare on a site with many nodes.
 //
-// A suspended task can go on only on its own node. If that has no slot for it,
-// the mechanism decides again as if the task were not there, so that no slot is
-// idle for its sake.
+// A suspended task can continue only on its own node. If this node has no slot for it, the mechanism
+// decides again as if the task were not there, so that no slot stays idle for it.
 package auctioneer

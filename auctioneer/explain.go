@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// reason says why a job is in its state, from the book alone.
+// reason returns why a job is in its state, using only the book.
 func reason(j *book.Job) string {
 	_, running, _ := j.Count()
 	switch {
@@ -53,7 +53,8 @@ func allSuspended(j *book.Job) bool {
 	return true
 }
 
-// outbid says how many tasks of a job have had to leave their slots.
+// outbid returns a sentence: how many tasks of a job are suspended, because others pay more for their slots. "":
+// none.
 func outbid(j *book.Job) string {
 	n := 0
 	for i := range j.Stages {
@@ -65,7 +66,8 @@ func outbid(j *book.Job) string {
 	return spelling.Number(n, "task is", "tasks are") + " suspended, and will go on when there is a slot"
 }
 
-// expected explains a live job whose fate does not lie with its market now.
+// expected fills the answer for a job that waits for something other than its market: a hold, a time, other jobs,
+// slots, or licences.
 func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	_, running, _ := j.Count()
 	switch o := j.Order; {
@@ -102,7 +104,7 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	}
 }
 
-// inWords returns the events that a job waits for, all of them or one of them, as a phrase.
+// inWords returns the events that a job waits for, joined to a phrase with "and" or "or".
 func inWords(j *book.Job, events []string) string {
 	if j.Spec.AfterAny {
 		return strings.Join(events, " or ")
@@ -110,7 +112,7 @@ func inWords(j *book.Job, events []string) string {
 	return strings.Join(events, " and ")
 }
 
-// awaitedEvents names what a job waits for, such as "the end of job 7".
+// awaitedEvents returns what a job waits for, such as "the end of job 7".
 func awaitedEvents(b *book.Book, j *book.Job) (events []string) {
 	ends, starts := b.Awaited(j)
 	if j.Paired {
@@ -152,7 +154,7 @@ func gathering(b *book.Book, j *book.Job) string {
 	return strings.Join(all[:min(len(all), 3)], "; ")
 }
 
-// unlicensed returns a sentence about tasks of a job that only wait for licences; "": there are none.
+// unlicensed returns a sentence about tasks of a job that wait only for licences; "": there are none.
 func unlicensed(b *book.Book, j *book.Job) string {
 	var all []string
 	for i := range j.Stages {
@@ -220,7 +222,7 @@ func named(jobs []messages.JobID) string {
 	return text
 }
 
-// onHold tells who put a job on hold, and what releases it.
+// onHold returns a sentence that says who put a job on hold, and what releases it.
 func onHold(j *book.Job, running int) (message string, change []string) {
 	message = "its owner put the job on hold: the job gets no more tasks"
 	change = []string{fmt.Sprintf("a release by its owner: `candor release %d`", j.ID)}
@@ -241,7 +243,7 @@ func terms(n int, one, many string) string {
 	return many
 }
 
-// joined joins the sentences that are not empty.
+// joined joins the sentences that are not empty with a separator.
 func joined(sentences ...string) string {
 	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), "; ")
 }
@@ -253,7 +255,7 @@ func setbacks(b *book.Book, j *book.Job) string {
 	return joined(j.Setbacks(math.MaxInt64, name), j.MemoryKilled(name))
 }
 
-// epilogue tells how a job that is over went.
+// epilogue returns a sentence about how a job ended.
 func epilogue(b *book.Book, j *book.Job) string {
 	total, _, done := j.Count()
 	s := fmt.Sprintf("%d of %s finished", done, spelling.Number(total, "task", "tasks"))
@@ -287,7 +289,7 @@ func epilogue(b *book.Book, j *book.Job) string {
 	return s
 }
 
-// cutOutput says how much of the output of a job's tasks was not kept, if any.
+// cutOutput returns how much of the output of a job's tasks was not kept; "": all was kept.
 func cutOutput(j *book.Job) string {
 	cut, lost := 0, int64(0)
 	for i := range j.Stages {
@@ -299,7 +301,7 @@ func cutOutput(j *book.Job) string {
 	return fmt.Sprintf("; %s of the output of %s are lost, because the site keeps less", spelling.Number(int(lost), "byte", "bytes"), spelling.Number(cut, "attempt", "attempts"))
 }
 
-// remedy says what would have changed the outcome.
+// remedy returns what would have changed the outcome.
 func remedy(j *book.Job) []string {
 	if len(j.Change) > 0 {
 		return j.Change
@@ -317,7 +319,7 @@ func remedy(j *book.Job) []string {
 	return nil
 }
 
-// classes counts the classes of slots that a job uses.
+// classes returns how many classes of slots a job uses.
 func classes(s *messages.JobSpec) int {
 	seen := map[messages.Name]bool{}
 	for i := range s.Stages {
@@ -343,7 +345,7 @@ func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
 	return tasks, until
 }
 
-// summaryIn returns a job in one line, with what it waits for at the site.
+// summaryIn returns the job's line in a list, with what the job waits for at this site.
 func summaryIn(b *book.Book, j *book.Job) messages.JobSummary {
 	s := summary(j)
 	switch r := reached(b, j); {
@@ -359,7 +361,7 @@ func summaryIn(b *book.Book, j *book.Job) messages.JobSummary {
 func summary(j *book.Job) messages.JobSummary {
 	s := j.Summary()
 	s.Reason = reason(j)
-	s.Message = cmp.Or(j.Cause, j.Message) // what ended it
+	s.Message = cmp.Or(j.Cause, j.Message) // the cause of its end
 	if j.State.Final() {
 		s.Used = j.Use()
 	} else {

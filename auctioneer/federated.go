@@ -15,17 +15,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// changesTogether is how long changes of visiting jobs are gathered for one answer.
+// changesTogether is how long changes of visiting jobs are collected for one answer.
 const changesTogether = 25 * time.Millisecond
 
-// federated is what the shell knows about jobs between sites, with the requests that wait for news of
-// them. It lasts for a term.
+// federated is the shell's state about jobs between sites, with the requests that wait for news of these jobs. It
+// lasts for one term.
 type federated struct {
-	site  *site // has the book with the jobs
+	site  *site // its book has the jobs
 	peers *peers
-	over  <-chan struct{} // closed with the term, so that all waits end
+	over  <-chan struct{} // closed at the end of the term, so that all waits end
 
-	mu       sync.Mutex // guards what follows; taken after the replica's lock
+	mu       sync.Mutex // guards the fields below; lock it after the replica's lock
 	visits   *federation.Visits
 	troubles map[messages.Name]string // by peer: why it did not answer
 	news     chan struct{}            // closed and replaced when something changed
@@ -36,7 +36,7 @@ func newFederated(a *site, over <-chan struct{}) *federated {
 		visits: federation.NewVisits(rand.Uint64() >> 1), troubles: map[messages.Name]string{}}
 }
 
-// changed takes jobs of the book that changed. The caller holds the replica's lock.
+// changed wakes the requests that wait for one of these jobs. The caller holds the replica's lock.
 func (c *federated) changed(b *book.Book, ids []messages.JobID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +46,7 @@ func (c *federated) changed(b *book.Book, ids []messages.JobID) {
 	}
 }
 
-// tell wakes all who wait for a change. The caller holds c.mu.
+// tell wakes all requests that wait for a change. The caller holds c.mu.
 func (c *federated) tell() {
 	close(c.news)
 	c.news = make(chan struct{})
@@ -59,7 +59,7 @@ func (c *federated) change() <-chan struct{} {
 	return c.news
 }
 
-// ran handles the outcome of a request about a remote job.
+// ran records the outcome of a request about a remote job.
 func (c *federated) ran(e *desk.Ran) {
 	if e.Job != 0 {
 		outcome := "again"
@@ -79,14 +79,14 @@ func (c *federated) ran(e *desk.Ran) {
 	}
 }
 
-// trouble returns why a peer did not answer, "" if it did.
+// trouble returns why a peer did not answer its last request; "": it answered.
 func (c *federated) trouble(peer messages.Name) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.troubles[peer]
 }
 
-// remote copies a remote job out of the book.
+// remote returns a copy of a remote job in the book.
 func (c *federated) remote(id messages.JobID) (r book.RemoteJob, ok bool) {
 	c.site.replica.read(func(b *book.Book) {
 		if found := b.Remote(id); found != nil {
@@ -96,8 +96,8 @@ func (c *federated) remote(id messages.JobID) (r book.RemoteJob, ok bool) {
 	return r, ok
 }
 
-// until waits until enough is known of a remote job, or its peer does not answer, or a
-// time is over. It returns the present job; false: the job is forgotten.
+// until waits until enough is known about a remote job, its peer does not answer, or the time is over. It returns the
+// job as it is then; false: the job is forgotten.
 func (c *federated) until(ctx context.Context, id messages.JobID, within time.Duration, enough func(*book.RemoteJob) bool) (r book.RemoteJob, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -116,7 +116,7 @@ func (c *federated) until(ctx context.Context, id messages.JobID, within time.Du
 	}
 }
 
-// forgive forgets that a peer did not answer, because the failure may be long ago.
+// forgive forgets that a peer did not answer, because that may be long ago.
 func (c *federated) forgive(peer messages.Name) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,15 +130,15 @@ func (c *federated) accept(ctx context.Context, a *federation.Arrival) error {
 	return err
 }
 
-// begin begins to take a visiting job, which no other request takes until the end.
+// begin reserves a visiting job for one request: no other request can enter it until the caller calls end.
 func (c *federated) begin(visit messages.Visit) (end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.locked(func() { c.visits.End(visit) }), c.visits.Begin(visit)
 }
 
-// entering returns an error while a visiting job is being entered. Without it, a request could get the
-// answer that the job does not exist.
+// entering returns an error while a visiting job is being entered. Otherwise a request could get the answer that the
+// job does not exist.
 func (c *federated) entering(visit messages.Visit) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +148,7 @@ func (c *federated) entering(visit messages.Visit) error {
 	return nil
 }
 
-// poll counts a request of a peer that waits for a change, until its end.
+// poll counts a request of a peer that waits for a change. The caller calls end when the request has been answered.
 func (c *federated) poll(home messages.Name) (end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

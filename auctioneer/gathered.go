@@ -13,16 +13,15 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// One request to the bank pays for at most mostTogether single submissions, and at most
-// mostUnderWay such requests run at a time. Submissions that come meanwhile go into the next
-// request.
+// A request to the bank pays for at most mostTogether single submissions, and at most mostUnderWay such requests run
+// at the same time. Submissions that arrive meanwhile go into the next request.
 const (
 	mostTogether = 256
 	mostUnderWay = 2
 )
 
-// together pays for and commits a submission in one group with others that arrive at the same time.
-// If no request is running, it does so at once.
+// together enters a submission in one group with others that arrive at the same time: one payment request, and shared
+// log entries. If no request is running, it does so at once.
 func (l *submissions) together(ctx context.Context, s *submission, leave func()) (messages.SubmitReply, error) {
 	a, g := &alone{submission: s, leave: leave, done: make(chan struct{})}, &l.gathered
 	g.mu.Lock()
@@ -43,7 +42,7 @@ func (l *submissions) together(ctx context.Context, s *submission, leave func())
 	}
 }
 
-// enterGathered enters the submissions that wait, until there are none.
+// enterGathered enters the submissions that wait, until none is left.
 func (l *submissions) enterGathered(ctx context.Context) {
 	for {
 		g := &l.gathered
@@ -62,7 +61,7 @@ func (l *submissions) enterGathered(ctx context.Context) {
 	}
 }
 
-// enterBatch enters submissions together. After a panic they have an error, and the site goes on.
+// enterBatch enters submissions together. After a panic these submissions get an error, and the site continues.
 func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
 	ctx, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
 	defer cancel()
@@ -89,15 +88,14 @@ func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
 	l.enterAll(ctx, all, done)
 }
 
-// enterAll pays for submissions together, and commits them in their order, in shared entries of the
-// log.
+// enterAll pays for submissions together, and commits them in order, in shared log entries.
 func (l *submissions) enterAll(ctx context.Context, all []*submission, done func(k int, reply messages.SubmitReply, err error)) {
 	if len(all) == 0 {
 		return
 	}
 	utilities := l.askUtilities(ctx, all)
 	var commands []*book.Command
-	var places []int // places of the paid submissions in the list of all
+	var places []int // positions of the paid submissions in all
 	for k, err := range l.holdAll(ctx, all) {
 		if err = cmp.Or(err, l.inTerm(l.number)); err != nil {
 			done(k, messages.SubmitReply{}, err)
@@ -115,7 +113,7 @@ func (l *submissions) enterAll(ctx context.Context, all []*submission, done func
 	}
 }
 
-// askUtilities returns askUtility for several submissions: one question for all that ask the same.
+// askUtilities is askUtility for several submissions: equal questions are asked once.
 func (l *submissions) askUtilities(ctx context.Context, all []*submission) (answer func(k int) *messages.UtilityReply) {
 	asked := map[string]<-chan *messages.UtilityReply{}
 	answers, questions := map[string]*messages.UtilityReply{}, make([]string, len(all))

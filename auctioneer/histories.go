@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A history is kept in these steps. Each replica has it: the leader looks, and the others
-// copy from the leader.
+// The intervals and lengths of histories. Each replica has the histories: the leader samples, and the others copy
+// from the leader.
 var (
 	marketSteps = []series.Step{
 		{Every: 2 * aSecond, Keep: 300}, {Every: 10 * aSecond, Keep: 360}, {Every: 120 * aSecond, Keep: 360}, {Every: 1800 * aSecond, Keep: 336},
@@ -26,37 +26,37 @@ var (
 
 const (
 	aSecond = messages.Duration(time.Second)
-	// sampleEvery is how often the leader looks.
+	// sampleEvery is the time between two samples of the leader.
 	sampleEvery = 2 * time.Second
-	// A history is kept of at most mostNodes nodes, and of mostAccounts accounts of each market. A
-	// new one replaces the one that was not seen for longest.
+	// Histories are kept for at most mostNodes nodes, and for mostAccounts accounts of each market. A new one
+	// replaces the one whose last sample is oldest.
 	mostNodes, mostAccounts = 1000, 64
 )
 
-// histories are how the markets and nodes were.
+// histories are the past values of the markets and nodes, as time series.
 type histories struct {
 	mu      sync.Mutex
-	since   messages.Time // when the first of them began
-	last    messages.Time // up to when they are known
+	since   messages.Time // time of the first sample
+	last    messages.Time // time of the last sample
 	markets map[messages.Name]*marketPast
 	nodes   map[messages.Name]*nodePast
 }
 
-// marketPast is the history of a market: the jobs that wait and run, and for each class the columns
+// marketPast is the history of a market: the numbers of waiting and running jobs, and for each class the columns
 // below.
 type marketPast struct {
 	classes  []messages.Name
 	all      *series.Series
-	accounts map[messages.Name]*series.Series // the part of the slots, in millionths
+	accounts map[messages.Name]*series.Series // each account's part of the slots, in millionths
 }
 
-// nodePast is the history of a node: for each class its slots and the slots in use.
+// nodePast is the history of a node: for each class, its slots and the slots in use.
 type nodePast struct {
 	classes []messages.Name
 	all     *series.Series
 }
 
-// The columns of a class: as operators see it, and as everybody does.
+// The columns of a class. The told columns have what everybody may see; the others are for operators.
 const (
 	price = iota
 	pending
@@ -93,8 +93,7 @@ func (p *histories) begin(now messages.Time) {
 	p.since = min(p.since, now)
 }
 
-// market returns the history of a market with these classes. If the market had other classes, the
-// history begins again.
+// market returns the history of a market with these classes. If the classes have changed, the history begins again.
 func (p *histories) market(name messages.Name, classes []messages.Name) *marketPast {
 	if at := p.markets[name]; at != nil && slices.Equal(at.classes, classes) {
 		return at
@@ -103,7 +102,7 @@ func (p *histories) market(name messages.Name, classes []messages.Name) *marketP
 	return p.markets[name]
 }
 
-// account returns the history of the slots of an account; nil: there is no room.
+// account returns the history of an account's slots; nil: there is no room.
 func (m *marketPast) account(now messages.Time, name messages.Name) *series.Series {
 	if m.accounts[name] == nil && makeRoom(now, m.accounts, mostAccounts, (*series.Series).Last) {
 		m.accounts[name] = series.New(1, marketSteps...)
@@ -125,8 +124,8 @@ func (p *histories) node(now messages.Time, name messages.Name, classes []messag
 	return at
 }
 
-// makeRoom reports whether a map has room for another entry. If it is full, makeRoom removes the entry
-// that was not seen for the longest time, if that is some minutes.
+// makeRoom reports whether a map has room for another entry. If the map is full, makeRoom removes the entry whose
+// last sample is oldest, if that sample is at least ten minutes old.
 func makeRoom[V any](now messages.Time, from map[messages.Name]V, most int, last func(V) messages.Time) bool {
 	if len(from) < most {
 		return true

@@ -12,14 +12,14 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// copyPast copies what the leader adds to the histories, while another replica leads.
+// copyPast copies new samples of the histories from the leader, while another replica leads.
 func (a *site) copyPast(ctx context.Context) {
 	for sleep(ctx, sampleEvery) {
 		if s := a.box.Status(); s.Leader == s.ID {
 			continue
 		}
 		if err := a.copyPastOnce(ctx); err != nil && ctx.Err() == nil {
-			a.Log.Debug("the histories are not copied", zap.Error(err)) // it will be tried again
+			a.Log.Debug("the histories are not copied", zap.Error(err)) // the next round tries again
 		}
 	}
 }
@@ -43,7 +43,7 @@ func (a *site) copyPastOnce(ctx context.Context) error {
 	}
 }
 
-// loadPast reads the file. One that is damaged is read up to there.
+// loadPast reads the histories from the file. If the file is damaged, it reads the part before the damage.
 func (a *site) loadPast() {
 	f := &a.pastFile
 	f.path, f.rewrites = a.Past, true
@@ -69,7 +69,7 @@ func (a *site) loadPast() {
 	f.rewrites, f.whole = false, int64(len(data))
 }
 
-// keepPast saves the histories again and again, and at the end.
+// keepPast saves the histories at intervals, and once more at the end.
 func (a *site) keepPast(ctx context.Context) {
 	if a.pastFile.path == "" {
 		return

@@ -16,15 +16,15 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// leader is the shell of a desk for a term: it gives the desk the time and the answers, carries
-// out the actions of the desk, and answers requests.
+// leader runs a desk for one term: it gives the desk the time and the answers, carries out the desk's actions, and
+// answers requests.
 type leader struct {
 	*term
 	inputs   inbox
 	requests []bus.Service // the services that it runs
 }
 
-// replicated is the book as the desk reads it.
+// replicated gives the desk access to the book.
 type replicated struct {
 	*replica
 	federated *federated
@@ -45,11 +45,10 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	})
 }
 
-// Several changes are handled in one step. The desk handles the first change at once. Each step is
-// followed by a rest of a few times its own duration, but at most mostRest: the first step of a
-// leader takes seconds if a million jobs wait. After a step in which a market decided or published,
-// the rest is at least coalesce. Short rests add up: the leader rests when their sum reaches
-// coalesce.
+// One step handles several changes. The desk handles the first change at once. Each step is followed by a rest of a
+// few times its own duration, but at most mostRest: the first step of a leader takes seconds if a million jobs wait.
+// After a step in which a market decided or published, the rest is at least coalesce. Short rests add up: the leader
+// rests when their sum reaches coalesce.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
@@ -58,7 +57,7 @@ const (
 	idle = messages.Duration(time.Second)
 )
 
-// run makes a step whenever the book has changed, an answer has come, or the time for one has come.
+// run makes a step when the book has changed, an answer has come, or the planned time has come.
 func (l *leader) run(ctx context.Context) {
 	var rest time.Duration
 	for {
@@ -86,15 +85,15 @@ func (l *leader) run(ctx context.Context) {
 	}
 }
 
-// step returns how long the next one can wait if nothing happens, and whether a market
-// decided or published in this one.
+// step makes one step of the desk. It returns how long the next step can wait if nothing happens, and whether a
+// market decided or published.
 func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	in := l.inputs.drain()
 	began := time.Now()
 	l.mu.Lock()
 	out := l.desk.Step(l.instant(), in...)
 	decided := slices.ContainsFunc(out.Events, func(e any) bool { _, is := e.(desk.Decided); return is })
-	if decided || !l.desk.Deciding() { // otherwise waiting claims would only look and wait again
+	if decided || !l.desk.Deciding() { // otherwise the claims that wait would wake up for nothing
 		close(l.stepped)
 		l.stepped = make(chan struct{})
 	}
@@ -106,7 +105,7 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	for _, d := range out.Direct {
 		l.publish(messages.DirectiveSubject(l.Site, d.Node), d.Directive)
 	}
-	var settlements []desk.Proposal // settlements of thousands of jobs that end together
+	var settlements []desk.Proposal // collected, because thousands of jobs may end together
 	for _, p := range out.Propose {
 		if p.Command.Settle != nil {
 			settlements = append(settlements, p)
@@ -152,8 +151,8 @@ func (l *leader) settle(ctx context.Context, all []desk.Proposal) {
 	l.replica.wake()
 }
 
-// keepServing serves until the term ends. It tries again while the bus is cut: a leader
-// that nobody can reach would block the site.
+// keepServing serves until the term ends. If the bus is cut, it tries again: otherwise the leader could not be
+// reached and would block the site.
 func (l *leader) keepServing() {
 	const pause = 100 * time.Millisecond
 	for {
@@ -196,9 +195,9 @@ func (l *leader) serve() (stop func(), err error) {
 	return stop, nil
 }
 
-// watchHealth counts the nodes in quarantine, and the contracts that were kept, each second.
+// watchHealth updates two metrics each second: the nodes in quarantine, and the contracts that were kept.
 func (l *site) watchHealth(ctx context.Context) {
-	defer l.metrics.quarantined.Set(0) // the next leader counts
+	defer l.metrics.quarantined.Set(0) // from now on the next leader sets it
 	defer l.metrics.unserved.Set(0)
 	defer l.metrics.setContracts(0, 0)
 	for sleep(ctx, beat.Until(time.Second)) {
@@ -207,14 +206,14 @@ func (l *site) watchHealth(ctx context.Context) {
 	}
 }
 
-// watchPast looks at the markets and nodes again and again.
+// watchPast samples the markets and nodes at intervals.
 func (l *term) watchPast(ctx context.Context) {
 	for sleep(ctx, beat.Until(sampleEvery)) {
 		l.histories.sample(l.Clock(), l.with, l.replica.read)
 	}
 }
 
-// lead leads in a term until stop, which waits for everything that was started.
+// lead leads for a term until stop is called. stop waits until everything that was started has ended.
 func lead(ctx context.Context, a *site, number uint64) (stop func()) {
 	t := &term{site: a, number: number, stepped: make(chan struct{}), reconfigured: make(chan struct{})}
 	var cancel context.CancelFunc

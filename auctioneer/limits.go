@@ -9,16 +9,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// gate holds accounts to the site's limits. It is the replica's, of all terms in
-// which it leads.
+// gate enforces the site's limits on accounts. The replica has one gate for all its terms.
 type gate struct {
 	rules   quota.Rules
 	metrics *metrics
 
 	mu       sync.Mutex
 	buckets  quota.Buckets
-	entering map[messages.Name]map[string]int // submissions under way, by account and key
-	quotes   map[messages.Name]chan struct{}  // by other site: quotes that are made at once
+	entering map[messages.Name]map[string]int // by account and key: number of submissions under way
+	quotes   map[messages.Name]chan struct{}  // by other site: quotes that are being made
 }
 
 // Limits on the rate of requests from one other site, counted for all its users together: a burst,
@@ -30,14 +29,14 @@ var (
 	askPace    = quota.Rules{PerSecond: 200, Burst: 2000}
 )
 
-// quotesAtOnce is how many quotes are made for one other site at the same time: the others
-// wait, and leave the processors to the site's own users.
+// quotesAtOnce is how many quotes are made for one other site at the same time. Its other requests wait, so that the
+// processors are free for the site's own users.
 const quotesAtOnce = 2
 
-// paced lets a request of another site through, or returns an error that says when to ask again,
-// which the site does automatically.
+// paced lets a request of another site through, or returns an error that says when to ask again. The other site then
+// asks again automatically.
 func (g *gate) paced(now messages.Time, home messages.Name, verb string) error {
-	rules, of := &askPace, home+"//" // no account has such a name
+	rules, of := &askPace, home+"//" // no account can have this name
 	switch verb {
 	case messages.VerbPeerQuote:
 		rules, of = &quotePace, home+"/"+verb
@@ -54,7 +53,7 @@ func (g *gate) paced(now messages.Time, home messages.Name, verb string) error {
 	return messages.Errorf(messages.Unavailable, "site %s sends more than %v requests of this kind a second; ask again at %v", home, rules.PerSecond, again)
 }
 
-// quoting waits for a turn to make a quote for another site, until done.
+// quoting waits for a turn to make a quote for another site. The caller calls done after the quote.
 func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), err error) {
 	g.mu.Lock()
 	if g.quotes == nil {
@@ -74,9 +73,9 @@ func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), er
 	}
 }
 
-// enter records a submission as under way until it leaves. It returns how many jobs of its account
-// have not ended, including other submissions under way that the book does not know yet. If the
-// number is far below most, or most is 0 (no limit), submissions under way may be counted twice.
+// enter records a submission as under way until the caller calls leave. It returns how many jobs of the account have
+// not ended, with other submissions under way that the book does not know yet. If the number is far below most, or
+// most is 0 (no limit), submissions under way may be counted twice.
 func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) (pending int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,7 +98,7 @@ func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) 
 	return pending
 }
 
-// underWay reports whether a submission is.
+// underWay reports whether a submission with this key is under way.
 func (g *gate) underWay(account messages.Name, key string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -118,7 +117,7 @@ func (g *gate) leave(account messages.Name, key string) {
 	}
 }
 
-// pass lets one submission of an account through, or says when to try again.
+// pass lets one submission of an account through, or returns an error that says when to try again.
 func (g *gate) pass(now messages.Time, account string) error {
 	g.mu.Lock()
 	ok, again := g.buckets.Take(&g.rules, now, account)

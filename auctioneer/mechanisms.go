@@ -8,11 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Mechanisms lists the mechanisms that a market can name.
+// Mechanisms returns the names of the mechanisms that a market can use.
 func Mechanisms() []messages.Name { return registry.Names(nil) }
 
-// checkMarkets reports what is wrong with the first of a site's markets that is wrong,
-// and which market that is.
+// checkMarkets returns the error and the position of the first market that is wrong.
 func checkMarkets(markets []messages.Market) (int, error) {
 	for i := range markets {
 		if err := CheckMarket(markets, i); err != nil {
@@ -22,7 +21,7 @@ func checkMarkets(markets []messages.Market) (int, error) {
 	return 0, nil
 }
 
-// CheckMarket reports what is wrong with one of a site's markets, as joined errors.
+// CheckMarket returns everything that is wrong with one of a site's markets, as joined errors.
 func CheckMarket(markets []messages.Market, i int) error {
 	m := &markets[i]
 	found := []error{registry.Check(m), m.Validate()}
@@ -39,7 +38,7 @@ func CheckMarket(markets []messages.Market, i int) error {
 	return errors.Join(found...)
 }
 
-// alike refuses two markets that sell the slots of a class by different units.
+// alike returns an error if two markets sell slots of one class with different slot sizes.
 func alike(m, o *messages.Market) error {
 	for _, class := range m.Classes {
 		if slices.Contains(o.Classes, class) && m.UnitOf(class) != o.UnitOf(class) {
@@ -49,8 +48,7 @@ func alike(m, o *messages.Market) error {
 	return nil
 }
 
-// apart refuses two markets that allocate the same slots, where one of them
-// promises slots.
+// apart returns an error if two markets allocate the same slots and one of them promises slots.
 func apart(m, o *messages.Market) error {
 	if !registry.Of(m).Directs && !registry.Of(o).Directs {
 		return nil

@@ -77,7 +77,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	for vector, values := range map[*prometheus.CounterVec][]string{
 		m.limited: {"rate", "pending", "site"}, m.errands: {"answered", "again"}, m.notices: {"sent", "failed", "refused"},
 	} {
-		for _, value := range values { // a series that starts with its first event shows no increase, so all start at 0
+		for _, value := range values { // all series start at 0, so that a monitor sees the first event as an increase
 			vector.WithLabelValues(value)
 		}
 	}
@@ -85,7 +85,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// countContracts sums the kept and the broken contracts of all markets.
+// countContracts updates the metrics of kept and broken contracts, over all markets.
 func (m *metrics) countContracts(b *book.Book) {
 	var kept, broken uint64
 	for _, p := range b.Promises() {
@@ -99,7 +99,7 @@ func (m *metrics) setContracts(kept, broken uint64) {
 	m.contracts.WithLabelValues("broken").Set(float64(broken))
 }
 
-// countQuarantined counts the nodes in quarantine, and the classes for which no other node is left.
+// countQuarantined updates the metrics of nodes in quarantine, and of classes that no other node offers.
 func (m *metrics) countQuarantined(b *book.Book) {
 	in, healthy := map[messages.Name]bool{}, map[messages.Name]bool{}
 	nodes, classes := 0, 0

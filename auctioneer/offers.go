@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// offers gathers what this site and its peers make of a job.
+// offers collects the offers of this site and its peers for a job.
 type offers struct {
 	peers  *peers
 	clock  func() messages.Time
@@ -37,15 +37,15 @@ func (o *offers) answer(ctx context.Context, account messages.Name, r messages.O
 	return o.gather(ctx, account, &r)
 }
 
-// sites returns the sites that a request for offers names. Names that are not peers are reported as
-// sites that did not answer.
+// sites returns the sites that must be asked for offers. A name that is not a peer's is reported as a site that did
+// not answer.
 func (o *offers) sites(ctx context.Context, asked []messages.Name) (ask []messages.Name, silent []messages.Silent, err error) {
 	if len(asked) == 1 && asked[0] == o.peers.site {
 		return asked, nil, nil
 	}
 	peers, err := o.peers.known(ctx, peersKnown)
 	if len(asked) == 0 {
-		if err != nil { // the site's own users are served without the bank
+		if err != nil { // users get this site's offers even if the bank does not answer
 			return []messages.Name{o.peers.site}, []messages.Silent{{Error: messages.AsError("", err)}}, nil
 		}
 		return append([]messages.Name{o.peers.site}, peers...), nil, nil
@@ -89,7 +89,7 @@ func (o *offers) gather(ctx context.Context, account messages.Name, r *messages.
 	return reply, nil
 }
 
-// late returns the error of a site that did not answer within a time.
+// late returns the error for a site that did not answer in time.
 func late(within messages.Duration, err error) *messages.Error {
 	if messages.Passing(err) {
 		return messages.Errorf(messages.Unavailable, "did not answer within %v (%s)", within.Std(), messages.Detail(err))
@@ -99,7 +99,7 @@ func late(within messages.Duration, err error) *messages.Error {
 
 func (o *offers) of(ctx context.Context, site, account messages.Name, spec *messages.JobSpec) ([]messages.Offer, error) {
 	own := *spec
-	own.Stages = slices.Clone(spec.Stages) // each site fills in its own defaults
+	own.Stages = slices.Clone(spec.Stages) // a copy, because each site fills in its own defaults
 	if site == o.peers.site {
 		return o.own(ctx, account, &own)
 	}
@@ -115,7 +115,7 @@ func (o *offers) of(ctx context.Context, site, account messages.Name, spec *mess
 	return federation.Screened(site, reply.Offers, o.clock()), nil
 }
 
-// own returns this site's offers, to an account of its own or to a visitor.
+// own returns this site's offers to an account of its own or to a visitor.
 func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.JobSpec) ([]messages.Offer, error) {
 	rules := o.intake.rules()
 	if err := rules.Complete(owner, spec); err != nil {
@@ -141,7 +141,7 @@ func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.Jo
 	return []messages.Offer{federation.Expect(spec, outlook)}, nil
 }
 
-// contracts returns the menu of a market that sells completion times.
+// contracts returns the menu of a market that sells contracts with completion times.
 func (o *offers) contracts(ctx context.Context, owner messages.Name, m *messages.Market, spec *messages.JobSpec) (out []messages.Offer, err error) {
 	menu, err := o.intake.quoteTo(ctx, owner, m, spec)
 	for _, c := range menu.Contracts {
@@ -151,7 +151,7 @@ func (o *offers) contracts(ctx context.Context, owner messages.Name, m *messages
 	return out, err
 }
 
-// estimate returns the estimator's estimate for a job; nil if there is no answer in time.
+// estimate returns the estimator's estimate for a job; nil: there is no answer in time.
 func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *messages.JobSpec) *messages.EstimateReply {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin/4)
 	defer cancel()
@@ -166,8 +166,8 @@ func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *messag
 	return &reply
 }
 
-// choose decides where to run a job that may go anywhere: at this site, or at the peer that it
-// writes into the command.
+// choose decides where a job runs that may run at any site: at this site (home), or at a peer, which it writes into
+// the command.
 func (o *offers) choose(ctx context.Context, c *book.EnterRemote) (home bool, err error) {
 	asked := *c.Spec
 	asked.Contract = ""

@@ -16,13 +16,13 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// operations does what operators, and the site's admission, ask for.
+// operations answers the requests of operators, and those about join tokens.
 type operations struct{ *term }
 
-// query answers a request of a caller.
+// query is a function that answers one kind of request from a caller.
 type query[Request, Reply any] func(ctx context.Context, caller messages.Name, r Request) (Reply, error)
 
-// forOperators lets only operators call f.
+// forOperators returns a handler for f that refuses callers who are not operators.
 func forOperators[Request, Reply any](l *operations, verb, to string, f query[Request, Reply]) bus.Handler {
 	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
 		if !slices.Contains(l.Operators, caller) {
@@ -76,8 +76,8 @@ func (l *operations) replicas(ctx context.Context, _ messages.Name, _ messages.E
 	return mailbox.Regroup(ctx, messages.Auctioneer, l.box, nil)
 }
 
-// joinTokens keeps the join tokens of nodes for the site's admission, which alone may
-// ask: a token that is in the log is used once, whichever host it is shown to.
+// joinTokens stores and uses the join tokens of nodes. Only the site's admission service may ask. A token is in the
+// log, so it can be used once, on whichever host it is shown.
 func (l *operations) joinTokens(ctx context.Context, caller messages.Name, r messages.AdmitRequest) (reply messages.TokensReply, err error) {
 	if caller != messages.ServiceIdentity(messages.Admission) {
 		return reply, messages.Errorf(messages.PermissionDenied, "only the site's admission may ask this; operators use candor node token")
@@ -100,7 +100,7 @@ func (l *operations) joinTokens(ctx context.Context, caller messages.Name, r mes
 	return messages.TokensReply{Tokens: []messages.TokenState{token}}, nil
 }
 
-// apply makes others the markets of the site; jobs are in the book, and stay.
+// apply replaces the markets of the site. The jobs stay in the book.
 func (l *operations) apply(ctx context.Context, caller messages.Name, r messages.ApplyRequest) (reply messages.ApplyReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -109,7 +109,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 		e := messages.AsError("", err)
 		return reply, messages.Errorf(e.Kind, "markets[%d].%s", i, e.Message)
 	}
-	if err := l.decided(ctx); err != nil { // the same change may be on its way in the log
+	if err := l.decided(ctx); err != nil { // an earlier copy of this request may be on its way in the log
 		return reply, err
 	}
 	applied := &book.Applied{Key: r.Key, Content: contentOf(&r)}
@@ -153,16 +153,16 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 	return reply, l.awaitApplied(ctx, reply.Version)
 }
 
-// contentOf returns a digest of a request's content. It is the same for each repetition.
+// contentOf returns a digest of a request's content. It is the same when the request is repeated.
 func contentOf(r *messages.ApplyRequest) [sha256.Size]byte {
 	content := *r
-	content.Version = 0                                  // by then it is another
-	text, _ := messages.Marshal(&content, messages.JSON) // cannot fail: a received value can be written
+	content.Version = 0                                  // when the request is repeated, the version has changed
+	text, _ := messages.Marshal(&content, messages.JSON) // cannot fail: the value was decoded from such bytes
 	return sha256.Sum256(text)
 }
 
-// awaitApplied waits until the markets of a version are in force. If the term or ctx ends before, the error
-// says to ask again: a leader that stops in order still answers questions by the markets of before.
+// awaitApplied waits until the markets of a version are in force. If the term or ctx ends before, it returns an error
+// that says to ask again: a leader that stops still answers with the old markets.
 func (l *operations) awaitApplied(ctx context.Context, version uint64) error {
 	for {
 		next := l.nextMarkets()
@@ -199,8 +199,8 @@ func compare(was, is []messages.Market) (r messages.ApplyReply) {
 	return r
 }
 
-// mustBeIdle refuses changes that would lose jobs. It returns the markets that must have no jobs for the
-// change.
+// mustBeIdle returns an error for changes that would lose jobs, and the markets that must have no jobs when the
+// change is made.
 func (l *operations) mustBeIdle(r *messages.ApplyReply, present *desk.Markets, markets []messages.Market) (idle []messages.Name, err error) {
 	l.replica.read(func(b *book.Book) {
 		for _, name := range slices.Concat(r.Removed, r.Changed) {

@@ -7,19 +7,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The histories are in no log. A follower copies new parts from the leader as often as the leader
-// records them, and each replica keeps a file. So after a change of the leader, or a restart, a
-// history lacks only the time without a leader.
+// The histories are not in the log. A follower copies new samples from the leader as often as the leader takes them,
+// and each replica keeps a file. So after a change of the leader, or a restart, a history lacks only the time without
+// a leader.
 
 const (
 	marketKey, nodeKey = "m/", "n/"
-	// pastAtOnce is about how many bytes a reply with parts has at most.
+	// pastAtOnce is the approximate size limit of a reply with histories, in bytes.
 	pastAtOnce = 1 << 20
-	// mostPastClasses bounds the classes of a market or node in a part.
+	// mostPastClasses is the maximum number of classes of one market or node in a reply.
 	mostPastClasses = 1000
 )
 
-// part returns records since an instant, sorted by key, as many as fit into a reply.
+// part returns samples since an instant, ordered by key, as many as fit in a reply.
 func (p *histories) part(from messages.Time, after string) (reply messages.PastReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *histories) one(key string, from messages.Time) messages.Past {
 	return one
 }
 
-// sizeOf returns about how many bytes a part has.
+// sizeOf returns the approximate size of an entry in bytes.
 func sizeOf(p *messages.Past) (size int) {
 	add := func(kinds []messages.PastSteps) {
 		for _, k := range kinds {
@@ -79,12 +79,12 @@ func sizeOf(p *messages.Past) (size int) {
 	return size
 }
 
-// merge adds what another replica, or the file, has.
+// merge adds samples from another replica or from the file.
 func (p *histories) merge(reply *messages.PastReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if reply.Since == 0 {
-		return // it knows nothing yet
+		return // the other replica has no samples yet
 	}
 	p.begin(reply.Since)
 	for i := range reply.Parts {
@@ -95,7 +95,7 @@ func (p *histories) merge(reply *messages.PastReply) {
 	}
 }
 
-// mergeOne adds the records of a part. Records for which there is no room are left out.
+// mergeOne adds the samples of one market or node. They are dropped if there is no room.
 func (p *histories) mergeOne(now messages.Time, one *messages.Past) {
 	if len(one.Key) <= len(nodeKey) || len(one.Classes) > mostPastClasses {
 		return

@@ -13,15 +13,15 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// The file of the histories is a first line and frames. A frame is the length of its body, the
-// CRC-32C of the body, and the body: a [messages.PastReply]. Frames are appended. When they are
-// longer than the complete history was, the file is written again.
+// The file of the histories has a first line, and then frames. A frame has the length of its body, the CRC-32C of the
+// body, and the body: a [messages.PastReply]. New frames are appended. When the appended frames are longer than the
+// complete history was, the whole file is written again.
 const (
 	pastMagic   = "candor-past-1\n"
 	pastHeader  = 8
 	saveEvery   = 10 * time.Second
-	leastWhole  = 1 << 20 // bytes
-	mostPast    = 1 << 28 // bytes of a file that is read
+	leastWhole  = 1 << 20 // in bytes
+	mostPast    = 1 << 28 // maximum number of bytes that are read from a file
 	mostPastOne = messages.MaxPayload
 )
 
@@ -30,10 +30,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // pastFile is the file in which a replica keeps its histories.
 type pastFile struct {
 	path     string
-	whole    int64         // bytes of the file when it was last written as a whole
-	added    int64         // bytes since
-	saved    messages.Time // up to when the file has all
-	rewrites bool          // the file is not to be added to
+	whole    int64         // size of the file when all of it was last written, in bytes
+	added    int64         // bytes that were appended since
+	saved    messages.Time // the file has all samples up to this time
+	rewrites bool          // do not append: the next save writes the whole file
 	failing  bool
 }
 
@@ -63,14 +63,14 @@ func nextPast(data []byte, one *messages.PastReply) (rest []byte, err error) {
 	return data[pastHeader+n:], messages.Unmarshal(body, messages.Msgpack, one)
 }
 
-// save appends what is new to the file, or writes the whole file again.
+// save appends new samples to the file, or writes the whole file again.
 func (f *pastFile) save(p *histories) error {
 	whole := f.rewrites || f.added > max(leastWhole, f.whole)
 	path, flags, from := f.path, os.O_WRONLY|os.O_APPEND, f.saved
 	if whole {
 		path, flags, from = f.path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0
 	}
-	f.rewrites = true // cleared only after success
+	f.rewrites = true // set to false only after success
 	file, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return err
@@ -92,11 +92,11 @@ func (f *pastFile) save(p *histories) error {
 	return nil
 }
 
-// write writes frames: what was added since an instant, or everything.
+// write writes frames with the samples since an instant, or with whole all samples.
 func write(file *os.File, p *histories, from messages.Time, whole bool) (n int64, now messages.Time, err error) {
 	out := bufio.NewWriter(file)
 	if whole {
-		written, _ := out.WriteString(pastMagic) // Flush has the error
+		written, _ := out.WriteString(pastMagic) // Flush returns the error
 		n += int64(written)
 	}
 	for after := ""; ; {
@@ -110,7 +110,7 @@ func write(file *os.File, p *histories, from messages.Time, whole bool) (n int64
 				return n, now, err
 			}
 			frame := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), crc32.Checksum(body, castagnoli))
-			written, _ := out.Write(append(frame, body...)) // Flush has the error
+			written, _ := out.Write(append(frame, body...)) // Flush returns the error
 			n += int64(written)
 		}
 		if after = part.Next; after == "" {

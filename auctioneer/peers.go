@@ -12,32 +12,32 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Bounds on how long peers can make this site wait.
+// Limits on how long and how many requests wait for peers.
 const (
-	peerWithin   = 5 * time.Second        // an answer that nobody waits for
-	lookWithin   = 2 * time.Second        // an answer that a user waits for
-	maxLooks     = 128                    // users who wait for peers at once
-	maxLooksAt   = maxLooks / 8           // looks for one peer, or for all peers
+	peerWithin   = 5 * time.Second        // for an answer that no user waits for
+	lookWithin   = 2 * time.Second        // for an answer that a user waits for
+	maxLooks     = 128                    // number of users who wait for peers at the same time
+	maxLooksAt   = maxLooks / 8           // the same for one peer, or for requests to all peers
 	peersKnown   = 5 * time.Second        // longest age of the list of peers
-	peersAtLeast = 100 * time.Millisecond // longest age if a site is not in the list
+	peersAtLeast = 100 * time.Millisecond // the same, if a site is missing from the list
 )
 
-// peers asks the auctioneers of other sites, and knows which other sites are peers.
+// peers sends requests to the auctioneers of other sites, and knows which sites are peers.
 type peers struct {
 	site messages.Name
 	bus  bus.Bus
 
 	mu    sync.Mutex
-	looks map[messages.Name]int                   // users who wait, by peer
+	looks map[messages.Name]int                   // by peer: number of users who wait
 	all   int                                     // sum of looks
-	list  []messages.Name                         // peers with which new jobs may be exchanged
+	list  []messages.Name                         // the peers that new jobs may be exchanged with
 	other map[messages.Name]messages.PeerStanding // standing of the other peers
-	asked time.Time                               // when the list was requested
+	asked time.Time                               // when the list was requested last
 }
 
-// enter reserves one of the places for requests that wait for a peer, or for any, if a
-// place is free. The places are few, so that such requests leave room for the site's own
-// users, and each peer has few of them, so that one that is silent leaves room for the others.
+// enter reserves a place for a user's request that waits for a peer; "" means all peers. There are few places, so
+// that such requests leave room for the requests of the site's own users. Each peer has only some of them, so that a
+// silent peer leaves room for the others.
 func (p *peers) enter(peer messages.Name) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,8 +61,8 @@ func (p *peers) left(peer messages.Name) {
 	}
 }
 
-// ask asks the auctioneer of a peer, in the name of this site, once: who asks says
-// whether to ask again. The answer is read into what reply points to.
+// ask sends a request once to the auctioneer of a peer, in the name of this site. The caller decides whether to try
+// again. The answer is decoded into the value that reply points to.
 func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, request, reply any) error {
 	payload, err := messages.Marshal(request, messages.Msgpack)
 	if err != nil {
@@ -79,12 +79,12 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 	return nil
 }
 
-// askActor asks another actor of the site as the auctioneer, until ctx ends.
+// askActor sends a request to another actor of the site, in the name of the auctioneer, until ctx ends.
 func askActor[Reply any](ctx context.Context, p *peers, actor messages.Name, verb string, request any) (Reply, error) {
 	return bus.Call[Reply](ctx, p.bus, messages.Subject(p.site, actor, verb, messages.ServiceIdentity(messages.Auctioneer)), request)
 }
 
-// peerAsk asks a peer within a time.
+// peerAsk sends a request to a peer, and waits at most within for the answer.
 func peerAsk[Reply any](ctx context.Context, p *peers, peer messages.Name, verb string, request any, within time.Duration) (reply Reply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -92,7 +92,8 @@ func peerAsk[Reply any](ctx context.Context, p *peers, peer messages.Name, verb 
 	return reply, err
 }
 
-// known lists the sites with which the bank begins something new. An old list is asked for again.
+// known returns the sites that the bank accepts new business with. It asks the bank again if its list is older than
+// age.
 func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, error) {
 	p.mu.Lock()
 	known, fresh := p.list, !p.asked.IsZero() && time.Since(p.asked) < age
@@ -122,10 +123,10 @@ func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, 
 	return list, nil
 }
 
-// check refuses a site that is none of the peers.
+// check returns an error for a site that is not a peer.
 func (p *peers) check(ctx context.Context, site messages.Name) error {
 	list, err := p.known(ctx, peersKnown)
-	if err == nil && !slices.Contains(list, site) { // it may be a new peer
+	if err == nil && !slices.Contains(list, site) { // a new peer may not be in the list yet
 		list, err = p.known(ctx, peersAtLeast)
 	}
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// proxies carry out what tasks ask through their nodes (package nodeagent/proxy).
+// proxies carries out the requests of tasks, which come through their nodes (package nodeagent/proxy).
 type proxies struct {
 	*site
 	verbs map[string]bus.Handler // verbs that a task may use
@@ -40,8 +40,8 @@ func (p proxies) ask(ctx context.Context, node messages.Name, r messages.ProxyRe
 	return reply, nil
 }
 
-// proxyAccount returns the owner of an attempt that runs on the node. The node may send requests
-// for this account.
+// proxyAccount returns the owner of an attempt that runs on the node. The node may make requests in the name of this
+// account.
 func proxyAccount(b *book.Book, node messages.Name, a messages.Attempt) (messages.Name, error) {
 	over := messages.Errorf(messages.Fenced, "attempt %d of a task of job %v does not run on node %s: what a task can ask ends with it", a.Number, a.Task.Job, node)
 	j := b.Job(a.Task.Job)

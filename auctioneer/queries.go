@@ -9,13 +9,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// queries answers what users and operators ask of jobs, nodes and markets.
+// queries answers questions of users and operators about jobs, nodes and markets.
 type queries struct {
 	*term
 	remote *remote
 }
 
-// remoteJob finds a job that another site runs or ran, nil if there is none that the caller may see.
+// remoteJob finds a job that another site runs or ran; nil: there is none that the caller may see.
 func (l *queries) remoteJob(caller messages.Name, id messages.JobID) *book.RemoteJob {
 	if away := l.remote.find(caller, id); away != nil {
 		return away
@@ -27,12 +27,12 @@ func (l *queries) remoteJob(caller messages.Name, id messages.JobID) *book.Remot
 	}
 	e, err := l.find(caller, id, messages.Errorf(messages.NotFound, "there is no job %d", id))
 	if err != nil {
-		return nil // the search for a job of this site says why
+		return nil // the search for a job of this site returns the error
 	}
 	return e.Remote
 }
 
-// older shows the page jobs of the archive, and returns how many records could not be read.
+// older adds the jobs of the archive to a page, and returns how many records could not be read.
 func (l *queries) older(ctx context.Context, page *listing.Page, account messages.Name) (unreadable int, err error) {
 	wanted := func(e archive.Extent) bool { return page.Wants(e.Oldest, e.Newest, e.Submitted, e.Ended) }
 	return l.Archive.Scan(account, wanted, page.Names, func(j *messages.JobSummary) error {
@@ -41,10 +41,10 @@ func (l *queries) older(ctx context.Context, page *listing.Page, account message
 	})
 }
 
-// copyAtOnce is how many bytes of an archive one answer has.
+// copyAtOnce is the maximum number of bytes of an archive in one answer.
 const copyAtOnce = 512 << 10
 
-// archived gives another replica of the auctioneer a part of this one's archive.
+// archived sends a part of this replica's archive to another replica.
 func (l *queries) archived(_ context.Context, caller messages.Name, r messages.ArchiveRequest) (reply messages.ArchiveReply, err error) {
 	if caller != messages.ServiceIdentity(messages.Auctioneer) {
 		return reply, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the archive of jobs; list jobs instead")
@@ -57,7 +57,7 @@ func (l *queries) archived(_ context.Context, caller messages.Name, r messages.A
 	return reply, err
 }
 
-// past sends another replica of the auctioneer what was added to the histories.
+// past sends new samples of the histories to another replica.
 func (l *queries) past(_ context.Context, caller messages.Name, r messages.PastRequest) (messages.PastReply, error) {
 	if caller != messages.ServiceIdentity(messages.Auctioneer) {
 		return messages.PastReply{}, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the histories; ask for the history of a market instead")
@@ -65,7 +65,7 @@ func (l *queries) past(_ context.Context, caller messages.Name, r messages.PastR
 	return l.histories.part(r.From, r.After), nil
 }
 
-// history returns the past of a market or a node, to everyone who may ask for its present.
+// history returns the history of a market or a node. Everybody who may see its present state may see its history.
 func (l *queries) history(ctx context.Context, caller messages.Name, r messages.HistoryRequest) (reply messages.HistoryReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err

@@ -22,7 +22,7 @@ const (
 	mostTop      = 20
 )
 
-// listJobs fills the page with a few jobs at a time, so that commands are applied in between.
+// listJobs fills a page with some jobs at a time, so that commands are applied in between.
 func (l *queries) listJobs(ctx context.Context, caller messages.Name, r messages.JobsRequest) (reply messages.JobsReply, err error) {
 	page, err := listing.New(&r)
 	if err != nil {
@@ -60,11 +60,11 @@ func (l *queries) listJobs(ctx context.Context, caller messages.Name, r messages
 	return reply, nil
 }
 
-// shownAtOnce is how many jobs a query looks at while no command is applied.
+// shownAtOnce is how many jobs a query reads before it lets commands be applied.
 const shownAtOnce = 5000
 
-// show shows the page jobs of an account, or with "" of all, below a number, newest first,
-// and returns from where to go on, 0 after the oldest.
+// show adds the jobs of an account ("" for all accounts) with numbers below a number to a page, newest first. It
+// returns the number to continue with; 0: the oldest job was added.
 func (l *queries) show(page *listing.Page, b *book.Book, account messages.Name, below messages.JobID) (next messages.JobID, full bool) {
 	looked := 0
 	waiting := page.Lists(messages.Waiting)
@@ -83,7 +83,7 @@ func (l *queries) show(page *listing.Page, b *book.Book, account messages.Name, 
 	return 0, false
 }
 
-// summaryOf returns a job in one line, whether it runs here or at a peer.
+// summaryOf returns the line of a job in a list, whether it runs here or at a peer.
 func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSummary, ok bool) {
 	if j := b.Job(id); j != nil {
 		return summaryIn(b, j), true
@@ -91,7 +91,7 @@ func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSumm
 	if r := b.Remote(id); r != nil {
 		return l.remote.summary(r), true
 	}
-	if l.Archive != nil && b.Past(id) != nil { // it was archived after it was shown
+	if l.Archive != nil && b.Past(id) != nil { // it was archived after it was added to the page
 		r, err := l.Archive.Find(id)
 		return r.Summary, err == nil
 	}
@@ -108,8 +108,8 @@ func (l *queries) job(ctx context.Context, caller messages.Name, r messages.JobR
 	return l.detail(ctx, l.seenBy(caller, r.Job))
 }
 
-// finding looks for the job of a query, if the caller may see it: in the book, or else in the
-// archive.
+// finding says which job a query is about. It is searched in the book and then in the archive, and only if the caller
+// may see it.
 type finding struct {
 	in  func(*book.Book) (*book.Job, error)
 	old func(missing error) (book.Ended, error)
@@ -122,7 +122,7 @@ func (l *queries) seenBy(caller messages.Name, id messages.JobID) finding {
 	}
 }
 
-// lookAt calls f with the job that a query is about, once this replica is known to lead still.
+// lookAt calls f with the job of a query, after confirming that this replica still leads.
 func (l *queries) lookAt(ctx context.Context, find finding, f func(*book.Book, *book.Job) error) error {
 	var missing error
 	err := l.look(ctx, func(b *book.Book) error {
@@ -156,14 +156,14 @@ func (l *queries) detail(ctx context.Context, find finding) (reply messages.JobD
 	return reply, err
 }
 
-// keeps reports whether the market of a job still keeps its outputs and logs back.
+// keeps reports whether the market of a job does not release its outputs and logs yet.
 func (l *queries) keeps(j *book.Job) bool {
 	m := l.inForce().Find(j.Spec.Market)
 	return m != nil && registry.Of(m).Keeps && !j.State.Final()
 }
 
-// kept tells a node whether the market still keeps the output of a job back. Output of a job that
-// has left the book can be read.
+// kept tells a node whether the market still keeps back the output of a job. The output of a job that has left the
+// book can be read.
 func (l *queries) kept(ctx context.Context, _ messages.Name, r messages.JobRequest) (reply messages.KeptReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		j := b.Job(r.Job)
@@ -173,7 +173,7 @@ func (l *queries) kept(ctx context.Context, _ messages.Name, r messages.JobReque
 	return reply, err
 }
 
-// shares returns a live job's shares by class.
+// shares returns the shares of a job that has not ended, by class.
 func (l *queries) shares(market messages.Name, id messages.JobID) (out []messages.ClassShare) {
 	l.with(func(d *desk.Desk) {
 		if m := d.Market(market); m != nil {
@@ -183,8 +183,8 @@ func (l *queries) shares(market messages.Name, id messages.JobID) (out []message
 	return out
 }
 
-// reasonOf says why a node that is up takes no work, or does not take all work: why it drains or is in quarantine, and why its
-// agent has paused it. "": nothing is known.
+// reasonOf returns why a node that is up takes no work, or only some: why it drains, why it is in quarantine, or why
+// its agent has paused it. "": no reason is known.
 func reasonOf(n *book.Node) string {
 	if !n.Up {
 		return ""
@@ -234,7 +234,7 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 	return reply, err
 }
 
-// without returns a list of names without one of them.
+// without returns a list of names with one name removed.
 func without(names []messages.Name, name messages.Name) []messages.Name {
 	return slices.DeleteFunc(slices.Clone(names), func(n messages.Name) bool { return n == name })
 }
@@ -244,7 +244,7 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 		return reply, err
 	}
 	reply.Slurm = l.Slurm
-	charged := map[messages.Name]bool{} // by time
+	charged := map[messages.Name]bool{} // markets that charge by time
 	l.with(func(d *desk.Desk) {
 		reply.Version = d.Version + 1
 		for _, config := range d.Configs {
@@ -260,7 +260,7 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 	})
 	l.replica.read(func(b *book.Book) {
 		if err = b.Unchanged(reply.Version); err != nil {
-			return // the leader starts again: a removed market would still be listed
+			return // the leader begins a new term, and its list could still have a removed market
 		}
 		for _, p := range b.Promises() {
 			if i := slices.IndexFunc(reply.Markets, func(m messages.MarketStatus) bool { return m.Market.Name == p.Market }); i >= 0 {
@@ -268,7 +268,7 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 			}
 		}
 		for i := range reply.Markets {
-			if charged[reply.Markets[i].Market.Name] { // tariffs of an earlier mechanism are not shown
+			if charged[reply.Markets[i].Market.Name] { // the book may still have tariffs of an earlier mechanism
 				reply.Markets[i].Tariffs = market.SealTariffs(tariffs(b, reply.Markets[i].Market.Name), reply.Markets[i].Prices)
 			}
 			for k := range reply.Markets[i].Top {
@@ -288,7 +288,7 @@ func (l *queries) status(context.Context, messages.Name, messages.Empty) (messag
 		Applied: s.Applied, Replicas: s.Replicas}, nil
 }
 
-// reservations lists the timetable: the jobs with a final order to start.
+// reservations returns the timetable: the jobs with a final order to start.
 func (l *queries) reservations(ctx context.Context, caller messages.Name, r messages.ReservationsRequest) (reply messages.ReservationsReply, err error) {
 	if m := l.inForce(); r.Market != "" && m.Find(r.Market) == nil {
 		return reply, m.Missing("market: ", r.Market)
@@ -312,8 +312,8 @@ func (l *queries) reservations(ctx context.Context, caller messages.Name, r mess
 	return reply, err
 }
 
-// await waits for as long as a request says, at most until its job has ended. Nobody
-// waits for a job that the caller may not see.
+// await waits as long as a request says, or until its job has ended. It does not wait for a job that the caller may
+// not see.
 func (l *queries) await(ctx context.Context, caller messages.Name, r messages.JobRequest) error {
 	if r.Wait < 0 {
 		return messages.Errorf(messages.Invalid, "wait: must not be negative")

@@ -8,18 +8,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// questions bounds the work for what-ifs: how often each account may ask. Only one is computed at a
-// time.
+// questions limits the work for what-if questions. Each account may ask only so often, and only one question is
+// computed at a time.
 type questions struct {
 	mu      sync.Mutex
 	buckets quota.Buckets
 	one     chan struct{}
 }
 
-// askedRules bounds how often an account asks: a slider that is moved asks a few times.
+// askedRules is the rate at which an account may ask. A user who moves a slider asks several times in a short time.
 var askedRules = quota.Rules{PerSecond: 4, Burst: 16}
 
-// enter waits until no other question is worked on.
+// enter waits until no other question is being computed.
 func (q *questions) enter(ctx context.Context, now messages.Time, account messages.Name) (leave func(), err error) {
 	q.mu.Lock()
 	ok, again := q.buckets.Take(&askedRules, now, account)

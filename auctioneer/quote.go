@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// quote makes a menu of contracts and commits it, so that a job can take one even after the leader
-// changed.
+// quote computes a menu of contracts and commits it, so that a job can accept one of them even after a change of the
+// leader.
 func (l *submissions) quote(ctx context.Context, account messages.Name, r messages.QuoteRequest) (reply messages.QuoteReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
@@ -42,7 +42,7 @@ func (l *submissions) quote(ctx context.Context, account messages.Name, r messag
 	return l.quoteTo(ctx, account, m, &r.Spec)
 }
 
-// quoteTo quotes for a job whose defaults are filled in.
+// quoteTo makes the quote for a job whose defaults are filled in.
 func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *messages.Market, spec *messages.JobSpec) (reply messages.QuoteReply, err error) {
 	if err := l.quotable(account); err != nil {
 		return reply, err
@@ -70,8 +70,8 @@ func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *mes
 	return reply, nil
 }
 
-// quotable refuses a quote to users of another site that have many, so that users of other sites
-// can get some. All users of one site count together.
+// quotable returns an error if the users of another site already have many quotes, so that the users of other sites
+// can get some too.
 func (l *submissions) quotable(account messages.Name) error {
 	_, home, visits := strings.Cut(account, "@")
 	if !visits {
@@ -167,9 +167,8 @@ func (l *submissions) outlook(owner messages.Name, m *messages.Market, spec *mes
 	return outlook, err
 }
 
-// types returns likely types of such jobs. The estimator draws the types from the
-// profile of the declared class. If there is no profile or no answer, the types are the
-// likely ones below.
+// types returns likely job types of the declared class. The estimator draws them from the profile of that class.
+// Without a profile or an answer, likely returns them.
 func (l *submissions) types(ctx context.Context, m *messages.Market, spec *messages.JobSpec, seed uint64) []messages.Valuation {
 	if spec.Valuation == nil {
 		return nil
@@ -200,9 +199,9 @@ func (l *submissions) drawTypes(ctx context.Context, declared *messages.Valuatio
 	}), err
 }
 
-// likely returns the types to assume while nothing is known about a class: the prior of the
-// market's configuration, or else values from 1 to 100 credits and times from ten seconds to a day,
-// all equally likely. Only the form of the valuation comes from the declaration.
+// likely returns the types that are assumed while nothing is known about a class. That is the prior of the market's
+// configuration; without one, values from 1 to 100 credits and times from ten seconds to a day, all equally likely.
+// Only the form of the valuation comes from the declaration.
 func likely(m *messages.Market, declared *messages.Valuation) (out []messages.Valuation) {
 	if slices.ContainsFunc(m.Prior, func(v messages.Valuation) bool { return v.Class == declared.Class }) {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// answerWithin is how long a submission waits for the peer's answer. The job is sent in any case.
+// answerWithin is how long a submission waits for the peer's answer. The job is sent to the peer in any case.
 const answerWithin = 3 * time.Second / 2
 
-// remote submits remote jobs, and answers users about them: from the book, or by asking the peer.
-// Such questions wait for a bounded time; after that the answer is the peer's last report.
+// remote submits remote jobs, and answers their users: from the book, or by asking the peer. Such a question waits
+// only for a limited time; then the answer is the peer's last report.
 type remote struct {
 	site      *site
 	peers     *peers
@@ -26,8 +26,7 @@ type remote struct {
 	offers    *offers
 }
 
-// submit commits a remote job. The job has its number at once; the errands do the rest, also after
-// the leader changed.
+// submit commits a remote job. The job gets its number at once. The errands of the leader do the rest.
 func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	leave, full := r.peers.enter(q.Site)
 	if full != nil && (q.Site == messages.AnySite || q.DryRun) {
@@ -55,7 +54,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 	if reply, err = r.enter(ctx, c, q, full == nil); err == nil || q.DryRun || messages.Waits(err) {
 		return reply, err
 	}
-	// The same as for a job of this site: see [submissions.refused].
+	// As for a job of this site: see [submissions.refused].
 	if r.intake.gate.underWay(account, q.Key) {
 		return reply, tried(q.Key)
 	}
@@ -69,7 +68,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 	return reply, err
 }
 
-// known answers a submission that was committed before.
+// known returns the answer to a submission that was committed before.
 func (r *remote) known(c *book.EnterRemote) (known *book.RemoteReceipt, err error) {
 	r.site.replica.read(func(b *book.Book) { known, err = b.KnownRemote(c) })
 	return known, err
@@ -115,7 +114,7 @@ func (r *remote) enter(ctx context.Context, c *book.EnterRemote, q *messages.Sub
 	return r.answer(ctx, &receipt, mayWait)
 }
 
-// stay submits a job here after this site was chosen.
+// stay submits a job to this site, because this site was chosen.
 func (r *remote) stay(ctx context.Context, c *book.EnterRemote, q *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	here := *q
 	here.Spec.Contract = c.Spec.Contract
@@ -129,8 +128,7 @@ func (r *remote) stay(ctx context.Context, c *book.EnterRemote, q *messages.Subm
 	return reply, err
 }
 
-// departure makes the command of a submission. It leaves the site out if the site is still to be
-// chosen.
+// departure returns the command of a submission. The site is empty if it is still to be chosen.
 func departure(account messages.Name, r *messages.SubmitRequest) (*book.EnterRemote, error) {
 	digest, err := intake.DigestOf(r)
 	if err != nil {
@@ -145,11 +143,11 @@ func departure(account messages.Name, r *messages.SubmitRequest) (*book.EnterRem
 	return c, federation.Portable(c.Spec)
 }
 
-// departedPerSite bounds the jobs at one other site that are not over, so that a silent
-// site leaves room for jobs at all others.
+// departedPerSite is the maximum number of jobs at one other site that are not over, so that a silent site leaves
+// room for jobs at other sites.
 const departedPerSite = book.MaxRemoteJobs / 8
 
-// room refuses a job for a site that already has as many jobs as it may have.
+// room returns an error if the site already has as many jobs as it may have.
 func (r *remote) room(peer messages.Name) (err error) {
 	r.site.replica.read(func(b *book.Book) {
 		if n := b.Departed(peer); n >= departedPerSite {
@@ -159,7 +157,7 @@ func (r *remote) room(peer messages.Name) (err error) {
 	return err
 }
 
-// sendable checks what would be refused later.
+// sendable returns an error for a job that would be refused later.
 func (r *remote) sendable(ctx context.Context, c *book.EnterRemote) error {
 	if err := federation.OwnContract(c.Spec, c.Peer); err != nil {
 		return err
@@ -170,8 +168,7 @@ func (r *remote) sendable(ctx context.Context, c *book.EnterRemote) error {
 	return r.intake.affordable(ctx, &submission{Submission: &intake.Submission{Account: c.Account, Payer: c.Payer, Spec: c.Spec}})
 }
 
-// rehearse answers a dry run: the peer is asked for a quote, which it refuses where
-// it would refuse the job.
+// rehearse answers a dry run. It asks the peer for a quote, which the peer refuses if it would refuse the job.
 func (r *remote) rehearse(ctx context.Context, c *book.EnterRemote) (reply messages.SubmitReply, err error) {
 	quoted := *c.Spec
 	quoted.Contract = ""
@@ -186,8 +183,7 @@ func (r *remote) rehearse(ctx context.Context, c *book.EnterRemote) (reply messa
 	return reply, nil
 }
 
-// answer answers for a committed job: at once, or with mayWait as soon as the peer has answered or
-// failed to.
+// answer returns the answer for a committed job: at once, or with mayWait when the peer has answered or failed.
 func (r *remote) answer(ctx context.Context, p *book.RemoteReceipt, mayWait bool) (messages.SubmitReply, error) {
 	reply := messages.SubmitReply{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Site: p.Peer, Chosen: p.Chosen}
 	if p.Peer == "" { // the job runs at this site
@@ -204,7 +200,7 @@ func (r *remote) answer(ctx context.Context, p *book.RemoteReceipt, mayWait bool
 	return reply, nil
 }
 
-// find finds a remote job; nil if there is none of that number that the caller may see.
+// find returns a remote job; nil: there is no such job that the caller may see.
 func (r *remote) find(caller messages.Name, id messages.JobID) *book.RemoteJob {
 	found, ok := r.federated.remote(id)
 	if !ok || found.Account != caller && !slices.Contains(r.site.Operators, caller) {
@@ -221,8 +217,8 @@ func (r *remote) summary(j *book.RemoteJob) messages.JobSummary {
 	return s
 }
 
-// askAbout asks the peer about a job, for a user who waits. The error is why it could
-// not be asked; a job that has not come there, or is over, is not asked about.
+// askAbout asks the peer about a job, for a user who waits. It returns an error if the peer could not be asked. It
+// does not ask about a job that has not arrived at the peer, or that is over.
 func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb string, request any, within time.Duration) (reply Reply, err error) {
 	if j.Known == 0 {
 		return reply, messages.Errorf(messages.NotFound, "job %d has not come to site %s: it is %v", j.ID, j.Peer, j.Phase)
@@ -235,7 +231,7 @@ func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb 
 	return peerAsk[Reply](ctx, p, j.Peer, verb, request, within)
 }
 
-// job returns a remote job as the peer reports it now, or as it last reported it.
+// job returns a remote job as the peer reports it now, or else the peer's last report.
 func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply messages.JobDetail, err error) {
 	if err := r.site.verify(ctx); err != nil {
 		return reply, err
@@ -245,8 +241,8 @@ func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply messages.Job
 	if err == nil && now.Phase == book.There {
 		now.Status, now.Known = *federation.Heard(&there.JobSummary, j), r.site.Clock()
 		if state := now.Status.State; state != j.Status.State && !state.Final() {
-			// Commit what was shown, so that it does not go back if the peer stops answering. If it cannot
-			// be committed now, a later request to the peer shows it again.
+			// Commit what the user sees, so that the job's state does not go back if the peer stops answering. If the
+			// commit fails, a later request to the peer gets the state again.
 			_, _ = r.site.propose(ctx, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Status: &now.Status}}}})
 		}
 	}
@@ -261,7 +257,7 @@ func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply messages.Job
 }
 
 func (r *remote) tasks(ctx context.Context, j *book.RemoteJob, q messages.TasksRequest) (messages.TasksReply, error) {
-	if j.Known == 0 { // no task can have been claimed
+	if j.Known == 0 { // no task was claimed yet
 		return messages.TasksReply{Account: j.Account}, r.site.verify(ctx)
 	}
 	reply, err := askAbout[messages.TasksReply](ctx, r.peers, j, messages.VerbPeerTasks, q, lookWithin)
@@ -269,8 +265,8 @@ func (r *remote) tasks(ctx context.Context, j *book.RemoteJob, q messages.TasksR
 	return reply, silent(j, err)
 }
 
-// silent turns an error that says that the peer did not answer into a sentence for the user. Other
-// errors, such as a refusal by the peer, stay as they are.
+// silent replaces an error which says that the peer did not answer by a sentence for the user. Other errors, such as
+// a refusal by the peer, do not change.
 func silent(j *book.RemoteJob, err error) error {
 	if err == nil || !messages.Passing(err) {
 		return err
@@ -278,7 +274,7 @@ func silent(j *book.RemoteJob, err error) error {
 	return messages.Errorf(messages.Unavailable, "site %s, which runs job %d, does not answer: %s", j.Peer, j.ID, messages.Detail(err))
 }
 
-// output reads the output of a task at a peer, or asks for its stream.
+// output returns the output of a task at a peer, or the name of its stream.
 func (r *remote) output(ctx context.Context, caller messages.Name, q messages.OutputRequest) (reply messages.LogsReply, err error) {
 	if err := q.Validate(); err != nil {
 		return reply, err
@@ -292,8 +288,8 @@ func (r *remote) output(ctx context.Context, caller messages.Name, q messages.Ou
 	return reply, silent(j, err)
 }
 
-// cancel commits the cancellation of a remote job, and waits until the peer knows. A peer that does
-// not answer is told as soon as it does.
+// cancel commits the cancellation of a remote job, and waits until the peer knows it. A peer that does not answer is
+// told when it answers again.
 func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.RemoteJob) (reply messages.CancelReply, err error) {
 	was, err := propose[messages.State](ctx, r.site, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Cancel: caller}}}})
 	if err != nil {
@@ -310,9 +306,9 @@ func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Remot
 	return messages.CancelReply{Job: j.ID, State: was, Away: s.Away}, nil
 }
 
-// uncharged says more of a job that cannot be cancelled because it has ended: if the other
-// site has not charged it yet, that site's bank is asked to give the credits up. It does not
-// for work that it means to charge, so nobody has work for nothing in this way.
+// uncharged extends the error for a job that cannot be cancelled because it has ended. If the other site has not
+// charged the job yet, that site's bank is asked to give the credits back. It refuses if it will charge for work, so
+// nobody can avoid the payment this way.
 func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) error {
 	if messages.KindOf(why) != messages.Ended || j.Authorisation == nil || j.Phase == book.Releasing {
 		return why
@@ -320,15 +316,15 @@ func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) er
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	_, err := askActor[messages.ClearingReply](ctx, r.peers, messages.Bank, messages.VerbRevoke, messages.RevokeRequest{ID: messages.RemoteJobAuthorisation(j.ID)})
-	if err != nil { // it was charged, or the bank cannot say
+	if err != nil { // it was charged, or the bank does not know
 		return why
 	}
 	return messages.Errorf(messages.Ended, "%s, and site %s has not charged for it; the site was asked to release the credits. If it does not, they are free a day after the end (candor account says when)",
 		messages.Detail(why), j.Peer)
 }
 
-// cancelJobs commits the cancellation of remote jobs, and writes the outcome of each
-// job to its place in the reply. It waits for no peer.
+// cancelJobs commits the cancellation of remote jobs, and writes the outcome of each job to its position in the
+// reply. It does not wait for peers.
 func (r *remote) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID, out []messages.CancelOutcome) error {
 	for i := range out {
 		c := &out[i]
@@ -353,7 +349,7 @@ func (r *remote) cancelJobs(ctx context.Context, caller messages.Name, ids []mes
 	return nil
 }
 
-// why explains a remote job by the peer's answer, and by how its site was chosen.
+// why explains a remote job with the peer's answer, and says how its site was chosen.
 func (r *remote) why(ctx context.Context, j *book.RemoteJob) (reply messages.WhyReply, err error) {
 	if err := r.site.verify(ctx); err != nil {
 		return reply, err

@@ -22,14 +22,14 @@ type replica struct {
 	mu   sync.RWMutex
 	book *book.Book
 	time *siteclock.Steady
-	kick chan struct{} // something was applied
-	// archive has the records that left the book; nil: these records are lost.
+	kick chan struct{} // gets a value after commands were applied
+	// archive gets the records that leave the book; nil: these records are lost.
 	archive   *archive.Archive
 	unwritten bool          // the last record could not be written
-	damaged   atomic.Bool   // the archive lost records, and was not copied since
-	behind    atomic.Bool   // the book came as an image while the archive was new, and the archive was not copied since
-	nowhere   atomic.Int64  // end time up to which the leader's archive lacks jobs too: its archive was copied
-	lost      chan struct{} // the archive lost records, or an image took the place of the book
+	damaged   atomic.Bool   // the archive has lost records since it was last copied
+	behind    atomic.Bool   // an image replaced the book while the archive was new, and the archive was not copied since
+	nowhere   atomic.Int64  // the leader's archive also lacks jobs that ended up to this time, as the last copy showed
+	lost      chan struct{} // gets a value when the archive has lost records, or an image replaced the book
 	leads     atomic.Bool
 	bank      atomic.Pointer[bankSight]
 	log       *zap.Logger
@@ -79,10 +79,10 @@ func (r *replica) Capture() mailbox.Image {
 	return &synced{r.book.Capture(), r}
 }
 
-// synced is an image that makes the archive durable before it is written. After an image, old
-// commands are removed from the log. Some of them moved records from the book to the archive, so
-// from then on only the archive has these records. If it cannot be made durable, the image is
-// written anyway: a record that a loss of power destroys is copied from another replica.
+// synced is an image that first makes the archive durable. After an image is written, old commands are removed from
+// the log. Some of them moved records from the book to the archive, so then only the archive has these records. If
+// the archive cannot be made durable, the image is written anyway: a record that a power loss destroys is copied from
+// another replica.
 type synced struct {
 	*book.Image
 	replica *replica
@@ -98,14 +98,14 @@ func (i *synced) WriteTo(w io.Writer) (int64, error) {
 	return i.Image.WriteTo(w)
 }
 
-// Digest implements mailbox.Image: nothing need be durable for a comparison.
+// Digest implements mailbox.Image. A comparison needs no durable archive.
 func (i *synced) Digest(w io.Writer) error {
 	_, err := i.Image.WriteTo(w)
 	return err
 }
 
-// Weak implements mailbox.Machine. A replica whose archive lost records copies them from the
-// leader, which needs the bank.
+// Weak implements mailbox.Machine. A replica whose archive lost records should not lead: it must copy them from the
+// leader.
 func (r *replica) Weak() error {
 	if r.damaged.Load() {
 		return errors.New("the archive of ended jobs lost records")
@@ -125,20 +125,20 @@ func (r *replica) Restore(from io.Reader) error {
 	}
 	about := r.archive.About()
 	r.behind.Store(about.Fresh && r.book.Forgotten())
-	if lacks, ended := r.lacking(r.book); lacks && ended > about.Complete { // older ones are past retention, or were reported
+	if lacks, ended := r.lacking(r.book); lacks && ended > about.Complete { // jobs that ended earlier are past retention, or were reported before
 		r.damaged.Store(true)
 	}
 	r.lack()
 	return err
 }
 
-// lose notes that the archive lost records which other replicas may have.
+// lose records that the archive lost records which other replicas may have.
 func (r *replica) lose() {
 	r.damaged.Store(true)
 	r.lack()
 }
 
-// lack makes the replica check soon what its archive lacks.
+// lack makes the replica soon check which records its archive lacks.
 func (r *replica) lack() {
 	select {
 	case r.lost <- struct{}{}:
@@ -167,7 +167,7 @@ func (r *replica) wake() {
 	}
 }
 
-// keep hands a record that leaves the book to the archive.
+// keep adds a record that leaves the book to the archive.
 func (r *replica) keep(e book.Ended) {
 	s := messages.JobSummary{}
 	if e.Job != nil {
@@ -179,7 +179,7 @@ func (r *replica) keep(e book.Ended) {
 		return
 	}
 	body, err := e.Encode()
-	if err != nil { // every field can be encoded; the job counts as one that could not be written
+	if err != nil { // cannot happen, because every field can be encoded; the record counts as not written
 		r.archive.Begins(s.Ended)
 		return
 	}
@@ -187,7 +187,7 @@ func (r *replica) keep(e book.Ended) {
 	case !written:
 		r.unwritten = true
 		r.lose()
-	case r.unwritten: // there is room again for the records that others have
+	case r.unwritten: // there is room again for records that other replicas have
 		r.unwritten = false
 		r.lack()
 	}

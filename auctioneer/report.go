@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// report tells operators, in the log and by metrics, what the desk did in a step, and how long the
-// step took.
+// report reports to operators what the desk did in a step, in the log and by metrics. took is how long the step took.
 func (l *term) report(events []any, took time.Duration) {
 	for _, event := range events {
 		switch e := event.(type) {
@@ -57,8 +56,8 @@ func (l *term) report(events []any, took time.Duration) {
 	}
 }
 
-// unsent logs that a notification about a job was not accepted. The log does not name the receiver:
-// whoever knows the URL of a webhook may be able to use it.
+// unsent logs that a notification about a job was not accepted. The log does not name the receiver, because somebody
+// who knows the URL of a webhook may be able to use it.
 func (l *term) unsent(e *desk.Unsent) {
 	outcome := "failed"
 	if e.Over {
@@ -77,13 +76,13 @@ func (l *term) refused(e *desk.Refused) {
 	l.Log.Error("charge to another site refused", zap.String("site", e.Site), zap.String("authorisation", e.Charge), zap.Error(e.Err))
 }
 
-// quarantines remembers which quarantines the leader has reported.
+// quarantines remembers the quarantines that the leader has reported.
 type quarantines struct {
 	mu    sync.Mutex
-	since map[messages.Name]messages.Time // by node in quarantine
+	since map[messages.Name]messages.Time // by node: begin of the quarantine
 }
 
-// note logs and counts when a node goes into quarantine, and when it takes work again.
+// note logs and counts that a node goes into quarantine, or takes work again.
 func (h *quarantines) note(a *site, n *book.Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// service collects metrics about what the site sells, and what waits for it, when a monitor asks. Only the leader has
-// them. They show no more than any user can see: sealed prices are left out.
+// service collects metrics about what the site sells, and about what waits, when a monitor asks. Only the leader has
+// these metrics. They show no more than any user can see: sealed prices are left out.
 type service struct{ *site }
 
-// mostNodesTold bounds the nodes that have series of their own.
+// mostNodesTold is the maximum number of nodes that have their own metrics.
 const mostNodesTold = 1000
 
 func described(name, help string, labels ...string) *prometheus.Desc {
@@ -48,7 +48,7 @@ func (s service) Collect(out chan<- prometheus.Metric) {
 	if with == nil {
 		return
 	}
-	var told []prometheus.Metric // sent without a lock
+	var told []prometheus.Metric // sent after the locks are released
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		told = append(told, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
 	}
@@ -119,7 +119,7 @@ func collectNodes(nodes []*book.Node, gauge gauges) {
 	}
 }
 
-// stateOf returns the state of a node.
+// stateOf returns the state of a node, one of nodeStates.
 func stateOf(n *book.Node) string {
 	switch {
 	case !n.Up && n.Stopped:

@@ -5,7 +5,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// services returns the services of a term. Messages of agents go to the desk as inputs.
+// services returns the services of a term. Exchanges of agents become inputs of the desk.
 func services(l *term, inputs *inbox) []bus.Service {
 	at := func(verb string, h bus.Handler) bus.Endpoint {
 		return bus.Endpoint{Name: verb, Subject: messages.Subject(l.Site, messages.Auctioneer, verb, "*"), Handle: l.answered(h)}

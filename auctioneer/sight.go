@@ -5,25 +5,24 @@ import (
 	"time"
 )
 
-// A leader that the bank does not answer takes no job and settles none. One broken link between
-// two hosts is enough for that, while a third host sees both. So each replica asks the bank
-// again and again, and a leader without an answer hands its lead to a replica that is answered
-// (see [mailbox.Machine]).
+// A leader that the bank does not answer can take no job and settle none. One broken link between two hosts is enough
+// for that, while a third host reaches both. So each replica sends requests to the bank at intervals. A leader
+// without an answer hands over to a replica that gets answers (see [mailbox.Machine]).
 
 const (
 	askBankEvery  = 500 * time.Millisecond
 	askBankWithin = time.Second
-	// bankAway is how long a leader goes without an answer before it hands over. Until then
-	// the other replicas have missed the bank too if it is away: nobody hands over for that.
+	// bankAway is the time without an answer after which a leader hands over. If the bank itself is away, the other
+	// replicas notice it in this time too, and no replica hands over.
 	bankAway = 2 * time.Second
-	// bankSteady is how long the bank must have answered each request of a replica that takes
-	// the lead over, so that the lead does not come and go.
+	// bankSteady is the time in which the bank must have answered each request of a replica before this replica takes
+	// over, so that the lead does not change again and again.
 	bankSteady = 3 * time.Second
 )
 
-// bankSight is whether the bank answers a replica.
+// bankSight records whether the bank answers a replica.
 type bankSight struct {
-	failing time.Time // when the first request after the last answer was sent; zero: all were answered
+	failing time.Time // when the first request after the last answer was sent; zero: the last request was answered
 	failed  time.Time // when the latest request failed; zero: none did
 }
 
@@ -41,7 +40,7 @@ func (s bankSight) after(sent, now time.Time, err error) bankSight {
 
 var errBankAway = errors.New("the bank does not answer it, or did not lately")
 
-// weak returns an error if a leader should give up the lead, or if a follower should not take it.
+// weak returns an error if a leader should hand over, or if a follower should not take over.
 func (s bankSight) weak(now time.Time, leads bool) error {
 	if leads && !s.failing.IsZero() && now.Sub(s.failing) >= bankAway || !leads && !s.failed.IsZero() && now.Sub(s.failed) < bankSteady {
 		return errBankAway

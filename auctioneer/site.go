@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// site is what the parts of a replica share: its configuration, the book, the log of commands, and
-// everything that outlasts a term.
+// site is shared by the parts of a replica: its configuration, the book, the log of commands, and everything that
+// lasts longer than a term.
 type site struct {
 	Config
 	replica   *replica
@@ -25,7 +25,7 @@ type site struct {
 	pastFile  pastFile
 	questions questions
 	endings   endings
-	// leadingDesk reads the desk of the term in which this replica leads; nil: it does not lead.
+	// leadingDesk gives access to the desk while this replica leads; nil: it does not lead.
 	leadingDesk atomic.Pointer[func(func(*desk.Desk))]
 }
 
@@ -39,7 +39,7 @@ func (a *site) propose(ctx context.Context, c *book.Command) (any, error) {
 	return outcome(a.box.Propose(ctx, data))
 }
 
-// outcome returns the result of a command, or why there is none.
+// outcome returns the result of a command, or the error with which it was refused.
 func outcome(result any, err error) (any, error) {
 	if err != nil {
 		return nil, mailbox.Wire(messages.Auctioneer, err)
@@ -50,7 +50,7 @@ func outcome(result any, err error) (any, error) {
 	return result, nil
 }
 
-// proposeInOrder commits commands that are applied in their order, and returns the result of each.
+// proposeInOrder commits commands, which are applied in order, and returns the result of each.
 func proposeInOrder[Result any](ctx context.Context, a *site, commands []*book.Command) ([]Result, []error) {
 	out, errs := make([]Result, len(commands)), make([]error, len(commands))
 	var data [][]byte
@@ -67,7 +67,7 @@ func proposeInOrder[Result any](ctx context.Context, a *site, commands []*book.C
 	for i, k := range places {
 		var came any
 		if came, errs[k] = outcome(results[i], failed[i]); errs[k] == nil {
-			out[k], _ = came.(Result) // some commands have none
+			out[k], _ = came.(Result) // some commands have no result
 		}
 	}
 	return out, errs
@@ -82,8 +82,7 @@ func propose[Result any](ctx context.Context, a *site, c *book.Command) (result 
 	return came.(Result), nil
 }
 
-// decided waits until everything that was proposed here before is decided, including proposals that
-// nobody waits for.
+// decided waits until every earlier proposal of this replica is decided, even if no request waits for it.
 func (a *site) decided(ctx context.Context) error {
 	if err := a.box.Decided(ctx); err != nil {
 		return mailbox.Wire(messages.Auctioneer, err)
@@ -91,7 +90,7 @@ func (a *site) decided(ctx context.Context) error {
 	return nil
 }
 
-// verify confirms that the group agreed on the present state of the book.
+// verify confirms that this replica has the state that the group agreed on.
 func (a *site) verify(ctx context.Context) error {
 	if err := a.box.Verify(ctx); err != nil {
 		return mailbox.Wire(messages.Auctioneer, err)
@@ -99,7 +98,7 @@ func (a *site) verify(ctx context.Context) error {
 	return nil
 }
 
-// look reads the book once this replica is known to lead still.
+// look calls f with the book, after confirming that this replica still leads.
 func (l *site) look(ctx context.Context, f func(*book.Book) error) (err error) {
 	if err := l.verify(ctx); err != nil {
 		return err
@@ -108,19 +107,19 @@ func (l *site) look(ctx context.Context, f func(*book.Book) error) (err error) {
 	return err
 }
 
-// operates reports whether an account is an operator, who may see everything.
+// operates reports whether an account is an operator, who may see all jobs.
 func (a *site) operates(account messages.Name) bool {
 	return slices.Contains(a.Operators, account)
 }
 
-// instant returns the present time. Silence is measured from the start of this replica.
+// instant returns the present time on both clocks. The monotonic clock starts with this replica.
 func (a *site) instant() desk.Instant {
 	wall, leap, _ := a.replica.time.Stamp()
 	return desk.Instant{Wall: wall, Leap: leap, Mono: messages.Duration(time.Since(a.began))}
 }
 
-// inTerm returns an error if the term of a request's leader has ended, even if this replica leads
-// again: another leader may have answered the same request in between.
+// inTerm returns an error if the term in which a request came has ended, even if this replica leads again: another
+// leader may have answered the same request in between.
 func (a *site) inTerm(term uint64) error {
 	if a.box.Status().Term != term {
 		return messages.Errorf(messages.NotLeader, "another leader takes over; ask again")
@@ -139,7 +138,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// patiently returns a context in which a proposal may wait for others up to its patience.
+// patiently returns a context that lets a proposal wait for others, up to its patience.
 func patiently(ctx context.Context, p desk.Proposal) context.Context {
 	if p.Patience == 0 {
 		return ctx

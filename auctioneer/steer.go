@@ -8,10 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// steering changes jobs that have not ended, as their owners or operators ask.
+// steering changes jobs that have not ended, for their owners or operators.
 type steering struct{ *term }
 
-// find returns a job that the caller may steer: the caller's own, or any job for an operator.
+// find returns a job that the caller may change: the caller's own job, or any job for an operator.
 func (l steering) find(caller messages.Name, id messages.JobID) (found book.Job, err error) {
 	l.replica.read(func(b *book.Book) {
 		j, failed := l.rules().Visible(b, caller, id)
@@ -47,7 +47,7 @@ func (l steering) park(ctx context.Context, caller messages.Name, id messages.Jo
 	return messages.HoldReply{Job: id, State: p.State, Hold: !release, Changed: p.Changed, Running: p.Running}, err
 }
 
-// requeue ends tasks of a job, to be run again.
+// requeue ends tasks of a job, which then run again.
 func (l steering) requeue(ctx context.Context, caller messages.Name, r messages.RequeueRequest) (reply messages.RequeueReply, err error) {
 	j, err := l.find(caller, r.Job)
 	if err != nil {
@@ -71,8 +71,8 @@ func (l steering) requeue(ctx context.Context, caller messages.Name, r messages.
 	return messages.RequeueReply{Job: r.Job, Tasks: n}, err
 }
 
-// cancelTasks cancels tasks of a job that goes on. A mechanism whose bids never change
-// counts on all tasks of a bid.
+// cancelTasks cancels tasks of a job that continues with its other tasks. It refuses in markets whose mechanism
+// relies on all tasks of a bid.
 func (l steering) cancelTasks(ctx context.Context, caller messages.Name, r messages.CancelRequest) (reply messages.CancelReply, err error) {
 	j, err := l.find(caller, r.Job)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// step answers the node of a task of an allocation: it names the other tasks, or passes a request
-// on to the node of one of them, in the owner's name. Only a node with the current attempt is
-// answered, and only about current attempts of the same allocation.
+// step answers the node of an allocation's task. It names the other tasks, or passes on a request to the node of one
+// of them, in the owner's name. Only a node with the current attempt gets an answer, and only about current attempts
+// of the same allocation.
 func (l *queries) step(ctx context.Context, node messages.Name, r messages.StepRequest) (reply messages.StepReply, err error) {
 	if r.Stream != nil {
 		if err := r.Stream.Validate(); err != nil {
@@ -52,7 +52,7 @@ func (l *queries) step(ctx context.Context, node messages.Name, r messages.StepR
 	return reply, err
 }
 
-// membersOf returns the tasks of an allocation, once all have their slots.
+// membersOf returns the tasks of an allocation, once all of them have their slots.
 func membersOf(b *book.Book, j *book.Job, stage uint32) (members []messages.Member, err error) {
 	s := &j.Stages[stage]
 	if len(s.Tasks) < s.Total || s.Gathering > 0 {

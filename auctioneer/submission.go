@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// submissions takes jobs, and quotes for them.
+// submissions accepts jobs, and makes quotes for them.
 type submissions struct {
 	*term
 	gathered gathered
@@ -25,18 +25,18 @@ func newSubmissions(l *term) *submissions {
 	return &submissions{term: l, menus: intake.NewMenuKey()}
 }
 
-// submission is a request on its way into the book.
+// submission is a request to submit a job that is not in the book yet.
 type submission struct {
 	*intake.Submission
 	visit   *federation.Arrival // set if the job comes from another site
-	counted bool                // by the limit on the rate
-	heeded  bool                // the market must read every field of its bid
+	counted bool                // it was counted by the rate limit
+	heeded  bool                // the market must not ignore a field of its bid
 }
 
 // warnings returns sentences about limits that the site does not enforce, about values that the
 // market filled in, and about the cost of chains.
 func warnings(b *book.Book, s *intake.Submission) []string {
-	if s.Market == nil { // by the rules of now it would be refused
+	if s.Market == nil { // the present rules would refuse it
 		return s.Said
 	}
 	said := append(s.Said, intake.Unenforced(b, s)...)
@@ -58,14 +58,14 @@ func answer(r book.Receipt) messages.SubmitReply {
 	return messages.SubmitReply{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks}
 }
 
-// known answers a submission that was committed before.
+// known returns the answer to a submission that was committed before.
 func (l *submissions) known(s *submission) (receipt *book.Receipt, err error) {
 	l.replica.read(func(b *book.Book) { receipt, err = l.rules().Known(b, s.Submission) })
 	return receipt, err
 }
 
-// reruns refuses a job that is said to do another one again which its owner may not see, or which
-// never was.
+// reruns returns an error for a job that names another job as its original, if that job does not exist or its owner
+// may not see it.
 func (l *submissions) reruns(account messages.Name, spec *messages.JobSpec) (err error) {
 	id := spec.RerunOf
 	if id == 0 {
@@ -81,7 +81,7 @@ func (l *submissions) reruns(account messages.Name, spec *messages.JobSpec) (err
 	return nil
 }
 
-// admit asks the market to accept the job under the contract that it names.
+// admit returns an error if the market does not accept the job under the contract that it names.
 func (l *submissions) admit(s *submission) (err error) {
 	now := l.Clock()
 	if l.replica.read(func(b *book.Book) { err = s.Agree(b, now) }); err != nil {
@@ -90,11 +90,11 @@ func (l *submissions) admit(s *submission) (err error) {
 	return l.withMarket(s.Spec.Market, func(m *market.Market) error { return s.Admit(now, m) })
 }
 
-// holdAll asks the bank, in one request, to hold the budgets of submissions. It returns the bank's
-// answer for each.
+// holdAll asks the bank, in one request, to hold the budgets of submissions. It returns the bank's answer for each
+// submission.
 func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 	var request messages.TransferRequest
-	ends := make([]int, len(all)) // end of each submission's transfers
+	ends := make([]int, len(all)) // by submission: the end of its transfers in the list
 	l.replica.read(func(b *book.Book) {
 		for _, s := range all {
 			s.Seen = b.LastEffect() + 1
@@ -107,7 +107,7 @@ func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 	}
 	reply, err := askActor[messages.TransferReply](ctx, l.federated.peers, messages.Bank, messages.VerbTransfer, request)
 	errs, from := make([]error, len(all)), 0
-	if err != nil && len(all) > 1 && !messages.KindOf(err).Retriable() { // one of the submissions may be the cause
+	if err != nil && len(all) > 1 && !messages.KindOf(err).Retriable() { // one submission may be the cause for all: ask for each alone
 		for i := range all {
 			errs[i] = l.holdAll(ctx, all[i:i+1])[0]
 		}
@@ -122,7 +122,7 @@ func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 	return errs
 }
 
-// affordable makes, for a dry run, the checks that a hold would make.
+// affordable checks, for a dry run, what the bank would check for a hold.
 func (l *submissions) affordable(ctx context.Context, s *submission) error {
 	r := messages.AccountRequest{Account: s.Payer}
 	account, err := askActor[messages.AccountReply](ctx, l.federated.peers, messages.Bank, messages.VerbAccount, r)
@@ -132,12 +132,12 @@ func (l *submissions) affordable(ctx context.Context, s *submission) error {
 	return account.Affords(s.Account, s.Held())
 }
 
-// estimateWithin is how long the estimator may take to answer what a job is worth. A submission
-// waits at most this long, counted from the request for the hold, which usually takes longer.
+// estimateWithin is how long the estimator may take to say what a job is worth. A submission waits at most this long,
+// counted from the request for the hold, which usually takes longer.
 const estimateWithin = 20 * time.Millisecond
 
-// askUtility asks the estimator what a job without a utility function is worth, while the bank
-// makes the hold. The answer comes within estimateWithin, or the channel is closed without one.
+// askUtility asks the estimator what a job without a utility function is worth, while the bank makes the hold. The
+// channel gets the answer within estimateWithin, or is closed without one.
 func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *messages.UtilityReply {
 	answer := make(chan *messages.UtilityReply, 1)
 	r, asks := s.AsksUtility()
@@ -158,18 +158,18 @@ func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *mes
 	return answer
 }
 
-// gathered are submissions of any accounts that wait to go together.
+// gathered are submissions, of any accounts, that wait for the next group.
 type gathered struct {
 	mu       sync.Mutex
 	underWay int
 	waiting  []*alone
 }
 
-// alone is a submission that came in its own request.
+// alone is a submission that came in a request of its own.
 type alone struct {
 	*submission
-	leave func()        // called when it is decided, whether or not anybody waits for that
-	done  chan struct{} // closed when the rest is set
+	leave func()        // called when the submission is decided, even if nobody waits for it
+	done  chan struct{} // closed when the fields below are set
 	reply messages.SubmitReply
 	err   error
 }

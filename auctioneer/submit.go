@@ -31,7 +31,7 @@ func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *
 	return reply, err
 }
 
-// enter pays for and commits a prepared submission.
+// enter pays for a prepared submission and commits it.
 func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (reply messages.SubmitReply, err error) {
 	known, leave, err := l.begin(s)
 	if err != nil {
@@ -63,8 +63,8 @@ func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (re
 	return answer(receipt), nil
 }
 
-// begin starts a submission. It returns the answer of a submission that was committed before, or a
-// function to call when the submission is over.
+// begin starts a submission. It returns the answer of a submission that was committed before, or a function that the
+// caller calls when the submission is over.
 func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave func(), err error) {
 	receipt, err := l.known(s)
 	if err != nil {
@@ -94,10 +94,9 @@ func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave f
 	return nil, leave, nil
 }
 
-// refused looks again at refused submissions, and returns the stored answers of submissions that are in
-// the book. Nobody may be told that a job is refused while an earlier try of the same request can
-// still enter it: the owner would believe that there is no job. So a refusal waits until earlier
-// tries are decided. It adds nothing to the log.
+// refused checks refused submissions again, and returns the stored answers of those that are in the book after all. A
+// user must not be told that a job is refused while an earlier try of the same request can still enter it: the owner
+// would believe that there is no job. So a refusal waits until earlier tries are decided. It adds nothing to the log.
 func (l *submissions) refused(ctx context.Context, all []*intake.Submission, replies []messages.SubmitReply, errs []error) error {
 	final := false
 	for i, s := range all {
@@ -128,8 +127,8 @@ func (l *submissions) refused(ctx context.Context, all []*intake.Submission, rep
 	return nil
 }
 
-// within checks a new submission against the limits, before anything is done for it. Submissions of
-// an account that are under way count as pending until they leave, whichever site they are for.
+// within checks a new submission against the limits, before anything else is done. Submissions of an account that are
+// under way count as pending jobs, whichever site they are for, until the caller calls leave.
 func (l *submissions) within(s *submission) (leave func(), err error) {
 	if s.visit != nil {
 		return func() {}, l.welcomes(s.visit.Home)
@@ -151,14 +150,14 @@ func (l *submissions) within(s *submission) (leave func(), err error) {
 	return leave, nil
 }
 
-// visitsPerSite bounds the remembered jobs of one other site, so that no site can use
-// up the memory for all sites.
+// visitsPerSite is the maximum number of remembered jobs of one other site, so that no site can use up the memory for
+// all sites.
 const visitsPerSite = book.MaxVisits / 8
 
-// welcomes applies the limits of a single account to all users of another site together. Above the
-// limits it asks the site to try again later; sites do this automatically.
+// welcomes applies the limits of one account to all users of another site together. Above the limits it returns an
+// error that asks the site to try again later, which sites do automatically.
 func (l *submissions) welcomes(home messages.Name) error {
-	if err := l.gate.pass(l.Clock(), home+"/"); err != nil { // no account has such a name
+	if err := l.gate.pass(l.Clock(), home+"/"); err != nil { // no account can have this name
 		return messages.Errorf(messages.Unavailable, "%s", messages.Detail(err))
 	}
 	var guests book.VisitingCount

@@ -8,9 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// submitSeveral submits jobs as if each came in its own request, but asks the bank once for all
-// holds, and the estimator once for jobs that are alike. If the outcome of a job is unknown, the
-// whole request must be sent again.
+// submitSeveral submits jobs as if each came in its own request. But it asks the bank once for all holds, and the
+// estimator once for equal jobs. If the outcome of a job is unknown, the whole request must be sent again.
 func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	if err := r.Several(); err != nil {
 		return reply, err
@@ -23,7 +22,7 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 	}
 	final := false
 	for _, err := range errs {
-		if messages.KindOf(err).Retriable() { // accepted jobs get the same answers then
+		if messages.KindOf(err).Retriable() { // when the request is repeated, accepted jobs get the same answers
 			return reply, err
 		}
 		final = final || err != nil
@@ -51,7 +50,7 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (said []*intake.Submission, replies []messages.SubmitReply, errs []error) {
 	said, replies, errs = make([]*intake.Submission, len(r.Jobs)), make([]messages.SubmitReply, len(r.Jobs)), make([]error, len(r.Jobs))
 	var under []*submission
-	var places []int // their places among the jobs of the request
+	var places []int // positions of these submissions among the jobs of the request
 	for i := range r.Jobs {
 		one := &messages.SubmitRequest{Key: r.Jobs[i].Key, Spec: r.Jobs[i].Spec, DryRun: r.DryRun}
 		if said[i], errs[i] = l.rules().Prepare(account, one); errs[i] != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostSought bounds the tasks that one request searches.
+// mostSought is the maximum number of tasks that one request searches.
 const mostSought = 100_000
 
 func (l *queries) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
@@ -47,7 +47,7 @@ func (l *queries) tasksOf(ctx context.Context, find finding, r messages.TasksReq
 	return reply, err
 }
 
-// taskSearch lists the tasks of a job that a request asks for.
+// taskSearch collects the tasks of a job that a request asks for.
 type taskSearch struct {
 	*messages.TasksRequest
 	book   *book.Book
@@ -58,7 +58,7 @@ type taskSearch struct {
 	reply  *messages.TasksReply
 }
 
-// stage lists the tasks of a stage until the reply is full.
+// stage adds the tasks of a stage until the reply is full.
 func (s *taskSearch) stage(i int) {
 	tasks, kept := s.job.Stages[i].Tasks, s.job.Kept.Of(i)
 	first, end := uint64(s.From), uint64(len(tasks))
@@ -76,7 +76,7 @@ func (s *taskSearch) stage(i int) {
 	}
 }
 
-// task lists a task and its attempts, earlier attempts first.
+// task adds the attempts of a task, earlier attempts first.
 func (s *taskSearch) task(stage int, index uint32, kept []book.Kept) {
 	t, latest := &s.job.Stages[stage].Tasks[index], (*book.Kept)(nil)
 	for i := range kept {
@@ -93,7 +93,7 @@ func (s *taskSearch) task(stage int, index uint32, kept []book.Kept) {
 	s.list(s.latest(stage, index, t, latest))
 }
 
-// list adds an attempt to the reply, if the request asks for such.
+// list adds an attempt to the reply, if it fits the request.
 func (s *taskSearch) list(t messages.TaskStatus) {
 	if s.Node != "" && t.Node != s.Node || len(s.States) > 0 && !slices.Contains(s.States, t.State) {
 		return
@@ -101,7 +101,7 @@ func (s *taskSearch) list(t messages.TaskStatus) {
 	s.reply.Tasks = append(s.reply.Tasks, t)
 }
 
-// status has the fields that all attempts of a task share.
+// status returns a status with the fields that all attempts of a task share.
 func (s *taskSearch) status(stage, index, attempt, node uint32) messages.TaskStatus {
 	spec := &s.job.Spec.Stages[stage]
 	out := messages.TaskStatus{Task: messages.TaskRef{Job: s.job.ID, Stage: stage, Index: index}, Attempt: attempt,
@@ -112,7 +112,7 @@ func (s *taskSearch) status(stage, index, attempt, node uint32) messages.TaskSta
 	return out
 }
 
-// earlier returns an attempt of a task that was followed by another.
+// earlier returns the status of an attempt that another attempt followed.
 func (s *taskSearch) earlier(p *book.Kept) messages.TaskStatus {
 	out := s.status(p.Stage, p.Index, p.Attempt, p.Node)
 	out.State = "Stopped"
@@ -125,7 +125,7 @@ func (s *taskSearch) earlier(p *book.Kept) messages.TaskStatus {
 	return out
 }
 
-// latest returns the latest attempt of a task. p is the record of its end, nil if there is none.
+// latest returns the status of the latest attempt of a task. p is the record of its end; nil: there is none.
 func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept) messages.TaskStatus {
 	out := s.status(uint32(stage), index, t.Attempt, t.Node)
 	out.State = s.state(out.Task, t)
@@ -158,9 +158,9 @@ func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 		return "Cancelled"
 	case t.Phase == book.Failed && t.Reason != messages.NoReason && !book.OfTask(t.Reason):
 		return "Stopped"
-	case t.Phase == book.Pending && !s.job.Active() && t.Attempt > 0: // it was to run again
+	case t.Phase == book.Pending && !s.job.Active() && t.Attempt > 0: // it would have run again if the job had not ended
 		return "Stopped"
-	case (t.Phase == book.Paired || t.Phase == book.Pending) && !s.job.Active(): // it never ran
+	case (t.Phase == book.Paired || t.Phase == book.Pending) && !s.job.Active(): // it never ran, and the job has ended
 		return "Cancelled"
 	case t.Phase == book.Paired:
 		return "Pending"
@@ -178,8 +178,7 @@ func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 	return "Running"
 }
 
-// explain tells how an attempt ended. An attempt without a process, or without a report of its end,
-// has no exit code.
+// explain adds how an attempt ended. An attempt without a process, or without a report of its end, has no exit code.
 func (s *taskSearch) explain(t *messages.TaskStatus, why messages.EndReason, exit int32, detail string) {
 	t.Reason = why.String()
 	t.Message = messages.Ending{Reason: why, ExitCode: int(exit), Detail: detail, Node: t.Node}.String()

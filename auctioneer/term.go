@@ -19,24 +19,24 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// term has what the handlers of requests may use while this replica leads: the site, the desk, and the
-// requests that wait for news of jobs at other sites.
+// term is what the handlers of requests use while this replica leads: the site, the desk, and the requests that wait
+// for news of jobs at other sites.
 type term struct {
 	*site
 	number    uint64
-	life      context.Context // the term
+	life      context.Context // ends with the term
 	federated *federated
 	markets   atomic.Pointer[desk.Markets]
 
-	mu           sync.Mutex // guards what follows
+	mu           sync.Mutex // guards the fields below
 	desk         *desk.Desk
-	stepped      chan struct{} // closed by the next step that may have decided about a claim
-	reconfigured chan struct{} // closed when other markets are in force
+	stepped      chan struct{} // closed by the next step that may have decided about waiting claims
+	reconfigured chan struct{} // closed when other markets come into force
 }
 
-// verify confirms that the group agreed on the present state of the book, and that this is
-// the leader of the term. A replica that leads again may still answer as the leader that it
-// was before, whose desk does not know what another leader did between.
+// verify confirms that this replica has the state that the group agreed on, and that the term has not ended.
+// Otherwise a replica that leads again could answer with the desk of its earlier term, which does not know what
+// another leader did in between.
 func (l *term) verify(ctx context.Context) error {
 	if err := l.site.verify(ctx); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (l *term) verify(ctx context.Context) error {
 	return l.inTerm(l.number)
 }
 
-// with calls f with the desk while no step is made.
+// with calls f with the desk, while no step runs.
 func (l *term) with(f func(*desk.Desk)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *term) withMarket(name messages.Name, f func(*market.Market) error) (err
 	return err
 }
 
-// takeIntoForce makes requests see other markets from now on.
+// takeIntoForce makes requests use other markets from now on.
 func (l *term) takeIntoForce(m *desk.Markets, faults []error) {
 	for _, err := range faults {
 		l.Log.Error("a market cannot run", zap.Error(err))
@@ -76,7 +76,7 @@ func (l *term) takeIntoForce(m *desk.Markets, faults []error) {
 	l.reconfigured = make(chan struct{})
 }
 
-// nextMarkets returns a channel that is closed when other markets are in force than at the call.
+// nextMarkets returns a channel that is closed when other markets come into force after the call.
 func (l *term) nextMarkets() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,12 +87,12 @@ func (l *term) nextMarkets() <-chan struct{} {
 // change.
 func (l *term) inForce() *desk.Markets { return l.markets.Load() }
 
-// inForceWithin is how long markets that were just applied take at most to be in force.
+// inForceWithin is the longest time until markets that were just applied are in force.
 const inForceWithin = time.Second
 
-// answered handles a request again if it was refused because other markets were applied at the same
-// time. A final refusal is sent only after checking that this replica still leads: a replica that
-// was replaced without knowing it lacks the latest jobs.
+// answered wraps a handler. If a request was refused because other markets were applied at the same time, it handles
+// the request again. Before it returns a final refusal, it checks that this replica still leads: a replica that was
+// replaced without knowing it lacks the latest jobs.
 func (l *term) answered(handle bus.Handler) bus.Handler {
 	return func(ctx context.Context, r bus.Request) ([]byte, error) {
 		for {
@@ -117,16 +117,16 @@ func (l *term) answered(handle bus.Handler) bus.Handler {
 	}
 }
 
-// After a restore, the numbers of jobs that came after the backup are not known and must not be used
-// again. So a number of them is skipped: a minimum, and for each second since the backup more than
-// any site submits in a second.
+// After a restore, the numbers of jobs that came after the backup are unknown and must not be used again. So numbers
+// are skipped: at least the first constant, and for each second since the backup more than any site submits in a
+// second.
 const (
 	leastLeftOut     = 1_000_000
 	leftOutPerSecond = 1000
 )
 
-// renumber runs before the first request after a restore. It raises the numbers of new jobs, so that
-// no new job gets the number of an earlier job: peers know jobs by their numbers.
+// renumber runs before the first request after a restore. It skips job numbers, so that no new job gets the number of
+// a lost job: peers know jobs by their numbers.
 func (l *term) renumber() error {
 	var backup messages.Time
 	var last messages.JobID
@@ -168,7 +168,7 @@ func (l *term) rules() *intake.Rules {
 		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check}
 }
 
-// inbox has what happened since the last step.
+// inbox collects the inputs for the next step of the desk.
 type inbox struct {
 	mu      sync.Mutex
 	waiting []desk.Input

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// visiting answers peers about visiting jobs. A visiting job is an ordinary job of an
-// owner that no user here can be.
+// visiting answers peers about visiting jobs. A visiting job is an ordinary job whose owner's name no user of this
+// site can have.
 type visiting struct {
 	site      *site
 	peers     *peers
@@ -25,8 +25,8 @@ type visiting struct {
 	offers    *offers
 }
 
-// siteServices serve peers, and users whose requests need a peer. They are apart from
-// all other services, because their requests may wait.
+// siteServices answer peers, and users whose requests need a peer. They are separate from all other services, because
+// their requests may wait.
 func siteServices(at func(verb string, h bus.Handler) bus.Endpoint, v *visiting, r *remote, o *offers) []bus.Service {
 	return []bus.Service{
 		{Name: "candor-auctioneer-peers", Version: "1.0.0", Concurrency: 128, Endpoints: []bus.Endpoint{
@@ -48,8 +48,8 @@ func siteServices(at func(verb string, h bus.Handler) bus.Endpoint, v *visiting,
 	}
 }
 
-// forPeers has f answer the auctioneers of other sites, each by the name of its site and at
-// its pace.
+// forPeers returns a handler that lets f answer the auctioneers of other sites. The caller's site is in home; the
+// rate of its requests is limited.
 func forPeers[Request, Reply any](v *visiting, verb string, f func(ctx context.Context, home messages.Name, r Request) (Reply, error)) bus.Handler {
 	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
 		home, err := federation.HomeOf(caller)
@@ -63,7 +63,7 @@ func forPeers[Request, Reply any](v *visiting, verb string, f func(ctx context.C
 	})
 }
 
-// submit takes a visiting job, which its home site's bank vouches for.
+// submit accepts a visiting job, for which the bank of its home site guarantees the payment.
 func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.PeerSubmitRequest) (reply messages.PeerSubmitReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -87,8 +87,8 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.Pe
 		_, err = v.intake.enter(ctx, s, false)
 	}
 	if err != nil && !messages.Passing(err) {
-		// An earlier request may be on its way into the log. Then its job is not refused, and its
-		// authorisation is not given back.
+		// An earlier copy of the request may be on its way into the log. Then this job must not be refused, and its
+		// authorisation must not be given back.
 		if err := cmp.Or(v.site.decided(ctx), v.intake.verify(ctx)); err != nil {
 			return reply, err
 		}
@@ -112,14 +112,14 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.Pe
 	return reply, nil
 }
 
-// digestOf tells a visiting job from any other.
+// digestOf returns a digest that is the same only for requests with the same job.
 func digestOf(r *messages.PeerSubmitRequest) ([]byte, error) {
 	s := messages.SubmitRequest{Spec: r.Spec}
 	s.Spec.Project = ""
 	return intake.DigestOf(&s)
 }
 
-// known answers for a visiting job that was accepted before, whatever has changed since.
+// known returns the answer for a visiting job that was accepted before, even if rules have changed since.
 func (v *visiting) known(home messages.Name, r *messages.PeerSubmitRequest, digest []byte) (known *messages.JobSummary, err error) {
 	v.site.replica.read(func(b *book.Book) {
 		var j *book.Job
@@ -161,8 +161,7 @@ func (v *visiting) decline(ctx context.Context, a *federation.Arrival, why error
 	}
 }
 
-// jobs answers with the changes of a peer's visiting jobs, as soon as there is a
-// change.
+// jobs returns the changes of a peer's visiting jobs. It waits until there is a change.
 func (v *visiting) jobs(ctx context.Context, home messages.Name, r messages.PeerJobsRequest) (reply messages.PeerJobsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -184,7 +183,7 @@ func (v *visiting) jobs(ctx context.Context, home messages.Name, r messages.Peer
 	return reply, err
 }
 
-// visitor finds the visiting job that a peer asks about by its number there.
+// visitor returns the search for the visiting job that a peer asks about by the peer's number.
 func visitor(home messages.Name, id messages.JobID) finding {
 	in := func(b *book.Book) (*book.Job, error) {
 		if j := b.Visitor(messages.Visit{Home: home, Job: id}); j != nil {
@@ -244,9 +243,8 @@ func (v *visiting) cancel(ctx context.Context, home messages.Name, r messages.Jo
 	return messages.CancelReply{Job: r.Job, State: was}, err
 }
 
-// logs reads the output of a task, or asks for its stream, in the name of the job's owner, such as
-// alice@west. The node accepts that name: no local user can have it, and the auctioneer may use any
-// name.
+// logs returns the output of a task, or the name of its stream. It asks the node in the name of the job's owner, such
+// as alice@west. The node accepts that name: no local user can have it, and the auctioneer may use any name.
 func (v *visiting) logs(ctx context.Context, home messages.Name, r messages.OutputRequest) (reply messages.LogsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -275,7 +273,7 @@ func (v *visiting) logs(ctx context.Context, home messages.Name, r messages.Outp
 	return bus.Call[messages.LogsReply](ctx, v.site.Bus, messages.LogsSubject(v.site.Site, r.Node, owner), r.Logs)
 }
 
-// quote makes offers to a user of a peer.
+// quote returns offers for a user of a peer.
 func (v *visiting) quote(ctx context.Context, home messages.Name, r messages.PeerQuoteRequest) (reply messages.PeerQuoteReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err

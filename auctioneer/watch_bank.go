@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// watchBank asks the bank again and again, where other replicas could lead.
+// watchBank sends requests to the bank at intervals, if the group has other replicas that could lead.
 func (a *site) watchBank(ctx context.Context) {
 	subject := messages.Subject(a.Site, messages.Bank, messages.VerbStatus, messages.ServiceIdentity(messages.Auctioneer))
 	payload, err := messages.Marshal(messages.Empty{}, messages.Msgpack)

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// whatIf computes what another bid of a job would change now. The leader waits only while the
-// market is copied. The decisions on the copy are computed in parallel, one question at a time.
+// whatIf answers what another bid of a job would change now. The leader waits only while the market is copied. The
+// decisions on the copies run while the leader continues, for one question at a time.
 func (l *queries) whatIf(ctx context.Context, caller messages.Name, r messages.WhatIfRequest) (reply messages.WhatIfReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -37,7 +37,7 @@ func (l *queries) whatIf(ctx context.Context, caller messages.Name, r messages.W
 	return reply, l.fork(ctx, caller, r.Bid, spec, &reply)
 }
 
-// fork makes copies of a job's market that decide at the job's present bid and at another bid.
+// fork returns two copies of a job's market: one decides with the job's present bid, the other with another bid.
 func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.Credits, spec *messages.JobSpec, reply *messages.WhatIfReply) error {
 	m := l.inForce().Find(spec.Market)
 	if m == nil {

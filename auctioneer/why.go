@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// paused returns a sentence about nodes that take no tasks although they are up and offer slots for
-// waiting tasks of the job, with the reason. all reports whether there are no other nodes.
+// paused returns a sentence about nodes that are up and offer slots for waiting tasks of the job, but take no tasks,
+// with the reason. all reports whether there are no other nodes.
 func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	const named = 3
 	wanted, m := map[messages.Name]bool{}, l.inForce().Find(j.Spec.Market)
@@ -45,7 +45,7 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	return joined(stuck...), all
 }
 
-// why explains a job: an ended one from the book, a live one from its market.
+// why explains a job: from the book if it has ended, and otherwise from its market.
 func (l *queries) why(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
 	if away := l.remoteJob(caller, r.Job); away != nil {
 		return l.remote.why(ctx, away)
@@ -62,7 +62,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 	now := l.Clock()
 	err = l.lookAt(ctx, find, func(b *book.Book, j *book.Job) error {
 		market, owner = j.Spec.Market, j.Account
-		if classes(j.Spec) > 1 { // with one class, all weights mean the same
+		if classes(j.Spec) > 1 { // with one class, the weights have no effect
 			assumed = j.Assumed
 		}
 		reply = messages.WhyReply{Job: j.ID, State: j.State, Reason: reason(j), Shares: j.PastShares()}
@@ -112,7 +112,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 	return reply, err
 }
 
-// explain adds what the market knows about a job that has not ended. cost is what the job owes so far.
+// explain adds the market's explanation of a job that has not ended. cost is what the job owes until now.
 func (l *queries) explain(now messages.Time, reply *messages.WhyReply, m market.Seen, cost messages.Credits, slotTime messages.Duration) {
 	l.with(func(*desk.Desk) {
 		m.Charged(reply.Job, cost, slotTime)
