@@ -132,6 +132,9 @@ func (c *call) plan(w *step) (may []int, nodes, processors int, err error) {
 	least, _, _ := strings.Cut(w.nodes, "-")
 	nodes, err = strconv.Atoi(cmp.Or(least, "0"))
 	all := c.nodesOfJob()
+	if strings.HasPrefix(w.mpi, pmix+"_v") { // a version of it
+		w.mpi = pmix
+	}
 	switch {
 	case err != nil || nodes < 0 || w.ranks < 0 || w.cpus < 0 || w.perNode < 0 || w.relative < 0:
 		return nil, 0, 0, errors.New("invalid number of nodes, tasks or processors")
@@ -175,8 +178,8 @@ func (c *call) plan(w *step) (may []int, nodes, processors int, err error) {
 	return may, nodes, processors, nil
 }
 
-// stepMPI are the protocols by which ranks find one another. The first one is the default.
-var stepMPI = []string{"pmi1", "pmi2", "none"}
+// stepMPI are the ways in which ranks find one another. The first one is the default.
+var stepMPI = []string{"pmi1", "pmi2", "none", pmix}
 
 // step runs the ranks of a command. Its exit code is the highest exit code of the ranks.
 func (c *call) step(ctx context.Context, w *step, words []string) error {
@@ -201,6 +204,14 @@ func (c *call) step(ctx context.Context, w *step, words []string) error {
 	if err != nil {
 		fmt.Fprintf(c.Err, "slurmstepd: error: execve(): %s: No such file or directory\n", words[0])
 		return status(2)
+	}
+	if w.mpi == pmix || w.mpi == "" && ofOpenMPI(path) {
+		switch mpirun := launcher(); {
+		case mpirun != "":
+			return c.byMPIRun(w, mpirun, path, words, may, nodes)
+		case w.mpi == pmix:
+			return errors.New("--mpi=pmix needs mpirun of Open MPI, and PATH has none: load its module, or leave --mpi out")
+		}
 	}
 	devices := deviceList(c.Getenv("CUDA_VISIBLE_DEVICES"), c.Getenv("ROCR_VISIBLE_DEVICES"))
 	if w.gpus == "" && w.mpi != "none" { // MPI launchers use "none"; their ranks need all GPUs

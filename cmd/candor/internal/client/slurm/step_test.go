@@ -169,7 +169,7 @@ func TestStepExitCodes(t *testing.T) {
 		{[]string{"--jobid=8", "true"}, 1, "candor exec 8"},
 		{nil, 1, "No command given to execute."},
 		{[]string{"--mpi=list"}, 0, "\tpmi1\n\tpmi2\n\tnone\n"},
-		{[]string{"--mpi=pmix", "true"}, 1, "--mpi=pmix is not possible here: use pmi1 or pmi2 or none"},
+		{[]string{"--mpi=openmpi", "true"}, 1, "--mpi=openmpi is not possible here: use pmi1 or pmi2 or none or pmix"},
 	} {
 		out, err := srunIn(t, t.TempDir(), 3, one.words...).CombinedOutput()
 		code := 0
@@ -341,9 +341,42 @@ func TestPMI(t *testing.T) {
 	}
 }
 
+// TestRanksOfOpenMPI: mpirun starts them, with the environment from which it learns of the step, and each knows its number.
+func TestRanksOfOpenMPI(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "mpirun"), []byte(`#!/bin/sh
+[ "$1" != --version ] || { echo "mpirun (Open MPI) 4.1.4"; exit; }
+echo "-n $2, $SLURM_NODELIST $SLURM_TASKS_PER_NODE $SLURM_NNODES ${SLURM_STEP_ID-none}"
+while [ "$1" != /bin/sh ]; do shift; done
+OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 "$@"
+`), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for want, words := range map[string][]string{
+		"-n 2, node1 2 1 none\n1 1 0 node1 a b|c\n": {"-n2", "--mpi=pmix_v4", "sh", "-c", `printf '%s %s %s %s %s|%s\n' "$SLURM_PROCID" "$SLURM_LOCALID" "$SLURM_NODEID" "$SLURMD_NODENAME" "$@"`, "sh", "a b", "c"},
+		"srun: error: --label is not possible for ranks of Open MPI, which mpirun starts: leave it out, or call mpirun\n": {"-l", "--mpi=pmix", "true"},
+	} {
+		cmd := srunIn(t, dir, 3, words...)
+		cmd.Env = append(cmd.Env, "PATH="+dir+":"+os.Getenv("PATH"))
+		if out, _ := cmd.CombinedOutput(); string(out) != want {
+			t.Errorf("%q: %s, want %s", words, out, want)
+		}
+	}
+	cmd := srunIn(t, dir, 2, "-N1", "-w", "node2", "--mpi=pmix", "true")
+	cmd.Env = append(cmd.Env, "PATH="+dir+":"+os.Getenv("PATH"), "CANDOR_NODES=node1,node2")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "ranks of Open MPI begin on node node1") {
+		t.Errorf("%v: %s", err, out)
+	}
+	cmd = srunIn(t, dir, 3, "--mpi=pmix", "/bin/true")
+	cmd.Env = append(cmd.Env, "PATH=/nonexistent")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "--mpi=pmix needs mpirun of Open MPI, and PATH has none") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // TestMPI runs programs of two implementations unmodified, by srun and by their own commands.
 func TestMPI(t *testing.T) {
-	for compiler, launchers := range map[string][]string{"mpicc.mpich": {"srun", "mpiexec.hydra"}, "mpicc.openmpi": {"mpirun.openmpi"}} {
+	for compiler, launchers := range map[string][]string{"mpicc.mpich": {"srun", "mpiexec.hydra"}, "mpicc.openmpi": {"mpirun.openmpi", "srun"}} {
 		t.Run(compiler, func(t *testing.T) {
 			if _, err := exec.LookPath(compiler); err != nil {
 				t.Skipf("%s is not here: install openmpi-bin, libopenmpi-dev, mpich and libmpich-dev", compiler)

@@ -1,0 +1,88 @@
+package slurm
+
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// pmix is the value of --mpi for programs of Open MPI. srun does not speak their protocol: mpirun starts their ranks.
+const pmix = "pmix"
+
+// ofOpenMPI reports whether a program is linked to the library of Open MPI, whose ranks srun cannot start itself.
+func ofOpenMPI(path string) bool {
+	file, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	libraries, _ := file.ImportedLibraries()
+	return slices.ContainsFunc(libraries, func(name string) bool { return name == "libmpi.so.40" || name == "libmpi.so.20" })
+}
+
+// launcher returns the path of Open MPI's mpirun; "": the step's PATH has none.
+func launcher() string {
+	for _, name := range []string{"mpirun", "mpirun.openmpi"} { // where there are several, Debian has the second name too
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		if said, _ := exec.Command(path, "--version").Output(); bytes.Contains(said, []byte("Open MPI")) || bytes.Contains(said, []byte("PRRTE")) {
+			return path
+		}
+	}
+	return ""
+}
+
+// byMPIRun replaces srun by mpirun, which starts the ranks of a step on the first of the nodes that it may use.
+func (c *call) byMPIRun(w *step, mpirun, path string, words []string, may []int, nodes int) error {
+	for _, one := range []struct {
+		option string
+		given  bool
+	}{{"--label", w.label}, {"--gpus-per-task", w.gpusPerRank != ""}, {"--output with %t, %n or %N", strings.Contains(w.out+w.errs, "%t") || strings.Contains(w.out+w.errs, "%n") || strings.Contains(w.out+w.errs, "%N")},
+		{"--input", w.in != "" && w.in != "none" && w.in != "0"}} {
+		if one.given {
+			return fmt.Errorf("%s is not possible for ranks of Open MPI, which mpirun starts: leave it out, or call mpirun", one.option)
+		}
+	}
+	limit, err := stepLimit(w.limit)
+	if err != nil {
+		return err
+	}
+	all, first, ids := c.nodesOfJob(), 0, ""
+	if here := c.Getenv("CANDOR_NODE"); all[may[0]] != here {
+		return fmt.Errorf("ranks of Open MPI begin on node %s, where mpirun is: leave out --nodelist, --exclude and --relative, or call mpirun with --host", here)
+	}
+	var names []string
+	for k := range nodes {
+		p := place{node: all[may[k]], index: may[k], first: first, count: w.ranks / nodes}
+		if k < w.ranks%nodes {
+			p.count++
+		}
+		w.places, first, names = append(w.places, p), first+p.count, append(names, p.node)
+		ids += fmt.Sprintf("%s) SLURM_NODEID=%d;; ", p.node, k)
+	}
+	list := strings.Join(names, ",")
+	env := slices.DeleteFunc(c.stepEnvironment(w), func(v string) bool { return strings.HasPrefix(v, "SLURM_STEP") }) // with them, ranks look for srun's PMIx
+	env = append(env, "SLURM_NODELIST="+list, "SLURM_JOB_NODELIST="+list, "SLURM_JOB_NUM_NODES="+strconv.Itoa(nodes), "OMPI_MCA_rmaps_base_oversubscribe=1")
+	rank := "case $CANDOR_NODE in " + ids + "esac; export SLURM_NODEID SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_LOCALID=$OMPI_COMM_WORLD_LOCAL_RANK SLURMD_NODENAME=$CANDOR_NODE; exec \"$0\" \"$@\""
+	args := []string{"mpirun", "-n", strconv.Itoa(w.ranks), "--bind-to", "none"}
+	if os.Getuid() == 0 {
+		args = append(args, "--allow-run-as-root")
+	}
+	if limit > 0 {
+		args = append(args, "--timeout", strconv.Itoa(int(limit.Seconds())))
+	}
+	if w.in == "none" {
+		args = append(args, "--stdin", "none")
+	}
+	args = append(append(args, "/bin/sh", "-c", rank, path), words[1:]...)
+	return c.become(w, mpirun, args, env)
+}
