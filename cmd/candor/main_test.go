@@ -16,8 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// childEnv makes the test binary the command itself, which says of itself what it is
-// asked for once it reads its configuration.
+// childEnv makes the test binary behave as candor. When it has read its configuration, it prints its own protection.
 const childEnv = "CANDOR_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -37,10 +36,9 @@ func TestMain(m *testing.M) {
 	main()
 }
 
-// TestCommandsAreProtectedBeforeTheyRead: whatever reads keys or credentials can be
-// traced by nobody of its user, and leaves no core, before it has read anything.
-// Commands that start tasks, which is how one tells that the test sees a difference,
-// protect themselves later.
+// TestCommandsAreProtectedBeforeTheyRead checks commands that read keys or credentials. Before they read anything, no
+// other process of the user may trace them, and they leave no core file. The command up, which starts tasks, protects
+// itself later; this shows that the test can see a difference.
 func TestCommandsAreProtectedBeforeTheyRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	if err := unix.Mkfifo(file, 0o600); err != nil {
@@ -61,8 +59,8 @@ func TestCommandsAreProtectedBeforeTheyRead(t *testing.T) {
 	}
 }
 
-// runUntilRead runs a command line until it reads the file that it ends with, and
-// returns what it says of itself.
+// runUntilRead runs a command line until it reads the file at its end. It returns what the process prints about its
+// protection.
 func runUntilRead(t *testing.T, file, line string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append(strings.Fields(line), file)...)

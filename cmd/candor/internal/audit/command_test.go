@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// trace is a log of forty jobs in each other's way, on two slots.
+// trace writes a log of forty jobs that compete for two slots.
 func trace(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -48,8 +48,8 @@ func market(t *testing.T, text string) string {
 	return path
 }
 
-// TestTheThresholdDecidesTheExitCode: first price must fail it, a truthful rule
-// must not.
+// TestTheThresholdDecidesTheExitCode runs the audit with a threshold. A market with first prices must fail, and a
+// truthful rule must pass.
 func TestTheThresholdDecidesTheExitCode(t *testing.T) {
 	log := trace(t)
 	first := market(t, "mechanism: highest-bid\nprice: first\n")
@@ -78,8 +78,8 @@ func TestTheThresholdDecidesTheExitCode(t *testing.T) {
 	}
 }
 
-// TestFixedLiesDecideTheExitCode: first price must fail, with either flag, and a truthful
-// rule must not.
+// TestFixedLiesDecideTheExitCode runs the audit with each of two flags about fixed lies. A market with first prices
+// must fail with both, and a truthful rule must pass.
 func TestFixedLiesDecideTheExitCode(t *testing.T) {
 	common := []string{"--trace", trace(t), "--nodes", "2", "--jobs", "20", "--lies", "value", "--seeds", "2"}
 	for _, flags := range [][]string{{"--fail-above", "0.02"}, {"--zero", "value"}} {
@@ -96,7 +96,8 @@ func TestFixedLiesDecideTheExitCode(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedRowIsNoRow: who keeps rows keeps none of a part of the jobs.
+// TestAnInterruptedRowIsNoRow interrupts an audit with --row. It must end with an error and print no row, because the
+// row would be about a part of the jobs.
 func TestAnInterruptedRowIsNoRow(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	end()
@@ -108,14 +109,14 @@ func TestAnInterruptedRowIsNoRow(t *testing.T) {
 	if err := c.ExecuteContext(ended); messages.KindOf(err) != messages.Unavailable {
 		t.Errorf("interrupted: %v", err)
 	}
-	for said := range told { // in a goroutine of its own
+	for said := range told { // another goroutine writes it
 		if strings.Contains(said, "a second interrupt") {
 			return
 		}
 	}
 }
 
-// words are what was written, one write after the other.
+// words is a writer that sends each write to a channel.
 type words chan string
 
 func (w words) Write(p []byte) (int, error) {
@@ -130,7 +131,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestVerbs: the search prints the same again, and its control fires.
+// TestVerbs runs the search for commands twice. Both runs must print the same, and the control must find its gain.
 func TestVerbs(t *testing.T) {
 	args := []string{"--trace", trace(t), "--nodes", "2", "--jobs", "4", "--tries", "1", "--market", "fifo", "--verbs", "--fail-above", "0.5"}
 	text, err := run(append(args, "--json")...)
@@ -164,8 +165,8 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// TestKeep: the console of a site finds the last report of each market in the state
-// directory, with its date and settings, and without the directories of files.
+// TestKeep runs the audit with --keep. The state directory must then have the last report of each market, with its
+// date and settings, and without the directories of files.
 func TestKeep(t *testing.T) {
 	state, log := t.TempDir(), trace(t)
 	if _, err := run("--trace", log, "--market", "fifo", "--keep", filepath.Join(state, "none")); messages.KindOf(err) != messages.Invalid {

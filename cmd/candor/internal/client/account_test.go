@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// fullAccount has something of everything that an account can have.
+// fullAccount returns an account in which every field is set.
 func fullAccount() messages.AccountReply {
 	r := someAccount()
 	r.Project, r.Title, r.Credit, r.Holds = true, "Climate models", 20*credit, 3
@@ -43,7 +43,7 @@ func TestAccountViews(t *testing.T) {
 	})
 }
 
-// TestPredict asks for the account that the site says will pay.
+// TestPredict checks that predict asks about the account that, as the site says, will pay.
 func TestPredict(t *testing.T) {
 	s := newSite(t)
 	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
@@ -66,11 +66,11 @@ func TestPredict(t *testing.T) {
 	s.run("account", "predict", s.path("job.yaml"), "--json").expect(t, cli.CodeOK, `"least":77,"most":92,"limited":false`, "")
 	s.run("account", "predict", s.path("job.yaml"), "--account", "bob").expect(t, cli.CodeCredits, "The site would refuse the job now: the limit of \"bob\"", "")
 	s.run("account", "predict", s.path("job.yaml"), "--account", "carol").expect(t, cli.CodeDenied, "The site would refuse the job now", "")
-	s.in = "#CANDOR --project climate\necho hi\n" // the market says what it may cost
+	s.in = "#CANDOR --project climate\necho hi\n" // the market says how much the job may cost
 	s.run("account", "predict").expect(t, cli.CodeOK, "may cost up to 7 credits", "")
 }
 
-// TestProjectRequests: what the commands ask the bank for.
+// TestProjectRequests checks the requests that the commands about projects send to the bank.
 func TestProjectRequests(t *testing.T) {
 	s := newSite(t)
 	answer(s, messages.Bank, messages.VerbAccount, func(messages.AccountRequest) (messages.AccountReply, error) { return someAccount(), nil })
@@ -127,7 +127,7 @@ func TestProjectRequests(t *testing.T) {
 	}
 }
 
-// An outcome that is not known says how to repeat the request.
+// TestUnknownOutcomes checks that an error about an unknown outcome says how to repeat the request.
 func TestUnknownOutcomes(t *testing.T) {
 	for verb, line := range map[string]string{
 		messages.VerbGrant:    "grant bob 5 --key mine",
@@ -141,8 +141,8 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// A grant to a name that the bank does not know may be a slip: without a terminal to ask on
-// it needs --yes.
+// TestGrantToAnUnknownAccount grants credits to a name that the bank does not know. The name may be misspelt, so
+// without a terminal the command must ask for --yes.
 func TestGrantToAnUnknownAccount(t *testing.T) {
 	s := newSite(t)
 	refuse[messages.AccountRequest](s, messages.Bank, messages.VerbAccount, messages.Errorf(messages.NotFound, "no account"))
@@ -158,8 +158,8 @@ func TestGrantToAnUnknownAccount(t *testing.T) {
 	s.run("grant", "climate", "5", "--yes").expect(t, cli.CodeOK, "Granted 5 credits to climate", "")
 }
 
-// No command acts as the operator by itself; a command for owners uses the user's own
-// account.
+// TestOperatorsAreNamed checks that no command acts as the operator unless the user names the operator. A command for
+// owners uses the user's own account.
 func TestOperatorsAreNamed(t *testing.T) {
 	s := newSite(t)
 	s.write("state/creds/operator.creds", "")
@@ -175,7 +175,8 @@ func TestOperatorsAreNamed(t *testing.T) {
 	}
 }
 
-// TestOwnerWithoutAnAccountIsNamed: a project may have such an owner, and the name may be wrong.
+// TestOwnerWithoutAnAccountIsNamed creates a project with an owner that has no account. This is allowed, but the
+// command must say that the name may be wrong.
 func TestOwnerWithoutAnAccountIsNamed(t *testing.T) {
 	s := newSite(t)
 	answer(s, messages.Bank, messages.VerbProject, func(messages.ProjectRequest) (messages.AccountReply, error) { return fullAccount(), nil })

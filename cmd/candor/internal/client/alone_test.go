@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 )
 
-// TestClientRefusesWhatItLacks: the client has the commands of users and operators with
-// the same help, and says of every other command of the whole program where that is.
+// TestClientRefusesWhatItLacks checks the client program. It must have the commands of users and operators, with the
+// same help. For every other command, it must say which program has it.
 func TestClientRefusesWhatItLacks(t *testing.T) {
 	s := newSite(t)
 	run := func(args ...string) result {

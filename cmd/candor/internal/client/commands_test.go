@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// fullSite answers every query with the replies of the view tests.
+// fullSite returns a site that answers every query with the replies of the view tests.
 func fullSite(t *testing.T) *fakeSite {
 	s := newSite(t)
 	a, b := messages.Auctioneer, messages.Bank
@@ -60,8 +60,7 @@ type overview struct {
 	Markets []messages.MarketStatus `json:"markets"`
 }
 
-// queries are command lines of every command that shows a reply, and the type
-// of that reply.
+// queries are command lines of all commands that show a reply, with the type of the reply.
 var queries = []struct {
 	line  string
 	reply any
@@ -108,8 +107,8 @@ func TestCommandsShowReplies(t *testing.T) {
 	}
 }
 
-// With --json a command prints what the site sent: one document that reads
-// back as the reply.
+// TestCommandsPrintTheReplyAsJSON runs each query with --json. The output must be one JSON document that decodes to
+// the site's reply.
 func TestCommandsPrintTheReplyAsJSON(t *testing.T) {
 	s := fullSite(t)
 	for _, q := range queries {
@@ -177,8 +176,7 @@ func TestErrorsHaveExitCodes(t *testing.T) {
 	s.run("job", "9").expect(t, cli.CodeNotFound, "", "candor job: job 9: does not exist; candor jobs lists yours (NotFound)\n")
 }
 
-// TestErrorsFitTheTerminal: no line that a command says on standard error is wider than the
-// terminal.
+// TestErrorsFitTheTerminal checks that no line of an error is wider than the terminal.
 func TestErrorsFitTheTerminal(t *testing.T) {
 	s := newSite(t)
 	s.width = 80
@@ -192,8 +190,8 @@ func TestErrorsFitTheTerminal(t *testing.T) {
 	got.expect(t, cli.CodeNotFound, "", "candor job: job 9: keeps no files")
 }
 
-// A command that does nothing but group others is wrong usage alone, and says which these are:
-// a script that forgot a word does not go on as if something had been done.
+// TestGroupsSayWhatThereIs runs each command that only groups others. It must exit with the code for wrong usage and
+// list its commands. So a script that forgot a word stops there.
 func TestGroupsSayWhatThereIs(t *testing.T) {
 	s := fullSite(t)
 	s.further = allFurther
@@ -263,8 +261,8 @@ func TestWrongUsageIsExplained(t *testing.T) {
 	}
 }
 
-// TestFilesOfAnotherMachine: what the site says of a file is not looked up on the machine of
-// the user.
+// TestFilesOfAnotherMachine checks that an error of the site about a file does not refer to a file on the user's
+// machine.
 func TestFilesOfAnotherMachine(t *testing.T) {
 	s := newSite(t)
 	answer(s, messages.Auctioneer, messages.VerbJob, func(messages.JobRequest) (r messages.JobDetail, err error) {
@@ -288,7 +286,7 @@ func TestCancelGoesOnAfterARefusal(t *testing.T) {
 	s.run("cancel", "1", "2", "3").expect(t, cli.CodeNotFound, "Cancelled job 1, which was Waiting\nCancelled job 3, which was Waiting\n", "candor cancel: job 2: does not exist (NotFound)\n")
 }
 
-// TestSteering sends what hold, release and requeue ask for, and says what came of it.
+// TestSteering checks the requests that hold, release and requeue send, and what they print.
 func TestSteering(t *testing.T) {
 	s := fullSite(t)
 	answer(s, messages.Auctioneer, messages.VerbHold, func(r messages.JobRequest) (messages.HoldReply, error) {
@@ -318,8 +316,8 @@ func TestSteering(t *testing.T) {
 	s.run("requeue", "103", "--task", "5").expect(t, cli.CodeUsage, "", "name one with --stage")
 }
 
-// TestRerun submits the tasks of a job that did not end well: those which failed, under their old
-// indices and positions, and the tasks that never began, at the part of the budget for them.
+// TestRerun reruns a job that did not end well. The new job must have the failed tasks, with their old indices and
+// positions, and the tasks that never began. It must have their part of the budget.
 func TestRerun(t *testing.T) {
 	s := newSite(t)
 	file := messages.File{Name: "data", Size: 3, Digest: strings.Repeat("a", 64)}
@@ -339,10 +337,10 @@ func TestRerun(t *testing.T) {
 		if r.Job == 9 {
 			j.Job, j.State = 9, messages.Completed
 		}
-		if r.Job == 6 { // cancelled, and a task has not ended yet
+		if r.Job == 6 { // cancelled, but one task has not ended yet
 			j.Job, j.State, j.Running = 6, messages.Cancelled, 1
 		}
-		if r.Job == 5 { // a lone task
+		if r.Job == 5 { // a job with a single task
 			j.Job, j.Tasks, j.Done, j.Failed = 5, 1, 0, 1
 			j.Spec.Stages, j.Stages = []messages.Stage{stage("first", 1)}, []messages.StageStatus{{Name: "first", Tasks: 1}}
 		}
@@ -382,8 +380,8 @@ func TestRerun(t *testing.T) {
 	s.run("rerun", "zero").expect(t, cli.CodeUsage, "", "is not the number of a job")
 }
 
-// TestWhichJobsAreCancelled: jobs that flags choose are cancelled only once the user has
-// agreed, and then exactly the listed jobs.
+// TestWhichJobsAreCancelled cancels jobs that flags select. Nothing may be cancelled before the user agrees; after
+// that, exactly the listed jobs are.
 func TestWhichJobsAreCancelled(t *testing.T) {
 	s := newSite(t)
 	var asked []messages.JobsRequest
@@ -422,7 +420,7 @@ func TestWhichJobsAreCancelled(t *testing.T) {
 	}
 }
 
-// TestTasksOfAJobAreCancelled by position, and by index of the array.
+// TestTasksOfAJobAreCancelled cancels tasks of a job by position, and by index of the array.
 func TestTasksOfAJobAreCancelled(t *testing.T) {
 	s := newSite(t)
 	var asked messages.CancelRequest
@@ -464,7 +462,7 @@ func TestBooksThatDoNotBalanceExitWith1(t *testing.T) {
 	s.run("books").expect(t, cli.CodeFailed, "The books do NOT balance", "")
 }
 
-// TestConnection covers what decides where to connect, and as whom.
+// TestConnection checks how flags, variables and files decide where to connect, and as which account.
 func TestConnection(t *testing.T) {
 	for name, c := range map[string]struct {
 		env   map[string]string
@@ -509,7 +507,8 @@ func TestConnection(t *testing.T) {
 	}
 }
 
-// A wrong flag is named as the user types flags, with what to type instead.
+// TestWrongFlags checks that an error about a wrong flag names the flag as the user typed it, and says what to type
+// instead.
 func TestWrongFlags(t *testing.T) {
 	s := newSite(t)
 	for line, want := range map[string]string{
@@ -530,8 +529,8 @@ func TestWithoutASite(t *testing.T) {
 	s.run("jobs").expect(t, cli.CodeUsage, "", "restart the site with candor up")
 }
 
-// Every command explains itself, with an example, and every argument that
-// names something of the site is completed.
+// TestEveryCommandHasHelp checks that every command has help with an example, and that the shell completes every
+// argument that names something of the site.
 func TestEveryCommandHasHelp(t *testing.T) {
 	s := newSite(t)
 	a := cli.New()
@@ -542,7 +541,7 @@ func TestEveryCommandHasHelp(t *testing.T) {
 		if c.Short == "" || c.Example == "" {
 			t.Errorf("%s has no short help or no example", c.CommandPath())
 		}
-		for line := range strings.Lines(strings.ReplaceAll(c.Example, "\n      ", " ")) { // what stands further in goes on
+		for line := range strings.Lines(strings.ReplaceAll(c.Example, "\n      ", " ")) { // join continued lines
 			if !strings.HasPrefix(line, "  ") || !strings.Contains(line, "candor ") {
 				t.Errorf("%s: example %q", c.CommandPath(), line)
 			}
@@ -591,8 +590,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// A sibling's command decides its exit code by the kind of its error, or by a
-// method of it.
+// TestFurtherCommands checks the exit codes of commands that other packages add: the kind of the error decides, or a
+// method of the error.
 func TestFurtherCommands(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -615,13 +614,13 @@ func TestFurtherCommands(t *testing.T) {
 	}
 }
 
-// disorder is an error of a sibling's command with a code of its own.
+// disorder is an error of another package's command with its own exit code.
 type disorder struct{ error }
 
 func (disorder) ExitCode() int { return cli.CodeFailed }
 
-// What an interrupted command says is the interruption, and needs no telling; an
-// error that has a code of its own is something else.
+// TestFurtherCommandsInterrupted interrupts a command. Its error is then not printed, because it only reports the
+// interrupt. An error with its own exit code is printed.
 func TestFurtherCommandsInterrupted(t *testing.T) {
 	for _, c := range []struct {
 		err  error

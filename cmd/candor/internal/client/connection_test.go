@@ -26,7 +26,7 @@ func natsServer(t *testing.T, options server.Options) string {
 	return natstest.Run(t, &options).ClientURL()
 }
 
-// overNATS is a site whose users connect to a NATS server that site.json names.
+// overNATS returns a site whose users connect to a NATS server. The address of the server is in site.json.
 func overNATS(t *testing.T, url string) *fakeSite {
 	s := newSite(t)
 	s.nats = true
@@ -52,7 +52,8 @@ func TestOverNATS(t *testing.T) {
 	}
 }
 
-// TestASiteThatTheServerDoesNotServe is told from the sites of --at and of submit --site.
+// TestASiteThatTheServerDoesNotServe connects to a server for a site that it does not serve. The error must name the
+// server's site and the flag --at.
 func TestASiteThatTheServerDoesNotServe(t *testing.T) {
 	s := newSite(t)
 	s.write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:1","default_account":"alice"}`)
@@ -71,7 +72,8 @@ func TestASiteThatRefusesOrDoesNotAnswer(t *testing.T) {
 	silent.run("jobs", "--creds", silent.path("alice.creds")).expect(t, cli.CodeUsage, "", "credentials")
 }
 
-// TestAWrongAuthorityIsNoSiteThatIsAway: it is the certificate that is not accepted.
+// TestAWrongAuthorityIsNoSiteThatIsAway connects with a wrong certificate authority. The error must say that the
+// certificate is not accepted, not that the site does not answer.
 func TestAWrongAuthorityIsNoSiteThatIsAway(t *testing.T) {
 	own, other, now := t.TempDir(), t.TempDir(), time.Now()
 	authority, err := certificate.Create(own, "west", now)
@@ -91,7 +93,8 @@ func TestAWrongAuthorityIsNoSiteThatIsAway(t *testing.T) {
 	s.run("jobs", "--timeout", "100ms", "--ca", filepath.Join(own, "ca.pem")).expect(t, cli.CodeUnavailable, "", "no actor serves")
 }
 
-// Credentials that cannot be read are named; they do not look like a site that is away.
+// TestCredentialsThatCannotBeRead checks that an error about unreadable credentials names the file, and does not say
+// that the site does not answer.
 func TestCredentialsThatCannotBeRead(t *testing.T) {
 	authority, err := identity.Create(filepath.Join(t.TempDir(), "keys"), "west")
 	if err != nil {

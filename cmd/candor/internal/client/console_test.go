@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 )
 
-// TestConsoleAddress: the command says where the console of a site is, or what to do about
-// a site that has none.
+// TestConsoleAddress checks that the command prints the address of a site's console. If the site has none, it must
+// say what to do.
 func TestConsoleAddress(t *testing.T) {
 	s, dir := newSite(t), t.TempDir()
 	s.run("console", "--state", dir).expect(t, cli.CodeUnavailable, "", "start one with candor up --console")

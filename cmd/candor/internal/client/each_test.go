@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// together makes the site take several jobs by a request, and refuse those of the name
-// "dear.sh". It returns the requests.
+// together makes the site accept several jobs in one request. It refuses jobs with the name "dear.sh". It returns the
+// requests.
 func together(s *fakeSite) *[]messages.SubmitRequest {
 	taken, known := &[]messages.SubmitRequest{}, map[string]messages.JobID{}
 	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
@@ -35,8 +35,8 @@ func together(s *fakeSite) *[]messages.SubmitRequest {
 	return taken
 }
 
-// TestSubmitEach: every file is a job of its own, all go by one request, and a file that is
-// refused, here or by the site, keeps no other from being submitted.
+// TestSubmitEach submits several files. All jobs must be in one request. A file that is refused, here or by the site,
+// must not prevent the others.
 func TestSubmitEach(t *testing.T) {
 	s := newSite(t)
 	taken := together(s)
@@ -69,8 +69,8 @@ func TestSubmitEach(t *testing.T) {
 	}
 }
 
-// TestSubmitEachInParts: requests have as many jobs and bytes as they may, and jobs for
-// another site have requests of their own.
+// TestSubmitEachInParts submits many files. No request may have too many jobs or bytes. Jobs for another site have
+// separate requests.
 func TestSubmitEachInParts(t *testing.T) {
 	s := newSite(t)
 	taken := together(s)
@@ -105,8 +105,8 @@ func TestSubmitEachInParts(t *testing.T) {
 	}
 }
 
-// TestSubmitEachWaits: jobs are looked at together, and the first file whose job did
-// not complete decides the exit code.
+// TestSubmitEachWaits waits for several jobs at once. The exit code is that of the first file whose job did not
+// complete.
 func TestSubmitEachWaits(t *testing.T) {
 	s := newSite(t)
 	together(s)

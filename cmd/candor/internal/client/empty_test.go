@@ -10,13 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestNoFlagIsEmpty gives an empty value to every flag of every command, as a script does
-// whose variable is not set: each is refused, as none may mean the same as no flag.
+// TestNoFlagIsEmpty gives an empty value to every flag of every command, as a script with an unset variable does.
+// Every flag must refuse it.
 func TestNoFlagIsEmpty(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	n := 0
 	walk(whole(), func(c *cobra.Command) {
-		c.InheritedFlags() // adds the flags of the commands above
+		c.InheritedFlags() // adds the flags of the parent commands to the set
 		if c.DisableFlagParsing {
 			return
 		}
@@ -32,8 +32,8 @@ func TestNoFlagIsEmpty(t *testing.T) {
 	}
 }
 
-// TestEmptyValuesChangeNothing runs command lines that an empty value would widen; the site
-// that serves them answers, but is not asked.
+// TestEmptyValuesChangeNothing runs command lines in which an empty value would mean more jobs or tasks. The site
+// must get no request.
 func TestEmptyValuesChangeNothing(t *testing.T) {
 	s := fullSite(t)
 	asked := false

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// noon is the instant at which every test takes place.
+// noon is the present time in every test.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // at is an instant some seconds after noon.
@@ -25,24 +25,24 @@ func at(seconds float64) messages.Time {
 	return messages.TimeOf(noon.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-// fakeSite answers requests on a bus in memory, as a test tells it to.
+// fakeSite answers requests on a bus in memory. Each test sets its answers.
 type fakeSite struct {
-	now     time.Time // of commands
+	now     time.Time // the present time for commands
 	t       *testing.T
 	net     *bus.Network
 	conn    bus.Bus
-	dir     string // current directory of the user
+	dir     string // the user's current directory
 	env     map[string]string
 	in      string // standard input
 	nats    bool
-	further func() []Group // each run has its own; nil: none
-	width   int            // of the user's terminal; 0: there is none
-	last    cli.Target     // of the last connection
-	signals []string       // that nodes were asked to send
-	paused  time.Duration  // by commands, in sum
+	further func() []Group // makes further commands for each run; nil: none
+	width   int            // width of the user's terminal; 0: there is none
+	last    cli.Target     // target of the last connection
+	signals []string       // signals that nodes were asked to send
+	paused  time.Duration  // sum of the times that commands paused
 
 	mu      sync.Mutex
-	callers []messages.Name // of every request, in order
+	callers []messages.Name // account of every request, in order
 }
 
 func newSite(t *testing.T) *fakeSite {
@@ -54,7 +54,7 @@ func newSite(t *testing.T) *fakeSite {
 	return s
 }
 
-// write writes a file below the user's directory.
+// write writes a file in the user's directory.
 func (s *fakeSite) write(name, text string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, name)
@@ -66,7 +66,7 @@ func (s *fakeSite) write(name, text string) {
 	}
 }
 
-// answer serves one verb of an actor.
+// answer makes the site answer one kind of request with a function.
 func answer[Req, Rep any](s *fakeSite, actor, verb string, f func(Req) (Rep, error)) {
 	serveAt(s, messages.Subject("west", actor, verb, "*"), verb, f)
 }
@@ -85,23 +85,23 @@ func serveAt[Req, Rep any](s *fakeSite, subject, verb string, f func(Req) (Rep, 
 	}
 }
 
-// reply serves one verb with the same reply to every request.
+// reply makes the site answer every request of one kind with the same reply.
 func reply[Rep any](s *fakeSite, actor, verb string, r Rep) {
 	answer(s, actor, verb, func(messages.JobRequest) (Rep, error) { return r, nil })
 }
 
-// refuse serves one verb with an error.
+// refuse makes the site answer every request of one kind with an error.
 func refuse[Req any](s *fakeSite, actor, verb string, err error) {
 	answer(s, actor, verb, func(Req) (messages.Empty, error) { return messages.Empty{}, err })
 }
 
-// result is what a command did.
+// result has the exit code and the outputs of a command.
 type result struct {
 	code     int
 	out, err string
 }
 
-// dial connects a user; over NATS where the test has a server.
+// dial connects a user, over NATS if the test has a server.
 func (s *fakeSite) dial(t cli.Target) (bus.Bus, error) {
 	s.last = t
 	if s.nats {
@@ -110,19 +110,19 @@ func (s *fakeSite) dial(t cli.Target) (bus.Bus, error) {
 	return s.net.Connect(t.Account), nil
 }
 
-// run runs a command line.
+// run runs a command line and returns its result.
 func (s *fakeSite) run(args ...string) result {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	r := s.runIn(ctx, args...)
-	if strings.Contains(strings.Join(strings.Fields(r.err), " "), forOperators) { // as the refusal says, wrapped on a narrow terminal
+	if strings.Contains(strings.Join(strings.Fields(r.err), " "), forOperators) { // the text may be wrapped
 		return s.runIn(ctx, append([]string{"--account", "operator"}, args...)...)
 	}
 	return r
 }
 
-// forOperators refuses a command for operators that names no account.
+// forOperators is the beginning of the error for a command for operators that names no account.
 const forOperators = "this command is for operators: repeat the command with --account operator"
 
 func (s *fakeSite) runIn(ctx context.Context, args ...string) result {
@@ -137,7 +137,7 @@ func (s *fakeSite) runIn(ctx context.Context, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// app is the user's surroundings.
+// app returns an App in the surroundings of the test's user.
 func (s *fakeSite) app(out, errs io.Writer) *cli.App {
 	return &cli.App{
 		In: strings.NewReader(s.in), Out: out, Err: errs,
@@ -156,10 +156,10 @@ func (s *fakeSite) environ() (pairs []string) {
 	return pairs
 }
 
-// path is the path of a file below the user's directory.
+// path returns the path of a file in the user's directory.
 func (s *fakeSite) path(name string) string { return filepath.Join(s.dir, name) }
 
-// expect checks what a command did: its exit code, and parts of its outputs.
+// expect checks the exit code of a command, and that its outputs contain some text.
 func (r result) expect(t *testing.T, code int, out, err string) {
 	t.Helper()
 	if r.code != code || !strings.Contains(r.out, out) || !strings.Contains(r.err, err) {
@@ -167,8 +167,7 @@ func (r result) expect(t *testing.T, code int, out, err string) {
 	}
 }
 
-// golden checks text against a file under testdata, or writes the file where
-// UPDATE_GOLDEN is set.
+// golden compares text with a file in testdata. If UPDATE_GOLDEN is set, it writes the file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// withDepot gives the site a depot.
+// withDepot gives the site a depot, which stores files.
 func withDepot(s *fakeSite) {
 	s.t.Helper()
 	d, err := depot.Start(depot.Config{Site: "west", Bus: s.net.Connect("$depot"), Operator: "operator"})
@@ -24,7 +24,7 @@ func withDepot(s *fakeSite) {
 	s.t.Cleanup(func() { d.Close() })
 }
 
-// stored gets a file of alice's from the depot.
+// stored returns the content of a file of alice in the depot.
 func stored(s *fakeSite, f messages.File) string {
 	s.t.Helper()
 	var content strings.Builder
@@ -83,8 +83,8 @@ stages:
 	}
 }
 
-// What cannot travel is refused by name, before anything is sent: the site of
-// these tests has neither an auctioneer nor a depot.
+// TestSubmitRefusesFiles checks that files that cannot go with a job are refused by name before any request. The site
+// of this test has no auctioneer and no depot.
 func TestSubmitRefusesFiles(t *testing.T) {
 	s := newSite(t)
 	s.write("a", "a")
@@ -122,7 +122,7 @@ func TestSubmitRefusesFiles(t *testing.T) {
 	s.run("submit", s.path("dir.yaml")).expect(t, 2, "", "line 3, column 10: must be a file")
 }
 
-// withOutputs is a site with a job whose tasks left a file each: task i the content i.
+// withOutputs returns a site with a job whose tasks left one file each. The content of task i's file is i.
 func withOutputs(t *testing.T, tasks int, name string) *fakeSite {
 	s := newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, messages.JobDetail{
@@ -143,7 +143,7 @@ func withOutputs(t *testing.T, tasks int, name string) *fakeSite {
 		if r.Account != "alice" {
 			return messages.OutputsReply{}, messages.Errorf(messages.PermissionDenied, "account: %q has no job 5", r.Account)
 		}
-		end := min(r.From+1, uint32(tasks)) // a task at a time
+		end := min(r.From+1, uint32(tasks)) // one task in each answer
 		return messages.OutputsReply{Tasks: all[r.From:end], Next: end}, nil
 	})
 	answer(s, messages.Depot, messages.VerbGet, func(r messages.GetRequest) (messages.GetReply, error) {
@@ -182,11 +182,11 @@ func TestFetch(t *testing.T) {
 	s.run("fetch", "5", "--task", "2").expect(t, 3, "", "no stage of job 5 has so many tasks")
 	s.run("fetch", "5", "--stage", "none").expect(t, 3, "", "has no such stage")
 	s.run("fetch", "x").expect(t, 2, "", "")
-	s.run("--account", "operator", "fetch", "5", "-o", "theirs").expect(t, 0, "main.0/out/n", "") // whether it may is for the depot to say
+	s.run("--account", "operator", "fetch", "5", "-o", "theirs").expect(t, 0, "main.0/out/n", "") // the depot allows it
 	s.has("theirs/main.1/out/n", "1")
 }
 
-// TestFetchOfLongNames: a file may have as long a name as file systems allow.
+// TestFetchOfLongNames fetches a file with the longest name that file systems allow.
 func TestFetchOfLongNames(t *testing.T) {
 	long := strings.Repeat("x", 255)
 	s := withOutputs(t, 1, long)
@@ -194,7 +194,8 @@ func TestFetchOfLongNames(t *testing.T) {
 	s.has(long, "0")
 }
 
-// TestFetchWaitsForNoPipe: a task that shares the directory may have left one.
+// TestFetchWaitsForNoPipe puts a pipe where a fetched file would go, as a task in the same directory could. The
+// command must not wait for it.
 func TestFetchWaitsForNoPipe(t *testing.T) {
 	s := withOutputs(t, 1, "out")
 	if err := errors.Join(syscall.Mkfifo(s.path("out"), 0o600), syscall.Mkfifo(s.path("out.part"), 0o600)); err != nil {
@@ -213,7 +214,7 @@ func TestFetchWaitsForNoPipe(t *testing.T) {
 	}
 }
 
-// Names that a site gives are not trusted.
+// TestFetchStaysInItsDirectory checks that names from a site cannot make fetch write outside its directory.
 func TestFetchStaysInItsDirectory(t *testing.T) {
 	s := withOutputs(t, 1, "../out")
 	s.run("fetch", "5", "-o", "below").expect(t, 2, "", "must be a relative path")
@@ -240,7 +241,8 @@ func TestFetchNothing(t *testing.T) {
 	s.run("fetch", "5").expect(t, 3, "", "the depot has no list of the files of 1 of 1 task:")
 }
 
-// TestFetchSaysThatNothingMatched: silence would be taken for files that were there before.
+// TestFetchSaysThatNothingMatched fetches a pattern that no file matches. The command must say so, because files that
+// were there before could be taken for the result.
 func TestFetchSaysThatNothingMatched(t *testing.T) {
 	s := newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, messages.JobDetail{JobSummary: messages.JobSummary{Job: 5, Account: "alice"},

@@ -10,13 +10,13 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/slurm"
 )
 
-// full is a file on a disk without room.
+// full is a writer that fails as if the disk were full.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// TestLostOutputIsAFailure: no command says that all went well whose output could not be
-// written; of a job that was submitted the number is said on standard error.
+// TestLostOutputIsAFailure checks that no command succeeds if its output cannot be written. After a submission,
+// standard error must have the job's number.
 func TestLostOutputIsAFailure(t *testing.T) {
 	s, _ := slurmSite(t)
 	for _, c := range []struct{ line, says string }{

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestHoldsSayWhatTheyAreFor, and what ends them.
+// TestHoldsSayWhatTheyAreFor checks that the list of holds says what each hold is for, and what ends it.
 func TestHoldsSayWhatTheyAreFor(t *testing.T) {
 	held := func(s *fakeSite) {
 		r := fullAccount()

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keptBooks is a bank's journal, as a site answers for it.
+// keptBooks is a site that answers requests for a bank's journal.
 type keptBooks struct {
 	site        *fakeSite
 	ledger      *ledger.Ledger
@@ -72,7 +72,7 @@ func (b *keptBooks) sign(t *testing.T, records uint64, head ledger.Head) {
 	b.checkpoints = append(b.checkpoints, c)
 }
 
-// run runs a command line of a program that also runs a bank.
+// run runs a command line of a program that can also run a bank.
 func (b *keptBooks) run(args ...string) result {
 	b.site.t.Helper()
 	b.site.further = func() []Group {
@@ -81,7 +81,7 @@ func (b *keptBooks) run(args ...string) result {
 	return b.site.run(args...)
 }
 
-// journal answers two records at a time.
+// journal answers a request with at most two records.
 func (b *keptBooks) journal(r messages.JournalRequest) (messages.JournalReply, error) {
 	kept := b.ledger.History()
 	head := kept.Head()
@@ -116,8 +116,9 @@ func TestVerifySaysWhatItChecked(t *testing.T) {
 	b.run("bank", "verify").expect(t, cli.CodeOK, "not checked: signatures", "")
 }
 
-// TestCheckpointShowsAPaymentThatWasLeftOut: ada paid bob, and neither appears again. The journal without that is the honest
-// journal of a bank that was never asked for it, and verifies. The site's checkpoint tells, whatever follows.
+// TestCheckpointShowsAPaymentThatWasLeftOut leaves out a payment of ada to bob, the only entry of both. The shorter journal
+// is one that an honest bank could have written, so its records verify. The site's signed checkpoint must show the fraud,
+// whatever records follow.
 func TestCheckpointShowsAPaymentThatWasLeftOut(t *testing.T) {
 	grant := func(at int, to messages.Name) ledger.Command {
 		return ledger.Command{At: messages.Time(at), Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: to, Account: to, Amount: 10 * messages.Credit}}
@@ -170,8 +171,8 @@ func TestCheckpointShowsAPaymentThatWasLeftOut(t *testing.T) {
 	}
 }
 
-// TestVerifySeesWhatIsWrong: each of these is one thing that a bank could have
-// got wrong, or lied about.
+// TestVerifySeesWhatIsWrong changes one thing in a journal that a bank could have got wrong or lied about. The
+// verification must fail each time.
 func TestVerifySeesWhatIsWrong(t *testing.T) {
 	stranger, err := nkeys.CreateAccount()
 	if err != nil {
@@ -227,7 +228,7 @@ func TestExportWritesBooks(t *testing.T) {
 	}
 }
 
-// TestVerifyWithoutASite reads the files of a replica that is stopped.
+// TestVerifyWithoutASite verifies the files of a stopped replica.
 func TestVerifyWithoutASite(t *testing.T) {
 	b := withBooks(t)
 	dir := t.TempDir()
@@ -249,7 +250,7 @@ func TestVerifyWithoutASite(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, says := cli.CodeOK, ""
-		if i == 1 { // signed, and then the replica was killed
+		if i == 1 { // the record was signed, and then the replica was killed
 			code, says = cli.CodeUnavailable, "start it, stop it"
 		}
 		b.run("bank", "verify", "--history", dir).expect(t, code, "", says)

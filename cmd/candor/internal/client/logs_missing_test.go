@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestLogsSayWhatIsMissing, in a line of its own, behind the name of the task too.
+// TestLogsSayWhatIsMissing checks that a line of its own says which output is missing. If lines have the name of the
+// task, this line has it too.
 func TestLogsSayWhatIsMissing(t *testing.T) {
 	s := newSite(t)
 	serveAt(s, messages.LogsSubject("west", "n1", "*"), "logs", func(r messages.LogsRequest) (messages.LogsReply, error) {

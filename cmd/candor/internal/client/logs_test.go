@@ -10,19 +10,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// written is what each attempt of job 5 wrote, by node and attempt; standard
-// error is the same in capitals.
+// written is the standard output of each attempt of job 5, by node and attempt. Standard error is the same text in
+// capitals.
 type written map[messages.Attempt]string
 
 func attempt(stage, index, number uint32) messages.Attempt {
 	return messages.Attempt{Task: messages.TaskRef{Job: 5, Stage: stage, Index: index}, Number: number}
 }
 
-// chunk is how many bytes a fake node gives at once.
+// chunk is the number of bytes in each answer of a fake node.
 const chunk = 4
 
-// withNode makes a node of the site give what was written. ended tells whether
-// an attempt has.
+// withNode makes a node of the site answer with the output in w. ended reports whether an attempt has ended.
 func withNode(s *fakeSite, node messages.Name, w written, ended func(messages.Attempt) bool) {
 	serveAt(s, messages.LogsSubject("west", node, "*"), "logs", func(r messages.LogsRequest) (messages.LogsReply, error) {
 		text, ok := w[r.Attempt]
@@ -40,7 +39,7 @@ func withNode(s *fakeSite, node messages.Name, w written, ended func(messages.At
 
 func always(messages.Attempt) bool { return true }
 
-// withTasks makes the site say what tasks job 5 has, two to a page.
+// withTasks makes the site list the tasks of job 5, two on each page.
 func withTasks(s *fakeSite, tasks func() []messages.TaskStatus) {
 	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (messages.TasksReply, error) {
 		reply := messages.TasksReply{Account: "alice"}
@@ -67,8 +66,8 @@ func twoStages(state messages.State, maps, reduces int) messages.JobDetail {
 		Stages: []messages.StageStatus{{Name: "map", Tasks: maps}, {Name: "reduce", Tasks: reduces}}}
 }
 
-// finishedJob has three map tasks, one in its second attempt, and a reduce
-// task, on two nodes.
+// finishedJob returns a site with a job on two nodes: three map tasks, one of them in its second attempt, and a
+// reduce task.
 func finishedJob(t *testing.T) *fakeSite {
 	s := newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Completed, 3, 1))
@@ -103,7 +102,8 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// A user at a terminal learns that there is nothing to print; a program gets the output alone.
+// TestLogsSayThatThereIsNothing reads logs without output. On a terminal, the command must say that there is nothing;
+// a program must get only the output.
 func TestLogsSayThatThereIsNothing(t *testing.T) {
 	s := finishedJob(t)
 	s.width = 80
@@ -167,7 +167,8 @@ func TestLogsOfWhatIsNotThere(t *testing.T) {
 	s.run("logs", "5", "-f").expect(t, cli.CodeUsage, "", "at most 1000 can be followed at once: choose with --task or --stage (TooLarge)")
 }
 
-// A node that has lost its output does not hide the output of the others.
+// TestLogsGoOnWithoutANode reads logs after one node has lost its output. The output of the other nodes must be
+// printed.
 func TestLogsGoOnWithoutANode(t *testing.T) {
 	s := newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Completed, 2, 0))
@@ -180,8 +181,7 @@ func TestLogsGoOnWithoutANode(t *testing.T) {
 	}
 }
 
-// TestLogsFollow follows a job that starts its tasks one by one, tries one
-// again, and ends.
+// TestLogsFollow follows a job that starts its tasks one by one, starts one task again, and ends.
 func TestLogsFollow(t *testing.T) {
 	s := newSite(t)
 	asked := 0

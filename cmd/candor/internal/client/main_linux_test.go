@@ -14,8 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// closes is a command that ends only if it is ended: it is interrupted and then
-// closes without end, or rather until its standard input ends.
+// closes is a command that waits for an interrupt. Closing then takes until its standard input ends.
 func closes() Group {
 	return Group{Title: "Test:", Commands: []*cobra.Command{{
 		Use: "close",
@@ -29,8 +28,8 @@ func closes() Group {
 	}}}
 }
 
-// TestSecondSignalEndsAtOnce: the first is the command's to answer, the next does
-// what a signal does.
+// TestSecondSignalEndsAtOnce sends two signals to a command. The command handles the first one itself; the second one
+// must end the process at once.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	const child = "CANDOR_TEST_CLOSES"
 	if os.Getenv(child) != "" {
@@ -70,8 +69,8 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// untilEnded signals again while the process is there: it may not be done yet with
-// the first signal.
+// untilEnded sends a signal again and again until the process ends. The process may not have handled the first signal
+// yet.
 func untilEnded(t *testing.T, p *os.Process, signal os.Signal, ended chan struct{}) {
 	again, tooLong := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
 	defer again.Stop()
@@ -88,7 +87,8 @@ func untilEnded(t *testing.T, p *os.Process, signal os.Signal, ended chan struct
 	}
 }
 
-// TestHelpNamesCommandsOnce: the books are hung below the command that runs a bank, once.
+// TestHelpNamesCommandsOnce checks that the commands about the books, which are added to the command that runs a
+// bank, are listed once.
 func TestHelpNamesCommandsOnce(t *testing.T) {
 	const child = "CANDOR_TEST_HELPS"
 	if os.Getenv(child) != "" {

@@ -26,7 +26,8 @@ func someReservations() messages.ReservationsReply {
 	}}
 }
 
-// marketSite answers what the commands about markets ask, and keeps it.
+// marketSite returns a site that answers the requests of the commands about markets. asked has the last request of
+// each kind.
 func marketSite(t *testing.T) (s *fakeSite, asked map[string]any) {
 	s, asked = newSite(t), map[string]any{}
 	answer(s, messages.Auctioneer, messages.VerbQuote, func(r messages.QuoteRequest) (messages.QuoteReply, error) {

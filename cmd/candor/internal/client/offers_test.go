@@ -53,7 +53,8 @@ func TestQuoteOfSeveralSites(t *testing.T) {
 	}
 }
 
-// TestQuoteOfAShape: without a valuation the own site says what a shape costs now and when it would start.
+// TestQuoteOfAShape asks for a quote without a valuation. The user's site must say what the resources cost now and
+// when the job would start.
 func TestQuoteOfAShape(t *testing.T) {
 	s := newSite(t)
 	var asked messages.OffersRequest
@@ -119,7 +120,7 @@ func TestSubmitToAnotherSite(t *testing.T) {
 	if asked.Site != messages.AnySite || asked.Spec.Dir != "/data" {
 		t.Errorf("asked %+v", asked)
 	}
-	s.env["CANDOR_STATE"] = s.path("nothing") // the site to connect to is not known
+	s.env["CANDOR_STATE"] = s.path("nothing") // without a state directory, no site to connect to is known
 	s.run("submit", "--server", "nats://127.0.0.1:1", "--account", "alice", "--site", "west", s.path("job.yaml")).expect(t, cli.CodeOK, "", "")
 	if s.last.Site != "west" {
 		t.Errorf("connected to %+v", s.last)
@@ -127,7 +128,7 @@ func TestSubmitToAnotherSite(t *testing.T) {
 	s.run("submit", "--server", "nats://127.0.0.1:1", "--account", "alice", "--site", "auto", s.path("job.yaml")).expect(t, cli.CodeUsage, "", "--site: missing")
 }
 
-// awayJob runs at east, and was last heard of ten seconds ago.
+// awayJob returns a job that runs at site east. Its state was last reported ten seconds ago.
 func awayJob() messages.JobDetail {
 	away := &messages.Away{Site: "east", Phase: "There", Known: at(3590), Trouble: "the link is cut", Chosen: "it was the earliest"}
 	return messages.JobDetail{JobSummary: messages.JobSummary{Job: 17, Name: "flights", Account: "alice", Payer: "alice", Market: "main",
@@ -135,8 +136,8 @@ func awayJob() messages.JobDetail {
 		Stages: []messages.StageStatus{{Name: "main", Class: "cpu", Tasks: 2, Running: 1}}}
 }
 
-// TestRerunOfAVisitor: the job that a visitor does again has its number at home, where another job
-// has this number here.
+// TestRerunOfAVisitor shows a job from another site that runs an earlier job again. The number of the earlier job is
+// its number at that site; here, another job has this number.
 func TestRerunOfAVisitor(t *testing.T) {
 	s := newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, messages.JobDetail{JobSummary: messages.JobSummary{Job: 4, Account: "bob@north", Visit: &messages.Visit{Home: "north", Job: 9}},
@@ -168,7 +169,7 @@ func TestJobsOfAndAtOtherSites(t *testing.T) {
 	s.run("cancel", "17").expect(t, cli.CodeOK, "is cancelled as soon as site east answers: the link is cut", "")
 }
 
-// What a task at another site wrote is read by way of one's own.
+// TestLogsOfAnotherSite reads the output of a task at another site through the user's own site.
 func TestLogsOfAnotherSite(t *testing.T) {
 	s := newSite(t)
 	task := messages.TaskStatus{Task: messages.TaskRef{Job: 17}, Attempt: 2, Node: "n1", State: "Done"}

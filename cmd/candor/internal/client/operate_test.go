@@ -78,8 +78,8 @@ func TestReplicaCommands(t *testing.T) {
 	}
 }
 
-// tokenFileIsItsOwners: a token goes into a new file that nobody else can read, and
-// over no file that is there.
+// tokenFileIsItsOwners checks that a token is written to a new file that only its owner can read, and never over an
+// existing file.
 func tokenFileIsItsOwners(t *testing.T, s *fakeSite) {
 	file := filepath.Join(t.TempDir(), "token")
 	got := s.run("node", "token", "node7", "--output", file)
@@ -92,7 +92,8 @@ func tokenFileIsItsOwners(t *testing.T, s *fakeSite) {
 	s.run("node", "token", "node7", "--output", file).expect(t, cli.CodeUsage, "", "exists")
 }
 
-// A token is printed alone, so that it can go into a file; the rest is for eyes.
+// TestTokenCommands checks that standard output has only the token, so that it can go to a file. The text for the
+// user is on standard error.
 func TestTokenCommands(t *testing.T) {
 	s := newSite(t)
 	var asked any
@@ -107,7 +108,7 @@ func TestTokenCommands(t *testing.T) {
 	})
 	got := s.run("node", "token", "node7", "--expires", "2h")
 	got.expect(t, cli.CodeOK, "", "Token join-open lets one agent of node node7 in, once, until 2026-03-01 14:00:00")
-	got.expect(t, cli.CodeOK, "", "Use --output to write it to a file that nobody else can read") // it is printed to no terminal
+	got.expect(t, cli.CodeOK, "", "Use --output to write it to a file that nobody else can read") // not on a terminal
 	if want := (messages.TokenRequest{Node: "node7", Expires: messages.Duration(2 * time.Hour)}); got.out != "candor1-secret\n" || asked != want {
 		t.Errorf("printed %q, asked %+v", got.out, asked)
 	}
@@ -125,8 +126,8 @@ func TestTokenCommands(t *testing.T) {
 	s.run("node", "token", "node7", "--revoke", "join-x").expect(t, cli.CodeUsage, "", "")
 }
 
-// An operator without jobs is told about the jobs of others, for example of accounts of other
-// sites; who may not see them is told nothing about them.
+// TestOperatorIsToldOfTheJobsOfOthers lists the jobs of an operator who has none. The command must mention jobs of
+// others, such as those of other sites. Users who may not see these jobs learn nothing of them.
 func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
 	const none = "No jobs. Submit a job with candor submit.\n"
 	s := newSite(t)

@@ -68,7 +68,7 @@ func TestPeerViews(t *testing.T) {
 	})
 }
 
-// TestPeerRequests: what the commands ask the bank for, and how they end.
+// TestPeerRequests checks the requests that the commands about peers send to the bank, and their exit codes.
 func TestPeerRequests(t *testing.T) {
 	s := newSite(t)
 	var peer messages.PeerRequest
@@ -141,7 +141,7 @@ func TestPeerRequests(t *testing.T) {
 	if !reflect.DeepEqual(adopt, messages.AdoptRequest{Totals: books.Theirs, Correction: -2 * credit}) {
 		t.Errorf("asked for %+v", adopt)
 	}
-	books.Books[0].LostHere = 1 // which the totals of east do not have
+	books.Books[0].LostHere = 1 // the totals of east do not contain it
 	run(cli.CodeFailed, "peer reconcile east --adopt", "Lost here: 1 number", "")
 	run(cli.CodeFailed, "settle", "NOT complete", "")
 	if closed.Cycle != 0 {
@@ -155,8 +155,8 @@ func TestPeerRequests(t *testing.T) {
 	run(cli.CodeUsage, "settle --cycle none", "", "--cycle")
 }
 
-// TestClearingAccountsSayWhoOwes: the account of a peer's settled debts has nothing to spend, and
-// what is left on it after a payment is a debt.
+// TestClearingAccountsSayWhoOwes checks the account of a peer's settled debts. It has no credits to spend; the rest
+// after a payment is a debt.
 func TestClearingAccountsSayWhoOwes(t *testing.T) {
 	for balance, want := range map[messages.Credits]string{
 		3 * credit:  "Withdrew 5 credits from clearing--west; this site still owes 3 credits on clearing--west\n",
@@ -169,8 +169,8 @@ func TestClearingAccountsSayWhoOwes(t *testing.T) {
 	}
 }
 
-// TestTermsOfAPartedPeer: only candor peer add makes a site a peer again that was parted from, and
-// new terms of one that the site parts from do not take the parting back.
+// TestTermsOfAPartedPeer checks that only candor peer add makes a parted site a peer again. Setting new terms for a
+// site that is being parted must not stop the parting.
 func TestTermsOfAPartedPeer(t *testing.T) {
 	s := newSite(t)
 	var asked int

@@ -13,7 +13,7 @@ import (
 
 const day = 24 * time.Hour
 
-// certified is a site whose user alice was given credentials for 90 days some days ago.
+// certified returns a site whose user alice got credentials for 90 days. She got them the time ago before now.
 func certified(t *testing.T, ago time.Duration) (s *fakeSite, authority *identity.Authority, file string) {
 	t.Helper()
 	s = newSite(t)
@@ -32,7 +32,7 @@ func certified(t *testing.T, ago time.Duration) (s *fakeSite, authority *identit
 	return s, authority, filepath.Join(s.dir, "state/creds/alice.creds")
 }
 
-// endOf is when the credentials in a file end.
+// endOf returns the expiry time of the credentials in a file.
 func endOf(t *testing.T, file string) time.Time {
 	t.Helper()
 	p, err := bus.ReadPrincipal(file)
@@ -46,8 +46,8 @@ func endOf(t *testing.T, file string) time.Time {
 	return expires
 }
 
-// TestCredentialsAreRenewedByTheClient in the last third of their life, in a file that is
-// the user's alone.
+// TestCredentialsAreRenewedByTheClient runs a command in the last third of the credentials' life. It must replace
+// them, in a file that only the user can read.
 func TestCredentialsAreRenewedByTheClient(t *testing.T) {
 	for ago, renewed := range map[time.Duration]bool{59 * day: false, 61 * day: true} {
 		s, authority, file := certified(t, ago)
@@ -67,7 +67,7 @@ func TestCredentialsAreRenewedByTheClient(t *testing.T) {
 	}
 }
 
-// TestCredentialsThatCannotBeRenewed are used as long as they are good, and the user is
+// TestCredentialsThatCannotBeRenewed makes the renewal fail. Valid credentials must still be used, and the user is
 // told.
 func TestCredentialsThatCannotBeRenewed(t *testing.T) {
 	s, _, _ := certified(t, 89*day)
@@ -75,7 +75,7 @@ func TestCredentialsThatCannotBeRenewed(t *testing.T) {
 	s.run("submit", "-b", "1").expect(t, 0, "17", "could not be renewed")
 }
 
-// TestExpiredCredentials: a clear sentence, and nothing is asked.
+// TestExpiredCredentials checks that a command with expired credentials says so and sends no request.
 func TestExpiredCredentials(t *testing.T) {
 	s, _, _ := certified(t, 91*day)
 	s.run("submit", "-b", "1").expect(t, 4, "", "candor user add alice")

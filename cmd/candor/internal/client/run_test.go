@@ -12,17 +12,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// commandSite is a site that runs one command, which wrote some output and has ended.
+// commandSite is a site that runs one command. The command has written some output and has ended.
 type commandSite struct {
 	*fakeSite
 	output  string
 	end     messages.State
 	reason  string
 	state   string        // of the task; "": the task never had a node
-	lost    bool          // the node has forgotten the stream
-	failing int           // so many more requests to the node have no answer
-	early   int           // so many more requests come before the node has the task
-	idle    chan struct{} // has a word when a client that needs nothing was heard
+	lost    bool          // the node no longer knows the stream
+	failing int           // number of further requests to the node that get no answer
+	early   int           // number of further requests before the node has the task
+	idle    chan struct{} // gets a value when the client sends a request only to show that it is there
 	told    atomic.Bool
 	node    string
 }
@@ -48,7 +48,7 @@ func newCommandSite(t *testing.T) *commandSite {
 	return s
 }
 
-// away has another site run the command: its node is reached through the auctioneer alone.
+// away makes another site run the command. Only the auctioneer can then reach the node.
 func (s *commandSite) away() {
 	answer(s.fakeSite, messages.Auctioneer, messages.VerbOutput, func(r messages.OutputRequest) (reply messages.LogsReply, err error) {
 		if r.Node != "node7" || r.Stream == nil || r.Stream.Attempt.Task.Job != 33 {
@@ -60,7 +60,7 @@ func (s *commandSite) away() {
 	s.node = "node7"
 }
 
-// stream answers with the output in pieces of 3 bytes.
+// stream answers a request with at most 3 bytes of output.
 func (s *commandSite) stream(r messages.StreamRequest) (reply messages.StreamReply, err error) {
 	switch {
 	case s.lost:
@@ -80,14 +80,14 @@ func (s *commandSite) stream(r messages.StreamRequest) (reply messages.StreamRep
 	rest := s.output[min(r.OutputAt, int64(len(s.output))):]
 	reply.OutputAt, reply.Output = r.OutputAt, []byte(rest[:min(3, len(rest))])
 	reply.Ended = r.Poll && len(rest) <= 3
-	if r.Poll && r.OutputAt > 0 { // the answer before was lost, and is repeated
+	if r.Poll && r.OutputAt > 0 { // repeat the last answer, as if it had been lost
 		reply.OutputAt, reply.Output = r.OutputAt-1, []byte(s.output[r.OutputAt-1:][:min(4, len(rest)+1)])
 	}
 	return reply, nil
 }
 
-// TestRunOfACommandThatHasEnded: a command that ended before its client looked still has its
-// output, and its end is told.
+// TestRunOfACommandThatHasEnded runs a command that ends before the client connects to its stream. The client must
+// print its output and report its end.
 func TestRunOfACommandThatHasEnded(t *testing.T) {
 	s := newCommandSite(t)
 	s.output, s.failing = "one\ntwo\nthree\n", 2
@@ -98,22 +98,22 @@ func TestRunOfACommandThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestRunIsThereBeforeItsTask: the leader may tell of a task that its node does not have yet.
+// TestRunIsThereBeforeItsTask makes the leader report a task before its node knows it. The client must try again.
 func TestRunIsThereBeforeItsTask(t *testing.T) {
 	s := newCommandSite(t)
 	s.state, s.early = "Running", 3
 	s.run("run", "--", "echo").expect(t, 0, "hi\n", "Job 33 Completed, 0.5 credits charged")
 }
 
-// TestRunAtAnotherSite: a command at a peer has its input and output here too.
+// TestRunAtAnotherSite runs a command at a peer. Its input and output must be those of the local process.
 func TestRunAtAnotherSite(t *testing.T) {
 	s := newCommandSite(t)
 	s.away()
 	s.run("run", "--site", "east", "--", "echo").expect(t, 0, "hi\n", "The command runs at site east\n")
 }
 
-// TestRunSaysItsTerms: the price of the slot and the time without input or output are told
-// before a command starts, unless with --quiet.
+// TestRunSaysItsTerms checks that the price of the slot and the longest time without input or output are printed
+// before a command starts, except with --quiet.
 func TestRunSaysItsTerms(t *testing.T) {
 	s := newCommandSite(t)
 	s.run("run", "--idle", "30m", "--", "echo").expect(t, 0, "hi\n",
@@ -123,8 +123,8 @@ func TestRunSaysItsTerms(t *testing.T) {
 	}
 }
 
-// TestRunThatComesToNothing: each way has an exit code and a sentence, and nothing is written
-// that the command did not write.
+// TestRunThatComesToNothing checks commands that cannot run or get lost. Each case has an exit code and a sentence.
+// Standard output must have only the command's output.
 func TestRunThatComesToNothing(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -150,7 +150,7 @@ func TestRunThatComesToNothing(t *testing.T) {
 	newSite(t).run("shell", "bash").expect(t, 2, "", "Usage: candor shell")
 }
 
-// slowReader takes the first bytes only when told to.
+// slowReader is a writer that accepts its first bytes only when the test tells it to.
 type slowReader struct {
 	until <-chan struct{}
 	bytes.Buffer
@@ -164,8 +164,8 @@ func (w *slowReader) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
-// TestRunWhoseReaderGoes: as the reader of the output has gone, the job is cancelled: it would
-// keep its slot until nobody has asked for long.
+// TestRunWhoseReaderGoes closes the output of a command that runs. The job must be cancelled at once; otherwise it
+// would keep its slot until the node ends it as idle.
 func TestRunWhoseReaderGoes(t *testing.T) {
 	s, cancelled := newCommandSite(t), false
 	answer(s.fakeSite, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
@@ -179,13 +179,13 @@ func TestRunWhoseReaderGoes(t *testing.T) {
 	}
 }
 
-// closedPipe is an output that nobody reads any more.
+// closedPipe is a writer whose reader has closed the pipe.
 type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
-// TestRunStaysWhileItsReaderIsSlow: a client that waits for its reader tells the node that
-// it is there, as the node would end the command else.
+// TestRunStaysWhileItsReaderIsSlow blocks the output of a client. The client must still send requests to the node,
+// because the node ends commands of silent clients.
 func TestRunStaysWhileItsReaderIsSlow(t *testing.T) {
 	s := newCommandSite(t)
 	out, errs := &slowReader{until: s.idle}, new(bytes.Buffer)

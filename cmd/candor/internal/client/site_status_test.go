@@ -24,7 +24,7 @@ func someLinks() messages.LinksReply {
 	}
 }
 
-// prepareSite is a further command to which "site status" is added.
+// prepareSite returns a group with a command site, to which the client adds "site status".
 func prepareSite() []Group {
 	return []Group{{Title: "Run a site:", Commands: []*cobra.Command{{Use: "site", Short: "prepare a site"}}}}
 }
@@ -41,7 +41,7 @@ func TestSiteStatusViews(t *testing.T) {
 	})
 }
 
-// TestSiteStatus: the exit code tells whether every peer is linked and answers.
+// TestSiteStatus checks that the exit code says whether every peer is linked and answers.
 func TestSiteStatus(t *testing.T) {
 	s := newSite(t)
 	run := func(code int, out, err string, args ...string) {
@@ -64,7 +64,8 @@ func TestSiteStatus(t *testing.T) {
 	run(cli.CodeUsage, "", "", "west")
 }
 
-// TestBetweenSites: what users ask their bank for, and how it is told.
+// TestBetweenSites checks the requests about payments between sites that users send to their bank, and the texts
+// about the answers.
 func TestBetweenSites(t *testing.T) {
 	s := newSite(t)
 	var remit messages.RemitRequest
@@ -114,7 +115,7 @@ func TestBetweenSites(t *testing.T) {
 	other.run("revoke", "x").expect(t, cli.CodeNotFound, "", "no such authorisation")
 }
 
-// TestAt: --at finds a site among the sites of this machine.
+// TestAt checks that --at finds a site of this machine by its name.
 func TestAt(t *testing.T) {
 	s := newSite(t)
 	s.write("state/sites/east/site.json", `{"site":"east","server":"nats://127.0.0.1:4223","default_account":"carol"}`)

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// namesSite is a site with a table of names of Slurm, a full market and a free one.
+// namesSite returns a site with a table of names of Slurm, a full market and a free market.
 func namesSite(t *testing.T) (s *fakeSite, submitted *[]messages.SubmitRequest) {
 	s = newSite(t)
 	s.env["CANDOR_BUDGET"] = "2"
@@ -42,12 +42,12 @@ func namesSite(t *testing.T) (s *fakeSite, submitted *[]messages.SubmitRequest) 
 func TestPartitionListsGoWhereTheJobStartsFirst(t *testing.T) {
 	for line, want := range map[string]string{
 		"-p short":                 "day",
-		"-p short,long":            "night", // day has no room now
-		"-p short,long -c 4":       "day",   // neither has: the first that takes the job
-		"-p fat,short -c 2":        "fat",   // both take it, and neither has room
-		"-p long,fat -c 8":         "fat",   // night does not take it
+		"-p short,long":            "night", // market day has no room now
+		"-p short,long -c 4":       "day",   // neither has room: the first that accepts the job
+		"-p fat,short -c 2":        "fat",   // both accept it, and neither has room
+		"-p long,fat -c 8":         "fat",   // market night does not accept it
 		"-p GPU_Q":                 "",      // the site chooses
-		"-p GPU_Q -c 9":            "fat",   // no node of the market that the site chose can hold it
+		"-p GPU_Q -c 9":            "fat",   // no node of the market that the site chose has room
 		"-c 9":                     "fat",
 		"-p night -A Proj1 -J x":   "night",
 		"--partition=short -A bio": "day",
@@ -88,7 +88,8 @@ func TestNamesThatNothingIsKnownOf(t *testing.T) {
 	}
 }
 
-// TestScriptsOfWindowsAreRefused as by sbatch, before a shell takes their line ends for letters.
+// TestScriptsOfWindowsAreRefused checks that scripts with the line ends of Windows are refused, as sbatch does. A
+// shell would take these line ends for characters of the commands.
 func TestScriptsOfWindowsAreRefused(t *testing.T) {
 	s, submitted := namesSite(t)
 	for text, want := range map[string]string{
@@ -108,7 +109,8 @@ func TestScriptsOfWindowsAreRefused(t *testing.T) {
 	}
 }
 
-// TestSingletonWaitsForItsNamesakes: for all jobs of the account that have the name now, and for no others.
+// TestSingletonWaitsForItsNamesakes submits a job with the dependency singleton. It must wait for the account's
+// present jobs with the same name, and for no others.
 func TestSingletonWaitsForItsNamesakes(t *testing.T) {
 	s, submitted := namesSite(t)
 	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
@@ -126,7 +128,8 @@ func TestSingletonWaitsForItsNamesakes(t *testing.T) {
 	}
 }
 
-// TestRanksAreSpreadOverNodes where no node has room for all, as under Slurm, unless the script says how many nodes.
+// TestRanksAreSpreadOverNodes submits jobs whose ranks do not fit on one node. As under Slurm, they are divided over
+// several nodes, unless the script gives the number of nodes.
 func TestRanksAreSpreadOverNodes(t *testing.T) {
 	s := newSite(t)
 	s.env["CANDOR_BUDGET"] = "2"
@@ -159,9 +162,9 @@ func TestRanksAreSpreadOverNodes(t *testing.T) {
 		"-n 7":                                  {"day", 2, 4, 0, 0, "'4,3'", "7"},
 		"-n 9 -p day":                           {"day", 3, 3, 0, 0, "'3(x3)'", "9"},
 		"-n 4 --mem-per-cpu=2G -p day":          {"day", 2, 2, 0, 4 << 30, "'2(x2)'", "4"},
-		"-n 12":                                 {"", 0, 12, 0, 0, "12", "12"}, // the third node of day is too small, and one of gpu holds all
+		"-n 12":                                 {"", 0, 12, 0, 0, "12", "12"}, // one node of gpu has room for all
 		"-n 8 --gpus-per-task=1 -c 2":           {"gpu", 2, 8, 4, 0, "'4(x2)'", "8"},
-		"-n 6 -p day -C on-c":                   {"day", 0, 6, 0, 0, "6", "6"}, // the site says why not
+		"-n 6 -p day -C on-c":                   {"day", 0, 6, 0, 0, "6", "6"}, // no node fits, and the site says why
 		"-n 6 -p day -N 1":                      {"day", 0, 6, 0, 0, "6", "6"},
 		"-n 6 -p day -N 1-2 --mem-per-cpu=512M": {"day", 2, 3, 0, 3 << 29, "'3(x2)'", "6"},
 		"-n 9 -p day -N 1-2":                    {"day", 0, 9, 0, 0, "9", "9"},
@@ -181,8 +184,8 @@ func TestRanksAreSpreadOverNodes(t *testing.T) {
 	}
 }
 
-// TestElementsHaveNumbersOfTheirOwn as under Slurm: the commands take them and show them, and a job that is to wait for
-// one waits for its array.
+// TestElementsHaveNumbersOfTheirOwn checks that commands accept and show the own numbers of array elements, as under
+// Slurm. A job that must wait for an element waits for the whole array.
 func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	s, submitted := namesSite(t)
 	array := messages.JobSummary{Job: 40, Name: "sweep", Account: "alice", State: messages.Running, Tasks: 3, Running: 2, Array: messages.Array{{First: 0, Last: 6, Step: 3}}, Numbered: true}
@@ -218,7 +221,7 @@ func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	if got := s.slurmCall("scancel", "42"); got.code != 0 || cancelled.Job != 40 || !slices.Equal(cancelled.Tasks, messages.Array{{First: 2, Last: 2, Step: 1}}) {
 		t.Errorf("scancel: %+v, %+v", got, cancelled)
 	}
-	for _, none := range []string{"43", "31"} { // beyond the array, and within one whose elements have no numbers
+	for _, none := range []string{"43", "31"} { // not in the array; in an array without own numbers
 		if got := s.slurmCall("squeue", "-j", none); got.code != 1 || !strings.Contains(got.err, "Invalid job id") {
 			t.Errorf("squeue -j %s: %+v", none, got)
 		}
@@ -239,7 +242,8 @@ func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestElementsWaitForElements of another array; who has none waits for the whole.
+// TestElementsWaitForElements makes the elements of an array wait for those of another array. A job that is no array,
+// or that waits for one that is none, waits for the whole job.
 func TestElementsWaitForElements(t *testing.T) {
 	s, submitted := namesSite(t)
 	array := messages.JobSummary{Job: 40, Account: "alice", Tasks: 3, Array: messages.Array{{First: 0, Last: 2, Step: 1}}, Numbered: true}

@@ -22,7 +22,7 @@ func (s *fakeSite) slurmCall(name string, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// slurmSite is a site with jobs in every state that programs look for.
+// slurmSite returns a site with jobs in every state that programs look for.
 func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
 	s = newSite(t)
 	s.env = map[string]string{"CANDOR_STATE": s.path("state"), "CANDOR_BUDGET": "2", "MY_PARAMETER": "7", "AWS_SECRET_ACCESS_KEY": "x"}
@@ -120,7 +120,7 @@ func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
 	return s, submitted
 }
 
-// slurmCalls are the calls that programs make, word for word.
+// slurmCalls are calls of Slurm's commands by other programs, word for word.
 var slurmCalls = [][]string{
 	// Snakemake 7.
 	{"sbatch", "-J", "rule", "-o", "logs/%j.log", "--export=ALL", "-A", "climate", "-p", "main", "-t", "10", "--mem", "100", "--cpus-per-task=1", "-D", "/tmp", "--wrap=echo hello"},
@@ -168,7 +168,7 @@ var slurmCalls = [][]string{
 	{"sbatch", "-J", "cromwell_1", "-D", "/tmp", "-o", "/tmp/stdout", "-e", "/tmp/stderr", "-t", "600", "-p", "main", "-n", "1", "--mem-per-cpu=100", "--wrap", "/usr/bin/env bash /tmp/script"},
 	{"squeue", "-j", "11"},
 	{"squeue", "-j", "99"},
-	// By hand.
+	// Calls by hand.
 	{"sbatch", "--array", "0-7:2%3", "job.sh", "argument"},
 	{"sbatch", "tool.py"},
 	{"sbatch", "free.sh"},
@@ -232,7 +232,7 @@ var slurmCalls = [][]string{
 	{"qdel", "10[].west", "11.west"},
 }
 
-// TestSlurmCalls holds the outputs, the exit codes and what the site is asked to run.
+// TestSlurmCalls compares the outputs, the exit codes and the submitted jobs of all calls with golden files.
 func TestSlurmCalls(t *testing.T) {
 	s, submitted := slurmSite(t)
 	old, err := os.Getwd()
@@ -274,8 +274,8 @@ func TestSlurmCalls(t *testing.T) {
 	golden(t, "slurm.txt", strings.ReplaceAll(text, "SLURM_JOB_USER='"+user+"'", "SLURM_JOB_USER='USER'"))
 }
 
-// TestSlurmCancelsWhatIsNamed: nothing is cancelled by command lines that an unset variable
-// of the shell would widen, or that name a step of a job.
+// TestSlurmCancelsWhatIsNamed runs command lines in which an unset shell variable would mean more jobs, or that name
+// a step of a job. Nothing may be cancelled.
 func TestSlurmCancelsWhatIsNamed(t *testing.T) {
 	s, _ := slurmSite(t)
 	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
@@ -292,7 +292,7 @@ func TestSlurmCancelsWhatIsNamed(t *testing.T) {
 	}
 }
 
-// TestWrapIsAnOptionOfSbatchAlone: behind the name of a script, --wrap is an argument of the script.
+// TestWrapIsAnOptionOfSbatchAlone checks that --wrap after the name of a script is an argument of the script.
 func TestWrapIsAnOptionOfSbatchAlone(t *testing.T) {
 	s, submitted := slurmSite(t)
 	s.slurmCall("sbatch", s.path("job.sh"), "--wrap", "x").expect(t, 0, "Submitted batch job 33\n", "")
@@ -304,7 +304,7 @@ func TestWrapIsAnOptionOfSbatchAlone(t *testing.T) {
 	s.slurmCall("sbatch", "--wrap=true", "job.sh").expect(t, 1, "", "Script arguments not permitted with --wrap option")
 }
 
-// TestSbatchIsInterrupted while it waits for its job, which goes on.
+// TestSbatchIsInterrupted interrupts sbatch while it waits for its job. The job must continue.
 func TestSbatchIsInterrupted(t *testing.T) {
 	s := newSite(t)
 	s.env = map[string]string{"CANDOR_STATE": s.path("state"), "CANDOR_BUDGET": "2"}
@@ -323,7 +323,7 @@ func TestSbatchIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestSlurmLink: the links lead to the program, and nothing else is written over.
+// TestSlurmLink checks that the links lead to the program, and that existing files are not overwritten.
 func TestSlurmLink(t *testing.T) {
 	s := newSite(t)
 	s.run("slurm", "link", s.path("bin")).expect(t, 0, "17 commands of Slurm", "")

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ledgerSite answers with the statement of climate in pages of two entries:
-// alice and bob each had a job there.
+// ledgerSite returns a site with the statement of project climate, two entries on each page. alice and bob each had a
+// job there.
 func ledgerSite(t *testing.T) *fakeSite {
 	s := newSite(t)
 	answer(s, messages.Auctioneer, messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) { r := someJobs(); r.More = false; return r, nil })
@@ -36,8 +36,8 @@ func ledgerSite(t *testing.T) *fakeSite {
 	return s
 }
 
-// The number of a job, which the bank learns after the hold, is given to the
-// hold from a later page.
+// TestHoldsAreGivenTheirJobs checks that the entry of a hold shows the job's number. The bank learns the number
+// later, so the number is in an entry on a later page.
 func TestHoldsAreGivenTheirJobs(t *testing.T) {
 	s := ledgerSite(t)
 	got := s.run("statement", "climate", "--csv")
@@ -54,8 +54,7 @@ func TestHoldsAreGivenTheirJobs(t *testing.T) {
 	}
 }
 
-// TestCostByLabel: what jobs cost is told by their labels, which only the reasons of their
-// charges have.
+// TestCostByLabel checks the costs of jobs by label. Only the reasons of their charges have the labels.
 func TestCostByLabel(t *testing.T) {
 	s := newSite(t)
 	charge := func(job messages.JobID, cost messages.Credits, reason string) messages.Entry {
@@ -88,7 +87,8 @@ func TestStatementOfOnesOwnPart(t *testing.T) {
 	s.run("statement", "--csv", "--json").expect(t, cli.CodeUsage, "", "choose one")
 }
 
-// Without the auctioneer a statement says what the bank knows.
+// TestStatementWithoutTheAuctioneer checks that a statement without the auctioneer's answer shows what the bank
+// knows.
 func TestStatementWithoutTheAuctioneer(t *testing.T) {
 	s := newSite(t)
 	refuse[messages.JobsRequest](s, messages.Auctioneer, messages.VerbJobs, messages.Errorf(messages.Internal, "away"))

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// submissions makes the site take jobs, and returns where it keeps them.
+// submissions makes the site accept jobs. It returns the list of accepted requests.
 func submissions(s *fakeSite) *[]messages.SubmitRequest {
 	taken := &[]messages.SubmitRequest{}
 	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
@@ -26,8 +26,7 @@ func submissions(s *fakeSite) *[]messages.SubmitRequest {
 	return taken
 }
 
-// progressing makes the site report a job that goes through states, one for
-// each question.
+// progressing makes the site report a job that has the next of some states at each request.
 func progressing(s *fakeSite, states ...messages.JobSummary) {
 	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
 		now := states[0]
@@ -56,7 +55,8 @@ func TestSubmitAScript(t *testing.T) {
 	}
 }
 
-// TestSubmissionsCarryTheUmask of whoever submits: files of a careful user's tasks are private.
+// TestSubmissionsCarryTheUmask checks that a job has the umask of the user who submits. With a strict umask, the
+// files of tasks are private.
 func TestSubmissionsCarryTheUmask(t *testing.T) {
 	s := newSite(t)
 	taken := submissions(s)
@@ -83,8 +83,8 @@ func equalJSON(t *testing.T, a, b any) bool {
 	return string(x) == string(y)
 }
 
-// TestJobsThatCanRunAnywhereGoToTheSiteOfTheEnvironment: a job that names no site and needs
-// nothing of the user's own site goes where the operator or the user says that such jobs go.
+// TestJobsThatCanRunAnywhereGoToTheSiteOfTheEnvironment submits jobs that name no site. If a job needs nothing of the
+// user's own site, it must go to the site that the operator or the user chose for such jobs.
 func TestJobsThatCanRunAnywhereGoToTheSiteOfTheEnvironment(t *testing.T) {
 	s := newSite(t)
 	taken := submissions(s)
@@ -108,11 +108,11 @@ func TestJobsThatCanRunAnywhereGoToTheSiteOfTheEnvironment(t *testing.T) {
 		{"-b 2 -D -", "auto"},
 		{"-b 2 --output out.txt", "auto"},
 		{"-b 2 -D - --site east", "east"},
-		{"-b 2", ""},                     // it reads the user's directory
+		{"-b 2", ""},                     // the job reads the user's directory
 		{"-D -", ""},                     // the market of the user's site has a default budget
-		{"-b 2 -D - --after 7", ""},      // job 7 is of the user's site
+		{"-b 2 -D - --after 7", ""},      // job 7 is at the user's site
 		{"-b 2 -D - --hold", ""},         // only the user's site keeps jobs on hold
-		{"-b 2 -D - --contract q-1", ""}, // of the user's site
+		{"-b 2 -D - --contract q-1", ""}, // the contract is of the user's site
 	} {
 		if to := sent(strings.Fields(c.arguments)...); to != c.want {
 			t.Errorf("%s: the job went to %q, want %q", c.arguments, to, c.want)
@@ -168,7 +168,7 @@ func TestSubmitDryRun(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with a job is found before anything is sent.
+// TestSubmitRefusesWhatIsIncomplete checks that errors in a job are found before any request is sent.
 func TestSubmitRefusesWhatIsIncomplete(t *testing.T) {
 	s := newSite(t)
 	taken := submissions(s)
@@ -219,8 +219,8 @@ func TestSubmitShowsTheLineThatTheSiteRefuses(t *testing.T) {
 	got.expect(t, cli.CodeUsage, "", ">  4 |   class: gpu\n")
 }
 
-// The key is chosen before the first send: a send whose outcome is not known
-// is repeated under it, so that the site can tell it is the same job.
+// TestSubmitRepeatsUnderTheSameKey makes the outcome of a submission unknown. The command must repeat it with the
+// same key, so that the site recognises the same job.
 func TestSubmitRepeatsUnderTheSameKey(t *testing.T) {
 	s := newSite(t)
 	var sent []messages.SubmitRequest
@@ -288,7 +288,8 @@ func TestSubmitWaitAsJSONIsOneDocument(t *testing.T) {
 	}
 }
 
-// A site that does not answer for a while does not end the wait.
+// TestSubmitWaitOutlastsAnElection waits for a job while the site does not answer for some time. The wait must
+// continue.
 func TestSubmitWaitOutlastsAnElection(t *testing.T) {
 	s := newSite(t)
 	submissions(s)
@@ -306,9 +307,9 @@ func TestSubmitWaitOutlastsAnElection(t *testing.T) {
 	}
 }
 
-// TestWaitForAJob: a site that waits for the end of the job is asked again at once. One that does
-// not wait is asked after a pause, and one of an earlier release, which refuses such a request,
-// without a wait.
+// TestWaitForAJob checks how the command waits for the end of a job. If the site waits before it answers, the next
+// request follows at once. If the site answers at once, a pause comes first. An older site refuses a request to wait,
+// and gets one without.
 func TestWaitForAJob(t *testing.T) {
 	const waits, doesNot, earlier = "waits", "does not", "earlier"
 	for site, paused := range map[string]time.Duration{waits: 0, doesNot: 125 * time.Millisecond, earlier: 75*time.Millisecond + 112500*time.Microsecond} {
@@ -347,8 +348,8 @@ func TestAnInterruptEndsTheWaitAndNotTheJob(t *testing.T) {
 	s.runIn(ctx, "submit", "-b", "1", "--wait").expect(t, cli.CodeInterrupted, "Submitted job 17", "Job 17 goes on; candor cancel 17 ends it.\n")
 }
 
-// TestSubmitOfCommands: a bare command and a line of shell are jobs, the number alone is
-// printed for scripts, and a job that names no budget leaves that to its market.
+// TestSubmitOfCommands submits a command and a line of shell. Standard output must have only the job's number, for
+// scripts. A job without a budget leaves the budget to its market.
 func TestSubmitOfCommands(t *testing.T) {
 	s := newSite(t)
 	s.env["CANDOR_BUDGET"] = ""
@@ -378,8 +379,8 @@ func TestSubmitOfCommands(t *testing.T) {
 	}
 }
 
-// A directory that holds the state of the site is refused, or not used, before the job is
-// submitted: no task could run there.
+// TestSubmitSaysThatNoTaskSeesTheState submits from a directory that contains the site's state, where no task can
+// run. The directory must be refused, or replaced by another, before the job is submitted.
 func TestSubmitSaysThatNoTaskSeesTheState(t *testing.T) {
 	s := newSite(t)
 	taken := submissions(s)
@@ -393,8 +394,8 @@ func TestSubmitSaysThatNoTaskSeesTheState(t *testing.T) {
 	}
 }
 
-// TestAnInterruptEndsTyping: a command that reads a script or names of files from a terminal ends
-// with the first interrupt.
+// TestAnInterruptEndsTyping runs commands that read a script or file names from a terminal. The first interrupt must
+// end them.
 func TestAnInterruptEndsTyping(t *testing.T) {
 	s := newSite(t)
 	for _, line := range []string{"submit --budget 1 -", "submit --budget 1 --each -", "quote -", "estimate -"} {

@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// On a narrow terminal a table does without what matters least; what users name they get.
+// TestTablesAreWhatUsersAskFor checks that a narrow terminal gets a table without its least important columns.
+// Columns that the user names are always shown.
 func TestTablesAreWhatUsersAskFor(t *testing.T) {
 	s := newSite(t)
 	s.further = prepareSite
@@ -41,7 +42,8 @@ func TestTablesAreWhatUsersAskFor(t *testing.T) {
 	}
 }
 
-// Where there is nothing to list, a script reads nothing, and a user is told.
+// TestAnEmptyListOfNamesIsEmpty lists names when there are none. Standard output must be empty for scripts; the note
+// to the user is on standard error.
 func TestAnEmptyListOfNamesIsEmpty(t *testing.T) {
 	s := newSite(t)
 	gives[messages.JobsRequest](messages.Auctioneer, messages.VerbJobs, messages.JobsReply{})(s)

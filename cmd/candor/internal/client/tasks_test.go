@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// manyTasks is a site whose job 5 has 2,500 map tasks and a reduce task, and that lists
-// no more than a page of them at once.
+// manyTasks returns a site whose job 5 has 2,500 map tasks and a reduce task. The site lists at most one page of them
+// in a reply.
 func manyTasks(t *testing.T, asked *[]messages.TasksRequest) *fakeSite {
 	s := newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 2500, 1))
@@ -33,7 +33,7 @@ func manyTasks(t *testing.T, asked *[]messages.TasksRequest) *fakeSite {
 	return s
 }
 
-// TestTasksPage: a job of many tasks is listed page after page, up to the limit.
+// TestTasksPage lists a job with many tasks, page after page, up to the limit.
 func TestTasksPage(t *testing.T) {
 	var asked []messages.TasksRequest
 	s := manyTasks(t, &asked)
@@ -43,7 +43,7 @@ func TestTasksPage(t *testing.T) {
 	}{
 		"tasks 5":                             {1000, true},
 		"tasks 5 -n 2400":                     {2400, true},
-		"tasks 5 -n 2500":                     {2500, true}, // the reduce task
+		"tasks 5 -n 2500":                     {2500, true}, // the last one is the reduce task
 		"tasks 5 -n 9999":                     {2501, false},
 		"tasks 5 --stage reduce":              {1, false},
 		"tasks 5 --index 7":                   {1, false},
@@ -59,8 +59,8 @@ func TestTasksPage(t *testing.T) {
 	}
 }
 
-// TestTasksFilters: what is asked for is asked of the site, and what makes no sense is
-// refused with a word on what would.
+// TestTasksFilters checks that the filters are sent to the site. Filters without a meaning must be refused with
+// advice.
 func TestTasksFilters(t *testing.T) {
 	var asked []messages.TasksRequest
 	s := manyTasks(t, &asked)
@@ -89,8 +89,8 @@ func deref(r messages.TasksRequest) any {
 	return []any{stage, r}
 }
 
-// TestSilentSiteIsAskedOnce: the user has waited for what the other site says of the job, and
-// does not wait for its tasks.
+// TestSilentSiteIsAskedOnce shows a job at another site that does not answer. The command has waited once for that
+// site; it must not wait again for the tasks.
 func TestSilentSiteIsAskedOnce(t *testing.T) {
 	s := newSite(t)
 	job := twoStages(messages.Running, 2, 1)
@@ -101,7 +101,8 @@ func TestSilentSiteIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestPortOfTheTasksOwnMachine is not listened to here: the node would connect to the command.
+// TestPortOfTheTasksOwnMachine forwards a port on the machine where the task runs. The command must refuse to use the
+// same port, because the node would connect to the command itself.
 func TestPortOfTheTasksOwnMachine(t *testing.T) {
 	s := newSite(t)
 	s.write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:4222","default_account":"alice"}`)
@@ -113,7 +114,7 @@ func TestPortOfTheTasksOwnMachine(t *testing.T) {
 	s.run("port", "7", "--stage", "map", "18888:18888").expect(t, cli.CodeUsage, "", "candor port 7 0:18888")
 }
 
-// TestPortThatIsInUse: on the machine of the node the task itself may have the port.
+// TestPortThatIsInUse forwards a port that is in use. The task itself may use it, if it runs on this machine.
 func TestPortThatIsInUse(t *testing.T) {
 	s := newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 1, 1))

@@ -17,8 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// openTerminal makes a terminal of 100 columns and 30 rows: user is the side
-// of the person, tty the side of the program.
+// openTerminal makes a terminal of 100 columns and 30 rows. user is the person's side, and tty the program's side.
 func openTerminal(t *testing.T) (user, tty *os.File) {
 	t.Helper()
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -44,7 +43,8 @@ func openTerminal(t *testing.T) (user, tty *os.File) {
 	return user, tty
 }
 
-// A terminal that tells its width and no height, as after "stty cols 20", has this width.
+// TestAWidthWithoutAHeightCounts checks that the width of a terminal is used even if the terminal does not tell its
+// height, as after "stty cols 20".
 func TestAWidthWithoutAHeightCounts(t *testing.T) {
 	_, tty := openTerminal(t)
 	for _, c := range []struct{ told, want unix.Winsize }{
@@ -59,7 +59,7 @@ func TestAWidthWithoutAHeightCounts(t *testing.T) {
 	}
 }
 
-// readUntil reads what the program shows up to and with a mark.
+// readUntil reads the output of the program up to a mark, and returns it with the mark.
 func readUntil(t *testing.T, user *os.File, mark string) string {
 	t.Helper()
 	var seen bytes.Buffer
@@ -74,7 +74,7 @@ func readUntil(t *testing.T, user *os.File, mark string) string {
 	return seen.String()
 }
 
-// onTerminal starts a command on a terminal; the channel gives its exit code.
+// onTerminal starts a command on a terminal. The channel gives its exit code.
 func (s *fakeSite) onTerminal(tty *os.File, args ...string) <-chan int {
 	a := &cli.App{
 		In: tty, Out: tty, Err: tty,
@@ -123,7 +123,8 @@ func TestTopOnATerminal(t *testing.T) {
 	}
 }
 
-// Arrow keys begin with the byte of Escape, and scroll; another size shows at once.
+// TestTopScrollsAndSorts types keys in top. Arrow keys, which begin with the byte of Escape, must scroll. A new size
+// of the terminal must show at once.
 func TestTopScrollsAndSorts(t *testing.T) {
 	s := fullSite(t)
 	user, tty := openTerminal(t)
@@ -148,7 +149,7 @@ func TestTopScrollsAndSorts(t *testing.T) {
 	}
 }
 
-// On a terminal, progress is redrawn in place, and nothing of it stays.
+// TestWaitOnATerminal checks that progress is redrawn in place on a terminal, and removed at the end.
 func TestWaitOnATerminal(t *testing.T) {
 	s := newSite(t)
 	submissions(s)
@@ -165,11 +166,11 @@ func TestWaitOnATerminal(t *testing.T) {
 	}
 }
 
-// Colours change nothing but the colours: what a terminal shows is as wide, and what
-// is under them the same text.
+// TestColoursLeaveTheTextAlone runs commands with and without colours. Without the colour sequences, the text must be
+// the same.
 func TestColoursLeaveTheTextAlone(t *testing.T) {
 	s := fullSite(t)
-	s.width = 100 // as the terminal has
+	s.width = 100 // the width of the terminal
 	for _, line := range []string{"jobs", "why 104", "markets", "statement"} {
 		user, tty := openTerminal(t)
 		code := s.onTerminal(tty, strings.Fields(line)...)
@@ -188,7 +189,7 @@ func TestColoursLeaveTheTextAlone(t *testing.T) {
 	}
 }
 
-// uncoloured removes the colour sequences.
+// uncoloured removes the colour sequences from a text.
 func uncoloured(s string) string {
 	out := []byte{}
 	for i := 0; i < len(s); i++ {
@@ -203,7 +204,7 @@ func uncoloured(s string) string {
 	return string(out)
 }
 
-// On a terminal the menu is drawn as well.
+// TestMenuIsDrawn checks that the menu of contracts is also drawn as a curve on a terminal.
 func TestMenuIsDrawn(t *testing.T) {
 	s, _ := marketSite(t)
 	s.write("job.yaml", "market: sold\nlength: 10s\ncommand: [hostname]\nvaluation: {class: hard, max: 20, deadline: 90}\n")

@@ -17,10 +17,10 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/solve"
 )
 
-// TestTree holds every command of the binary, with its flags and their defaults, to
-// testdata/tree.txt: what users type does not change by accident.
+// TestTree compares every command of the binary, with its flags and their defaults, with testdata/tree.txt. So the
+// commands that users type do not change by accident.
 func TestTree(t *testing.T) {
-	t.Setenv("HOME", t.TempDir()) // defaults are shown below the home directory
+	t.Setenv("HOME", t.TempDir()) // defaults are shown as paths in the home directory
 	t.Setenv("XDG_STATE_HOME", "")
 	var text strings.Builder
 	walk(whole(), func(c *cobra.Command) {
@@ -29,8 +29,8 @@ func TestTree(t *testing.T) {
 	golden(t, "tree.txt", text.String())
 }
 
-// TestHelp holds the help of every command to the same form: it fits a terminal of 80
-// columns, a short text begins with a small letter, and a long one is of whole sentences.
+// TestHelp checks the help of every command. It must fit a terminal of 80 columns. A short text begins with a small
+// letter; a long text has whole sentences.
 func TestHelp(t *testing.T) {
 	t.Setenv("HOME", "/home/ada")
 	t.Setenv("XDG_STATE_HOME", "")
@@ -50,8 +50,8 @@ func TestHelp(t *testing.T) {
 	})
 }
 
-// A command line makes only the command that it names, under the name and with the help
-// that the command has in the whole tree.
+// TestOneCommandIsMadeAlone checks that a command line makes only the command that it names. The command must have
+// the same name and help as in the whole tree.
 func TestOneCommandIsMadeAlone(t *testing.T) {
 	further := func() []Group { return []Group{{"Run a site:", serve.Commands()}} }
 	for _, c := range treeFor(cli.New(), nil, further).Commands() {
@@ -67,7 +67,7 @@ func TestOneCommandIsMadeAlone(t *testing.T) {
 	}
 }
 
-// A name that is neither a command nor a topic has no help, and the user learns so.
+// TestHelpOfNothing asks for the help of a name that is neither a command nor a topic. The user must get an error.
 func TestHelpOfNothing(t *testing.T) {
 	s := newSite(t)
 	s.run("help", "vanish").expect(t, cli.CodeUsage, "", `unknown command "vanish"`)
@@ -75,10 +75,10 @@ func TestHelpOfNothing(t *testing.T) {
 	s.run("help", "slurm").expect(t, cli.CodeOK, "#SBATCH", "")
 }
 
-// whole is the tree of commands of the program.
+// whole returns the tree of all commands of the program.
 func whole() *cobra.Command { return root(cli.New(), allFurther()) }
 
-// allFurther are the commands that the program has in addition to a client's.
+// allFurther returns the commands that only the whole program has.
 func allFurther() []Group {
 	study := []*cobra.Command{demo.Command(), solve.Command(), simulate.Command(), audit.Command()}
 	return []Group{{"Run a site:", serve.Commands()}, {"Study:", study}}

@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// usedSite answers lists of jobs in pages of two, to an operator of all, to others of their own.
+// usedSite returns a site that lists jobs, two on each page. An operator gets all jobs; another user gets only the
+// user's own.
 func usedSite(t *testing.T) *fakeSite {
 	s := newSite(t)
 	job := func(id messages.JobID, account, payer messages.Name, state messages.State, charged messages.Credits, used ...messages.ClassUse) messages.JobSummary {
@@ -19,7 +20,7 @@ func usedSite(t *testing.T) *fakeSite {
 		job(4, "bob", "bob", messages.Failed, credit, messages.ClassUse{Class: "cpu", SlotHours: 0.5, CPUHours: 1}),
 		{Job: 3, Account: "bob", Payer: "bob", Market: "main", State: messages.Running, Submitted: at(-200)},
 		job(2, "alice", "alice", messages.Cancelled, 0),
-		job(1, "alice", "alice", messages.Completed, 7*credit, messages.ClassUse{Class: "cpu", SlotHours: 7}), // ended before
+		job(1, "alice", "alice", messages.Completed, 7*credit, messages.ClassUse{Class: "cpu", SlotHours: 7}), // it ended before
 	}
 	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (reply messages.JobsReply, err error) {
 		if r.All && s.env["CANDOR_ACCOUNT"] != "operator" {
@@ -35,7 +36,8 @@ func usedSite(t *testing.T) *fakeSite {
 	return s
 }
 
-// TestUsageSumsUpTheJobsThatEnded in a time, over all pages; a job of two classes counts once, and its charge is divided.
+// TestUsageSumsUpTheJobsThatEnded sums up the jobs that ended in a time, over all pages. A job with slots of two classes
+// must count once, and its charge is divided between the classes.
 func TestUsageSumsUpTheJobsThatEnded(t *testing.T) {
 	s := usedSite(t)
 	s.env["CANDOR_ACCOUNT"] = "operator"
@@ -49,7 +51,7 @@ func TestUsageSumsUpTheJobsThatEnded(t *testing.T) {
 	s.run("usage", "--from", from).expect(t, 0, "Usage of all accounts", "")
 }
 
-// TestUsageOfOneself is all that who is no operator sees.
+// TestUsageOfOneself checks that a user who is no operator sees only the user's own usage.
 func TestUsageOfOneself(t *testing.T) {
 	s := usedSite(t)
 	s.run("usage", "--from", "2020-01-01").expect(t, 0, "Usage of account alice", "")

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The replies that the views are shown with.
+// The replies with which the views are tested.
 
 const credit = messages.Credit
 
@@ -87,7 +87,7 @@ func someNodes() messages.NodesReply {
 	}}
 }
 
-// TestNodesShowWhatIsSold: what a node has, and its labels, stand below the nodes.
+// TestNodesShowWhatIsSold checks that the resources and labels of the nodes are listed below the nodes.
 func TestNodesShowWhatIsSold(t *testing.T) {
 	s, nodes := newSite(t), someNodes()
 	nodes.Nodes[0].Resources, nodes.Nodes[0].Labels = &messages.Resources{CPUs: 8, Memory: 16 << 30, GPUs: 2, GPUType: "a100"}, []messages.Name{"infiniband"}
@@ -136,12 +136,12 @@ type view struct {
 	serve func(*fakeSite)
 }
 
-// gives serves one verb with the same reply to every request.
+// gives returns a function that makes a site answer every request of one kind with the same reply.
 func gives[Req, Rep any](actor, verb string, r Rep) func(*fakeSite) {
 	return func(s *fakeSite) { answer(s, actor, verb, func(Req) (Rep, error) { return r, nil }) }
 }
 
-// checkViews holds what commands print to the golden files of the views' names.
+// checkViews compares the output of commands with golden files that have the names of the views.
 func checkViews(t *testing.T, views map[string]view) {
 	t.Helper()
 	for name, v := range views {
@@ -157,9 +157,8 @@ func checkViews(t *testing.T, views map[string]view) {
 	}
 }
 
-// checkFits holds that on a terminal of 80 and of 200 columns no line is wider, and that
-// nothing is cut or left out where it fits, where there is no terminal, or where the user
-// asks for all.
+// checkFits checks the output on terminals of 80 and 200 columns: no line may be wider. Nothing may be cut or left
+// out if there is room, if there is no terminal, or if the user asks for everything.
 func checkFits(t *testing.T, s *fakeSite, line []string, full result) {
 	t.Helper()
 	for _, s.width = range []int{80, 200} {
@@ -186,8 +185,8 @@ func widest(text string) (columns int) {
 	return columns
 }
 
-// On a terminal of 80 columns, long names do not push out of the table what is worth more,
-// and a task keeps its index. The fields of a job go on below their values.
+// TestLongNamesLeaveRoom shows long names on a terminal of 80 columns. They must not displace more important columns,
+// and a task keeps its index. A long value of a field continues on the next line.
 func TestLongNamesLeaveRoom(t *testing.T) {
 	s := newSite(t)
 	s.further = prepareSite
@@ -251,7 +250,8 @@ func TestViews(t *testing.T) {
 	})
 }
 
-// TestTopAsJSON keeps the states that top.txt and why_bid.txt show, which the console shows in the same words.
+// TestTopAsJSON writes the states of top.txt and why_bid.txt as JSON. The console's tests read them, and must show
+// the same words.
 func TestTopAsJSON(t *testing.T) {
 	s := newSite(t)
 	gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, someMarkets())(s)
@@ -262,8 +262,8 @@ func TestTopAsJSON(t *testing.T) {
 	golden(t, "why_bid.json", s.run("why", "104", "--bid", "40", "--json").out)
 }
 
-// Suspended tasks run nowhere, a stage of an ended job does not run on, and a state is not
-// its own reason.
+// TestWhatDoesNotRunIsNotShownAsRunning checks three cases: suspended tasks, a stage of an ended job, and a state
+// that has no further reason.
 func TestWhatDoesNotRunIsNotShownAsRunning(t *testing.T) {
 	s := newSite(t)
 	job := someJob()

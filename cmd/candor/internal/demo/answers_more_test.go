@@ -98,8 +98,8 @@ func answerPredict(jobs []logJob) string {
 	return out
 }
 
-// answerBootstrap draws with the generator that the analysis states, in the
-// 32-bit arithmetic that it stands for.
+// answerBootstrap draws samples with the random generator that the analysis names, and with the same 32-bit
+// arithmetic.
 func answerBootstrap(jobs []logJob) string {
 	const resamples = 96
 	waits := values(jobs, waitOf)

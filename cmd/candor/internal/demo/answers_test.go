@@ -17,21 +17,20 @@ import (
 	"github.com/candor-grid/candor/deploy/examples"
 )
 
-// The known answers are worked out here a second time, from the log's text, in
-// another language, in one pass over all jobs and without the workload's
-// stages, and must be the committed ones to the byte.
+// These tests compute the known answers a second time: from the log's text, in Go, in one pass over all jobs, without
+// the stages of the workload. The result must equal the committed answers byte for byte.
 
-// logJob is what the analyses use of one job line.
+// logJob has the fields of a job line that the analyses use.
 type logJob struct {
 	number, submit, wait, run, procs, asked, user, program, queue int64
 }
 
 const (
-	logStart = 893466664 // UnixStartTime of the log's header
-	logZone  = -28800    // TimeZone of the log's header
+	logStart = 893466664 // field UnixStartTime in the log's header
+	logZone  = -28800    // field TimeZone in the log's header
 )
 
-// readLog reads the jobs that ran, of widths in [least, most].
+// readLog reads the jobs that ran and used between least and most processors.
 func readLog(t *testing.T, least, most int64) []logJob {
 	t.Helper()
 	file, err := examples.TraceAnalysis().Open("sdsc-sp2-1999.swf.gz")
@@ -77,7 +76,8 @@ func parseLogJob(t *testing.T, line string) logJob {
 		asked: number(9), user: number(12), program: number(14), queue: number(15)}
 }
 
-// TestTraceIsAnExcerptOfRealJobs counts what the workload promises.
+// TestTraceIsAnExcerptOfRealJobs counts the jobs of the log, and compares the counts with those that the workload
+// states.
 func TestTraceIsAnExcerptOfRealJobs(t *testing.T) {
 	jobs := readLog(t, -1, 128)
 	if len(jobs) < 15_000 {
@@ -95,7 +95,7 @@ func TestTraceIsAnExcerptOfRealJobs(t *testing.T) {
 //	go test ./cmd/candor/internal/demo -run TestAnswers -update
 var update = flag.Bool("update", false, "write the answers instead of comparing them")
 
-// TestAnswers compares the committed answer of each submission.
+// TestAnswers compares the computed answer with the committed one for each submission.
 func TestAnswers(t *testing.T) {
 	for _, s := range loadWorkload(t).Submissions {
 		t.Run(s.Answer(), func(t *testing.T) {
@@ -137,14 +137,14 @@ func loadWorkload(t *testing.T) *Workload {
 	return w
 }
 
-// analyses are the second computations, by the name of the job.
+// analyses are the functions that compute the answers again, by the name of the job.
 var analyses = map[string]func([]logJob) string{
 	"users": answerUsers, "hours": answerHours, "load": answerLoad, "weeks": answerWeeks,
 	"runtimes": answerRuntimes, "waits": answerWaits, "slowdown": answerSlowdown, "estimates": answerEstimates,
 	"programs": answerPrograms, "predict": answerPredict, "bootstrap": answerBootstrap,
 }
 
-// groupBy sorts jobs into groups, and returns the keys in order.
+// groupBy groups jobs by a key. It also returns the keys in ascending order.
 func groupBy(jobs []logJob, key func(logJob) int64) ([]int64, map[int64][]logJob) {
 	groups := map[int64][]logJob{}
 	for _, j := range jobs {
@@ -153,7 +153,7 @@ func groupBy(jobs []logJob, key func(logJob) int64) ([]int64, map[int64][]logJob
 	return slices.Sorted(maps.Keys(groups)), groups
 }
 
-// values gives f of each job, in ascending order.
+// values returns the value f of each job, in ascending order.
 func values(jobs []logJob, f func(logJob) int64) []int64 {
 	v := make([]int64, len(jobs))
 	for i, j := range jobs {
@@ -163,8 +163,8 @@ func values(jobs []logJob, f func(logJob) int64) []int64 {
 	return v
 }
 
-// nearestRank is the smallest value that at least permille of the values do
-// not exceed. The values are in order.
+// nearestRank returns the smallest value in v such that at least permille of the values are not larger. v is in
+// ascending order.
 func nearestRank(v []int64, permille int) int64 {
 	for i, x := range v {
 		if (i+1)*1000 >= permille*len(v) {
@@ -181,7 +181,7 @@ func total(v []int64) (sum int64) {
 	return sum
 }
 
-// half divides and rounds half up.
+// half returns a/b, rounded half up.
 func half(a, b int64) int64 { return (2*a + b) / (2 * b) }
 
 func area(j logJob) int64    { return j.procs * j.run }
@@ -208,7 +208,7 @@ func answerHours(jobs []logJob) string {
 	return out
 }
 
-// answerLoad counts the machine's busy processors second by second.
+// answerLoad counts the busy processors of the machine for each second.
 func answerLoad(jobs []logJob) string {
 	var end int64
 	for _, j := range jobs {
@@ -251,7 +251,7 @@ func answerWeeks(jobs []logJob) string {
 	return out
 }
 
-// widthsOf are the least and most processors; zero where Widths does not say.
+// widthsOf returns the least and the largest number of processors of a submission, or zero if Widths does not say.
 func widthsOf(s *Submission) (least, most int64) {
 	from, to, _ := strings.Cut(s.Widths, "-")
 	least, _ = strconv.ParseInt(from, 10, 64)

@@ -9,8 +9,7 @@ import (
 
 const credit = messages.Credit
 
-// history makes statements of transfers as the bank writes them, so that a
-// test can then falsify one.
+// history builds statements as the bank writes them. A test can then falsify an entry.
 type history struct {
 	number uint64
 	order  []messages.Name
@@ -39,8 +38,8 @@ func (h *history) grant(account messages.Name, amount messages.Credits) {
 	h.entry(account, messages.Posted, 0, amount, 0)
 }
 
-// job holds an amount, charges part of it and frees the rest. The hold comes
-// before the job has a number.
+// job adds the entries of a job: a hold, a charge of a part of it, and the return of the rest. The entry of the hold
+// has no job number, as at the bank.
 func (h *history) job(account messages.Name, job messages.JobID, held, charged messages.Credits) {
 	h.number++
 	h.entry(account, messages.Hold, 0, 0, held)
@@ -56,7 +55,7 @@ func (h *history) statements() (all []statement) {
 	return all
 }
 
-// twoUsers is a history that balances, and what goes with it.
+// twoUsers returns a history that balances, with the bank's own check and the charges of the jobs.
 func twoUsers() (*history, messages.BooksReply, map[messages.JobID]messages.Credits) {
 	h := newHistory()
 	h.grant("alice", 100*credit)
@@ -88,7 +87,7 @@ func TestBooksAddUp(t *testing.T) {
 	}
 }
 
-// TestBooksNotice falsifies the history in one place at a time.
+// TestBooksNotice falsifies the history in one place at a time. The check must find it.
 func TestBooksNotice(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestBooksAreExportedPageByPage from a bank that sends one record at a time.
+// TestBooksAreExportedPageByPage exports the books of a bank that sends one record in each reply.
 func TestBooksAreExportedPageByPage(t *testing.T) {
 	kept := ledger.New()
 	for i, name := range []messages.Name{"ada", "bob"} {

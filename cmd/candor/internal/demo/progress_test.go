@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// someJobs has n jobs, numbered from 1: the first ended, then one runs, the
-// others wait.
+// someJobs returns n jobs, numbered from 1. The first ended jobs have ended, the next one runs, and the others wait.
 func someJobs(n, ended int) []messages.JobSummary {
 	jobs := make([]messages.JobSummary, n)
 	for i := range jobs {
@@ -42,8 +41,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestScreenFits: whatever the terminal's size, nothing wraps or scrolls, and
-// the job that runs is on it.
+// TestScreenFits checks screens of many sizes. Nothing may wrap or scroll, and the running job must be visible.
 func TestScreenFits(t *testing.T) {
 	for _, size := range []struct{ columns, rows int }{{80, 24}, {200, 50}, {40, 10}, {20, 8}} {
 		lines := screen(someSnapshot(26, 20), terminal.Style{}, size.columns, size.rows)
@@ -67,7 +65,7 @@ func TestChoose(t *testing.T) {
 		want   string
 		hidden int
 	}{{6, "1 2 3 4 5 6", 0}, {4, "3 4 5 6", 2}, {3, "4 5 6", 3}, {2, "4 6", 4}, {1, "4", 5}, {0, "4", 5}} {
-		shown, hidden := choose(someJobs(6, 3), c.rows) // 1-3 ended, 4 runs, 5 and 6 wait
+		shown, hidden := choose(someJobs(6, 3), c.rows) // jobs 1 to 3 have ended, 4 runs, 5 and 6 wait
 		var got []string
 		for _, j := range shown {
 			got = append(got, j.Job.String())
@@ -78,8 +76,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestLinesComeOnceASecond: five looks a second make one line, and the last
-// look always makes one.
+// TestLinesComeOnceASecond shows five snapshots in a second. They must make one line, and the last snapshot always
+// makes one.
 func TestLinesComeOnceASecond(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, terminal.Style{})

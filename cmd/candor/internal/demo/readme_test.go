@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// The README and the pages are held to their examples: the job file and the script are read.
+// These tests check the examples in the README and the pages: the job file and the script must be valid.
 
 func page(t *testing.T, name string) string {
 	t.Helper()
@@ -21,7 +21,7 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// block is the first fenced block of a language that contains some words.
+// block returns the first fenced block of a language that contains some words.
 func block(t *testing.T, text, language, words string) string {
 	t.Helper()
 	for _, part := range strings.Split(text, "```"+language+"\n")[1:] {

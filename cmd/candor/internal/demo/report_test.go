@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// goodReport is of a run in which all went well.
+// goodReport returns the report of a run without any error.
 func goodReport() *Report {
 	at := func(seconds float64) messages.Time { return messages.Time(1e12 + seconds*1e6) }
 	h, bank, charged := twoUsers()
@@ -29,7 +29,7 @@ func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spoil func(*Report)
-		says  string // empty: all is well
+		says  string // empty: the report must say that all is well
 	}{
 		{"all is well", func(*Report) {}, ""},
 		{"a job that failed", func(r *Report) { r.Jobs[0].State, r.Jobs[0].Reason = messages.Failed, "TaskFailed" }, "job 1 (users of alice) is Failed: TaskFailed"},
@@ -47,7 +47,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestReportSays looks for what the report promises, in words.
+// TestReportSays checks that the report contains the sentences that it must have.
 func TestReportSays(t *testing.T) {
 	r := goodReport()
 	r.judge()

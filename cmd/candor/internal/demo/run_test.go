@@ -15,12 +15,11 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// fakeSite answers the demo's requests. A job is over when it was seen once:
-// its result is what the test says.
+// fakeSite answers the demo's requests. A job ends after its first listing, with the result that the test sets.
 type fakeSite struct {
 	network *bus.Network
-	result  string         // of every job
-	state   messages.State // in which every job ends
+	result  string         // result of every job
+	state   messages.State // state in which every job ends
 	refuse  *messages.Error
 
 	mu   sync.Mutex
@@ -32,7 +31,7 @@ func (f *fakeSite) Connect(account messages.Name) (bus.Bus, error) {
 	return f.network.Connect(account), nil
 }
 
-// endpoint serves one verb for every account.
+// endpoint makes a bus answer one kind of request from any account.
 func endpoint[Req, Rep any](actor, verb string, f func(messages.Name, Req) (Rep, error)) bus.Endpoint {
 	return bus.Endpoint{Name: verb, Subject: messages.Subject("west", actor, verb, "*"),
 		Handle: bus.Handle(verb, func(_ context.Context, caller messages.Name, q Req) (Rep, error) { return f(caller, q) })}
@@ -123,7 +122,7 @@ func (f *fakeSite) accounts(messages.Name, messages.Empty) (reply messages.Accou
 	return reply, nil
 }
 
-// page hands out one entry at a time, so that the demo must page on.
+// page answers with one entry at a time, so that the demo must read several pages.
 func (f *fakeSite) page(_ messages.Name, q messages.StatementRequest) (reply messages.StatementReply, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -139,7 +138,7 @@ func (f *fakeSite) page(_ messages.Name, q messages.StatementRequest) (reply mes
 	return reply, nil
 }
 
-// tiny is a workload of two jobs with one answer.
+// tiny returns a workload of two jobs with one answer.
 func tiny() fstest.MapFS {
 	return fstest.MapFS{
 		"workload.yaml": {Data: []byte("accounts: [{name: alice, grant: 9}, {name: bob, grant: 9}]\n" +
@@ -149,7 +148,7 @@ func tiny() fstest.MapFS {
 	}
 }
 
-// perform runs the tiny workload on the fake site.
+// perform runs the workload tiny on the fake site.
 func (f *fakeSite) perform(t *testing.T) (*Report, string, error) {
 	t.Helper()
 	f.network, f.history = bus.NewMemory(), newHistory()

@@ -12,9 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestScripts runs what the jobs run, with the shell and awk of this machine
-// and without a grid, for each submission: stage by stage, in fewer map tasks
-// than the job has, as the result must not depend on their number.
+// TestScripts runs the scripts of each submission, stage by stage, with the shell and awk of this machine and without
+// a site. It uses fewer map tasks than the job has: the result must not depend on their number.
 func TestScripts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "example")
 	if err := examples.Unpack(examples.TraceAnalysis(), dir); err != nil {
@@ -46,7 +45,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// runStage runs the tasks of a stage as an agent would, one after the other.
+// runStage runs the tasks of a stage one after the other, in the environment that an agent would set.
 func runStage(t *testing.T, spec *messages.JobSpec, stage *messages.Stage) {
 	t.Helper()
 	tasks := max(stage.Tasks, 1)
@@ -63,8 +62,8 @@ func runStage(t *testing.T, spec *messages.JobSpec, stage *messages.Stage) {
 	}
 }
 
-// TestReducersMatchTheReduceStage: maps leave a file for each of REDUCERS
-// tasks, and just those must be read.
+// TestReducersMatchTheReduceStage checks that the map tasks write a file for each of REDUCERS tasks, and that the
+// stage reduce has this number of tasks.
 func TestReducersMatchTheReduceStage(t *testing.T) {
 	for _, s := range loadWorkload(t).Submissions {
 		reducers, shared := "1", false

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestWorkloadIsWhatWasPromised: three people with different budgets and
-// needs, 20 to 30 jobs over 10 to 15 seconds, maps before reduces.
+// TestWorkloadIsWhatWasPromised checks the workload: three people with different budgets and needs, 20 to 30 jobs
+// over 10 to 15 seconds, and maps before reduces.
 func TestWorkloadIsWhatWasPromised(t *testing.T) {
 	w := loadWorkload(t)
 	if n := len(w.Submissions); len(w.Accounts) != 3 || n < 20 || n > 30 {

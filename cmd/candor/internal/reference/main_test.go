@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Every command that users see has a man page, and each page is of a command.
+// TestManPages checks that every command that users see has a man page, and that there are no other pages.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
 	if err := run([]string{"man", dir}); err != nil {
@@ -55,7 +55,7 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// The list names each module once, under an identifier of its own.
+// TestSBOM checks that the list names each module once, with a unique identifier.
 func TestSBOM(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -81,7 +81,7 @@ func TestSBOM(t *testing.T) {
 	}
 }
 
-// The pages of the reference are what make docs writes.
+// TestPagesAreUpToDate compares the committed pages of the reference with those that make docs would write.
 func TestPagesAreUpToDate(t *testing.T) {
 	all, err := pages("../../../..")
 	if err != nil {
@@ -95,7 +95,8 @@ func TestPagesAreUpToDate(t *testing.T) {
 	}
 }
 
-// Each field of a configuration has a meaning, in words of the configuration: no names of Go.
+// TestConfigurationIsInItsOwnWords checks that each field of a configuration has a meaning, and that no meaning
+// contains a Go name.
 func TestConfigurationIsInItsOwnWords(t *testing.T) {
 	page, err := configurationPage("../../../..")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// check runs what config check runs on a text.
+// check does what the command config check does, on a text.
 func check(t *testing.T, text string) (embedded.Config, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "site.yaml")
@@ -20,7 +20,7 @@ func check(t *testing.T, text string) (embedded.Config, error) {
 	return (&settings{file: file}).load()
 }
 
-// TestExamplesAreSites: nothing is wrong with the examples of a site's configuration.
+// TestExamplesAreSites checks that the example configurations have no errors.
 func TestExamplesAreSites(t *testing.T) {
 	for _, name := range []string{"site.yaml", "university.yaml"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "deploy", "examples", name))
@@ -33,7 +33,8 @@ func TestExamplesAreSites(t *testing.T) {
 	}
 }
 
-// Each mistake is reported at its line and column, with its path and what to do.
+// TestMistakesAreReportedWhereTheyAre checks that each error has the line, the column, the path of the field, and
+// advice.
 func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 	cases := map[string]struct {
 		text string
@@ -178,7 +179,7 @@ hosts:
 	}
 }
 
-// The sample configuration is right, and a file may leave out anything.
+// TestRightFiles checks that the sample configuration is right, and that a file may leave out any field.
 func TestRightFiles(t *testing.T) {
 	if _, err := (&settings{file: "../../../../deploy/examples/site.yaml"}).load(); err != nil {
 		t.Errorf("the sample: %v", err)
@@ -190,7 +191,8 @@ func TestRightFiles(t *testing.T) {
 	}
 }
 
-// A file says what it says and leaves the rest; a list replaces a list.
+// TestFileOverDefaults checks that a file changes only the fields that it names. A list in the file replaces the
+// default list.
 func TestFileOverDefaults(t *testing.T) {
 	c, err := check(t, `
 site: east
@@ -220,7 +222,7 @@ nodes: [{name: big, slots: {cpu: 64, gpu: 8}}]
 	}
 }
 
-// No text, however strange, does more than be refused.
+// FuzzConfig reads any text as a configuration. It may be refused, but must not cause a panic.
 func FuzzConfig(f *testing.F) {
 	for _, text := range []string{"", "site: west", "a: [1", "markets: [{<<: *x}]", "x: &a [*a]", "? ? ?", "- - -\n", "<<: 1\n", "nodes: [{slots: {map: !!int x}}]"} {
 		f.Add([]byte(text))

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestDropSaysWhatIsWrong: only a server that the others do not know is not found, and a
-// removal that is under way, or that nobody decides now, is to be asked for again.
+// TestDropSaysWhatIsWrong checks the errors of a removal. Only a server that the others do not know is "not found".
+// If another removal is under way, or no server can decide, the error says to repeat the command.
 func TestDropSaysWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply string
@@ -34,7 +34,7 @@ func TestDropSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// answers is a bus on which the servers give one answer after another.
+// answers is a bus that gives one prepared answer after another.
 type answers struct {
 	bus.Bus
 	left []string
@@ -46,8 +46,8 @@ func (a *answers) Request(context.Context, string, []byte) ([]byte, error) {
 	return []byte(answer), nil
 }
 
-// TestDropWaitsForWhatIsUnderWay: a server is gone when the removal that was under way is over.
-// (Once the command said that a removal was under way, and the next that the name is wrong.)
+// TestDropWaitsForWhatIsUnderWay asks for a removal while one is under way. The command must wait for its end and
+// report success. Before this was mended, the command gave up, and a second try called the name wrong.
 func TestDropWaitsForWhatIsUnderWay(t *testing.T) {
 	const underWay, unknown = `{"error":{"code":400,"err_code":10202}}`, `{"error":{"code":400,"err_code":10044}}`
 	if sure, err := forgetServer(t.Context(), &answers{left: []string{underWay, unknown}}, "west-rack2"); err != nil || sure {

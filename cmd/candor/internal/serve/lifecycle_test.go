@@ -21,8 +21,8 @@ func interrupted(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestClosingThatFailsIsTold: all that fails when a site is closed comes out, with
-// an exit code of its own, so that it is not taken for the interruption.
+// TestClosingThatFailsIsTold checks that all errors of closing a site are printed. They have their own exit code, so
+// that they are not taken for the interrupt.
 func TestClosingThatFailsIsTold(t *testing.T) {
 	for _, closing := range []error{nil, errors.Join(errors.New("node1 does not end"), errors.New("the lock is gone"))} {
 		cmd := &cobra.Command{}
@@ -44,8 +44,7 @@ func TestClosingThatFailsIsTold(t *testing.T) {
 	}
 }
 
-// TestInterruptedStart: a start that is interrupted is closed in order, and nothing
-// failed then.
+// TestInterruptedStart interrupts the start of a site. The site must be closed in order, without an error.
 func TestInterruptedStart(t *testing.T) {
 	for _, further := range [][]string{nil, {"--sites", "west,east"}} {
 		root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
@@ -66,8 +65,7 @@ func TestInterruptedStart(t *testing.T) {
 	}
 }
 
-// TestMetricsEndThoughSomebodyHoldsOn: a connection on which nothing was asked does
-// not keep a site from ending in order.
+// TestMetricsEndThoughSomebodyHoldsOn keeps a connection open without a request. The site must still end.
 func TestMetricsEndThoughSomebodyHoldsOn(t *testing.T) {
 	address, stop, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0"}, func() prometheus.Gatherer { return prometheus.NewRegistry() }, nil)
 	if err != nil {
@@ -78,7 +76,7 @@ func TestMetricsEndThoughSomebodyHoldsOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	metricsOf(t, address.String()) // the connection before was accepted
+	metricsOf(t, address.String()) // this request shows that the first connection was accepted
 	if err := stop(); err != nil {
 		t.Error(err)
 	}

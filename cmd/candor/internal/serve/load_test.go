@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// run runs one of the commands and returns what it printed.
+// run runs one command and returns its output.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
@@ -26,7 +26,8 @@ func run(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// flags > environment > file > defaults, told apart by the listen address.
+// TestPrecedence checks that flags win over the environment, the environment over the file, and the file over the
+// defaults. The listen address shows which one won.
 func TestPrecedence(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:2000\nreplicas: 5\n"), 0o600); err != nil {
@@ -73,7 +74,7 @@ func TestEnvironmentNamesTheVariable(t *testing.T) {
 	}
 }
 
-// What config show prints is a configuration file for the same site.
+// TestShowIsAFile checks that the output of config show is a configuration file for the same site.
 func TestShowIsAFile(t *testing.T) {
 	first, err := run(t, "config", "show", "--config", "../../../../deploy/examples/site.yaml", "--nodes", "3")
 	if err != nil {
@@ -109,7 +110,7 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// TestListenIsNotOfHosts: it was ignored without a word.
+// TestListenIsNotOfHosts uses --listen with --hosts. It must be refused; once it was ignored silently.
 func TestListenIsNotOfHosts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "west")
 	refused(t, messages.Invalid, "with --hosts each host listens at its own address", "site", "init", "west", "--dir", dir, "--listen", "0.0.0.0:5000", "--hosts", "a=10.0.0.1,b=10.0.0.2,c=10.0.0.3")
@@ -118,7 +119,8 @@ func TestListenIsNotOfHosts(t *testing.T) {
 	}
 }
 
-// TestAFileOfSomeNodesHasAllMarkets: the configuration of an agent has its own nodes alone, and may lack classes that others have.
+// TestAFileOfSomeNodesHasAllMarkets reads the configuration of one agent. It has only the agent's nodes, and so may lack
+// classes that its markets sell.
 func TestAFileOfSomeNodesHasAllMarkets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agents.yaml")
 	text := "site: west\nstate: /tmp/x\nmarkets:\n  - {name: cpu, mechanism: fifo, classes: [cpu]}\n  - {name: gpu, mechanism: fifo, classes: [gpu]}\n" +
@@ -131,7 +133,8 @@ func TestAFileOfSomeNodesHasAllMarkets(t *testing.T) {
 	}
 }
 
-// TestRestoreNamesTheFlagsThatWork, which are those of the site's keys and host.
+// TestRestoreNamesTheFlagsThatWork checks that the command that starts a restored site has the flags for the site's
+// keys and host.
 func TestRestoreNamesTheFlagsThatWork(t *testing.T) {
 	for _, c := range []struct{ host, keys, want string }{{"", "", ""}, {"", "/k", " --keys /k"}, {"rack1", "/k", " --config FILE --host rack1 --keys /k"}} {
 		if got := restored(c.host, c.keys); got != c.want {
@@ -140,7 +143,7 @@ func TestRestoreNamesTheFlagsThatWork(t *testing.T) {
 	}
 }
 
-// TestNumbersBeginAtOne: 0 nodes or replicas are not the default number of them.
+// TestNumbersBeginAtOne checks that 0 nodes or replicas are refused. 0 must not mean the default number.
 func TestNumbersBeginAtOne(t *testing.T) {
 	for _, flag := range []string{"--nodes", "--replicas"} {
 		for _, value := range []string{"0", "-1", "x"} {
@@ -151,7 +154,7 @@ func TestNumbersBeginAtOne(t *testing.T) {
 	}
 }
 
-// Keys are made once; credentials are issued from them, in a role, for a name.
+// TestUserAdd checks that keys are made once, and that credentials for a name in a role are issued from them.
 func TestUserAdd(t *testing.T) {
 	state := t.TempDir()
 	_, err := run(t, "user", "add", "dave", "--state", state)
@@ -206,8 +209,8 @@ func TestLogLevelAndFormat(t *testing.T) {
 	}
 }
 
-// The markets that the sample configuration shows as comments are right too,
-// and so are the values that it says are the defaults.
+// TestSampleMarkets checks the markets that the sample configuration shows in comments, and the values that it calls
+// defaults.
 func TestSampleMarkets(t *testing.T) {
 	text, err := os.ReadFile("../../../../deploy/examples/site.yaml")
 	if err != nil {

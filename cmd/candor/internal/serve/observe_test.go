@@ -19,7 +19,7 @@ import (
 
 func nothingGathered() prometheus.Gatherer { return prometheus.NewRegistry() }
 
-// TestMetricsAreForWhoHasTheToken, where there is one.
+// TestMetricsAreForWhoHasTheToken checks that metrics with a token are only given to requests that have the token.
 func TestMetricsAreForWhoHasTheToken(t *testing.T) {
 	const token = "0123456789abcdef01234567"
 	at, stop, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0", Token: token}, nothingGathered, nil)
@@ -47,10 +47,10 @@ func TestMetricsAreForWhoHasTheToken(t *testing.T) {
 	}
 }
 
-// TestProfilesAreOnNoPort: what a site has in memory is given out at a socket that its
-// owner alone may connect to, and not where the metrics are.
+// TestProfilesAreOnNoPort checks that profiles of a site's memory are served only at a socket that its owner can
+// connect to, and not at the port of the metrics.
 func TestProfilesAreOnNoPort(t *testing.T) {
-	dir, err := os.MkdirTemp("", "candor") // a socket's path must be short
+	dir, err := os.MkdirTemp("", "candor") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestProfilesAreOnNoPort(t *testing.T) {
 	c := embedded.Default()
 	c.State, c.Profile = filepath.Join(dir, "state"), true
 	socket := profileSocket(&c, "")
-	for range 2 { // what a process left behind that was killed is no obstacle
+	for range 2 { // the second start finds the socket of a process that was killed
 		at, stopMetrics, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0"}, nothingGathered, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestProfilesAreOnNoPort(t *testing.T) {
 	}
 }
 
-// Whoever watches a process needs no token to learn whether it serves.
+// TestHealthNeedsNoToken checks that a request needs no token to learn whether the process serves.
 func TestHealthNeedsNoToken(t *testing.T) {
 	problem := errors.New("replica 1 of the bank knows no leader")
 	for _, now := range []error{nil, problem} {

@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestRevokedWhenItReturns: when candor user revoke returns, the running site's server
-// admits the credentials no more, and has cut who used them; others notice nothing.
+// TestRevokedWhenItReturns revokes a user's credentials. When the command returns, the running site's server must
+// refuse them, and must have cut the user's connections. Other users stay connected.
 func TestRevokedWhenItReturns(t *testing.T) {
 	c := embedded.Default()
 	c.State, c.Listen, c.Replicas = filepath.Join(t.TempDir(), "site"), "127.0.0.1:0", 1
@@ -77,7 +77,8 @@ func TestRevokedWhenItReturns(t *testing.T) {
 	}
 }
 
-// TestSecretsOfAccounts are printed by who can read the site's, and are all different.
+// TestSecretsOfAccounts prints the secrets of accounts, as a user who can read the site's secret. They must all
+// differ.
 func TestSecretsOfAccounts(t *testing.T) {
 	dir := t.TempDir()
 	secret, config := filepath.Join(dir, "secret"), filepath.Join(dir, "site.yaml")
@@ -98,7 +99,7 @@ func TestSecretsOfAccounts(t *testing.T) {
 	refused(t, messages.PermissionDenied, "others can read", "user", "secret", "ada", "--config", config)
 }
 
-// TestAnUnknownNameIsNotRevoked without --force: it is misspelt, as a rule.
+// TestAnUnknownNameIsNotRevoked checks that an unknown name is revoked only with --force. It is usually misspelt.
 func TestAnUnknownNameIsNotRevoked(t *testing.T) {
 	state := t.TempDir()
 	must(t, "site", "init", "--state", state)

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// must runs a command that must succeed, and returns what it printed.
+// must runs a command that must succeed, and returns its output.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := run(t, args...)
@@ -25,7 +25,7 @@ func must(t *testing.T, args ...string) string {
 	return out
 }
 
-// refused runs a command that must be refused, with a kind and part of a sentence.
+// refused runs a command that must fail with a kind of error and a part of a sentence.
 func refused(t *testing.T, kind messages.Kind, sentence string, args ...string) {
 	t.Helper()
 	if _, err := run(t, args...); messages.KindOf(err) != kind || !strings.Contains(err.Error(), sentence) {
@@ -33,7 +33,7 @@ func refused(t *testing.T, kind messages.Kind, sentence string, args ...string) 
 	}
 }
 
-// joined makes two sites and has them exchange letters; it returns their directories.
+// joined makes two sites and exchanges their letters. It returns their directories.
 func joined(t *testing.T, further ...string) (west, east string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func joined(t *testing.T, further ...string) (west, east string) {
 	return west, east
 }
 
-// TestSitesOfOneOwner: the configuration keeps what the operator says of the peer.
+// TestSitesOfOneOwner checks that the configuration keeps what the operator says about the peer.
 func TestSitesOfOneOwner(t *testing.T) {
 	dir := t.TempDir()
 	west, east := filepath.Join(dir, "west"), filepath.Join(dir, "east")
@@ -70,9 +70,9 @@ func configOf(t *testing.T, dir string) embedded.Config {
 	return c
 }
 
-// TestJoinedSitesSettle: two sites that were made and joined by command, and
-// started on what that wrote, pay one another over links with certificates at both
-// ends. Only the ports are changed, to free ones.
+// TestJoinedSitesSettle makes and joins two sites by commands, and starts them with the written configuration.
+// Payments must work in both directions, over links with certificates at both ends. Only the ports are changed, to
+// free ones.
 func TestJoinedSitesSettle(t *testing.T) {
 	westDir, eastDir := joined(t)
 	west, east := configOf(t, westDir), configOf(t, eastDir)
@@ -105,7 +105,7 @@ func TestJoinedSitesSettle(t *testing.T) {
 	}
 	every := time.NewTicker(20 * time.Millisecond)
 	defer every.Stop()
-	for ; ; <-every.C { // the deadline of ctx ends it
+	for ; ; <-every.C { // the loop ends at the deadline of ctx
 		a, err := bus.Call[messages.AccountReply](ctx, payee, messages.Subject("west", messages.Bank, messages.VerbAccount, "alice"), messages.AccountRequest{})
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func connected(t *testing.T, s *embedded.Site) bus.Bus {
 	return b
 }
 
-// TestLettersAreWritten: who may read what, and what is in the configuration after.
+// TestLettersAreWritten checks who may read the letters, and the configuration after the exchange.
 func TestLettersAreWritten(t *testing.T) {
 	west, east := joined(t)
 	for file, mode := range map[string]os.FileMode{
@@ -149,7 +149,7 @@ func TestLettersAreWritten(t *testing.T) {
 	}
 }
 
-// TestLettersAreRefused: nothing changes by a letter that is wrong.
+// TestLettersAreRefused checks that a wrong letter changes nothing.
 func TestLettersAreRefused(t *testing.T) {
 	west, east := joined(t)
 	dir := filepath.Dir(west)
@@ -203,8 +203,8 @@ func alter(t *testing.T, from, to string, change func(*identity.Letter)) {
 	}
 }
 
-// TestPeersAreInserted: whatever the file looks like, its lines stay, and the peer
-// is there; or the file is refused with what to write.
+// TestPeersAreInserted adds a peer to configuration files of many forms. The existing lines must stay, and the peer
+// must be there. Otherwise the file must be refused, with the text to write by hand.
 func TestPeersAreInserted(t *testing.T) {
 	p := embedded.Peer{Name: "east", URLs: []string{"tls://h:1"}, Creds: "/x/east.creds", Keys: []string{"A", "B"}, Limit: 7 * messages.Credit / 2}
 	for name, c := range map[string]struct {
@@ -241,8 +241,8 @@ func TestPeersAreInserted(t *testing.T) {
 	}
 }
 
-// TestInitMakesSites: for one host and for three, with what each needs; what is
-// there is not touched.
+// TestInitMakesSites makes a site for one host and for three hosts, with all files that each needs. Existing files
+// must not change.
 func TestInitMakesSites(t *testing.T) {
 	dir := t.TempDir()
 	out := must(t, "site", "init", "west", "--dir", dir+"/w", "--hosts", "rack1=10.0.0.1,rack2=10.0.0.2,rack3=10.0.0.3")
@@ -284,7 +284,7 @@ func TestInitMakesSites(t *testing.T) {
 	}
 }
 
-// TestAccountsForOtherServers: the accounts of all peers, and the key of one.
+// TestAccountsForOtherServers prints the NATS accounts for the servers of all peers, and the key of one.
 func TestAccountsForOtherServers(t *testing.T) {
 	west, _ := joined(t, "--plain")
 	text := must(t, "site", "nats", "--config", west+"/site.yaml")
@@ -305,8 +305,8 @@ func write(t *testing.T, text string) string {
 	return file
 }
 
-// TestLettersAgain: the same letters again change nothing; a new invitation brings
-// new credentials, and what was in the old one can be revoked.
+// TestLettersAgain uses the same letters again, which must change nothing. A new invitation has new credentials, and
+// the credentials in the old one can be revoked.
 func TestLettersAgain(t *testing.T) {
 	west, east := joined(t)
 	dir := filepath.Dir(west)

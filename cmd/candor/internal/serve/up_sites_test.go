@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// candor up --sites runs sites that are found by their names, each with its own
-// port, and ends all of them when it is interrupted.
+// TestUpSites runs candor up --sites. Each site must have its own port, and be found by its name. An interrupt ends
+// all sites.
 func TestUpSites(t *testing.T) {
 	state := t.TempDir()
 	out, interrupt := running(t, "up", "--sites", "west,east", "--state", state, "--listen", "127.0.0.1:0", "--nodes", "1", "--replicas", "1", "--metrics", "127.0.0.1:0")
@@ -35,7 +35,7 @@ func TestUpSites(t *testing.T) {
 	interrupt()
 }
 
-// TestUpSitesRefuses: what does not go together with --sites is said.
+// TestUpSitesRefuses checks that flags that cannot be used with --sites are refused by name.
 func TestUpSitesRefuses(t *testing.T) {
 	up := func(further ...string) []string {
 		return append([]string{"up", "--state", t.TempDir(), "--sites"}, further...)
@@ -47,7 +47,7 @@ func TestUpSitesRefuses(t *testing.T) {
 	refused(t, messages.Invalid, "not hosts of one", up("west,east", "--host", "rack1")...)
 }
 
-// TestAtNamesASite: commands that work on a site's directory find it by --at.
+// TestAtNamesASite checks that commands that use a site's directory find it by --at.
 func TestAtNamesASite(t *testing.T) {
 	state := t.TempDir()
 	for dir, site := range map[string]string{state: "west", state + "/sites/east": "east"} {

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// running runs candor with arguments until interrupt, which wants that it ends well.
+// running starts candor with arguments. interrupt interrupts it and checks that it ends well.
 func running(t *testing.T, arguments ...string) (out *await.Output, interrupt func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -44,8 +44,8 @@ func running(t *testing.T, arguments ...string) (out *await.Output, interrupt fu
 	}
 }
 
-// candor up tells where the site is and what it has, serves metrics whose
-// labels do not grow, and ends well when it is interrupted.
+// TestUp checks that candor up prints where the site is and what it has, serves metrics, and ends well after an
+// interrupt.
 func TestUp(t *testing.T) {
 	state := t.TempDir()
 	out, interrupt := running(t, "up", "--state", state, "--listen", "127.0.0.1:0", "--nodes", "2", "--metrics", "127.0.0.1:0")
@@ -63,8 +63,7 @@ func TestUp(t *testing.T) {
 	interrupt()
 }
 
-// checkMetrics wants the metrics of every actor, of three replicas where it is
-// replicated, and no label that has a value for each job, account or task. Nodes have series of their own up to a bound.
+// metricsOf returns the metrics of a process as text.
 func metricsOf(t *testing.T, address string) string {
 	t.Helper()
 	reply, err := http.Get("http://" + address + "/metrics")
@@ -85,7 +84,7 @@ func checkMetrics(t *testing.T, address string) {
 	every, tooLong := time.NewTicker(20*time.Millisecond), time.After(time.Minute)
 	defer every.Stop()
 	for late := true; late; late = !strings.Contains(body, `candor_bank_issued_credits{replica="2"} 3000`) {
-		select { // a follower hears of the grants a moment later
+		select { // a follower learns of the grants a moment later
 		case <-every.C:
 			body = metricsOf(t, address)
 		case <-tooLong:
@@ -109,8 +108,7 @@ func checkMetrics(t *testing.T, address string) {
 	}
 }
 
-// An actor alone is not started without knowing where and as whom.
-// TestRunningConfiguration: there is none of a site that does not run.
+// TestRunningConfiguration asks for the configuration of a site that does not run. This must be an error.
 func TestRunningConfiguration(t *testing.T) {
 	state := t.TempDir()
 	if _, _, err := embedded.Running(state); messages.KindOf(err) != messages.NotFound {

@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// log is a small log: ten jobs, one of them of two processors.
+// log returns a small log: ten jobs. One of them needs two processors.
 func log() string {
 	var b strings.Builder
 	b.WriteString("; MaxProcs: 2\n; UnixStartTime: 1000000000\n")
@@ -80,8 +80,8 @@ func TestEveryMechanismReports(t *testing.T) {
 	}
 }
 
-// TestAllActors: every mechanism, and every algorithm of highest-bid, runs with
-// all actors, jobs of several processors as the site can have them.
+// TestAllActors runs every mechanism, and every algorithm of highest-bid, with all actors. Jobs of several processors
+// run as the market allows.
 func TestAllActors(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	markets := map[string]string{}
@@ -105,10 +105,10 @@ func TestAllActors(t *testing.T) {
 	}
 }
 
-// TestPreemptionsAreEvents: with the mechanism alone and with all actors.
+// TestPreemptionsAreEvents checks the events of preemptions, with the mechanism alone and with all actors.
 func TestPreemptionsAreEvents(t *testing.T) {
 	trace, bids := file(t, "log.swf", log()), "job,value\n"
-	for i := range 10 { // each is worth more than those before
+	for i := range 10 { // each job is worth more than the jobs before it
 		bids += fmt.Sprintf("%d,%d\n", i+1, 10+i)
 	}
 	values := file(t, "bids.csv", bids)
@@ -136,13 +136,13 @@ func TestPreemptionsAreEvents(t *testing.T) {
 	}
 }
 
-// TestParametersHaveTheirNames: each mechanism's parameters, by the names that
-// mechanisms' documents have, and what is wrong with one, where.
+// TestParametersHaveTheirNames sets the parameters of each mechanism in a market file, by the names in the
+// mechanism's documents. An error must name the place in the file.
 func TestParametersHaveTheirNames(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	for mechanism, c := range map[string]struct {
 		parameters string
-		wrong      map[string]string // line 3 of the market: what is said of it
+		wrong      map[string]string // error for line 3 of the market file
 	}{
 		"proportional": {"alpha: 0.25\nslo: 0.1\n", map[string]string{"alpha: 1.5": ":3:8: alpha: must be from 0 to 1", "lambda: 0.5": ":3:1: lambda: mechanism proportional has no such parameter"}},
 		"highest-bid":  {"algorithm: WSEPT\nprice: first\ncapped: true\nnodes: 2\n", map[string]string{"price: second": ":3:8: price: must be first, kth", "algorithm: FCFS": ":3:12: algorithm: must be", "capped: yes please": ":3:9: "}},
@@ -168,8 +168,7 @@ func TestParametersHaveTheirNames(t *testing.T) {
 	}
 }
 
-// TestBadTracesAreNamed: each is an error with file and line, and none is passed
-// over in silence.
+// TestBadTracesAreNamed reads bad logs. Each error must have the file and the line; none may be ignored silently.
 func TestBadTracesAreNamed(t *testing.T) {
 	good := log()
 	line := "11 100 -1 30 1 -1 -1 -1 90 -1 1 0 1 -1 1 -1 -1 -1"
@@ -193,7 +192,7 @@ func TestBadTracesAreNamed(t *testing.T) {
 		}
 		text, err := run("--trace", trace, "--market", "fifo", "--skip-bad", "--json")
 		switch {
-		case c.skipped == "-": // what is left of it may hold jobs or not
+		case c.skipped == "-": // the rest of the file may have jobs or not
 		case c.skipped != "":
 			if err == nil || !strings.Contains(err.Error(), c.skipped) {
 				t.Errorf("%s, skipping: error is %v, want %q", name, err, c.skipped)
@@ -228,7 +227,7 @@ func TestBadCommandLines(t *testing.T) {
 		"--slots-per-node":                 {"--trace", trace, "--market", "fifo", "--actors", "all", "--slots-per-node", "0"},
 		"starts tasks one by one":          {"--trace", trace, "--market", "fifo", "--actors", "all", "--parallel", "gang"},
 		"--actors":                         {"--trace", trace, "--market", "fifo", "--actors", "some"},
-		"ends in .csv":                     {"--trace", trace + "x", "--market", "fifo", "--events", "events.txt"}, // before anything is read
+		"ends in .csv":                     {"--trace", trace + "x", "--market", "fifo", "--events", "events.txt"}, // no file is read
 		"--nodes: must be from 1":          {"--trace", trace, "--market", "fifo", "--nodes", "0"},
 		"the mechanism alone has no nodes": {"--trace", trace, "--market", "fifo", "--slots-per-node", "2"},
 		"the market gives 3 slots (C), and the machine has only 2": {"--trace", trace, "--market", file(t, "c.yaml", "mechanism: deadline\nC: 3\n"), "--nodes", "2"},
@@ -242,8 +241,8 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// TestAMarketSaysHowManySlotsThereAre: more than the log's header has, and
-// everything is measured by them.
+// TestAMarketSaysHowManySlotsThereAre gives the market more slots than the log's header has. All measures must use
+// the market's number.
 func TestAMarketSaysHowManySlotsThereAre(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	for mechanism, parameter := range map[string]string{"deadline": "C", "batch-queue": "N", "fifo": "nodes"} {
@@ -256,7 +255,7 @@ func TestAMarketSaysHowManySlotsThereAre(t *testing.T) {
 	}
 }
 
-// TestNothingIsSaidOfNobody: where no job was completed there is no wait of 0.
+// TestNothingIsSaidOfNobody checks a run without completed jobs. It must not report a waiting time of 0.
 func TestNothingIsSaidOfNobody(t *testing.T) {
 	market := file(t, "m.yaml", "mechanism: deadline\nslot: 100h\n")
 	text, err := run("--trace", file(t, "log.swf", log()), "--market", market, "--by", "user")
@@ -305,7 +304,7 @@ func TestBidsFromAFile(t *testing.T) {
 	}
 }
 
-// TestTimes: dates count from the log's beginning.
+// TestTimes reads dates as times since the log's beginning.
 func TestTimes(t *testing.T) {
 	for text, want := range map[string]float64{"": 0, "90": 90, "2h": 7200, "1.5d": 129600, "2001-09-10": 1000080000 - 1000000000, "2001-09-09T02:00:00Z": 1000000800 - 1000000000} {
 		if got, err := when("--from", text, 1000000000); err != nil || got != want {
@@ -336,8 +335,8 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// TestProgressIsShown: a step that does not say how far it is has its time shown, on a terminal
-// each second, and elsewhere after ten seconds and then each minute; nothing comes after the end.
+// TestProgressIsShown shows a step whose length is unknown. The time that has passed must be shown: on a terminal
+// each second, elsewhere after ten seconds and then each minute. After End, nothing is written.
 func TestProgressIsShown(t *testing.T) {
 	var out strings.Builder
 	now := time.Now()
@@ -364,7 +363,8 @@ func TestProgressIsShown(t *testing.T) {
 	}
 }
 
-// TestTheTimeLeftIsOfTheRound: a step of several rounds goes by the pace of the present one.
+// TestTheTimeLeftIsOfTheRound checks that the time left of a step with several rounds is computed from the speed of
+// the present round.
 func TestTheTimeLeftIsOfTheRound(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, false, time.Now())
@@ -378,8 +378,8 @@ func TestTheTimeLeftIsOfTheRound(t *testing.T) {
 	}
 }
 
-// TestFilesOfAStudyEnd: a file without an end is refused, and not read into the memory; a market
-// that is neither a file nor a mechanism is answered with the names of the mechanisms.
+// TestFilesOfAStudyEnd reads a file without an end. It must be refused before it fills the memory. For a market that
+// is neither a file nor a mechanism, the error must list the mechanisms.
 func TestFilesOfAStudyEnd(t *testing.T) {
 	trace := file(t, "log.swf", "1 0 0 10 1 -1 -1 1 -1 -1 1 1 1 1 1 -1 -1 -1\n")
 	if _, err := run("--trace", trace, "--market", "/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than 1 MiB") {
@@ -390,7 +390,7 @@ func TestFilesOfAStudyEnd(t *testing.T) {
 	}
 }
 
-// TestARealLog runs a year of a real machine.
+// TestARealLog runs one year of the log of a real machine.
 func TestARealLog(t *testing.T) {
 	f, err := examples.TraceAnalysis().Open("sdsc-sp2-1999.swf.gz")
 	if err != nil {
@@ -408,8 +408,8 @@ func TestARealLog(t *testing.T) {
 	}
 }
 
-// TestCompare: tables of 80 columns, one measure of welfare whatever the files say, and
-// the same bytes each time.
+// TestCompare compares markets. The tables have at most 80 columns and one measure of welfare, whatever the files
+// say. A second run prints the same bytes.
 func TestCompare(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	a, b := file(t, "a.yaml", "mechanism: proportional\nalpha: 1\nworth: deadline\n"), file(t, "b.yaml", "mechanism: deadline\n")

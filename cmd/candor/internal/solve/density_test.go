@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// answer runs `candor solve` on a document and reads what it prints.
+// answer runs `candor solve` on a document and decodes its output.
 func answer[Out any](t *testing.T, name string, document any) Out {
 	t.Helper()
 	in, err := json.Marshal(document)
@@ -29,7 +29,7 @@ func answer[Out any](t *testing.T, name string, document any) Out {
 	return out
 }
 
-// refused checks that documents are refused as Invalid, with what is said.
+// refused checks that documents are refused with the kind Invalid and with a text.
 func refused(t *testing.T, name string, documents map[string]string) {
 	t.Helper()
 	for in, says := range documents {
@@ -81,8 +81,8 @@ func TestDensitySampleCases(t *testing.T) {
 	}
 }
 
-// TestDensityOfSamplesInAPlane: two samples in two dimensions have a singular
-// covariance. The rule's matrix is printed as it is, next to the one used.
+// TestDensityOfSamplesInAPlane gives two samples in two dimensions, whose covariance matrix is singular. The output
+// must have the rule's matrix unchanged, and next to it the matrix that was used.
 func TestDensityOfSamplesInAPlane(t *testing.T) {
 	document := map[string]any{"samples": [][]float64{{0, 0}, {2, 2}}, "bandwidth": "scott_full", "points": [][]float64{{1, 1}, {1e9, 0}}}
 	out := answer[densityOutput](t, "density", document)

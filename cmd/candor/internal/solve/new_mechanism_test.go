@@ -21,10 +21,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// newest is a mechanism as a newcomer would write it: the newest job goes first.
+// newest is a new mechanism, such as a newcomer would write: the newest job goes first.
 type newest struct{ *posted.Desk }
 
-// described is all that the rest of the system knows of it.
+// described returns everything that the rest of the system knows about the mechanism.
 func described(*messages.Market) mechanism.Traits {
 	t := posted.Traits("newest-first", "the newest job")
 	t.Make = func(m messages.Market) (mechanism.Mechanism, error) { return newest{posted.NewDesk(m)}, nil }
@@ -53,9 +53,9 @@ func (newest) Explain(_ *mechanism.View, job *mechanism.Job) mechanism.Explanati
 	return mechanism.Explain(mechanism.WaitingForTurn, "newer jobs go first")
 }
 
-// TestANewMechanismIsOneDirectoryAndOneLine: a mechanism that only the registry is told of runs
-// jobs of a site, stands in the help and in the table of mechanisms, and its parameters and bids
-// are checked. That no other file has to name it is TestMechanismsAreNamedOnce, in deploy.
+// TestANewMechanismIsOneDirectoryAndOneLine adds a mechanism to the registry only. It must then run jobs of a site
+// and appear in the help and in the table of mechanisms, and its parameters and bids must be checked.
+// TestMechanismsAreNamedOnce, in deploy, checks that no other file names a mechanism.
 func TestANewMechanismIsOneDirectoryAndOneLine(t *testing.T) {
 	t.Cleanup(registry.Add(described))
 	m := messages.Market{Name: "main", Mechanism: "newest-first", Classes: []messages.Name{"cpu"}}
@@ -82,7 +82,7 @@ func TestANewMechanismIsOneDirectoryAndOneLine(t *testing.T) {
 
 	w := &workload.Workload{Nodes: 1, Parallel: workload.Split, Users: []int64{1, 2, 3}, Groups: []int64{1}}
 	p := &core.Problem{Market: &rules.Market{Name: "main", Mechanism: "newest-first", Price: 2.0}, Work: w, Seed: 1}
-	for i := range 3 { // the third comes while the second waits
+	for i := range 3 { // the third job comes while the second one waits
 		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Submit: float64(i), Runtime: 60, Width: 1, User: i})
 		p.Bids = append(p.Bids, bids.Bid{Length: 60, Budget: 1000})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// candor runs `candor solve` with arguments and standard input.
+// candor runs `candor solve` with arguments and with in as standard input.
 func candor(in string, args ...string) (string, error) {
 	var out bytes.Buffer
 	c := Command()
@@ -71,7 +71,7 @@ func TestSolveRefuses(t *testing.T) {
 	}
 }
 
-// TestAnInterruptEndsTheDocument: a document that is never typed keeps nobody.
+// TestAnInterruptEndsTheDocument waits for a document that nobody types. An interrupt must end the command.
 func TestAnInterruptEndsTheDocument(t *testing.T) {
 	c := Command()
 	in, typed := io.Pipe()

@@ -15,7 +15,7 @@ func TestKeysAreReadWhole(t *testing.T) {
 		{[]string{"q"}, []Key{'q'}},
 		{[]string{"\x1b[A", "\x1bOB"}, []Key{Up, Down}},
 		{[]string{"\x1b", "[", "5", "~j"}, []Key{PageUp, 'j'}},
-		{[]string{"\x1b[1;5A", "\x1b[200~x"}, []Key{'x'}}, // not known
+		{[]string{"\x1b[1;5A", "\x1b[200~x"}, []Key{'x'}}, // an unknown sequence
 		{[]string{"\x1bx"}, nil},                          // Alt-x
 		{[]string{"\x1b"}, []Key{Escape}},
 		{[]string{"\x1b\x1b"}, []Key{Escape, Escape}},
@@ -33,8 +33,8 @@ func TestKeysAreReadWhole(t *testing.T) {
 	}
 }
 
-// The keys do not depend on the pieces in which their bytes come, and an open sequence is
-// bounded.
+// TestKeysDoNotDependOnPieces sends bytes in pieces of different sizes. The keys must be the same, and an unfinished
+// sequence must not grow without limit.
 func TestKeysDoNotDependOnPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		input := rapid.SliceOf(rapid.SampledFrom([]byte("\x1b[O15~;ABqé\x00\xff"))).Draw(t, "input")

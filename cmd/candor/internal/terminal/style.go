@@ -13,11 +13,11 @@ import (
 	"golang.org/x/term"
 )
 
-// Style reports whether text is coloured. The zero value writes plain text.
+// Style says whether text is coloured. The zero value writes plain text.
 type Style struct{ Colour bool }
 
-// StyleFor colours what goes to a terminal, unless the user refused: by flag,
-// or through NO_COLOR (any non-empty value, see no-color.org) or TERM=dumb.
+// StyleFor returns the style for an output. It colours text for a terminal, unless the user refused colours: by flag,
+// by NO_COLOR (any non-empty value, see no-color.org) or by TERM=dumb.
 func StyleFor(isTerminal, refused bool, getenv func(string) string) Style {
 	return Style{Colour: isTerminal && !refused && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
 }
@@ -28,8 +28,8 @@ func IsTerminal(f any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Size returns the columns and rows of the terminal f: 80 and 24 where f does not tell
-// them. A terminal may tell one of the two, as after "stty cols 200".
+// Size returns the columns and rows of the terminal f, or 80 and 24 if f does not tell them. A terminal may tell only
+// one of the two, for example after "stty cols 200".
 func Size(f any) (columns, rows int) {
 	if file, ok := f.(*os.File); ok {
 		columns, rows, _ = term.GetSize(int(file.Fd()))
@@ -43,8 +43,8 @@ func Size(f any) (columns, rows int) {
 	return columns, rows
 }
 
-// Columns returns the width of the terminal w. It returns 0 if w is no terminal: output to a file
-// or a program is not shortened.
+// Columns returns the width of the terminal w. It returns 0 if w is no terminal: output to a file or a program is not
+// shortened.
 func Columns(w io.Writer) int {
 	if !IsTerminal(w) {
 		return 0
@@ -72,10 +72,10 @@ func (s Style) Red(text string) string { return s.paint("31", text) }
 // Green marks success.
 func (s Style) Green(text string) string { return s.paint("32", text) }
 
-// Yellow marks what waits or may need attention.
+// Yellow marks things that wait or may need attention.
 func (s Style) Yellow(text string) string { return s.paint("33", text) }
 
-// Cyan marks what is in progress.
+// Cyan marks things that are in progress.
 func (s Style) Cyan(text string) string { return s.paint("36", text) }
 
 // Width returns the number of columns that text takes on a terminal, without the escape sequences
@@ -136,7 +136,7 @@ func Clip(line string, width int) string {
 	return b.String() + "…"
 }
 
-// clipStart shortens a plain line to at most width columns, and keeps its end.
+// clipStart shortens a line without colours to at most width columns. It cuts the beginning and keeps the end.
 func clipStart(line string, width int) string {
 	if Width(line) <= width {
 		return line
@@ -172,8 +172,8 @@ func cutEscape(text string) (rest string, ok bool) {
 	return rest, true
 }
 
-// Safe replaces control characters, so that a stranger's name or message cannot move the cursor,
-// recolour the terminal, break a table or reverse the direction of the following text.
+// Safe replaces control characters in a text from a stranger. So the text cannot move the cursor, change colours,
+// break a table or reverse the direction of the text after it.
 func Safe(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unsafe(r) {
@@ -185,7 +185,8 @@ func Safe(text string) string {
 
 func unsafe(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 
-// SafeJSON escapes in the strings of a JSON text what [Safe] replaces. The text means the same.
+// SafeJSON escapes the characters that [Safe] replaces, in the strings of a JSON text. The meaning of the JSON stays
+// the same.
 func SafeJSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, unsafe) {
 		return text

@@ -11,29 +11,29 @@ import (
 // column is a column of a table.
 type column struct {
 	title string
-	right bool // aligned to the right, as numbers are
-	least int  // the width to which its cells may be shortened; 0: they may not
-	end   bool // shortened cells keep their end
+	right bool // aligned to the right, for numbers
+	least int  // least width of a cell that is shortened; 0: cells are not shortened
+	end   bool // a cell that is shortened keeps its end, not its beginning
 }
 
-// Table collects the cells of a table. Columns without any text are left out; on a narrow terminal,
-// the spare columns too.
+// Table collects the cells of a table. It leaves out columns without any text. On a narrow terminal, it also leaves
+// out spare columns.
 type Table struct {
 	columns []column
 	rows    [][]string
-	spare   []int // columns, the first to be left out first
+	spare   []int // indices of spare columns, in the order in which they are left out
 }
 
 // Layout says how a table is written. The zero value writes all of the table.
 type Layout struct {
-	Width   int      // columns of the terminal; 0: no bound
+	Width   int      // width of the terminal in columns; 0: no limit
 	Names   bool     // print only the first cell of each row, without titles
-	Columns []string // print only these, in this order
+	Columns []string // titles of the only columns to print, in this order
 }
 
-// NewTable starts a table with column titles, separated by "|". Marks before a title: ">" for a
-// column of numbers; "~" for a column whose cells may be shortened; "~30" for such cells with at
-// least 30 columns; "<" for cells that keep their end when shortened.
+// NewTable starts a table with the titles of its columns, separated by "|". Marks before a title: ">" for a column of
+// numbers; "~" for a column whose cells may be shortened; "~30" for such cells with at least 30 columns; "<" for
+// cells that keep their end when they are shortened.
 func NewTable(header string) *Table {
 	t := new(Table)
 	for title := range strings.SplitSeq(header, "|") {
@@ -49,11 +49,10 @@ func NewTable(header string) *Table {
 	return t
 }
 
-// leastCell is the width to which the cells of a column may be shortened, if the header gives no
-// other.
+// leastCell is the least width of a cell that is shortened, if the header gives no other.
 const leastCell = 12
 
-// leastWidth takes the number before a title.
+// leastWidth reads the number before a title, and returns the number and the title.
 func leastWidth(text string) (least int, title string) {
 	title = strings.TrimLeft(text, "0123456789")
 	if n, err := strconv.Atoi(text[:len(text)-len(title)]); err == nil {
@@ -62,8 +61,8 @@ func leastWidth(text string) (least int, title string) {
 	return leastCell, title
 }
 
-// Spare names the columns, as a header does, that a narrow terminal does without: the
-// first is left out first.
+// Spare names the columns that a narrow terminal can do without. The first one is left out first. They are written as
+// in a header.
 func (t *Table) Spare(titles string) *Table {
 	for title := range strings.SplitSeq(titles, "|") {
 		if i := t.find(title); i >= 0 {
@@ -73,7 +72,7 @@ func (t *Table) Spare(titles string) *Table {
 	return t
 }
 
-// Row adds a row: a cell for each column.
+// Row adds a row with a cell for each column.
 func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells[:len(t.columns):len(t.columns)]) }
 
 // Len returns the number of rows.
@@ -88,10 +87,11 @@ func (t *Table) Titles() []string {
 	return titles
 }
 
-// Has reports whether the table has a column with a title, as users write titles.
+// Has reports whether the table has a column with this title. It compares titles as find does.
 func (t *Table) Has(title string) bool { return t.find(title) >= 0 }
 
-// find returns the column of a title, -1 if there is none: case, spaces and signs do not count.
+// find returns the index of the column with a title, or −1 if there is none. Upper and lower case, spaces and signs
+// do not matter.
 func (t *Table) find(title string) int {
 	plain := plainTitle(title)
 	return slices.IndexFunc(t.columns, func(c column) bool { return plain != "" && plainTitle(c.title) == plain })
@@ -106,13 +106,13 @@ func plainTitle(title string) string {
 	}, title)
 }
 
-// Write writes the table. On a terminal it is as wide as the terminal.
+// Write writes the table. On a terminal, no line is wider than the terminal.
 func (t *Table) Write(w io.Writer, style Style, indent string) {
 	t.WriteAs(w, style, indent, Layout{Width: Columns(w)})
 }
 
-// WriteAs writes the table as a layout says, each column as wide as its widest cell, two
-// spaces apart, each line after indent. No line is wider than the layout.
+// WriteAs writes the table with a layout. Each column is as wide as its widest cell, and two spaces separate columns.
+// Each line begins with indent. No line is wider than the layout allows.
 func (t *Table) WriteAs(w io.Writer, style Style, indent string, l Layout) {
 	if l.Names {
 		t.writeNames(w)
@@ -145,7 +145,8 @@ func (t *Table) writeNames(w io.Writer) {
 	}
 }
 
-// chosen returns the columns with these titles; without titles, the columns with text in some row.
+// chosen returns the indices of the columns with these titles. Without titles, it returns the columns that have text
+// in some row.
 func (t *Table) chosen(titles []string) (shown []int) {
 	for _, title := range titles {
 		if i := t.find(title); i >= 0 {
@@ -163,8 +164,8 @@ func (t *Table) chosen(titles []string) (shown []int) {
 	return shown
 }
 
-// fit returns the columns for which there is room, and their widths. First, cells are shortened. If
-// that is not enough, columns are left out. Columns that the user named always stay.
+// fit returns the columns that have room, and their widths. It first shortens cells. If that is not enough, it leaves
+// out columns, but never columns that the user named.
 func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	natural := t.widths()
 	for spare := t.spare; ; spare = spare[1:] {
@@ -180,8 +181,8 @@ func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	}
 }
 
-// shorten takes over columns from the widths of the columns shown, from the widest first,
-// and reports whether they had as many to give.
+// shorten reduces the widths of the shown columns by over in total; the widest column gives first. It returns false
+// if the columns cannot give so much.
 func (t *Table) shorten(shown, widths []int, over int) bool {
 	for ; over > 0; over-- {
 		widest := -1

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// wideTable is a table that needs more than 80 columns.
+// wideTable returns a table that needs more than 80 columns.
 func wideTable() *Table {
 	t := NewTable(">JOB|~NAME|STATE|SUBMITTED|>BUDGET|~REASON").Spare("SUBMITTED|BUDGET")
 	t.Row("1", "a name that is longer than most", "Waiting", "2026-03-01 12:00:00", "12.5", "other jobs have a larger share")
@@ -47,7 +47,7 @@ func TestNamedColumnsAreAllShownInTheirOrder(t *testing.T) {
 	}
 }
 
-// Whatever the cells, no line is wider than the terminal.
+// TestNoTableIsWiderThanTheTerminal writes tables with any cells. No line may be wider than the terminal.
 func TestNoTableIsWiderThanTheTerminal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := NewTable("~A|B|>C|~D").Spare("C|B")
@@ -67,7 +67,7 @@ func TestNoTableIsWiderThanTheTerminal(t *testing.T) {
 	})
 }
 
-// A column says how much of its cells is needed, and which end of them.
+// TestColumnsAreShortenedAsTheySay checks the marks in a header: how much of a cell must stay, and which end of it.
 func TestColumnsAreShortenedAsTheySay(t *testing.T) {
 	table := NewTable("<TASK|STATE|~16WHY").Spare("STATE")
 	table.Row("a-stage-with-a-long-name.17", "Failed", "ended by its time limit of 3 seconds")

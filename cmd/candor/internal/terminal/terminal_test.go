@@ -53,7 +53,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// A bar is always as wide as asked for, and never shrinks as its fraction grows.
+// TestBar checks that a bar always has the requested width, and that it grows with the fraction.
 func TestBar(t *testing.T) {
 	for f, want := range map[float64]string{-1: "░░░░", 0: "░░░░", 0.5: "██░░", 0.53125: "██▏░", 1: "████", 7: "████"} {
 		if got := Bar(f, 4); got != want {
@@ -99,7 +99,7 @@ func TestSafeTakesTheControlFromStrangers(t *testing.T) {
 	}
 }
 
-// TestSafeJSON: the text has nothing that a terminal obeys, and means the same.
+// TestSafeJSON checks that the text has no characters that control a terminal, and that its meaning is the same.
 func TestSafeJSON(t *testing.T) {
 	said := "a\u007f\u009bd é \u202egpj \U000e0041 \\"
 	text, err := json.Marshal(said)
@@ -142,7 +142,7 @@ func TestStyleFollowsTerminalAndUser(t *testing.T) {
 	}
 }
 
-// A block erases as many lines as it drew before.
+// TestBlockRedrawsInPlace checks that a block erases as many lines as it drew before.
 func TestBlockRedrawsInPlace(t *testing.T) {
 	var b bytes.Buffer
 	block := Block{Out: &b}

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Span writes a span of time as people read it, to two or three digits:
-// "830ms", "4.2s", "42s", "3m05s", "2h04m", "3d07h".
+// Span writes a duration with two or three digits: "830ms", "4.2s", "42s", "3m05s", "2h04m", "3d07h".
 func Span(d time.Duration) string {
 	if d < 0 {
 		return "-" + Span(-d)
@@ -74,8 +73,8 @@ func Bar(fraction float64, width int) string {
 	return bar + strings.Repeat("░", width-Width(bar))
 }
 
-// Wrap breaks lines that are wider than width between words. The rest of a line is indented like
-// the line, or like the text of a list's item. A single word that is too wide stays whole.
+// Wrap breaks lines that are wider than width, between words. The continuation of a line has the same indentation. In
+// an item of a list, it begins below the text of the item. A single word that is too wide stays whole.
 func Wrap(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -91,11 +90,11 @@ func Wrap(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// WrapAt breaks text that begins in a column of the terminal, and goes on in this column.
+// WrapAt breaks text that begins at a column of the terminal. The following lines begin at the same column.
 func WrapAt(body string, column, width int) string {
 	indent := strings.Repeat(" ", column)
 	var b strings.Builder
-	at := 0 // columns taken of the present line
+	at := 0 // number of columns that the present line has
 	for i, word := range strings.Split(body, " ") {
 		switch {
 		case i == 0:

@@ -12,8 +12,7 @@ func someFacts() map[messages.JobID]jobFacts {
 	return map[messages.JobID]jobFacts{103: {"flights", "main", "proportional"}}
 }
 
-// entriesOfEveryKind is a line for each ground on which credits move, and what
-// is said of it.
+// entriesOfEveryKind has an entry for each reason for which credits move, and the words for it.
 var entriesOfEveryKind = []struct {
 	entry messages.Entry
 	words string

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Books that do not balance say so in the first line.
+// TestBooksSayWhetherTheyBalance checks that the first line says whether the books balance.
 func TestBooksSayWhetherTheyBalance(t *testing.T) {
 	for _, x := range []struct {
 		reply messages.BooksReply
@@ -17,7 +17,7 @@ func TestBooksSayWhetherTheyBalance(t *testing.T) {
 		lacks []string
 	}{
 		{messages.BooksReply{Balanced: true, Issued: 5 * messages.Credit, Holds: 2, Held: messages.Credit}, "The books balance", []string{"5 credits", "1 credit in 2 holds"}, nil},
-		{messages.BooksReply{Balanced: true}, "The books balance", nil, []string{"hold"}}, // users are not told of holds
+		{messages.BooksReply{Balanced: true}, "The books balance", nil, []string{"hold"}}, // users are not told the number
 		{messages.BooksReply{Message: "1 credit is missing\x1b[2J"}, "The books do NOT balance", []string{"1 credit is missing"}, []string{"\x1b"}},
 	} {
 		p := new(cli.Page)
@@ -39,7 +39,7 @@ func TestBooksSayWhetherTheyBalance(t *testing.T) {
 	}
 }
 
-// A verification says what it did not check as plainly as what it did.
+// TestVerificationSaysWhatItDidNotCheck checks that the output of a verification names the checks that were not made.
 func TestVerificationSaysWhatItDidNotCheck(t *testing.T) {
 	const unsigned, unsure, running, quick, keyless = "no checkpoint was signed", "compare it with the site's", "not checked: what a running bank states now", "verify without --quick", "neither credentials nor keys"
 	all := []string{unsigned, unsure, running, quick, keyless}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// An interrupt ends the waiting for an answer that never comes.
+// TestInterruptEndsQuestion asks a question that nobody answers. An interrupt must end the wait.
 func TestInterruptEndsQuestion(t *testing.T) {
 	in, typed := io.Pipe()
 	defer typed.Close()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestStateIsNobodyElses: without HOME a site and its commands use the user's own home
-// directory, and no place where another user may have made one for them.
+// TestStateIsNobodyElses checks the state directory without HOME: it is in the user's home directory, and never in a
+// place where another user could have made it.
 func TestStateIsNobodyElses(t *testing.T) {
 	u, err := user.Current()
 	if err != nil {

@@ -34,7 +34,7 @@ stages:
 	}
 }
 
-// A job of one stage has them at the top level.
+// TestFilesOfASingleStage reads a job of one stage with its files at the top level.
 func TestFilesOfASingleStage(t *testing.T) {
 	job, err := ParseDocument([]byte("command: [x]\ninputs: a\noutputs: [b]\n"))
 	if err != nil {
@@ -45,7 +45,7 @@ func TestFilesOfASingleStage(t *testing.T) {
 	}
 }
 
-// Options add to directives.
+// TestFilesOfAScript checks that files in options are added to those in directives.
 func TestFilesOfAScript(t *testing.T) {
 	job, err := ParseScript([]byte("#!/bin/sh\n#CANDOR --input 'a b=c' --output 'x*'\ntrue\n"), nil, nil)
 	if err != nil {

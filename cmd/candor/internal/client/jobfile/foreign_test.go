@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestLinesOfOtherSystems: a script of PBS or Grid Engine asks for the same as one for sbatch.
+// TestLinesOfOtherSystems compares the jobs of PBS and Grid Engine scripts with the jobs of equivalent sbatch
+// scripts.
 func TestLinesOfOtherSystems(t *testing.T) {
 	for lines, sbatch := range map[string]string{
 		"#PBS -N sim -l nodes=1:ppn=8,walltime=24:00:00 -q batch -V -S /bin/bash": "-J sim -N 1 --ntasks-per-node=8 -t 24:00:00 -p batch",
@@ -43,7 +44,7 @@ func TestLinesOfOtherSystems(t *testing.T) {
 	}
 }
 
-// TestFilesOfOtherSystems have their names.
+// TestFilesOfOtherSystems checks the names of output files of PBS and Grid Engine scripts.
 func TestFilesOfOtherSystems(t *testing.T) {
 	for lines, want := range map[string][2]string{
 		"#PBS -N a":         {"%x.o%A", "%x.e%A"},
@@ -59,7 +60,8 @@ func TestFilesOfOtherSystems(t *testing.T) {
 	}
 }
 
-// TestFilesInADirectory: a file of output whose name is that of a directory is in this directory, with the usual name.
+// TestFilesInADirectory gives an output file the name of a directory. The file must be in this directory, with its
+// usual name.
 func TestFilesInADirectory(t *testing.T) {
 	for _, line := range []string{"#PBS -o logs -e logs -N a", "#$ -o logs -e logs -N a -cwd"} {
 		dir := t.TempDir()
@@ -82,7 +84,8 @@ func TestFilesInADirectory(t *testing.T) {
 	}
 }
 
-// TestOtherSystemsAreRefusedWhereTheyAskForMore: nothing that is asked for is dropped.
+// TestOtherSystemsAreRefusedWhereTheyAskForMore checks that a script is refused if it asks for something that Candor
+// cannot do.
 func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 	for lines, want := range map[string]string{
 		"#PBS -l nodes=1:ppn=4+2:ppn=8": "all nodes of a job have the same here",
@@ -111,7 +114,8 @@ func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 	}
 }
 
-// TestVariablesOfOtherSystems: scripts of PBS and Grid Engine find their directory, their number and the list of nodes.
+// TestVariablesOfOtherSystems runs scripts of PBS and Grid Engine. They must find their directory, the job's number and
+// the list of nodes in the variables of their system.
 func TestVariablesOfOtherSystems(t *testing.T) {
 	for script, want := range map[string]string{
 		"#PBS -l nodes=2:ppn=2\ncd $PBS_O_WORKDIR && echo $PWD ${PBS_JOBID%%.*} $PBS_NP $PBS_NUM_PPN $OMP_NUM_THREADS $(cat $PBS_NODEFILE)\n": "DIR 7 4 2 5 a a b b",

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The forms and their meaning are those of sbatch(1), option --time; the
-// forms with units are Go's.
+// TestTimeLimits reads time limits. The forms without units are those of option --time in sbatch(1); the forms with
+// units are Go's.
 func TestTimeLimits(t *testing.T) {
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// campus is what a site says of its markets and of names of Slurm.
+// campus is a site's answer about its markets and its tables of names of Slurm.
 var campus = &messages.MarketsReply{
 	Markets: []messages.MarketStatus{{Market: messages.Market{Name: "cpu"}}, {Market: messages.Market{Name: "gpu"}}, {Market: messages.Market{Name: "7"}}},
 	Slurm: &messages.SlurmNames{
@@ -20,15 +20,16 @@ var campus = &messages.MarketsReply{
 	},
 }
 
-// TestNamesOfSlurmAreTranslated: what the tables of a site say of a name counts, then what has this name here, then what
-// the tables say of all others; and what nothing is known of is refused in a sentence.
+// TestNamesOfSlurmAreTranslated checks the order in which a name gets its meaning: first its own line in the site's
+// table, then a thing with this name in Candor, then the table's line for all other names. A name without a meaning must
+// be refused.
 func TestNamesOfSlurmAreTranslated(t *testing.T) {
 	for _, c := range []struct {
 		line    string
 		markets []Market
 		project string
 		site    string
-		says    string // a warning
+		says    string // text of a warning or an error
 		limit   messages.Duration
 	}{
 		{line: "-p short,long,gpu", markets: []Market{{"short", "cpu"}, {"gpu", "gpu"}}},
@@ -90,7 +91,7 @@ func TestUnknownNamesOfSlurmAreRefused(t *testing.T) {
 	}
 }
 
-// TestOwnNamesWin: options of Candor override options of Slurm.
+// TestOwnNamesWin checks that options of Candor override options of Slurm.
 func TestOwnNamesWin(t *testing.T) {
 	job := parse(t, "#!/bin/sh\n#SBATCH -p batch -A grp -M c1\n#CANDOR --market gpu --project climate --site east\ntrue\n")
 	if err := job.Options.Apply(job); err != nil || job.Names != (Names{}) || job.Spec.Market != "gpu" || job.Spec.Project != "climate" || job.Site != "east" {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestOutputFileThatCannotBeMade: a script whose output file cannot be made fails before
-// its first command, in every shell.
+// TestOutputFileThatCannotBeMade runs a script whose output file cannot be created, in several shells. It must fail
+// before its first command.
 func TestOutputFileThatCannotBeMade(t *testing.T) {
 	for _, shell := range []string{"sh", "bash"} {
 		path, err := exec.LookPath(shell)
@@ -36,7 +36,8 @@ func TestOutputFileThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestUnknownLettersOfAPattern stay as they are in names of sbatch, as under Slurm, and are refused elsewhere.
+// TestUnknownLettersOfAPattern checks that unknown letters in a pattern of sbatch stay unchanged, as under Slurm. In
+// other patterns they are refused.
 func TestUnknownLettersOfAPattern(t *testing.T) {
 	j := Job{Slurm: true, Spec: messages.JobSpec{Stages: []messages.Stage{{}}}}
 	if got, err := j.file("--output", "a_j%.out_%5z%x", "alice"); err != nil || got != `'a_j%.out_%5z'"$CANDOR_JOB_NAME"` {
@@ -48,8 +49,8 @@ func TestUnknownLettersOfAPattern(t *testing.T) {
 	}
 }
 
-// TestAScriptFindsSrun: a script whose shell begins with a PATH of its own finds srun where the user has it, after
-// the commands that the shell knows.
+// TestAScriptFindsSrun runs a script whose shell sets its own PATH. It must find srun in the user's directory, which
+// comes after the other directories.
 func TestAScriptFindsSrun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's here")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -71,8 +72,8 @@ func TestAScriptFindsSrun(t *testing.T) {
 	}
 }
 
-// TestAScriptOfSeveralRanksUsesAllItsProcessors: the script has no number of threads of its own where the kernel holds it to
-// its processors, and all of them elsewhere.
+// TestAScriptOfSeveralRanksUsesAllItsProcessors checks the number of threads that a script sees. If the kernel holds the
+// script to its processors, no number is set. Otherwise the number is that of all its processors.
 func TestAScriptOfSeveralRanksUsesAllItsProcessors(t *testing.T) {
 	count := exec.Command("nproc")
 	count.Env = []string{}

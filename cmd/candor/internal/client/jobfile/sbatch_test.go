@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// optionsOfSbatch are those of its manual, as of Slurm 25.05, with the older names of two and those of the plugin pyxis.
+// optionsOfSbatch are the options in the manual of Slurm 25.05, with two older names and the options of the plugin
+// pyxis.
 const optionsOfSbatch = `account acctg-freq array batch bb bbf begin chdir cluster cluster-constraint clusters comment consolidate-segments
 constraint container container-id container-image container-mounts container-name container-workdir contiguous core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot
 dependency distribution error exclude exclusive export export-file extra extra-node-info get-user-env gid gpu-bind gpu-freq gpus
@@ -21,8 +22,8 @@ partition power prefer priority profile propagate qos quiet reboot requeue reser
 spread-job stepmgr switches tasks-per-node test-only thread-spec threads-per-core time time-min tmp tres-bind tres-per-task uid usage use-min-nodes
 verbose version wait wait-all-nodes wckey workdir wrap`
 
-// TestNoOptionOfSbatchIsDropped: each is mapped, harmless or refused in a sentence, and
-// no others than these are ignored.
+// TestNoOptionOfSbatchIsDropped checks that each option of sbatch is mapped, is harmless, or is refused with a
+// sentence. Only the listed options may be ignored.
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
 	ignored := strings.Fields(`acctg-freq contiguous cores-per-socket cpu-bind cpu-freq delay-boot distribution error extra extra-node-info get-user-env
 gpu-bind gpu-freq gres-flags hint ignore-pbs mail-type mail-user mem-bind network nice no-kill ntasks-per-core ntasks-per-socket open-mode output overcommit

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// parse reads a script whose user has HOME and LANG set.
+// parse reads a script of a user who has HOME and LANG set.
 func parse(t *testing.T, script string, arguments ...string) *Job {
 	t.Helper()
 	job, err := ParseScript([]byte(script), arguments, lookup)
@@ -162,8 +162,8 @@ func TestArgumentsBecomePositionalParametersOfShells(t *testing.T) {
 	}
 }
 
-// TestArgumentsOfOtherScripts: a script of another interpreter than a shell gets its arguments too, with Slurm's
-// variables and without.
+// TestArgumentsOfOtherScripts checks that a script that no shell runs also gets its arguments, with Slurm's variables
+// and without.
 func TestArgumentsOfOtherScripts(t *testing.T) {
 	awk, err := exec.LookPath("awk")
 	if err != nil {
@@ -243,7 +243,8 @@ func TestMemoryOfSbatch(t *testing.T) {
 	}
 }
 
-// TestAJobOfAJobHasItsOwnThreads: a job that a task submits does not take over the number of threads that the site set for the task.
+// TestAJobOfAJobHasItsOwnThreads submits a job from a task. The new job must not get the number of threads that the site
+// set for the task.
 func TestAJobOfAJobHasItsOwnThreads(t *testing.T) {
 	job := &Job{}
 	job.AddSafeEnvironment([]string{"OMP_NUM_THREADS=8", "GOMAXPROCS=3", "CANDOR_CPUS=8", "A=8"})

@@ -11,7 +11,7 @@ import (
 
 const gib = 1 << 30
 
-// shape is what a task of a stage asks for.
+// shape has the resources that a task of a stage asks for.
 type shape struct {
 	messages.Resources
 	exclusive     bool
@@ -23,7 +23,8 @@ func shapeOf(s *messages.Stage) shape {
 	return shape{messages.Resources{CPUs: s.CPUs, Memory: s.Memory, GPUs: s.GPUs, GPUType: s.GPUType, Disk: s.Disk}, s.Exclusive, s.Constraint, s.Nodes, s.Exclude}
 }
 
-// TestShapesOfSbatch: what the manual of sbatch says these ask for, for one task on one node.
+// TestShapesOfSbatch checks the resources of one task on one node for options of sbatch, as sbatch's manual defines
+// them.
 func TestShapesOfSbatch(t *testing.T) {
 	for text, want := range map[string]shape{
 		"-c 8 --mem-per-cpu=500M":                            {Resources: messages.Resources{CPUs: 8, Memory: 4000 << 20}},
@@ -102,8 +103,8 @@ func TestShapesOfSbatch(t *testing.T) {
 	}
 }
 
-// TestTheCommandLineShapes: the command line wins over the script, also where both say it in
-// other words.
+// TestTheCommandLineShapes checks that the command line wins over the script, even if the two use different options
+// for the same resource.
 func TestTheCommandLineShapes(t *testing.T) {
 	script := "#!/bin/sh\n#SBATCH -c 2 --mem-per-cpu=1G --gres=gpu:a100:1\ntrue\n"
 	for line, want := range map[string]shape{
@@ -132,7 +133,7 @@ func TestTheCommandLineShapes(t *testing.T) {
 	}
 }
 
-// TestListedNodesAreTheNodesOfTheJob: under Slurm a job has all nodes of its --nodelist.
+// TestListedNodesAreTheNodesOfTheJob checks that a job gets all nodes of its --nodelist, as under Slurm.
 func TestListedNodesAreTheNodesOfTheJob(t *testing.T) {
 	for text, want := range map[string]int{"-w node1,node2": 2, "-w node1,node2 -N 2 -n 8": 2, "-w node1": 0, "--nodelist=node1 -n 2": 0} {
 		if s := parse(t, "#!/bin/sh\n#SBATCH "+text+"\n").Spec.Stages[0]; s.Tasks != want || s.Allocation != (want > 0) {
@@ -144,7 +145,7 @@ func TestListedNodesAreTheNodesOfTheJob(t *testing.T) {
 	}
 }
 
-// TestShapesInDocuments: a stage says what its tasks ask for in the words of the options.
+// TestShapesInDocuments checks the fields of a stage for resources. They have the names of the options.
 func TestShapesInDocuments(t *testing.T) {
 	for text, want := range map[string]shape{
 		"cpus: 4\nmemory: 16G\ngpus: 1":           {Resources: messages.Resources{CPUs: 4, Memory: 16 * gib, GPUs: 1}},
@@ -169,7 +170,7 @@ func TestShapesInDocuments(t *testing.T) {
 	}
 }
 
-// TestLicences: a job file, the command line and sbatch say how many licences a task has.
+// TestLicences gives the number of licences in a job file, on the command line and in a script of sbatch.
 func TestLicences(t *testing.T) {
 	want := messages.Licenses{{Name: "ansys", Count: 1}, {Name: "matlab", Count: 2}}
 	for text, want := range map[string]messages.Licenses{"licenses: {matlab: 2, ansys: 1}": want, "licenses: matlab:2,ansys": want, "licenses: {}": nil} {
@@ -194,7 +195,8 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// TestSlurmVariablesOfShapes: a script reads what it asked for, in the words in which it asked.
+// TestSlurmVariablesOfShapes checks that the variables of a script tell the resources that it asked for, in the terms
+// of the options that it used.
 func TestSlurmVariablesOfShapes(t *testing.T) {
 	variables := func(text string) []string {
 		job := parse(t, "#!/bin/sh\n#SBATCH "+text+"\ntrue\n")

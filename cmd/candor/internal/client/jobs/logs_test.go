@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestLogsOfARemovedNode: the error speaks of the node, and not of subjects of NATS.
+// TestLogsOfARemovedNode reads logs from a node that was removed. The error must speak of the node, not of a NATS
+// subject.
 func TestLogsOfARemovedNode(t *testing.T) { synctest.Test(t, logsOfARemovedNode) }
 
 func logsOfARemovedNode(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The table of peers says what keeps a peer from trading, and the command that helps.
+// TestStateOfAPeer checks that the table of peers says what stops the trade with a peer, and which command helps.
 func TestStateOfAPeer(t *testing.T) {
 	const c = messages.Credit
 	for _, x := range []struct {
@@ -36,7 +36,8 @@ func TestStateOfAPeer(t *testing.T) {
 	}
 }
 
-// An agreed parting waits for one thing after the other; the operator is told the first.
+// TestWhatAPartingWaitsFor checks an agreed parting that waits for several things in turn. The operator is told the
+// first one.
 func TestWhatAPartingWaitsFor(t *testing.T) {
 	const c = messages.Credit
 	all := messages.PeerReply{Owed: c, Settled: 2 * c, Tries: 1, Failure: "timeout", Outstanding: 3, Held: c}

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// crowded is an overview with more bidders than a screen has rows.
+// crowded returns an overview with more bidders than a screen has rows.
 func crowded() *overview {
 	m := messages.MarketStatus{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}}
 	for i := range 40 {
@@ -34,7 +34,7 @@ func TestTopShowsTheEndAndTheLargestBudget(t *testing.T) {
 	}
 }
 
-// Whatever is typed on a terminal of whatever size, a frame fits.
+// FuzzTop types any keys on a terminal of any size. The frame must fit the terminal.
 func FuzzTop(f *testing.F) {
 	f.Add([]byte("\x1b[B\x1b[6~sGrS"), 24, 0)
 	f.Add([]byte("jjjj\x1b[A\x1b\x1b[9999999999999999999999999999999999999999~"), 1, 1)

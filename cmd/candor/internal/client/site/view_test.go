@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The column CAN says what a node can do in words that need no glossary; names of builds are not abilities.
+// TestAbilitiesAreWords checks that the column CAN names the abilities of a node in common words, and leaves out
+// names of builds.
 func TestAbilitiesAreWords(t *testing.T) {
 	for _, c := range []struct{ abilities, want []string }{
 		{nil, nil},

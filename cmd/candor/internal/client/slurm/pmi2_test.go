@@ -28,7 +28,7 @@ func (r *rank2) ask(text string) map[string]string {
 	return answer
 }
 
-// TestPMI2: three ranks put a value, and read that of the next one after the fence.
+// TestPMI2 starts three ranks. Each puts a value, and after the fence reads the value of the next rank.
 func TestPMI2(t *testing.T) {
 	p := newPMI([]place{{node: "n1", count: 2}, {node: "n2", count: 1}}, "7.0")
 	var all sync.WaitGroup
@@ -74,7 +74,8 @@ func TestPMI2(t *testing.T) {
 	}
 }
 
-// TestPMI2RefusesWhatItCannotRead: a message without a length, or with one that is too large, ends the conversation.
+// TestPMI2RefusesWhatItCannotRead sends messages without a length, or with a length that is too large. The server
+// must close the connection.
 func TestPMI2RefusesWhatItCannotRead(t *testing.T) {
 	for _, text := range []string{"abcdefcmd=finalize;", "999999cmd=", "    -1cmd=finalize;"} {
 		p := newPMI([]place{{node: "n1", count: 1}}, "7.0")

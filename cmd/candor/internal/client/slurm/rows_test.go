@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestIndicesEnd: an index at the top of its type does not make the reading endless, and a list
-// names no more elements than a command may.
+// TestIndicesEnd reads an index at the maximum of its type; this must not loop for ever. A list with too many
+// elements must be refused.
 func TestIndicesEnd(t *testing.T) {
 	got, err := indicesOf("1-3,9223372036854775806-9223372036854775807")
 	if err != nil || !slices.Equal(got, []int64{1, 2, 3, math.MaxInt64 - 1, math.MaxInt64}) {
@@ -23,7 +23,7 @@ func TestIndicesEnd(t *testing.T) {
 	}
 }
 
-// TestNodesAndProcessors: a row has at least one processor on each of its nodes.
+// TestNodesAndProcessors checks that a row has at least one processor on each of its nodes.
 func TestNodesAndProcessors(t *testing.T) {
 	for _, v := range []struct {
 		job         messages.JobSummary
@@ -37,7 +37,8 @@ func TestNodesAndProcessors(t *testing.T) {
 	}
 }
 
-// TestSizesOfAllocations: scontrol shows the ranks of a job and the processors of each, and squeue what a job waits for.
+// TestSizesOfAllocations checks that scontrol shows the ranks of a job and the processors of each, and that squeue shows
+// what a job waits for.
 func TestSizesOfAllocations(t *testing.T) {
 	stage := messages.Stage{Script: "#!/bin/sh\nexport SLURM_NNODES=2 SLURM_NTASKS=5 SLURM_NPROCS=5\ntrue\n", CPUs: 6}
 	r := row{JobSummary: messages.JobSummary{Nodes: 2, CPUs: 12}, state: pending, detail: &messages.JobDetail{Spec: messages.JobSpec{Stages: []messages.Stage{stage}, AfterOK: []messages.JobID{7}}}}
@@ -49,7 +50,7 @@ func TestSizesOfAllocations(t *testing.T) {
 	}
 }
 
-// TestEfficiency: seff divides what a job used by what it had.
+// TestEfficiency checks that seff divides the resources that a job used by those that it had.
 func TestEfficiency(t *testing.T) {
 	r := row{JobSummary: messages.JobSummary{Job: 7, Account: "alice", Nodes: 2, CPUs: 8}, state: completed, began: 1e9, ended: messages.Time(0).Add(messages.Duration(101e9)), cpu: messages.Duration(200e9), rss: 3 << 29,
 		detail: &messages.JobDetail{Spec: messages.JobSpec{Stages: []messages.Stage{{Memory: 4 << 30}}}}}

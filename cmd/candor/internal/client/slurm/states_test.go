@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestStates: each end of a job has Slurm's word for it.
+// TestStates checks Slurm's word for each way in which a job can end.
 func TestStates(t *testing.T) {
 	for want, j := range map[string]messages.JobSummary{
 		"COMPLETED":     {State: messages.Completed, Reason: "Completed"},
@@ -24,7 +24,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestLostProcessesAreOutOfMemory: a script that ends with 0 does not hide that a process of it was killed.
+// TestLostProcessesAreOutOfMemory checks the state of a script that exits with 0 after one of its processes was
+// killed. It must be OUT_OF_MEMORY.
 func TestLostProcessesAreOutOfMemory(t *testing.T) {
 	job := stateOf(&messages.JobSummary{State: messages.Completed, Reason: "MemoryKilled"})
 	task := taskState(&messages.TaskStatus{State: "Done", Reason: "MemoryKilled"}, completed)
@@ -33,8 +34,8 @@ func TestLostProcessesAreOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestNoFailureHasTheExitCodeOfSuccess: programs that look at the exit code alone see that a task
-// that could not be started did not succeed.
+// TestNoFailureHasTheExitCodeOfSuccess checks that a failed task never has the exit code 0:0. Programs may look only
+// at the exit code.
 func TestNoFailureHasTheExitCodeOfSuccess(t *testing.T) {
 	for _, c := range []struct {
 		code   int
@@ -52,7 +53,7 @@ func TestNoFailureHasTheExitCodeOfSuccess(t *testing.T) {
 	}
 }
 
-// TestReasonsOfWaiting: a job that waits has Slurm's word for what it waits for.
+// TestReasonsOfWaiting checks Slurm's word for each reason for which a job waits.
 func TestReasonsOfWaiting(t *testing.T) {
 	for reason, want := range map[string]string{
 		"OnHold": "JobHeldUser", "WaitingForJobs": "Dependency", "BeginTime": "BeginTime", "WaitingForLicenses": "Licenses", "AccountSlotsBound": "QOSMaxCpuPerUserLimit", "ProjectGPUsBound": "AssocGrpGRES", "WaitingForShare": "Resources",

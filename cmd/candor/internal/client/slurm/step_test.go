@@ -18,7 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// asSrun makes this test binary srun, which tests run as a process of its own: what a step has of its job is its process's.
+// asSrun is a variable that makes this test binary behave as srun. Tests run it as a separate process, because the process
+// of a step holds the locks.
 const asSrun = "CANDOR_TEST_AS_SRUN"
 
 func TestMain(m *testing.M) {
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// srunIn is srun with some words in a job of so many ranks, each with a processor.
+// srunIn returns a call of srun with some arguments, in a job with a number of ranks. Each rank has one processor.
 func srunIn(t *testing.T, dir string, ranks int, words ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], words...)
@@ -49,7 +50,8 @@ func linesOf(text string) []string {
 	return lines
 }
 
-// TestStep: a step has the ranks that its job has, or that it asks for, and each learns which it is. The lines of all are whole.
+// TestStep checks that a step has the number of ranks that it asks for, or that of its job. Each rank must know its number.
+// Lines of different ranks must not mix.
 func TestStep(t *testing.T) {
 	for _, one := range []struct {
 		words []string
@@ -81,7 +83,7 @@ func TestStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := srunIn(t, dir, 3, one.words...)
-		cmd.Env = append(cmd.Env, "OMP_NUM_THREADS=3", "GOMAXPROCS=8") // the first is what the site sets, the second what a script set
+		cmd.Env = append(cmd.Env, "OMP_NUM_THREADS=3", "GOMAXPROCS=8") // set by the site, and by a script
 		cmd.Stdin = strings.NewReader(one.in)
 		out, err := cmd.CombinedOutput()
 		if err != nil || !slices.Equal(linesOf(string(out)), one.want) {
@@ -90,8 +92,8 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// TestStepsHaveTheGPUsOfTheirJobsRanks: each rank has as many GPUs as the job asks for a rank, unless the step says otherwise
-// or starts a launcher of MPI.
+// TestStepsHaveTheGPUsOfTheirJobsRanks checks that each rank has the number of GPUs that the job asks for each rank. A step
+// may ask for another number. The launcher of an MPI program gets all GPUs.
 func TestStepsHaveTheGPUsOfTheirJobsRanks(t *testing.T) {
 	for _, one := range []struct {
 		words []string
@@ -109,7 +111,7 @@ func TestStepsHaveTheGPUsOfTheirJobsRanks(t *testing.T) {
 	}
 }
 
-// TestProgramsOfRanks: a file of programs is refused that does not name one for each rank.
+// TestProgramsOfRanks checks that a file of programs is refused if it has no program for some rank.
 func TestProgramsOfRanks(t *testing.T) {
 	for text, want := range map[string]string{"0 true\n": "no record for task id 1", "0-1": "line 1 of the configuration file names no program", "a true": `"a" is no index`} {
 		if words, err := programs(text, 2); err == nil || !strings.Contains(err.Error(), want) {
@@ -118,7 +120,7 @@ func TestProgramsOfRanks(t *testing.T) {
 	}
 }
 
-// TestStepFiles: each rank has a file, or all have one.
+// TestStepFiles checks that each rank has its own file, or that all ranks share one.
 func TestStepFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, words := range [][]string{
@@ -140,7 +142,8 @@ func TestStepFiles(t *testing.T) {
 	}
 }
 
-// TestStepExitCodes: a step ends as the rank with the highest exit code; what was not started never ends with 0.
+// TestStepExitCodes checks that a step has the highest exit code of its ranks. A step that could not start must not
+// exit with 0.
 func TestStepExitCodes(t *testing.T) {
 	rank1 := func(what string) []string { return []string{"sh", "-c", "[ $SLURM_PROCID = 1 ] || exit 0; " + what} }
 	for _, one := range []struct {
@@ -182,7 +185,8 @@ func TestStepExitCodes(t *testing.T) {
 	}
 }
 
-// TestStepsDivideTheJob: steps that ask for their own processors run at once as far as there are some; others one after another.
+// TestStepsDivideTheJob starts steps that ask for their own processors. They must run at the same time while processors are
+// free; the others must wait.
 func TestStepsDivideTheJob(t *testing.T) {
 	dir := t.TempDir()
 	start := func(words ...string) *exec.Cmd {
@@ -234,8 +238,8 @@ func TestStepsDivideTheJob(t *testing.T) {
 	}
 }
 
-// TestNoRankOutlivesSrun: a signal to srun ends all ranks, even ranks that ignore the signal. If srun
-// itself is killed, no rank stays.
+// TestNoRankOutlivesSrun sends a signal to srun. All ranks must end, even ranks that ignore the signal. If srun
+// itself is killed, no rank may remain.
 func TestNoRankOutlivesSrun(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		dir := t.TempDir()
@@ -264,7 +268,7 @@ func TestNoRankOutlivesSrun(t *testing.T) {
 	}
 }
 
-// TestStepsPassSignalsOn: what srun hears its ranks hear.
+// TestStepsPassSignalsOn checks that srun passes signals on to its ranks.
 func TestStepsPassSignalsOn(t *testing.T) {
 	dir := t.TempDir()
 	cmd := srunIn(t, dir, 2, "sh", "-c", "trap 'touch heard.$SLURM_PROCID; exit 0' USR1; touch ready.$SLURM_PROCID; while true; do sleep 0.05; done")
@@ -284,7 +288,7 @@ func TestStepsPassSignalsOn(t *testing.T) {
 	}
 }
 
-// ring is a rank that speaks PMI-1 as MPICH does: it puts its name, and gets that of the next rank.
+// ring is a rank that speaks PMI-1 as MPICH does. It puts its name, and reads the name of the next rank.
 func ring() int {
 	fd, _ := strconv.Atoi(os.Getenv("PMI_FD"))
 	rank, _ := strconv.Atoi(os.Getenv("PMI_RANK"))
@@ -323,7 +327,8 @@ func ring() int {
 	return 0
 }
 
-// TestPMI: ranks learn of one another. One that gives up, or ends before the others know, ends all.
+// TestPMI checks that ranks can find one another. If a rank aborts, or ends before the others have its data, all
+// ranks must end.
 func TestPMI(t *testing.T) {
 	for how, code := range map[string]int{"fine": 0, "abort": 9, "die": 7} {
 		cmd := srunIn(t, t.TempDir(), 3, os.Args[0])
@@ -398,7 +403,7 @@ func TestMPI(t *testing.T) {
 					cmd.Args = []string{launcher, dir + "/ring", how}
 					cmd.Env = append(cmd.Env, "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_JOBID=7", "SLURM_NODELIST=node1", "SLURM_JOB_NODELIST=node1", "SLURM_NNODES=1", "SLURM_TASKS_PER_NODE=3",
 						"SLURMD_NODENAME=node1", "SLURM_NODEID=0", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", asSrun+"=yes")
-					words := cmd.Args // MPICH 4.0 sometimes does not end, also by its own mpiexec: then it is tried again
+					words := cmd.Args // MPICH 4.0 sometimes hangs, also under its own mpiexec; then try again
 					cmd.Args = []string{"sh", "-c", `for try in 1 2 3 4 5 6 7 8; do timeout -k 5 20 "$@" > got; code=$?; [ $code = 124 ] || break; done; cat got; exit $code`, "sh", cmd.Path}
 					cmd.Args = append(cmd.Args, words[1:]...)
 					cmd.Path = "/bin/sh"

@@ -20,7 +20,8 @@ func TestJobIsNamedAfterItsFile(t *testing.T) {
 	}
 }
 
-// A retry with the key cannot submit twice, so it is offered if the site may have taken the job, and only then.
+// TestRefusalsSayHowToAskAgain checks the advice to repeat a request with its key. It is given only if the site may
+// have accepted the job: the key prevents a second submission.
 func TestRefusalsSayHowToAskAgain(t *testing.T) {
 	const hint = "repeat the command with --key k1"
 	for kind, want := range map[messages.Kind]bool{messages.Unavailable: true, messages.Unknown: true, messages.Invalid: false, messages.Conflict: false} {
@@ -39,7 +40,8 @@ func TestRefusalsSayHowToAskAgain(t *testing.T) {
 	}
 }
 
-// A refusal of the job is told before a site that does not answer: a retry helps only against the latter.
+// TestWhyThereIsNoOffer checks that the refusal of one site is reported before the silence of another. Another try
+// helps only against silence.
 func TestWhyThereIsNoOffer(t *testing.T) {
 	of := func(kinds ...messages.Kind) (out []messages.Silent) {
 		for _, k := range kinds {
@@ -61,7 +63,8 @@ func TestWhyThereIsNoOffer(t *testing.T) {
 	}
 }
 
-// The repeated part of a job has the same part of the budget, never less.
+// TestPartOfABudget checks the budget of a job that repeats a part of the tasks. It is the same part of the budget,
+// rounded up.
 func TestPartOfABudget(t *testing.T) {
 	for _, c := range []struct {
 		budget     messages.Credits
