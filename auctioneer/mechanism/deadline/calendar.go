@@ -26,13 +26,13 @@ func (c calendar) whole(span messages.Duration) (down, up int) {
 	return int(micros / int64(c)), int((micros + int64(c) - 1) / int64(c))
 }
 
-// had returns in units how long a job ran for the given slot time, rounded down and rounded up.
+// had returns for how many units a job ran if it received the given slot time, rounded down and rounded up.
 func (c calendar) had(bid *mechanism.Bid, received messages.Duration) (down, up int) {
 	return c.whole(received / messages.Duration(max(bid.Alone, 1)))
 }
 
-// taskOf converts a bid to units: from the first whole unit after its arrival to the last that ends
-// by its deadline, with its length rounded up.
+// taskOf converts a bid to units. The task's time is from the first whole unit after its arrival to the last
+// unit that ends by its deadline; its length is rounded up.
 func (c calendar) taskOf(bid *mechanism.Bid) Task {
 	_, length := c.whole(bid.Length)
 	return Task{

@@ -11,17 +11,16 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
-// counterexample is against the paper's theorem 1 at λ = 1, with one slot: with
-// the values of the others fixed the third task is completed for values from 8
-// to 16 and above 17, but not between.
+// counterexample refutes the paper's theorem 1 at λ = 1, with one slot. The values of the other tasks are fixed. The
+// third task is completed with a value v if 8 < v < 16 or v > 17, but not between 16 and 17.
 func counterexample(v float64) *Problem {
 	return &Problem{Capacity: 1, Lambda: 1, Tasks: []Task{
 		{Arrival: 2, Deadline: 7, Length: 3, Value: 6}, {Arrival: 2, Deadline: 4, Length: 2, Value: 8},
 		{Arrival: 2, Deadline: 7, Length: 4, Value: v}, {Arrival: 3, Deadline: 5, Length: 3, Value: 17}}}
 }
 
-// TestTheorem1FailsAboveZero: the paper's rule is not monotone for λ > 0, so
-// an owner gains by saying less.
+// TestTheorem1FailsAboveZero shows that the paper's rule is not monotone for λ > 0, so an owner gains by reporting
+// less. Rule Monotone must be monotone on the same tasks.
 func TestTheorem1FailsAboveZero(t *testing.T) {
 	for v, want := range map[float64]bool{7: false, 8.1: true, 15.9: true, 16.1: false, 16.9: false, 17.1: true} {
 		o, err := Run(counterexample(v))
@@ -49,8 +48,8 @@ func TestTheorem1FailsAboveZero(t *testing.T) {
 	}
 }
 
-// nonMonotone looks for a task that is completed at a low value and not at a
-// high one; −1: there is none.
+// nonMonotone looks for a task that is completed at a low value and not at a higher one. It returns −1 if there is
+// none.
 func nonMonotone(p *Problem, values []float64) (task int, low, high float64) {
 	for i := range p.Tasks {
 		low := math.NaN()
@@ -67,7 +66,7 @@ func nonMonotone(p *Problem, values []float64) (task int, low, high float64) {
 	return -1, 0, 0
 }
 
-// shapes are all the tasks with up to 2 units of slack that fit in a few units.
+// shapes returns all tasks of up to `most` units that fit into a number of units, with a slack of up to 2 units.
 func shapes(units, most int) []Task {
 	var all []Task
 	for a := range units {
@@ -80,9 +79,8 @@ func shapes(units, most int) []Task {
 	return all
 }
 
-// everyProblem calls f for every problem of three tasks of the shapes, with
-// every order of values, and one and two slots; the fourth task, if there is
-// one, is each of the shapes in turn. It stops when f reports false.
+// everyProblem calls f for every problem of three tasks of the shapes, with every order of three values, with one and
+// two slots. It stops when f returns false.
 func everyProblem(rule Rule, lambda float64, f func(p *Problem) bool) {
 	all := shapes(5, 4)
 	values := [][]float64{{3, 5, 8}, {3, 8, 5}, {5, 3, 8}, {5, 8, 3}, {8, 3, 5}, {8, 5, 3}}
@@ -103,11 +101,11 @@ func everyProblem(rule Rule, lambda float64, f func(p *Problem) bool) {
 	}
 }
 
-// grid are values between and at those of everyProblem's ties.
+// grid has values at which tasks of everyProblem tie, and values between them.
 var grid = []float64{0.7, 1.5, 2.6, 3.4, 4.5, 5.7, 7.1, 9.3, 13, 20, 40}
 
-// TestMonotoneByEnumeration: theorem 1 at λ = 0, and our rule at λ = 1, on every
-// small problem: to say more never loses a task its completion.
+// TestMonotoneByEnumeration checks the paper's rule at λ = 0 and rule Monotone at λ = 1 on every small problem: a
+// task that is completed must still be completed with a larger value.
 func TestMonotoneByEnumeration(t *testing.T) {
 	for _, c := range []struct {
 		rule   Rule
@@ -128,7 +126,7 @@ func TestMonotoneByEnumeration(t *testing.T) {
 	}
 }
 
-// crowd draws a problem in which runs of tasks get in each other's way.
+// crowd draws a problem in which many tasks compete for few slots.
 func crowd(r *rand.Rand, rule Rule, lambda float64) *Problem {
 	p := &Problem{Capacity: 1 + r.IntN(3), Rule: rule, Lambda: lambda, Scale: float64(1 + r.IntN(4))}
 	if r.IntN(2) == 0 {
@@ -141,8 +139,8 @@ func crowd(r *rand.Rand, rule Rule, lambda float64) *Problem {
 	return p
 }
 
-// TestMonotoneInCrowds is the same on thousands of larger problems; the same
-// search finds the paper's rule out, so it can find what it looks for.
+// TestMonotoneInCrowds checks the same on thousands of larger problems. The search must find counterexamples to the
+// paper's rule, which shows that it can find them.
 func TestMonotoneInCrowds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[Rule]int{}
@@ -169,8 +167,8 @@ func TestMonotoneInCrowds(t *testing.T) {
 	}
 }
 
-// TestNoProfitableMisreport: whatever a task may report, a later arrival, an
-// earlier deadline, a longer length, any value, it does not gain on the truth.
+// TestNoProfitableMisreport draws a false report of a task: a later arrival, an earlier deadline, a longer length or
+// another value. The task must not gain by it.
 func TestNoProfitableMisreport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
@@ -193,7 +191,7 @@ func TestNoProfitableMisreport(t *testing.T) {
 	})
 }
 
-// utility is what task i gains if it is worth so much to its owner.
+// utility is what task i gains if its completion is worth `worth` to its owner.
 func utility(t *rapid.T, p *Problem, i int, worth float64) float64 {
 	o, err := Run(p)
 	if err != nil {
@@ -205,8 +203,8 @@ func utility(t *rapid.T, p *Problem, i int, worth float64) float64 {
 	return worth - o.criticalValue(i)
 }
 
-// TestOutcomeIsFeasible: never more than C slots, only within the time of each
-// task, nobody pays more than its report, and nobody who fails pays.
+// TestOutcomeIsFeasible checks that no unit has more than C tasks, that tasks are served only within their time, that
+// no task pays more than its report, and that a task that is not completed pays nothing.
 func TestOutcomeIsFeasible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"), []float64{0, 0.3, 1})
@@ -229,9 +227,8 @@ func TestOutcomeIsFeasible(t *testing.T) {
 	})
 }
 
-// TestScaleAndOrder: the unit of money changes nothing, nor does the order of
-// the tasks where there are no ties, nor a task that is worth nothing where it
-// can take no slot from others.
+// TestScaleAndOrder changes the unit of money and the order of the tasks, and adds a task with a value of 0. Without
+// ties, the outcome must stay the same, and payments only change their unit.
 func TestScaleAndOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"), []float64{0, 0.3, 1})
@@ -268,7 +265,7 @@ func mustRun(t *rapid.T, p *Problem) *Outcome {
 	return o
 }
 
-// TestRoomForAll: with a slot for each, all run at once, and for nothing.
+// TestRoomForAll: with a slot for each task, every task must run at once and pay nothing.
 func TestRoomForAll(t *testing.T) {
 	p := crowd(rand.New(rand.NewPCG(3, 4)), Monotone, 1)
 	p.Capacity = len(p.Tasks) + 5
@@ -283,7 +280,7 @@ func TestRoomForAll(t *testing.T) {
 	}
 }
 
-// TestExtremes: numbers at the edges of what is allowed.
+// TestExtremes runs problems with the largest and smallest numbers that are allowed.
 func TestExtremes(t *testing.T) {
 	for _, rule := range []Rule{Paper, Monotone} {
 		p := &Problem{Capacity: 1, Lambda: 1, Rule: rule, Tasks: []Task{
@@ -310,7 +307,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// criticalValue is what task i alone owes; 0 if it was not completed.
+// criticalValue is what task i owes, computed for this task alone; 0 if it was not completed.
 func (o *Outcome) criticalValue(i int) float64 {
 	if !o.Completed[i] {
 		return 0
@@ -318,8 +315,8 @@ func (o *Outcome) criticalValue(i int) float64 {
 	return o.threshold(i)
 }
 
-// TestCorollary1: at λ = 0 a short task that is worth a little more for each unit keeps a long one
-// from its only chance. With the two tasks of the paper's proof the value is v/T + ε of v.
+// TestCorollary1: at λ = 0 a short task whose value for each unit is a little larger takes a unit that a long task
+// cannot do without. With the two tasks of the paper's proof, the total value is only v/T + ε instead of v.
 func TestCorollary1(t *testing.T) {
 	const length, value, more = 10, 100., 0.5
 	for at := range length {

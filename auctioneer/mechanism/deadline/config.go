@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The defaults of a market's parameters, and the number of ended jobs that are remembered, because
-// prices of jobs that competed with them depend on them.
+// Defaults of a market's parameters. mostHistory is the number of ended jobs that are remembered, because the prices
+// of jobs that competed with them depend on them.
 const (
 	defaultSlot   = messages.Duration(10 * time.Second)
 	defaultLambda = 0.6

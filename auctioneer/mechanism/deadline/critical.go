@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// Outcome is what the mechanism decided.
+// Outcome is the allocation that the mechanism decided.
 type Outcome struct {
 	Completed  []bool // by task
 	TotalValue float64
 	schedule   *schedule
 }
 
-// margins are the numbers of ranks around the last slot that a run keeps for the critical values:
-// at first, and for another run if those were not enough.
+// The schedule keeps this number of ranks around the last slot for the critical values. If these are not enough, the
+// run is repeated with the larger number.
 const (
 	firstMargin = 64
 	moreMargin  = 16
@@ -72,8 +72,8 @@ func (o *Outcome) Payments() []float64 {
 	return payments
 }
 
-// threshold returns the critical value of task i, at most its value. Under a monotone rule the task
-// need not have been completed.
+// threshold returns the critical value of task i, at most its value. Under a monotone rule it also works for
+// a task that was not completed.
 func (o *Outcome) threshold(i int) float64 {
 	for s := o.schedule; ; s = newSchedule(s.p, s.margin*moreMargin) {
 		if v, ok := newReplay(s).price(int32(i)); ok {
@@ -82,8 +82,8 @@ func (o *Outcome) threshold(i int) float64 {
 	}
 }
 
-// twin reports whether task i equals the task before it and so owes the same. Under a monotone rule
-// a critical value depends only on the other tasks, and these are alike for two equal tasks.
+// twin reports whether task i equals the task before it, so that both owe the same. Under a monotone rule a
+// critical value depends only on the other tasks, and equal tasks have the same others.
 func (o *Outcome) twin(i int) bool {
 	p := o.schedule.p
 	return i > 0 && o.Completed[i-1] && p.Tasks[i] == p.Tasks[i-1] && p.monotone()
@@ -91,8 +91,8 @@ func (o *Outcome) twin(i int) bool {
 
 func (p *Problem) monotone() bool { return p.Rule == Monotone || p.Lambda == 0 }
 
-// priceAll computes the payments of the tasks in todo. It returns the tasks for which the schedule
-// kept too few ranks.
+// priceAll computes the payments of the tasks in todo. If the schedule kept too few ranks for some tasks, it returns
+// these tasks.
 func priceAll(s *schedule, todo []int32, payments []float64) []int32 {
 	const block = 64
 	failed := make([]bool, len(todo))
@@ -123,7 +123,7 @@ func priceAll(s *schedule, todo []int32, payments []float64) []int32 {
 	return left
 }
 
-// price returns the critical value of a completed task; false if the schedule kept too few ranks.
+// price returns the critical value of a completed task, or false if the schedule kept too few ranks.
 func (r *replay) price(i int32) (float64, bool) {
 	if !r.p.monotone() {
 		return r.descend(i)
@@ -148,8 +148,8 @@ func (r *replay) price(i int32) (float64, bool) {
 	return min(ladder.least(top)*task.area(), task.Value), true
 }
 
-// without runs the mechanism without task i. It returns the levels that the task would have had to
-// exceed in each unit from its arrival to its deadline.
+// without runs the mechanism without task i. It returns the levels that the task would have to exceed in each unit
+// from its arrival to its deadline.
 func without(p *Problem, i int32) []bar {
 	m := newSimulation(p, 0)
 	m.absent = i
@@ -183,8 +183,8 @@ func (r *replay) descend(i int32) (float64, bool) {
 	return value, served
 }
 
-// given returns the largest value at which the task would lose a unit that it got in the schedule;
-// false if the schedule kept too few ranks.
+// given returns the largest value at which the task would lose a unit that it got in the schedule. It returns false
+// if the schedule kept too few ranks.
 func (r *replay) given(i int32) (float64, bool) {
 	value, done := 0.0, int32(0)
 	for _, s := range r.spans[i] {
@@ -203,17 +203,17 @@ func (r *replay) given(i int32) (float64, bool) {
 	return min(value, r.p.Tasks[i].Value), true
 }
 
-// ladder has the levels that a task must exceed, unit by unit.
+// ladder has the levels that a task must exceed, one for each unit of its time.
 type ladder struct {
-	levels []float64 // to be served; −1: a slot is free
-	raises []float64 // for its level to grow; nil: the same as levels
-	growth []float64 // nil: levels do not grow
+	levels []float64 // to be served; −1 if a slot is free
+	raises []float64 // for its own level to rise; nil if the same as levels
+	growth []float64 // by unit: factor by which its level rises; nil if levels do not rise
 	length int       // units that the task declared
-	work   int       // units that complete it
+	work   int       // units after which it is completed
 }
 
-// climb reports whether the task is completed if it starts at a level and loses ties. It also
-// returns the largest starting level at which the task would lose a unit or a growth that it gets.
+// climb reports whether the task is completed if it starts at level from and loses ties. It also returns the largest
+// lower starting level at which the task would lose a unit or a rise that it gets.
 func (l *ladder) climb(from float64) (bool, float64) {
 	level, done, next := from, 0, 0.0
 	for t, rival := range l.levels {
@@ -242,8 +242,8 @@ func (l *ladder) climb(from float64) (bool, float64) {
 	return false, 0
 }
 
-// least returns the smallest starting level with which the task is completed, at most top, with
-// which it is completed for certain.
+// least returns the smallest starting level with which the task is completed. It is at most top, the level with which
+// the task was completed.
 func (l *ladder) least(top float64) float64 {
 	if l.length > len(l.levels) {
 		return top

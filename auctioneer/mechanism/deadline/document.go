@@ -6,15 +6,15 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// input is the document of `candor solve deadline`: one pool of C slots, or groups with capacities
-// and group_of.
+// input is the document of `candor solve deadline`. It has one pool of C slots, or groups with capacities and
+// group_of.
 type input struct {
 	C          *int        `json:"C,omitempty"`
 	Capacities *[]int      `json:"capacities,omitempty"`
-	GroupOf    *[]int      `json:"group_of,omitempty"` // by task
+	GroupOf    *[]int      `json:"group_of,omitempty"` // by task: its group
 	Lambda     float64     `json:"lambda"`
 	Rule       *string     `json:"rule,omitempty"`  // default: monotone
-	Scale      *float64    `json:"scale,omitempty"` // of rule monotone; default: learned
+	Scale      *float64    `json:"scale,omitempty"` // for rule monotone; default: learned
 	Tasks      []inputTask `json:"tasks"`
 }
 
@@ -26,13 +26,13 @@ type inputTask struct {
 // output is the answer that `candor solve deadline` prints. Tasks are positions in the input.
 type output struct {
 	Rule         string    `json:"rule"`
-	Allocation   [][2]any  `json:"allocation"` // [unit, [tasks, ascending]] for every unit from the first arrival to the last deadline
+	Allocation   [][2]any  `json:"allocation"` // [unit, [tasks, ascending]], from the first arrival to the last deadline
 	Completed    []bool    `json:"completed"`
 	Units        [][]int   `json:"units"`
 	Payments     []float64 `json:"payments"`
 	TotalValue   float64   `json:"total_value"`
 	TotalPayment float64   `json:"total_payment"`
-	Impossible   []int     `json:"impossible,omitempty"` // tasks longer than their time
+	Impossible   []int     `json:"impossible,omitempty"` // tasks whose length is larger than their time
 }
 
 var ruleNames = [...]string{Paper: "paper", Monotone: "monotone"}
@@ -89,7 +89,7 @@ func (in *input) problem() (*Problem, error) {
 	return p, nil
 }
 
-// groups reads the groups of the slots and of the tasks.
+// groups returns the groups of slots and the group of each task.
 func (in *input) groups(p *Problem) (*Groups, error) {
 	grouped := in.Capacities != nil || in.GroupOf != nil
 	switch {
@@ -131,7 +131,7 @@ func present(p *Problem, o *Grouped) *output {
 	return out
 }
 
-// check returns an error that names the field that breaks a rule.
+// check returns an error that names the wrong field if the groups are invalid.
 func (g *Groups) check(tasks int) error {
 	for k, c := range g.Capacities {
 		if c < 0 || c > mostSlots {

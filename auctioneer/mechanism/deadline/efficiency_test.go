@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// settings are the rules that the figures are about.
+// settings are the rules that are compared.
 var settings = []Problem{
 	{Rule: Paper, Lambda: 0},
 	{Rule: Monotone, Lambda: 0.6},
 	{Rule: Paper, Lambda: 0.6},
 }
 
-// optimum is the largest total value of tasks that could all be completed, had
-// everything been known at the start, by trying every set of them.
+// optimum returns the largest total value that could have been completed if all tasks had been known at the start. It
+// tries every set of tasks.
 func optimum(p *Problem) float64 {
 	best := 0.0
 	for set := range 1 << len(p.Tasks) {
@@ -35,7 +35,7 @@ func optimum(p *Problem) float64 {
 // matching assigns units of tasks to units of time, by augmenting paths.
 type matching struct {
 	p     *Problem
-	users map[int][]int // by unit: the tasks served
+	users map[int][]int // by unit: the tasks served in it
 	seen  map[int]bool
 }
 
@@ -76,13 +76,14 @@ func (m *matching) has(t, i int) bool {
 	return slices.Contains(m.users[t], i)
 }
 
-// workload draws tasks as the paper does, of up to most units, over so many.
+// workload draws n tasks with the distributions of the paper. They arrive within a number of units, and have up to
+// `most` units each.
 func workload(r *rand.Rand, n, units, most int, slack float64, narrow bool) []Task {
 	var tasks []Task
 	for range n {
 		a, l := r.IntN(units), 1+r.IntN(most)
 		worth := 50 * r.ExpFloat64()
-		if narrow { // densities within a factor of three
+		if narrow { // value for each unit within a factor of three
 			worth = 50 + 100*r.Float64()
 		}
 		tasks = append(tasks, Task{Arrival: a, Length: l, Deadline: a + l - 1 + int(float64(l)*r.ExpFloat64()*slack), Value: worth * float64(l)})
@@ -90,7 +91,8 @@ func workload(r *rand.Rand, n, units, most int, slack float64, narrow bool) []Ta
 	return tasks
 }
 
-// values are the totals of each of the settings over many draws.
+// values returns the total value with each of the settings, over many drawn problems. each is called for every drawn
+// problem.
 func values(repeats int, draw func(r *rand.Rand) *Problem, each func(p *Problem)) []float64 {
 	r := rand.New(rand.NewPCG(3, 4))
 	totals := make([]float64, len(settings))
@@ -110,8 +112,8 @@ func values(repeats int, draw func(r *rand.Rand) *Problem, each func(p *Problem)
 	return totals
 }
 
-// TestEfficiency: on small crowds whose densities are close, rule Monotone keeps
-// four fifths of what the paper's gains by λ = 0.6; no rule beats the optimum.
+// TestEfficiency: compared with the paper's rule at λ = 0, rule Monotone must gain at least four fifths of what the
+// paper's rule gains at λ = 0.6, on small crowds with similar densities. No rule may be above the optimum.
 func TestEfficiency(t *testing.T) {
 	best := 0.0
 	for _, narrow := range []bool{false, true} {
@@ -130,9 +132,8 @@ func TestEfficiency(t *testing.T) {
 	}
 }
 
-// BenchmarkEfficiency reports the total value by rule, relative to the offline
-// optimum where it can be worked out, else to λ = 0. On a real log the study of the
-// paper's figures compares the rules.
+// BenchmarkEfficiency reports the total value by rule. It is relative to the offline optimum if that can be computed,
+// otherwise to λ = 0.
 func BenchmarkEfficiency(b *testing.B) {
 	report := func(b *testing.B, totals []float64, by float64) {
 		for k, s := range settings {

@@ -54,7 +54,7 @@ func TestSampleCases(t *testing.T) {
 					t.Errorf("task %d pays %v, want %v", i, out.Payments[i], x)
 				}
 			}
-			if want.Units == nil { // groups
+			if want.Units == nil { // a case with groups
 				return
 			}
 			if !reflect.DeepEqual(out.Units, want.Units) {

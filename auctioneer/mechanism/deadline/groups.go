@@ -1,10 +1,9 @@
 package deadline
 
-// Groups divides the slots into pools. Each pool runs the mechanism on its own, which can raise
-// payments.
+// Groups divides the slots into pools. Each pool runs the mechanism alone. This can make payments larger.
 type Groups struct {
-	Capacities []int // by group
-	Of         []int // by task: its group, which the market's operator draws and the task never chooses
+	Capacities []int // by group: its slots
+	Of         []int // by task: its group; the market's operator draws it, so that the task cannot choose it
 }
 
 // Grouped is the outcome of all groups together.

@@ -8,21 +8,21 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// history is what a live market remembers to price its jobs: the number of slots in each unit, and
-// every bid since the market was last empty.
+// history is what a live market remembers, to price its jobs: the number of slots in each unit, and every bid since
+// the market was last empty.
 type history struct {
-	first   int // unit of slots[0]
+	first   int // the unit of slots[0]
 	slots   []int
 	tasks   []Task
 	ids     []messages.JobID // by task
-	gone    []int            // by task: the first unit in which it was gone; 0: it is there
-	met     []bool           // by task: in some unit of its time, some competing task had no slot, or may have had none
-	ranked  int              // the first so many tasks were in a decision; the others are known only from the book
-	last    int              // unit of the latest deadline
+	gone    []int            // by task: the first unit after it had left; 0 while it is there
+	met     []bool           // by task: in some unit of its time a competing task had no slot, or perhaps had none
+	ranked  int              // number of tasks that were in a decision; later tasks are known only from the job book
+	last    int              // the unit of the latest deadline
 	index   map[messages.JobID]int
 	failed  map[messages.JobID]bool // jobs that ended and were not completed
 	served  map[messages.JobID]bool // jobs that ended and were completed
-	outcome *Outcome                // of the present tasks; nil: not computed
+	outcome *Outcome                // outcome of the present tasks; nil: not computed yet
 	row     []int                   // by task: its position in the outcome
 }
 
@@ -34,7 +34,7 @@ func newHistory() history {
 // are settled late.
 const linger = 8
 
-// knows returns how many of the jobs are remembered.
+// knows returns how many of the jobs are in the history.
 func (h *history) knows(jobs []*mechanism.Job) (n int) {
 	for _, job := range jobs {
 		if _, known := h.index[job.Job]; known {
@@ -44,7 +44,7 @@ func (h *history) knows(jobs []*mechanism.Job) (n int) {
 	return n
 }
 
-// restart forgets everything except the numbers of slots since the first job of the view came.
+// restart forgets everything except the numbers of slots since the arrival of the first job of the view.
 func (h *history) restart(m *Mechanism, view *mechanism.View, unit int) {
 	from := unit
 	for _, job := range view.Jobs {
@@ -59,7 +59,7 @@ func (h *history) restart(m *Mechanism, view *mechanism.View, unit int) {
 	m.forget()
 }
 
-// record enters the bids of a view and the slots of a unit.
+// record adds the bids of a view and the number of slots of a unit to the history.
 func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 	if unit > h.last+linger && h.knows(view.Jobs) == 0 || len(h.tasks) >= mostHistory+len(view.Jobs) {
 		h.restart(m, view, unit)
@@ -80,9 +80,9 @@ func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 	h.ranked = len(h.tasks)
 }
 
-// skipped accounts for units before the given one that were not decided, or whose decision was lost
-// with its leader. If the tasks of that time wanted more slots than there were, it assumes that all
-// of them competed with each other.
+// skipped handles units before the given one that were not decided, or whose decision was lost with its
+// leader. If the tasks of that time wanted more slots than there were, it assumes that all of them competed
+// with each other.
 func (h *history) skipped(until, slots int) {
 	from := until
 	if n := len(h.slots); n > 0 {
@@ -101,16 +101,15 @@ func (h *history) skipped(until, slots int) {
 			there, wanted = append(there, i), wanted+t.slots()
 		}
 	}
-	if len(there) > 1 && wanted > slots { // a single task competes with nobody
+	if len(there) > 1 && wanted > slots { // a single task has no competitor
 		for _, i := range there {
 			h.met[i] = true
 		}
 	}
 }
 
-// note records the number of slots in a unit. For skipped units the number is not known. They get
-// the larger number of the unit before and the unit after, because more slots never mean a higher
-// price where each task has one slot.
+// note records the number of slots in a unit. For skipped units the number is not known. They get the larger number
+// of the unit before and the unit after. If each task has one slot, more slots never mean a higher price.
 func (h *history) note(unit, slots int) {
 	if len(h.slots) == 0 {
 		h.first = unit
@@ -125,7 +124,7 @@ func (h *history) note(unit, slots int) {
 	}
 }
 
-// lastSlots returns the number of slots in the last unit that was decided, 0 if none was.
+// lastSlots returns the number of slots in the last decided unit, or 0 if no unit was decided.
 func (h *history) lastSlots() int {
 	if len(h.slots) == 0 {
 		return 0
@@ -139,8 +138,8 @@ func (h *history) add(id messages.JobID, t Task) {
 	h.last = max(h.last, t.Deadline)
 }
 
-// critical returns the smallest value, in credits, with which a job would have been completed, the
-// others unchanged. It is at most the job's own value.
+// critical returns the smallest value, in credits, with which a job would have been completed while the other bids
+// stayed unchanged. It is at most the job's own value.
 func (h *history) critical(m *Mechanism, id messages.JobID) float64 {
 	i, known := h.index[id]
 	if !known {
@@ -155,8 +154,8 @@ func (h *history) critical(m *Mechanism, id messages.JobID) float64 {
 	return h.outcome.threshold(h.row[i])
 }
 
-// replay runs the mechanism on the history, which must have slots for one unit at least. It orders
-// the tasks by the numbers of their jobs, because job numbers break ties between equal arrivals.
+// replay runs the mechanism on the history. The history must know the slots of at least one unit. replay orders the
+// tasks by the numbers of their jobs, because job numbers break ties between equal arrivals.
 func (h *history) replay(m *Mechanism) *Outcome {
 	p := &Problem{Lambda: *m.config.Lambda, Rule: Monotone, Scale: m.config.Scale, Tasks: make([]Task, len(h.tasks))}
 	order := make([]int, len(h.tasks))
@@ -180,12 +179,11 @@ func (h *history) replay(m *Mechanism) *Outcome {
 	return o
 }
 
-// left notes that a job was gone by a unit, after the given units of work.
+// left notes that a job had left before a unit, after it ran for the given number of units.
 //
-//   - A job that had work counts as completed, unless withdrawn says otherwise, before or after.
-//   - A hopeless job, which could no longer meet its deadline, counts as if it had stayed: with
-//     fewer requests of others it might have met it. A job that is complete for prices is not
-//     hopeless.
+//   - A job that ran counts as completed, unless withdrawn is called for it, before or after.
+//   - A hopeless job, which could no longer meet its deadline, counts as if it had stayed: with fewer competitors it
+//     might have met its deadline. A job that is complete for prices is not hopeless.
 //   - Any other job counts as withdrawn.
 func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {
 	i, known := h.index[id]
@@ -203,7 +201,7 @@ func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {
 	h.outcome = nil
 }
 
-// withdrawn notes that a job that has ended was not completed.
+// withdrawn notes that a job has ended and was not completed.
 func (h *history) withdrawn(id messages.JobID) {
 	i, known := h.index[id]
 	if !known {
@@ -215,8 +213,8 @@ func (h *history) withdrawn(id messages.JobID) {
 	}
 }
 
-// unmet reports whether all competing jobs had slots in every unit of a job's time. In that case any
-// value would have been enough, whatever comes later.
+// unmet reports whether all competing jobs had slots in every unit of a job's time. Then any value of the job
+// would have been enough, and later jobs cannot change that.
 func (h *history) unmet(id messages.JobID) bool {
 	i, known := h.index[id]
 	return known && !h.met[i]

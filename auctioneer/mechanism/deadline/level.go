@@ -9,13 +9,13 @@ import (
 // contender is a task with the level at which it competes in a unit.
 type contender struct {
 	task  int32
-	done  int32 // units it has received before
+	done  int32 // units it has received so far
 	level float64
 }
 
-// slack is the relative difference of two levels that counts as a tie in the search for a critical
-// value. The payer loses ties. An exact comparison would not do, because rounding moves the tried
-// value by a few units in the last place.
+// slack is the relative difference of two levels up to which they tie, in the search for a critical value. The payer
+// loses ties. An exact comparison would not work, because rounding changes the tried value by a few units in the last
+// place.
 const slack = 1e-12
 
 // initial returns the first level of a task that reports a value.
@@ -24,7 +24,7 @@ func (p *Problem) initial(i int32, value float64) float64 { return value / p.Tas
 // area returns the slot units that a task asks for: its length times its width.
 func (t *Task) area() float64 { return float64(t.Length) * float64(t.slots()) }
 
-// raised returns the contender after it was served in a unit, if it reported value.
+// raised returns the contender as it is after it was served in a unit. value is the value that it reported.
 func (s *schedule) raised(c contender, value float64, unit int) contender {
 	c.done++
 	if s.p.Rule == Monotone {
@@ -37,13 +37,13 @@ func (s *schedule) raised(c contender, value float64, unit int) contender {
 	return c
 }
 
-// remaining returns l − λe, the divisor of the value in the paper's priority.
+// remaining returns l − λe, by which the paper's priority divides the value.
 func (p *Problem) remaining(c contender) float64 {
 	return float64(p.Tasks[c.task].Length) - p.Lambda*float64(c.done)
 }
 
-// before reports whether a ranks before b: by level, then by earlier arrival, then by smaller index.
-// Quotients that are equal as doubles are compared by their exact cross products.
+// before reports whether a ranks before b: by level, then by earlier arrival, then by smaller index. If the
+// quotients are equal as float64, their exact cross products are compared.
 func (p *Problem) before(a, b contender) bool {
 	if a.level != b.level {
 		return a.level > b.level
@@ -71,25 +71,24 @@ func (p *Problem) compare(a, b contender) int {
 	}
 }
 
-// compareProducts compares a·b with c·d, exactly if nothing underflows.
+// compareProducts compares a·b with c·d. The result is exact if nothing underflows.
 func compareProducts(a, b, c, d float64) int {
 	ab, cd := a*b, c*d
 	if ab != cd {
 		return cmp.Compare(ab, cd)
 	}
-	return cmp.Compare(math.FMA(a, b, -ab), math.FMA(c, d, -cd)) // the parts lost by rounding
+	return cmp.Compare(math.FMA(a, b, -ab), math.FMA(c, d, -cd)) // the parts that rounding lost
 }
 
-// The learned scale starts as if tasks of the prior scale with the weight priorWeight had been seen.
+// The learned scale starts as if tasks of length priorScale had been seen, with the total weight priorWeight.
 const (
 	priorScale  = 4
 	priorWeight = 16
 )
 
-// growths returns, for each unit from the first, the factor by which the level of a served task
-// rises: 1 + λ/S. Unless the problem fixes S, it is the mean length of the tasks whose deadlines
-// have passed, weighted by the squares of their lengths. So growth depends only on declared lengths
-// and deadlines of tasks whose time is over: no report changes it while the task still competes.
+// growths returns the factor by which the level of a served task rises, 1 + λ/S, for each unit from the
+// first. Unless the problem fixes S, S is the mean length of the tasks whose deadlines have passed, weighted
+// by the squares of their lengths. So a task cannot change the growth while it still competes.
 func (p *Problem) growths() []float64 {
 	if p.Rule != Monotone {
 		return nil

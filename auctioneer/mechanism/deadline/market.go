@@ -11,13 +11,13 @@ import (
 type Mechanism struct {
 	config  messages.Market
 	units   calendar
-	seats   map[messages.JobID]*seat // for the jobs of the view
+	seats   map[messages.JobID]*seat // by job of the view
 	ranking ranking
 	past    history
 	memory  memory
 }
 
-// Describe says what the mechanism is.
+// Describe returns the traits of the mechanism.
 func Describe(m *messages.Market) mechanism.Traits {
 	t := mechanism.Traits{
 		Name: messages.DeadlineBid, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
@@ -35,7 +35,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 	return t
 }
 
-// NewMechanism makes the mechanism for a valid market.
+// NewMechanism makes the mechanism of a valid market.
 func NewMechanism(m messages.Market) (*Mechanism, error) {
 	c, err := prepared(m)
 	if err != nil {
@@ -50,8 +50,7 @@ var (
 	_ mechanism.Remembering = (*Mechanism)(nil)
 )
 
-// Admit refuses a bid that this market cannot rank, and one that can no longer
-// make its deadline.
+// Admit refuses a bid that this market cannot rank, and a bid that can no longer meet its deadline.
 func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	switch {
 	case bid.Value <= 0 || bid.Value > messages.MaxCredits:
@@ -108,10 +107,10 @@ func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return out
 }
 
-// meet updates the seats to the view. A job that has left does not compete from the next undecided
-// unit on.
+// meet makes a seat for each new job of the view, and removes the seats of jobs that have left. A job that has left
+// does not compete from the next undecided unit on.
 func (m *Mechanism) meet(view *mechanism.View, unit int) {
-	undecided, under := unit, 0 // under: units that are under way and not counted yet
+	undecided, under := unit, 0 // under is 1 if a unit is under way that is not counted yet
 	if m.ranking.decided && unit == m.ranking.unit {
 		undecided, under = unit+1, 1
 	}
@@ -135,7 +134,7 @@ func (m *Mechanism) meet(view *mechanism.View, unit int) {
 
 func (m *Mechanism) leave(id messages.JobID, undecided, under int) {
 	s := m.seats[id]
-	if by, known := m.memory.left[id]; known && by < undecided { // it ended while no leader decided
+	if by, known := m.memory.left[id]; known && by < undecided { // the job ended while there was no leader
 		if s.holds {
 			s.done = max(0, s.done-(undecided-by+1-under))
 			under = 1
@@ -163,7 +162,8 @@ func (m *Mechanism) decide(view *mechanism.View, unit int) {
 	m.remember()
 }
 
-// direct returns the directive that a job needs to be as the ranking says; false if it needs none.
+// direct returns the directive that brings a job into the state that the ranking decided. It returns false if the job
+// needs none.
 func (m *Mechanism) direct(s *seat) (mechanism.Directive, bool) {
 	d := mechanism.Directive{Job: s.job.Job, Slots: s.task.slots()}
 	running := mechanism.Sum(s.job.Running) > 0

@@ -23,39 +23,38 @@ func live(t interface{ Fatal(...any) }, lambda float64) *Mechanism {
 	return m
 }
 
-// at is the start of a unit of 10 s.
+// at returns the start of a unit; units are 10 s long.
 func at(unit int) messages.Time { return messages.Time(unit * 10_000_000) }
 
-// bidOf is a task as a live bid.
+// bidOf returns a task as a bid on a live market.
 func bidOf(id messages.JobID, task Task) *mechanism.Bid {
 	value, _ := messages.RoundCredits(task.Value)
 	return &mechanism.Bid{Job: id, Arrived: at(task.Arrival), Deadline: at(task.Deadline + 1), Length: messages.Duration(task.Length) * 10 * second,
 		Value: value, Budget: value, Width: task.slots(), Alone: task.Width}
 }
 
-// market plays the auctioneer: it does what the directives say and lets a job
-// end when it has had its length.
+// market plays the auctioneer: it follows the directives, and ends a job when it has run for its length.
 type market struct {
 	*Mechanism
 	view  *mechanism.View
 	units map[messages.JobID][]int
 	paid  map[messages.JobID]messages.Credits
 	gone  map[messages.JobID]messages.State
-	owing []*mechanism.Job // completed, not settled
+	owing []*mechanism.Job // jobs that have completed and are not settled yet
 	notes map[messages.JobID]mechanism.Note
-	early map[messages.JobID]bool           // settled before the deadline
-	over  map[messages.JobID]int            // the unit at whose start it had ended
-	bids  map[messages.JobID]*mechanism.Bid // of all that came
-	loses bool                              // the notes
-	knows bool                              // the jobs, from the book, when it takes over
-	leads func(unit int) bool               // nil: always
+	early map[messages.JobID]bool           // jobs that were settled before their deadline
+	over  map[messages.JobID]int            // by job: the unit before which it had ended
+	bids  map[messages.JobID]*mechanism.Bid // the bids of all jobs that arrived
+	loses bool                              // the notes of a decision are lost
+	knows bool                              // a new mechanism gets the jobs from the job book
+	leads func(unit int) bool               // whether there is a leader in a unit; nil: always
 }
 
 func noNotes(m *market) { m.loses = true }
 func noJobs(m *market)  { m.knows = false }
 
-// play runs a live market of a problem from its first to its last unit. Before
-// and after each decision change is asked whether another mechanism takes over.
+// play runs a problem on a live market from its first to its last unit. Before and after each decision it calls
+// change. If change returns true, a new mechanism takes over.
 func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options ...func(*market)) *market {
 	m := &market{Mechanism: live(t, p.Lambda), units: map[messages.JobID][]int{}, paid: map[messages.JobID]messages.Credits{}, gone: map[messages.JobID]messages.State{},
 		notes: map[messages.JobID]mechanism.Note{}, early: map[messages.JobID]bool{}, over: map[messages.JobID]int{}, bids: map[messages.JobID]*mechanism.Bid{}, knows: true}
@@ -83,7 +82,7 @@ func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options 
 		}
 		m.settle()
 		a := m.Allocate(m.view)
-		if change() { // before anybody obeyed, and before what was decided was kept
+		if change() { // before the directives are followed, and before the notes are saved
 			m.replace(live(t, p.Lambda))
 			a = m.Allocate(m.view)
 		}
@@ -97,7 +96,7 @@ func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options 
 	return m
 }
 
-// work has the jobs that run do so for a unit.
+// work lets the running jobs run for one unit.
 func (m *market) work(unit int) {
 	for _, job := range m.view.Jobs {
 		if job.Running[0] > 0 {
@@ -107,7 +106,7 @@ func (m *market) work(unit int) {
 	}
 }
 
-// keep keeps the notes of a decision, some at a time.
+// keep saves the notes of a decision, three at a time.
 func (m *market) keep() {
 	for more := true; more; more = m.Saved() {
 		notes, whole := m.Notes(3)
@@ -122,7 +121,7 @@ func (m *market) keep() {
 	}
 }
 
-// replace has another mechanism take over, which knows the notes and the jobs alone.
+// replace replaces the mechanism by a new one, which gets only the notes and the jobs.
 func (m *market) replace(by *Mechanism) {
 	var notes []mechanism.Note
 	for _, id := range slices.Sorted(maps.Keys(m.notes)) {
@@ -142,7 +141,7 @@ func (m *market) replace(by *Mechanism) {
 	})
 }
 
-// completed is when a job that ended was complete for prices.
+// completed returns when an ended job was complete for prices, or 0 if it was not.
 func completed(state messages.State, received messages.Duration, at messages.Time) messages.Time {
 	if state == messages.Completed || state != messages.Discarded && received > 0 {
 		return at
@@ -150,7 +149,7 @@ func completed(state messages.State, received messages.Duration, at messages.Tim
 	return 0
 }
 
-// finish ends the jobs that are done or were discarded.
+// finish ends the jobs that have run for their length or were discarded.
 func (m *market) finish(p *Problem, unit int) {
 	for _, job := range slices.Clone(m.view.Jobs) {
 		state, over := m.gone[job.Job]
@@ -166,7 +165,7 @@ func (m *market) finish(p *Problem, unit int) {
 	}
 }
 
-// settle settles the jobs whose time for it has come.
+// settle settles the jobs whose time to settle has come.
 func (m *market) settle() {
 	m.owing = slices.DeleteFunc(m.owing, func(job *mechanism.Job) bool {
 		end := mechanism.End{State: m.gone[job.Job], At: at(m.over[job.Job])}
@@ -198,13 +197,13 @@ func (m *market) obey(a *mechanism.Allocation) {
 	}
 }
 
-// drawLive draws a problem of a live market of some slots, its tasks by arrival,
-// with values as the live market rounds them. Some problems have tasks of several slots.
+// drawLive draws a problem for a live market. Tasks are in the order of arrival, and their values are rounded to the
+// microcredit. Some problems have tasks of several slots.
 func drawLive(t *rapid.T) *Problem {
 	return drawLiveUpTo(t, rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "widest"))
 }
 
-// drawLiveUpTo draws such a problem with tasks of at most so many slots; 0: of one slot.
+// drawLiveUpTo draws such a problem with tasks of up to widest slots. With 0 all tasks have one slot.
 func drawLiveUpTo(t *rapid.T, widest int) *Problem {
 	p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
 	p.Scale = 4
@@ -219,9 +218,9 @@ func drawLiveUpTo(t *rapid.T, widest int) *Problem {
 	return p
 }
 
-// TestLiveMarketIsTheMechanism: played unit by unit, jobs get the units, and
-// owe the critical values, of the whole problem at once; what is settled before
-// its deadline too.
+// TestLiveMarketIsTheMechanism plays a problem unit by unit on a live market. Jobs must get the same units and pay
+// the same critical values as when the whole problem is solved at once, also if they are settled before their
+// deadlines.
 func TestLiveMarketIsTheMechanism(t *testing.T) {
 	early := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -247,11 +246,11 @@ func TestLiveMarketIsTheMechanism(t *testing.T) {
 	}
 }
 
-// TestAnotherLeaderPricesAlike: whoever takes over, however often, and whether or
-// not the last decision was kept, the jobs get the same units and owe the same; what
-// they owe is the same if no decision is ever kept, as the book has the jobs.
+// TestAnotherLeaderPricesAlike lets new leaders take over often, with and without the notes of the last decision.
+// Jobs must get the same units and pay the same. If no notes are ever saved, they must still pay the same, because
+// the job book has the jobs.
 func TestAnotherLeaderPricesAlike(t *testing.T) {
-	differ := 0 // where whoever took over knew nothing
+	differ := 0 // problems whose prices change if new leaders get neither notes nor jobs
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawLive(t)
 		want := play(t, p, func() bool { return false })
@@ -271,8 +270,9 @@ func TestAnotherLeaderPricesAlike(t *testing.T) {
 	}
 }
 
-// TestUnitsThatNobodyDecided: where each task has one slot, nobody owes less to a leader that takes
-// over after some units without one, and without the last decisions, than to one that was only away.
+// TestUnitsThatNobodyDecided lets some units pass without a leader, with tasks of one slot each. Then either
+// the old leader comes back, or a new leader takes over without the last notes. No job may pay less to the
+// new leader than to the old one.
 func TestUnitsThatNobodyDecided(t *testing.T) {
 	owed := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -328,7 +328,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestExplain: a job is told its rank, and the value that would be enough is.
+// TestExplain checks that Explain tells a job its rank, and a value that would be enough.
 func TestExplain(t *testing.T) {
 	m := live(t, 0.6)
 	rich := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 9, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}
@@ -370,8 +370,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestADiscardedJobIsNotToldThatItHadNoSlot: a job that lost its slot to others, and then could
-// not be in time, is told so.
+// TestADiscardedJobIsNotToldThatItHadNoSlot: a job that lost its slot to others, and then could not meet its
+// deadline, must be told that the slot was taken away.
 func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 	for received, want := range map[messages.Duration]string{0: "never had a slot", 10 * second: "took the slots away"} {
 		m := live(t, 0)
@@ -384,22 +384,22 @@ func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 	}
 }
 
-// TestSettleChargesWhatWasDelivered: a job that was complete for prices by its deadline owes its
-// critical value, whatever came after; so does one that had all the time that it declared. A job that
-// the site took away before, and one that was late, owe nothing.
+// TestSettleChargesWhatWasDelivered: a job owes its critical value if it was complete for prices by its
+// deadline, whatever happened later, or if it had all its declared units. A job that the market discarded
+// before that, or that was late, owes nothing.
 func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	for _, c := range []struct {
 		state    messages.State
-		complete int // unit; 0: never
+		complete int // the unit at whose start the job was complete for prices; 0: never
 		received messages.Duration
 		pays     messages.Credits
 	}{
 		{messages.Completed, 3, 10 * second, 4 * messages.Credit}, {messages.Completed, 12, 10 * second, 0}, {messages.Discarded, 0, 10 * second, 0},
-		// whether it ended well is its owner's to say
+		// The owner decides whether the program succeeds, so failed and cancelled jobs pay too.
 		{messages.Failed, 3, 10 * second, 4 * messages.Credit}, {messages.Cancelled, 3, 10 * second, 4 * messages.Credit}, {messages.Failed, 12, 10 * second, 0},
-		// an attempt ended by its program or its owner, and another ran until the deadline
+		// An attempt was ended by its program or its owner, and another attempt ran until the deadline.
 		{messages.Discarded, 2, 10 * second, 4 * messages.Credit}, {messages.Failed, 2, 10 * second, 4 * messages.Credit},
-		// it printed its result, and then ran until the deadline
+		// It printed its result, and then slept until the deadline.
 		{messages.Discarded, 0, 20*second - second/20, 4 * messages.Credit},
 	} {
 		m := live(t, 0)
@@ -408,7 +408,7 @@ func TestSettleChargesWhatWasDelivered(t *testing.T) {
 		view := &mechanism.View{Now: at(1), Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}, Jobs: []*mechanism.Job{one, two}}
 		m.Allocate(view)
 		view.Now, view.Jobs = at(max(3, c.complete)), []*mechanism.Job{two}
-		one.Received = c.received // of the 20 s declared
+		one.Received = c.received // the job declared 20 s
 		end := mechanism.End{State: c.state, At: view.Now}
 		if c.complete != 0 {
 			end.Completed = at(c.complete)
@@ -422,8 +422,8 @@ func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	}
 }
 
-// TestBeingLateOnPurpose: a job that had the time it declared by its deadline owes for
-// it, though it ends later, or not well.
+// TestBeingLateOnPurpose: a job that had all its declared units by its deadline must pay, even if it ends later or
+// fails. With settle on completion it pays nothing.
 func TestBeingLateOnPurpose(t *testing.T) {
 	for _, settle := range []string{"", messages.SettleOnCompletion} {
 		m := live(t, 0)
@@ -445,7 +445,7 @@ func TestBeingLateOnPurpose(t *testing.T) {
 	}
 }
 
-// TestSettlingLaterIsNotBeingLate: what counts is when the job ended.
+// TestSettlingLaterIsNotBeingLate: a job that ended in time but is settled later must pay its critical value.
 func TestSettlingLaterIsNotBeingLate(t *testing.T) {
 	m := live(t, 0)
 	one := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 2, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}

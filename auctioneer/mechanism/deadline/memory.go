@@ -13,24 +13,24 @@ import (
 // Task.Width; seat.lag.
 const jobNumbers = 12
 
-// The market's note has these numbers, in this order: the form of the notes, the length of a unit in
-// microseconds, the unit decided last, the first unit whose slots are known; then pairs of a number
-// of slots and the number of consecutive units that had so many.
+// The market's note has these numbers, in this order: the version of the form of the notes, the length of a
+// unit in microseconds, the last decided unit, and the first unit whose number of slots is known. Then come
+// pairs: a number of slots, and the number of consecutive units with this number.
 const (
 	noteForm      = 1
 	marketNumbers = 4
 )
 
-// memory tracks what the next notes must contain, and what was found in saved notes.
+// memory tracks what the next notes must contain. It also has what was read from saved notes.
 type memory struct {
 	changed map[messages.JobID]bool
-	asked   []messages.JobID // the jobs of the last notes
-	decided bool             // a decision was made since notes were saved
+	asked   []messages.JobID // the jobs of the notes returned last
+	decided bool             // a decision was made since notes were last saved
 	whole   bool
-	left    map[messages.JobID]int // jobs that ended before this mechanism was made: the first unit in which they were gone
+	left    map[messages.JobID]int // jobs that ended before this mechanism was made: the first unit after they had left
 }
 
-// forget makes the next notes replace all earlier ones.
+// forget lets the next notes replace all earlier notes.
 func (m *Mechanism) forget() {
 	m.memory.whole = true
 	clear(m.memory.changed)
@@ -39,7 +39,7 @@ func (m *Mechanism) forget() {
 	}
 }
 
-// remember finds the jobs whose notes the last decision changed.
+// remember marks the jobs whose notes the last decision changed.
 func (m *Mechanism) remember() {
 	m.memory.decided = true
 	for id, s := range m.seats {
@@ -50,7 +50,7 @@ func (m *Mechanism) remember() {
 	}
 }
 
-// streak updates the unit since which a job has had its slot without a break.
+// streak updates since and base of a seat after a decision.
 func (m *Mechanism) streak(s *seat) {
 	switch {
 	case !s.holds:
@@ -139,14 +139,13 @@ func (m *Mechanism) recallJobs(notes []mechanism.Note, past func(messages.JobID)
 	m.ranking.decide(m.seats, m.ranking.unit, m.past.lastSlots())
 }
 
-// rebuild enters a job that has no note, so that it and the jobs that competed with it get the same
-// prices as with a note.
+// rebuild adds a job that has no note, so that it and its competitors get the same prices as with a note.
 func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	if p.Bid == nil || len(m.past.tasks) >= mostHistory {
 		return
 	}
 	t := m.units.taskOf(p.Bid)
-	if t.check("") != nil { // a bid to another mechanism, which ran the market before
+	if t.check("") != nil { // a bid for the mechanism that ran the market before
 		return
 	}
 	m.past.add(id, t)
@@ -161,7 +160,7 @@ func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	m.past.left(id, by, s.done, s.hopeless(by))
 }
 
-// ended notes whether a job that has ended was completed, because the prices of others depend on it.
+// ended notes whether an ended job was completed. The prices of other jobs depend on it.
 func (m *Mechanism) ended(id messages.JobID, p mechanism.Past) {
 	if p.Bid != nil && m.served(p.Bid, p.Completed, p.Received) {
 		m.past.served[id] = true
@@ -170,7 +169,7 @@ func (m *Mechanism) ended(id messages.JobID, p mechanism.Past) {
 	}
 }
 
-// recallMarket restores the market's note; false if it cannot be read.
+// recallMarket restores the state from the market's note. It returns false if it cannot read the note.
 func (m *Mechanism) recallMarket(n []int64) bool {
 	if len(n) < marketNumbers+2 || len(n)%2 != 0 || n[0] != noteForm || n[1] != int64(m.units) {
 		return false

@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestEndedWhileNobodyLed: a job that ended when there was no leader is taken to
-// have left then, not when the next leader looked; completed in time, it owes what
-// it would have, and if it failed, nothing is as if it had been completed.
+// TestEndedWhileNobodyLed: a job ends while there is no leader. The next leader must count it as gone from that time,
+// not from the time when the leader looked. If the job was completed in time, it must pay the same as with a leader.
+// If it failed, it must not count as completed.
 func TestEndedWhileNobodyLed(t *testing.T) {
 	for _, completed := range []bool{true, false} {
 		job := func(id messages.JobID, task Task) *mechanism.Job {
@@ -20,7 +20,7 @@ func TestEndedWhileNobodyLed(t *testing.T) {
 		if end.Completed = end.At; !completed {
 			end.State, end.Completed = messages.Failed, 0
 		}
-		// lead plays the units in which somebody leads; from the gap on another does.
+		// lead plays the given units, in which there is a leader. After a gap in the units, a new leader takes over.
 		lead := func(units ...int) (*Mechanism, messages.Credits) {
 			one, two := job(1, better), job(2, worse)
 			m := &market{Mechanism: live(t, 0.6), notes: map[messages.JobID]mechanism.Note{}, bids: map[messages.JobID]*mechanism.Bid{1: one.Bid, 2: two.Bid}}
@@ -56,7 +56,8 @@ func TestEndedWhileNobodyLed(t *testing.T) {
 	}
 }
 
-// TestUnreadableNotesAreIgnored: of another length of unit or form, as a whole.
+// TestUnreadableNotesAreIgnored checks that all notes are ignored if the market's note has another length of the unit
+// or another form, or is damaged.
 func TestUnreadableNotesAreIgnored(t *testing.T) {
 	good := []int64{noteForm, 10_000_000, 100, 100, 1, 1}
 	for what, numbers := range map[string][]int64{
@@ -76,9 +77,8 @@ func TestUnreadableNotesAreIgnored(t *testing.T) {
 	}
 }
 
-// TestPriceAfterALostDecision: before the first node came there was a unit without slots;
-// the decisions of the units in which a job ran were lost with their leader. The job owes
-// what the other bid, not its own value.
+// TestPriceAfterALostDecision: there was a unit without slots before the first node came. Then a job ran, and the
+// notes of the decisions were lost with their leader. The job must pay the bid of its competitor, not its own value.
 func TestPriceAfterALostDecision(t *testing.T) {
 	job := func(id messages.JobID, value float64) *mechanism.Job {
 		return &mechanism.Job{Bid: bidOf(id, Task{Arrival: 100, Deadline: 102, Length: 2, Value: value}), Pending: []int{1}, Running: []int{0}}
@@ -89,7 +89,7 @@ func TestPriceAfterALostDecision(t *testing.T) {
 	m.Allocate(m.view)
 	m.keep()
 	m.view.Classes[0].Slots, m.view.Jobs, m.view.Now = 1, []*mechanism.Job{one, two}, at(100)
-	m.Allocate(m.view) // its notes are lost
+	m.Allocate(m.view) // the notes of this decision are lost
 	m.replace(live(t, 0.6))
 	one.Received, m.view.Now = 2*messages.Duration(at(1)-at(0))*1000, at(102)
 	m.Allocate(m.view)

@@ -12,9 +12,9 @@ import (
 // Limits of a problem. Within them no level overflows, and the data for each unit fit in memory.
 const (
 	Largest   = 1e18      // largest value
-	MostUnits = 1 << 20   // from the first arrival to the last deadline
-	mostTime  = 1 << 50   // largest magnitude of a unit's number
-	mostSlots = 1<<31 - 1 // largest capacity
+	MostUnits = 1 << 20   // number of units from the first arrival to the last deadline
+	mostTime  = 1 << 50   // largest absolute number of a unit
+	mostSlots = 1<<31 - 1 // largest number of slots
 )
 
 // Rule says how a task's rank depends on the work done on it.
@@ -22,21 +22,21 @@ type Rule uint8
 
 // The rules.
 const (
-	Paper    Rule = iota // priority v/(l−λe); truthful at λ = 0 only
+	Paper    Rule = iota // priority v/(l−λe); truthful only at λ = 0
 	Monotone             // level v/l, which grows by the same factor for all served tasks; truthful
 )
 
-// Task wants Length units of Width slots at once among the units Arrival to Deadline,
-// both inclusive, and is worth Value if it gets them all. A task longer than its time is allowed: it
+// Task wants Length units of Width slots each, among the units Arrival to Deadline, both inclusive. It is
+// worth Value if it gets all of them, otherwise nothing. A task that is longer than its time is allowed: it
 // gets nothing, takes nothing from others and owes nothing.
 type Task struct {
 	Arrival  int     `json:"a"`
 	Deadline int     `json:"d"`
 	Length   int     `json:"l"`
 	Value    float64 `json:"v"`
-	Width    int     `json:"w,omitempty"` // 0: 1
-	// For a task that has ended on a live market, if not 0: the units that it really took, at
-	// most Length, and the unit from which it was withdrawn.
+	Width    int     `json:"w,omitempty"` // slots it takes at once; 0 counts as 1
+	// These two are set for a task that has ended on a live market. Work, if not 0, is the number of units that it
+	// really took, at most Length. Until, if not 0, is the unit from which it was withdrawn.
 	Work  int `json:"-"`
 	Until int `json:"-"`
 }
@@ -49,7 +49,7 @@ func (p *Problem) wide() bool {
 	return slices.ContainsFunc(p.Tasks, func(t Task) bool { return t.Width > 1 })
 }
 
-// work returns the number of units that complete the task.
+// work returns the number of units after which the task is completed.
 func (t *Task) work() int {
 	if t.Work > 0 {
 		return min(t.Work, t.Length)
@@ -59,24 +59,24 @@ func (t *Task) work() int {
 
 // Problem is one pool of slots and the tasks that compete for it.
 type Problem struct {
-	Capacity int // slots
-	// Capacities, if not nil, are the slots by unit from the first arrival on. The last entry
-	// holds for all later units, and Capacity is ignored.
+	Capacity int // number of slots
+	// Capacities, if not nil, has the number of slots for each unit from the first arrival on. The last entry is for
+	// all later units, and Capacity is ignored.
 	Capacities []int
-	Lambda     float64 // in [0, 1]: how much the work done on a task raises its rank
+	Lambda     float64 // λ, from 0 to 1: by how much the work done on a task raises its rank
 	Rule       Rule
-	// Scale is a typical length, for rule Monotone: each unit served multiplies a level by
-	// 1 + λ/Scale. 0: learned from tasks whose time is over.
+	// Scale is the typical length S of rule Monotone: each unit in which a task is served multiplies its level by 1 +
+	// λ/Scale. If Scale is 0, it is learned from tasks whose time is over.
 	Scale float64
 	Tasks []Task
-	// Asked, if not nil, reports whether the outcome of a task is wanted. Units after the last
-	// deadline of such tasks are not decided, and outcomes of other tasks may be missing.
+	// Asked, if not nil, reports whether the caller wants the outcome of a task. Units after the last deadline of
+	// such tasks are not decided, and outcomes of other tasks may be missing.
 	Asked func(task int) bool
-	// Past is an earlier run that this one continues; nil: start at the first arrival.
+	// Past is an earlier run that this run continues. If it is nil, the run starts at the first arrival.
 	Past *Past
 }
 
-// Check returns an error that names the task and the field if a problem breaks the model.
+// Check returns an error if a problem is invalid. The error names the task and the field.
 func (p *Problem) Check() error {
 	if p.Capacity < 0 || p.Capacity > mostSlots {
 		return casefile.Invalid("C", "must be from 0 to %d, is %d", mostSlots, p.Capacity)
@@ -105,7 +105,7 @@ func (p *Problem) Check() error {
 	return nil
 }
 
-// Impossible reports whether the task is longer than its time.
+// Impossible reports whether the task is longer than the time between its arrival and its deadline.
 func (t Task) Impossible() bool { return t.Length > t.Deadline-t.Arrival+1 }
 
 func (t Task) check(place string) error {
@@ -124,7 +124,7 @@ func (t Task) check(place string) error {
 	return nil
 }
 
-// span returns the units from the first arrival to the last deadline, half open.
+// span returns the first arrival and the unit after the last deadline.
 func (p *Problem) span() (first, end int) {
 	if len(p.Tasks) == 0 {
 		return 0, 0
@@ -137,8 +137,7 @@ func (p *Problem) span() (first, end int) {
 	return first, end
 }
 
-// asked returns the units from the first arrival to the last deadline, half open, of tasks whose
-// outcomes are wanted.
+// asked returns the first arrival and the unit after the last deadline of the tasks whose outcomes are wanted.
 func (p *Problem) asked() (first, end int) {
 	if p.Asked == nil {
 		return p.span()

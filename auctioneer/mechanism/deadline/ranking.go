@@ -9,47 +9,46 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// seat is what the ranking knows about a job, in units of time.
+// seat has what the ranking knows about a job, in units of time.
 type seat struct {
 	job   *mechanism.Job
 	task  Task
-	done  int // units it has had
+	done  int // units that it has had
 	level float64
-	rank  int  // −1: does not compete
-	holds bool // it has slots in the unit decided last
+	rank  int  // position in the ranking; −1 if it does not compete
+	holds bool // it has slots in the last decided unit
 	rises bool // its level rises by that unit
-	lag   int  // units in which it was served, less the times its level rose; may be below 0
+	lag   int  // number of units in which it was served, less the number of rises of its level; can be negative
 	met   bool // in some unit since its arrival, some competing job had no slot
 
-	// As of the last decision: since is the unit since which the job has had its slot without a
-	// break, −1 if it has none; base is the number of units that it had before.
+	// since is the unit since which the job has had its slot without a break, as of the last decision; −1 if it has
+	// no slot. base is the number of units that it had before.
 	base  int
 	since int
 	told  []int64
 }
 
-// left returns the number of units until the job's deadline, including the given one.
+// left returns the number of units until the job's deadline, including the given unit.
 func (s *seat) left(unit int) int { return s.task.Deadline - unit + 1 }
 
 // needs returns the number of units that a job still needs. A job that still runs after all the
 // units that it asked for needs one more.
 func (s *seat) needs() int { return max(1, s.task.Length-s.done) }
 
-// hopeless reports whether a job can no longer make its deadline from a unit on.
+// hopeless reports whether a job can no longer meet its deadline if it gets slots from a unit on.
 func (s *seat) hopeless(unit int) bool { return s.left(max(unit, s.task.Arrival)) < s.needs() }
 
-// ranking lists the jobs that compete in the unit decided last, and which of them have slots.
+// ranking lists the jobs that compete in the last decided unit, and says which of them have slots.
 type ranking struct {
-	growth  float64 // factor by which a unit served raises a level
+	growth  float64 // factor by which a level rises for each unit served
 	unit    int
-	decided bool // a unit was decided
+	decided bool // a unit was decided already
 	slots   int
-	short   bool    // some have no slots
+	short   bool    // some jobs have no slots
 	seats   []*seat // best first
 }
 
-// decide gives the slots of a unit to the jobs that are worth most for what they
-// still need.
+// decide gives the slots of a unit to the jobs with the highest levels.
 func (r *ranking) decide(present map[messages.JobID]*seat, unit, slots int) {
 	r.unit, r.decided, r.slots = unit, true, slots
 	r.seats = r.seats[:0]
@@ -64,7 +63,7 @@ func (r *ranking) decide(present map[messages.JobID]*seat, unit, slots int) {
 		return cmp.Or(cmp.Compare(b.level, a.level), cmp.Compare(a.task.Arrival, b.task.Arrival), cmp.Compare(a.job.Job, b.job.Job))
 	})
 	left, rises := slots, true
-	for k, s := range r.seats { // as serveWide
+	for k, s := range r.seats { // by the rule of serveWide
 		s.rank, s.rises = k, rises && left > 0
 		if s.holds = s.task.slots() <= left && left > 0; s.holds {
 			left -= s.task.slots()
@@ -78,8 +77,8 @@ func (r *ranking) decide(present map[messages.JobID]*seat, unit, slots int) {
 	}
 }
 
-// levelOf returns the level at which a job competes. A job that has had all the time it asked for
-// has level 0: it continues only if a slot is left over.
+// levelOf returns the level at which a job competes. A job that has had all its declared units has level 0: it
+// continues only if a slot is left over.
 func (r *ranking) levelOf(s *seat) float64 {
 	if s.done >= s.task.Length {
 		return 0
@@ -87,8 +86,8 @@ func (r *ranking) levelOf(s *seat) float64 {
 	return min(s.task.Value/s.task.area()*math.Pow(r.growth, float64(s.done-s.lag)), math.MaxFloat64)
 }
 
-// count adds the units since the last decision to the jobs that had slots in them. Call it once
-// before each decision.
+// count adds the units since the last decision to the jobs that had slots in them. It must be called once before each
+// decision.
 func (r *ranking) count(unit int) {
 	if !r.decided || unit <= r.unit {
 		return
@@ -104,8 +103,8 @@ func (r *ranking) count(unit int) {
 	}
 }
 
-// price returns the cost of a slot for the unit, in credits: the level of the best job without a
-// slot.
+// price returns the price of a slot for the unit, in credits: the level of the best job without a slot, or 0 if all
+// jobs have slots.
 func (r *ranking) price() float64 {
 	if at := slices.IndexFunc(r.seats, func(s *seat) bool { return !s.holds }); at >= 0 {
 		return r.seats[at].level
@@ -113,8 +112,8 @@ func (r *ranking) price() float64 {
 	return 0
 }
 
-// enough returns the smallest value, with the work done so far, that would leave the job enough
-// slots in this unit. 0: any value is enough, or the job has no level.
+// enough returns the smallest value with which the job would have enough slots in this unit, given the work done so
+// far. It returns 0 if any value is enough, or if the level of the job is 0.
 func (r *ranking) enough(s *seat) messages.Credits {
 	left := r.slots
 	for _, o := range r.seats {

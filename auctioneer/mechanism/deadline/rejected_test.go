@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestOtherRulesAreNotMonotone keeps the counterexamples to rules that look as
-// if they might be: in each a task is completed at a value and not at a larger
-// one.
+// TestOtherRulesAreNotMonotone has counterexamples for rules that look monotone: in each, a task is completed at a
+// value and not at a larger one.
 func TestOtherRulesAreNotMonotone(t *testing.T) {
 	task := func(a, d, l int, v float64) Task { return Task{Arrival: a, Deadline: d, Length: l, Value: v} }
 	for _, c := range []struct {
@@ -33,7 +32,7 @@ func TestOtherRulesAreNotMonotone(t *testing.T) {
 				t.Errorf("%s: at %v completed %v, want %v", c.rule, v, got, want)
 			}
 		}
-		for i, v := range []float64{c.low, c.high} { // the rule of ours on the same tasks
+		for i, v := range []float64{c.low, c.high} { // rule Monotone on the same tasks
 			p := &Problem{Capacity: 1, Rule: Monotone, Lambda: 1, Tasks: c.tasks}
 			if i == 1 && completesAt(p, c.who, c.low) && !completesAt(p, c.who, v) {
 				t.Errorf("rule monotone fails on the tasks against %s", c.rule)
@@ -42,7 +41,8 @@ func TestOtherRulesAreNotMonotone(t *testing.T) {
 	}
 }
 
-// completesBy runs one slot under any rule for the levels.
+// completesBy runs the mechanism on one slot, with any rule for the levels, and reports whether task who is
+// completed.
 func completesBy(level func(x Task, done, t int) float64, tasks []Task, who int) bool {
 	done := make([]int, len(tasks))
 	for t := range 20 {

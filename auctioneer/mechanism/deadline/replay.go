@@ -5,28 +5,28 @@ import (
 	"slices"
 )
 
-// replay computes what would have happened during the time of one task, the payer, if the payer had
-// reported another value or had not come. It follows only the tasks whose state differs from the
-// schedule. They are few, and the cost of a unit is proportional to their number.
+// replay computes what would have happened during the time of one task, the payer, if the payer had reported
+// another value or had not come. It follows only the tasks whose state differs from the schedule. These are
+// few, and the cost of a unit is proportional to their number.
 type replay struct {
 	*schedule
-	value   float64     // what the payer reports
+	value   float64     // the value that the payer reports
 	absent  bool        // the payer does not come
-	changed []change    // [0] is the payer
-	mark    []int32     // by task: its position in changed plus 1; 0: unchanged
-	rivals  []contender // changed tasks that compete, ranked
-	fresh   int         // changed tasks from here on are not among the rivals yet
-	// For the unit being replayed:
-	base  int  // slots taken in the schedule
+	changed []change    // tasks whose state differs from the schedule; changed[0] is the payer
+	mark    []int32     // by task: its position in changed plus 1, or 0 if it is unchanged
+	rivals  []contender // the changed tasks that compete in the unit, in the order of rank
+	fresh   int         // changed[fresh:] are not among the rivals yet
+	// These fields are about the unit that is replayed:
+	base  int  // number of slots in use in the schedule
 	pos   int  // rank in the schedule of the first unchanged task that is not served
-	total int  // unchanged tasks that compete
-	lost  bool // the schedule kept too few ranks
+	total int  // number of unchanged tasks that compete
+	lost  bool // the schedule kept too few ranks, so the replay fails
 }
 
-// change is a task whose state differs from the schedule's.
+// change is a task whose state differs from its state in the schedule.
 type change struct {
 	now, was  contender
-	at        int32 // position of its first span in the schedule that ends after the unit
+	at        int32 // index of the first span of the task in the schedule that ends after the unit
 	wasServed bool
 	served    bool
 }
@@ -34,8 +34,8 @@ type change struct {
 // step is the payer's situation in a unit.
 type step struct {
 	served bool
-	done   int32   // units it had before
-	rival  float64 // level of the best task that is not served; with an absent payer, of the last that is served; −1: none
+	done   int32   // units that it had before
+	rival  float64 // level of the best other task not served; with an absent payer, of the last one served; −1: none
 }
 
 func newReplay(s *schedule) *replay {
@@ -80,12 +80,12 @@ func (r *replay) add(now, was contender, t int) {
 	r.mark[now.task] = int32(len(r.changed))
 }
 
-// unit decides unit t again and updates the changed tasks.
+// unit decides unit t again, and updates the changed tasks.
 func (r *replay) unit(t int) step {
 	u := &r.units[t-r.from]
 	r.base = u.taken()
 	r.total = int(u.ranked)
-	kept := r.base // unchanged tasks served in the schedule
+	kept := r.base // number of unchanged tasks that are served in the schedule
 	for k := range r.changed {
 		c := &r.changed[k]
 		c.wasServed, c.served = r.wasServed(c, t), false
@@ -106,7 +106,7 @@ func (r *replay) unit(t int) step {
 	return s
 }
 
-// rank updates the rivals. They are nearly in order, so inserting each one is fast.
+// rank updates the rivals for unit t. They are nearly in order, so inserting each one is fast.
 func (r *replay) rank(t int) {
 	old := r.rivals
 	r.rivals = r.rivals[:0]
@@ -140,8 +140,8 @@ func (r *replay) wasServed(c *change, t int) bool {
 	return int(c.at) < len(spans) && spans[c.at].from <= int32(t)
 }
 
-// settle returns how many of the rivals are served. It moves pos so that the unchanged tasks before
-// it fill the other slots.
+// settle decides the unit: it returns how many of the rivals are served. It moves pos so that the unchanged
+// tasks before pos get the other slots.
 func (r *replay) settle(u *unit, kept int) int {
 	r.pos = r.base
 	slots := min(int(u.slots), r.total+len(r.rivals))
@@ -169,8 +169,8 @@ func (r *replay) settle(u *unit, kept int) int {
 	return taken
 }
 
-// seek returns the position in near of the first unchanged task from k on, in steps of by (1 or −1).
-// If the ranks kept do not reach so far, the replay is lost.
+// seek returns the position in near of the first unchanged task at k or beyond, in steps of by (1 or −1). If
+// the schedule did not keep enough ranks, the replay is lost.
 func (r *replay) seek(u *unit, k, by int) int {
 	for k >= 0 && k < len(u.near) && r.mark[u.near[k].task] != 0 {
 		k += by
@@ -179,10 +179,10 @@ func (r *replay) seek(u *unit, k, by int) int {
 	return k
 }
 
-// last returns the unchanged task ranked last before pos, nil if the replay is lost.
+// last returns the lowest-ranked unchanged task before pos, or nil if the replay is lost.
 func (r *replay) last(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip)-1, -1)) }
 
-// next returns the unchanged task ranked first from pos on, nil if the replay is lost.
+// next returns the highest-ranked unchanged task from pos on, or nil if the replay is lost.
 func (r *replay) next(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip), 1)) }
 
 func (r *replay) near(u *unit, k int) *contender {
@@ -192,13 +192,13 @@ func (r *replay) near(u *unit, k int) *contender {
 	return &u.near[k]
 }
 
-// back moves pos before the last unchanged task before it.
+// back moves pos up by one unchanged task, so that this task is no longer served.
 func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + int(u.skip) }
 
-// forth moves pos after the next unchanged task.
+// forth moves pos down by one unchanged task, so that this task is served.
 func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
-// meet returns what the payer meets if the first taken rivals are served.
+// meet returns the payer's situation if the first `taken` rivals are served.
 func (r *replay) meet(u *unit, taken int) step {
 	payer := &r.changed[0]
 	s := step{done: payer.now.done, rival: -1}
@@ -223,17 +223,17 @@ func (r *replay) meet(u *unit, taken int) step {
 	return s
 }
 
-// unserved returns how many unchanged tasks compete and get no slot.
+// unserved returns how many unchanged tasks compete in the unit and get no slot.
 func (r *replay) unserved(u *unit, taken int) int {
 	return r.total - (min(int(u.slots), r.total+len(r.rivals)) - taken)
 }
 
-// threshold returns the level of the last task that is served, −1 if a slot is free.
+// threshold returns the level of the last task that is served, or −1 if a slot is free.
 func (r *replay) threshold(u *unit, taken int) float64 {
 	if r.total+len(r.rivals) < int(u.slots) {
 		return -1
 	}
-	least := math.Inf(1) // without slots nobody is served
+	least := math.Inf(1) // if there are no slots, nobody is served
 	if taken > 0 {
 		least = r.rivals[taken-1].level
 	}
@@ -245,8 +245,8 @@ func (r *replay) threshold(u *unit, taken int) float64 {
 	return least
 }
 
-// advance applies the decision to the changed tasks. Tasks that gained or lost a slot by it, because
-// pos moved, become changed.
+// advance applies the decision to the changed tasks. Unchanged tasks that gained or lost a slot become
+// changed.
 func (r *replay) advance(u *unit, t, taken int) {
 	for _, c := range r.rivals[:taken] {
 		r.changed[r.mark[c.task]-1].served = true
@@ -288,7 +288,7 @@ func (r *replay) displace(u *unit, t int) {
 	}
 }
 
-// grow moves both states of a changed task through unit t: the replayed one and the schedule's.
+// grow updates a changed task for unit t: its state in the replay, and its state in the schedule.
 func (r *replay) grow(c *change, t int) {
 	truth := r.p.Tasks[c.now.task].Value
 	if c.wasServed {
@@ -303,7 +303,7 @@ func (r *replay) grow(c *change, t int) {
 	c.now = r.raised(c.now, truth, t)
 }
 
-// same reports whether a task is again as in the schedule, or competes in neither.
+// same reports whether a task has its state in the schedule again, or is effective in neither.
 func (r *replay) same(c *change, t int) bool {
 	if c.now.done == c.was.done && c.now.level == c.was.level {
 		return true
@@ -311,7 +311,7 @@ func (r *replay) same(c *change, t int) bool {
 	return !r.effective(c.now.task, c.now.done, t) && !r.effective(c.was.task, c.was.done, t)
 }
 
-// ahead compares as before does, except that the payer loses ties.
+// ahead reports whether a ranks before b, as before does. But the payer loses ties, also ties within slack.
 func (r *replay) ahead(a, b contender) bool {
 	if r.absent {
 		return r.p.before(a, b)

@@ -5,50 +5,49 @@ import (
 	"slices"
 )
 
-// span is a range of consecutive units, half open, counted from the first arrival.
+// span is a range of consecutive units, from included and to excluded, counted from the first arrival.
 type span struct{ from, to int32 }
 
-// schedule is a run of the mechanism, with the data that a replay needs to find what would have
-// happened if one task had reported something else.
+// schedule is a run of the mechanism. It has the data with which a replay finds what would have happened if one task
+// had reported another value.
 type schedule struct {
 	p      *Problem
-	first  int       // the unit that counts as 0
-	growth []float64 // by unit, of rule Monotone
-	spans  [][]span  // by task: when it was served
-	served []int32   // by task: number of units
-	units  []unit    // by unit, starting with unit from
-	margin int       // ranks kept on either side of the last slot
+	first  int       // the unit that is counted as 0
+	growth []float64 // by unit: factor by which levels rise, for rule Monotone
+	spans  [][]span  // by task: the units in which it was served
+	served []int32   // by task: number of units in which it was served
+	units  []unit    // one entry for each unit, the first for unit from
+	margin int       // number of ranks kept on each side of the last slot
 	wide   bool      // some task has several slots
-	from   int       // the first unit that is wanted
+	from   int       // the first unit that a replay will need
 }
 
-// unit is what is kept about one unit: the contenders ranked around the last slot.
+// unit has the contenders of one unit that rank around the last slot.
 type unit struct {
 	slots  int32
-	ranked int32       // how many competed
+	ranked int32       // number of tasks that competed
 	skip   int32       // rank of near[0]
-	near   []contender // ranked, from rank skip on
+	near   []contender // contenders in the order of rank, from rank skip on
 }
 
 // taken returns the number of slots in use.
 func (u *unit) taken() int { return int(min(u.slots, u.ranked)) }
 
-// simulation is a run under way.
+// simulation is a schedule that is being made.
 type simulation struct {
 	*schedule
-	coming  []int32     // tasks not arrived yet, by arrival, then index
-	present []contender // ranked
+	coming  []int32     // tasks that have not arrived yet, by arrival, then index
+	present []contender // tasks that have arrived, in the order of rank
 	spare   []contender
-	absent  int32 // a task that does not come; −1: all come
+	absent  int32 // a task that does not come; −1 if all come
 	bars    []bar // bars for the absent task, by unit from its arrival on
 }
 
-// bar has the levels that a task must exceed in a unit to be served, and for its level to rise; −1
-// if there is nothing to exceed.
+// bar has the levels that a task must exceed in a unit: to be served, and for its own level to rise. A level is −1 if
+// there is nothing to exceed.
 type bar struct{ served, raised float64 }
 
-// Past is a run up to a unit. Runs of other problems with the same tasks up to that unit can
-// continue it.
+// Past is a run up to a unit. It can be continued by runs of other problems that have the same tasks up to that unit.
 type Past struct {
 	simulation
 	unit int // counted from the first arrival
@@ -59,7 +58,7 @@ func Until(p *Problem, unit int) *Past {
 	q := *p
 	q.Asked = func(int) bool { return false }
 	m := newSimulation(&q, 0)
-	end := min(unit-m.first, m.from) // at most the last deadline
+	end := min(unit-m.first, m.from) // not after the last deadline
 	m.run(0, end)
 	return &Past{*m, end}
 }
@@ -146,8 +145,8 @@ func (m *simulation) arrive(t int) {
 	m.present = m.merge(m.present, news)
 }
 
-// merge merges two ranked lists. Among equals, tasks of old come first, so that under rule Monotone
-// no task falls behind a task that it was ahead of.
+// merge merges two ranked lists. Among equals, tasks of old come first, so that under rule Monotone no task
+// falls behind a task that ranked below it before.
 func (m *simulation) merge(old, news []contender) []contender {
 	n := len(old)
 	old = append(old, news...)
@@ -164,7 +163,7 @@ func (m *simulation) merge(old, news []contender) []contender {
 	return old
 }
 
-// keep records the ranks around the last slot, if the unit is wanted.
+// keep stores the ranks around the last slot, if a replay will need the unit.
 func (m *simulation) keep(t, slots int) {
 	if t < m.from {
 		return
@@ -187,14 +186,13 @@ func (m *simulation) serve(t, taken int) {
 		m.note(c.task, int32(t))
 	}
 	if m.p.Rule == Paper && m.p.Lambda > 0 && taken > 0 {
-		slices.SortFunc(m.present[:taken], m.p.compare) // their levels rose by different factors; all stay ahead of the others
+		slices.SortFunc(m.present[:taken], m.p.compare) // their levels rose by different factors, but all stay ahead of the others
 	}
 }
 
-// serveWide gives the slots of unit t to tasks in the order of their ranks, and passes over tasks
-// that need more slots than are left. Levels rise for the tasks up to the first that is passed over.
-// This task is included if slots were left when its turn came. So the order of the ranking does not
-// change.
+// serveWide gives the slots of unit t to tasks in the order of their ranks. It passes over tasks that need
+// more slots than are left. Levels rise for the tasks before the first passed-over task. Its level also
+// rises, if slots were left when its turn came. So the order of the ranking does not change.
 func (m *simulation) serveWide(t, slots int) {
 	if m.absent >= 0 && t >= m.p.Tasks[m.absent].Arrival-m.first {
 		m.bars = append(m.bars, m.bar(slots))
@@ -217,7 +215,8 @@ func (m *simulation) serveWide(t, slots int) {
 	}
 }
 
-// bar returns the levels that the absent task would have to exceed among the present tasks.
+// bar returns the levels that the absent task would have to exceed in this unit. slots is the number of slots of the
+// unit.
 func (m *simulation) bar(slots int) bar {
 	b, rises := bar{-1, -1}, true
 	wants := m.p.Tasks[m.absent].slots()

@@ -8,10 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// SettleAt returns a job's deadline, because only then are all jobs known that could compete with
-// it. Before the deadline Settle would leave out later competitors, and the price would be too low.
-// That would reward jobs that overstate their value to finish early. A job that certainly owes
-// nothing is settled at once: one that was not served, or in whose time every job had slots.
+// SettleAt returns when a job is settled: at its deadline, because only then are all its competitors known.
+// Before the deadline, Settle would leave out later competitors, and the price would be too low. That would
+// reward jobs that overstate their value to finish early. A job that certainly owes nothing is settled at
+// once: it was not served, or every job in its time had slots.
 func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
 	served := m.served(job.Bid, end.Completed, job.Received)
 	if served {
@@ -24,31 +24,31 @@ func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.
 	return job.Deadline
 }
 
-// served reports whether a job must pay: it was complete for prices by its deadline, whatever became
-// of later attempts; or it had all the units that it declared, however it ended, unless the market
-// settles on completion. A job that lost its slots before owes nothing.
+// served reports whether a job must pay. It must pay if it was complete for prices by its deadline, whatever
+// happened to later attempts. Unless the market settles on completion, it must also pay if it had all its
+// declared units, however it ended. A job that lost its slots before that owes nothing.
 func (m *Mechanism) served(bid *mechanism.Bid, completed messages.Time, received messages.Duration) bool {
 	return completed != 0 && completed <= bid.Deadline || m.config.Settle != messages.SettleOnCompletion && m.units.full(bid, received)
 }
 
-// full reports whether the slot time that a job received amounts to the units that it declared. A
-// unit counts as a whole even if the program started late in it.
+// full reports whether a job had all its declared units. A unit counts as a whole even if the program started late in
+// it.
 func (c calendar) full(bid *mechanism.Bid, received messages.Duration) bool {
 	_, had := c.had(bid, received)
 	return had >= c.taskOf(bid).Length
 }
 
-// Settle charges a job its critical value if it was complete for prices by its deadline. Whether it
-// ended well or ran again makes no difference, because its owner decides that. A job that had the
-// time that it declared owes the same, even if the market discards it at its deadline. Any other job
-// owes nothing. Amounts are rounded half to even to the microcredit.
+// Settle charges a job its critical value if it was complete for prices by its deadline. Its exit code and
+// later attempts do not matter, because its owner controls them. A job that had all its declared units owes
+// the same, even if the market discards it at its deadline. Any other job owes nothing. Amounts are rounded
+// half to even to the microcredit.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch served := m.served(job.Bid, end.Completed, job.Received); {
 	case served && m.past.unmet(job.Job):
 		p.Reason = "nobody was without a slot while the job competed, so any value would have been enough"
 	case served:
-		if len(m.past.slots) == 0 { // no decision since the leader changed, but the job had a slot
+		if len(m.past.slots) == 0 { // the new leader has made no decision yet, but the job had a slot
 			m.past.note(m.units.unitOf(view.Now), max(1, view.Classes[0].Slots))
 		}
 		p.Amount = m.owed(job)
@@ -67,7 +67,7 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 	return []mechanism.Payment{p}
 }
 
-// how returns words about how a served job ended.
+// how returns words that say how a served job ended.
 func how(bid *mechanism.Bid, end mechanism.End) string {
 	switch {
 	case end.Completed == 0 || end.Completed > bid.Deadline:

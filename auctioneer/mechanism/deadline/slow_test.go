@@ -10,20 +10,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slow runs the mechanism as its definition reads, in exact arithmetic: every
-// unit ranks everybody anew. Of the task loses, if it is one, the report is
-// value and ties are lost. The growths are those of growths.
+// slow runs the mechanism by its definition, in exact arithmetic: every unit ranks all tasks anew. If loses is a
+// task, it reports value and loses ties.
 type slow struct {
 	p     *Problem
 	loses int
 	value *big.Rat
 	done  []int
-	grown []*big.Rat // by task: product of the growths it has had
+	grown []*big.Rat // by task: product of all factors by which its level rose
 }
 
 func rat(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 
-// lambda as the decimal it was written as.
+// lambdaOf returns λ as an exact decimal.
 func lambdaOf(p *Problem) *big.Rat {
 	return new(big.Rat).SetFrac64(int64(math.Round(p.Lambda*1000)), 1000)
 }
@@ -40,7 +39,7 @@ func (s *slow) level(i int) *big.Rat {
 	return new(big.Rat).Quo(v, l.Sub(l, new(big.Rat).Mul(lambdaOf(s.p), new(big.Rat).SetInt64(int64(s.done[i])))))
 }
 
-// runSlow returns the units each task gets.
+// runSlow returns the units that each task gets.
 func runSlow(p *Problem, loses int, value *big.Rat) [][]int {
 	s := &slow{p: p, loses: loses, value: value, done: make([]int, len(p.Tasks)), grown: make([]*big.Rat, len(p.Tasks))}
 	for i := range s.grown {
@@ -51,7 +50,7 @@ func runSlow(p *Problem, loses int, value *big.Rat) [][]int {
 	for t, end := p.span(); t < end; t++ {
 		first, _ := p.span()
 		left, rises := p.Capacity, true
-		for _, i := range s.ranked(t) { // best first, past those that have no room; the levels rise of those before the first such, and its own
+		for _, i := range s.ranked(t) { // tasks without room are passed over; levels rise up to the first of them
 			if left == 0 {
 				break
 			}
@@ -91,18 +90,18 @@ func (s *slow) tie(i int) int {
 	return 0
 }
 
-// completesSlow says whether task i is completed if it reports value and loses ties.
+// completesSlow reports whether task i is completed if it reports value and loses ties.
 func completesSlow(p *Problem, i int, value *big.Rat) bool {
 	return len(runSlow(p, i, value)[i]) == p.Tasks[i].Length
 }
 
-// slowCritical tries every value at which task i could tie with another one,
-// from its own report down, and returns the last before it would fail between
-// two of them or at one.
+// slowCritical returns the critical value of task i. It goes down from the task's report through all values at which
+// the task could tie with another one. It tries each of these values, and the middle between each two, until the task
+// is not completed.
 func slowCritical(p *Problem, i int) *big.Rat {
 	ties := slowTies(p, i)
 	own := rat(p.Tasks[i].Value)
-	at := len(ties) // of the first above the own report
+	at := len(ties) // index of the first tie at or above the report
 	for at > 0 && ties[at-1].Cmp(own) >= 0 {
 		at--
 	}
@@ -124,8 +123,8 @@ func slowCritical(p *Problem, i int) *big.Rat {
 	return new(big.Rat)
 }
 
-// slowTies are the values, ascending, at which task i, after any number of
-// units, could rank level with another task after any number of its own.
+// slowTies returns, in ascending order, all values at which task i could have the same level as another task, after
+// any numbers of units that the two have had.
 func slowTies(p *Problem, i int) []*big.Rat {
 	s := &slow{p: p, loses: -1, done: make([]int, len(p.Tasks)), grown: make([]*big.Rat, len(p.Tasks))}
 	power := func(e int) *big.Rat {
@@ -137,7 +136,7 @@ func slowTies(p *Problem, i int) []*big.Rat {
 	}
 	var ties []*big.Rat
 	for j := range p.Tasks {
-		most := func(k int) int { // how often its level can have risen
+		most := func(k int) int { // an upper bound of how often the task's level has risen
 			if p.wide() {
 				return p.Tasks[k].Deadline - p.Tasks[k].Arrival + 1
 			}
@@ -164,8 +163,7 @@ func slowTies(p *Problem, i int) []*big.Rat {
 	return slices.CompactFunc(ties, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 })
 }
 
-// drawProblem draws a small instance, with ties likely; Scale is fixed, so that
-// the ties can be listed.
+// drawProblem draws a small instance in which ties are likely. Scale is fixed, so that all ties can be listed.
 func drawProblem(t *rapid.T, rule Rule, lambdas []float64) *Problem {
 	p := &Problem{Capacity: rapid.IntRange(0, 3).Draw(t, "C"), Rule: rule, Lambda: rapid.SampledFrom(lambdas).Draw(t, "lambda")}
 	if rule == Monotone {
@@ -179,18 +177,18 @@ func drawProblem(t *rapid.T, rule Rule, lambdas []float64) *Problem {
 	return p
 }
 
-// TestFastIsSlow: units and critical values equal the definition's.
+// TestFastIsSlow checks that units and critical values are the same as by the definition.
 func TestFastIsSlow(t *testing.T) {
 	for _, rule := range []Rule{Paper, Monotone} {
 		t.Run(ruleNames[rule], rapid.MakeCheck(func(t *rapid.T) {
 			p := drawProblem(t, rule, []float64{0, 0.25, 0.5, 0.6, 1})
-			for i := range p.Tasks { // levels that grow are doubles: as exact as these lengths make them
+			for i := range p.Tasks { // lengths with which the levels are exact as float64
 				if x := &p.Tasks[i]; rule == Monotone && x.Length == 3 {
 					x.Length, x.Deadline = 4, x.Deadline+1
 				}
 			}
 			if p.Lambda == 0.6 {
-				for i := range p.Tasks { // no ties: 0.6 is not a double
+				for i := range p.Tasks { // avoid ties: 0.6 is not exact as float64
 					p.Tasks[i].Value += rapid.Float64Range(0, 1).Draw(t, "more")
 				}
 			}
@@ -219,8 +217,8 @@ func same(t *rapid.T, p *Problem) {
 	}
 }
 
-// TestLargerCrowds: the ranks kept around the last slot are enough or are
-// found not to be; with few of them the critical values are the same.
+// TestLargerCrowds checks that critical values are the same when the schedule keeps few ranks around the last slot.
+// The mechanism must notice if they are not enough.
 func TestLargerCrowds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Problem{Capacity: rapid.IntRange(1, 12).Draw(t, "C"), Rule: rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"),
@@ -239,7 +237,7 @@ func TestLargerCrowds(t *testing.T) {
 		if a, b := wide.Payments(), narrow.Payments(); !slices.Equal(a, b) {
 			t.Fatalf("payments %v with all ranks, %v with few", a, b)
 		}
-		for i := range p.Tasks { // and a report on either side of the critical value decides
+		for i := range p.Tasks { // a report just above the critical value must complete the task, and one just below must not
 			if x := wide.criticalValue(i); wide.Completed[i] && p.monotone() {
 				if !completesAt(p, i, x*(1+1e-9)+1e-12) || x > 0 && completesAt(p, i, x*(1-1e-9)) {
 					t.Fatalf("task %d: %v is not its critical value", i, x)
@@ -249,7 +247,7 @@ func TestLargerCrowds(t *testing.T) {
 	})
 }
 
-// completesAt says whether task i is completed if it reports value.
+// completesAt reports whether task i is completed if it reports value.
 func completesAt(p *Problem, i int, value float64) bool {
 	q := *p
 	q.Tasks = slices.Clone(p.Tasks)

@@ -12,7 +12,7 @@ func drawWide(t *rapid.T) *Problem {
 	p.Capacity++
 	for i := range p.Tasks {
 		x := &p.Tasks[i]
-		if x.Width = rapid.IntRange(0, 3).Draw(t, "w"); x.Length == 3 { // levels are doubles: as exact as these areas make them
+		if x.Width = rapid.IntRange(0, 3).Draw(t, "w"); x.Length == 3 { // areas with which the levels are exact as float64
 			x.Length, x.Deadline = 4, x.Deadline+1
 		}
 		if x.Width == 3 {
@@ -22,7 +22,8 @@ func drawWide(t *rapid.T) *Problem {
 	return p
 }
 
-// TestWideTasksAreAsTheDefinitionReads: units and critical values of tasks of several slots.
+// TestWideTasksAreAsTheDefinitionReads compares units and critical values of tasks of several slots with the
+// definition.
 func TestWideTasksAreAsTheDefinitionReads(t *testing.T) {
 	filled := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -39,8 +40,8 @@ func TestWideTasksAreAsTheDefinitionReads(t *testing.T) {
 	}
 }
 
-// TestABetterReportOfAWideTaskIsNoWorse: who is completed is so with a larger value, an earlier arrival, a later deadline, a
-// smaller length or fewer slots, and pays no more than its value.
+// TestABetterReportOfAWideTaskIsNoWorse: a completed task must also be completed with a larger value, an earlier arrival, a
+// later deadline, a smaller length or fewer slots. It must pay no more than its value.
 func TestABetterReportOfAWideTaskIsNoWorse(t *testing.T) {
 	for range 5 {
 		rapid.Check(t, func(t *rapid.T) {
@@ -71,8 +72,9 @@ func TestABetterReportOfAWideTaskIsNoWorse(t *testing.T) {
 	}
 }
 
-// TestATaskThatIsPassedOverCostsNothing, on three slots: the first has two, the second wants two, and the third has the one that is
-// left, though it is worth less. The first owes what the second would have paid, the third nothing.
+// TestATaskThatIsPassedOverCostsNothing has three slots. The first task takes two. The second wants two and is passed
+// over. The third takes the last slot, although it is worth less. The first must pay what the second would have paid,
+// and the third nothing.
 func TestATaskThatIsPassedOverCostsNothing(t *testing.T) {
 	p := &Problem{Capacity: 3, Rule: Monotone, Lambda: 0.6, Scale: 4, Tasks: []Task{
 		{Length: 1, Value: 10, Width: 2}, {Length: 1, Value: 8, Width: 2}, {Length: 1, Value: 1}}}
