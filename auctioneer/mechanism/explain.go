@@ -7,14 +7,14 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// The reasons of explanations that several mechanisms give.
+// Reasons that several mechanisms give in explanations.
 const (
 	Running         = "Running"         // some of the job's tasks run
 	WaitingForStage = "WaitingForStage" // no task can be claimed before an earlier stage is done
 	WaitingForSlots = "WaitingForSlots" // no node that is up has the class that the job waits for
 	WaitingForTurn  = "WaitingForTurn"  // other jobs go first
-	NextInTurn      = "NextInTurn"      // no other job goes first: the job waits for a slot
-	BudgetSpent     = "BudgetSpent"     // the job's slots have cost its budget
+	NextInTurn      = "NextInTurn"      // no other job goes first: the job waits for a free slot
+	BudgetSpent     = "BudgetSpent"     // the job's slots have cost its whole budget
 )
 
 // Explain makes an explanation. Each sentence of change says what would improve the job's place.
@@ -22,7 +22,7 @@ func Explain(reason, message string, change ...string) Explanation {
 	return Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
 }
 
-// AtWork returns a sentence about the number of a job's tasks that run and that wait for a slot.
+// AtWork returns a sentence that says how many tasks of a job run, and how many wait for a slot.
 func AtWork(running, pending int) string {
 	text := spelling.Number(running, "task runs", "tasks run")
 	if pending == 0 {
@@ -31,24 +31,25 @@ func AtWork(running, pending int) string {
 	return fmt.Sprintf("%s, and %d more can start", text, pending)
 }
 
-// ExplainStage explains a job whose tasks all wait for an earlier stage to end.
+// ExplainStage returns the explanation for a job whose tasks all wait for an earlier stage to end.
 func ExplainStage() Explanation {
 	return Explain(WaitingForStage, "its tasks wait for the end of an earlier stage", "the end of the earlier stages")
 }
 
-// ExplainSlots explains a job that waits because no node that is up has its classes. classes are
+// ExplainSlots returns the explanation for a job that waits because no node that is up has its classes. classes are
 // their names.
 func ExplainSlots(classes string) Explanation {
 	return Explain(WaitingForSlots, "no node that is up has a slot of "+classes, "a node with slots of "+classes+" that is up")
 }
 
-// ExplainBudget explains a job whose slots have cost its budget.
+// ExplainBudget returns the explanation for a job whose slots have cost its whole budget.
 func ExplainBudget(job *Job) Explanation {
 	return Explain(BudgetSpent, fmt.Sprintf("its slots have cost %s, and its budget is %s", job.Accrued.Words(), job.Budget.Words()), "a larger budget")
 }
 
-// Rivals counts the rivals of an account. All accounts of another site count as one rival, because that site could
-// give its users any number of names. Accounts of the same other site as Of count only if there are no other rivals.
+// Rivals counts the rivals of the account Of. All accounts of another site count as one rival, because that site
+// could give its users any number of names. If Of is an account of another site, the accounts of the same site count
+// only if there are no other rivals.
 type Rivals struct {
 	Of    messages.Name
 	first messages.Name

@@ -1,11 +1,9 @@
-// Package mechanism is the interface between the auctioneer and its mechanisms. From a view of its
-// market and a time, a mechanism decides what share of each class each job gets, and who owes what
-// when a job ends.
+// Package mechanism is the interface between the auctioneer and its mechanisms. From a view of its market at an
+// instant, a mechanism decides what share of each class each job gets. When a job ends, it decides who owes what.
 //
-// A mechanism is pure: it has no clock, no I/O and no goroutine that outlives a call, and does not
-// depend on the order of a map. The same calls give the same answers. It may start from its last
-// result to save time. But a new mechanism with the same view must decide the same, within the
-// error that its package states.
+// A mechanism is pure: it has no clock, no I/O and no goroutine that outlives a call, and does not depend on the
+// order of a map. The same calls give the same answers. To save time, it may start from its last result. But a
+// new mechanism with the same view must decide the same, within the error that its package states.
 //
 // The live auctioneer and the simulator use this interface. The command `candor solve` uses
 // functions for whole instances, which the subpackages also export. Mechanisms import the standard
@@ -19,13 +17,13 @@ type Mechanism interface {
 	// Admit checks a bid against the market's rules before it is taken. The
 	// error is a *messages.Error that tells the bidder what to change.
 	Admit(view *View, bid *Bid) error
-	// Allocate decides. The view and all it points to stay unchanged during
-	// the call; the allocation is valid until the next call.
+	// Allocate decides how slots are shared. The view and all that it points to stay unchanged during the call. The
+	// allocation is valid until the next call.
 	Allocate(view *View) *Allocation
-	// Settle returns who owes what when a job has ended, at view.Now. The job is no longer
-	// among view.Jobs. Payments by the job itself must not exceed its budget.
+	// Settle returns who owes what when a job has ended, at view.Now. The job is no longer in view.Jobs. Payments by
+	// the job itself must not exceed its budget.
 	Settle(view *View, job *Job, end End) []Payment
-	// Explain says why a job of the view is where it is.
+	// Explain says why a job of the view runs or waits, and what would change that.
 	Explain(view *View, job *Job) Explanation
 }
 
@@ -37,9 +35,9 @@ type Bid struct {
 	Budget     messages.Credits
 	Form       messages.Form
 	Weights    []float64 // by class; never negative, NaN or infinite
-	MinUtility float64   // 0: none
+	MinUtility float64   // 0 if the job declares none
 
-	// The fields below are for mechanisms that assign slots; 0: the job declares nothing.
+	// The fields below are for mechanisms that assign slots. 0 means that the job declares nothing.
 
 	Rate     messages.Credits  // bid for a slot-second
 	Value    messages.Credits  // worth of the whole job
@@ -47,49 +45,49 @@ type Bid struct {
 	Length   messages.Duration // run time, as declared
 	Deadline messages.Time
 	Width    int // slots that it needs at the same time
-	Alone    int // if Width is the slots of the widest single task: the same number; 0: Width is of a gang, or is 1
+	Alone    int // slots of its widest single task, equal to Width; 0 if Width is of a gang, or is 1
 
 	// The fields below are for mechanisms that sell completion times.
 
-	Tasks     int                 // in all stages; 0: count the tasks that run or could be claimed
+	Tasks     int                 // number of tasks in all stages; 0: count the tasks that run or could be claimed
 	Serial    bool                // at most one task runs at a time: see [messages.JobSpec.Serial]
-	Valuation *messages.Valuation // what completion is worth at each time; nil: nothing is declared
-	Contract  *messages.Contract  // the contract that the bidder chose; nil: none
-	Runtimes  *Runtimes           // observed run times of similar tasks; nil: none
+	Valuation *messages.Valuation // what completion is worth at each time; nil if nothing is declared
+	Contract  *messages.Contract  // the contract that the bidder chose, or nil
+	Runtimes  *Runtimes           // observed run times of similar tasks, or nil
 }
 
-// Job is a bid and how far its work has come.
+// Job is a bid, and how far the job's work has come.
 type Job struct {
 	*Bid
 	Pending []int // by class: slots of tasks that could be claimed now
-	Running []int // by class: slots of tasks claimed and not finished
+	Running []int // by class: slots of tasks that were claimed and have not finished
 	Started messages.Time
 
-	// The fields below are for mechanisms that suspend, and that charge by time.
+	// The fields below are for mechanisms that suspend tasks, and for mechanisms that charge by time.
 
 	Suspended []int            // by class: slots of tasks suspended, not counted in Running; nil: none
 	Stuck     []int            // by class: the part of Suspended whose tasks have no free slot on their node; nil: none
 	Nowhere   []int            // by class: the part of Pending whose tasks fit on no node; nil: none
-	Accrued   messages.Credits // owed so far, at the tariffs that were committed
+	Accrued   messages.Credits // owed so far, by the tariffs that were committed
 
-	// Received is the slot time the job has had, for mechanisms that count it; 0
-	// where the auctioneer does not say.
+	// Received is the slot time that the job has had, for mechanisms that count it. It is 0 if the auctioneer does
+	// not give it.
 	Received messages.Duration
-	// Lacked is the slot time that the job's shares entitled it to and that it did not receive.
-	// It counts from the job's first slot on, while tasks were pending, and for each task that
-	// ran or could run at most one slot. Below 0: the job received more than its shares.
+	// Lacked is the slot time that the job was entitled to by its shares, less the slot time that it received. It
+	// counts from the job's first slot on, while tasks were pending; each task that ran or could run counts for at
+	// most one slot. It is negative if the job received more than its shares.
 	Lacked messages.Duration
-	// Done is the number of tasks that are over, for mechanisms that plan the rest; 0
-	// where the auctioneer does not say.
+	// Done is the number of tasks that are over, for mechanisms that plan the rest. It is 0 if the auctioneer does
+	// not give it.
 	Done int
-	// Complete: every task has ended once, so prices treat the job as complete. A task that still
-	// runs is a repetition. Whole is what the job had used when it became complete; nil if it is
-	// not complete, or the use is not known.
+	// Complete: every task has ended once, so the job is complete for prices. A task that still runs is a repetition.
+	// Whole is what the job had used when it became complete. It is nil if the job is not complete, or if the use is
+	// not known.
 	Complete bool
 	Whole    *Used
 }
 
-// Used are Accrued, Received and Lacked of a job at an instant.
+// Used has the Accrued, Received and Lacked of a job at an instant.
 type Used struct {
 	Accrued          messages.Credits
 	Received, Lacked messages.Duration
@@ -106,7 +104,7 @@ func Sum(byClass []int) (n int) {
 // Class is a resource class of the market.
 type Class struct {
 	Name  messages.Name
-	Slots int // on all nodes that are up
+	Slots int // number of slots on all nodes that are up
 	Idle  int
 }
 
@@ -115,62 +113,59 @@ type View struct {
 	Now     messages.Time
 	Classes []Class
 	Jobs    []*Job
-	// Charge updates Accrued and Received of a job to Now; nil: both are up to date.
+	// Charge, if not nil, updates Accrued and Received of a job to Now. If it is nil, both are up to date.
 	Charge func(*Job)
 }
 
-// Read updates what a job has accrued to the view's time.
+// Read updates the accrued amount of a job to the view's time.
 func (v *View) Read(job *Job) {
 	if v.Charge != nil {
 		v.Charge(job)
 	}
 }
 
-// Allocation is a decision. Weights[i][j] is the share of class j for
-// view.Jobs[i], in [0, 1]; over the jobs that have tasks pending in a class
-// the shares sum to one, and every other job has 0 there. Prices[j] is the sum
-// of the sub-budgets bid for class j, in credits.
+// Allocation is a decision. Weights[i][j] is the share of class j for view.Jobs[i], in [0, 1]. Over the jobs that
+// have tasks pending in a class, the shares sum to one; every other job has 0 there. Prices[j] is the sum of the
+// sub-budgets that are bid for class j, in credits.
 type Allocation struct {
 	Weights [][]float64
 	Prices  []float64
-	// Wake is when the mechanism must decide again if nothing changes before; 0: never.
+	// Wake is when the mechanism must decide again if nothing changes before. 0 means never.
 	Wake messages.Time
-	// Directives are orders, from mechanisms that assign slots.
+	// Directives are orders for single jobs. Only mechanisms that assign slots give them.
 	Directives []Directive
-	// Tariffs, by class, are what running costs from now on, from mechanisms that
-	// charge by time. A changed tariff must be committed.
+	// Tariffs say, by class, what running costs from now on. Only mechanisms that charge by time give them. A changed
+	// tariff must be committed.
 	Tariffs []Tariff
 }
 
-// Tariff says what a second on a slot costs each job, in integers, so that what
-// a job owes can be worked out from the tariffs committed while it ran.
+// Tariff says what a second on a slot costs each job, in integers. So what a job owes can be computed from the
+// tariffs that were committed while it ran.
 type Tariff struct {
 	Basis  Basis
-	Rate   messages.Credits  // with AtLevel: what the job that sets the level bids for a slot-second
-	Length messages.Duration // with AtLevel: that job's length, if prices depend on length; else 0
+	Rate   messages.Credits  // with AtLevel: the bid for a slot-second of the job that sets the level
+	Length messages.Duration // with AtLevel: that job's length, if prices depend on length; otherwise 0
 }
 
-// Basis is what a price is computed from.
+// Basis says from what a price is computed.
 type Basis uint8
 
-// The bases. With AtLevel each job pays the rate. If the tariff has a length, the rate is multiplied
-// by the job's own length and divided by the tariff's. If the market is capped, no job pays more
-// than its own bid.
+// With AtLevel each job pays the rate. If the tariff has a length, the rate is multiplied by the job's own
+// length and divided by the tariff's length. If the market is capped, no job pays more than its own bid.
 const (
 	AtReserve Basis = iota // the market's reserve
 	OwnBid                 // the job's own bid
-	AtLevel                // the best bid among the jobs that wait
-	// Contention is not a price: Rate is the part of the slots that others also want. One
-	// credit means all of them.
+	AtLevel                // the best bid among the waiting jobs
+	// Contention is not a price. Rate is the part of the slots that other jobs also want: one credit means all slots.
 	Contention
 )
 
-// Directive orders something for one job. A job without a directive goes on as before.
+// Directive is an order for one job. A job without a directive continues as before.
 type Directive struct {
 	Job    messages.JobID
 	Action Action
-	At     messages.Time // with Start: when; 0: now
-	Slots  int           // with Start: how many at once; with Suspend and Resume: how many, 0: all
+	At     messages.Time // with Start: when to start; 0: now
+	Slots  int           // number of slots; with Start: at once; with Suspend and Resume 0 means all
 	Class  int           // position in View.Classes
 }
 
@@ -180,51 +175,51 @@ type Action uint8
 // The actions.
 const (
 	Start   Action = iota // start the job's tasks together
-	Suspend               // take its slots away; it continues later
+	Suspend               // take its slots away; the job continues later
 	Resume
-	Discard // it will not be run
+	Discard // the job will not be run
 )
 
 // End says how a job ended.
 type End struct {
 	State  messages.State // Completed, Failed or Cancelled
 	Tasks  int
-	Done   int     // tasks that are complete for prices
-	Began  int     // tasks that had a slot, without tasks that failed by the site's fault
+	Done   int     // number of tasks that are complete for prices
+	Began  int     // number of tasks that had a slot, without tasks that failed by the site's fault
 	Shares []Share // by class
-	// At is when it ended, which may be long before it is settled; 0: view.Now.
+	// At is when the job ended, which may be long before it is settled. 0 means view.Now.
 	At messages.Time
-	// Completed is when the job became complete for prices: each task had an attempt that its
-	// program ended, with any exit code, or that its owner ended. A job that had slots is also
-	// complete when its owner or its program ends the job. Later attempts change nothing. 0:
-	// the site ended the job before. Delivered is the slot time until then.
+	// Completed is when the job became complete for prices: each task had an attempt that its program ended, with any
+	// exit code, or that its owner ended. A job that had slots is also complete when its owner or its program ends
+	// the job. Later attempts change nothing. It is 0 if the site ended the job before. Delivered is the slot time
+	// until then.
 	Completed messages.Time
 	Delivered messages.Duration
 }
 
-// Share is the share of a class that a job was allocated and received, averaged over the time
-// in which it had work pending in the class.
+// Share is the share of a class that a job was allocated, and the share that it received, averaged over the time in
+// which it had tasks pending in the class.
 type Share struct{ Allocated, Received float64 }
 
-// Payment is an amount that one party owes to another. A job number stands for the account that pays
-// for the job, 0 for the site.
+// Payment is an amount that one party owes to another. A job number stands for the account that pays for the
+// job; 0 stands for the site.
 type Payment struct {
 	From, To messages.JobID
 	Amount   messages.Credits
 	Reason   string
-	// Now: the payment is made when the market decides on the job, not with the job's charge.
+	// Now: the payment is made when the market decides on the job, not when the job is charged.
 	Now bool
 }
 
-// Explanation is the part of a WhyReply that the mechanism knows.
+// Explanation is the part of a WhyReply that comes from the mechanism.
 type Explanation struct {
-	Reason  string // stable CamelCase
+	Reason  string // a stable word in CamelCase
 	Message string
 	Change  []string // sentences that say what would improve the job's place
 }
 
-// Deferred is a Mechanism whose prices depend on what happens after a job has ended. If Settle is
-// called before SettleAt, it answers from what is known at that time.
+// Deferred is a Mechanism whose prices depend on what happens after a job has ended. If Settle is called before the
+// time that SettleAt returns, it uses what is known at that time.
 type Deferred interface {
 	Mechanism
 	// SettleAt returns when to settle a job that has ended. It is called again at that time,
@@ -232,35 +227,34 @@ type Deferred interface {
 	SettleAt(now messages.Time, job *Job, end End) messages.Time
 }
 
-// Incremental is a Mechanism that can decide at a cost that depends on the number of changes, not
-// on the number of jobs.
+// Incremental is a Mechanism that can decide at a cost that depends on the number of changes, and not on the number
+// of jobs.
 type Incremental interface {
 	Mechanism
-	// Update decides as Allocate does. changed has the jobs of the view that arrived, or
-	// whose counts of tasks changed, since the last call of either method. gone has the jobs
-	// that left; view.Jobs may still contain some of them here, in Admit and in Settle. The
-	// accrued amounts of unchanged jobs are as of their last Read.
+	// Update decides as Allocate does. changed has the jobs of the view that arrived, or whose counts of tasks
+	// changed, since the last call of either method. gone has the jobs that left. view.Jobs may still contain jobs in
+	// gone, here and in Admit and Settle. The accrued amounts of unchanged jobs are as of their last Read.
 	Update(view *View, changed []*Job, gone []messages.JobID) *Change
 }
 
-// Lining is a Mechanism that can tell between two decisions which job is next in line.
+// Lining is a Mechanism that can say between two decisions which job is the next to get a slot.
 type Lining interface {
 	Mechanism
-	// Next returns the job that, by the last decision, gets the next slot of a class that
-	// becomes free on any node. 0: no job does, or it is not known.
+	// Next returns the job that, by the last decision, gets the next slot of a class that becomes free on any node.
+	// It returns 0 if no job does, or if this is not known.
 	Next(class int) messages.JobID
 }
 
-// Change is the difference between a decision and the one before. Jobs that it does not list keep
-// their weights, within the mechanism's stated error.
+// Change is the difference between a decision and the decision before. Jobs that it does not list keep their weights,
+// within the mechanism's stated error.
 type Change struct {
-	// Whole: Jobs lists all of view.Jobs; otherwise some of them.
+	// Whole: Jobs lists all of view.Jobs. Otherwise it lists some of them.
 	Whole bool
 	Jobs  []*Job
-	// Weights, by job, then by class. Multiplied by Scale they are shares as in Allocation.
-	// Scale also applies to the weights of jobs that are not listed.
+	// Weights are by job, then by class. Multiplied by Scale they are shares as in Allocation. Scale also applies to
+	// the weights of jobs that are not listed.
 	Weights [][]float64
-	Scale   []float64 // by class, above 0; nil: 1 for each
+	Scale   []float64 // by class, positive; nil means 1 for each class
 	// The other fields are complete, as in Allocation.
 	Prices     []float64
 	Wake       messages.Time
@@ -270,14 +264,14 @@ type Change struct {
 
 // Runtimes are observed run times of tasks that resemble a job's tasks, over all its stages.
 type Runtimes struct {
-	Seconds    []float64 // run times, equally likely
-	Divergence float64   // bound on how far they are from the true distribution, in nats
+	Seconds    []float64 // run times in seconds, all with the same probability
+	Divergence float64   // bound of their divergence from the true distribution, in nats
 	Runs       float64   // number of tasks or jobs that were observed
 }
 
-// Quoter is a Mechanism that sells contracts. Each bid must carry a contract that the mechanism
-// quoted, as Bid.Contract. The auctioneer ensures this: it keeps the quotes, and a submission names
-// a quote and a position on its menu.
+// Quoter is a Mechanism that sells contracts. Each bid must carry a contract that the mechanism quoted, as
+// Bid.Contract. The auctioneer ensures this: it keeps the quotes, and a submission names a quote and a
+// position on its menu.
 type Quoter interface {
 	Mechanism
 	// Quote makes the menu of contracts for a job that is about to be submitted, or for a

@@ -2,25 +2,25 @@ package deadlineaware
 
 import "slices"
 
-// mostKept bounds the states of slots that are kept, in slots.
+// mostKept bounds the memory for kept states: the number of states times the number of slots.
 const mostKept = 1 << 22
 
-// before computes the order and the slots of the jobs before the job in question. If k layers come
-// after that job, the jobs before it are the layers from k on, peeled again without its work. After a
-// few steps such a peeling reaches the same state as the peeling for some later number of layers. So
-// the answers for different k share most of their order.
+// before computes the order and the slots of the jobs that come before a given job. The layers are numbered
+// from the last job of the order. If k layers come after the given job, the jobs before it are the layers
+// from k on, peeled again without the job's work. After a few steps such a peeling reaches the same state as
+// the peeling for some larger k. So the answers for different k share most of their order.
 type before struct {
 	*planner
 	layers []layer
-	place  []int32    // by job: its number among the layers
-	links  []link     // by number
-	states []*machine // by number: the slots after the layers from there on; nil: not kept
-	kept   int        // slots in states
+	place  []int32    // by job: the number of its layer
+	links  []link     // by number of a layer
+	states []*machine // by number of a layer: the slots when this layer and all later ones have their tasks; nil: not kept
+	kept   int        // number of slots in states
 }
 
-// link is one step in peeling the layers from some number on.
+// link is one step in peeling the layers from a given number on.
 type link struct {
-	jobs []int32 // the jobs that this step fixes, from the last; nil: not known
+	jobs []int32 // the jobs that this step fixes, the last first; nil: not computed yet
 	next int     // after the step, the layers from this number on are left
 }
 
@@ -38,7 +38,7 @@ func newBefore(q *planner, layers []layer) *before {
 	return b
 }
 
-// machine returns a copy of the slots after the layers from number k on.
+// machine returns the slots as they are after the layers from number k on have got them. The result is a copy.
 func (b *before) machine(k int) *machine {
 	if k < len(b.layers) && b.links[k].jobs == nil {
 		b.peelFrom(k)
@@ -53,7 +53,7 @@ func (b *before) machine(k int) *machine {
 			m.place(int(j), &b.Jobs[j])
 			since += min(b.Jobs[j].Tasks, b.Slots)
 		}
-		// Keeping a state costs no more than computing it from the last kept one.
+		// Keep a state if computing it took at least as long as copying it.
 		if since >= b.Slots && b.kept < mostKept {
 			b.states[k], since = m.clone(), 0
 			b.kept += b.Slots
@@ -62,7 +62,7 @@ func (b *before) machine(k int) *machine {
 	return m
 }
 
-// peelFrom finds the links from number k on, up to those already known.
+// peelFrom computes the links from number k on, until it meets a link that is known.
 func (b *before) peelFrom(k int) {
 	member := make([]bool, len(b.items))
 	for _, l := range b.layers[k:] {
@@ -75,7 +75,7 @@ func (b *before) peelFrom(k int) {
 	}
 }
 
-// link peels until the jobs fixed since number k are the same as a number of the next layers.
+// link peels until the jobs that were fixed since number k are the next layers from k on, in any order.
 func (b *before) link(p *peeling, k int) link {
 	var l link
 	for l.next != k+len(l.jobs) || l.jobs == nil {

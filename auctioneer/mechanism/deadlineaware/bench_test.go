@@ -8,9 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// sigmoids draws sigmoidal types as the paper's experiments do: deadline and
-// fall from N((2000, 1000), diag(1000², 500²)), 100 credits each; those without
-// a deadline or a fall are drawn again.
+// sigmoids draws sigmoidal types with the distribution of the paper's experiments: deadline and fall from N((2000,
+// 1000), diag(1000², 500²)), 100 credits each. Types with a deadline or fall that is not positive are drawn again.
 func sigmoids(r *rand.Rand, n int) []valuation.Curve {
 	curves := make([]valuation.Curve, 0, n)
 	for len(curves) < n {
@@ -23,8 +22,8 @@ func sigmoids(r *rand.Rand, n int) []valuation.Curve {
 	return curves
 }
 
-// busy is n jobs of up to 20 tasks on 64 slots, whose work would take the slots
-// so many seconds.
+// busy returns n jobs of up to 20 tasks on 64 slots. Their work would take all slots about the given number of
+// seconds.
 func busy(n int, seconds float64) (*Problem, []valuation.Curve) {
 	r := rand.New(rand.NewPCG(1, 2))
 	p := &Problem{Slots: 64, Jobs: make([]Job, n)}

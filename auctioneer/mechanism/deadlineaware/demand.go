@@ -7,14 +7,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// steps bounds the halvings of an interval of doubles; 64 exhaust its digits.
+// steps bounds how often an interval is halved. 64 halvings are enough for all digits of a float64.
 const steps = 200
 
-// RobustQuantile returns the smallest sample x for which the demand is at most x with a probability of
-// at least part, in (0, 1]. This must hold for every distribution whose Kullback-Leibler divergence
-// from the empirical distribution of the samples is at most delta ≥ 0. With delta 0 it is the
-// empirical quantile; it is never above the largest sample. It costs O(n log n) and does not change
-// the samples.
+// RobustQuantile returns the smallest sample x such that the demand is at most x with a probability of at
+// least part, in (0, 1]. This must hold for every distribution whose Kullback-Leibler divergence from the
+// empirical distribution of the samples is at most delta ≥ 0. With delta 0 it is the empirical quantile. It
+// is never above the largest sample. It costs O(n log n) and does not change the samples.
 func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 	if err := checkBall(samples, delta); err != nil {
 		return 0, err
@@ -27,9 +26,9 @@ func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 
 func quantile(sorted []float64, delta, part float64) float64 {
 	n := len(sorted)
-	// The worst distribution scales the probabilities of all samples up to x by the same factor.
+	// The worst distribution multiplies the probabilities of all samples up to x by the same factor.
 	at, _ := slices.BinarySearchFunc(sorted, part, func(x float64, part float64) int {
-		i, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1))) // samples up to x
+		i, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1))) // number of samples up to x
 		if Lowest(float64(i)/float64(n), delta) >= part*(1-1e-14) {
 			return 1
 		}
@@ -38,9 +37,9 @@ func quantile(sorted []float64, delta, part float64) float64 {
 	return sorted[min(at, n-1)]
 }
 
-// Lowest returns the smallest probability that a distribution within a divergence of delta gives to an
-// event of probability q: the p ≤ q at which p·ln(p/q) + (1−p)·ln((1−p)/(1−q)) is delta, or 0. A
-// certain event stays certain.
+// Lowest returns the smallest probability that a distribution within a divergence of delta gives to an event
+// of probability q. This is the p ≤ q with p·ln(p/q) + (1−p)·ln((1−p)/(1−q)) = delta, or 0 if there is none.
+// If q is 1, the result is 1.
 func Lowest(q, delta float64) float64 {
 	switch {
 	case q >= 1:
@@ -72,7 +71,7 @@ func bernoulli(p, q float64) float64 {
 	return q*entropy(-d/q) + (1-q)*entropy(d/(1-q))
 }
 
-// entropy is (1+x)·ln(1+x) − x for x > −1, at least 0.
+// entropy returns (1+x)·ln(1+x) − x for x > −1. The result is at least 0.
 func entropy(x float64) float64 {
 	if math.Abs(x) > 0.01 {
 		return (1+x)*math.Log1p(x) - x
@@ -87,8 +86,8 @@ func entropy(x float64) float64 {
 
 // RobustMean returns the largest mean of any distribution whose Kullback-Leibler divergence from the
 // empirical distribution of the samples is at most delta ≥ 0, to 1e-9 of the samples' range. It is the
-// minimum over s > 0 of (delta + ln E e^{sx})/s, reached when the samples weighted by e^{sx} have the
-// divergence delta. With delta 0 it is the empirical mean; it is never above the largest sample.
+// minimum over s > 0 of (delta + ln E e^{sx})/s. At the minimum, the samples weighted by e^{sx} have the
+// divergence delta. With delta 0 the result is the empirical mean. It is never above the largest sample.
 func RobustMean(samples []float64, delta float64) (float64, error) {
 	if err := checkBall(samples, delta); err != nil {
 		return 0, err
@@ -102,20 +101,20 @@ func mean(sorted []float64, delta float64) float64 {
 	spread := most - sorted[0]
 	first, _ := slices.BinarySearch(sorted, most)
 	if spread == 0 || delta >= math.Log(float64(n)/float64(n-first)) {
-		return most // all probability can be on the largest sample
+		return most // delta allows all probability on the largest sample
 	}
 	average := 0.0
 	for _, x := range sorted {
 		average += (x - sorted[0]) / float64(n)
 	}
-	offset := make([]float64, n) // from the average, as a part of the spread
+	offset := make([]float64, n) // difference from the average, divided by the range
 	for i, x := range sorted {
 		offset[i] = (x - sorted[0] - average) / spread
 	}
 	return min(most, sorted[0]+average+spread*tilted(offset, delta))
 }
 
-// tilted returns the robust mean of offsets with mean 0 and range 1.
+// tilted returns the robust mean of offsets, which have mean 0 and range 1.
 func tilted(offset []float64, delta float64) float64 {
 	if delta == 0 {
 		return 0
@@ -139,11 +138,11 @@ func tilted(offset []float64, delta float64) float64 {
 	return (delta + log) / high
 }
 
-// tilt returns the divergence of the offsets weighted by e^{sx} from the offsets, and the logarithm of
-// the mean of e^{sx}.
+// tilt weights the offsets by e^{sx}. It returns the divergence of the weighted offsets from the offsets, and
+// the logarithm of the mean of e^{sx}.
 func tilt(offset []float64, s float64) (away, log float64) {
 	n := float64(len(offset))
-	if s > 1 { // e^{sx} relative to its largest
+	if s > 1 { // compute with e^{sx} divided by its largest value
 		most, sum, moment := offset[len(offset)-1], 0.0, 0.0
 		for _, x := range offset {
 			e := math.Exp(s * (x - most))
@@ -153,7 +152,7 @@ func tilt(offset []float64, s float64) (away, log float64) {
 		log = s*most + math.Log(sum/n)
 		return s*moment/sum - log, log
 	}
-	excess, moment := 0.0, 0.0 // of e^{sx} over 1+sx, whose mean is 1
+	excess, moment := 0.0, 0.0 // what e^{sx} adds to 1+sx, whose mean is 1
 	for _, x := range offset {
 		excess += exponentialExcess(s*x) / n
 		moment += x * math.Expm1(s*x) / n
@@ -162,7 +161,7 @@ func tilt(offset []float64, s float64) (away, log float64) {
 	return s*moment/(1+excess) - log, log
 }
 
-// exponentialExcess is e^x − 1 − x, for |x| ≤ 1.
+// exponentialExcess returns e^x − 1 − x, for |x| ≤ 1.
 func exponentialExcess(x float64) float64 {
 	if math.Abs(x) > 0.1 {
 		return math.Expm1(x) - x

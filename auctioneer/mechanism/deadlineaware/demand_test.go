@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// divergence is Kullback and Leibler's of p from the empirical distribution.
+// divergence returns the Kullback-Leibler divergence of p from the empirical distribution.
 func divergence(p []float64) float64 {
 	d := 0.0
 	for _, x := range p {
@@ -54,8 +54,8 @@ func draw(r *rand.Rand, n int) []float64 {
 	return x
 }
 
-// TestRobustMeanOverTheSimplex: no distribution in the ball has a larger mean,
-// and of a fine grid of distributions one comes near.
+// TestRobustMeanOverTheSimplex: no distribution within the divergence may have a larger mean, and on a fine grid of
+// distributions one must come near it.
 func TestRobustMeanOverTheSimplex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	parts := []int{0, 10, 4000, 300, 60}
@@ -78,8 +78,8 @@ func TestRobustMeanOverTheSimplex(t *testing.T) {
 	}
 }
 
-// TestRobustMeanIsAttained: the samples tilted until they are delta away have
-// that mean, to 1e-9 of their range.
+// TestRobustMeanIsAttained weights the samples until their divergence is delta. They must have the robust mean, to
+// 1e-9 of their range.
 func TestRobustMeanIsAttained(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))
 	for range 300 {
@@ -112,16 +112,16 @@ func TestRobustMeanIsAttained(t *testing.T) {
 	}
 }
 
-// TestRobustMeanOfTwo against the root of the divergence of a coin.
+// TestRobustMeanOfTwo compares the robust mean of two samples with Lowest, the bound for a coin.
 func TestRobustMeanOfTwo(t *testing.T) {
 	for _, delta := range []float64{1e-18, 1e-12, 1e-6, 0.01, 0.1, 0.5, math.Ln2 * 0.999, math.Ln2, 3} {
 		got, err := RobustMean([]float64{7, 3}, delta)
-		// A coin's largest probability of one side is 1 less the least of the other.
+		// The largest probability of one side of a coin is 1 less the least probability of the other side.
 		if want := 3 + 4*(1-Lowest(0.5, delta)); err != nil || math.Abs(got-want) > 1e-11 {
 			t.Errorf("delta %v: %v, want %v, %v", delta, got, want, err)
 		}
 	}
-	// A small ball moves the mean by σ·√(2δ).
+	// A small delta moves the mean by σ·√(2δ).
 	if got, _ := RobustMean([]float64{7, 3}, 5e-17); math.Abs(got-5-2e-8) > 1e-14 {
 		t.Errorf("%v", got-5)
 	}
@@ -147,8 +147,8 @@ func TestLowest(t *testing.T) {
 	}
 }
 
-// TestRobustQuantileOverTheSimplex: at the quantile every distribution in the
-// ball has the part asked for, and below it one has not.
+// TestRobustQuantileOverTheSimplex: every distribution within the divergence must have at least the wanted
+// probability up to the quantile. Up to the sample below it, at least one must have less.
 func TestRobustQuantileOverTheSimplex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 200 {
@@ -174,7 +174,7 @@ func TestRobustQuantileOverTheSimplex(t *testing.T) {
 		if least < part-1e-9 {
 			t.Fatalf("%v, delta %v, part %v: at %v a distribution has only %v", x, delta, part, got, least)
 		}
-		if below > part+0.05 { // as near as the grid comes
+		if below > part+0.05 { // the grid is not finer
 			t.Fatalf("%v, delta %v, part %v: below %v all have %v", x, delta, part, got, below)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// DefaultQuantile is the quantile of its demand with which a job is planned by default.
+// DefaultQuantile is the quantile of a job's demand that is planned by default.
 const DefaultQuantile = 0.9
 
-// Document is a problem in the document of another mechanism.
+// Document is a problem inside the document of another mechanism.
 type Document struct {
 	Slots      int        `json:"slots"`
 	Delta      *float64   `json:"delta,omitempty"`
@@ -24,8 +24,8 @@ type Document struct {
 
 type inputJob struct {
 	Tasks     *int               `json:"tasks,omitempty"`
-	Runtime   []float64          `json:"runtime,omitempty"` // samples, seconds of a task
-	Demand    []float64          `json:"demand,omitempty"`  // samples, slot-seconds of the job
+	Runtime   []float64          `json:"runtime,omitempty"` // samples, in seconds of one task
+	Demand    []float64          `json:"demand,omitempty"`  // samples, in slot-seconds of the whole job
 	Elapsed   *float64           `json:"elapsed,omitempty"`
 	Valuation messages.Valuation `json:"valuation"`
 }
@@ -89,7 +89,7 @@ func (in *inputJob) job(place string, measure func([]float64) (float64, error)) 
 	return job, nil
 }
 
-// within replaces the word samples at the start of an error by the samples' place in the document.
+// within replaces the word "samples" at the start of an error by the place of the samples in the document.
 func within(place string, err error) error {
 	return messages.Errorf(messages.KindOf(err), "%s%s", place, strings.TrimPrefix(messages.Detail(err), "samples"))
 }

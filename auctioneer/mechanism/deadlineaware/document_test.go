@@ -10,13 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// refused says that an error is of bad input and names a place.
+// refused reports whether an error says that the input is invalid, and contains a text.
 func refused(err error, says string) bool {
 	kind := messages.KindOf(err)
 	return err != nil && (kind == messages.Invalid || kind == messages.TooLarge) && strings.HasPrefix(err.(*messages.Error).Message, says)
 }
 
-// solved reads a document and works out its schedule.
+// solved reads a document and returns its schedule.
 func solved(document []byte) (any, error) {
 	in, err := casefile.Read[Document](document)
 	if err != nil {
@@ -33,7 +33,8 @@ func TestDocumentsAreAnswered(t *testing.T) {
 	const hard = `"valuation":{"class":"hard","max":5,"deadline":6}`
 	for document, want := range map[string]string{
 		`{"slots":1,"jobs":[]}`: "[] [] []",
-		// Of 12 s on 2 slots by 6 s the three tasks of job 0 take the whole; job 1 is shorter, so that it is served.
+		// Job 0 has three tasks of 4 s; they take all of the 12 slot-seconds until its deadline at 6 s. Job 1 is
+		// shorter, so it is served instead.
 		`{"slots":2,"quantile":0.5,"jobs":[{"tasks":3,"runtime":[4,1,9],` + hard + `},{"demand":[5],` + hard + `}]}`: "[1 0] [9 5] [true false]",
 		`{"slots":1,"mean":true,"delta":0,"jobs":[{"runtime":[1,3],"elapsed":2,` + hard + `}]}`:                      "[0] [2] [false]",
 	} {
@@ -81,7 +82,7 @@ func TestDocumentsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzDocument: whatever comes, an outcome or an error of bad input.
+// FuzzDocument checks that any document gives a schedule, or an error that blames the input.
 func FuzzDocument(f *testing.F) {
 	casetest.Fuzz(f, solved, 1<<20, func(*testing.T, any) {},
 		`{"slots":2,"delta":0.1,"jobs":[{"tasks":3,"runtime":[4,1,9],"valuation":{"class":"sigmoidal","max":5,"mu":6,"delta":2}}]}`,

@@ -7,10 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// serve chooses the jobs that complete while they are still worth something, and gives up as few as
-// possible. Among choices that serve equally many jobs, it takes one whose least valuable job is worth
-// the most, and finds it by Moore's rule. changed, if not nil, replaces the job with its index. The result
-// is by job; it is false for jobs without work.
+// serve chooses the jobs that complete while they still have some utility, and gives up as few as possible.
+// Among choices that serve equally many jobs, it takes one whose least valuable job is worth the most. It
+// uses Moore's rule. changed, if not nil, replaces the job with its index. The result is by job; it is false
+// for jobs without work.
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
 	m := moore{planner: q, changed: changed, served: make([]bool, len(q.items))}
@@ -24,7 +24,7 @@ func (q *planner) serve(changed *item) []bool {
 		values = append(values, m.item(j).best)
 	}
 	slices.Sort(values)
-	// Find the first value that is too high as a threshold. The lowest value never is.
+	// Find the first value with which fewer jobs are served. The lowest value never is one.
 	at, _ := slices.BinarySearchFunc(values, most, func(value float64, most int) int {
 		if m.count(jobs, value) < most {
 			return 1
@@ -35,7 +35,8 @@ func (q *planner) serve(changed *item) []bool {
 	return m.served
 }
 
-// urgentFirst returns the jobs with work in the order of byLast, with changed in its place.
+// urgentFirst returns the jobs with work in the order of byLast. changed, if not nil, replaces the job with its
+// index.
 func (q *planner) urgentFirst(changed *item) []int32 {
 	if changed == nil || changed.work == 0 {
 		return q.byLast
@@ -47,14 +48,14 @@ func (q *planner) urgentFirst(changed *item) []int32 {
 	return slices.Insert(jobs, at, int32(changed.index))
 }
 
-// moore applies Moore's rule: it takes jobs in the order of their deadlines, and whenever one is late, it
-// leaves out the longest so far.
+// moore applies Moore's rule: it takes jobs in the order of their deadlines. When a job is late, it leaves
+// out the longest job so far.
 type moore struct {
 	*planner
 	changed *item
 	served  []bool
 	order   heap.Order[int32]
-	taken   []int32 // a heap, by order: the jobs served so far, the longest first
+	taken   []int32 // a heap: indices in order of the jobs served so far, the longest first
 }
 
 func (m *moore) item(j int32) *item {
@@ -64,7 +65,7 @@ func (m *moore) item(j int32) *item {
 	return &m.items[j]
 }
 
-// all serves all jobs, if they can be.
+// all serves all jobs if possible, and reports whether it is.
 func (m *moore) all(jobs []int32) bool {
 	work := 0.0
 	for _, j := range jobs {
@@ -78,7 +79,8 @@ func (m *moore) all(jobs []int32) bool {
 	return true
 }
 
-// count serves as many jobs as possible whose best utility is not below least, and returns their number.
+// count serves as many jobs as possible, among the jobs whose best utility is at least `least`. It returns
+// their number.
 func (m *moore) count(jobs []int32, least float64) int {
 	clear(m.served)
 	m.taken = m.taken[:0]
@@ -100,8 +102,8 @@ func (m *moore) count(jobs []int32, least float64) int {
 	return len(m.taken)
 }
 
-// longer orders jobs by work. Among equals, the job that is worth less, then the later one, counts as
-// longer.
+// longer reports whether job a counts as longer than job b: by work, then the job with less value, then the
+// later job.
 func (m *moore) longer(a, b int32) bool {
 	x, y := m.item(a), m.item(b)
 	return cmp.Or(cmp.Compare(x.work, y.work), cmp.Compare(y.best, x.best), cmp.Compare(x.index, y.index)) > 0

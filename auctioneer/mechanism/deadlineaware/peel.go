@@ -6,13 +6,12 @@ import (
 	"slices"
 )
 
-// ahead is the number of jobs to be fixed for which one computation of bounds is used.
+// ahead is the number of jobs that are fixed with the same bounds, before bounds are computed again.
 const ahead = 24
 
-// goesLast reports whether a, rather than b, is the better choice for the last job, which completes at
-// t. A job that still has its best utility at t goes last; of two such jobs, the one that keeps it
-// longest. Otherwise the job with more utility at t goes last. Ties go to the job with more work, then
-// to the later one.
+// goesLast reports whether a is a better choice than b for the last job, which completes at t. A job that
+// still has its best utility at t goes last; of two such jobs, the job that keeps it longer. Otherwise the
+// job with more utility at t goes last. Ties go to the job with more work, then to the later job.
 func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
 	contentA, contentB := a.top >= t, b.top >= t
 	if contentA != contentB {
@@ -28,23 +27,23 @@ func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
 // layer is a job with a fixed position, counted from the end of the order.
 type layer struct {
 	job     int32
-	t       float64 // when the work up to and including its own is done
-	utility float64 // its utility then
+	t       float64 // when the work of this job and of all jobs before it is done
+	utility float64 // the job's utility at t
 }
 
-// peeling is the jobs that are not fixed yet.
+// peeling has the jobs that are not fixed yet.
 type peeling struct {
 	*planner
-	work   float64   // work of the jobs in left, and extra
-	tops   []int32   // the jobs in the order of byTop; some at the start that are fixed are left out
+	work   float64   // extra, and the work of the jobs in left
+	tops   []int32   // the jobs in the order of byTop, without some fixed ones at the start
 	fixed  []bool    // by job
-	left   []int32   // jobs that are not fixed
-	bounds []float64 // for left: upper bounds of utilities, valid while work is at least until
-	until  float64   // work
+	left   []int32   // the jobs that are not fixed
+	bounds []float64 // for each job in left: an upper bound of its utility, valid while work ≥ until
+	until  float64   // the work down to which bounds are valid
 }
 
-// peel orders jobs from the last to the first. They are given in the order of byTop. extra is work of
-// other jobs that come before all of them.
+// peel fixes jobs from the last to the first. jobs must be in the order of byTop. extra is the work of other
+// jobs that come before all of them.
 func (q *planner) peel(jobs []int32, extra float64) []layer {
 	p := q.newPeeling(jobs, extra)
 	layers := make([]layer, 0, len(jobs))
@@ -74,7 +73,8 @@ func (p *peeling) next() layer {
 	return layer{job, t, p.items[job].at(t)}
 }
 
-// content returns the job that has its best utility at t and keeps it longest; −1 if there is none.
+// content returns the job that has its best utility at t and keeps it longest, or −1 if no job has its best
+// utility at t.
 func (p *peeling) content(t float64) int32 {
 	for len(p.tops) > 0 && p.fixed[p.tops[0]] {
 		p.tops = p.tops[1:]
@@ -111,15 +111,15 @@ func (p *peeling) richest(t float64) int32 {
 	return job
 }
 
-// drop removes a job from left.
+// drop removes the job at position k from left.
 func (p *peeling) drop(k int) {
 	n := len(p.left) - 1
 	p.left[k], p.bounds[k] = p.left[n], p.bounds[n]
 	p.left, p.bounds = p.left[:n], p.bounds[:n]
 }
 
-// bound computes upper bounds for the utilities of jobs in left, valid while a few more jobs are fixed.
-// It orders the jobs by these bounds, the largest first, so that most jobs need not be looked at.
+// bound computes upper bounds for the utilities of the jobs in left, valid while the next few jobs are fixed.
+// It sorts the jobs by these bounds, the largest first, so that most jobs need not be looked at.
 func (p *peeling) bound() {
 	p.left = slices.DeleteFunc(p.left, func(j int32) bool { return p.fixed[j] })
 	n := float64(len(p.left))

@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// judge is the utility of a job if the slots have done the work up to its own
-// at t, with what is not worth telling apart made equal. It is written from the
-// definition, apart from the code under test.
+// judge returns the utility of job i if the slots have done all work up to its own at t. Utilities within the
+// resolution count as equal. It is written from the definition, without the code under test.
 func judge(p *Problem, i int, t float64) float64 {
 	job := &p.Jobs[i]
 	each := job.Demand / float64(job.Tasks)
@@ -30,19 +29,19 @@ func judge(p *Problem, i int, t float64) float64 {
 	return u
 }
 
-// judged is all jobs' utilities in an order, the lowest first.
+// judged returns the utilities of all jobs in an order, the lowest first.
 func judged(p *Problem, order []int) []float64 {
 	utilities, work := make([]float64, len(order)), 0.0
 	for k, i := range order {
 		work += p.Jobs[i].Demand
-		// Equal times are not equal to the last bit in another order of summing.
+		// Round, because sums in another order differ in the last digits.
 		utilities[k] = math.Round(judge(p, i, work/float64(p.Slots))*1e8) / 1e8
 	}
 	slices.Sort(utilities)
 	return utilities
 }
 
-// permutations calls f with each order of n.
+// permutations calls f with each order of n numbers.
 func permutations(n int, f func([]int)) {
 	order := make([]int, n)
 	for i := range order {
@@ -63,7 +62,7 @@ func permutations(n int, f func([]int)) {
 	from(0)
 }
 
-// lexicographic is the best of all orders.
+// lexicographic returns the utilities of the best order, by trying all orders.
 func lexicographic(p *Problem) []float64 {
 	var best []float64
 	permutations(len(p.Jobs), func(order []int) {
@@ -78,8 +77,8 @@ func same(a, b []float64, part float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return near(x, y, part) })
 }
 
-// TestLexicographicallyOptimal: where valuations fall strictly and nobody is
-// given up, no order of the jobs is lexicographically better.
+// TestLexicographicallyOptimal: if valuations fall strictly and no job is given up, no order of the jobs may be
+// lexicographically better.
 func TestLexicographicallyOptimal(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	tried := 0
@@ -99,8 +98,8 @@ func TestLexicographicallyOptimal(t *testing.T) {
 	}
 }
 
-// TestLowestIsHighest: whatever the classes, the fewest possible get nothing,
-// and if nobody does the lowest utility is as high as it can be.
+// TestLowestIsHighest: with valuations of any class, as few jobs as possible may get no utility, and the lowest
+// utility must be as high as possible.
 func TestLowestIsHighest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -131,8 +130,8 @@ func sum(list []float64, f func(float64) int) (n int) {
 	return n
 }
 
-// TestOfHardDeadlinesTheDearestAreMet: of the choices that give up as few, the
-// least valued job that is served is worth as much as it can be.
+// TestOfHardDeadlinesTheDearestAreMet: with hard deadlines, as few jobs as possible may be given up, and the least
+// valuable job that is served must be worth as much as possible.
 func TestOfHardDeadlinesTheDearestAreMet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	for range 1000 {
@@ -148,9 +147,9 @@ func TestOfHardDeadlinesTheDearestAreMet(t *testing.T) {
 	}
 }
 
-// peelByBisection is the textbook's method, written plainly: raise the level of
-// all who are not fixed until their deadlines cannot all be met; fix who is in
-// the way at the level reached; go on with the others.
+// peelByBisection is the textbook's method, written simply. It raises the level of all jobs that are not fixed until
+// their deadlines cannot all be met. It fixes a job that prevents a higher level at this level, and continues with
+// the others.
 func peelByBisection(p *Problem) []float64 {
 	n := len(p.Jobs)
 	deadlines, level := make([]float64, n), make([]float64, n)
@@ -166,7 +165,7 @@ func peelByBisection(p *Problem) []float64 {
 				high = middle
 			}
 		}
-		// Who is in the way: with it left at the low level the rest can go above.
+		// Find a job that prevents a higher level: if its deadline is relaxed a little, the others can be met.
 		for i := range n {
 			if math.IsNaN(level[i]) && meets(p, level, high, i, deadlines) {
 				level[i] = low
@@ -178,8 +177,8 @@ func peelByBisection(p *Problem) []float64 {
 	return level
 }
 
-// meets says whether all deadlines can be met: of those fixed for their level,
-// of the others for level l, and of except a little later.
+// meets reports whether all deadlines can be met. A fixed job has the deadline of its fixed level, any other job the
+// deadline of level l. The deadline of the job except is relaxed a little.
 func meets(p *Problem, fixed []float64, l float64, except int, deadlines []float64) bool {
 	order := make([]int, len(p.Jobs))
 	for i := range p.Jobs {
@@ -194,7 +193,7 @@ func meets(p *Problem, fixed []float64, l float64, except int, deadlines []float
 		switch {
 		case i == except:
 			slack = 1e-6
-		case level == fixed[i]: // more than it was fixed with, lest rounding turn it
+		case level == fixed[i]: // with more slack than when it was fixed, so that rounding changes nothing
 			slack = 2e-8
 		}
 		seconds += slack * (1 + seconds)
@@ -217,14 +216,13 @@ func meets(p *Problem, fixed []float64, l float64, except int, deadlines []float
 
 func compare(a, b float64) int { return boolToInt(a > b) - boolToInt(a < b) }
 
-// TestPeelingByBisectionAgrees: fixing bottlenecks from the last one backwards
-// gives the levels that bisection gives.
+// TestPeelingByBisectionAgrees checks that fixing the last job first gives the same levels as bisection.
 func TestPeelingByBisectionAgrees(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	tried := 0
 	for range 300 {
 		p := randomProblem(t, r, 1+r.IntN(12), func(r *rand.Rand, horizon float64) messages.Valuation {
-			v := falling(r, horizon) // slow enough for a level to tell times apart
+			v := falling(r, horizon) // falls slowly, so that levels can be told apart at all times
 			v.Class, v.Mu, v.Delta = messages.Sigmoidal, horizon/2+v.Mu/4, v.Delta+horizon
 			return v
 		})
@@ -243,8 +241,8 @@ func TestPeelingByBisectionAgrees(t *testing.T) {
 	}
 }
 
-// TestLevelIsTight: the deadlines of the lowest level can be met, those of one
-// a little above cannot, unless the lowest is the best of its job.
+// TestLevelIsTight: the deadlines of the lowest level can be met. The deadlines of a slightly higher level cannot,
+// unless the job with the lowest level has its best utility.
 func TestLevelIsTight(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 300 {
@@ -269,7 +267,7 @@ func TestLevelIsTight(t *testing.T) {
 
 func TestOrdersOfEqualJobs(t *testing.T) {
 	p := &Problem{Slots: 2}
-	for _, demand := range []float64{8, 2, 4, 4} { // one valuation: the shortest first, ties as they came
+	for _, demand := range []float64{8, 2, 4, 4} { // with equal valuations: the shortest job first, ties in the order of the input
 		p.Jobs = append(p.Jobs, Job{Tasks: 2, Demand: demand, Valuation: curveOf(t, messages.Valuation{Class: messages.Sigmoidal, Max: 9, Mu: 1, Delta: 20})})
 	}
 	s := schedule(t, p)
@@ -278,7 +276,7 @@ func TestOrdersOfEqualJobs(t *testing.T) {
 	}
 }
 
-// TestHopelessJobsWait: a job that nothing can save does not delay one that can.
+// TestHopelessJobsWait: a job that cannot have any utility must not delay a job that can.
 func TestHopelessJobsWait(t *testing.T) {
 	p := &Problem{Slots: 1, Jobs: []Job{
 		{Tasks: 1, Demand: 10, Valuation: hard(t, 1000, 9)},

@@ -21,31 +21,32 @@ const (
 const DefaultResolution = 1e-6
 
 // grace is a factor slightly below 1. Times are multiplied by it before a valuation is computed, so that
-// rounding of a sum never misses a deadline.
+// rounding of a sum never makes a job miss its deadline.
 const grace = 1 - 0x1p-40
 
-// leastExponent bounds the unit of work from below, so that it is a normal double. Less work counts as 0.
+// leastExponent is the smallest binary exponent of the unit of work, so that the unit is a normal float64.
+// Smaller work counts as 0.
 const leastExponent = -900
 
 // Job is a job that has not ended.
 type Job struct {
 	Tasks     int     // number of tasks, planned with equal lengths; at least 1 if Demand is not 0
-	Demand    float64 // slot-seconds that all of its tasks together still need
-	Elapsed   float64 // seconds since its submission
+	Demand    float64 // slot-seconds that all its tasks together still need
+	Elapsed   float64 // seconds since the job's submission
 	Valuation valuation.Curve
 }
 
-// Problem is what to schedule, from now on.
+// Problem describes what must be scheduled, from now on.
 type Problem struct {
 	Slots int
 	Jobs  []Job
-	// Resolution is the smallest difference of utilities that counts, in credits; 0:
-	// DefaultResolution. A job that cannot have this much utility is given up. A job whose utility
-	// is within it of its best counts as having its best.
+	// Resolution is the smallest difference of utilities that counts, in credits. 0 means DefaultResolution. A job
+	// that cannot have this much utility is given up. A utility within Resolution of the job's best counts as its
+	// best.
 	Resolution float64
 }
 
-// Check returns what is wrong with a problem.
+// Check returns an error if a problem is invalid.
 func (p *Problem) Check() error {
 	if p.Slots < 1 || p.Slots > MostSlots {
 		return messages.Errorf(messages.Invalid, "slots: must be from 1 to %d, is %d", MostSlots, p.Slots)
@@ -86,15 +87,15 @@ func (job *Job) span(slots int) float64 {
 	return job.each() * float64((job.Tasks+slots-1)/slots)
 }
 
-// item is a job prepared for the planner. A time t, for an item, is when the slots together have done all
-// work up to and including its own.
+// item is a job prepared for the planner. A time t of an item is when the slots together have done its work
+// and all work before it.
 type item struct {
 	curve *valuation.Curve
 	index int
-	work  float64 // slot-seconds, a multiple of the planner's unit
-	spill float64 // seconds that it takes beyond t, because tasks cannot be cut
+	work  float64 // in slot-seconds, a multiple of the planner's unit
+	spill float64 // seconds that it completes after t, because tasks cannot be divided
 	lead  float64 // seconds from submission to now, plus spill
-	best  float64 // its utility if it goes first
+	best  float64 // its utility if it comes first
 	top   float64 // the last t at which it has its best utility, within the resolution
 	last  float64 // the last t at which it has any utility
 }
@@ -102,7 +103,7 @@ type item struct {
 // at returns the item's utility at t.
 func (x *item) at(t float64) float64 { return x.curve.At((x.lead + t) * grace) }
 
-// latest returns the last t at which the utility is at least a level; −Inf if it never is.
+// latest returns the last t at which the utility is at least a level, or −Inf if it never is.
 func (x *item) latest(level float64) float64 {
 	seconds, ever := x.curve.Latest(level)
 	if !ever {
@@ -116,11 +117,11 @@ type planner struct {
 	*Problem
 	slots      float64
 	resolution float64
-	unit       float64 // all work is a multiple of it, and sums of it are exact
+	unit       float64 // all work is a multiple of it, so that sums of work are exact
 	items      []item
-	byLast     []int32 // jobs with work, the first to become worthless first
-	byWork     []int32 // jobs with work, the least first
-	byTop      []int32 // jobs with work, those content longest first
+	byLast     []int32 // jobs with work, in ascending order of last
+	byWork     []int32 // jobs with work, in ascending order of work
+	byTop      []int32 // jobs with work, in descending order of top
 	idle       []int32 // jobs without work
 }
 
@@ -157,7 +158,7 @@ func (q *planner) sort(jobs []int32, order func(a, b *item) int) {
 	slices.SortStableFunc(jobs, func(a, b int32) int { return order(&q.items[a], &q.items[b]) })
 }
 
-// item prepares a job, with its own or another valuation.
+// item prepares job i. curve replaces the job's valuation if it is not nil.
 func (q *planner) item(i int, curve *valuation.Curve) item {
 	job := &q.Jobs[i]
 	x := item{curve: curve, index: i, work: math.RoundToEven(job.Demand/q.unit) * q.unit}

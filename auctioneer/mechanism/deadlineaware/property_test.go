@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestOneMoreNeverHelps: another job does not raise the lowest utility of those
-// who were there.
+// TestOneMoreNeverHelps adds a job. The lowest utility of the other jobs must not rise.
 func TestOneMoreNeverHelps(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	for range 500 {
@@ -30,7 +29,7 @@ func TestOneMoreNeverHelps(t *testing.T) {
 	}
 }
 
-// judgedJob is the utility that judged has for a job in its schedule.
+// judgedJob returns the utility that judge gives to a job in the schedule.
 func judgedJob(p *Problem, job int) float64 {
 	s, _ := New(p)
 	work := 0.0
@@ -43,8 +42,8 @@ func judgedJob(p *Problem, job int) float64 {
 	return math.Round(judge(p, job, work/float64(p.Slots))*1e8) / 1e8
 }
 
-// TestUnitOfTime: in another unit of time, a power of two so that nothing is
-// rounded, the schedule is the same.
+// TestUnitOfTime changes the unit of time by a power of two, so that nothing is rounded. The schedule must stay the
+// same.
 func TestUnitOfTime(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 2))
 	for range 200 {
@@ -72,7 +71,7 @@ func TestUnitOfTime(t *testing.T) {
 	}
 }
 
-// TestOrderOfTheInput: what becomes of a job does not depend on where it stands.
+// TestOrderOfTheInput reorders the jobs of the input. Each job must have the same result.
 func TestOrderOfTheInput(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 3))
 	for range 200 {

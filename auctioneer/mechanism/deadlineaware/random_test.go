@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// curveOf makes a valuation that must be one.
+// curveOf makes a curve of a valuation that must be valid.
 func curveOf(t testing.TB, v messages.Valuation) valuation.Curve {
 	t.Helper()
 	c, err := valuation.New(v)
@@ -23,8 +23,7 @@ func hard(t testing.TB, most, deadline float64) valuation.Curve {
 	return curveOf(t, messages.Valuation{Class: messages.Hard, Max: most, Deadline: deadline})
 }
 
-// falling draws a valuation that falls strictly from its best to nothing, over
-// times up to about horizon.
+// falling draws a valuation that falls strictly from its best to 0, within a time of about horizon.
 func falling(r *rand.Rand, horizon float64) messages.Valuation {
 	v := messages.Valuation{Class: messages.Sigmoidal, Max: 1 + 99*r.Float64(),
 		Mu: horizon * r.Float64(), Delta: horizon * (0.2 + 2*r.Float64())}
@@ -34,7 +33,7 @@ func falling(r *rand.Rand, horizon float64) messages.Valuation {
 	return v
 }
 
-// anyValuation draws a valuation of any class, often one of a few that coincide.
+// anyValuation draws a valuation of any class. Often it is one of a few, so that valuations coincide.
 func anyValuation(r *rand.Rand, horizon float64) messages.Valuation {
 	switch r.IntN(6) {
 	case 0:
@@ -52,8 +51,7 @@ func anyValuation(r *rand.Rand, horizon float64) messages.Valuation {
 	}
 }
 
-// randomProblem draws jobs whose work would take the slots about as long as
-// their valuations fall.
+// randomProblem draws jobs. Their work takes the slots about as long as their valuations need to fall.
 func randomProblem(t testing.TB, r *rand.Rand, jobs int, draw func(*rand.Rand, float64) messages.Valuation) *Problem {
 	p := &Problem{Slots: 1 + r.IntN(6), Jobs: make([]Job, jobs)}
 	total := 0.0
@@ -81,7 +79,7 @@ func schedule(t testing.TB, p *Problem) *Schedule {
 	return s
 }
 
-// within says that two numbers differ by no more than a part of the larger.
+// near reports whether two numbers differ by at most a part of the larger.
 func near(a, b, part float64) bool {
 	return math.Abs(a-b) <= part*max(1, math.Abs(a), math.Abs(b))
 }

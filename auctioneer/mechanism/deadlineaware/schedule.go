@@ -3,12 +3,12 @@ package deadlineaware
 // Schedule is the result. Slices are by job, except Order and Runs. Times are in seconds from now.
 type Schedule struct {
 	Order      []int     // the jobs, in the order in which they get slots
-	Target     []float64 // when the job is complete, if those before it free the slots together
-	Level      []float64 // its utility then
-	Start      []float64 // of its first task, on the slots
-	Completion []float64 // of its last task
-	Utility    []float64 // at completion
-	GivenUp    []bool    // it cannot be complete while it is worth anything
+	Target     []float64 // when the job completes if the slots become free at the same time before it
+	Level      []float64 // its utility at Target
+	Start      []float64 // when its first task starts
+	Completion []float64 // when its last task ends
+	Utility    []float64 // its utility at Completion
+	GivenUp    []bool    // it would complete too late to have any utility
 }
 
 // New schedules the jobs of a problem.
@@ -52,14 +52,14 @@ func Order(p *Problem) ([]int, error) {
 }
 
 // order returns all jobs in their order: jobs without work, then served jobs, then jobs that are given up,
-// the least work first.
+// the job with the least work first.
 func (q *planner) order(served []bool) []int32 {
 	order := append(make([]int32, 0, len(q.items)), q.idle...)
 	order = q.appendPeeled(order, q.pick(q.byTop, served, true))
 	return append(order, q.pick(q.byWork, served, false)...)
 }
 
-// pick returns the jobs that are served, or with want false the jobs that are not.
+// pick returns the jobs that are served. If want is false, it returns the jobs that are not served.
 func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
 	picked := make([]int32, 0, len(jobs))
 	for _, j := range jobs {
@@ -70,8 +70,7 @@ func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
 	return picked
 }
 
-// appendPeeled appends jobs, given in the order of byTop, in the order in which
-// they get slots.
+// appendPeeled appends jobs to order, in the order in which they get slots. jobs must be in the order of byTop.
 func (q *planner) appendPeeled(order, jobs []int32) []int32 {
 	layers := q.peel(jobs, 0)
 	for k := len(layers) - 1; k >= 0; k-- {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// slot is when a slot becomes free.
+// slot is a slot with the time when it becomes free.
 type slot struct {
 	free float64
 	id   int32
@@ -14,10 +14,10 @@ type slot struct {
 
 func (a slot) before(b slot) bool { return a.free < b.free || a.free == b.free && a.id < b.id }
 
-// machine gives tasks to slots: each to the slot that is free first.
+// machine gives tasks to slots: each task to the slot that is free first.
 type machine struct {
-	slots []slot                                    // a heap, the soonest first
-	given func(job, tasks int, s slot, end float64) // nil, or told what a slot gets
+	slots []slot                                    // a heap, the slot that is free first at the top
+	given func(job, tasks int, s slot, end float64) // is called, unless nil, for each run that a slot gets
 }
 
 func newMachine(n int) *machine {
@@ -28,8 +28,7 @@ func newMachine(n int) *machine {
 	return m
 }
 
-// place gives a job's tasks to slots, and returns when the first starts and the
-// last finishes.
+// place gives the tasks of a job to slots. It returns when the first task starts and when the last one ends.
 func (m *machine) place(index int, job *Job) (start, finish float64) {
 	start = m.slots[0].free
 	tasks, each := job.Tasks, job.each()
@@ -49,7 +48,7 @@ func (m *machine) place(index int, job *Job) (start, finish float64) {
 	return start, finish
 }
 
-// sink restores the heap below i.
+// sink restores the heap below position i.
 func (m *machine) sink(i int) {
 	x := m.slots[i]
 	for {
@@ -69,10 +68,10 @@ func (m *machine) sink(i int) {
 	m.slots[i] = x
 }
 
-// pour gives each slot as many tasks as it would get for certain if they were placed one by one. If the
-// work were water and filled the slots to a level, these are the tasks that start at least a task's length
-// below the level. It returns how many tasks are left. These are few, unless a task is so short that it
-// vanishes in the rounding of times; then all slots get the same number.
+// pour gives each slot the tasks that it would certainly get if they were placed one by one. Imagine that the
+// work is water that fills the slots up to a level. A slot certainly gets the tasks that end below the level.
+// pour returns how many tasks are left. These are few, unless tasks are so short that they vanish in the
+// rounding of times. Then each slot gets the same number.
 func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) {
 	slices.SortFunc(m.slots, func(a, b slot) int { return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.id, b.id)) })
 	level := m.level(float64(tasks) * each)
@@ -99,7 +98,7 @@ func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) 
 	return left, finish
 }
 
-// level returns how high the work fills the slots, which must be sorted.
+// level returns the time up to which the work fills the slots. The slots must be sorted.
 func (m *machine) level(work float64) float64 {
 	free := 0.0
 	for i, s := range m.slots {
@@ -112,7 +111,7 @@ func (m *machine) level(work float64) float64 {
 	return 0
 }
 
-// add gives a slot n tasks and returns when it is free again.
+// add gives a slot n tasks, and returns when the slot is free again.
 func (m *machine) add(job int, s slot, n int, each float64) float64 {
 	end := s.free + float64(n)*each
 	if m.given != nil {

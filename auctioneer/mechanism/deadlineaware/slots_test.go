@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// oneByOne gives each task of the jobs in an order to the slot that is free
-// first, and returns when each job's first starts and last finishes.
+// oneByOne gives each task of the jobs, in an order, to the slot that is free first. It returns when each job's first
+// task starts and its last task ends.
 func oneByOne(p *Problem, order []int) (start, finish []float64) {
 	free := make([]float64, p.Slots)
 	start, finish = make([]float64, len(p.Jobs)), make([]float64, len(p.Jobs))
@@ -44,13 +44,13 @@ func TestSlotsAreFilledOneByOne(t *testing.T) {
 	}
 }
 
-// run is what a slot does for a job, from Start to Finish.
+// run is a job's stay on a slot, from Start to Finish.
 type run struct {
 	Job, Slot, Tasks int
 	Start, Finish    float64
 }
 
-// runs are what the slots do, in the order of the schedule.
+// runs returns all runs on all slots, in the order of the schedule.
 func runs(s *Schedule, p *Problem) (out []run) {
 	m := newMachine(p.Slots)
 	m.given = func(job, tasks int, s slot, end float64) {
@@ -62,8 +62,8 @@ func runs(s *Schedule, p *Problem) (out []run) {
 	return out
 }
 
-// TestRunsAreTheSchedule: runs hold all tasks, do not overlap on a slot, and
-// start and end when the schedule says.
+// TestRunsAreTheSchedule checks that the runs contain all tasks, do not overlap on a slot, and start and end as the
+// schedule says.
 func TestRunsAreTheSchedule(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	for range 200 {
@@ -88,8 +88,8 @@ func TestRunsAreTheSchedule(t *testing.T) {
 	}
 }
 
-// TestTargetsAreExactWhereSlotsComeFreeTogether: jobs as wide as the machine,
-// and any job alone.
+// TestTargetsAreExactWhereSlotsComeFreeTogether: completion must equal the target for jobs that use all slots, and
+// for any job that is alone.
 func TestTargetsAreExactWhereSlotsComeFreeTogether(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))
 	for range 100 {
@@ -107,7 +107,7 @@ func TestTargetsAreExactWhereSlotsComeFreeTogether(t *testing.T) {
 	}
 }
 
-// TestTasksLostInRounding: a billion tasks that together do not move the clock.
+// TestTasksLostInRounding has a billion tasks that are so short that adding them does not change the time.
 func TestTasksLostInRounding(t *testing.T) {
 	p := &Problem{Slots: 3, Jobs: []Job{{Tasks: 3, Demand: Largest, Valuation: hard(t, 1, 1e12)}, {Tasks: MostTasks, Demand: 1e-3}}}
 	p.Jobs[1].Valuation = p.Jobs[0].Valuation

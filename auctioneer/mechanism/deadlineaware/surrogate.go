@@ -7,15 +7,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Hypothesis is the result for a job if it had declared another valuation.
+// Hypothesis is what a job would get if it had declared another valuation.
 type Hypothesis struct {
-	Target     float64 // as in Schedule
+	Target     float64 // this and the next fields: as in Schedule
 	Completion float64
 	GivenUp    bool
 }
 
-// CompletionTimes returns the completion time of a job, in seconds from now, for each valuation that it
-// might declare instead, the valuations of other jobs unchanged. The results equal New's exactly.
+// CompletionTimes returns the completion time of a job, in seconds from now, for each valuation that it might
+// declare instead. The valuations of the other jobs stay unchanged. The results equal the results of New
+// exactly.
 func CompletionTimes(p *Problem, job int, surrogates []valuation.Curve) ([]float64, error) {
 	all, err := Hypotheses(p, job, surrogates)
 	if err != nil {
@@ -45,19 +46,19 @@ func Hypotheses(p *Problem, job int, surrogates []valuation.Curve) ([]Hypothesis
 	return all, nil
 }
 
-// whatIf computes the result for a job under different valuations.
+// whatIf computes what a job would get with different valuations.
 type whatIf struct {
 	*planner
 	job    int
-	served map[string]*others // by the set of served jobs
+	served map[string]*others // by set of served jobs
 }
 
-// others has results that do not depend on the job's valuation, for one set of served jobs.
+// others has the results for one set of served jobs that do not depend on the job's valuation.
 type others struct {
 	served []bool
-	layers []layer       // the other served jobs from the last one, fixed as if the job came before all of them
-	seen   []*Hypothesis // by the number of layers that come after the job
-	before *before       // if the job is served
+	layers []layer       // the other served jobs, the last first, fixed as if the job came before all of them
+	seen   []*Hypothesis // by number of layers that come after the job
+	before *before       // set if the job is served
 }
 
 func (w *whatIf) ask(surrogate *valuation.Curve) Hypothesis {
@@ -108,8 +109,9 @@ func (w *whatIf) othersOf(served []bool) *others {
 	return o
 }
 
-// after returns how many of the other jobs come after the job: the layers from the last, until the job goes
-// last among the remaining jobs. The layers do not depend on its valuation.
+// after returns the number of other jobs that come after the job. It goes through the layers, the last first,
+// until the job itself is the better choice for the last place. The layers do not depend on the job's
+// valuation.
 func (w *whatIf) after(o *others, x *item) int {
 	for k, l := range o.layers {
 		if goesLast(x, &w.items[l.job], l.t, x.at(l.t), l.utility) {
@@ -133,7 +135,7 @@ func (w *whatIf) answer(o *others, after int) *Hypothesis {
 	return &Hypothesis{Target: t + x.spill, Completion: completion}
 }
 
-// lost returns the result for a job that is given up.
+// lost returns what the job gets if it is given up.
 func (w *whatIf) lost(o *others) *Hypothesis {
 	h := &Hypothesis{GivenUp: true}
 	x, work, m := &w.items[w.job], 0.0, newMachine(w.Slots)

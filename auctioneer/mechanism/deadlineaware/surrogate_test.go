@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 )
 
-// TestHypothesesAreFullRuns: each answer is what a schedule of the whole problem
-// says, to the last bit.
+// TestHypothesesAreFullRuns compares each answer with a schedule of the whole problem. They must be exactly equal.
 func TestHypothesesAreFullRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for round := range 400 {
@@ -42,8 +41,7 @@ func TestHypothesesAreFullRuns(t *testing.T) {
 	}
 }
 
-// TestManyHypothesesAreFullRuns does so at the size and with the types of the
-// benchmark.
+// TestManyHypothesesAreFullRuns does the same with as many jobs as the benchmark, and its types.
 func TestManyHypothesesAreFullRuns(t *testing.T) {
 	for _, load := range loads {
 		p, surrogates := busy(300, load.seconds)

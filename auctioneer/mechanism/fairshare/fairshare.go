@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-// Schedule runs the jobs of a machine by fair share. Whenever nodes are free, the next job is the oldest one of
-// the user with the least recent use for its weight. If it does not fit, all others wait for it. Past use
-// counts half after each half-life; if the half-life is 0, it does not count.
+// Schedule runs the jobs of a machine by fair share. While nodes are free, the next job is the oldest job of
+// the user with the lowest level. If it does not fit, all others wait for it. The weight of past use halves in
+// each half-life; if the half-life is 0, past use does not count.
 func Schedule(in *rigid.Instance, halfLife float64) (*rigid.Schedule, error) {
 	if !(halfLife >= 0 && halfLife <= rigid.Largest) {
 		return nil, casefile.Invalid("half_life", "must be from 0 to %g, is %g", rigid.Largest, halfLife)
@@ -27,8 +27,8 @@ type input struct {
 	HalfLife float64 `json:"half_life,omitempty"`
 }
 
-// SolveDocument answers the JSON document described in package rigid, with the additional key "half_life". If
-// it is 0 or absent, the past does not count.
+// SolveDocument answers the JSON document described in package rigid, with one more key, "half_life". If it
+// is 0 or absent, past use does not count.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {
@@ -42,23 +42,24 @@ type policy struct {
 	halfLife float64
 	weights  []float64
 	users    []user
-	waiting  []int // users with jobs waiting
+	waiting  []int // users with waiting jobs
 }
 
 type user struct {
 	use
-	jobs []int // waiting, the oldest first
+	jobs []int // waiting jobs, the oldest first
 	next int
 }
 
-// use is what a user holds and has recently held.
+// use is what a user holds and has held recently.
 type use struct {
-	held   float64 // slots now
-	recent float64 // slots, averaged over the past with exponentially falling weight
-	at     float64 // time to which recent is up to date
+	held   float64 // number of slots now
+	recent float64 // number of slots, averaged over the past with falling weight
+	at     float64 // the time for which recent was computed
 }
 
-// advance updates the average to a time. It approaches what is held, and the distance halves in each half-life.
+// advance computes recent for a later time. recent comes closer to held: the difference halves in each
+// half-life.
 func (u *use) advance(now, halfLife float64) {
 	if now <= u.at {
 		return

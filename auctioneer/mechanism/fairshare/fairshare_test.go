@@ -25,8 +25,8 @@ func drawClaims(t *rapid.T) (float64, []claim) {
 	return float64(rapid.IntRange(0, 20).Draw(t, "amount")), claims
 }
 
-// TestMaxMinIsFair checks the definition: nobody can be given more but by taking
-// from somebody whose level is no higher, and nothing that is wanted is left over.
+// TestMaxMinIsFair checks the definition: a claim that is not full can get more only from claims at a level that is
+// not higher. The parts must add up to the amount, or to all demands.
 func TestMaxMinIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount, claims := drawClaims(t)
@@ -55,7 +55,8 @@ func TestMaxMinIsFair(t *testing.T) {
 	})
 }
 
-// TestMaxMinIsTheSlowOne pours small drops to the lowest.
+// TestMaxMinIsTheSlowOne compares divide with a slow method: it pours small drops, each to the claim with the lowest
+// level.
 func TestMaxMinIsTheSlowOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount, claims := drawClaims(t)
@@ -88,7 +89,7 @@ func TestMaxMinSymmetries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount, claims := drawClaims(t)
 		parts := divide(amount, claims, nil)
-		changed := append([]claim{{Weight: 3, Had: 1}}, claims...) // one that asks for nothing
+		changed := append([]claim{{Weight: 3, Had: 1}}, claims...) // a claim that asks for nothing
 		slices.Reverse(changed)
 		for i := range changed {
 			changed[i].Had *= 4
@@ -119,7 +120,7 @@ func TestMaxMinByHand(t *testing.T) {
 		{2, []claim{{1, 4, inf}, {1, 0, inf}}, []float64{0, 2}},
 		{10, []claim{{1, 0, 3}, {1, 9, 3}}, []float64{3, 3}},
 		{0, []claim{{1, 0, 3}}, []float64{0}},
-		{0, []claim{{49, 53, 3}}, []float64{0}}, // 49·(53/49) is above 53
+		{0, []claim{{49, 53, 3}}, []float64{0}}, // rounded, 49·(53/49) is above 53
 		{1e12, []claim{{1e-6, 0, inf}, {1e6, 0, 1}}, []float64{1e12 - 1, 1}},
 	} {
 		got := divide(c.amount, c.claims, nil)
@@ -129,8 +130,7 @@ func TestMaxMinByHand(t *testing.T) {
 	}
 }
 
-// slow is the policy with the averages added up from all that ever ran, by the
-// integral that defines them.
+// slow is the policy with levels computed by the defining integral, over all jobs that ever ran.
 type slow struct {
 	halfLife float64
 	weights  []float64
@@ -153,7 +153,7 @@ func (s *slow) End(m *rigid.Machine, job int) {
 	}
 }
 
-// level is ∫ held(t)·2^(−(now−t)/h) dt·ln 2/h, and what is held now, over the weight.
+// level returns the integral ∫ held(t)·2^(−(now−t)/h) dt·ln 2/h plus what is held now, divided by the weight.
 func (s *slow) level(m *rigid.Machine, user int) float64 {
 	sum := 0.0
 	for _, r := range s.ran {
@@ -189,8 +189,8 @@ func (s *slow) Decide(m *rigid.Machine) {
 	}
 }
 
-// TestScheduleIsTheSlowOne: widths and weights are such that levels are the same
-// only where they are so exactly, or so that the digits decide.
+// TestScheduleIsTheSlowOne compares Schedule with the slow policy. Weights and run times are such that two levels are
+// either exactly equal or clearly different.
 func TestScheduleIsTheSlowOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := &rigid.Instance{Nodes: rapid.IntRange(1, 6).Draw(t, "nodes"), Weights: []float64{1, 1.37, 0.81}}
@@ -214,7 +214,7 @@ func TestScheduleIsTheSlowOne(t *testing.T) {
 	})
 }
 
-// TestWithinAUserFirstComeFirstServed also says that one user alone is a queue.
+// TestWithinAUserFirstComeFirstServed checks that the jobs of each user start in the order of submission.
 func TestWithinAUserFirstComeFirstServed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := &rigid.Instance{Nodes: 4, Weights: []float64{1, 2}}
@@ -237,9 +237,8 @@ func TestWithinAUserFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// TestSharesOfBusyUsers: users with weights 1, 2 and 5 who always have jobs
-// waiting hold their parts of 80 slots throughout, though the first came with
-// everything at once and the others an instant later.
+// TestSharesOfBusyUsers: users with weights 1, 2 and 5 always have waiting jobs, and one of them submits everything
+// earlier. They must hold 10, 20 and 50 of 80 slots on average.
 func TestSharesOfBusyUsers(t *testing.T) {
 	in := &rigid.Instance{Nodes: 80, Weights: []float64{1, 2, 5}}
 	for i := range 6000 {
@@ -266,12 +265,12 @@ func TestSharesOfBusyUsers(t *testing.T) {
 	}
 }
 
-// TestThePastCounts: who has had the machine lately waits; after some half-lives
-// it hardly matters, and after enough to lose it, not at all.
+// TestThePastCounts: user 0 has had the machine, and then both users submit a job. User 1 goes first. After very many
+// half-lives the past use has become 0, and the older job goes first.
 func TestThePastCounts(t *testing.T) {
 	for _, c := range []struct {
 		halfLife, wait float64
-		want           int // user who goes first
+		want           int // the user who goes first
 	}{{0, 1, 0}, {10, 1, 1}, {10, 200, 1}, {10, 20_000, 0}} {
 		in := &rigid.Instance{Nodes: 1, Weights: []float64{1, 1}}
 		at := 50 + c.wait

@@ -6,17 +6,16 @@ import (
 	"sort"
 )
 
-// claim is one user's claim to a divisible amount.
+// claim is what a user may claim of a divisible amount.
 type claim struct {
-	Weight float64 // above 0
-	Had    float64 // amount that counts as received before
+	Weight float64 // positive
+	Had    float64 // the amount that it has had before
 	Demand float64 // the most that it can use in addition to Had
 }
 
 // divide divides an amount among claims by max-min fairness: it maximises the smallest (had + given)/weight,
-// then the next, and so on, like water that fills vessels. No claim gets more than its demand; what demands
-// leave over is not divided. The parts add up to the amount or to all demands. They are written to out, which
-// grows as needed.
+// then the next, and so on, like water that fills vessels. No claim gets more than its demand; if demands are
+// smaller than the amount, the rest is not divided. The parts are written to out, which grows if needed.
 func divide(amount float64, claims []claim, out []float64) []float64 {
 	level := level(amount, claims)
 	out = out[:0]
@@ -26,12 +25,12 @@ func divide(amount float64, claims []claim, out []float64) []float64 {
 	return out
 }
 
-// opens and closes are the levels at which the claim begins to be filled, and is full.
+// opens is the level at which the claim begins to be filled.
 func (c *claim) opens() float64  { return c.Had / c.Weight }
 func (c *claim) closes() float64 { return (c.Had + c.Demand) / c.Weight }
 
-// upTo returns what the claim is given when the water stands at a level: exactly 0 up to opens, and exactly the
-// demand from closes on.
+// upTo returns what the claim gets if the water is at a level: exactly 0 up to opens, and exactly the demand
+// from closes on.
 func (c *claim) upTo(level float64) float64 {
 	switch {
 	case c.Demand == 0 || level <= c.opens():
@@ -43,7 +42,7 @@ func (c *claim) upTo(level float64) float64 {
 	}
 }
 
-// given returns what all claims are given at a level, and its derivative by the level.
+// given returns what all claims together get at a level, and the derivative of this sum by the level.
 func given(level float64, claims []claim) (sum, rate float64) {
 	for i := range claims {
 		c := &claims[i]
@@ -55,9 +54,9 @@ func given(level float64, claims []claim) (sum, rate float64) {
 	return sum, rate
 }
 
-// level returns how high the water stands; +Inf if every demand is met. It lies between two levels at which a
-// claim begins to be filled or is full. Sums are computed again for each level that is tried, because
-// subtracting a large weight from a running sum would lose the small ones.
+// level returns the level of the water, or +Inf if every demand is met. It lies between two levels at which a
+// claim begins to be filled or is full. The sums are computed again for each tried level, because subtracting
+// a large weight from a running sum would lose the small weights.
 func level(amount float64, claims []claim) float64 {
 	var edges []float64
 	for i := range claims {
@@ -73,7 +72,7 @@ func level(amount float64, claims []claim) float64 {
 		sum, _ := given(edges[k], claims)
 		return sum > amount
 	})
-	if above == 0 { // nobody asks for anything
+	if above == 0 { // no claim asks for anything
 		return math.Inf(1)
 	}
 	sum, rate := given(edges[above-1], claims)

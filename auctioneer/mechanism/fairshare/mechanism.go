@@ -15,32 +15,32 @@ import (
 // Mechanism runs a live market by fair share.
 type Mechanism struct {
 	*posted.Desk
-	halfLife messages.Duration         // time after which past use counts half
+	halfLife messages.Duration         // after this time past use counts half
 	weights  map[messages.Name]float64 // by user; 1 for users that are not listed
 	accounts map[messages.Name]*account
-	present  []*account // accounts with jobs in the view, by name
+	present  []*account // accounts with jobs in the view, sorted by name
 	claims   []claim
 	shares   []float64
 	seen     messages.Time
 }
 
-// account is a user, or another site with all of its users, with the use of each class.
+// account is a user, or another site with all its users. It has the use of each class.
 type account struct {
 	name  messages.Name
 	use   []use
-	jobs  []int                       // positions in the view
-	waits []float64                   // by class: the number of names with work pending
-	names map[messages.Name][]float64 // by class: the number of jobs of a name with work pending
-	share []float64                   // by class
+	jobs  []int                       // positions of its jobs in the view
+	waits []float64                   // by class: number of its names that have pending tasks
+	names map[messages.Name][]float64 // by name, then class: number of jobs with pending tasks
+	share []float64                   // by class: its part of the freed slots
 }
 
-// part returns a job's part of its account's share of a class in which the job has work pending. Each name of the
-// account has an equal part.
+// part returns a job's part of its account's share of class j. The job must have pending tasks there. Each name
+// of the account gets an equal part.
 func (u *account) part(job *mechanism.Job, j int) float64 {
 	return u.share[j] / u.waits[j] / u.names[job.Account][j]
 }
 
-// Describe says what the mechanism is.
+// Describe returns the traits of the mechanism.
 func Describe(*messages.Market) mechanism.Traits {
 	t := posted.Traits(messages.FairShare, "the account that used least, by its weight; past use fades", "half_life", "weights")
 	t.Make = mechanism.Maker(func(m messages.Market) (*Mechanism, error) { return New(m), nil })
@@ -81,7 +81,7 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// period returns how often to decide again while only the past fades.
+// period returns after which time to decide again if nothing changes but the weight of the past.
 func (f *Mechanism) period() messages.Duration {
 	return max(1e9, min(60e9, f.halfLife/64))
 }
@@ -130,8 +130,7 @@ func (f *Mechanism) account(name messages.Name) *account {
 	return u
 }
 
-// advance lets the past fade. An account whose use is no longer worth
-// remembering is forgotten.
+// advance computes recent use for a later time. It removes accounts without jobs whose recent use is negligible.
 func (f *Mechanism) advance(now messages.Time) {
 	elapsed := now.Sub(f.seen).Seconds()
 	if f.seen == 0 || elapsed <= 0 {
@@ -139,7 +138,7 @@ func (f *Mechanism) advance(now messages.Time) {
 		return
 	}
 	f.seen = now
-	for name, u := range f.accounts { // each on its own: the order does not matter
+	for name, u := range f.accounts { // each alone, so the order does not matter
 		faded := len(u.jobs) == 0
 		for j := range u.use {
 			u.use[j].at = 0
@@ -152,8 +151,9 @@ func (f *Mechanism) advance(now messages.Time) {
 	}
 }
 
-// divide computes the users' shares of a class. A user asks for as many slots as it has tasks pending or running
-// there. If no user with work pending would be given more, freed slots go to the users with the lowest level.
+// divide computes the users' shares of class j. A user asks for as many slots as it has tasks pending or running
+// there. If all users with pending tasks would get nothing, freed slots go to those of them with the lowest
+// level.
 func (f *Mechanism) divide(view *mechanism.View, j int) {
 	f.claims = f.claims[:0]
 	slots := float64(view.Classes[j].Slots)
@@ -179,7 +179,8 @@ func (f *Mechanism) divide(view *mechanism.View, j int) {
 	}
 }
 
-// toPoorest gives equal parts to the users with work pending and the lowest level, and returns the sum.
+// toPoorest gives equal shares to the users with pending tasks that have the lowest level. It returns the sum
+// of the shares.
 func (f *Mechanism) toPoorest(j int) float64 {
 	least, sum := math.Inf(1), 0.0
 	level := func(u *account) float64 { return (u.use[j].recent + u.use[j].held) / f.weight(u) }
@@ -212,7 +213,7 @@ func (f *Mechanism) weight(u *account) float64 {
 	return 1
 }
 
-// Explain says how many users go first.
+// Explain says how many users go before the job's user.
 func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	u, known := f.accounts[messages.Participant(job.Account)]
 	if !known {
@@ -233,7 +234,8 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		"%, by its user's recent and present use")
 }
 
-// goesFirst reports whether another job has a share of a class in which this job has work pending and no share.
+// goesFirst reports whether the other job has a share of some class in which this job has pending tasks and no
+// share.
 func (f *Mechanism) goesFirst(other, job *mechanism.Job) bool {
 	u, known := f.accounts[messages.Participant(other.Account)]
 	for j, n := range job.Pending {

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-const second = 1_000_000 // messages.Time
+const second = 1_000_000 // in messages.Time, which counts microseconds
 
 func newMechanism(change func(*messages.Market)) *Mechanism {
 	m := messages.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}}
@@ -47,7 +47,8 @@ func TestLiveMarket(t *testing.T) {
 	check(t, "no slots", newMechanism(plain).Allocate(view(second, 0, many...)), 0.25, 0.25, 0.5, 0)
 }
 
-// TestAPeerIsOneParticipant: the names of another site's users are for that site to give.
+// TestAPeerIsOneParticipant: all users of another site together must get one share, because that site can give them
+// any names.
 func TestAPeerIsOneParticipant(t *testing.T) {
 	m := newMechanism(func(c *messages.Market) { c.Weights = messages.Weights{{Class: "@west", Weight: 2}} })
 	a := m.Allocate(view(second, 8, job(1, "ada", 99, 0), job(2, "a@east", 99, 0), job(3, "b@east", 99, 0), job(4, "c@east", 99, 0), job(5, "d@east", 99, 0)))
@@ -59,8 +60,8 @@ func TestAPeerIsOneParticipant(t *testing.T) {
 	}
 }
 
-// TestThePastFades: ada has held all 8 slots for a half-life, so that her recent
-// use is 4; then both ask for everything, and bob is given what makes up for it.
+// TestThePastFadesOnALiveMarket: ada has held all 8 slots for a half-life, so her recent use is 4. Then ada and bob
+// both ask for all slots. Bob must get more, to make up for ada's use, and with time both get the same.
 func TestThePastFadesOnALiveMarket(t *testing.T) {
 	m := newMechanism(func(c *messages.Market) { c.HalfLife = 100e9 })
 	a := m.Allocate(view(second, 8, job(1, "ada", 9, 8)))
@@ -78,8 +79,8 @@ func TestThePastFadesOnALiveMarket(t *testing.T) {
 	}
 }
 
-// TestOverdrawn: the only user with work pending is far above the level of one
-// who holds everything and asks for no more; what comes free goes to it all the same.
+// TestOverdrawn: ada, the only user with pending tasks, has a much higher level than bob, who holds all slots and
+// asks for no more. Freed slots must go to ada all the same.
 func TestOverdrawn(t *testing.T) {
 	m := newMechanism(func(c *messages.Market) { c.HalfLife = 100e9 })
 	m.Allocate(view(second, 8, job(1, "ada", 0, 8)))

@@ -16,9 +16,9 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 2000) }
 
-// slowly places the jobs one by one where the rule first allows it: not before
-// the job ahead, and with enough nodes free of those placed before. What runs
-// only becomes less while one waits, so it is enough to look at that instant.
+// slowly places the jobs one by one at the first allowed time: not before the previous job, and when enough nodes are
+// free of earlier jobs. Used nodes only become fewer while a job waits, so it is enough to look at the ends of
+// earlier jobs.
 func slowly(in *rigid.Instance) []float64 {
 	start := make([]float64, len(in.Jobs))
 	var placed []int
@@ -114,7 +114,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// job is a job of a live market with one class.
+// job returns a job of a live market with one class.
 func job(id messages.JobID, arrived messages.Time, pending int) *mechanism.Job {
 	return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Arrived: arrived, Budget: 5 * messages.Credit},
 		Pending: []int{pending}, Running: []int{0}}

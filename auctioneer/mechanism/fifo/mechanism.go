@@ -9,7 +9,7 @@ import (
 // Mechanism runs a live market first come, first served.
 type Mechanism struct{ *posted.Desk }
 
-// Describe says what the mechanism is.
+// Describe returns the traits of the mechanism.
 func Describe(*messages.Market) mechanism.Traits {
 	t := posted.Traits(messages.FIFO, "first come, first served")
 	t.Make = mechanism.Maker(func(m messages.Market) (*Mechanism, error) { return New(m), nil })
@@ -22,7 +22,7 @@ func New(m messages.Market) *Mechanism { return &Mechanism{posted.NewDesk(m)} }
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// Allocate puts all weight of a class on the oldest job with work pending there.
+// Allocate gives all weight of a class to the oldest job with pending tasks there.
 func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := f.Allocation(view)
 	for j := range f.Classes {
@@ -33,7 +33,7 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// oldest returns the position of the oldest job with work pending in a class, −1 if there is none.
+// oldest returns the position of the oldest job with pending tasks in a class, or −1 if there is none.
 func oldest(view *mechanism.View, class int) int {
 	first := -1
 	for i, job := range view.Jobs {
@@ -44,7 +44,7 @@ func oldest(view *mechanism.View, class int) int {
 	return first
 }
 
-// Explain says how many jobs came before.
+// Explain says how many of the waiting jobs came before this job.
 func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	return f.Desk.Explain(view, job, posted.Ahead(view, job), "first come, first served")
 }

@@ -2,8 +2,8 @@ package highestbid
 
 import "github.com/candor-grid/candor/auctioneer/mechanism"
 
-// bill has the parts of the amount that a job owes for running: the time at its own bid, the time at
-// the reserve, and the integral of the level over the other time. The amount is own·bid +
+// bill has the parts of the amount that a job owes for running: the time billed at its own bid, the time
+// billed at the reserve, and the integral of the level over the other time. The amount is own·bid +
 // reserve·(the reserve) + level·length.
 type bill struct{ own, reserve, level double }
 
@@ -23,20 +23,20 @@ func (b bill) times(n int) bill {
 	return bill{b.own.times(x), b.reserve.times(x), b.level.times(x)}
 }
 
-// accounts keeps the bills of all jobs that have run and have not ended. It has totals that grow
-// with time; a bill notes the totals when the job begins, and owes the difference. If the own bid
-// caps the level, the tree replaces the total of levels. An open bill has a small number.
+// accounts keeps the bills of all jobs that have run and have not ended. It has totals that grow with time. A bill
+// notes the totals when the job begins to run, and owes the difference. If the own bid caps the level, the tree
+// replaces the total of levels. An open bill has a small number.
 type accounts struct {
 	total bill
-	bills []account // by number; number 0 is not used
-	free  []int32   // numbers of bills that were closed
-	caps  *tree     // nil: nothing caps the level
+	bills []account // by number of the bill; number 0 is not used
+	free  []int32   // numbers of closed bills, to be used again
+	caps  *tree     // nil if nothing caps the level
 }
 
-// account is the bill of a job.
+// account has the state of a job's bill.
 type account struct {
-	began bill // the totals when the job last began to run, or its tasks changed
-	until bill // the amount up to then
+	began bill // the totals when the job last began to run, or when its number of tasks changed
+	until bill // the amount up to that time
 }
 
 func newAccounts(r Rule) *accounts {
@@ -47,7 +47,7 @@ func newAccounts(r Rule) *accounts {
 	return c
 }
 
-// pass adds a period of time at one tariff. key is the level, to be compared with the jobs' keys;
+// pass adds a period of time with one tariff to the totals. key is the level, which is compared with the jobs' keys.
 // integral is the level multiplied by the time.
 func (c *accounts) pass(basis mechanism.Basis, key float64, time, integral double) {
 	switch {
@@ -62,7 +62,7 @@ func (c *accounts) pass(basis mechanism.Basis, key float64, time, integral doubl
 	}
 }
 
-// open returns the number of a new bill.
+// open opens a bill and returns its number.
 func (c *accounts) open() (number int32) {
 	if last := len(c.free) - 1; last >= 0 {
 		number, c.free = c.free[last], c.free[:last]
@@ -81,7 +81,7 @@ func (c *accounts) begin(number int32, key float64) {
 	}
 }
 
-// pause stops counting time for a bill, and adds the time since begin for each of the nodes.
+// pause stops counting time for a bill. It adds the time since begin, once for each of the nodes.
 func (c *accounts) pause(number int32, nodes int) {
 	a := &c.bills[number]
 	b := c.total.minus(a.began)
@@ -91,7 +91,7 @@ func (c *accounts) pause(number int32, nodes int) {
 	a.until = a.until.plus(b.times(nodes))
 }
 
-// close returns the final bill. Its number can be reused.
+// close closes a bill and returns it. Its number can be used again.
 func (c *accounts) close(number int32) bill {
 	c.free = append(c.free, number)
 	return c.bills[number].until

@@ -7,45 +7,45 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// auction tracks which bidders run and which wait on a number of nodes, and decides again after
-// arrivals and departures. It knows neither time nor prices.
+// auction knows which bidders run and which wait on a number of nodes. It decides again after arrivals and
+// departures. It knows no times and no prices.
 type auction struct {
 	preempt  bool
 	nodes    int
-	used     int // nodes that run something
-	wanted   int // nodes that all bidders have or want
+	used     int // number of nodes in use
+	wanted   int // number of nodes that all bidders have or want
 	bidders  []bidder
-	ranks    bool // the heap running is used
-	running  heap // worst first
-	waiting  heap // best first
-	aside    heap // worst first: bidders that were passed over although they go before the worst that runs
+	ranks    bool // whether the heap running is used
+	running  heap // bidders that run, the worst first
+	waiting  heap // bidders that wait, the best first
+	aside    heap // bidders that were passed over although they go before the worst running one, the worst first
 	changed  []int32
 	taken    []lent // memory for displace
-	wide     bool   // some bidder takes several nodes at once
+	wide     bool   // some bidders take several nodes at once
 	isRatio  bool
 	sequence uint64
 }
 
-// lent says how many nodes displace took from a bidder.
+// lent is a bidder, and the number of nodes that displace took from it.
 type lent struct {
 	id    int32
 	nodes int
 }
 
-// bidder is a job in the auction. A job with several tasks has one bid for all of them; some may run
-// while others wait. Each task has width nodes, or none.
+// bidder is a job in the auction. A job with several tasks has one bid for all of them; some may run while
+// others wait. Each task has width nodes, or none.
 type bidder struct {
-	key     float64 // bid, or bid over length
+	key     float64 // the bid, or the bid divided by the length
 	bid     float64
-	length  float64       // 1 if the length does not count
-	since   messages.Time // of submission, if known; 0: only order decides
-	order   uint64        // of submission
-	running int32         // nodes it has
-	waiting int32         // further nodes that it wants
-	stuck   int32         // part of waiting: only certain nodes will do, and they are taken
-	before  int32         // nodes that it had when it was touched
-	touched bool          // it is in changed
-	width   int32         // nodes that it takes at once: the counts above are multiples of it
+	length  float64       // 1 if the algorithm ignores the length
+	since   messages.Time // time of submission; 0 if not known: then only order decides
+	order   uint64        // position among the submissions
+	running int32         // number of nodes that it has
+	waiting int32         // number of further nodes that it wants
+	stuck   int32         // the part of waiting that can only be certain nodes, which are taken
+	before  int32         // number of nodes that it had at the first change since settled
+	touched bool          // it is in the list changed
+	width   int32         // nodes that each task takes at once; the counts above are multiples of it
 	aside   bool          // it waits in auction.aside
 }
 
@@ -83,8 +83,8 @@ func (a *auction) firstOf(i, j int32) bool {
 	return x.since < y.since || x.since == y.since && x.order < y.order
 }
 
-// arrive enters a waiting bidder that wants a number of nodes, width at a time. The caller chooses
-// its number, which must be small and not in use.
+// arrive adds a bidder that waits for a number of nodes, width at a time. The caller chooses its number, which must
+// be small and not in use.
 func (a *auction) arrive(id int32, bid, length float64, nodes, width int) {
 	for int(id) >= len(a.bidders) {
 		a.bidders = append(a.bidders, bidder{})
@@ -98,19 +98,20 @@ func (a *auction) arrive(id int32, bid, length float64, nodes, width int) {
 	a.want(id, nodes)
 }
 
-// want adds nodes to the ones that a bidder waits for.
+// want increases the number of nodes that a bidder waits for.
 func (a *auction) want(id int32, nodes int) {
 	a.wanted += nodes
 	a.move(id, 0, nodes)
 }
 
-// leave removes nodes that a bidder has, or waits for.
+// leave reduces the numbers of nodes that a bidder has and waits for.
 func (a *auction) leave(id int32, running, waiting int) {
 	a.wanted -= running + waiting
 	a.move(id, -running, -waiting)
 }
 
-// move adds to the nodes that a bidder has and waits for, and updates the heaps.
+// move changes the numbers of nodes that a bidder has and waits for, and updates the heaps. The arguments are added
+// to them.
 func (a *auction) move(id int32, running, waiting int) {
 	b := &a.bidders[id]
 	if running != 0 && !b.touched {
@@ -126,7 +127,7 @@ func (a *auction) move(id int32, running, waiting int) {
 	}
 }
 
-// line puts a bidder that wants nodes into the heap in which it must wait: waiting or aside.
+// line puts a bidder that wants nodes into the right heap: waiting or aside.
 func (a *auction) line(id int32) {
 	b := &a.bidders[id]
 	b.aside = b.aside && (b.waiting == b.stuck || b.width > 1)
@@ -134,8 +135,8 @@ func (a *auction) line(id int32) {
 	a.aside.keep(id, b.key, b.waiting > 0 && b.aside)
 }
 
-// set sets the nodes that a bidder has and waits for, and how many of these can only be certain
-// nodes that are taken.
+// set sets the numbers of nodes that a bidder has and waits for. stuck is how many of the waited-for nodes can only
+// be certain nodes, which are taken.
 func (a *auction) set(id int32, running, waiting, stuck int) {
 	b := &a.bidders[id]
 	b.stuck = int32(stuck)
@@ -148,10 +149,10 @@ func (a *auction) set(id int32, running, waiting, stuck int) {
 // worse bidders. First it takes nodes back if more are used than exist. Afterwards changed lists the
 // bidders whose running nodes may differ from before.
 //
-// A bidder that would go before the worst that runs, but can have no node now, is passed over: it
-// waits aside, keeps no node from others, and sets no level. A bidder that takes several nodes at
-// once is passed over if free nodes and nodes of worse bidders are too few. Without preemption no
-// bidder is passed over: free nodes are kept until there are enough.
+// A bidder that would go before the worst running bidder, but can have no node now, is passed over: it waits
+// aside, keeps no node from others, and sets no level. A bidder that takes several nodes at once is passed
+// over if free nodes and nodes of worse bidders are too few. Without preemption no bidder is passed over:
+// free nodes are kept until there are enough.
 func (a *auction) decide() {
 	a.recall()
 	for a.preempt && a.used > a.nodes {
@@ -170,7 +171,7 @@ func (a *auction) decide() {
 		case a.preempt:
 			b.aside = true
 			a.line(best)
-		default: // it waits for more free nodes. No bidder after it gets nodes, or stays aside from an earlier decision
+		default: // it waits for more free nodes; later bidders get none, and none of them stays aside
 			for !a.aside.empty() && a.better(best, a.aside.first()) {
 				a.back()
 			}
@@ -186,14 +187,14 @@ func (a *auction) decide() {
 	}
 }
 
-// back moves the worst bidder that is aside back to the waiting ones.
+// back moves the worst bidder from aside back to waiting.
 func (a *auction) back() {
 	id := a.aside.first()
 	a.bidders[id].aside = false
 	a.line(id)
 }
 
-// recall moves bidders that take several nodes at once and are aside back to the waiting ones.
+// recall moves all bidders that take several nodes at once from aside back to waiting.
 func (a *auction) recall() {
 	if !a.wide {
 		return
@@ -213,7 +214,7 @@ func (a *auction) displace(id int32) bool {
 	a.taken = a.taken[:0]
 	for a.nodes-a.used < int(b.width) && a.ahead(id) {
 		worst := a.running.first()
-		n := b.free() // take all that it needs from one bidder if possible, to save searches
+		n := b.free() // prefer to take all nodes from one bidder, to save searches
 		if b.width > 1 {
 			n = int(b.width) - (a.nodes - a.used)
 		}
@@ -232,23 +233,23 @@ func (a *auction) displace(id int32) bool {
 	return false
 }
 
-// whole returns the smallest number of nodes, at least n, that whole tasks of the bidder have; at
-// most all of its nodes.
+// whole returns the smallest number of nodes, at least n, that a number of whole tasks of the bidder have. It is at
+// most all nodes of the bidder.
 func (b *bidder) whole(n int) int {
 	w := int(b.width)
 	return min((n+w-1)/w*w, int(b.running))
 }
 
-// free returns how many of the nodes that a bidder waits for can be any nodes.
+// free returns how many of the nodes that a bidder waits for may be any nodes.
 func (b *bidder) free() int { return int(b.waiting - b.stuck) }
 
-// ahead reports whether a bidder goes before the worst that runs.
+// ahead reports whether a bidder goes before the worst running bidder.
 func (a *auction) ahead(id int32) bool {
 	return !a.running.empty() && a.better(id, a.running.first())
 }
 
-// next reports whether the best waiting bidder can have a node, either a free one or one of a worse
-// bidder. It puts bidders aside that come before it and can have none.
+// next reports whether the best waiting bidder can have a node: a free one, or a node of a worse bidder.
+// Better bidders that can have none are put aside.
 func (a *auction) next() bool {
 	for !a.waiting.empty() {
 		best := a.waiting.first()
@@ -275,7 +276,7 @@ func (a *auction) undo() {
 	a.settled()
 }
 
-// settled forgets the changes.
+// settled drops the list of changes after the caller has applied them.
 func (a *auction) settled() {
 	for _, id := range a.changed {
 		a.bidders[id].touched = false
@@ -283,7 +284,7 @@ func (a *auction) settled() {
 	a.changed = a.changed[:0]
 }
 
-// level returns the key of the best waiting bidder; NaN if there is none.
+// level returns the key of the best waiting bidder, or NaN if no bidder waits.
 func (a *auction) level() float64 {
 	if a.waiting.empty() {
 		return math.NaN()

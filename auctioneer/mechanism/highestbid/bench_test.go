@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// bids draws private values and bids as the paper does: 80 % N(30, 15), 20 %
-// N(150, 15), positive; bids uniformly from the value less a tenth.
+// bids draws private values and bids with the paper's distributions. 80 % of the values are N(30, 15) and 20 % N(150,
+// 15), all positive. Bids are uniform between a tenth of the value below it and the value.
 func bids(jobs []Job) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range jobs {
@@ -24,8 +24,8 @@ func bids(jobs []Job) {
 	}
 }
 
-// bursts is a made-up trace: bags of up to 75 jobs at a time, long and short,
-// that ask for about the given load of the nodes.
+// bursts makes an artificial trace. Up to 75 long and short jobs arrive at a time; in total they ask for about the
+// given load of the nodes.
 func bursts(n, nodes int, load float64) []Job {
 	r := rand.New(rand.NewPCG(3, 4))
 	jobs, now, work := make([]Job, 0, n), 0.0, 0.0
@@ -45,8 +45,8 @@ func bursts(n, nodes int, load float64) []Job {
 	return jobs
 }
 
-// BenchmarkLive is a live decision after one job has come and another gone, among
-// 100,000 that wait and 10,000 that run: told what has changed, and on all of it.
+// BenchmarkLive measures a live decision after one job has come and another has gone, with 100,000 waiting and 10,000
+// running jobs: by an Update with the changes, and by Allocate on the whole view.
 func BenchmarkLive(b *testing.B) {
 	const waiting, running = 100_000, 10_000
 	m := live(b, Rule{HB, Kth, false}, "cpu")

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// above draws an instance in which nobody bids below the reserve.
+// above draws a problem in which no bid is below the reserve.
 func above(t *rapid.T, most int) *Problem {
 	p := instances(t, most)
 	for i := range p.Jobs {
@@ -15,8 +15,8 @@ func above(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// Section IV: at the k-th price no job pays more than it bid, with preemption.
-// So it is with any cap.
+// TestNobodyPaysMoreThanItBids: section IV says that at the k-th price no job pays more than its bid, with
+// preemption. This must also hold for all algorithms if prices are capped.
 func TestNobodyPaysMoreThanItBids(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := above(t, 12)
@@ -32,8 +32,8 @@ func TestNobodyPaysMoreThanItBids(t *testing.T) {
 	})
 }
 
-// WSPT's price is not bound by the own bid, and nobody is preempted: a job that
-// was alone pays ten times its bid from when a short one waits.
+// TestWSPTUncappedChargesMoreThanTheBid: the price of WSPT is not bounded by the own bid, and running jobs are not
+// preempted. A job that runs pays ten times its bid from the time when a short job waits.
 func TestWSPTUncappedChargesMoreThanTheBid(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{WSPT, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 100, Bid: 2}, {Submit: 1, Runtime: 1, Bid: 0.2}}}
@@ -46,8 +46,8 @@ func TestWSPTUncappedChargesMoreThanTheBid(t *testing.T) {
 	}
 }
 
-// Section IV: a job's payment at the k-th price is not above that at its first
-// price. Both schedules are the same.
+// TestKthPriceIsNotAboveTheFirst: section IV says that a job pays no more at the k-th price than at the first price.
+// Both prices must also give the same schedule.
 func TestKthPriceIsNotAboveTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := above(t, 12)
@@ -63,8 +63,8 @@ func TestKthPriceIsNotAboveTheFirst(t *testing.T) {
 	})
 }
 
-// Section IV: the k-th price is the smallest bid with which a job would still
-// be running, as of a decision.
+// TestKthPriceIsTheSmallestBidThatRuns: section IV says that the k-th price is the smallest bid with which a job
+// would still run. Each running job is tried with bids just below and just above the price.
 func TestKthPriceIsTheSmallestBidThatRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 4).Draw(t, "nodes")
@@ -74,17 +74,17 @@ func TestKthPriceIsTheSmallestBidThatRuns(t *testing.T) {
 		if m.bidders[k].running == 0 {
 			return
 		}
-		price := int(max(0, m.level())) // NaN if nobody waits
+		price := int(max(0, m.level())) // NaN if no job waits
 		for rates[k] = price - 1; rates[k] <= price+1; rates[k]++ {
 			has := momentary(nodes, rates).bidders[k].running
-			if rates[k] != price && (has == 1) != (rates[k] > price) { // a tie goes by arrival
+			if rates[k] != price && (has == 1) != (rates[k] > price) { // with equal bids the earlier job runs
 				t.Fatalf("at a price of %d a bid of %d has %d slots: %v", price, rates[k], has, rates)
 			}
 		}
 	})
 }
 
-// momentary is one decision among bidders 0, 1, … at these rates.
+// momentary decides once among bidders 0, 1, … with the given bids.
 func momentary(nodes int, rates []int) *auction {
 	a := newAuction(Rule{HB, Kth, false}, nodes)
 	for i, r := range rates {
@@ -94,24 +94,23 @@ func momentary(nodes int, rates []int) *auction {
 	return a
 }
 
-// Section IV has no incentive to bid low at the k-th price. Over time there is
-// one: a long job that lets a short one go first pays the reserve instead of
-// the short one's bid for all its run time.
+// TestKthPriceDoesNotMakeHonestyBest: section IV sees no reason to bid low at the k-th price. Over time there is one:
+// a long job that lets a short job go first pays the reserve for all its run time, instead of the short job's bid.
 func TestKthPriceDoesNotMakeHonestyBest(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 10, Value: 3, Bid: 3}, {Runtime: 1, Value: 2, Bid: 2}}}
 	honest := mustRun(t, p).Utility[0]
 	p.Jobs[0].Bid = 1
 	lie := mustRun(t, p).Utility[0]
-	// Honest, it pays 2 for all 10 seconds, while the short job waits; the lie
-	// delays it by a second, and it pays the reserve.
+	// With the honest bid it pays 2 for each of its 10 seconds, because the short job waits. With the lie it ends a
+	// second later, and pays the reserve.
 	if honest != -3*10-2*10 || lie != -3*11-1*10 {
 		t.Errorf("honest %v, want -50; lying %v, want -43", honest, lie)
 	}
 }
 
-// Section V has the revenue at the first price independent of the algorithm.
-// It is not: which job is left alone, at the reserve, depends on the order.
+// TestFirstPriceRevenueDependsOnTheAlgorithm: section V says that the revenue at the first price does not depend on
+// the algorithm. It does: the order decides which jobs run alone, at the reserve.
 func TestFirstPriceRevenueDependsOnTheAlgorithm(t *testing.T) {
 	p := &Problem{Nodes: 2, Rule: Rule{HB, First, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 10, Bid: 3}, {Runtime: 10, Bid: 2}, {Runtime: 1, Bid: 1}}}
@@ -122,8 +121,8 @@ func TestFirstPriceRevenueDependsOnTheAlgorithm(t *testing.T) {
 	}
 }
 
-// On one node the revenue at the first price is the same for all: somebody
-// always pays the own bid.
+// TestFirstPriceRevenueOfOneNodeIsTheSame: on one node the revenue at the first price is the same with all
+// algorithms, because each job pays its own bid.
 func TestFirstPriceRevenueOfOneNodeIsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)
@@ -138,8 +137,8 @@ func TestFirstPriceRevenueOfOneNodeIsTheSame(t *testing.T) {
 	})
 }
 
-// Section V has HB best by weighted flow time. In the paper's tables; not in
-// general: it knows no run times.
+// TestHighestBidIsNotAlwaysBestByFlowTime: section V says that HB is best by weighted flow time. This is true in the
+// paper's tables, but not in general, because HB does not know run times.
 func TestHighestBidIsNotAlwaysBestByFlowTime(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 100, Value: 2, Bid: 2}, {Runtime: 1, Value: 1, Bid: 1}}}
@@ -150,9 +149,8 @@ func TestHighestBidIsNotAlwaysBestByFlowTime(t *testing.T) {
 	}
 }
 
-// The paper's price is that of the best who waits even if that is below the
-// reserve: an owner could send a job that bids nothing to wait. A live market
-// does not admit such bids.
+// TestAWaitingBidBelowTheReserveLowersThePrice: by the paper's formula, a waiting bid is the price even if it is
+// below the reserve. So an owner could submit a waiting job with a bid of 0. A live market does not admit such bids.
 func TestAWaitingBidBelowTheReserveLowersThePrice(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1, Jobs: []Job{{Runtime: 10, Bid: 3}}}
 	if o := mustRun(t, p); o.Payment[0] != 10 {
@@ -164,8 +162,8 @@ func TestAWaitingBidBelowTheReserveLowersThePrice(t *testing.T) {
 	}
 }
 
-// With preemption, a higher bid never ends later: what makes a critical bid,
-// and so a price of this kind, possible.
+// TestAHigherBidIsNotLater: with preemption, a job with a higher bid never ends later. Only then can a critical bid
+// exist, and prices of this kind.
 func TestAHigherBidIsNotLater(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)

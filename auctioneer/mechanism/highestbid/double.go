@@ -2,9 +2,9 @@ package highestbid
 
 import "math"
 
-// double is the sum of two float64; the second is below half a unit in the last place of the first.
-// It has some 106 bits. Differences of running sums need this precision: a job that runs for a
-// second, after a year of prices a million times its own, is still charged precisely.
+// double is the sum of two float64; the second is below half a unit in the last place of the first. It has
+// some 106 bits. Differences of running sums need this precision. Example: a job that runs for a second,
+// after a year of prices a million times its own, must still be charged precisely.
 type double struct{ hi, lo float64 }
 
 // product returns a·b, exactly unless it under- or overflows.
@@ -20,7 +20,7 @@ func twoSum(a, b float64) double {
 	return double{s, (a - (s - t)) + (b - t)}
 }
 
-// plus returns a+b. If the signs agree, the relative error is some 2⁻¹⁰⁴.
+// plus returns a+b. If a and b have the same sign, the relative error is some 2⁻¹⁰⁴.
 func (a double) plus(b double) double {
 	s, t := twoSum(a.hi, b.hi), twoSum(a.lo, b.lo)
 	s = quickSum(s.hi, s.lo+t.hi)
@@ -42,7 +42,7 @@ func (a double) times(x float64) double {
 
 func (a double) float() float64 { return a.hi + a.lo }
 
-// compare returns a negative number if a < b, zero if a = b, a positive number if a > b.
+// compare returns a negative number if a < b, 0 if a = b, and a positive number if a > b.
 func (a double) compare(b double) int {
 	switch {
 	case a.hi < b.hi, a.hi == b.hi && a.lo < b.lo:

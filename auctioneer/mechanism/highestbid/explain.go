@@ -9,8 +9,8 @@ import (
 
 // The reasons that Explain gives, in addition to the reasons of package mechanism.
 const (
-	Outbid         = "Outbid"         // others that bid more have all slots
-	WaitingForNode = "WaitingForNode" // no node that is up has its class, or all nodes on which it could run are full
+	Outbid         = "Outbid"         // jobs with higher bids have all slots
+	WaitingForNode = "WaitingForNode" // no node that is up has the job's class, or all nodes on which it could run are full
 )
 
 // Explain says how a job stands as of the last decision, and what bid would be enough. If the market
@@ -83,7 +83,7 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 	return e
 }
 
-// before returns words about the number of tasks that get slots before a job's.
+// before returns words about the number of tasks that get slots before the tasks of a job.
 func before(ahead int) string {
 	if ahead == 0 {
 		return "this job is the next"
@@ -91,9 +91,9 @@ func before(ahead int) string {
 	return spelling.Number(ahead, "task with a higher or an equal earlier bid waits", "tasks with a higher or an equal earlier bid wait") + " before this job"
 }
 
-// enough says what bid would get a job a slot: at once with preemption, otherwise the next free one.
-// It says nothing if that would tell the bid of the only other account, or if the job needs several
-// slots on one node, because then the bid depends on where tasks of others run.
+// enough returns sentences that say what bid would get a job a slot: at once with preemption, otherwise the
+// next free slot. It returns none if this would disclose the bid of the only other account. It also returns
+// none if the job needs several slots on one node, because then the bid depends on where other tasks run.
 func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
 	others, gets := &s.auction.waiting, "would win the next free slot"
 	if s.auction.preempt {

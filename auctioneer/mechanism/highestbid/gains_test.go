@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// queue is a crowded market as the paper draws values: 80 % around 30, 20 % around 150.
+// queue draws a crowded market with the paper's distribution of values: 80 % around 30, 20 % around 150.
 func queue(r *rand.Rand, jobs int, price Price) *Problem {
 	p := &Problem{Nodes: 2, Rule: Rule{HB, price, false}, Reserve: 1}
 	at := 0.0
@@ -22,8 +22,8 @@ func queue(r *rand.Rand, jobs int, price Price) *Problem {
 	return p
 }
 
-// TestMeasuredGains measures what a fixed lie gains on average, as a part of a job's value,
-// over 200 jobs of 40 markets, with seeds that no other test uses.
+// TestMeasuredGains measures what a fixed lie gains on average, as a part of a job's value, over 200 jobs of 40
+// markets. It uses seeds that no other test uses.
 func TestMeasuredGains(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3} {
 		for _, price := range []Price{Kth, Pivot} {
@@ -45,7 +45,7 @@ func TestMeasuredGains(t *testing.T) {
 	}
 }
 
-// measured is the mean gain, and half of its interval of 95 %.
+// measured returns the mean gain, and half the width of its interval of 95 %.
 func measured(t *testing.T, seed uint64, price Price, factor float64) (mean, margin float64) {
 	var gains []float64
 	for market := range 40 {

@@ -30,7 +30,7 @@ func TestSampleCases(t *testing.T) {
 	}
 }
 
-// compare: times exactly, money to 1e-12.
+// compare compares two outcomes: times exactly, amounts of money to 1e-12.
 func compare(t *testing.T, got, want *Outcome) {
 	t.Helper()
 	for what, pair := range map[string][2][]float64{
@@ -51,14 +51,14 @@ func compare(t *testing.T, got, want *Outcome) {
 	if !slices.Equal(got.Severe, want.Severe) {
 		t.Errorf("ssj %v, want %v", got.Severe, want.Severe)
 	}
-	for i := range want.Intervals { // given for HB alone
+	for i := range want.Intervals { // given for HB only
 		if !slices.Equal(got.Intervals[i], want.Intervals[i]) {
 			t.Errorf("intervals[%d] %v, want %v", i, got.Intervals[i], want.Intervals[i])
 		}
 	}
 }
 
-// near says whether a and b differ by at most a relative tolerance.
+// near reports whether a and b differ by at most a relative tolerance.
 func near(a, b, tolerance float64) bool {
 	return a == b || math.Abs(a-b) <= tolerance*max(math.Abs(a), math.Abs(b))
 }

@@ -10,23 +10,24 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// history is what a live market remembers to price its jobs: the slots over time, and all jobs whose
-// time overlaps with a job that is not settled, directly or through a chain of other jobs.
+// history is what a live market remembers to price its jobs: the number of slots over time, and jobs. It
+// keeps all jobs whose time overlaps with a job that is not settled, directly or through a chain of other
+// jobs.
 type history struct {
 	jobs  map[messages.JobID]*record
-	kept  int        // jobs after the last prune
-	slots []capacity // by time in microseconds
-	told  bool       // the slots are in saved notes
+	kept  int        // number of jobs after the last prune
+	slots []capacity // in the order of time, in microseconds
+	told  bool       // the numbers of slots are in saved notes
 	now   messages.Time
 }
 
-// record is what is remembered about a job.
+// record is what the history has about a job.
 type record struct {
-	bid      float64 // credits a slot-second
+	bid      float64 // in credits for a slot-second
 	since    messages.Time
 	enters   messages.Time
 	received messages.Duration
-	ended    messages.Time // 0: it has not
+	ended    messages.Time // 0 if it has not ended
 	left     bool          // its owner cancelled it before it had its work
 	settled  bool
 }
@@ -35,7 +36,7 @@ func newHistory() history {
 	return history{jobs: map[messages.JobID]*record{}, told: true}
 }
 
-// put enters or updates a job of the view.
+// put adds a job of the view to the history, or updates it.
 func (h *history) put(job *mechanism.Job) {
 	r := h.jobs[job.Job]
 	if r == nil || r.ended != 0 {
@@ -45,24 +46,24 @@ func (h *history) put(job *mechanism.Job) {
 	r.received = max(r.received, job.Received)
 }
 
-// end notes how a job has ended.
+// end notes when and how a job has ended.
 func (h *history) end(id messages.JobID, at messages.Time, state messages.State, received messages.Duration) {
 	if r := h.jobs[id]; r != nil {
 		r.ended, r.received, r.left = at, received, state == messages.Cancelled
 	}
 }
 
-// offer notes how many slots there are.
+// offer notes how many slots there are from now on.
 func (h *history) offer(slots int) {
 	if n := len(h.slots); n == 0 || h.slots[n-1].slots != slots {
 		h.slots, h.told = append(h.slots, capacity{float64(h.now), slots}), false
 	}
 }
 
-// often is the number of jobs by which the history may grow before prune looks at it.
+// often is the number of jobs by which the history may grow before prune runs again.
 const often = 64
 
-// prune forgets jobs that no price depends on: settled jobs that ended before any needed job came.
+// prune forgets jobs on which no price depends: settled jobs that ended before any job that is still needed arrived.
 func (h *history) prune() {
 	if len(h.jobs) < 2*h.kept+often {
 		return
@@ -90,13 +91,13 @@ func (h *history) prune() {
 	}
 }
 
-// contender returns a job as far as it is known now.
+// contender returns a job, with what is known about it now.
 func (h *history) contender(id messages.JobID) contender {
 	r := h.jobs[id]
 	c := contender{bid: r.bid, since: float64(r.since), order: uint64(id), enters: float64(r.enters),
 		work: math.Inf(1), known: micros(r.received), until: math.Inf(1)}
 	switch {
-	case r.ended != 0 && r.left: // how much work it needed is not known
+	case r.ended != 0 && r.left: // its work is not known: its owner cancelled it before
 		c.until, c.known = float64(r.ended), math.Inf(1)
 	case r.ended != 0:
 		c.work = c.known
@@ -106,8 +107,8 @@ func (h *history) contender(id messages.JobID) contender {
 
 func micros(d messages.Duration) float64 { return float64(d / 1000) }
 
-// owed returns what a job with the given slot time owes for its place in the order, in credits. If
-// later events can change the amount, certain is false.
+// owed returns what a job owes for its place in the order, in credits. received is its slot time. certain is false if
+// later events can change the amount.
 func (h *history) owed(id messages.JobID, received, horizon messages.Duration) (amount float64, certain bool) {
 	r := h.jobs[id]
 	if r == nil || received <= 0 {

@@ -8,18 +8,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Mechanism runs a live market. Each class of slots is an auction of its own, in which each task
-// competes with its job's bid. It remembers the bidders, so that the cost of an update depends on
-// the changes; a new Mechanism decides the same. It implements mechanism.Incremental.
+// Mechanism runs a live market. Each class of slots is an auction of its own, in which each task competes with its
+// job's bid. It remembers the bidders, so that the cost of an update depends on the number of changes. A new
+// Mechanism with the same view decides the same. It implements mechanism.Incremental.
 type Mechanism struct {
 	rule    Rule
 	market  messages.Name
-	reserve messages.Credits  // for a slot-second
-	horizon messages.Duration // for pivot prices
-	roster  *roster           // nil: nothing was decided yet
+	reserve messages.Credits  // in credits for a slot-second
+	horizon messages.Duration // how long waiting counts in pivot prices
+	roster  *roster           // nil before the first decision
 }
 
-// New makes the mechanism of a valid market. The default algorithm is HB, the default price the k-th.
+// New makes the mechanism of a valid market. The default algorithm is HB, and the default price the k-th
+// price.
 func New(m messages.Market) (*Mechanism, error) {
 	c := &Mechanism{market: m.Name, reserve: m.ReservePrice(), rule: ruleOf(&m)}
 	if c.reserve > MostRate {
@@ -37,7 +38,7 @@ var (
 	_ mechanism.Lining      = (*Mechanism)(nil)
 )
 
-// Admit refuses a bid that this market cannot rank, and a bid below the reserve, which could be
+// Admit refuses a bid that this market cannot rank. It also refuses a bid below the reserve, because its job could be
 // charged more than it bids.
 func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	switch {
@@ -59,13 +60,12 @@ func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// Order compares two jobs by who gets a slot first under HB: the higher bid, then the earlier
-// submission.
+// Order compares two jobs by which gets a slot first under HB: the higher bid, then the earlier submission.
 func Order(x, y *mechanism.Job) int {
 	return cmp.Or(cmp.Compare(y.Rate, x.Rate), cmp.Compare(x.Arrived, y.Arrived), cmp.Compare(x.Job, y.Job))
 }
 
-// Settle charges what the job accrued while its tasks ran, at most its budget, however it ended.
+// Settle charges what the job accrued while its tasks ran, at most its budget. How the job ended does not matter.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	ended := lower(end.State)
 	p := mechanism.Payment{From: job.Job, Amount: job.Accrued, Reason: ended + ": the price of the slots it had, for the time it had them"}
@@ -77,16 +77,16 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 
 func lower(s messages.State) string { return strings.ToLower(s.String()) }
 
-// Allocate decides. A job's weight in a class is its part of the slots that pending tasks get; if
-// pending tasks get none, the best waiting job has all the weight. A job whose budget is spent is
-// discarded. Prices are for a slot-second, in credits. With basis AtLevel the price is the level,
-// for a second of length if prices depend on length; with OwnBid it is the lowest bid that runs.
+// Allocate decides which jobs get slots. A job's weight in a class is its part of the slots that pending tasks get;
+// if pending tasks get none, the best waiting job has all the weight. A job whose budget is spent is discarded.
+// Prices are for a slot-second, in credits. With basis AtLevel the price is the level; if prices depend on length,
+// it is for a length of one second. With OwnBid the price is the lowest running bid.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.roster = c.newRoster(len(view.Classes))
 	d := c.Update(view, view.Jobs, nil)
 	weights := make([][]float64, len(view.Jobs))
 	for i, job := range d.Jobs {
-		weights[c.roster.number[job.Job]] = d.Weights[i] // numbers follow the order of the view
+		weights[c.roster.number[job.Job]] = d.Weights[i] // numbers are in the order of the view
 	}
 	for i := range weights {
 		if weights[i] == nil {
@@ -113,7 +113,7 @@ func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone 
 	return d
 }
 
-// Next returns the best waiting job, 0 if a suspended task of that job goes first.
+// Next returns the best waiting job. It returns 0 if a suspended task of that job goes first.
 func (c *Mechanism) Next(class int) messages.JobID {
 	if c.roster == nil {
 		return 0

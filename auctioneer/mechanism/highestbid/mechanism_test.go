@@ -28,7 +28,7 @@ func live(t interface {
 	return c
 }
 
-// task makes a job of one class, that has so many tasks pending, running and suspended.
+// task returns a job of one class with the given numbers of pending, running and suspended tasks.
 func task(id messages.JobID, rate messages.Credits, pending, running, suspended int) *mechanism.Job {
 	return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Arrived: messages.Time(id), Rate: rate, Budget: 1000 * credit, Length: 1e9},
 		Pending: []int{pending}, Running: []int{running}, Suspended: []int{suspended}}
@@ -89,8 +89,8 @@ func sameDirectives(a, b []mechanism.Directive) bool {
 	return slices.Equal(a, b) || len(a) == 0 && len(b) == 0
 }
 
-// TestAllocateComesToTheSameAsOneDecision: whatever runs, after the directives the
-// jobs have the slots that an auction among all tasks gives them, and nothing more is ordered.
+// TestAllocateComesToTheSameAsOneDecision draws views. After the directives, the jobs must have the slots that one
+// auction among all tasks gives them. No other directives may be given.
 func TestAllocateComesToTheSameAsOneDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := Rule{HB, Kth, false}

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// contender is a job that the price of another job depends on. All times are in the same unit.
+// contender is a job on which the price of another job depends. All times are in the same unit.
 type contender struct {
 	bid   float64
-	since float64 // of submission
-	order uint64  // among submissions at the same time
-	// enters is when it begins to compete: since, or later.
+	since float64 // time of submission
+	order uint64  // order among submissions at the same time
+	// enters is when the job begins to compete: at since, or later.
 	enters float64
-	// work is the slot time after which it leaves; until is when it leaves in any case. +Inf:
-	// unknown.
+	// work is the slot time after which the job leaves. until is when it leaves in any case. Each is +Inf if it is
+	// not known.
 	work, until float64
-	// known is the slot time that it needs for certain. It may need more.
+	// known is a slot time that the job certainly needs. It may need more.
 	known float64
 }
 
@@ -30,24 +30,24 @@ func (c *contender) before(d *contender) bool {
 	return c.order < d.order
 }
 
-// capacity is the number of slots from a time on.
+// capacity is the number of slots from an instant on.
 type capacity struct {
 	from  float64
 	slots int
 }
 
-// absence simulates the market without one job: HB among all other jobs.
+// absence simulates the market without one job: it runs HB among all other jobs.
 type absence struct {
-	slots   []capacity  // by time; the first counts for earlier times too
-	coming  []contender // jobs that have not entered, by enters
-	present []contender // best first; their work and known are what is left
+	slots   []capacity  // in the order of time; the first entry also counts for earlier times
+	coming  []contender // jobs that have not entered yet, in the order of enters
+	present []contender // jobs that have entered, the best first; their work and known are what is left
 	now     float64
 }
 
-// pivot returns the price of a job for its place in the order: Σ b·(F(below b) − F(above b)) over
-// the bids b of other jobs up to its own. F(x) is when the job would have had its work with a bid of
-// x, or end if that is earlier. The market is known until the time known (+Inf: completely). If later events
-// may change the price, certain is false.
+// pivot returns the price of a job for its place in the order: Σ b·(F(below b) − F(above b)) over the bids b
+// of other jobs up to its own. F(x) is when the job would have had its work with a bid of x, at most end. The
+// market is known up to the time known (+Inf: completely). certain is false if later events can change the
+// price.
 func (a *absence) pivot(me *contender, known, end float64) (price float64, certain bool) {
 	if me.bid <= 0 {
 		return 0, true
@@ -85,8 +85,8 @@ func (a *absence) capacity() (n int) {
 	return n
 }
 
-// level returns the lowest bid that runs, and whether me would go first with the same bid. It is 0
-// while a slot is idle, and above all bids if there are no slots.
+// level returns the lowest bid that runs. first reports whether me would go before this bid with the same bid. The
+// level is 0 while a slot is idle, and above all bids if there are no slots.
 func (a *absence) level(me *contender) (level float64, first bool) {
 	n := a.capacity()
 	switch {
@@ -101,8 +101,8 @@ func (a *absence) level(me *contender) (level float64, first bool) {
 	return worst.bid, same.before(worst)
 }
 
-// guesses reports whether a running job might need no more time: its work is not known, and it has
-// had all that it needs for certain.
+// guesses reports whether the future is uncertain because a running job may need no more time: its work is not known,
+// and it has had all that it certainly needs.
 func (a *absence) guesses() bool {
 	return slices.ContainsFunc(a.running(), func(c contender) bool { return math.IsInf(c.work, 1) && a.now+c.known <= a.now })
 }
@@ -131,7 +131,7 @@ func (a *absence) next() float64 {
 	return max(at, a.now)
 }
 
-// advance moves to a time up to which nothing changes, and then makes all changes of that instant.
+// advance moves to a time, and then makes all changes of that instant. Nothing may change before that time.
 func (a *absence) advance(to float64) {
 	for i := range a.running() {
 		a.present[i].work -= to - a.now
@@ -148,7 +148,7 @@ func (a *absence) advance(to float64) {
 	}
 }
 
-// enter adds a job to the present ones.
+// enter adds a job to present.
 func (a *absence) enter(c contender) {
 	at, _ := slices.BinarySearchFunc(a.present, &c, func(x contender, y *contender) int {
 		if x.before(y) {
@@ -159,15 +159,14 @@ func (a *absence) enter(c contender) {
 	a.present = slices.Insert(a.present, at, c)
 }
 
-// ladder is what would happen to a job with each bid up to its own. Bids with the same outcome share
-// a rung.
+// ladder has what would happen to a job with each bid up to its own. Bids with the same outcome share a rung.
 type ladder struct {
 	work  float64
-	rungs []rung // by bid; the last is only the own bid
+	rungs []rung // in ascending order; the last rung has only the own bid
 }
 
-// rung is a range of bids: above the rung before it, up to top. had is the slot time that the job
-// has had with them, done when it had its work.
+// rung is a range of bids: above the top of the rung before it, up to its own top. With these bids, had is the slot
+// time that the job has had, and done is when it had its work.
 type rung struct{ top, had, done float64 }
 
 func newLadder(me *contender) *ladder {
@@ -181,8 +180,8 @@ func newLadder(me *contender) *ladder {
 // finished reports whether the job would have had its work with any bid.
 func (l *ladder) finished() bool { return !math.IsInf(l.rungs[0].done, 1) }
 
-// pass lets the job run from one time to another with each bid above the level; if first is true,
-// also with a bid at the level.
+// pass lets the job run from one time to another with each bid above the level. If first is true, it also runs with a
+// bid equal to the level.
 func (l *ladder) pass(from, to, level float64, first bool) {
 	own := len(l.rungs) - 1
 	if k := slices.IndexFunc(l.rungs, func(r rung) bool { return level < r.top }); level > 0 && k >= 0 && k < own && (k == 0 || l.rungs[k-1].top < level) {
@@ -204,7 +203,7 @@ func (l *ladder) pass(from, to, level float64, first bool) {
 	}
 }
 
-// price returns ∫ F(x) − F(bid) over the bids x up to the own bid, which equals the sum of pivot.
+// price returns ∫ F(x) − F(bid) dx over the bids x up to the own bid. This equals the sum that pivot describes.
 func (l *ladder) price(end float64) (sum float64) {
 	own, top := min(l.rungs[len(l.rungs)-1].done, end), 0.0
 	for _, r := range l.rungs[:len(l.rungs)-1] {
@@ -214,7 +213,7 @@ func (l *ladder) price(end float64) (sum float64) {
 	return sum
 }
 
-// pivots adds to each job's payment the price for its place in the order.
+// pivots adds the price of its place in the order to each job's payment.
 func (r *run) pivots() {
 	horizon := math.Inf(1)
 	if r.p.Horizon > 0 {
@@ -244,7 +243,7 @@ func (r *run) pivots() {
 	}
 }
 
-// contenders returns the jobs in the order of submission.
+// contenders returns all jobs in the order of submission.
 func (r *run) contenders() []contender {
 	out := make([]contender, len(r.jobs))
 	for k := range r.jobs {

@@ -17,10 +17,10 @@ type PivotMechanism struct {
 	past    history
 }
 
-// DefaultHorizon is how long waiting counts in prices, if the market does not say.
+// DefaultHorizon is how long waiting counts in prices, if the market has no horizon of its own.
 const DefaultHorizon = messages.Duration(24 * time.Hour)
 
-// Describe says what the mechanism is.
+// Describe returns the traits of the mechanism.
 func Describe(m *messages.Market) mechanism.Traits {
 	t := mechanism.Traits{
 		Name: messages.HighestBid, Make: NewMechanism, Solve: SolveDocument,
@@ -33,7 +33,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 		Gains:  "a bid above the worth, two halves of a job, and rings of users",
 		Capped: m.Capped || m.Algorithm == string(NPHB),
 	}
-	if m.Price == messages.PricePivot { // the prices of others depend on each bid
+	if m.Price == messages.PricePivot { // the prices of other jobs depend on each bid
 		t.Stays, t.Raises.Rate = true, false
 		t.Gains = "rings of users, and another bid than the worth where jobs wait longer than the horizon; a chain of jobs pays more than one job"
 		t.Unasked = "at price " + messages.PricePivot + " a bid costs what it made others wait, which is known after the end of the job; the best bid is what the job is worth to you"
@@ -61,8 +61,8 @@ var (
 	_ mechanism.Remembering = (*PivotMechanism)(nil)
 )
 
-// Admit also refuses a job whose tasks can run at the same time, and a budget that could not cover what the bid may have
-// to pay for its place in the order.
+// Admit also refuses two kinds of jobs: a job whose tasks can run at the same time, and a job whose budget is below the
+// highest price of its place in the order.
 func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if err := c.Mechanism.Admit(view, bid); err != nil {
 		return err
@@ -77,8 +77,8 @@ func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// aside returns the part of a budget that is kept for the place in the order: its highest possible
-// price.
+// aside returns the part of a budget that is kept for the place in the order. It is the highest possible price of a
+// place.
 func aside(rate messages.Credits, horizon messages.Duration) messages.Credits {
 	most, ok := messages.RoundCredits(rate.Float() * horizon.Seconds())
 	if !ok {
@@ -87,7 +87,7 @@ func aside(rate messages.Credits, horizon messages.Duration) messages.Credits {
 	return most
 }
 
-// Allocate decides as with the k-th price, and remembers which jobs competed.
+// Allocate decides as with the k-th price. It also remembers which jobs competed.
 func (c *PivotMechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.remember(view, view.Jobs, nil)
 	return c.Mechanism.Allocate(view)
@@ -116,8 +116,8 @@ func (c *PivotMechanism) remember(view *mechanism.View, changed []*mechanism.Job
 	h.prune()
 }
 
-// SettleAt returns when the price of a job is certain: when the job would have ended with any bid,
-// at its horizon at the latest. Until the price is certain it returns a time to ask again.
+// SettleAt returns when the price of a job is certain: when the job would have ended with any bid, or at its horizon.
+// Before that it returns a time to ask again.
 func (c *PivotMechanism) SettleAt(now messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
 	h := &c.past
 	h.now = max(h.now, now)
@@ -134,8 +134,8 @@ func (c *PivotMechanism) SettleAt(now messages.Time, job *mechanism.Job, end mec
 	return min(now+max(least, (now-ended)/part), h.jobs[job.Job].enters+messages.Time(c.horizon/1000))
 }
 
-// Settle charges the reserve for the time that the job had a slot, and the price for its place in
-// the order, rounded half to even to the microcredit.
+// Settle charges the reserve for the time in which the job had a slot, and the price of its place in the order. The
+// sum is rounded half to even to the microcredit.
 func (c *PivotMechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	place := c.place(job)
 	if r := c.past.jobs[job.Job]; r != nil {
@@ -158,8 +158,8 @@ func (c *PivotMechanism) place(job *mechanism.Job) messages.Credits {
 	return rounded
 }
 
-// Explain also says what the place in the order costs so far, unless that would disclose the bid of
-// the only other account.
+// Explain also says what the place in the order costs so far. It leaves this out if it would disclose the bid
+// of the only other account.
 func (c *PivotMechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	e := c.Mechanism.Explain(view, job)
 	if e.Reason != mechanism.Running {
@@ -174,8 +174,8 @@ func (c *PivotMechanism) Explain(view *mechanism.View, job *mechanism.Job) mecha
 	return e
 }
 
-// noteForm is the form of the market's only note: pairs of a time and the number of slots from then
-// on. Everything else is in the book.
+// noteForm is the form of the market's only note: pairs of a time and the number of slots from then on.
+// Everything else is in the job book.
 const noteForm = 1
 
 // Notes implements mechanism.Remembering.
@@ -212,7 +212,7 @@ func (c *PivotMechanism) Recall(notes []mechanism.Note, jobs []messages.JobID, p
 		h.put(&mechanism.Job{Bid: p.Bid, Received: p.Received})
 		if p.Ended {
 			h.end(id, p.At, p.State, p.Received)
-			h.jobs[id].settled = true // SettleAt is called again for a job that is not settled
+			h.jobs[id].settled = true // SettleAt sets it back for a job that is not settled yet
 		}
 	}
 }

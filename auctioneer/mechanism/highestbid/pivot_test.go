@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// crowd is a market of a few jobs, at random.
+// crowd draws a market of a few jobs.
 func crowd(r *rand.Rand, jobs int, price Price) *Problem {
 	p := &Problem{Nodes: 1 + r.IntN(3), Rule: Rule{HB, price, false}, Reserve: float64(r.IntN(2))}
 	for range jobs {
@@ -21,8 +21,8 @@ func crowd(r *rand.Rand, jobs int, price Price) *Problem {
 	return p
 }
 
-// TestAPivotPriceIsWhatThePlaceSpares: by running the market again with each bid below
-// the own, the price is the sum of each other's bid times the wait that passing it saves.
+// TestAPivotPriceIsWhatThePlaceSpares runs the market again with each bid below the own. The price must be the sum,
+// over the other bids, of the bid times the waiting that passing it saves.
 func TestAPivotPriceIsWhatThePlaceSpares(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 500 {
@@ -55,8 +55,8 @@ func TestAPivotPriceIsWhatThePlaceSpares(t *testing.T) {
 	}
 }
 
-// TestUnderPivotPricesTruthIsBest: no bid, no later submission and no bid together with
-// one does better than the truth; under k-th prices some do.
+// TestUnderPivotPricesTruthIsBest draws other bids and later submissions. None may be better than the truth at pivot
+// prices. At k-th prices some must be better.
 func TestUnderPivotPricesTruthIsBest(t *testing.T) {
 	gains := map[Price]int{}
 	for _, price := range []Price{Kth, Pivot} {
@@ -79,8 +79,8 @@ func TestUnderPivotPricesTruthIsBest(t *testing.T) {
 	}
 }
 
-// TestTenSecondsAgainstAThousand: under k-th prices a short job of little value overtakes a
-// long one for nothing; under pivot prices it pays for the thousand seconds it spares itself.
+// TestTenSecondsAgainstAThousand: at k-th prices a short job with a low value overtakes a long job at no cost. At
+// pivot prices it must pay for the thousand seconds of waiting that it saves.
 func TestTenSecondsAgainstAThousand(t *testing.T) {
 	for price, want := range map[Price][2]float64{Kth: {-1020, -30}, Pivot: {-1020, -2020}} {
 		for k, bid := range []float64{1, 2.1} {
@@ -93,8 +93,8 @@ func TestTenSecondsAgainstAThousand(t *testing.T) {
 	}
 }
 
-// TestThePriceSurvivesALeader: a mechanism made anew from the notes and the book asks for
-// the same price, and puts it off until it is certain.
+// TestThePriceSurvivesALeader makes a new mechanism from the notes and the job book. It must compute the same price,
+// and put off settling until the price is certain.
 func TestThePriceSurvivesALeader(t *testing.T) {
 	open := func() *PivotMechanism {
 		m, err := NewMechanism(messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Reserve: new(messages.Price(messages.Credit))})
@@ -140,7 +140,7 @@ func TestThePriceSurvivesALeader(t *testing.T) {
 	}
 }
 
-// TestPivotMarketsRefuse what their prices are not defined for.
+// TestPivotMarketsRefuse checks that bids for which the price is not defined are refused.
 func TestPivotMarketsRefuse(t *testing.T) {
 	m, err := NewMechanism(messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Horizon: 100e9, Reserve: new(messages.Price(messages.Credit))})
 	if err != nil {

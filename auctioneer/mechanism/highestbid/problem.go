@@ -21,47 +21,46 @@ const MostNodes = 1 << 40
 // MostTasks is the largest number of tasks that a job may have.
 const MostTasks = 1<<31 - 1
 
-// Problem is a trace, the nodes to run it on, and the rules.
+// Problem is a trace, with the number of nodes to run it on and the rules.
 type Problem struct {
 	Nodes int `json:"nodes"`
 	Rule
-	Reserve float64 `json:"reserve,omitempty"` // for a second on a node
+	Reserve float64 `json:"reserve,omitempty"` // price of a second on a node
 	Jobs    []Job   `json:"jobs"`
-	// Payers are, with pivot prices, the jobs whose payments are wanted; nil: all. The payments
-	// of the other jobs include only the reserve.
+	// Payers says, with pivot prices, for which jobs the payments are computed; nil: for all. The payments of the
+	// other jobs include only the reserve.
 	Payers  []bool  `json:"-"`
 	Horizon float64 `json:"horizon,omitempty"` // with pivot prices: seconds after submission in which waiting counts; 0: no limit
 	// Watch, if not nil, is called when tasks end, are suspended or resume.
 	Watch func(Step) `json:"-"`
 }
 
-// Step is what happened to some tasks of a job at an instant.
+// Step says what happened to some tasks of a job at an instant.
 type Step struct {
-	Job   int     // position in the problem
-	At    float64 // seconds
-	Done  int     // tasks that ended
-	Lost  int     // tasks that were suspended
-	Again int     // tasks that resumed
+	Job   int     // position of the job in the problem
+	At    float64 // in seconds
+	Done  int     // number of tasks that ended
+	Lost  int     // number of tasks that were suspended
+	Again int     // number of tasks that resumed
 }
 
-// Job is a job of one or more tasks, each with the job's bid. Tasks start in their order. Times are
-// in seconds from any origin, money in any unit. A job with a run time of 0 ends when it is
-// submitted, for free.
+// Job is a job of one or more tasks, each with the job's bid. Tasks start in their order. Times are in
+// seconds from any origin, money in any unit. A job with a run time of 0 ends when it is submitted, for free.
 type Job struct {
 	Submit   float64 `json:"submit"`
 	Runtime  float64 `json:"runtime"`
-	Value    float64 `json:"value"`              // what a second of delay costs its owner, privately
-	Bid      float64 `json:"bid"`                // for a second on a node
-	Estimate float64 `json:"estimate,omitempty"` // of the run time, only for WSEPT
-	Tasks    int     `json:"-"`                  // number of tasks, each of this run time; 0: one
-	Width    int     `json:"width,omitempty"`    // nodes that each task uses at the same time; 0: one
+	Value    float64 `json:"value"`              // what a second of delay really costs its owner
+	Bid      float64 `json:"bid"`                // bid for a second on a node
+	Estimate float64 `json:"estimate,omitempty"` // estimated run time, only for WSEPT
+	Tasks    int     `json:"-"`                  // number of tasks, each with this run time; 0 means 1
+	Width    int     `json:"width,omitempty"`    // nodes that each task uses at the same time; 0 means 1
 }
 
 func (j *Job) tasks() int { return max(1, j.Tasks) }
 
 func (j *Job) width() int { return max(1, j.Width) }
 
-// Check returns an error that names the job and the field if a problem is invalid.
+// Check returns an error if a problem is invalid. The error names the job and the field.
 func (p *Problem) Check() error {
 	if err := p.Rule.Validate(); err != nil {
 		return err
@@ -113,7 +112,7 @@ func (j *Job) check(i int, p *Problem) error {
 	return nil
 }
 
-// amount reports whether x is a number that a problem may hold.
+// amount reports whether a problem may contain the number x.
 func amount(x float64) bool { return x == 0 || x >= Smallest && x <= Largest }
 
 // length returns the number by which the algorithm divides the job's bid.

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
-// TestUnitOfMoneyDoesNotMatter: all amounts and the reserve by a factor, all
-// payments by it too.
+// TestUnitOfMoneyDoesNotMatter multiplies all amounts and the reserve by a factor. All payments must be multiplied by
+// the same factor.
 func TestUnitOfMoneyDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 12)
@@ -35,8 +35,8 @@ func TestUnitOfMoneyDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestUnitOfTimeDoesNotMatter, whether it is a decimal fraction, which doubles
-// cannot hold, or not: what happened at one instant still does.
+// TestUnitOfTimeDoesNotMatter changes the unit of time, also by decimal fractions that a float64 cannot hold. Events
+// at the same instant must stay at the same instant.
 func TestUnitOfTimeDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 12)
@@ -59,12 +59,13 @@ func TestUnitOfTimeDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestOrderOfJobsDoesNotMatter, but for ties of bid and submission.
+// TestOrderOfJobsDoesNotMatter reorders the jobs of the problem, with distinct times of submission. Each job must
+// have the same outcome.
 func TestOrderOfJobsDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)
 		for i := range p.Jobs {
-			p.Jobs[i].Submit += float64(i) / 16 // distinct
+			p.Jobs[i].Submit += float64(i) / 16 // makes them distinct
 		}
 		order := rapid.Permutation(casetest.Indices(len(p.Jobs))).Draw(t, "order")
 		q := *p
@@ -81,7 +82,8 @@ func TestOrderOfJobsDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestAJobThatWantsNothingChangesNothing, whatever it bids.
+// TestAJobThatWantsNothingChangesNothing adds a job with a run time of 0 and a high bid. The outcome of all other
+// jobs must stay the same.
 func TestAJobThatWantsNothingChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)
@@ -96,7 +98,8 @@ func TestAJobThatWantsNothingChangesNothing(t *testing.T) {
 	})
 }
 
-// TestAJobThatBidsNothingIsInNobodysWay: under HB, others run as they did.
+// TestAJobThatBidsNothingIsInNobodysWay adds a job with a bid of 0, under HB. All other jobs must end at the same
+// times.
 func TestAJobThatBidsNothingIsInNobodysWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)
@@ -105,7 +108,7 @@ func TestAJobThatBidsNothingIsInNobodysWay(t *testing.T) {
 		p.Jobs = append(p.Jobs, Job{Submit: float64(rapid.IntRange(0, 15).Draw(t, "when")), Runtime: 5, Estimate: 1})
 		for i := range p.Jobs[:len(p.Jobs)-1] {
 			if p.Jobs[i].Bid == 0 {
-				return // may tie with it
+				return // the job could tie with it
 			}
 		}
 		if after := mustRun(t, p); !slices.Equal(after.Finish[:len(p.Jobs)-1], before.Finish) {
@@ -114,8 +117,8 @@ func TestAJobThatBidsNothingIsInNobodysWay(t *testing.T) {
 	})
 }
 
-// TestWorkIsConserved: no node is idle while a job waits, none runs two jobs,
-// and each job runs for its run time.
+// TestWorkIsConserved checks that no node is idle while a job waits, that no node runs two jobs, and that each job
+// runs for its run time.
 func TestWorkIsConserved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 14)
@@ -150,8 +153,8 @@ func TestWorkIsConserved(t *testing.T) {
 	})
 }
 
-// TestPreemptionsAreAtMostArrivals: each suspension is the work of one arrival,
-// so that no sequence of bids preempts for ever.
+// TestPreemptionsAreAtMostArrivals: there must be at most as many suspensions as arrivals, so that no sequence of
+// bids can suspend jobs for ever.
 func TestPreemptionsAreAtMostArrivals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 20)
@@ -161,8 +164,8 @@ func TestPreemptionsAreAtMostArrivals(t *testing.T) {
 	})
 }
 
-// TestBidsFarApart: a cheap job after and among dear ones is charged to full
-// precision, against rational arithmetic.
+// TestBidsFarApart runs cheap jobs after and among jobs with very high bids. Their payments must equal the payments
+// in rational arithmetic.
 func TestBidsFarApart(t *testing.T) {
 	const dear, cheap = 1e12, 1e-6
 	for _, rule := range []Rule{{HB, Kth, false}, {HB, First, false}, {NPHB, Kth, false}, {WSPT, Kth, true}, {WSEPT, Kth, false}} {
@@ -176,7 +179,7 @@ func TestBidsFarApart(t *testing.T) {
 		o := mustRun(t, p)
 		bid := cheap
 		if rule.Price == Kth {
-			bid /= 2 // what waits while the first cheap job runs
+			bid /= 2 // the job that waits while the first cheap job runs
 		}
 		want, _ := new(big.Rat).SetFloat64(bid).Float64()
 		if got := o.Payment[1000]; !near(got, want, 1e-9) {

@@ -9,27 +9,27 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// roster is what a live market remembers about its jobs, so that the cost of a decision depends only
-// on the changes.
+// roster is what a live market remembers about its jobs, so that the cost of a decision depends only on the
+// number of changes.
 type roster struct {
 	rule     Rule
 	reserve  messages.Credits
-	horizon  messages.Duration // for pivot prices
+	horizon  messages.Duration // how long waiting counts in pivot prices
 	number   map[messages.JobID]int32
-	seats    []seat  // by number
-	free     []int32 // unused numbers
+	seats    []seat  // by number of the bidder
+	free     []int32 // numbers that are not in use
 	classes  []*standing
-	running  heap                  // jobs with slots, by when to look at their budgets, in microseconds
+	running  heap                  // jobs with slots, by when to check their budgets, in microseconds
 	spent    []int32               // jobs whose budgets are spent
 	weighted []int32               // jobs that had weights at the last decision
-	list     []mechanism.Directive // of the last decision
+	list     []mechanism.Directive // directives of the last decision
 }
 
-// seat is what is remembered about a job.
+// seat is what the roster has about a job.
 type seat struct {
-	job   *mechanism.Job // nil: the number is free
+	job   *mechanism.Job // nil if the number is not in use
 	spent bool
-	row   int // row of its weights while they are computed, from 1
+	row   int // the row of its weights while they are computed, counted from 1
 }
 
 func (c *Mechanism) newRoster(classes int) *roster {
@@ -41,7 +41,7 @@ func (c *Mechanism) newRoster(classes int) *roster {
 	return r
 }
 
-// update enters the changes.
+// update adds the changes to the roster.
 func (r *roster) update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) {
 	for _, id := range gone {
 		r.leave(id)
@@ -52,14 +52,14 @@ func (r *roster) update(view *mechanism.View, changed []*mechanism.Job, gone []m
 	r.review(view)
 }
 
-// decide gives the slots to the best jobs, until undo restores what the view says.
+// decide gives the slots to the best jobs. The state stays so until undo restores what the view says.
 func (r *roster) decide(view *mechanism.View) {
 	for k, s := range r.classes {
 		s.decide(view.Classes[k].Slots)
 	}
 }
 
-// put enters or updates a job.
+// put adds a job to the roster, or updates it.
 func (r *roster) put(view *mechanism.View, job *mechanism.Job) {
 	id, known := r.number[job.Job]
 	if !known {
@@ -99,7 +99,7 @@ func (r *roster) leave(job messages.JobID) {
 	r.free = append(r.free, id)
 }
 
-// place updates auctions and lists to what a job has, wants and has spent.
+// place updates the auctions and the lists with what a job has, wants and has spent.
 func (r *roster) place(view *mechanism.View, id int32) {
 	job := r.seats[id].job
 	view.Read(job)
@@ -117,11 +117,11 @@ func (r *roster) place(view *mechanism.View, id int32) {
 	r.running.put(id, float64(view.Now+r.lasts(job, dearest)))
 }
 
-// exhausted reports whether the slots of a job have cost as much as they may.
+// exhausted reports whether the slots of a job have cost the most that they may.
 func (r *roster) exhausted(job *mechanism.Job) bool { return job.Accrued >= r.bound(job) }
 
-// bound returns the most that the slots of a job may cost: its budget, at pivot prices without the
-// part that is kept for its place in the order.
+// bound returns the most that the slots of a job may cost: its budget. At pivot prices the part for the place in the
+// order is subtracted.
 func (r *roster) bound(job *mechanism.Job) messages.Credits {
 	if r.rule.Price == Pivot {
 		return max(0, job.Budget-aside(job.Rate, r.horizon))
@@ -129,7 +129,7 @@ func (r *roster) bound(job *mechanism.Job) messages.Credits {
 	return job.Budget
 }
 
-// spend updates the list of jobs whose budgets are spent.
+// spend adds a job to the list of jobs with spent budgets, or removes it.
 func (r *roster) spend(id int32, spent bool) {
 	s := &r.seats[id]
 	switch {
@@ -154,19 +154,19 @@ func (r *roster) review(view *mechanism.View) {
 	}
 }
 
-// bounded reports whether prices are never above the own bid and the reserve. Under HB this is so
+// bounded reports whether prices are never above the larger of the own bid and the reserve. Under HB this holds
 // because a job below the level is suspended when the level is set.
 func (r Rule) bounded() bool { return !r.byLength() || r.Capped || r.Price == First }
 
-// never is thirty years, in microseconds: a budget that lasts longer is not checked.
+// never is thirty years, in microseconds. A budget that lasts longer is not checked.
 const never = 1e15
 
-// lasts returns how long a job's budget lasts at a rate in credits per second.
+// lasts returns how long a job's budget will last at a rate in credits per second.
 func (r *roster) lasts(job *mechanism.Job, rate float64) messages.Time {
 	return messages.Time(math.Ceil(min((r.bound(job)-job.Accrued).Float()/rate*1e6, never)))
 }
 
-// wake returns when to check the next budget; 0: never.
+// wake returns when to check the next budget, or 0 if there is none to check.
 func (r *roster) wake(now messages.Time) messages.Time {
 	first := now + never
 	if r.rule.bounded() {
@@ -181,7 +181,7 @@ func (r *roster) wake(now messages.Time) messages.Time {
 	if first == now+never {
 		return 0
 	}
-	return first + 1 // what was accrued is rounded
+	return first + 1 // a microsecond later, because the accrued amount is rounded
 }
 
 // costs returns what a job pays per second now, in credits.
@@ -194,8 +194,8 @@ func (r *roster) costs(id int32) (rate float64) {
 	return rate
 }
 
-// orders returns the directives of a decision: first for jobs that have spent their budgets, by
-// number, then class by class.
+// orders returns the directives of a decision: first for jobs that have spent their budgets, in the order of their
+// numbers, then class by class.
 func (r *roster) orders() []mechanism.Directive {
 	list := r.list[:0]
 	for _, id := range r.spent {
@@ -209,7 +209,7 @@ func (r *roster) orders() []mechanism.Directive {
 	return list
 }
 
-// weights returns the weights that changed with this decision. Some unchanged ones may be included.
+// weights returns the weights that this decision changed. Some unchanged ones may be included.
 func (r *roster) weights() (jobs []*mechanism.Job, rows [][]float64) {
 	before := r.weighted
 	r.weighted = nil

@@ -7,15 +7,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Algorithm says in which order jobs get nodes.
+// Algorithm is the order in which jobs get nodes.
 type Algorithm string
 
-// The algorithms. Each orders jobs with the largest of the named number first.
+// Each algorithm runs the job with the largest number first:
 const (
 	HB    Algorithm = "HB"    // by bid, with preemption
-	NPHB  Algorithm = "NPHB"  // by bid
-	WSPT  Algorithm = "WSPT"  // by bid over run time
-	WSEPT Algorithm = "WSEPT" // by bid over estimated run time
+	NPHB  Algorithm = "NPHB"  // by bid, without preemption
+	WSPT  Algorithm = "WSPT"  // by bid divided by run time
+	WSEPT Algorithm = "WSEPT" // by bid divided by estimated run time
 )
 
 // Price is a payment scheme.
@@ -23,22 +23,22 @@ type Price string
 
 // The payment schemes.
 const (
-	First Price = "first" // the own bid
-	Kth   Price = "kth"   // what the best waiting job bids
-	Pivot Price = "pivot" // the reserve, and for each job that waited longer because of this one: its bid for each second that its place spared this job; only HB
+	First Price = "first" // its own bid
+	Kth   Price = "kth"   // the bid of the best waiting job
+	Pivot Price = "pivot" // the reserve, and for each overtaken job: its bid for each second of waiting that this saves; only HB
 )
 
-// MostRate is the largest bid for a slot-second. Up to it, microcredits are exact as float64.
+// MostRate is the largest bid for a slot-second. Microcredits up to it are exact as float64.
 const MostRate messages.Credits = 1 << 53
 
 // Rule has a market's algorithm and payment scheme.
 type Rule struct {
 	Algorithm Algorithm `json:"algorithm"`
 	Price     Price     `json:"price"`
-	Capped    bool      `json:"capped,omitempty"` // no price is above the own bid, not even the reserve
+	Capped    bool      `json:"capped,omitempty"` // no price is above the own bid, even if the reserve is
 }
 
-// Validate refuses names that are not in the lists above.
+// Validate refuses an unknown algorithm or price.
 func (r Rule) Validate() error {
 	switch r.Algorithm {
 	case HB, NPHB, WSPT, WSEPT:
@@ -57,14 +57,14 @@ func (r Rule) Validate() error {
 	return nil
 }
 
-// preempts reports whether a running job gives way to a better one.
+// preempts reports whether a running job is suspended for a better one.
 func (r Rule) preempts() bool { return r.Algorithm == HB }
 
-// byLength reports whether jobs are ordered, and priced, by bid over length.
+// byLength reports whether jobs are ordered and priced by the bid divided by the length.
 func (r Rule) byLength() bool { return r.Algorithm == WSPT || r.Algorithm == WSEPT }
 
-// capsLevel reports whether the level can be above the bid of a running job and is then capped. Under
-// HB no running job is below the best waiting one.
+// capsLevel reports whether the level can be above the bid of a running job, and is capped then. Under HB no
+// running job bids less than the best waiting job.
 func (r Rule) capsLevel() bool {
 	return r.Price == Kth && (r.Algorithm == NPHB || r.byLength() && r.Capped)
 }
@@ -78,7 +78,7 @@ func (r Rule) microseconds(length messages.Duration) uint64 {
 	return uint64(max(length/messages.Duration(time.Microsecond), 1))
 }
 
-// PriceOf returns what a slot-second costs a job at a tariff, in credits.
+// PriceOf returns what a slot-second costs a job with a tariff, in credits.
 func (r Rule) PriceOf(t mechanism.Tariff, reserve, rate messages.Credits, length messages.Duration) float64 {
 	price := reserve.Float()
 	switch t.Basis {

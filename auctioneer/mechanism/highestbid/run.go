@@ -21,34 +21,34 @@ func Run(p *Problem) (*Outcome, error) {
 	return r.outcome(), nil
 }
 
-// run is the state of a trace while it runs. Jobs are numbered in the order of submission, and times
-// are in ticks.
+// run is the state of a trace that is being run. Jobs are numbered in the order of submission, and times are
+// in ticks.
 type run struct {
 	p        *Problem
 	units    units
 	now      float64
-	next     int // the next job to be submitted
+	next     int // number of the next job to be submitted
 	jobs     []traced
 	auction  *auction
 	accounts *accounts
-	ends     heap // running jobs, by when their first tasks end if they continue to run
+	ends     heap // running jobs, by when their first task ends if it continues to run
 	segments []segment
 	out      *Outcome
 }
 
-// traced is a job of the trace. All of its tasks have the same bid, so the tasks that run are always
-// the first ones that have not ended.
+// traced is a job of the trace. All its tasks have the same bid, so the running tasks are always the first
+// ones that have not ended.
 type traced struct {
 	submit  float64
-	since   float64 // time to which groups are up to date
+	since   float64 // time for which groups were last updated
 	running int32   // number of running tasks
-	index   int32   // in the problem
-	bill    int32   // number of its bill, from its first start on; 0: it has not run
-	groups  []group // tasks that have not ended, in order, grouped by the time left
-	began   float64 // start of its present interval with running tasks
+	index   int32   // position in the problem
+	bill    int32   // number of its bill, from its first start on; 0 if it has not run
+	groups  []group // tasks that have not ended, in order, grouped by the run time that is left
+	began   float64 // start of its present interval, if tasks run
 }
 
-// group is a number of tasks of a job that have the same run time left.
+// group is a number of consecutive tasks of a job that have the same run time left.
 type group struct {
 	left  float64
 	tasks int
@@ -83,8 +83,8 @@ func newRun(p *Problem) *run {
 // records reports whether intervals are kept. Pivot prices need them.
 func (r *run) records() bool { return r.p.Watch == nil || r.p.Rule.Price == Pivot }
 
-// instant moves to the next instant at which something happens. It handles tasks that end, then jobs
-// that arrive, then makes one decision.
+// instant moves to the next instant at which something happens. It handles tasks that end, then jobs that
+// arrive, and then makes one decision.
 func (r *run) instant() {
 	now := math.Inf(1)
 	if !r.ends.empty() {
@@ -107,13 +107,13 @@ func (r *run) instant() {
 	r.auction.settled()
 }
 
-// pass bills the time until now at the tariff of the last decision.
+// pass bills the time until now with the tariff of the last decision.
 func (r *run) pass(now float64) {
 	basis, level := r.auction.basis(r.p.Rule), 0.0
 	time := twoSum(now, -r.now)
 	r.now = now
 	if r.auction.used == 0 {
-		return // no job is running
+		return // no job runs
 	}
 	if basis == mechanism.AtLevel {
 		level = r.auction.level()
@@ -121,7 +121,7 @@ func (r *run) pass(now float64) {
 	r.accounts.pass(basis, level, time, time.times(level))
 }
 
-// basis returns what the price is computed from at present.
+// basis returns from what the price is computed at present.
 func (a *auction) basis(r Rule) mechanism.Basis {
 	switch {
 	case r.Price == First && a.wanted >= a.nodes:
@@ -146,12 +146,12 @@ func (r *run) arrive(id int32) {
 // length returns the number by which the algorithm divides the job's bid, in ticks.
 func (r *run) length(job *Job) float64 { return scaled(job.length(r.p.Rule.Algorithm), r.units.time) }
 
-// finish ends the first tasks of a job, which have had their run time.
+// finish ends the first tasks of a job. They have run for their run time.
 func (r *run) finish(id int32) {
 	t := &r.jobs[id]
 	t.pass(r.now)
 	done := 0
-	for done == 0 || len(t.groups) > 0 && t.groups[0].left <= 0 { // the first in any case, because times are rounded
+	for done == 0 || len(t.groups) > 0 && t.groups[0].left <= 0 { // the first task ends in any case, because times are rounded
 		done += t.groups[0].tasks
 		t.groups = t.groups[1:]
 	}
@@ -190,7 +190,7 @@ func (r *run) follow(id int32) {
 // width returns how many nodes each task of a job takes.
 func (r *run) width(t *traced) int { return r.p.Jobs[t.index].width() }
 
-// give sets the number of tasks of a job that run from now on.
+// give sets how many tasks of a job run from now on.
 func (r *run) give(id int32, tasks int) {
 	t := &r.jobs[id]
 	if t.running == 0 {
@@ -214,8 +214,8 @@ func (r *run) tell(t *traced, s Step) {
 	}
 }
 
-// pass subtracts the time since the last call from the time that running tasks have left. No group
-// has both running and waiting tasks, because cut has divided it.
+// pass subtracts the time since the last call from the run time that running tasks have left. In each group either
+// all tasks run or none, because cut has divided the groups.
 func (t *traced) pass(now float64) {
 	running := int(t.running)
 	for k := 0; running > 0 && k < len(t.groups); k++ {
@@ -238,7 +238,7 @@ func (t *traced) begun(from, to int, whole float64) (n int) {
 }
 
 // cut divides the group of the n-th task, so that the first n tasks are whole groups. It merges other
-// neighbouring groups with the same time left.
+// neighbouring groups that have the same time left.
 func (t *traced) cut(n int) {
 	if len(t.groups) == 1 && t.groups[0].tasks == 1 {
 		return
@@ -263,7 +263,7 @@ func (t *traced) cut(n int) {
 	t.groups = out
 }
 
-// amount returns the amount of a job's bill.
+// amount returns the amount that a job owes by its bill.
 func (r *run) amount(t *traced, bill bill) float64 {
 	job := &r.p.Jobs[t.index]
 	reserve := r.p.Reserve
@@ -278,7 +278,7 @@ func (r *run) amount(t *traced, bill bill) float64 {
 	return (sum.float() + level.float()/r.units.money) / r.units.time
 }
 
-// outcome sorts the intervals by job and computes the other results.
+// outcome sorts the intervals by job, and computes the other results.
 func (r *run) outcome() *Outcome {
 	count := make([]int32, len(r.jobs)+1)
 	for i := range r.segments {

@@ -8,16 +8,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slow runs a trace of whole seconds second by second: who has ended leaves,
-// who is submitted comes, all are sorted, the first run and each pays its price
-// for the second.
+// slow runs a trace second by second. Each second it removes jobs that have ended, adds jobs that are submitted,
+// sorts all jobs, runs the first ones, and charges each its price for the second.
 type slow struct {
 	p       *Problem
 	left    []float64
 	in      []int // jobs in the system
 	runs    map[int]bool
 	payment []float64
-	seconds [][]float64 // by job, those in which it ran
+	seconds [][]float64 // by job: the seconds in which it ran
 	passed  int         // how often a better bid was passed over
 }
 
@@ -64,7 +63,7 @@ func (s *slow) decide() {
 }
 
 func (s *slow) second(now float64) {
-	var waiting []int // without jobs that were passed over
+	var waiting []int // without the jobs that were passed over
 	for k := len(s.in) - 1; k >= 0; k-- {
 		switch i := s.in[k]; {
 		case !s.runs[i]:
@@ -88,7 +87,7 @@ func (s *slow) pay(now float64, waiting []int) {
 	}
 }
 
-// wanted is how many nodes those in the system want.
+// wanted returns how many nodes the jobs in the system want.
 func (s *slow) wanted() (n int) {
 	for _, i := range s.in {
 		n += s.p.Jobs[i].width()
@@ -118,7 +117,7 @@ func (s *slow) price(i int, waiting []int) float64 {
 	return price
 }
 
-// instances draws problems with many ties and equal instants.
+// instances draws problems with many ties and with many events at the same instant.
 func instances(t *rapid.T, most int) *Problem {
 	p := &Problem{
 		Nodes:   rapid.IntRange(1, 4).Draw(t, "nodes"),
@@ -137,8 +136,8 @@ func instances(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// TestTasksAreAsManyBidders: a job of several tasks fares as they do when each is a job
-// of its own, and what is told of it is what is told of them.
+// TestTasksAreAsManyBidders compares a job of several tasks with as many jobs of one task. The times, the payments
+// and the reported steps must be the same.
 func TestTasksAreAsManyBidders(t *testing.T) {
 	for range 10 {
 		rapid.Check(t, func(t *rapid.T) {
@@ -195,8 +194,8 @@ func mustRun(t interface {
 	return o
 }
 
-// TestAgainstSecondBySecond is the main test: thousands of small instances,
-// all rules.
+// TestAgainstSecondBySecond is the main test. It compares Run with slow on thousands of small instances, with all
+// rules.
 func TestAgainstSecondBySecond(t *testing.T) {
 	for range 50 {
 		rapid.Check(t, func(t *rapid.T) {

@@ -5,13 +5,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// standing is one class of a live market. It has the jobs that have slots there and that wait, or
-// between decide and undo, the jobs that should. Bidders have the numbers of the roster's seats.
+// standing is one class of a live market: the jobs that have slots there, and the jobs that wait. Between decide and
+// undo it has the jobs that should have slots. Bidders have the numbers of the roster's seats.
 type standing struct {
 	*roster
 	class   int
 	auction *auction
-	pending heap // bidders with tasks that could be claimed, best first
+	pending heap // bidders with tasks that could be claimed, the best first
 }
 
 func newStanding(r *roster, class int) *standing {
@@ -21,14 +21,14 @@ func newStanding(r *roster, class int) *standing {
 	return s
 }
 
-// enter makes a job a bidder that has no slots and wants none.
+// enter adds a job as a bidder that has no slots and wants none.
 func (s *standing) enter(id int32, job *mechanism.Job) {
 	s.auction.arrive(id, float64(job.Rate), float64(s.rule.microseconds(job.Length)), 0, job.Alone)
 	b := &s.auction.bidders[id]
 	b.since, b.order = job.Arrived, uint64(job.Job)
 }
 
-// put sets the slots that a job has and wants. out: the job does not bid any more.
+// put sets the slots that a job has and wants. If out is true, the job does not bid any more.
 func (s *standing) put(id int32, job *mechanism.Job, out bool) {
 	if out {
 		s.auction.set(id, 0, 0, 0)
@@ -67,7 +67,7 @@ func (s *standing) decide(slots int) {
 	s.auction.decide()
 }
 
-// tariff returns the present tariff.
+// tariff returns the tariff after the last decision.
 func (s *standing) tariff() mechanism.Tariff {
 	t := mechanism.Tariff{Basis: s.auction.basis(s.rule)}
 	if t.Basis != mechanism.AtLevel {
@@ -80,7 +80,7 @@ func (s *standing) tariff() mechanism.Tariff {
 	return t
 }
 
-// price returns the price for Allocation.Prices.
+// price returns the price of the class, for Allocation.Prices.
 func (s *standing) price() float64 {
 	switch t := s.tariff(); {
 	case t.Basis == mechanism.AtLevel && s.rule.byLength():
@@ -93,8 +93,7 @@ func (s *standing) price() float64 {
 	return s.reserve.Float()
 }
 
-// directives appends the directives after which jobs have the slots that the decision gave them,
-// suspensions first.
+// directives appends the directives that give the jobs the slots of the decision, suspensions first.
 func (s *standing) directives(list []mechanism.Directive) []mechanism.Directive {
 	for _, id := range s.auction.changed {
 		if n := s.seats[id].job.Running[s.class] - int(s.auction.bidders[id].running); n > 0 {
@@ -117,7 +116,7 @@ func (s *standing) directive(id int32, action mechanism.Action, slots int) mecha
 	return mechanism.Directive{Job: s.seats[id].job.Job, Action: action, Slots: slots, Class: s.class}
 }
 
-// gains returns how many slots of a job's tasks must be resumed, and how many started.
+// gains returns how many slots of a job's tasks must be resumed, and how many must be started.
 func (s *standing) gains(id int32) (resume, start int) {
 	job := s.seats[id].job
 	n := int(s.auction.bidders[id].running) - job.Running[s.class]
@@ -128,10 +127,11 @@ func (s *standing) gains(id int32) (resume, start int) {
 	return resume, n - resume
 }
 
-// next returns the job whose pending task gets the next free slot; 0: none, or a suspended task does.
+// next returns the job whose pending task gets the next free slot. It returns 0 if no job does, or if a
+// suspended task gets it.
 func (s *standing) next() messages.JobID {
 	a := s.auction
-	if a.waiting.empty() || a.wide { // if a bidder takes several slots at once, the slot may go to one that was passed over
+	if a.waiting.empty() || a.wide { // with tasks of several slots, a passed-over bidder may get the slot
 		return 0
 	}
 	id := a.waiting.first()
@@ -142,8 +142,8 @@ func (s *standing) next() messages.JobID {
 	return job.Job
 }
 
-// weigh calls weight with each job's part of the slots that pending tasks get. If they get none, the
-// best job with pending tasks has all the weight.
+// weigh calls weight with each job's part of the slots that pending tasks get. If they get none, the best job
+// with pending tasks has all the weight.
 func (s *standing) weigh(weight func(id int32, class int, part float64)) {
 	total := 0
 	for _, id := range s.auction.changed {

@@ -3,12 +3,12 @@ package highestbid
 // tree is a treap of the running jobs, ordered by key, for prices that are capped by the own bid. At
 // a level P, jobs with a key of at most P are billed their own bid, the others the level.
 //
-// pass adds to all jobs at once by tags on subtrees. When the shape changes, tags are pushed down.
-// So insert, remove and pass cost O(log n) for n running jobs, and a job's sums have only what was
-// added while it ran. Priorities are hashes of the numbers, so the expected depth does not depend on
-// the keys. The sums do not depend on the shape.
+// pass adds to the sums of all jobs at once, by tags on subtrees. When the shape of the tree changes, tags
+// are pushed down. So insert, remove and pass cost O(log n) for n running jobs, and the sums of a job have
+// only what was added while it ran. Priorities are hashes of the numbers, so the expected depth does not
+// depend on the keys. The sums do not depend on the shape.
 type tree struct {
-	nodes []node // by number; number 0 is nobody
+	nodes []node // by number of the job; number 0 is not used
 	root  int32
 }
 
@@ -16,8 +16,8 @@ type node struct {
 	key         float64
 	priority    uint32
 	left, right int32
-	sum         capped // of the job alone, without the tags above it
-	tag         capped // to be added to the whole subtree, including this node
+	sum         capped // sums of this job, without the tags above it
+	tag         capped // to be added to all nodes of the subtree, including this one
 }
 
 // capped has the time billed at the own bid, and the integral of the level over the other time.
@@ -29,7 +29,7 @@ func (c *capped) add(x *capped) {
 	}
 }
 
-// insert adds number id ≥ 1, which is not in the tree, with sums of zero.
+// insert adds number id, at least 1, with sums of zero. It must not be in the tree.
 func (t *tree) insert(id int32, key float64) {
 	for int(id) >= len(t.nodes) {
 		t.nodes = append(t.nodes, node{})
@@ -62,14 +62,14 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 	return &n.right
 }
 
-// pass adds time to all jobs with a key of at most level, and integral to the others. It need not
-// push tags down, because the order of additions does not matter.
+// pass adds time to the own sum of all jobs with a key of at most level, and integral to the level sum of the others.
+// It need not push tags down, because the order of additions does not matter.
 func (t *tree) pass(level float64, time, integral double) {
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]
 		if n.key <= level {
 			n.sum.own = n.sum.own.plus(time)
-			left := &t.nodes[n.left].tag // without a left child this is the tag of node 0, which is never read
+			left := &t.nodes[n.left].tag // without a left child this is the tag of node 0, which nothing reads
 			left.own = left.own.plus(time)
 			at = n.right
 		} else {
@@ -88,7 +88,7 @@ func (t *tree) push(n *node) {
 	n.tag = capped{}
 }
 
-// split divides a subtree into the nodes up to (key, id) and the nodes above.
+// split divides a subtree into the nodes up to (key, id), and the nodes after it.
 func (t *tree) split(at int32, key float64, id int32) (low, high int32) {
 	if at == 0 {
 		return 0, 0
@@ -103,7 +103,7 @@ func (t *tree) split(at int32, key float64, id int32) (low, high int32) {
 	return low, at
 }
 
-// merge joins two subtrees. All nodes of a must be below all nodes of b.
+// merge joins two subtrees. All nodes of a must come before all nodes of b.
 func (t *tree) merge(a, b int32) int32 {
 	if a == 0 || b == 0 {
 		return a + b
@@ -119,7 +119,7 @@ func (t *tree) merge(a, b int32) int32 {
 	return b
 }
 
-// scramble is the finishing mix of MurmurHash3.
+// scramble mixes the bits of x like the last step of MurmurHash3.
 func scramble(x uint32) uint32 {
 	x = (x ^ x>>16) * 0x85ebca6b
 	x = (x ^ x>>13) * 0xc2b2ae35

@@ -2,11 +2,11 @@ package highestbid
 
 import "math"
 
-// units are the units in which a problem is computed. They make sums of decimal fractions exact, so
-// that events meant for the same instant happen together and equal ratios compare as equal.
+// units are the units in which a problem is computed. They make sums of decimal fractions exact. So events at
+// the same decimal instant happen together, and equal ratios compare as equal.
 type units struct {
 	time  float64 // ticks per second
-	money float64 // units per unit of the problem's money, for ratios
+	money float64 // units of money for each unit of the problem's money, for ratios
 }
 
 func (p *Problem) units() units {
@@ -29,7 +29,7 @@ func (p *Problem) units() units {
 	return units{time: times.units(), money: bids.units()}
 }
 
-// scale is the smallest power of ten that makes every number whole when multiplied with it.
+// scale finds the smallest power of ten that makes all its numbers whole when they are multiplied by it.
 type scale struct{ factor, largest float64 }
 
 const mostScale = 1e6
@@ -41,8 +41,8 @@ func (s *scale) fit(x float64) {
 	}
 }
 
-// units returns the scale. It is 1, which leaves numbers unchanged, if no scale up to a million
-// works or the largest number would exceed 2⁵³.
+// units returns the scale. It is 1, which leaves numbers unchanged, if no scale up to a million works, or if the
+// largest number would exceed 2⁵³.
 func (s *scale) units() float64 {
 	if s.factor > mostScale || s.largest*s.factor > 1<<53 {
 		return 1
@@ -50,10 +50,10 @@ func (s *scale) units() float64 {
 	return s.factor
 }
 
-// whole reports whether x is the double nearest to a whole number divided by scale.
+// whole reports whether x is the float64 nearest to a whole number divided by scale.
 func whole(x, scale float64) bool { return math.Round(x*scale)/scale == x }
 
-// scaled converts x to units that are smaller by the factor scale.
+// scaled returns x multiplied by scale, rounded if it should be whole.
 func scaled(x, scale float64) float64 {
 	if scale == 1 {
 		return x

@@ -11,10 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestUpdateAgainstAFreshMechanism: whatever happens to jobs, slots and budgets, and
-// whether jobs start and resume as directed or not yet, deciding about what has changed comes to
-// what a mechanism made anew decides on all of it, with the same explanations, and
-// wakes no later, but for the microseconds that rounding may come to.
+// TestUpdateAgainstAFreshMechanism draws events of jobs, slots and budgets; jobs may follow directives at once or
+// late. Update must decide the same as a new mechanism on the whole view, with the same explanations. It must wake no
+// later, except for microseconds of rounding.
 func TestUpdateAgainstAFreshMechanism(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := Rule{rapid.SampledFrom([]Algorithm{HB, NPHB, WSEPT}).Draw(t, "algorithm"),
@@ -32,7 +31,7 @@ func TestUpdateAgainstAFreshMechanism(t *testing.T) {
 	})
 }
 
-// world is a live market, in which time costs what the tariffs say.
+// world is a live market. Time costs the jobs what the tariffs say.
 type world struct {
 	*rapid.T
 	mechanism *Mechanism
@@ -44,19 +43,19 @@ type world struct {
 	weights   map[messages.JobID][]float64
 	wake      messages.Time
 	next      messages.JobID
-	widest    int // 0 and 1: all tasks have one slot
+	widest    int // largest width of a task; 0 and 1: all tasks have one slot
 }
 
 func (w *world) n(what string, least, most int) int {
 	return rapid.IntRange(least, most).Draw(w.T, what)
 }
 
-// slots draws how many slots so many tasks of a job at most take.
+// slots draws the number of slots that up to `most` tasks of a job take.
 func (w *world) slots(j *mechanism.Job, what string, most int) int {
 	return w.n(what, 0, most) * max(j.Alone, 1)
 }
 
-// pass lets time go by until so many seconds later, or until the mechanism wakes.
+// pass moves the time on by a number of seconds, or until the mechanism wakes.
 func (w *world) pass(seconds int) {
 	until := w.view.Now + messages.Time(seconds)*second
 	if w.wake != 0 {
@@ -72,8 +71,7 @@ func (w *world) pass(seconds int) {
 	}
 }
 
-// event is something that happens: a job comes, goes, or has other tasks, or there
-// are other slots.
+// event draws an event: a job arrives, leaves, or has other tasks, or the number of slots changes.
 func (w *world) event() {
 	switch kind := w.n("kind", 0, 5); {
 	case kind == 0:
@@ -106,8 +104,7 @@ func (w *world) event() {
 	}
 }
 
-// decide has the mechanism decide, and one made anew, and follows some of what it
-// says.
+// decide lets the mechanism and a new one decide, compares them, and follows some of the directives.
 func (w *world) decide() {
 	was := slices.Clone(w.changed)
 	d := w.mechanism.Update(&w.view, w.changed, w.gone)

@@ -8,17 +8,17 @@ import (
 type input struct {
 	Alpha   float64 `json:"alpha"`
 	Slots   int     `json:"slots"`
-	Karma   float64 `json:"karma"`   // of each account at the beginning
+	Karma   float64 `json:"karma"`   // of each account at the beginning; 1 is one karma
 	Demands [][]int `json:"demands"` // by quantum, then by account
 }
 
-// answer has for each quantum the slots given and the karma left.
+// answer has, for each quantum, the slots that were given and the karma that is left.
 type answer struct {
 	Given [][]int     `json:"given"`
 	Karma [][]float64 `json:"karma"`
 }
 
-const largest = 1_000_000 // of slots, demands and karma
+const largest = 1_000_000 // largest number of slots, demand or karma
 
 // SolveDocument answers the JSON document that the package describes.
 func SolveDocument(data []byte) (any, error) {

@@ -4,15 +4,15 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// One is one karma: the price of borrowing a slot for a quantum.
+// One is one karma, in millionths: the price of borrowing a slot for a quantum.
 const One = 1_000_000
 
 // User is an account in a quantum.
 type User struct {
 	Karma  int64
 	Demand int
-	// Least is the number of slots that it holds and that cannot be taken back. Most is the most
-	// slots that it can be given.
+	// Least is the number of slots that the account holds and that cannot be taken back. Most is the largest number
+	// of slots that it can be given.
 	Least, Most int
 	Given       int // set by Quantum
 }
@@ -52,7 +52,7 @@ func Quantum(slots, guaranteed int, users []User) {
 			poorest.Push(&donors, i)
 		}
 	}
-	take := func(u *User) { // u pays for a slot, to a donor if there is one
+	take := func(u *User) { // u pays one karma for a slot, to a donor if there is one
 		u.Given, u.Karma = u.Given+1, u.Karma-One
 		if len(donors) == 0 {
 			shared--

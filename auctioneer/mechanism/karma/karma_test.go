@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// season draws demands by quantum and account.
+// season draws demands, by quantum and account.
 func season(t *rapid.T, accounts, slots int) [][]int {
 	out := make([][]int, rapid.IntRange(1, 6).Draw(t, "quanta"))
 	for k := range out {
@@ -17,8 +17,8 @@ func season(t *rapid.T, accounts, slots int) [][]int {
 	return out
 }
 
-// play runs quanta by the paper's algorithm, and calls after with the accounts before
-// and after each.
+// play runs quanta by the paper's algorithm. After each quantum it calls after with the accounts before and after the
+// quantum.
 func play(in *input, after func(k int, before, users []User)) []User {
 	users := make([]User, in.accounts())
 	for i := range users {
@@ -67,8 +67,8 @@ func TestQuantum(t *testing.T) {
 	})
 }
 
-// TestFairness: with α = 0, who wants more never has had more than one slot less in all
-// than somebody who was given something now.
+// TestFairness, with α = 0: an account whose demand is not met never has had more than one slot less, in total, than
+// an account that was given slots now.
 func TestFairness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, 0, 1000)
@@ -88,7 +88,7 @@ func TestFairness(t *testing.T) {
 	})
 }
 
-// useful is what an account has of its true demands in all, when it announces others.
+// useful returns how many slots of its true demands an account gets in total, if it announces other demands.
 func useful(in *input, me int, announced []int) int {
 	told := *in
 	told.Demands = nil
@@ -102,8 +102,8 @@ func useful(in *input, me int, announced []int) int {
 	return sum
 }
 
-// TestLies: to announce more gains no slot beyond the one that a tie can decide, and to announce
-// less at most half as much again.
+// TestLies: announcing larger demands may gain at most one slot, by a tie. Announcing smaller demands may gain at
+// most half as much again.
 func TestLies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, 0, 1000)
@@ -124,14 +124,14 @@ func TestLies(t *testing.T) {
 	})
 }
 
-// TestWhoGaveUpGoesFirst: ada uses nothing for a quantum, and later has all that she asks
-// for; max-min fairness would give both the same then.
+// TestWhoGaveUpGoesFirst: ada uses nothing in a quantum, and later asks for all slots. She must get more than bob,
+// while max-min fairness would give both the same.
 func TestWhoGaveUpGoesFirst(t *testing.T) {
 	in := &input{Alpha: 0.5, Slots: 4, Karma: 10, Demands: [][]int{{0, 4}, {4, 4}}}
 	var given [][2]int
 	users := play(in, func(_ int, _, u []User) { given = append(given, [2]int{u[0].Given, u[1].Given}) })
-	// First: 10 + 1 each; bob borrows 3, one of them of ada's. Then 13 and 9: ada borrows
-	// both shared slots.
+	// In the first quantum each gets one karma, 10 + 1. Bob borrows 3 slots, one of them from ada. Then they have 13
+	// and 9, and ada borrows both shared slots.
 	if given[0] != [2]int{0, 4} || given[1] != [2]int{3, 1} || users[0].Karma != 11*One || users[1].Karma != 9*One {
 		t.Errorf("%v %+v", given, users)
 	}
@@ -143,7 +143,7 @@ func TestWhoGaveUpGoesFirst(t *testing.T) {
 	}
 }
 
-// TestHeldSlots: what is held cannot be taken back, and is paid for, on tick.
+// TestHeldSlots: slots that an account holds cannot be taken back. It must pay for them, and may owe karma.
 func TestHeldSlots(t *testing.T) {
 	users := []User{{Karma: 0, Demand: 4, Least: 4, Most: 4}, {Karma: 5 * One, Demand: 4, Most: 0}}
 	Quantum(4, 1, users)

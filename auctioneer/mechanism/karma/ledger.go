@@ -10,32 +10,33 @@ import (
 const (
 	first   = 1_000_000 * One                       // the karma of the first member
 	most    = 1 << 50                               // the most karma that an account can have, or owe
-	absence = messages.Duration(7 * 24 * 3600e9)    // time without jobs after which an account is no member
-	quantum = messages.Duration(60 * 1_000_000_000) // default length
+	absence = messages.Duration(7 * 24 * 3600e9)    // an account without jobs for this time is no member any more
+	quantum = messages.Duration(60 * 1_000_000_000) // default length of a quantum
 
 	microsecond = messages.Duration(1000)
 )
 
-// Member is an account that shares the slots. The caller sets Demand and Held: the slots that its tasks ask for and
-// have. Share sets Given: the slots that it is given.
+// Member is an account that shares the slots. The caller sets Demand and Held, the numbers of slots that its tasks
+// ask for and have. Share sets Given, the number of slots that it is given.
 type Member struct {
 	Name         messages.Name
 	Karma        int64
 	Demand, Held int
 	Given        int
-	seen         messages.Time // when it had a job last
-	// Slots asked for and held since the last quantum ended, in slot-microseconds, less what was counted.
+	seen         messages.Time // when it last had a job
+	// Slot time asked for and held since the last quantum ended, in slot-microseconds. What earlier quanta
+	// counted too much is subtracted.
 	asked, had int64
 }
 
-// Ledger is the karma of the accounts that share one class of slots.
+// Ledger has the karma of the accounts that share one class of slots.
 type Ledger struct {
 	Alpha   float64
 	Quantum messages.Duration
 	Slots   int
 	Members []*Member     // by name
-	since   messages.Time // of the quantum
-	looked  messages.Time // time up to which asked and had are counted; 0: nothing is
+	since   messages.Time // start of the present quantum
+	looked  messages.Time // time up to which asked and had are counted; 0: nothing was counted yet
 	users   []User
 }
 
@@ -44,7 +45,7 @@ func NewLedger(alpha float64, of messages.Duration) *Ledger {
 	return &Ledger{Alpha: alpha, Quantum: cmp.Or(of, quantum)}
 }
 
-// Join returns the member with a name, and makes it a member if it is none.
+// Join returns the member with a name. If there is none, it adds one.
 func (l *Ledger) Join(name messages.Name, now messages.Time) *Member {
 	at, known := slices.BinarySearchFunc(l.Members, name, func(m *Member, name messages.Name) int { return cmp.Compare(m.Name, name) })
 	if !known {
@@ -54,7 +55,7 @@ func (l *Ledger) Join(name messages.Name, now messages.Time) *Member {
 	return l.Members[at]
 }
 
-// mean returns the mean karma of the members, which a new member gets.
+// mean returns the mean karma of the members. A new member gets it.
 func (l *Ledger) mean() (sum int64) {
 	if len(l.Members) == 0 {
 		return first
@@ -65,9 +66,9 @@ func (l *Ledger) mean() (sum int64) {
 	return sum
 }
 
-// Pass ends the quanta that are over by now: members pay and earn by the mean numbers of slots that they held and
-// asked for. It reports whether a quantum ended. It assumes that Demand and Held did not change since they were set
-// after the previous call.
+// Pass ends the quanta that are over by now: members pay and earn karma for the mean numbers of slots that they
+// held and asked for. It reports whether a quantum ended. It assumes that Demand and Held have not changed between
+// the two calls.
 func (l *Ledger) Pass(now messages.Time) bool {
 	l.count(now)
 	if l.since == 0 {
@@ -95,7 +96,7 @@ func (l *Ledger) Pass(now messages.Time) bool {
 	return true
 }
 
-// Share sets what each member is given now, from what it holds and asks for.
+// Share sets how many slots each member is given now, from what it holds and asks for.
 func (l *Ledger) Share() {
 	l.load(func(m *Member) (demand, held, most int) { return m.Demand, m.Held, max(m.Demand, m.Held) })
 	Quantum(l.Slots, Guaranteed(l.Slots, len(l.users), l.Alpha), l.users)
@@ -104,9 +105,9 @@ func (l *Ledger) Share() {
 	}
 }
 
-// count adds what members asked for and held up to now.
+// count adds the slot time that members asked for and held since the last call.
 func (l *Ledger) count(now messages.Time) {
-	const longest = 1 << 42 // a month and a half, so that the product with a million slots does not overflow
+	const longest = 1 << 42 // 50 days, so that the product with a million slots does not overflow
 	passed := int64(now - l.looked)
 	if l.looked == 0 || passed < 0 {
 		passed = 0
@@ -118,15 +119,15 @@ func (l *Ledger) count(now messages.Time) {
 	}
 }
 
-// average returns a number of slots over a time, rounded to the nearest. What rounding leaves, positive or negative, is
-// counted with the next quantum.
+// average returns a mean number of slots over a time, rounded to the nearest number. The rounding error stays in sum,
+// and is counted in the next quantum.
 func average(sum *int64, over int64) int {
 	slots := max(0, (*sum+over/2)/over)
 	*sum -= slots * over
 	return int(slots)
 }
 
-// load fills the users of a quantum from the members, and returns the karma that each gets for free.
+// load fills the users of a quantum from the members. It returns the karma that each member gets for free.
 func (l *Ledger) load(of func(m *Member) (demand, held, most int)) int64 {
 	l.users = l.users[:0]
 	for _, m := range l.Members {

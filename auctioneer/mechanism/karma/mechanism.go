@@ -13,10 +13,10 @@ import (
 type Mechanism struct {
 	*posted.Desk
 	ledgers []*Ledger // by class
-	changed bool      // karma changed since notes were saved
+	changed bool      // karma has changed since notes were last saved
 }
 
-// Describe says what the mechanism is.
+// Describe returns the traits of the mechanism.
 func Describe(*messages.Market) mechanism.Traits {
 	t := posted.Traits(messages.Karma, "accounts by karma, earned by giving up slots and spent by using more than an equal share; nobody can buy it", "alpha", "slot")
 	t.Make, t.Solve, t.Wide = mechanism.Maker(New), SolveDocument, true
@@ -62,8 +62,8 @@ func (k *Mechanism) divide(view *mechanism.View, j int, a *mechanism.Allocation)
 		m.Demand, m.Held = 0, 0
 	}
 	of := make([]*Member, len(view.Jobs))
-	jobs := map[messages.Name]float64{} // by account: jobs with work pending
-	names := map[*Member]float64{}      // by member: accounts with work pending; another site may have many
+	jobs := map[messages.Name]float64{} // by account: number of jobs with pending tasks
+	names := map[*Member]float64{}      // by member: number of accounts with pending tasks; another site may have many
 	for i, job := range view.Jobs {
 		of[i] = l.Join(messages.Participant(job.Account), view.Now)
 		of[i].Held += job.Running[j]
@@ -83,8 +83,9 @@ func (k *Mechanism) divide(view *mechanism.View, j int, a *mechanism.Allocation)
 	}
 }
 
-// lacks returns the part of each waiting member in all slots that waiting members lack of what they are given. The parts
-// add up to one. If no member lacks slots, the members with the most karma have equal parts.
+// lacks returns, for each waiting member, its part of the freed slots. Parts are in proportion to the slots that members
+// lack of what they are given, and sum to one. If no member lacks slots, the members with the most karma have equal
+// parts.
 func (l *Ledger) lacks(waits func(m *Member) bool) map[*Member]float64 {
 	out, sum, richest := map[*Member]float64{}, 0.0, int64(-most-1)
 	for _, m := range l.Members {
@@ -95,7 +96,7 @@ func (l *Ledger) lacks(waits func(m *Member) bool) map[*Member]float64 {
 		}
 	}
 	if sum == 0 {
-		for m := range out { // each on its own: the order does not matter
+		for m := range out { // each alone, so the order does not matter
 			if m.Karma == richest {
 				out[m] = 1
 				sum++

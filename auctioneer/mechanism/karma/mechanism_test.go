@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-const second = 1_000_000 // messages.Time
+const second = 1_000_000 // in messages.Time, which counts microseconds
 
 func newMechanism(t *testing.T) *Mechanism {
 	t.Helper()
@@ -32,14 +32,14 @@ func karmaOf(m *Mechanism, name messages.Name) float64 {
 	return float64(m.ledgers[0].find(name).Karma) / One
 }
 
-// TestAnAccountThatGaveUpItsShareGoesFirst: ada is away while bob holds all slots for
-// ten quanta; then both ask for everything.
+// TestAnAccountThatGaveUpItsShareGoesFirst: ada is away while bob holds all slots for ten quanta. Then both ask for
+// all slots, and ada must get more.
 func TestAnAccountThatGaveUpItsShareGoesFirst(t *testing.T) {
 	m := newMechanism(t)
 	m.Allocate(view(second, 4, job(1, "ada", 1, 0), job(2, "bob", 4, 0)))
 	m.Allocate(view(2*second, 4, job(2, "bob", 0, 4)))
 	a := m.Allocate(view(601*second, 4, job(2, "bob", 4, 0), job(3, "ada", 4, 0)))
-	// Each gets one for free in a quantum; bob pays three, one of them to ada.
+	// Each gets one karma for free in each quantum. Bob pays three, one of them to ada.
 	if ada, bob := karmaOf(m, "ada"), karmaOf(m, "bob"); ada != 1_000_020 || bob != 999_980 {
 		t.Errorf("ada has %v, bob %v", ada, bob)
 	}
@@ -55,8 +55,8 @@ func TestAnAccountThatGaveUpItsShareGoesFirst(t *testing.T) {
 	}
 }
 
-// TestToBeAwayAtTheEndsOfQuantaDoesNotPay: an account that holds all slots but for a second around the
-// end of each quantum once paid nothing, and earned as one that donates.
+// TestToBeAwayAtTheEndsOfQuantaDoesNotPay: an account holds all slots, except for a second around the end of
+// each quantum. It must pay for the slots; once it paid nothing, and even earned karma as a donor.
 func TestToBeAwayAtTheEndsOfQuantaDoesNotPay(t *testing.T) {
 	karma := func(dodges bool) float64 {
 		m := newMechanism(t)
@@ -77,7 +77,8 @@ func TestToBeAwayAtTheEndsOfQuantaDoesNotPay(t *testing.T) {
 	}
 }
 
-// TestAPeerIsOneMember: the names of another site's users are for that site to give.
+// TestAPeerIsOneMember: all users of another site together must be one member, because that site can give them any
+// names.
 func TestAPeerIsOneMember(t *testing.T) {
 	m := newMechanism(t)
 	a := m.Allocate(view(second, 8, job(1, "ada", 9, 0), job(2, "a@east", 9, 0), job(3, "b@east", 9, 0), job(4, "b@east", 9, 0), job(5, "c@east", 9, 0)))
@@ -91,7 +92,7 @@ func TestAPeerIsOneMember(t *testing.T) {
 	}
 }
 
-// TestANewLeaderKnowsTheKarma: the notes of one mechanism make another the same.
+// TestANewLeaderKnowsTheKarma: a mechanism that is made from the notes of another one must decide the same.
 func TestANewLeaderKnowsTheKarma(t *testing.T) {
 	m := newMechanism(t)
 	m.Allocate(view(second, 4, job(1, "ada-with-a-long-name", 1, 0), job(2, "bob", 4, 4)))
@@ -107,7 +108,7 @@ func TestANewLeaderKnowsTheKarma(t *testing.T) {
 	next.Recall(notes, nil, nil)
 	both := view(400*second, 4, job(2, "bob", 4, 0), job(3, "ada-with-a-long-name", 4, 0))
 	a, b := m.Allocate(both), next.Allocate(both)
-	// What was held since the note is not in it.
+	// Slot time since the note was saved is not in the note.
 	if math.Abs(a.Weights[0][0]-b.Weights[0][0]) > 1e-9 || len(next.ledgers[0].Members) != 2 {
 		t.Errorf("%v and %v", a.Weights, b.Weights)
 	}

@@ -8,11 +8,11 @@ import (
 )
 
 // The market's note has these numbers: its form, the number of classes, and for each class the start of its quantum and
-// the number of its members. For each member follow the length of its name in bytes, the name in words of eight bytes,
-// its karma, and the time when it last had a job.
+// the number of its members. Then come, for each member, the length of its name in bytes, the name in words of eight
+// bytes, its karma, and the time when it last had a job.
 const (
 	noteForm    = 1
-	mostMembers = 8000 // in a note, over all classes
+	mostMembers = 8000 // largest number of members in a note, over all classes
 )
 
 // Notes implements mechanism.Remembering.
@@ -65,7 +65,7 @@ func (k *Mechanism) Recall(notes []mechanism.Note, _ []messages.JobID, _ func(me
 	}
 }
 
-// reader reads numbers, and remembers whether there were too few.
+// reader reads numbers one by one, and remembers if there were too few.
 type reader struct {
 	left  []int64
 	short bool
@@ -81,7 +81,7 @@ func (r *reader) next() int64 {
 	return n
 }
 
-// upTo reads a count. If it is out of bounds, the note cannot be read.
+// upTo reads a count. If it is above most, the note is invalid.
 func (r *reader) upTo(most int64) int64 {
 	n := r.next()
 	if n < 0 || n > most {
