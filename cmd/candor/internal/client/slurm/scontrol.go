@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -367,7 +369,10 @@ func (c *call) jobLines(r *row) []string {
 	for _, s := range r.detail.Stages {
 		restarts += s.Retried
 	}
-	return []string{
+	out, errs := jobfile.Outputs(spec.Stages[0].Script, func(variable string) string {
+		return map[string]string{"CANDOR_JOB": r.Job.String(), "SLURM_JOB_ID": r.number().String(), "CANDOR_JOB_NAME": r.Name, "CANDOR_ARRAY_INDEX": r.index, "CANDOR_NODE": r.host}[variable]
+	})
+	lines := []string{
 		head + " JobName=" + r.Name,
 		fmt.Sprintf("UserId=%s(%d) GroupId=%s(%d) MCS_label=N/A", r.Account, nobody, r.Account, nobody),
 		"Priority=0 Nice=0 Account=" + r.Payer + " QOS=normal",
@@ -379,10 +384,22 @@ func (c *call) jobLines(r *row) []string {
 		"Partition=" + r.Market,
 		"NodeList=" + r.node + " BatchHost=" + r.host,
 		r.sizes(),
+		"ReqTRES=" + r.resources(),
 		"WorkDir=" + spec.Dir,
 		"Comment=" + spec.Comment,
-		fmt.Sprintf("Budget=%v Charged=%v Shares=%s", r.Budget, r.Charged, strings.Join(shares, ",")),
 	}
+	if out+errs != "" {
+		lines = append(lines, "StdErr="+within(spec.Dir, errs), "StdOut="+within(spec.Dir, out))
+	}
+	return append(lines, fmt.Sprintf("Budget=%v Charged=%v Shares=%s", r.Budget, r.Charged, strings.Join(shares, ",")))
+}
+
+// within returns the path of a file that is named from a directory.
+func within(dir, file string) string {
+	if file == "" || filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(dir, file)
 }
 
 // sizes returns text with the numbers of nodes and processors of the row.

@@ -1,0 +1,92 @@
+package jobfile
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Outputs returns the files to which the prelude of a script sends standard output and standard error; "": none, or unknown. value
+// returns what a variable of the task has. It reads what redirection writes.
+func Outputs(script string, value func(variable string) string) (out, errs string) {
+	line, _, found := strings.Cut(script, cannotCreate)
+	at := strings.LastIndex(line, "exec ")
+	if !found || at < 0 || strings.Contains(line[at:], "\n") {
+		return "", ""
+	}
+	both := false
+	for rest := line[at+len("exec "):]; rest != ""; {
+		operator := rest[:len(rest)-len(strings.TrimLeft(rest, "2<>&"))]
+		if rest = rest[len(operator):]; operator == "2>&" {
+			both, rest = true, strings.TrimPrefix(rest, "1")
+			continue
+		}
+		word, after, ok := expand(rest, value)
+		if !ok {
+			return "", ""
+		}
+		switch strings.TrimSuffix(operator, ">") {
+		case "", ">":
+			out = word
+		case "2", "2>":
+			errs = word
+		}
+		rest = strings.TrimPrefix(after, " ")
+	}
+	if both {
+		errs = out
+	}
+	return out, errs
+}
+
+// padded is a number with leading zeros, as file writes it.
+var padded = regexp.MustCompile(`^\$\(printf %0(\d+)d (.*)\)$`)
+
+// expand reads one word, which ends at a space outside of quotes.
+func expand(text string, value func(string) string) (word, rest string, ok bool) {
+	for text != "" && text[0] != ' ' {
+		end := 0
+		switch text[0] {
+		case '\\':
+			if len(text) < 2 {
+				return "", "", false
+			}
+			word, text = word+text[1:2], text[2:]
+			continue
+		case '\'':
+			end = strings.IndexByte(text[1:], '\'')
+		case '"':
+			end = strings.IndexByte(text[1:], '"')
+		default:
+			return "", "", false
+		}
+		if end < 0 {
+			return "", "", false
+		}
+		part := text[1 : end+1]
+		if text[0] == '"' {
+			if part, ok = valueOf(part, value); !ok {
+				return "", "", false
+			}
+		}
+		word, text = word+part, text[end+2:]
+	}
+	return word, text, true
+}
+
+// valueOf returns what the text of a placeholder is in a task.
+func valueOf(text string, value func(string) string) (string, bool) {
+	if parts := padded.FindStringSubmatch(text); parts != nil {
+		inner, ok := valueOf(parts[2], value)
+		n, err := strconv.Atoi(inner)
+		width, _ := strconv.Atoi(parts[1])
+		return fmt.Sprintf("%0*d", width, n), ok && err == nil
+	}
+	fill := func(of func(string) string) string {
+		return strings.NewReplacer("$((CANDOR_JOB + CANDOR_TASK))", of("SLURM_JOB_ID"), "${CANDOR_JOB}", of("CANDOR_JOB"), "$CANDOR_JOB_NAME", of("CANDOR_JOB_NAME"),
+			"$CANDOR_JOB", of("CANDOR_JOB"), "$CANDOR_ARRAY_INDEX", of("CANDOR_ARRAY_INDEX"), "$CANDOR_NODE", of("CANDOR_NODE")).Replace(text)
+	}
+	known := !strings.ContainsAny(fill(func(string) string { return "" }), "$`\\")
+	return fill(value), known
+}

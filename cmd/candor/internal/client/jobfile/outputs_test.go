@@ -1,0 +1,37 @@
+package jobfile
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestOutputsAreReadFromThePrelude: the names that a prelude gives to a job's files can be read again.
+func TestOutputsAreReadFromThePrelude(t *testing.T) {
+	values := map[string]string{"CANDOR_JOB": "7", "SLURM_JOB_ID": "9", "CANDOR_JOB_NAME": "a $b", "CANDOR_ARRAY_INDEX": "2", "CANDOR_NODE": "n1"}
+	for _, one := range []struct {
+		out, errs, in, wantOut, wantErrs string
+		numbered, after                  bool
+	}{
+		{out: "slurm-%j.out", wantOut: "slurm-7.out", wantErrs: "slurm-7.out"},
+		{out: "it's %x/%A_%4a.log", errs: "e %N", wantOut: "it's a $b/7_0002.log", wantErrs: "e n1", numbered: true},
+		{out: "%j", errs: "%j", in: "input file", wantOut: "9", wantErrs: "9", numbered: true, after: true},
+		{errs: "only", wantErrs: "only"},
+		{},
+	} {
+		j := Job{Stdout: one.out, Stderr: one.errs, Stdin: one.in, Append: one.after, Spec: messages.JobSpec{Stages: []messages.Stage{{Script: "#!/bin/bash\nexec something\n"}}}}
+		if one.numbered {
+			j.Slurm, j.Spec.Stages[0].Array = true, messages.Array{{First: 0, Last: 3, Step: 1}}
+		}
+		if err := j.AddPrelude("alice"); err != nil {
+			t.Fatal(err)
+		}
+		out, errs := Outputs(j.Spec.Stages[0].Script, func(name string) string { return values[name] })
+		if out != one.wantOut || errs != one.wantErrs {
+			t.Errorf("%q and %q are %q and %q", one.out, one.errs, out, errs)
+		}
+	}
+	if out, errs := Outputs("#!/bin/sh\nexec >x || exit 73\n", func(string) string { return "" }); out+errs != "" {
+		t.Errorf("of another script: %q and %q", out, errs)
+	}
+}
