@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Options bound an audit.
+// Options set the size of an audit.
 type Options struct {
 	Jobs     int      // number of jobs in each sample
 	Kinds    []string // kinds of lies; nil: all
@@ -94,7 +94,7 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 	return r, nil
 }
 
-// trial is the search for the best lie of a kind for a sampled job.
+// trial is the search for the most profitable lie of one kind for one sampled job.
 type trial struct {
 	audit  *audit
 	sample sample
@@ -169,21 +169,21 @@ type result struct {
 	best  int     // position of the best lie
 	gain  float64 // gain of the best lie, in credits; 0: the truth is best
 	value float64 // value of the job, or of all colluding jobs
-	fixed []fixed // gain of each lie that could be told, chosen or not
-	// controls are the gains from which Finding.Control is computed.
+	fixed []fixed // gain of each lie that could be told
+	// controls are the gains of the control lies, for Finding.Control.
 	controls []fixed
 
 	honest []float64   // payoffs of the truth, by seed
 	told   [][]float64 // payoffs of the lies, by seed
 }
 
-// fixed is the gain of the lie at a position.
+// fixed is the gain of one lie, with its position among the lies of its kind.
 type fixed struct {
 	lie  int
 	gain float64
 }
 
-// try tells all lies of a kind for one job.
+// try measures all lies of a kind for one job.
 func (a *audit) try(s sample, kind string, r *result) error {
 	r.job = a.Work.Jobs[s.at].Number
 	switch kind {
@@ -226,7 +226,8 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	return nil
 }
 
-// from returns the audit from the arrival of a sampled job on, and the jobs whose users tell lies of a kind together.
+// from returns an audit that starts at the arrival of a sampled job, and the jobs whose users tell lies of a kind
+// together.
 func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	past, err := s.past()
 	from := *a.Problem
@@ -247,7 +248,7 @@ func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
 		err = a.apart(payoffs, r.honest, t, liars, lie)
 	}
 	if messages.KindOf(err) == messages.Invalid {
-		return nil // it would be refused
+		return nil // the market would refuse it
 	}
 	if err != nil {
 		return err
@@ -268,7 +269,7 @@ func (a *audit) entries(liars []int) []entry {
 	for k, i := range liars {
 		out[k] = entry{job: a.Work.Jobs[i], bid: a.Bids[i], liar: k + 1, spends: a.Market.Mechanism == rules.Proportional,
 			demands: a.Market.Mechanism == rules.Proportional && a.Market.SLO > 0, waits: a.Market.Mechanism == rules.BatchQueue}
-		if out[k].bid.Rate = out[k].bid.Value; out[k].waits { // such a market charges accounts, so a job must be the only one of its account
+		if out[k].bid.Rate = out[k].bid.Value; out[k].waits { // each job needs an account of its own
 			out[k].name = 1 + mostNames*k
 		}
 	}
@@ -283,7 +284,7 @@ func (a *audit) payoffs(kind string, t []entry, liars []int, told []entry) ([]fl
 	return a.payoffsBy(kind, t, liars, told, (*entry).payoff)
 }
 
-// payoffsBy returns payoffs by a given rule for what an outcome is worth to a liar.
+// payoffsBy returns payoffs, where payoff computes the payoff of one liar from an outcome.
 func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 	payoff func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64) ([]float64, error) {
 	q, owner, of := variant(a.Problem, liars, told)
@@ -315,7 +316,7 @@ func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 // not detect a market in which lying pays.
 var controls = []struct{ size, part float64 }{{0.5, 1}, {4, 0}}
 
-// control measures the gain of one of these lies.
+// control measures the gain of one control lie.
 func (a *audit) control(t []entry, liars []int, r *result, k int, c struct{ size, part float64 }) error {
 	payoff := func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
 		return t.asBid(q, o, owner, me, c.part)
@@ -326,15 +327,15 @@ func (a *audit) control(t []entry, liars []int, r *result, k int, c struct{ size
 	}
 	lie, err := a.payoffsBy(Value, t, liars, []entry{t[0].rated(c.size)}, payoff)
 	if messages.KindOf(err) == messages.Invalid {
-		return nil // it would be refused
+		return nil // the market would refuse it
 	}
 	r.runs += 2 * len(a.seeds)
 	r.controls = append(r.controls, fixed{k, mean(lie) - mean(honest)})
 	return err
 }
 
-// apart subtracts from payoffs what the same entries gain when they end well. The gain of two halves, for example, belongs
-// to another kind of lie.
+// apart subtracts from payoffs the gain of the same entries when they end well. The gain of two halves, for example,
+// belongs to the kind split.
 func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []entry) error {
 	well := slices.Clone(told)
 	for k := range well {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// crowd is a study with more work than room: n jobs of up to ten minutes, one
-// each half minute, on a few slots.
+// crowd returns a study with more work than the slots can do: n jobs of up to ten minutes, one each half minute, on
+// four slots.
 func crowd(t *testing.T, n int, market string, widest int) *core.Problem {
 	t.Helper()
 	m, err := rules.Decode("market", []byte(market))
@@ -45,7 +45,7 @@ func gains(t *testing.T, p *core.Problem, jobs int, kinds ...string) map[string]
 	return out
 }
 
-// TestControlsThatMustGain: where lying is known to pay, it is found.
+// TestControlsThatMustGain audits markets in which lying is known to pay. The audit must find a gain.
 func TestControlsThatMustGain(t *testing.T) {
 	for name, c := range map[string]struct {
 		market string
@@ -63,7 +63,7 @@ func TestControlsThatMustGain(t *testing.T) {
 	}
 }
 
-// TestLiesAboutAMinimum are told where a market has an slo, and nowhere else.
+// TestLiesAboutAMinimum checks that lies about a minimum utility are told only in markets with an slo.
 func TestLiesAboutAMinimum(t *testing.T) {
 	for market, want := range map[string]int{"mechanism: proportional\n": 0, "mechanism: proportional\nslo: 0.1\n": 20 * 7} {
 		if f := gains(t, crowd(t, 40, market, 1), 20, Minimum)[Minimum]; f.Lies != want {
@@ -72,8 +72,8 @@ func TestLiesAboutAMinimum(t *testing.T) {
 	}
 }
 
-// TestWorkDoneThatCountsIsFound: the paper's rule at λ = 1 does not complete the
-// third of these tasks at its value of 16.5, and does at less.
+// TestWorkDoneThatCountsIsFound runs the paper's rule at λ = 1. It does not complete the third job at its value of
+// 16.5, but completes it at a lower value. The audit must find this lie.
 func TestWorkDoneThatCountsIsFound(t *testing.T) {
 	p := crowd(t, 4, "mechanism: deadline\nslot: 1m\nrule: paper\nlambda: 1\n", 1)
 	p.Work.Nodes = 1
@@ -88,7 +88,8 @@ func TestWorkDoneThatCountsIsFound(t *testing.T) {
 	}
 }
 
-// TestTruthfulMechanismsShowNone, in the parameters that they claim it of.
+// TestTruthfulMechanismsShowNone audits mechanisms that claim that the truth is best, for the declarations that they
+// claim it for. No lie may gain.
 func TestTruthfulMechanismsShowNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		market string
@@ -111,15 +112,15 @@ func TestTruthfulMechanismsShowNone(t *testing.T) {
 	}
 }
 
-// TestEarlyResults: where results are there when jobs end, a later deadline
-// than the true one gains, which the hand-over at the deadline forbids.
+// TestEarlyResults audits a market in which results are there when jobs end. A later deadline than the true one must
+// gain. If results are handed over at the deadline, it must not.
 func TestEarlyResults(t *testing.T) {
 	if f := gains(t, crowd(t, 60, "mechanism: deadline\nslot: 30s\nhand_over: end\n", 1), 25, Deadline)[Deadline]; f.Gainers == 0 {
 		t.Errorf("nobody gains by a later deadline: %+v", f)
 	}
 }
 
-// TestTheReportIsTheSame on any number of processors.
+// TestTheReportIsTheSame runs the audit on different numbers of processors, and compares the reports.
 func TestTheReportIsTheSame(t *testing.T) {
 	p := crowd(t, 40, "mechanism: highest-bid\n", 2)
 	var was string
@@ -138,19 +139,19 @@ func TestTheReportIsTheSame(t *testing.T) {
 	}
 }
 
-// TestWeightsAreTried where shares are proportional, and gains of luck are none:
-// lies that change nothing gain nothing on the average.
+// TestWeightsAreTried checks that lies about weights are told in markets of proportional shares. Lies that change
+// nothing must not gain on average.
 func TestWeightsAreTried(t *testing.T) {
 	found := gains(t, crowd(t, 60, "mechanism: proportional\n", 1), 15, Weights, Deadline)
 	if f := found[Weights]; f.Jobs != 15 || f.Largest < 0 || f.Largest > 0.2 {
 		t.Errorf("%+v", f)
 	}
-	if f := found[Deadline]; f.Largest > Rounding { // which shares do not depend on
+	if f := found[Deadline]; f.Largest > Rounding { // shares do not depend on the deadline
 		t.Errorf("%+v", f)
 	}
 }
 
-// TestALieThatIsTheTruthChangesNothing: what is run again is the same market.
+// TestALieThatIsTheTruthChangesNothing tells a lie that equals the truth. The market must do the same.
 func TestALieThatIsTheTruthChangesNothing(t *testing.T) {
 	p := crowd(t, 40, "mechanism: highest-bid\n", 2)
 	for i := range p.Bids {
@@ -184,9 +185,8 @@ func TestWhatCannotBeAuditedIsRefused(t *testing.T) {
 	}
 }
 
-// TestEndsAreTried: a job that does not end well when its owner has the results gains nowhere,
-// also where the market settles on completion. The control: without the rule that any end by
-// the program or the owner is a completion, it gains there.
+// TestEndsAreTried audits jobs that fail when their owner has the results. No job may gain, even in a market that
+// settles on completion. In the control, such an end is not counted as a completion; there, jobs must gain.
 func TestEndsAreTried(t *testing.T) {
 	for _, mechanism := range []string{"highest-bid", "proportional", "proportional\nsettle: on-completion", "deadline", "backfill", "fifo"} {
 		if f := gains(t, crowd(t, 40, "mechanism: "+mechanism+"\n", 1), 4, Ends)[Ends]; f.Jobs == 0 || f.Lies == 0 || f.Largest > 0.01 {
@@ -199,9 +199,9 @@ func TestEndsAreTried(t *testing.T) {
 	}
 }
 
-// TestFixedLiesAndTheirControl: under first price a fixed lie about the value gains on
-// average, in a queue with taxes and rebates none does; and in both the control gains, so
-// that the sample could have shown it.
+// TestFixedLiesAndTheirControl checks fixed lies about the value. With first prices one must gain on average; in a
+// queue with taxes and rebates none may. In both markets the control must gain, so the sample could have shown a
+// gain.
 func TestFixedLiesAndTheirControl(t *testing.T) {
 	worst := func(market string) Finding {
 		r, err := Run(crowd(t, 80, market, 1), Options{Jobs: 20, Kinds: []string{Value}, Redraws: 3})
@@ -222,7 +222,7 @@ func TestFixedLiesAndTheirControl(t *testing.T) {
 	}
 }
 
-// TestAnAuditThatIsCutOff reports what was done by then, and what was not.
+// TestAnAuditThatIsCutOff stops an audit early. The report must have what was done, and say what was not.
 func TestAnAuditThatIsCutOff(t *testing.T) {
 	until, closed := make(chan struct{}), false
 	r, err := Run(crowd(t, 40, "mechanism: fifo\n", 1), Options{Jobs: 20, Kinds: []string{Value}, Until: until, Progress: func(done, _ int) {
@@ -236,7 +236,7 @@ func TestAnAuditThatIsCutOff(t *testing.T) {
 	}
 }
 
-// TestLiesThatAreKnownToGain: each of these kinds of lie gains where its cause is there.
+// TestLiesThatAreKnownToGain audits one market for each of these kinds of lie. In this market, the lie must gain.
 func TestLiesThatAreKnownToGain(t *testing.T) {
 	for name, c := range map[string]struct{ market, kind string }{
 		"a share for each name":          {"mechanism: fairshare\n", Names},
@@ -250,8 +250,8 @@ func TestLiesThatAreKnownToGain(t *testing.T) {
 	}
 }
 
-// TestLiesThatGainNothing, in the mechanisms that claim it: truth in everything together, a
-// cost of delay apart from the value, and ghosts in a queue with taxes.
+// TestLiesThatGainNothing audits three mechanisms with lies that must not gain: lies about everything together, about
+// the cost of delay only, and ghosts in a queue with taxes.
 func TestLiesThatGainNothing(t *testing.T) {
 	for name, c := range map[string]struct{ market, kind string }{
 		"deadline, everything":        {"mechanism: deadline\nslot: 30s\n", Joint},
@@ -272,7 +272,7 @@ func TestLiesThatGainNothing(t *testing.T) {
 	}
 }
 
-// TestAbove: one lie of a hundred that looks as if it gained is luck, and a sure gain is not.
+// TestAbove checks that one lie in a hundred that seems to gain counts as luck, and that a sure gain counts.
 func TestAbove(t *testing.T) {
 	f := Finding{Fixed: []Fixed{{Jobs: 50, Mean: 1, CI: [2]float64{0.2, 1.8}}}}
 	if !f.Above(0, 1) || f.Above(0, 100) || f.Above(0.5, 1) {
@@ -284,8 +284,8 @@ func TestAbove(t *testing.T) {
 	}
 }
 
-// TestTheGridEndsWhereTheGainFalls: at k-th prices a bid of four times the cost of waiting is not
-// the best lie. What is tried beyond it gains more each time, but for the last.
+// TestTheGridEndsWhereTheGainFalls audits a market with k-th prices. The best lie is larger than the list of sizes,
+// which ends at four times the truth. Each further size must gain more than the one before, except the last.
 func TestTheGridEndsWhereTheGainFalls(t *testing.T) {
 	f := gains(t, crowd(t, 60, "mechanism: highest-bid\n", 1), 20, Value)[Value]
 	at := len(sizes) + len(beyond[0])
@@ -304,7 +304,8 @@ func TestTheGridEndsWhereTheGainFalls(t *testing.T) {
 	}
 }
 
-// TestARingThatKeepsItsRankGains at pivot prices, where users know each other's rates.
+// TestARingThatKeepsItsRankGains audits pivot prices with users who know each other's rates. They must gain if they
+// lower their rates and keep their ranks.
 func TestARingThatKeepsItsRankGains(t *testing.T) {
 	for kind, at := range map[string]int{Collusion: 35, Three: 36} {
 		f := gains(t, crowd(t, 60, "mechanism: highest-bid\nprice: pivot\nhorizon: 100h\n", 1), 20, kind)[kind]

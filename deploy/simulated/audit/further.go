@@ -7,17 +7,17 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 )
 
-// sizes are the sizes of lies about the value. If the gain still grows at an end of the list, sizes beyond that end are
-// tried too, up to the first that gains less.
+// sizes are the sizes of lies about the value. If the gain still grows at an end of the list, the sizes in beyond
+// follow, until one gains less.
 var (
 	sizes  = []float64{0.01, 0.25, 0.5, 0.75, 0.9, 0.97, 1.03, 1.1, 1.5, 4}
 	beyond = [2][]float64{{0.001, 0.0001}, {10, 32, 100, 316, 1000, 3162, 10_000}}
 )
 
-// further tries the lies beyond the ends of the sizes, for all trials of lies about the value. If the gain grows up to the
-// last size, it returns this size, otherwise 0.
+// further tries the lies beyond the ends of the list sizes, for all trials of lies about the value. If the gain grows up
+// to the last size, it returns this size, otherwise 0.
 func further(of []*trial, o Options) (grows float64, err error) {
-	at := len(sizes) // the position of the next lie
+	at := len(sizes) // position of the next lie
 	for end, more := range beyond {
 		inner, outer := 1, 0
 		if end == 1 {
@@ -84,7 +84,7 @@ func (s *sample) ring(p *core.Problem, liars []int) lie {
 		byRate := slices.SortedFunc(slices.Values(told), func(x, y entry) int { return cmp.Compare(x.bid.Rate, y.bid.Rate) })
 		for k := range byRate {
 			e := &byRate[k]
-			if at, _ := slices.BinarySearch(outsiders, e.bid.Rate); at > 0 { // an outsider is below
+			if at, _ := slices.BinarySearch(outsiders, e.bid.Rate); at > 0 { // there is an outsider with a lower rate
 				x := outsiders[at-1] / e.bid.Rate
 				*e = e.rated(x + (1-x)*float64(k+1)/1000)
 			}
@@ -93,5 +93,5 @@ func (s *sample) ring(p *core.Problem, liars []int) lie {
 	}
 }
 
-// near: an outsider's job arrives within this number of seconds of the ring's arrivals.
+// near is the longest time in seconds between the arrivals of an outsider's job and of the ring's jobs.
 const near = 6 * 3600

@@ -23,7 +23,7 @@ func (a *audit) joint(t []entry, liars []int, honest []float64, r *result) error
 			payoffs, err := a.payoffs(Joint, t, liars, []entry{told})
 			r.runs += len(a.seeds)
 			if messages.KindOf(err) == messages.Invalid {
-				continue // it would be refused
+				continue // the market would refuse it
 			}
 			if err != nil {
 				return err

@@ -37,11 +37,11 @@ const (
 // Kinds lists all kinds of lie.
 var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, Weights, Classes, Ends, Minimum, Delay, Slow, Names, Ghosts, Three, Joint, Cancel}
 
-// live reports whether a kind of lie can be measured only on a site with all actors: how a job ends, and when its owner
-// cancels it.
+// live reports whether a kind of lie needs a site with all actors, because the lie is about how a job ends or about a
+// cancellation.
 func live(kind string) bool { return kind == Ends || kind == Cancel }
 
-// among returns how many users, each with a job, tell the lies of a kind together.
+// among returns the number of users who tell the lies of a kind together. Each has one job.
 func among(kind string) int {
 	switch kind {
 	case Collusion:
@@ -57,23 +57,23 @@ type entry struct {
 	job  workload.Job
 	bid  bids.Bid
 	liar int // number of the liar who owns it, from 1; 0: another user
-	// spends: its bid is its budget.
+	// spends says that the bid is the budget.
 	spends bool
-	// demands: it may demand a minimum utility.
+	// demands says that the job may demand a minimum utility.
 	demands bool
-	// waits: in addition to its value, it declares what a second of waiting costs.
+	// waits says that the job declares the cost of a second of waiting, in addition to its value.
 	waits bool
 	// name is 0 for its user's own account, otherwise the number of a false account.
 	name int
 	// owner says what its owner does in addition to submitting it and waiting; nil: nothing.
 	owner *grid.Owner
-	// copy numbers different ways to the same result.
+	// copy has different numbers for different ways to the same result.
 	copy int
-	// ghost: nobody wants its results, but its payments count.
+	// ghost says that nobody wants the results of the job. Its payments count.
 	ghost bool
 }
 
-// lie changes what the liars submit. It returns nil if the lie cannot be told.
+// lie changes what the liars submit. It returns nil if they cannot tell it.
 type lie func(liars []entry, nodes int) []entry
 
 // liesOf returns the lies of a kind, one for each size.
@@ -91,7 +91,7 @@ func liesOf(kind string) []lie {
 		})
 	case Length:
 		return each([]float64{0.5, 0.8, 1.25, 2, 4}, func(x float64, e *entry, _ int) []entry {
-			// The bid for a slot-second does not change, so the value of the whole job does.
+			// The bid for a slot-second stays the same, so the value of the whole job changes.
 			e.bid.Length = max(1, math.Ceil(x*e.bid.Length))
 			return []entry{*e}
 		})
@@ -121,7 +121,7 @@ func liesOf(kind string) []lie {
 			rates = append(rates, []float64{size(rng), size(rng), size(rng)})
 		}
 		return together(rates)
-	case Delay: // only the cost of delay, not the value
+	case Delay: // changes only the cost of delay, not the value
 		return each([]float64{0.1, 0.5, 2, 4, 50}, func(x float64, e *entry, _ int) []entry {
 			if !e.waits {
 				return nil
@@ -129,7 +129,7 @@ func liesOf(kind string) []lie {
 			e.bid.DelayRate = x * e.bid.Rate
 			return []entry{*e}
 		})
-	case Slow: // the job takes longer than it needs, and than it declared
+	case Slow: // the job takes longer than it needs and than it declared
 		return each([]float64{1.25, 1.5, 2, 4}, func(x float64, e *entry, _ int) []entry {
 			e.job.Runtime = math.Ceil(x * e.job.Runtime)
 			return []entry{*e}
@@ -154,7 +154,7 @@ func liesOf(kind string) []lie {
 	return nil
 }
 
-// anotherRate returns the entry with a false value.
+// anotherRate returns an entry that bids another rate than its true value.
 func anotherRate(x float64, e *entry, _ int) []entry { return []entry{e.rated(x)} }
 
 func each(sizes []float64, change func(x float64, e *entry, nodes int) []entry) (out []lie) {
@@ -167,8 +167,8 @@ func each(sizes []float64, change func(x float64, e *entry, nodes int) []entry) 
 	return out
 }
 
-// rated returns the entry with another rate. It changes the budget only if shares are in proportion to budgets. Elsewhere
-// the budget is not a bid, but only the most that the job can pay.
+// rated returns the entry with another rate. The budget changes only if shares are in proportion to budgets. In other
+// markets the budget is not a bid, but only the most that the job can pay.
 func (e entry) rated(x float64) entry {
 	e.bid.Rate = max(1e-6, math.Round(e.bid.Rate*x*1e6)/1e6)
 	if e.spends {
@@ -177,8 +177,8 @@ func (e entry) rated(x float64) entry {
 	return e
 }
 
-// onOthers returns the same work on another number of slots. On fewer slots it takes longer. On more slots it takes the same
-// time, because it cannot use them.
+// onOthers returns the same work on another number of slots. On fewer slots it takes longer. On more slots it takes the
+// same time, because the job cannot use them.
 func onOthers(x float64, e *entry, nodes int) []entry {
 	was := e.job.Width
 	e.job.Width = int(math.Round(x * float64(was)))
@@ -291,8 +291,8 @@ func together(rates [][]float64) (out []lie) {
 	return out
 }
 
-// variant returns a study in which the liars submit other entries. owner says whose each job is (0: another user; negative: a
-// ghost of a liar). of has the owners who do more than wait.
+// variant returns a study in which the liars submit other entries. owner has for each job the number of its liar (0:
+// another user; negative: a ghost of a liar). of has the owners who do more than wait.
 func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, of map[int]*grid.Owner) {
 	entries := make([]entry, 0, len(p.Bids)+1)
 	for i := range p.Bids {

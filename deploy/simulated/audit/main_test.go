@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain collects garbage seldom: studies leave much behind, and take half as long again otherwise.
+// TestMain makes garbage collection rarer. Studies make much garbage, and would take half as long again.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

@@ -25,7 +25,7 @@ func (t *entry) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) fl
 	return t.payoffOf(q, o, parts) - ghosts
 }
 
-// payoffOf returns the payoff for the jobs at the given positions.
+// payoffOf returns the payoff of a liar whose jobs are at the given positions.
 func (t *entry) payoffOf(q *core.Problem, o *core.Outcome, parts []int) float64 {
 	whole := core.Job{Start: math.Inf(1), InTime: 1}
 	paid := 0.0
@@ -49,7 +49,7 @@ func (t *entry) payoffOf(q *core.Problem, o *core.Outcome, parts []int) float64 
 	return t.worth(q.Market.Worth, &whole) - paid
 }
 
-// asBid returns the payoff if completed jobs paid a part of what they announced.
+// asBid returns what payoff returns, but computed as if completed jobs paid a part of what they announced.
 func (t *entry) asBid(q *core.Problem, o *core.Outcome, owner []int, me int, part float64) float64 {
 	out := t.payoff(q, o, owner, me)
 	for k, who := range owner {
@@ -62,7 +62,7 @@ func (t *entry) asBid(q *core.Problem, o *core.Outcome, owner []int, me int, par
 	return out
 }
 
-// finish counts a job as completed if it had its whole run time but did not end well, because its owner has the results.
+// finish counts a job as completed if it had its whole run time, even if it failed: its owner has the results.
 func finish(q *core.Problem, o *core.Outcome, at int) {
 	job, r := &q.Work.Jobs[at], &o.Jobs[at]
 	const almost = 1 - 1e-3 // a cancellation can arrive before the report of an end
@@ -75,7 +75,8 @@ func finish(q *core.Problem, o *core.Outcome, at int) {
 	}
 }
 
-// worth returns what an outcome is worth. If worth is by delay, a job that was not completed also loses all of its value.
+// worth returns the worth of an outcome. If worth is by delay, a job that was not completed loses all of its value, in
+// addition to the cost of delay.
 func (t *entry) worth(by string, r *core.Job) float64 {
 	if r.Fate != core.Completed && by == rules.ByDelay {
 		return -t.bid.Worth(&t.job) - t.bid.Delay(&t.job)*(r.Finish-t.job.Submit)

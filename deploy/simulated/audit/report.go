@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Report is the result. The names of the keys are stable.
+// Report is the result of an audit. The names of the JSON keys do not change.
 type Report struct {
 	Jobs    int       `json:"jobs"`    // in all samples
 	Redraws int       `json:"redraws"` // number of samples, each with newly drawn bids
@@ -27,12 +27,12 @@ type Finding struct {
 	Mean    float64    `json:"mean"` // mean gain of each job's best lie; 0 for jobs for which the truth is best
 	CI      [2]float64 `json:"mean_95"`
 	Largest float64    `json:"largest"`
-	Job     int64      `json:"largest_job"`     // its number in the log; 0: none gains
-	Size    int        `json:"largest_lie"`     // position among the lies of the kind
+	Job     int64      `json:"largest_job"`     // number in the log of the job with the largest gain; 0: no job gains
+	Size    int        `json:"largest_lie"`     // position of that job's best lie among the lies of the kind
 	Credits float64    `json:"largest_credits"` // the same gain in credits
 	Gains   []float64  `json:"gains"`           // gain of each job that could tell such a lie
-	// Fixed has the mean gain of each lie over all jobs that could tell it: what a user can expect
-	// who always tells it. Worst is the one whose interval has the largest lower end.
+	// Fixed has the mean gain of each lie over all jobs that could tell it: the gain that a user can expect who
+	// always tells it. Worst is the lie whose interval has the largest lower end.
 	Fixed []Fixed `json:"fixed"`
 	Worst Fixed   `json:"worst,omitzero"`
 	// StillGrows is the largest or smallest size that was tried, if the gain of lies about the
@@ -62,7 +62,7 @@ func (f *Finding) Above(x float64, lies int) bool {
 	return slices.ContainsFunc(f.Fixed, func(l Fixed) bool { return l.Jobs > 0 && l.Mean-z*(l.Mean-l.CI[0]) > x })
 }
 
-// fix computes the mean gains of the lies of a kind, and of the control.
+// fix computes the mean gain of each lie of a kind, and of the control.
 func (f *Finding) fix(of []*trial) {
 	gains, controls := map[int][]float64{}, map[int][]float64{}
 	for i := range of {
@@ -79,7 +79,7 @@ func (f *Finding) fix(of []*trial) {
 	_, f.Control = fixedOf(controls)
 }
 
-// fixedOf computes the mean gain of each lie, and returns also the one whose interval has the largest lower end.
+// fixedOf computes the mean gain of each lie. surest is the one whose interval has the largest lower end.
 func fixedOf(gains map[int][]float64) (all []Fixed, surest Fixed) {
 	all = []Fixed{}
 	for _, lie := range slices.Sorted(maps.Keys(gains)) {

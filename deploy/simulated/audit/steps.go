@@ -23,7 +23,7 @@ type step struct {
 	do    func(told []entry, p *core.Problem) []entry
 }
 
-// plan is a sequence of steps, by position in the list of steps.
+// plan is a sequence of steps, given by their positions in the list of steps.
 type plan []int
 
 func (s plan) words(of []step) string {
@@ -34,7 +34,7 @@ func (s plan) words(of []step) string {
 	return strings.Join(out, "; ")
 }
 
-// build returns what an owner submits who follows the plan.
+// build returns the entries of an owner who follows the plan.
 func (s plan) build(truth entry, of []step, p *core.Problem) []entry {
 	truth.owner = &grid.Owner{}
 	told := []entry{truth}
@@ -46,10 +46,10 @@ func (s plan) build(truth entry, of []step, p *core.Problem) []entry {
 	return told
 }
 
-// draw returns a random sequence of n steps.
+// draw returns a random plan of n steps.
 func draw(rng *rand.Rand, of []step, n int) plan { return rng.Perm(len(of))[:min(n, len(of))] }
 
-// neighbour adds, leaves out or replaces a step.
+// neighbour returns a plan with one step added, left out or replaced.
 func (s plan) neighbour(rng *rand.Rand, of []step) plan {
 	out, at, k := slices.Clone(s), rng.IntN(len(s)), rng.IntN(len(of))
 	switch {
@@ -64,10 +64,10 @@ func (s plan) neighbour(rng *rand.Rand, of []step) plan {
 	return out
 }
 
-// stepsOf returns the steps that are possible in a market. They include false declarations only in markets in which the truth
-// is claimed to be best; for the other markets, another table shows what false declarations gain.
+// stepsOf returns the possible steps in a market. False declarations are among them only if the market claims that the
+// truth is best. For the other markets, another table shows the gains of false declarations.
 func stepsOf(m *rules.Market) []step {
-	out := slices.Concat(outs(), ends(), waits(m), shapes(), accounts()) // declarations come last
+	out := slices.Concat(outs(), ends(), waits(m), shapes(), accounts()) // declarations are at the end
 	switch m.Mechanism {
 	case rules.Contract:
 		out = append(out, owners("asks for 3 menus", func(o *grid.Owner) { o.Quotes = 3 }), owners("asks for 10 menus", func(o *grid.Owner) { o.Quotes = 10 }), straddles())
@@ -87,7 +87,7 @@ func every(words string, change func(e *entry, p *core.Problem)) step {
 	}}
 }
 
-// owners returns a step that changes what the owner of each job does.
+// owners returns a step that changes the behaviour of the owner of each job.
 func owners(words string, change func(o *grid.Owner)) step {
 	return every(words, func(e *entry, _ *core.Problem) { change(e.owner) })
 }
@@ -188,7 +188,7 @@ func again600(other bool) step {
 	}}
 }
 
-// twice returns a step that submits the job twice, and cancels the other one when one has its result.
+// twice returns a step that submits the job twice, and cancels the second job when the first has its result.
 func twice(other bool) step {
 	words := "submits twice, and cancels the other when one has the result"
 	if other {
@@ -208,7 +208,7 @@ func twice(other bool) step {
 	}}
 }
 
-// with returns a copy of the entry, as another way to the result.
+// with returns a copy of the entry that is another way to the result.
 func (e entry) with(copy int) entry {
 	own := *e.owner
 	own.Acts = slices.Clone(own.Acts)
@@ -216,8 +216,8 @@ func (e entry) with(copy int) entry {
 	return e
 }
 
-// shapes returns steps that do the same work in other jobs, tasks and stages. Dividing a task does not make it faster: its parts
-// run one after the other. The column split measures parts that run at the same time.
+// shapes returns steps that divide the same work into other jobs, tasks or stages. Dividing a task does not make it faster,
+// because its parts run one after the other. The kind split measures parts that run at the same time.
 func shapes() (out []step) {
 	for _, k := range []int{2, 4} {
 		out = append(out,
@@ -253,7 +253,7 @@ func packs(words string, k int) step {
 	})
 }
 
-// divided returns each entry in k parts.
+// divided returns k parts of each entry.
 func divided(told []entry, k int, names bool) (out []entry) {
 	for _, e := range told {
 		if e.ghost {

@@ -21,10 +21,10 @@ type Equilibrium struct {
 	Market    string  `json:"market"`
 	Mechanism string  `json:"mechanism"`
 	Passes    int     `json:"passes"`
-	Rest      bool    `json:"at_rest"`      // nobody gains more than Least in the last pass
+	Rest      bool    `json:"at_rest"`      // in the last pass, nobody could gain more than Least
 	Left      float64 `json:"largest_gain"` // largest possible gain in the last pass, as a part of a user's value
 	Runs      int     `json:"runs"`
-	// Sums if all users tell the truth, and at rest.
+	// Honest are the sums if all users tell the truth, AtRest those of the last pass.
 	Honest  Sums     `json:"truth"`
 	Resting Sums     `json:"rest"`
 	Users   []Player `json:"users"` // by value, the largest first
@@ -51,10 +51,10 @@ type Player struct {
 	Rest   float64 `json:"rest"`
 }
 
-// Truth is the name of the strategy without a lie.
+// Truth is the name of the strategy to tell the truth.
 const Truth = "truth"
 
-// Least is the gain, as a part of a user's value, for which a user changes its lie.
+// Least is the least gain for which a user changes its lie, as a part of the user's value.
 const Least = 1e-3
 
 // strategy is a lie that a user can tell for all its jobs.
@@ -74,7 +74,7 @@ func strategies() []strategy {
 	return out
 }
 
-// named names a lie by what it does to a job.
+// named returns a name that says how a lie changes a job.
 func named(kind string, l lie) string {
 	probe := entry{job: workload.Job{Runtime: 1000, Width: 1}, bid: bids.Bid{Value: 1, Rate: 1, Length: 1000, Deadline: 1000, Budget: 1}}
 	told := l([]entry{probe}, 1)
@@ -101,8 +101,8 @@ type game struct {
 	truth      []entry // by job
 	jobs       [][]int // by user
 	value      []float64
-	plays      []int       // by user: its strategy
-	regret     [][]float64 // by user, then by strategy: the sum of the gains that it would have had with it
+	plays      []int       // strategy of each user
+	regret     [][]float64 // by user and strategy: the sum of the gains that the strategy would have had
 	rng        *rand.Rand
 	runs       int
 }
@@ -172,7 +172,7 @@ func (g *game) turn(u int, progress func(done, of int)) (most float64, err error
 		plays[u] = k
 		of, _, err := g.outcome(plays, u)
 		if messages.KindOf(err) == messages.Invalid && k > 0 {
-			return nil // it would be refused
+			return nil // the market would refuse it
 		}
 		payoffs[k], could[k] = of[u], true
 		return err
@@ -205,7 +205,7 @@ func (g *game) turn(u int, progress func(done, of int)) (most float64, err error
 	return most, nil
 }
 
-// everybody returns the payoffs and the payments of all users.
+// everybody returns the payoffs and the payments of all users, by user.
 func (g *game) everybody() (of, paid []float64, err error) {
 	g.runs += len(g.seeds)
 	return g.outcome(g.plays, -1)

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// table is a market on two slots with three users whose jobs are in each other's way.
+// table returns a market on two slots with three users whose jobs compete.
 func table(t *testing.T, market string) *core.Problem {
 	t.Helper()
 	m, err := rules.Decode("market", []byte(market))
@@ -25,9 +25,9 @@ func table(t *testing.T, market string) *core.Problem {
 	return &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1), Seed: 1}
 }
 
-// TestPlay: at first price, where waiting costs much, all come to rest above the truth: they
-// pay more, wait as long as before, and lose. In a fifo market, which reads no bid, nobody
-// has another rate. The same seed gives the same.
+// TestPlay runs the game with first prices and a high cost of waiting. All users must come to rest above the truth:
+// they pay more, wait as long, and lose. In a fifo market, which reads no bids, nobody may change its rate. The same
+// seed must give the same result.
 func TestPlay(t *testing.T) {
 	first, err := Play(table(t, "mechanism: highest-bid\nprice: first\n"), 30, nil)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// TestPlayTellsEachLie: how far the play is, is told for each lie of each user, not for each user alone.
+// TestPlayTellsEachLie checks that the progress is reported for each lie of each user, not only for each user.
 func TestPlayTellsEachLie(t *testing.T) {
 	var told []int
 	all := 0
@@ -66,7 +66,7 @@ func TestPlayTellsEachLie(t *testing.T) {
 	}
 }
 
-// TestNamed: lies are named by what they do.
+// TestNamed checks that the name of a lie says how it changes a job.
 func TestNamed(t *testing.T) {
 	have := map[string]bool{}
 	for _, s := range strategies() {

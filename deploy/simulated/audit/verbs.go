@@ -14,12 +14,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// VerbOptions bound a search for the best sequence of commands.
+// VerbOptions set the size of a search for the best sequence of commands.
 type VerbOptions struct {
-	Jobs     int // in the sample that measures
+	Jobs     int // number of jobs in the sample that measures the gain
 	Tries    int // random sequences at the beginning
-	Window   int // jobs of the log around each sampled one; 0: 24
-	Slots    int // of a node; 0: 8 in markets that share slot time, 1 in others
+	Window   int // number of jobs of the log around each sampled job; 0: 24
+	Slots    int // slots of each node; 0: 8 in markets that share slot time, otherwise 1
 	Progress func(done, of int)
 	Until    <-chan struct{}
 
@@ -30,33 +30,33 @@ type VerbOptions struct {
 type Verbed struct {
 	Hole     string     `json:"hole,omitempty"` // of the market; "": none
 	Sequence string     `json:"sequence"`
-	Tried    int        `json:"tried"` // sequences
+	Tried    int        `json:"tried"` // number of sequences that were tried
 	Runs     int        `json:"runs"`
 	Jobs     int        `json:"jobs"` // number of jobs that measured the gain; none of them was used to choose the sequence
 	Mean     float64    `json:"mean"` // gain, as a part of the job's value
 	CI       [2]float64 `json:"mean_95"`
 	Gainers  int        `json:"gainers"`
-	// Bounded is the mean if each gain or loss counts as at most the job's value. If waiting can cost a
-	// short job a thousand times its value, the plain mean of a small sample says little.
+	// Bounded is the mean gain, where each gain or loss counts as at most the job's value. Waiting can cost a short
+	// job a thousand times its value; then the plain mean of a small sample says little.
 	Bounded   float64    `json:"bounded"`
 	BoundedCI [2]float64 `json:"bounded_95"`
 	plan      plan
 }
 
-// Fired reports whether a sequence surely gains, by the plain mean or by the bounded one.
+// Fired reports whether the whole interval of the plain mean or of the bounded mean is above 0.
 func (v *Verbed) Fired() bool { return v.CI[0] > Rounding || v.BoundedCI[0] > Rounding }
 
-// Verbs is a search and its controls.
+// Verbs is the result of a search and of its controls.
 type Verbs struct {
 	Found Verbed `json:"found"`
 	// Controls are the results of searches in markets that lack one of their rules. They begin with half as many random sequences.
 	Controls []Verbed `json:"controls"`
 }
 
-// hole is a rule that a market lacks.
+// hole is a rule that is removed from a market.
 type hole string
 
-// The holes. Each was a fault of a version.
+// The holes. Each was once a fault of this market.
 const (
 	noHole   hole = ""
 	unpriced hole = "an attempt that failed is, for prices, no completion"
@@ -65,7 +65,7 @@ const (
 	byStarts hole = "shares are of the tasks that start"
 )
 
-// flawsFor returns the flaws that can be planted in a market, to check that the search finds them.
+// flawsFor returns the holes that a market can have, to check that the search finds them.
 func flawsFor(m *rules.Market) []hole {
 	switch {
 	case m.Mechanism == rules.Contract:
@@ -102,7 +102,7 @@ func SearchVerbs(p *core.Problem, o VerbOptions) (v *Verbs, err error) {
 	return v, nil
 }
 
-// scene is a sampled job among its neighbours in the log.
+// scene is a part of the log: a sampled job and its neighbours.
 type scene struct {
 	*audit
 	at     int
@@ -113,15 +113,15 @@ type scene struct {
 	void   bool
 }
 
-// candidate is a sequence on trial, with its gains in the scenes so far.
+// candidate is a plan that is being tried, with its gain in each scene so far.
 type candidate struct {
 	plan
 	gains []float64
-	void  bool // it is refused
+	void  bool // the market refuses it
 }
 
-// score returns the mean gain, where no job counts for more than its value. With enough jobs it subtracts the standard error, so
-// that luck with a few jobs does not look better than a small gain of all.
+// score returns the mean gain, where no gain counts for more than the job's value. If there are enough jobs, it subtracts
+// the standard error. So a lucky gain of a few jobs does not win over a small gain of all.
 func (c *candidate) score() float64 {
 	if c.void || len(c.gains) == 0 {
 		return math.Inf(-1)
@@ -133,7 +133,7 @@ func (c *candidate) score() float64 {
 	return m
 }
 
-// bounded returns gains that are cut to at most the value of the job.
+// bounded returns the gains, cut to at most the value of the job.
 func bounded(gains []float64) []float64 {
 	out := slices.Clone(gains)
 	for k, g := range out {
@@ -157,18 +157,18 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 	return &hunt{VerbOptions: o, problem: p, steps: stepsOf(p.Market), rng: rand.New(rand.NewPCG(p.Seed, 0x7665726273)), tried: map[string]bool{}}
 }
 
-// Largest numbers of scenes by which sequences are chosen: in the first round, in the second and in the last.
+// Numbers of scenes with which plans are chosen: in the first round, in the second and in the last.
 const first, second, last = 8, 16, 32
 
-// search draws sequences, keeps the better ones by successive halving over more and more scenes, and changes these step by step.
-// New scenes choose one of the best five, or a part of it. Other new scenes measure its gain.
+// search draws plans, and keeps the better ones by successive halving over more and more scenes. It changes the kept plans
+// step by step. New scenes choose one of the best five plans, or a part of one. Other new scenes measure its gain.
 func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	h := newHunt(p, o)
 	var pool []*candidate
 	for k := range h.steps {
 		pool = h.add(pool, plan{k})
 	}
-	for k := range outs() { // combine each way to end with the result with each declaration
+	for k := range outs() { // combine each way to end a job that has its result with each declaration
 		for d := range declarations(p.Market) {
 			pool = h.add(pool, plan{k, len(h.steps) - 1 - d})
 		}
@@ -199,7 +199,7 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	for _, c := range pool {
 		c.gains = nil
 	}
-	chosen = min(chosen, (len(fresh)+1)/2) // for some jobs the gain cannot be computed
+	chosen = min(chosen, (len(fresh)+1)/2) // the gain cannot be computed for some jobs
 	if pool, err = h.best(pool, fresh[:chosen], len(pool)); err != nil {
 		return v, err
 	}
@@ -219,7 +219,7 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	return v, nil
 }
 
-// withParts adds to each sequence the sequences that lack one of its steps.
+// withParts adds for each plan the plans that lack one of its steps.
 func withParts(pool []*candidate) []*candidate {
 	for _, c := range slices.Clone(pool) {
 		for k := range c.plan {
@@ -232,8 +232,8 @@ func withParts(pool []*candidate) []*candidate {
 	return pool
 }
 
-// simplest returns the best of sorted candidates, or a part of it that gains about as much. A step that adds little was probably
-// chosen by luck, and would cost something when the sequence is measured.
+// simplest returns the best of the sorted candidates, or a part of it that gains about as much. A step that adds little was
+// probably chosen by luck, and could cost something in the measurement.
 func simplest(pool []*candidate) *candidate {
 	best := pool[0]
 	for _, c := range pool[1:] {
@@ -251,7 +251,7 @@ func simplest(pool []*candidate) *candidate {
 	return best
 }
 
-// add adds a sequence that was not tried.
+// add adds a plan to the pool if it was not tried before.
 func (h *hunt) add(pool []*candidate, s plan) []*candidate {
 	if key := fmt.Sprint(s); !h.tried[key] {
 		h.tried[key] = true
@@ -299,7 +299,7 @@ func (h *hunt) best(pool []*candidate, scenes []*scene, keep int) ([]*candidate,
 	return pool[:min(keep, len(pool))], nil
 }
 
-// gain returns what a sequence gains in a scene, as a part of the job's value.
+// gain returns the gain of a plan in a scene, as a part of the job's value.
 func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	told := of.build(s.truth, h.steps, s.Problem)
 	if told == nil {
@@ -309,9 +309,9 @@ func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	return (worth - paid - s.honest) / s.value, err
 }
 
-// telling returns n scenes for choosing sequences. From a larger number of scenes, it takes in turn one of the jobs that pay
-// most, one of the jobs that miss most of their value, and another one. If most jobs get all of their value for free, a few
-// random scenes would show no difference between sequences.
+// telling returns n scenes with which to choose plans. It takes them from a larger number, in turn: a job that pays much, a
+// job that misses much of its value, and any other job. Most jobs get all of their value for free, so a few random scenes
+// would show no difference between plans.
 func (h *hunt) telling(n int) (out []*scene, err error) {
 	const drawn = 6
 	rest, err := h.scenes(drawn*n, 0)
@@ -327,13 +327,13 @@ func (h *hunt) telling(n int) (out []*scene, err error) {
 	return out, err
 }
 
-// stakes returns what the honest job pays, and what it misses of its value, each as a part of the value and at most 1.
+// stakes returns the payment of the honest job and the part of the value that it misses. Both are parts of the value,
+// at most 1.
 func (s *scene) stakes() [2]float64 {
 	return [2]float64{min(1, s.paid/s.value), min(1, 1-(s.honest+s.paid)/s.value)}
 }
 
-// scenes returns sampled jobs, each among its neighbours. Scenes of another draw have other bids, other random choices and other
-// jobs.
+// scenes returns n scenes. Scenes of another draw have other bids, other random choices and other jobs.
 func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 	p := redrawn(h.problem, draw)
 	p.Seed += uint64(draw) * 0x632be59bd9b4e019
@@ -346,7 +346,7 @@ func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 	if len(takes) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "all jobs of the study have a run time of 0, so that no sequence of commands can gain anything")
 	}
-	order := rand.New(rand.NewPCG(p.Seed, 0x7363656e65)).Perm(len(takes)) // no job comes twice before all came once
+	order := rand.New(rand.NewPCG(p.Seed, 0x7363656e65)).Perm(len(takes)) // each job is used once before any is used again
 	out := make([]*scene, n)
 	for k := range out {
 		out[k] = h.scene(p, takes[order[k%len(order)]], p.Seed+uint64(k))
@@ -362,14 +362,14 @@ func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 		}
 		return err
 	})
-	out = slices.DeleteFunc(out, func(s *scene) bool { return s.void }) // jobs that are refused in any case
+	out = slices.DeleteFunc(out, func(s *scene) bool { return s.void }) // leave out jobs that the market refuses anyway
 	if err == nil && len(out) == 0 {
 		err = messages.Errorf(messages.Invalid, "no sampled job ever has its result, so that no sequence of commands can gain anything")
 	}
 	return out, err
 }
 
-// scene cuts the neighbours of a job out of the log.
+// scene makes a scene of job i and its neighbours in the log.
 func (h *hunt) scene(p *core.Problem, i int, seed uint64) *scene {
 	from, until := max(0, i-h.Window/2), min(len(p.Bids), i+h.Window/2)
 	q, w := *p, *p.Work
@@ -406,7 +406,7 @@ func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 		if e.ghost {
 			continue
 		}
-		if r.Start < s.truth.job.Submit { // there is nothing to run yet
+		if r.Start < s.truth.job.Submit { // the job has not arrived yet, so there is nothing to run
 			return 0, 0, messages.Errorf(messages.Invalid, "the job starts before its owner has it")
 		}
 		if ways[e.copy] == nil {
@@ -415,16 +415,17 @@ func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 		ways[e.copy].join(r, o.Results, at)
 	}
 	had := s.truth.had(ways)
-	if had.Fate != core.Completed && q.Market.Worth == rules.ByDelay { // each second costs, and the waiting never ends
+	if had.Fate != core.Completed && q.Market.Worth == rules.ByDelay { // each second of waiting costs, and the waiting never ends
 		return 0, 0, messages.Errorf(messages.Invalid, "the agent never has its result")
 	}
 	return s.truth.worth(q.Market.Worth, had), paid, nil
 }
 
-// way is one of several ways to the whole result.
+// way is a set of jobs that together give the whole result. start is when the first began, at when the result is
+// there, and over when the last ended.
 type way struct{ start, at, over float64 }
 
-// join adds a job that the way needs.
+// join adds a job to the way.
 func (w *way) join(r *core.Job, results map[int]float64, i int) {
 	if !math.IsNaN(r.Start) {
 		w.start = min(w.start, r.Start)
@@ -436,7 +437,7 @@ func (w *way) join(r *core.Job, results map[int]float64, i int) {
 	w.at, w.over = max(w.at, at), max(w.over, r.Finish)
 }
 
-// had returns the outcome for an agent that takes the result from the first way that leads to it.
+// had returns the outcome for an owner who takes the result of the way that has it first.
 func (t *entry) had(ways map[int]*way) *core.Job {
 	best := &way{at: math.Inf(1)}
 	over := t.job.Submit

@@ -9,18 +9,18 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 )
 
-// failing are sequences of an owner who has the result, and lets the job fail.
+// failing matches steps in which the owner has the result and lets the job fail.
 const failing = "exits with 1|cancels when the result|requeues when the result"
 
-// planted are holes of markets, each in a crowd in which it can be found.
+// planted has holes in markets, each with a crowd in which the search can find it.
 var planted = map[string]struct {
 	market       string
 	hole         hole
-	nodes, width int // of the crowd
+	nodes, width int // of the study
 	every        float64
 	VerbOptions
 	known []string // steps that gain
-	says  string   // of the sequence that a search finds
+	says  string   // pattern that a found sequence must match
 }{
 	"deadline, free computing": {"mechanism: deadline\nslot: 1m\n", unpriced, 2, 1, 1, VerbOptions{Jobs: 80, Window: 20},
 		[]string{"exits with 1 in its only attempt", "declares a unit more than is needed"}, failing},
@@ -40,7 +40,7 @@ var planted = map[string]struct {
 
 const softContract = "mechanism: contract\nworth: decay\nM: 8\nbids: {deadline: {slack: exponential, mean: 4, least: 60}}\n"
 
-// plantedIn is the crowd of a planted hole. Times are so many times as long.
+// plantedIn returns the study for a planted hole. Its times are multiplied by the factor every.
 func plantedIn(t *testing.T, name string) *core.Problem {
 	c := planted[name]
 	p := crowd(t, 600, c.market, c.width)
@@ -53,7 +53,8 @@ func plantedIn(t *testing.T, name string) *core.Problem {
 	return p
 }
 
-// without are the gains of a plan in a market with a hole, less those with the rule in its place, job by job of so many.
+// without returns the gain of a plan for each of the first jobs: the gain in the market with a hole minus the gain with
+// the rule.
 func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64 {
 	c := planted[name]
 	var gains [2][]float64
@@ -79,7 +80,7 @@ func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64
 	return gains[0]
 }
 
-// TestEachRuleMatters: in a market without one of its rules a sequence gains that does not gain with the rule.
+// TestEachRuleMatters removes one rule from a market. A sequence must then gain that does not gain with the rule.
 func TestEachRuleMatters(t *testing.T) {
 	for name, c := range planted {
 		t.Run(name, func(t *testing.T) {
@@ -96,8 +97,8 @@ func TestEachRuleMatters(t *testing.T) {
 	}
 }
 
-// TestVerbsFindEachHole: a search finds the sequence that gains in a market without one of its rules. With the
-// rule that sequence gains less. Here one hole is tried, with CANDOR_HOLES=all each.
+// TestVerbsFindEachHole searches in a market without one of its rules. The search must find a sequence that gains,
+// and it must gain less with the rule. It tries one hole; with CANDOR_HOLES=all it tries every hole.
 func TestVerbsFindEachHole(t *testing.T) {
 	for name, c := range planted {
 		if os.Getenv("CANDOR_HOLES") != "all" && name != "deadline, free computing" {
@@ -121,7 +122,7 @@ func TestVerbsFindEachHole(t *testing.T) {
 	}
 }
 
-// TestNoSequenceGainsInAQueue: under fifo the search finds nothing.
+// TestNoSequenceGainsInAQueue searches in a fifo market. It must find no gain.
 func TestNoSequenceGainsInAQueue(t *testing.T) {
 	p := crowd(t, 60, "mechanism: fifo\n", 1)
 	p.Work.Nodes = 2
@@ -130,7 +131,7 @@ func TestNoSequenceGainsInAQueue(t *testing.T) {
 	}
 }
 
-// TestASequenceIsAChangeOfAnother: neighbours have from 1 to 4 steps, none of them twice.
+// TestASequenceIsAChangeOfAnother checks that neighbours of a sequence have 1 to 4 steps, and no step twice.
 func TestASequenceIsAChangeOfAnother(t *testing.T) {
 	h := newHunt(crowd(t, 10, "mechanism: contract\n", 1), VerbOptions{})
 	s := plan{1}

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 )
 
-// mostPresent bounds the number of jobs that are looked at together. With more jobs, a single one hardly affects the
+// mostPresent is the largest number of jobs in one allocation. With more jobs, a single job hardly affects the
 // others.
 const mostPresent = 80
 
@@ -55,7 +55,7 @@ func (a *audit) weights(s sample, r *result, most, classes int) error {
 	for k, told := range falseWeights(mine) {
 		for form, other := range []bool{false, true} {
 			if told == nil && !other {
-				continue // the truth
+				continue // this lie equals the truth
 			}
 			lie := truth
 			lie.Weights, lie.Log = slices.Clone(truth.Weights), slices.Clone(truth.Log)
@@ -112,7 +112,7 @@ var powers = []float64{0.25, 0.5, 0.75, 0.9, 1.1, 1.5, 2, 3}
 // infinitely much.
 const lost = 100
 
-// utility returns what the shares of a problem are worth to a job by its true weights.
+// utility returns the utility of a job's shares by its true weights.
 func utility(told, truth *proportional.Problem, me int) (float64, error) {
 	var s proportional.Solver
 	out, err := s.Solve(told)

@@ -17,7 +17,8 @@ func crowd(n int) *workload.Workload {
 	return w
 }
 
-// TestDrawsFollowTheModel: the means of 20,000 draws, to four deviations.
+// TestDrawsFollowTheModel compares the means of 20,000 draws with the model. They may differ by four standard
+// deviations.
 func TestDrawsFollowTheModel(t *testing.T) {
 	w := crowd(20_000)
 	m := Default()
@@ -34,7 +35,7 @@ func TestDrawsFollowTheModel(t *testing.T) {
 			t.Fatalf("%+v", b)
 		}
 	}
-	// A normal of mean 30 and deviation 15, redrawn until positive, has mean 30.83.
+	// A normal distribution with mean 30 and deviation 15, redrawn until positive, has mean 30.83.
 	if want := 0.8*30.83 + 0.2*150; math.Abs(value-want) > 1.5 {
 		t.Errorf("mean value %v, want %v", value, want)
 	}
@@ -43,8 +44,8 @@ func TestDrawsFollowTheModel(t *testing.T) {
 	}
 }
 
-// TestAJobsBidIsItsOwn: it does not depend on which others are drawn, and
-// parameters of one thing do not move another.
+// TestAJobsBidIsItsOwn checks that a job's bid does not depend on which other jobs are drawn. A change of one
+// parameter must not change what depends on others.
 func TestAJobsBidIsItsOwn(t *testing.T) {
 	w := crowd(50)
 	m := Default()

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// draw draws one bid. Every job draws its numbers in the same order for all parameters, so that
-// changing one parameter does not change the results of the others.
+// draw draws one bid. It always draws the same numbers in the same order. So a change of one parameter does not
+// change what depends on the others.
 func (m *Model) draw(j *workload.Job, u *user, rng *rand.Rand) Bid {
 	high, aggressive := rng.Float64() < m.Value.Share, rng.Float64() < m.Shading.Aggressive
 	shade, slack, noise := rng.Float64(), rng.ExpFloat64(), rng.NormFloat64()
@@ -28,7 +28,7 @@ func (m *Model) draw(j *workload.Job, u *user, rng *rand.Rand) Bid {
 	return b
 }
 
-// micro rounds to the microcredit, the smallest amount that can be said.
+// micro rounds an amount to the microcredit, the smallest amount that a bid can state.
 func micro(x float64) float64 {
 	if x > 1e9 {
 		return math.Round(x)
@@ -57,7 +57,7 @@ func (m *Model) value(high bool, rng *rand.Rand) float64 {
 	return v.Low.positive(rng)
 }
 
-// positive draws until the number is positive. If it is almost never positive, it returns the mean.
+// positive draws until the number is positive. If this almost never happens, it returns the mean.
 func (n Normal) positive(rng *rand.Rand) float64 {
 	const tries = 1000
 	for range tries {
@@ -69,7 +69,7 @@ func (n Normal) positive(rng *rand.Rand) float64 {
 }
 
 func (m *Model) length(j *workload.Job, noise float64) float64 {
-	const least = 1 // second: the length of a job that ends as it starts
+	const least = 1 // seconds; a job that ends as it starts has this length
 	switch m.Length.Declared {
 	case "asked":
 		if j.Asked > 0 {
@@ -81,7 +81,7 @@ func (m *Model) length(j *workload.Job, noise float64) float64 {
 	return max(least, j.Runtime)
 }
 
-// deadline returns a deadline for the job's real run time, not for the declared one.
+// deadline returns a deadline that fits the job's real run time, not the declared one.
 func (m *Model) deadline(j *workload.Job, slack float64) float64 {
 	switch m.Deadline.Slack {
 	case "none":

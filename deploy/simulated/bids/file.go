@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// entry is a file's line about a job. The model gives the fields that are absent.
+// entry is a line of a file of bids. The model gives the values of absent fields.
 type entry struct {
 	Job      *int64
 	Value    *float64
@@ -29,12 +29,12 @@ type entry struct {
 
 var columns = []string{"job", "value", "bid", "deadline", "length", "budget"}
 
-// numbers returns the fields of all columns but the first, the job.
+// numbers returns pointers to the fields of all columns except the first one, the job.
 func (e *entry) numbers() [5]**float64 {
 	return [...]**float64{&e.Value, &e.Bid, &e.Deadline, &e.Length, &e.Budget}
 }
 
-// most is how large each of the numbers can be.
+// most is the largest value of each of these fields.
 var most = [5]float64{Largest, Largest, 1e12, workload.MostTime, 1e12}
 
 // Read replaces drawn bids of a workload by the values in a file, and returns the number of jobs
@@ -78,7 +78,7 @@ func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, erro
 	return said, nil
 }
 
-// wrong returns the name of a field with an impossible value, and what it may be.
+// wrong returns the name of a field with an impossible value, and says which values are possible.
 func (e *entry) wrong() string {
 	for i, x := range e.numbers() {
 		switch x, deadline := *x, columns[i+1] == "deadline"; {
@@ -156,7 +156,7 @@ func csvError(name string, err error) error {
 	return messages.Errorf(messages.Invalid, "%s: %v", name, err)
 }
 
-// fieldsOf checks the head line.
+// fieldsOf checks the header line and returns the names of the columns.
 func fieldsOf(name string, head []string) ([]string, error) {
 	seen := map[string]bool{}
 	for k := range head {

@@ -10,30 +10,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Bid is a job's real worth and what it declares. Money is in credits.
+// Bid is the true worth of a job and what it declares. Money is in credits.
 type Bid struct {
-	Value      float64 // v: of a slot-second, privately
+	Value      float64 // v: true worth of a slot-second, known only to the owner
 	Rate       float64 // bid for a slot-second
 	Deadline   float64 // seconds from the log's beginning; +Inf: none
-	Length     float64 // declared, seconds
+	Length     float64 // declared run time, in seconds
 	Budget     float64
-	High       bool // its value is from the upper mode
-	Aggressive bool // it shades its bid with the larger β
-	// Valued and Rated: value and rate are a file's, and neither mode nor shading
-	// was drawn.
+	High       bool // the value is from the upper mode of the distribution
+	Aggressive bool // the bid is shaded with the larger β
+	// Valued and Rated say that a file gave the value and the rate. Then neither the mode nor the shading was drawn.
 	Valued, Rated bool
 	// DelayRate is the declared cost of a second of waiting, for one slot; 0: Rate.
 	DelayRate float64
-	// Minimum is the least utility that it demands in a proportional market with an slo; 0:
-	// that slo.
+	// Minimum is the least utility that the job demands in a proportional market with an slo; 0: the market's slo.
 	Minimum float64
 }
 
-// Worth returns what the whole job is worth to its owner.
+// Worth returns the worth of the whole job to its owner.
 func (b *Bid) Worth(j *workload.Job) float64 { return b.Value * j.Work() }
 
-// Left returns the part of the worth that is left at a time: all of it until the length that was
-// said is over, falling to nothing at the deadline.
+// Left returns the part of the worth that is left at a time. It is all until the declared length has passed. Then it
+// falls, to nothing at the deadline.
 func (b *Bid) Left(j *workload.Job, at float64) float64 {
 	whole := j.Submit + b.Length
 	switch {
@@ -45,7 +43,7 @@ func (b *Bid) Left(j *workload.Job, at float64) float64 {
 	return (b.Deadline - at) / (b.Deadline - whole)
 }
 
-// Delay returns what a second of delay costs its owner.
+// Delay returns the true cost of a second of delay to the owner, for all slots of the job.
 func (b *Bid) Delay(j *workload.Job) float64 { return b.Value * float64(j.Width) }
 
 // SaidDelay returns the declared cost of a second of delay, for one slot.
@@ -63,15 +61,15 @@ type Model struct {
 	Budget float64 `json:"budget"`
 }
 
-// Value is the distribution of v.
+// Value is the distribution of v, the worth of a slot-second.
 type Value struct {
 	Distribution string  `json:"distribution"` // bimodal, normal, lognormal, exponential, uniform or constant
-	Share        float64 `json:"share"`        // bimodal: of the upper mode
-	Low          Normal  `json:"low"`          // bimodal
+	Share        float64 `json:"share"`        // bimodal: part of the jobs in the upper mode
+	Low          Normal  `json:"low"`          // bimodal: the lower mode
 	High         Normal  `json:"high"`
 	Mean         float64 `json:"mean"` // value of the other jobs
 	Deviation    float64 `json:"deviation"`
-	Min          float64 `json:"min"` // uniform
+	Min          float64 `json:"min"` // uniform: the least value
 	Max          float64 `json:"max"`
 }
 
@@ -81,33 +79,33 @@ type Normal struct {
 	Deviation float64 `json:"deviation"`
 }
 
-// Shading says which jobs bid below their value, and the largest difference.
+// Shading says which jobs bid below their value, and by how much at most.
 type Shading struct {
 	Aggressive float64 `json:"aggressive"` // part of the jobs
 	Beta       float64 `json:"beta"`       // β of these jobs
-	Others     float64 `json:"others"`     // β of the others
+	Others     float64 `json:"others"`     // β of the other jobs
 }
 
-// Deadline says how much later than possible a job may be complete.
+// Deadline says how much time a job has after the earliest time at which it can be complete.
 type Deadline struct {
 	Slack string  `json:"slack"` // exponential, fixed or none
-	Mean  float64 `json:"mean"`  // in lengths of the job
+	Mean  float64 `json:"mean"`  // mean slack, in lengths of the job
 	Least float64 `json:"least"` // seconds after submission, at least
 }
 
-// Length says what run time is declared.
+// Length says how the declared run time differs from the real one.
 type Length struct {
 	Declared string  `json:"declared"` // exact, asked (from the log, if known) or noisy
 	Spread   float64 `json:"spread"`   // noisy: σ of the logarithm
 }
 
-// Users makes a user's jobs alike.
+// Users says how much the jobs of one user are alike.
 type Users struct {
 	Spread float64 `json:"spread"` // σ of the logarithm of a user's factor
 	By     string  `json:"by"`     // job or user: who draws the mode of the value
 }
 
-// Default returns the model that applies where a document says nothing.
+// Default returns the model with the values for fields that a document leaves out.
 func Default() Model {
 	return Model{
 		Value: Value{Distribution: "bimodal", Share: 0.2, Low: Normal{30, 15}, High: Normal{150, 15},
@@ -120,11 +118,10 @@ func Default() Model {
 	}
 }
 
-// Largest bounds the numbers of a model.
+// Largest is the largest number that a model may contain.
 const Largest = 1e9
 
-// Check refuses a model that cannot be drawn from, naming the field as
-// "value.share".
+// Check returns an error if no bids can be drawn from the model. It names the field, such as "value.share".
 func (m *Model) Check() error {
 	for _, f := range []struct {
 		name        string
@@ -178,7 +175,7 @@ func (m *Model) Draw(w *workload.Workload, seed uint64) []Bid {
 	return out
 }
 
-// user is the values that a user's jobs share.
+// user has the values that all jobs of a user share.
 type user struct {
 	factor float64
 	high   bool
@@ -192,7 +189,7 @@ func (m *Model) factor(rng *rand.Rand) float64 {
 	return math.Exp(s*rng.NormFloat64() - s*s/2)
 }
 
-// mix spreads two numbers over 64 bits (the finaliser of SplitMix64).
+// mix combines two numbers into one of 64 well mixed bits (the finaliser of SplitMix64).
 func mix(a, b uint64) uint64 {
 	z := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

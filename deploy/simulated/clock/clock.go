@@ -39,7 +39,7 @@ func (q *Queue[T]) Next() messages.Time {
 	return q.heap[0].at
 }
 
-// Push enters an event.
+// Push adds an event that happens at a time.
 func (q *Queue[T]) Push(at messages.Time, what T) {
 	q.seq++
 	order := ordered[T]()

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestOrder: events come out by time, and at one time in the order they went in,
-// however putting in and taking out alternate.
+// TestOrder adds and removes events in random order. They must come out in the order of time; events of the same time
+// in the order in which they were added.
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type event struct{ at, seq int }

@@ -14,7 +14,7 @@ import (
 // they take about a hundred bytes each.
 const mostTasks = 4_000_000
 
-// runBaseline runs the jobs of a machine in an order that no money decides.
+// runBaseline runs the jobs under a mechanism without bids: fifo, fairshare or backfill.
 func runBaseline(p *Problem) (*Outcome, error) {
 	in, owner, err := instance(p)
 	if err != nil {
@@ -43,8 +43,8 @@ func runBaseline(p *Problem) (*Outcome, error) {
 	return o, nil
 }
 
-// instance returns the workload as rigid jobs, and which job of the workload each is of: one for
-// each job, or one for each task of a split one.
+// instance returns the workload as rigid jobs, and the index of the workload's job that each belongs to. A split job
+// gives one rigid job for each task.
 func instance(p *Problem) (*rigid.Instance, []int, error) {
 	_, tasks := p.Work.Widest()
 	split := p.Work.Parallel == workload.Split

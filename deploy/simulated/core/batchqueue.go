@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runBatchQueue runs a queue first come, first served, whose front job is run or
-// discarded when its slots are free.
+// runBatchQueue runs a batch queue. The jobs wait first come, first served. When the slots for the front job are
+// free, the job is run or discarded.
 func runBatchQueue(p *Problem) (*Outcome, error) {
 	q := &queue{course: newCourse[int](p), free: p.Work.Nodes, until: make([]messages.Time, len(p.Bids)), belief: batchqueue.NewBeliefs(p.PriorJobs())}
 	if p.Past != nil {
@@ -25,10 +25,10 @@ func runBatchQueue(p *Problem) (*Outcome, error) {
 
 // queue is the state of a run.
 type queue struct {
-	course[int]     // the ends of jobs
-	free        int // slots
+	course[int]     // the events are the ends of jobs
+	free        int // number of free slots
 	waiting     []int
-	running     []int // jobs, in the order in which they started
+	running     []int // running jobs, in the order in which they started
 	until       []messages.Time
 	belief      *batchqueue.Beliefs
 }
@@ -79,7 +79,7 @@ func (q *queue) leave(now messages.Time, runs bool) {
 		r.Finish, r.Fate = seconds(now), Discarded
 		return
 	}
-	had := min(q.Work.Jobs[i].Runtime, q.Bids[i].Length) // a site ends a job at the length it declared
+	had := min(q.Work.Jobs[i].Runtime, q.Bids[i].Length) // a site ends a job after its declared length
 	finish := now + micros(had)
 	if had < q.Work.Jobs[i].Runtime {
 		r.Start, r.Finish, r.Used, r.Fate = seconds(now), seconds(finish), had*float64(q.Work.Jobs[i].Width), Expired

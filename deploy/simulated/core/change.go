@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Change is what a decision did to some of a job's running or suspended tasks.
+// Change is the effect of a decision on some tasks of a job that ran or were suspended.
 type Change struct {
 	At    float64 // seconds from the log's beginning
 	Job   int     // job of the workload
@@ -13,18 +13,17 @@ type Change struct {
 	Slots int // number of slots
 }
 
-// The things that can happen to tasks.
+// What is the kind of a change.
 type What uint8
 
 // The changes.
 const (
-	Suspended What = iota // lost their slots, and continue later where they were
-	Resumed               // got slots again
-	Requeued              // lost their slots or their nodes, to run again from the beginning
+	Suspended What = iota // tasks lost their slots, and will continue later where they were
+	Resumed               // tasks got slots again
+	Requeued              // tasks lost their slots or their nodes, and will run again from the beginning
 )
 
-// order puts the changes in the order of time; at one instant slots are lost
-// before others get them.
+// order sorts the changes by time. At the same time, losses of slots come before gains.
 func (o *Outcome) order() {
 	slices.SortStableFunc(o.Changes, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.What, b.What), cmp.Compare(a.Job, b.Job))

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// TestChangesAddUp: what is told of each job, run between its start and its end
-// except while it was suspended, is all the slot time that it took.
+// TestChangesAddUp adds up for each job the time from start to end without its suspensions. The sum must be the slot
+// time that the job used.
 func TestChangesAddUp(t *testing.T) {
 	for _, name := range []string{rules.HighestBid, rules.Deadline} {
 		t.Run(name, func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestChangesAddUp(t *testing.T) {
 	}
 }
 
-// TestSplitJobsAreSerialJobs: the tasks of a split job fare as serial jobs of the
-// same bid do, where a mechanism would hold the slots of a job together.
+// TestSplitJobsAreSerialJobs compares the tasks of a split job with serial jobs of the same bid, under mechanisms
+// that would keep the slots of a job together. They must have the same outcomes.
 func TestSplitJobsAreSerialJobs(t *testing.T) {
 	for _, name := range []string{rules.BatchQueue, rules.Reservation} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestSplitJobsAreSerialJobs(t *testing.T) {
 				if got, err := runSplit(p, runners[name]); err != nil || !sameJobs(got.Jobs, want.Jobs) {
 					t.Fatalf("%v: %+v, want %+v", err, got, want)
 				}
-				for i := range p.Work.Jobs { // wider than the machine: no slots are held together
+				for i := range p.Work.Jobs { // wider than the machine; each task needs only one slot
 					p.Work.Jobs[i].Width = p.Work.Nodes + 1
 				}
 				for i, r := range mustRun(t, p).Jobs {

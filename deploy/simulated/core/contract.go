@@ -42,7 +42,7 @@ type deal struct {
 	surrogate valuation.Curve // the valuation by which it is scheduled
 }
 
-// arrive makes a job's menu, and chooses the contract that is best for its user.
+// arrive makes the menu of a new job, and chooses the contract that is best for its user.
 func (c *contracts) arrive(now messages.Time, i int) error {
 	j, b := &c.Work.Jobs[i], &c.Bids[i]
 	c.enter(i)
@@ -88,8 +88,8 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	return nil
 }
 
-// Declared returns the valuation that a job's user declares: all of its bid up to the deadline, or
-// falling until then.
+// Declared returns the valuation that a job's user declares. It is the whole bid until the deadline, or a value that
+// falls until the deadline.
 func Declared(by string, j *workload.Job, b *bids.Bid) messages.Valuation {
 	return valued(by, b.Rate*j.Work(), b.Length, b.Deadline-j.Submit)
 }
@@ -102,8 +102,8 @@ func valued(by string, worth, length, within float64) messages.Valuation {
 	return messages.Valuation{Class: messages.Hard, Max: worth, Deadline: within}
 }
 
-// class returns a sampler of valuations for a job: the valuation of a random job of the class,
-// scaled to this job's slot-seconds and length.
+// class returns a sampler of valuations for a job. It draws the valuation of a random job of the class, and scales it
+// to this job's slot-seconds and length.
 func (c *contracts) class(j *workload.Job) contract.Sampler {
 	return func(r *rand.Rand) messages.Valuation { return c.like(j, r) }
 }
@@ -116,7 +116,7 @@ func (p *Problem) like(j *workload.Job, r *rand.Rand) messages.Valuation {
 	return valued(p.Market.Worth, of.Bids[k].Rate*j.Work(), j.Runtime, within*j.Runtime)
 }
 
-// Types draws n valuations of jobs like job i, as class draws them.
+// Types draws n valuations from the class of job i.
 func (p *Problem) Types(i, n int, seed uint64) []messages.Valuation {
 	r := rand.New(rand.NewPCG(seed, 0))
 	out := make([]messages.Valuation, n)
@@ -132,8 +132,8 @@ type Offer struct {
 	Price      float64
 }
 
-// Choose returns the offer with the largest worth to a job's user minus its price, and among equal
-// ones the soonest; -1: all offers are a loss.
+// Choose returns the index of the offer with the largest worth to the user minus its price. Among equal ones it takes
+// the soonest. −1: every offer is a loss.
 func Choose(by string, j *workload.Job, b *bids.Bid, offers []Offer) int {
 	best, most := -1, 0.0
 	for k, o := range offers {
@@ -155,7 +155,7 @@ func MostOf(c *messages.Contract, lateOnly bool) messages.Credits {
 	return max(contract.Most(c, lateOnly), 1)
 }
 
-// plan returns the present scheduling problem, the newest job last.
+// plan returns the present scheduling problem. The newest job is at the end.
 func (c *contracts) plan(now messages.Time) *deadlineaware.Problem {
 	p := &deadlineaware.Problem{Slots: c.Work.Nodes}
 	for _, i := range c.active {
@@ -190,7 +190,7 @@ func (c *contracts) end(now messages.Time, i int) error {
 		c.active = slices.DeleteFunc(c.active, func(job int) bool { return job == i })
 		d, r, j := &c.deals[i], &c.out.Jobs[i], &c.Work.Jobs[i]
 		after := r.Finish - j.Submit
-		if own := float64(j.Width) * (j.Runtime - c.Bids[i].Length); own > 0 { // the same charge as in contract.Mechanism
+		if own := float64(j.Width) * (j.Runtime - c.Bids[i].Length); own > 0 { // contract.Mechanism charges the same
 			after = min(after, max(d.contract.Completion, after-own))
 		}
 		r.Paid = Money(d.contract.Settle(&d.replica, after, c.Market.LateOnly))

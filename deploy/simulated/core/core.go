@@ -10,26 +10,26 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Problem is a study: the jobs and their bids, the machine and the rules.
+// Problem is a study: the jobs and their bids, the machine and the market.
 type Problem struct {
 	Market *rules.Market
 	Work   *workload.Workload
 	Bids   []bids.Bid // by job
 	Seed   uint64
-	// Prior is the types that batch queues assume at first; nil: drawn from the model of the bids.
+	// Prior has the types of jobs that batch queues expect at first; nil: drawn from the model of the bids.
 	Prior []messages.QueuedType
-	// Payers marks the jobs whose outcomes and payments are wanted; nil: all. A run may end when
-	// these are known, without the outcomes of other jobs.
+	// Payers marks the jobs whose outcomes and payments are needed; nil: all jobs. The run may end when these are
+	// known.
 	Payers []bool
-	// Class has the jobs from which types of contracts are drawn; nil: the study itself.
+	// Class is the study whose jobs are the class from which valuations are drawn for contracts; nil: this study.
 	Class *Problem
-	// Past is where the run begins; nil: at the beginning of the log.
+	// Past is the state from which the run continues; nil: it begins at the start of the log.
 	Past *Past
-	stop *Past // the run stops there; nil: at its end
-	// Record makes the outcome list every change of a running task.
+	stop *Past // the run stops at this time; nil: at its end
+	// Record asks for a list of every change of a running task in the outcome.
 	Record bool
-	// Progress, if not nil, is called some hundred times with the number of jobs that are done; in a short study,
-	// after each job.
+	// Progress, if not nil, is called with the number of jobs that are done: some hundred times, or after each job of
+	// a short study.
 	Progress func(done, of int)
 }
 
@@ -37,9 +37,9 @@ type Problem struct {
 type Outcome struct {
 	Jobs        []Job    // by job of the workload
 	Changes     []Change // ordered by time
-	Preemptions int      // times that a task lost its slot
-	// Results are when the owners of grid.Config had their results, in seconds, by
-	// position; none: never.
+	Preemptions int      // number of times that a task lost its slot
+	// Results has the times at which the owners of grid.Config got their results, in seconds, by position of the job.
+	// A job without a result is not in it.
 	Results map[int]float64
 	Notes   []string
 	refused bool // a job was refused, and a note says why
@@ -58,14 +58,14 @@ const (
 
 var fates = [...]string{"completed", "discarded", "expired", "refused"}
 
-// String names the fate.
+// String returns the name of the fate.
 func (f Fate) String() string { return fates[f] }
 
 // Job is the result for one job. Times are in seconds from the log's beginning.
 type Job struct {
 	Start  float64          // when its first task began; NaN: it never ran
-	Finish float64          // when its last task ended, or when it was given up
-	Paid   messages.Credits // negative: it received
+	Finish float64          // when its last task ended, or when the job was given up
+	Paid   messages.Credits // negative: the job received credits
 	Used   float64          // slot-seconds
 	InTime float64          // part of its tasks that were complete by its deadline
 	Fate   Fate
@@ -84,7 +84,7 @@ var runners = map[string]func(*Problem) (*Outcome, error){
 	rules.Karma:        runKarma,
 }
 
-// Run runs a study.
+// Run runs a study without actors and returns the outcome of each job.
 func Run(p *Problem) (*Outcome, error) {
 	if len(p.Bids) != len(p.Work.Jobs) {
 		return nil, messages.Errorf(messages.Invalid, "bids: there are %d for %d jobs", len(p.Bids), len(p.Work.Jobs))
@@ -115,8 +115,8 @@ func Run(p *Problem) (*Outcome, error) {
 	return o, nil
 }
 
-// noteLargest notes how many payments were cut off at the largest amount, which are
-// too small by an unknown amount.
+// noteLargest adds a note with the number of payments that were cut off at the largest amount. These payments are too
+// small.
 func (o *Outcome) noteLargest() {
 	n := 0
 	for i := range o.Jobs {
@@ -129,8 +129,8 @@ func (o *Outcome) noteLargest() {
 	}
 }
 
-// holds reports whether the runner of a market takes every job as one: for a gang, or at
-// pivot prices for a task.
+// holds reports whether the function that runs a market takes every job as one bidder: as a gang, or as one task at
+// pivot prices.
 func holds(m *rules.Market) bool {
 	return m.Mechanism == rules.BatchQueue || m.Mechanism == rules.Reservation || m.Price == messages.PricePivot
 }
@@ -144,7 +144,7 @@ func NewOutcome(p *Problem) *Outcome {
 	return o
 }
 
-// Refuse notes why the bid of a job was not admitted, for the first such job.
+// Refuse counts a job whose bid was refused. For the first such job, it adds a note with the reason.
 func (o *Outcome) Refuse(j *workload.Job, why string) {
 	if !o.refused {
 		o.refused = true
@@ -159,14 +159,14 @@ func (p *Problem) refuse(o *Outcome, i int, why string) {
 	o.Jobs[i] = Job{Start: math.NaN(), Finish: j.Submit, Fate: Refused}
 }
 
-// TooLong is why a job is refused that cannot be done in time.
+// TooLong is the reason for refusing a job that cannot end in time.
 const TooLong = "it cannot be complete by its deadline, even if it starts at once"
 
-// NoOffer is why a job is refused whose user takes no contract.
+// NoOffer is the reason for refusing a job whose user takes no contract.
 const NoOffer = "no contract of its menu is worth its price to it, within its budget"
 
-// Money rounds an amount of credits once, half to even, to the microcredit, and cuts it off at
-// the largest amount of either sign.
+// Money converts credits to microcredits. It rounds once, half to even, and cuts amounts off at the largest amount of
+// either sign.
 func Money(x float64) messages.Credits {
 	c, ok := messages.RoundCredits(x)
 	if !ok {
@@ -175,7 +175,7 @@ func Money(x float64) messages.Credits {
 	return c
 }
 
-// complete notes that a job has run to its end.
+// complete records that a job has run to its end.
 func (p *Problem) complete(o *Outcome, i int, start, finish float64, paid messages.Credits) {
 	j := &p.Work.Jobs[i]
 	in := 0.0
@@ -188,7 +188,7 @@ func (p *Problem) complete(o *Outcome, i int, start, finish float64, paid messag
 // pays reports whether the outcome of a job is wanted.
 func (p *Problem) pays(i int) bool { return p.Payers == nil || p.Payers[i] }
 
-// Slots returns how many slots the machine has, as its market sees it.
+// Slots returns the number of slots of the machine, as the market sees it.
 func (p *Problem) Slots() int {
 	if p.Market.Mechanism == rules.Deadline && p.Market.C > 0 {
 		return p.Market.C
@@ -196,7 +196,7 @@ func (p *Problem) Slots() int {
 	return p.Work.Nodes
 }
 
-// DrawSeed returns the seed for a mechanism's draws: the market's own, or else the study's.
+// DrawSeed returns the seed for the random choices of a mechanism: the market's seed, or else the study's.
 func (p *Problem) DrawSeed() uint64 {
 	if p.Market.Seed != nil {
 		return *p.Market.Seed

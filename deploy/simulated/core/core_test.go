@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// study draws a small crowded study of a mechanism.
+// study draws a small study of a mechanism with more work than slots.
 func study(t *rapid.T, mechanism string, widest int) *Problem {
 	nodes := rapid.IntRange(1, 4).Draw(t, "nodes")
 	widest = min(widest, nodes)
@@ -50,15 +50,15 @@ func mustRun(t *rapid.T, p *Problem) *Outcome {
 	return o
 }
 
-// TestBaselinesAreWhatTheyAreCalled compares with a simulation that goes second by
-// second and looks at everything anew.
+// TestBaselinesAreWhatTheyAreCalled compares the baselines with a simple simulation that looks at everything in each
+// second.
 func TestBaselinesAreWhatTheyAreCalled(t *testing.T) {
 	for _, name := range []string{rules.FIFO, rules.Backfill} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := study(t, name, 4)
 				for i := range p.Work.Jobs {
-					p.Work.Jobs[i].Runtime++ // what takes no time is tested with the mechanism
+					p.Work.Jobs[i].Runtime++ // jobs without run time are tested with the mechanism
 				}
 				for i := range p.Bids {
 					p.Bids[i].Length = p.Work.Jobs[i].Runtime
@@ -74,7 +74,7 @@ func TestBaselinesAreWhatTheyAreCalled(t *testing.T) {
 	}
 }
 
-// slowly is first come, first served, with EASY backfilling or without.
+// slowly simulates first come, first served, with EASY backfilling if fill is true.
 func slowly(p *Problem, fill bool) []int {
 	jobs := p.Work.Jobs
 	start := make([]int, len(jobs))
@@ -119,8 +119,8 @@ func slowly(p *Problem, fill bool) []int {
 	return start
 }
 
-// TestNothingIsLostOrMade holds for every mechanism: jobs run after they came, on
-// no more slots than there are, for as long as they take, and no credit appears.
+// TestNothingIsLostOrMade checks every mechanism: jobs run after their submission, on no more slots than there are,
+// for their run time, and no credits appear.
 func TestNothingIsLostOrMade(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestNothingIsLostOrMade(t *testing.T) {
 	}
 }
 
-// neverTooMany checks that gangs hold no more slots together than there are.
+// neverTooMany checks that gangs never hold more slots together than there are.
 func neverTooMany(t *rapid.T, p *Problem, o *Outcome) {
 	for i := range o.Jobs {
 		at, held := o.Jobs[i].Start, 0
@@ -173,8 +173,7 @@ func neverTooMany(t *rapid.T, p *Problem, o *Outcome) {
 	}
 }
 
-// TestSharesAreTheMechanisms: on one class the shares by which slots are drawn
-// are those of the mechanism.
+// TestSharesAreTheMechanisms compares the shares by which slots are drawn with those of the mechanism, on one class.
 func TestSharesAreTheMechanisms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		alpha := rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "alpha")
@@ -197,8 +196,8 @@ func TestSharesAreTheMechanisms(t *testing.T) {
 	})
 }
 
-// TestThoseWhoseMinimumIsNotMetPayNothing, and nobody who waits for the pool
-// waits for ever.
+// TestThoseWhoseMinimumIsNotMetPayNothing checks that a job whose minimum is not met pays nothing, and that no job
+// waits for the pool for ever.
 func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := study(t, rules.Proportional, 4)
@@ -216,7 +215,8 @@ func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
 	})
 }
 
-// TestNoteOfThoseWhoNeverWaited: with a minimum they owe nothing, which is said.
+// TestNoteOfThoseWhoNeverWaited checks a market with a minimum. Jobs that never waited owe nothing, and a note must
+// say so.
 func TestNoteOfThoseWhoNeverWaited(t *testing.T) {
 	w := &workload.Workload{Nodes: 2, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{
 		{Number: 1, Runtime: 60, Width: 2}, {Number: 2, Submit: 10, Runtime: 60, Width: 1}}}
@@ -228,7 +228,8 @@ func TestNoteOfThoseWhoNeverWaited(t *testing.T) {
 	}
 }
 
-// TestPaymentsBeyondTheLargestAreSaid: they count as the largest.
+// TestPaymentsBeyondTheLargestAreSaid checks that payments beyond the largest amount count as the largest, with a
+// note.
 func TestPaymentsBeyondTheLargestAreSaid(t *testing.T) {
 	w := &workload.Workload{Nodes: 1, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{{Number: 1, Runtime: 1e5, Width: 1}}}
 	for rate, notes := range map[float64]int{1e6: 0, 1e9: 1} {
@@ -243,8 +244,8 @@ func TestPaymentsBeyondTheLargestAreSaid(t *testing.T) {
 	}
 }
 
-// TestFewOrdersPricedAnewAreNoAuction shows the thesis's pricing: payments that
-// are negative or above the value, which the exact ones never are.
+// TestFewOrdersPricedAnewAreNoAuction compares the pricing of the thesis with the exact one. The thesis's payments
+// must sometimes be negative or above the value; exact payments must never be.
 func TestFewOrdersPricedAnewAreNoAuction(t *testing.T) {
 	odd := 0
 	for seed := range uint64(20) {
@@ -291,7 +292,7 @@ func TestWhatCannotBeRunIsRefused(t *testing.T) {
 	}
 }
 
-// byDefault is the market of a mechanism with the defaults of markets and of bids.
+// byDefault returns a market of a mechanism with the default parameters and bids.
 func byDefault(mechanism string) *rules.Market {
 	m, err := rules.Decode("market", []byte("mechanism: "+mechanism))
 	if err != nil {
@@ -301,12 +302,12 @@ func byDefault(mechanism string) *rules.Market {
 	return m
 }
 
-// TestBudgetsBySizeSlowShortJobsDown: what makes short jobs wait in a proportional market is
-// that budgets grow with the work. With equal budgets they wait less than first come, first
-// served, and with larger budgets for less work less again.
+// TestBudgetsBySizeSlowShortJobsDown checks why short jobs wait in a proportional market: budgets grow with the work.
+// With equal budgets they must wait less than first come, first served. With larger budgets for less work they must
+// wait still less.
 func TestBudgetsBySizeSlowShortJobsDown(t *testing.T) {
 	w := &workload.Workload{Nodes: 4, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}}
-	for i := range 200 { // bursts of forty jobs, of which one in five is long
+	for i := range 200 { // bursts of forty jobs; one in five is long
 		runtime := 60.0
 		if i%5 == 0 {
 			runtime = 3600
@@ -337,9 +338,9 @@ func TestBudgetsBySizeSlowShortJobsDown(t *testing.T) {
 	}
 }
 
-// TestTwoHalvesPayWhatTheWholePays: a job of many short tasks, among three others, pays no less
-// in two halves of half the budget. With alpha below 1 the halves have a larger share
-// together than the whole, and complete a little sooner.
+// TestTwoHalvesPayWhatTheWholePays runs a job of many short tasks among three other jobs. Two halves with half the
+// budget each must pay no less. With alpha below 1 the halves together have a larger share, and complete a little
+// sooner.
 func TestTwoHalvesPayWhatTheWholePays(t *testing.T) {
 	const markets, runs, accounts = 60, 6, 4
 	var sooner, paid float64
@@ -385,8 +386,8 @@ func TestTwoHalvesPayWhatTheWholePays(t *testing.T) {
 	t.Logf("two halves pay %.3f of the whole, and take %.3f less", paid, sooner)
 }
 
-// TestRunsThatBeginWhereAnotherEnded: what becomes of the jobs after an instant is the same if
-// the run begins there, whatever these jobs bid.
+// TestRunsThatBeginWhereAnotherEnded runs a study from a past. The outcomes of later jobs must be the same as in a
+// whole run, whatever these jobs bid.
 func TestRunsThatBeginWhereAnotherEnded(t *testing.T) {
 	for _, name := range []string{rules.Deadline, rules.BatchQueue, rules.Contract} {
 		t.Run(name, func(t *testing.T) {
@@ -418,8 +419,7 @@ func TestRunsThatBeginWhereAnotherEnded(t *testing.T) {
 	}
 }
 
-// TestOutcomesOfSome: what some jobs get and pay is the same whether or not the outcomes of
-// the others are worked out.
+// TestOutcomesOfSome asks for the outcomes of some jobs only. They must be the same as in a run for all jobs.
 func TestOutcomesOfSome(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		t.Run(name, func(t *testing.T) {

@@ -7,12 +7,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// course is a study on its way, instant by instant.
+// course is the state of a run that goes from event to event.
 type course[End any] struct {
 	*Problem
 	out  *Outcome
-	next int // the next job to be submitted
-	open int // jobs that are wanted, whose outcomes are not known
+	next int // index of the next job to be submitted
+	open int // number of wanted jobs whose outcomes are unknown
 	ends clock.Queue[End]
 }
 
@@ -26,16 +26,16 @@ func newCourse[End any](p *Problem) course[End] {
 	return c
 }
 
-// settled notes that the outcome of a job is known.
+// settled records that the outcome of a job is known.
 func (c *course[End]) settled(i int) {
 	if c.pays(i) {
 		c.open--
 	}
 }
 
-// run goes on until the outcome of every job is known that is wanted. All events of an
-// instant apply together, ends first, then submissions; one decision follows. A job of
-// no run time is complete as it is submitted, and does not arrive.
+// run continues until the outcomes of all wanted jobs are known. All events of the same time apply together: first
+// ends, then submissions; then one decision follows. A job without run time is complete at its submission, and does
+// not arrive.
 func (c *course[End]) run(end func(now messages.Time, e End) error, arrive func(now messages.Time, job int) error,
 	decide func(now messages.Time) error) (*Outcome, error) {
 	for c.open > 0 && (c.next < len(c.Work.Jobs) || c.ends.Len() > 0) && !c.stopped() {
@@ -77,9 +77,9 @@ func micros(seconds float64) messages.Time { return messages.Time(math.Round(sec
 
 func seconds(t messages.Time) float64 { return float64(t) / 1e6 }
 
-// serial is a course on which the tasks of a job start one by one, as slots come free.
+// serial is a course in which each task of a job starts alone, when a slot is free.
 type serial struct {
-	course[int] // the ends of tasks, by job
+	course[int] // the events are the ends of tasks, by job
 	free        int
 	jobs        []tasks
 }
@@ -91,7 +91,7 @@ func newSerial(p *Problem) serial {
 	return serial{course: newCourse[int](p), free: p.Work.Nodes, jobs: make([]tasks, len(p.Bids))}
 }
 
-// enter makes all tasks of a job wait for slots.
+// enter adds a job whose tasks all wait for slots.
 func (s *serial) enter(i int) { s.jobs[i] = tasks{s.Work.Jobs[i].Width, s.Work.Jobs[i].Width} }
 
 // begin starts a task of a job.

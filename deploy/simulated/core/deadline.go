@@ -62,7 +62,7 @@ func runDeadline(p *Problem) (*Outcome, error) {
 	return o, nil
 }
 
-// gaps records each suspension of a task: where its units do not follow each other.
+// gaps records each suspension of a task: a gap between two of its units.
 func (o *Outcome) gaps(p *Problem, job int, units []int) {
 	slot := p.Market.Slot.Seconds()
 	for k := 1; k < len(units); k++ {
@@ -74,7 +74,7 @@ func (o *Outcome) gaps(p *Problem, job int, units []int) {
 	}
 }
 
-// withSlot returns the problem with a unit of time.
+// withSlot returns the problem with the length of its unit of time set.
 func (p *Problem) withSlot() *Problem {
 	market, q := *p.Market, *p
 	market.Slot = p.Slot()
@@ -86,7 +86,7 @@ func (p *Problem) withSlot() *Problem {
 // multiple of ten seconds for which the study has at most mostSpan units and its tasks need at most
 // mostWork units, which are kept in memory.
 func (p *Problem) Slot() messages.Duration {
-	const unit, mostSpan, mostWork = 10, 900_000, 25_000_000 // seconds, units, units
+	const unit, mostSpan, mostWork = 10, 900_000, 25_000_000 // seconds; units; units
 	if p.Market.Slot > 0 {
 		return p.Market.Slot
 	}
@@ -101,8 +101,8 @@ func (p *Problem) Slot() messages.Duration {
 	return messages.Duration(unit * 1e9 * math.Ceil(max(1, (to-from)/unit/mostSpan, work/unit/mostWork)))
 }
 
-// tooShort reports whether a job declared fewer units than its run time needs: it
-// gets the units that it declared, and is not done with them.
+// tooShort reports whether a job declared fewer units than its run time needs. It gets only the units that it
+// declared, and does not complete.
 func tooShort(p *Problem, i int) bool {
 	slot := p.Market.Slot.Seconds()
 	return unitsOf(p.Bids[i].Length, slot)*slot < p.Work.Jobs[i].Runtime
@@ -172,8 +172,8 @@ func allot(p *Problem, problem *deadline.Problem) (completed []bool, payments []
 	return out.Completed, out.Payments(), out.Units, nil
 }
 
-// span returns when a task starts in its first unit, and ends in its last: in the middle of it, if
-// its run time is no whole number of units.
+// span returns when a task starts in its first unit and ends in its last unit. If the run time is no whole number of
+// units, it ends within the last unit.
 func span(slot float64, units []int, runtime float64) (start, finish float64) {
 	start = float64(units[0]) * slot
 	last := float64(units[len(units)-1]) * slot

@@ -13,7 +13,7 @@ func rule(m *rules.Market) highestbid.Rule {
 	return highestbid.Rule{Algorithm: highestbid.Algorithm(m.Algorithm), Price: highestbid.Price(m.Price.(string)), Capped: m.Capped}
 }
 
-// Horizon returns how many seconds of waiting count in pivot prices; 0 with other prices.
+// Horizon returns for how many seconds waiting counts in pivot prices, or 0 if the market has other prices.
 func Horizon(m *rules.Market) float64 {
 	if m.Price != messages.PricePivot {
 		return 0
@@ -21,7 +21,7 @@ func Horizon(m *rules.Market) float64 {
 	return cmp.Or(m.Horizon, highestbid.DefaultHorizon).Seconds()
 }
 
-// runHighestBid runs the whole-trace function.
+// runHighestBid runs the whole log with highestbid.Run.
 func runHighestBid(p *Problem) (*Outcome, error) {
 	o := NewOutcome(p)
 	problem := &highestbid.Problem{Nodes: p.Work.Nodes, Rule: rule(p.Market), Reserve: *p.Market.Reserve, Horizon: Horizon(p.Market), Payers: p.Payers,
@@ -44,7 +44,7 @@ func runHighestBid(p *Problem) (*Outcome, error) {
 	return o, nil
 }
 
-// step notes what happened to tasks of a job.
+// step records what a step of the mechanism did to the tasks of a job.
 func (o *Outcome) step(p *Problem, s highestbid.Step) {
 	switch {
 	case s.Lost > 0:

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runKarma gives free slots to the user who lacks most of the guaranteed slots, and there to the
-// oldest job.
+// runKarma gives each free slot to the user who has the fewest of its guaranteed slots. The user's oldest job gets
+// it.
 func runKarma(p *Problem) (*Outcome, error) {
 	k := &karmic{serial: newSerial(p), ledger: karma.NewLedger(*p.Market.Alpha, p.Market.Slot), members: make([]*karma.Member, len(p.Work.Users)),
 		waiting: make([][]int, len(p.Work.Users))}
@@ -24,8 +24,8 @@ type karmic struct {
 	waiting [][]int         // by user: jobs with tasks to start, the oldest first
 }
 
-// pass ends the quanta that are over before something changes.
-func (k *karmic) pass(now messages.Time) { k.ledger.Pass(now + 1) } // times are from 0, which a ledger takes for none
+// pass ends the quanta that are over, before something changes.
+func (k *karmic) pass(now messages.Time) { k.ledger.Pass(now + 1) } // a ledger takes time 0 for no time, so times begin at 1
 
 func (k *karmic) arrive(now messages.Time, i int) error {
 	k.pass(now)
@@ -68,8 +68,8 @@ func (k *karmic) serve(now messages.Time) error {
 	return nil
 }
 
-// next returns the next user, −1 if nobody waits: the user who lacks most, and among equals the one
-// with most karma.
+// next returns the next user, or −1 if nobody waits. It is the user who lacks most slots; among equals, the one with
+// the most karma.
 func (k *karmic) next() int {
 	best := -1
 	for u, m := range k.members {

@@ -9,18 +9,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Past is a run up to an instant. Runs of other problems can continue from there if they have the
-// same market, seed, prior and class, and until then the same jobs and bids.
+// Past is the state of a run at a time. Other problems can continue from it if they have the same market, seed, prior
+// and class, and the same jobs and bids until then.
 type Past struct {
 	until    messages.Time
 	queue    *queue
 	contract *contracts
 	deadline *deadline.Past
-	slot     messages.Duration // unit of time of deadline
+	slot     messages.Duration // length of the unit of time, for mechanism deadline
 }
 
-// Until runs a problem up to an instant, in seconds. It returns nil for mechanisms whose whole run
-// is cheap.
+// Until runs a problem up to a time, in seconds of the log. It returns nil if the whole run of a mechanism is cheap.
 func Until(p *Problem, at float64) (*Past, error) {
 	if !slices.Contains([]string{rules.BatchQueue, rules.Contract, rules.Deadline}, p.Market.Mechanism) {
 		return nil, nil
@@ -31,7 +30,7 @@ func Until(p *Problem, at float64) (*Past, error) {
 	return q.stop, err
 }
 
-// stopped reports whether a run with a last instant has reached it.
+// stopped reports whether a run that has an end time has reached it.
 func (c *course[End]) stopped() bool { return c.stop != nil && c.instant() >= c.stop.until }
 
 // resume continues from the state of another course.
@@ -54,8 +53,8 @@ func (c *contracts) resume(past *contracts) {
 	copy(c.deals, past.deals[:past.next])
 }
 
-// past returns the unit at which a run of mechanism deadline stops, and the past from which it
-// continues, if the units have the same length.
+// past returns the unit at which a run of mechanism deadline stops. It also returns the past from which the run
+// continues, if its units have the same length.
 func (p *Problem) past() (stop int, past *deadline.Past) {
 	if p.Past != nil && p.Past.slot == p.Market.Slot {
 		past = p.Past.deadline

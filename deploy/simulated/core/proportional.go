@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// runProportional starts tasks by chance: a free slot goes to a job with probability equal to its
-// share. On one class of slots, the fixed point of the mechanism is known: every job bids its whole
-// budget b, and its share is b^α divided by the sum over all jobs with tasks to start.
+// runProportional starts tasks by chance: a free slot goes to a job with a probability equal to its share. With one
+// class of slots, the result of the bidding is known: every job bids its whole budget b, and its share is b^α divided
+// by the sum over all jobs with tasks to start.
 func runProportional(p *Problem) (*Outcome, error) {
 	if p.Market.SLO > 0 {
 		return runPool(p)
@@ -28,27 +28,28 @@ type shares struct {
 	serial
 	rng  *rand.Rand
 	draw sampler.Stride
-	runs [][]run       // by job: its tasks that run, the first one first
-	busy []int         // jobs that may have tasks that run
-	owed messages.Time // these are charged until then
+	runs [][]run       // by job: its running tasks, the first one first
+	busy []int         // jobs that may have running tasks
+	owed messages.Time // the jobs in busy are charged until this time
 
 	contention *proportional.Contention
-	level      float64 // level of contention now
-	contended  float64 // seconds that each slot was contended, since the beginning
+	level      float64 // present level of contention
+	contended  float64 // seconds since the beginning in which each slot was contended
 	since      messages.Time
 	parts      []float64 // contended slot time by job, in seconds
-	area       float64   // slot time for a weight of 1, since the beginning
+	area       float64   // slot time that a weight of 1 has bought since the beginning
 	lacks      []lack    // by job
 }
 
-// lack is the slot time that a job bought by its share since its first slot and did not have, as the market counts it.
+// lack is the slot time that a job bought by its share since its first slot, and did not receive. The market counts it
+// in the same way.
 type lack struct {
-	area    float64 // up to which it goes
+	area    float64 // value of shares.area up to which the lack is counted
 	since   messages.Time
 	seconds float64
 }
 
-// run is a task that runs, and how long its job was charged for.
+// run is a running task, and the time for which its job was charged.
 type run struct {
 	since   messages.Time
 	charged time.Duration
@@ -64,7 +65,7 @@ func (s *shares) arrive(now messages.Time, i int) error {
 	return s.weigh(i, math.Pow(s.Bids[i].Budget, *s.Market.Alpha))
 }
 
-// enter makes the tasks of a job wait for slots.
+// enter adds a job whose tasks wait for slots.
 func (s *shares) enter(now messages.Time, i int) {
 	s.miss(now, i)
 	s.serial.enter(i)
@@ -72,7 +73,7 @@ func (s *shares) enter(now messages.Time, i int) {
 	s.contention.Count(s.jobs[i].left)
 }
 
-// miss adds what a job lacked up to now. Call it before its tasks change.
+// miss updates the lack of a job to the present. It must be called before the job's tasks change.
 func (s *shares) miss(now messages.Time, i int) {
 	s.pass(now)
 	l, t, seconds := &s.lacks[i], s.jobs[i], now.Sub(s.lacks[i].since).Seconds()
@@ -85,7 +86,7 @@ func (s *shares) miss(now messages.Time, i int) {
 
 func (s *shares) account(i int) messages.Name { return strconv.Itoa(s.Work.Jobs[i].User) }
 
-// pass adds the contended time, and what a weight bought in it, up to now.
+// pass updates the contended time, and the slot time that a weight bought in it, to the present.
 func (s *shares) pass(now messages.Time) {
 	s.contended += s.level * now.Sub(s.since).Seconds()
 	if sum := s.draw.Total(); sum > 0 {
@@ -99,7 +100,7 @@ func (s *shares) weigh(i int, weight float64) error {
 	return s.draw.Update([]messages.JobWeight{{Job: messages.JobID(i + 1), Weight: float32(weight)}})
 }
 
-// serve has free slots draw jobs by their weights as long as there are tasks to start.
+// serve lets free slots draw jobs by their weights while there are tasks to start.
 func (s *shares) serve(now messages.Time) error {
 	defer s.pass(now)
 	for s.free > 0 && s.draw.Len() > 0 {
@@ -113,7 +114,7 @@ func (s *shares) serve(now messages.Time) error {
 	return nil
 }
 
-// choose draws a job as a node does that has all slots.
+// choose draws a job, in the way of a node that has all slots.
 func (s *shares) choose(now messages.Time) (i int) {
 	if now != s.owed {
 		s.busy, s.owed = slices.DeleteFunc(s.busy, func(i int) bool { return s.owe(now, i) == 0 }), now
@@ -123,7 +124,8 @@ func (s *shares) choose(now messages.Time) (i int) {
 	return int(job) - 1
 }
 
-// owe charges a job for its tasks that run longer than was charged, and returns how many run.
+// owe charges a job for the time of its running tasks that was not charged yet. It returns the number of running
+// tasks.
 func (s *shares) owe(now messages.Time, i int) int {
 	for k := range s.runs[i] {
 		r := &s.runs[i][k]
@@ -146,7 +148,7 @@ func (s *shares) begin(now messages.Time, i int) {
 	s.serial.begin(now, i)
 }
 
-// end charges with the last task.
+// end ends a task, and charges the job if it was the last one.
 func (s *shares) end(now messages.Time, i int) error {
 	if s.over(now, i) {
 		s.out.Jobs[i].Paid = Money(s.Bids[i].Budget)
@@ -172,7 +174,7 @@ func (s *shares) over(now messages.Time, i int) bool {
 	return over
 }
 
-// had returns the slot time of a job whose tasks have all ended.
+// had returns the slot time of a job after all its tasks have ended.
 func (s *shares) had(i int) proportional.Had {
 	j := &s.Work.Jobs[i]
 	return proportional.Had{Time: messages.Duration(j.Work() * 1e9), Contended: messages.Duration(s.parts[i] * 1e9),

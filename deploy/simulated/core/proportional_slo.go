@@ -13,14 +13,13 @@ import (
 // class is the name of the class of slots in a study.
 const class = "cpu"
 
-// pool runs proportional shares among jobs that each demand a minimum utility: the
-// mechanism chooses the jobs that are served together, and the others wait. A market
-// as sites have it keeps the shares that each job received.
+// pool runs proportional shares among jobs that each demand a minimum utility. The mechanism chooses which jobs are
+// served together; the others wait. The state of a site's market has the shares that each job received.
 type pool struct {
 	*shares
 	market    *market.Market
 	publisher *market.Publisher
-	prompt    int // jobs that were complete when they were submitted
+	prompt    int // number of jobs that were complete at their submission
 }
 
 // runPool does what runProportional does, in a market with an slo. A job whose utility at its
@@ -49,7 +48,7 @@ func (l *pool) arrive(now messages.Time, i int) error {
 	return nil
 }
 
-// end asks the mechanism what a job owes with its last task.
+// end ends a task. After the last one, the mechanism says what the job owes.
 func (l *pool) end(now messages.Time, i int) error {
 	over := l.over(now, i)
 	if l.put(now, i); over {
@@ -58,7 +57,7 @@ func (l *pool) end(now messages.Time, i int) error {
 	return nil
 }
 
-// put tells the market how far a job has come.
+// put tells the market how many tasks of a job have started and ended.
 func (l *pool) put(now messages.Time, i int) {
 	t := &l.jobs[i]
 	l.market.Put(now, func() *mechanism.Bid {
@@ -88,7 +87,7 @@ func (l *pool) share(now messages.Time) error {
 			return nil
 		}
 		i := l.choose(now)
-		if l.jobs[i].pending == 0 { // its weight changed too little to be announced
+		if l.jobs[i].pending == 0 { // the weight changed so little that the mechanism did not announce it
 			if err := l.weigh(i, 0); err != nil {
 				return err
 			}
@@ -99,7 +98,7 @@ func (l *pool) share(now messages.Time) error {
 	}
 }
 
-// settle asks the mechanism what an ended job owes.
+// settle records what the mechanism says an ended job owes.
 func (l *pool) settle(now messages.Time, i int) {
 	job, got := l.market.Remove(now, messages.JobID(i+1))
 	had := l.had(i)

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runReservation sells one period after the other: jobs submitted in one are sold at the start of
-// the next.
+// runReservation sells one period after the other. Jobs that are submitted in a period are sold at the start of the
+// next one.
 func runReservation(p *Problem) (*Outcome, error) {
 	r := &sale{Problem: p, out: NewOutcome(p), granule: p.Market.Granule.Seconds()}
 	r.period = float64(p.Market.T) * r.granule
@@ -21,7 +21,7 @@ func runReservation(p *Problem) (*Outcome, error) {
 			until++
 		}
 		r.begin = (k + 1) * r.period
-		if r.Payers == nil || slices.Contains(r.Payers[from:until], true) { // a period is nothing to another
+		if r.Payers == nil || slices.Contains(r.Payers[from:until], true) { // periods do not depend on each other
 			if err := r.sell(from, until); err != nil {
 				return nil, err
 			}
@@ -37,10 +37,10 @@ type sale struct {
 	out             *Outcome
 	granule, period float64 // seconds
 	begin           float64 // begin of the period that is sold
-	bidders         []int   // jobs, by bid
+	bidders         []int   // index of the job of each bid
 }
 
-// sell holds the auction of the jobs from one to before another.
+// sell holds the auction for the jobs from index from to index until−1.
 func (r *sale) sell(from, until int) error {
 	p := r.problem(from, until)
 	if len(p.Bids) == 0 {
@@ -66,7 +66,7 @@ func (r *sale) sell(from, until int) error {
 	return nil
 }
 
-// run runs a job in the granules that it was sold, and no longer.
+// run runs a job for the granules that were sold to it, and no longer.
 func (r *sale) run(i int, start, length float64, paid messages.Credits) {
 	j := &r.Work.Jobs[i]
 	if j.Runtime <= length {
@@ -76,8 +76,8 @@ func (r *sale) run(i int, start, length float64, paid messages.Credits) {
 	r.out.Jobs[i] = Job{Start: start, Finish: start + length, Paid: paid, Used: length * float64(j.Width), Fate: Expired}
 }
 
-// problem returns the auction. Jobs that are longer than a period, or late before it begins, are
-// refused.
+// problem returns the auction of some jobs. It refuses jobs that are longer than a period, or whose deadline is
+// before it begins.
 func (r *sale) problem(from, until int) *reservation.Problem {
 	p := &reservation.Problem{Nodes: r.Work.Nodes, Horizon: r.Market.T}
 	r.bidders = r.bidders[:0]
@@ -101,8 +101,8 @@ func (r *sale) problem(from, until int) *reservation.Problem {
 	return p
 }
 
-// solve finds the schedule: the best one if every bid takes the whole machine, and otherwise the
-// best one of a search.
+// solve finds a schedule. If every bid takes the whole machine, it is the best schedule. Otherwise it is the best
+// that a search finds.
 func (r *sale) solve(p *reservation.Problem, seed uint64) (*reservation.Outcome, error) {
 	if r.Market.Pricing == "thesis" {
 		_, _, o, err := reservation.Orders(p, orders(len(p.Bids), r.Market.Search.Orders, seed))
@@ -122,7 +122,7 @@ func (r *sale) solve(p *reservation.Problem, seed uint64) (*reservation.Outcome,
 	return &found.Outcome, nil
 }
 
-// thesis prices as Mutz did: it searches again without each winner, in newly drawn orders. This
+// thesis computes prices as Mutz's thesis did: it searches again without each winner, in newly drawn orders. Such a
 // search may find a better or a worse schedule than the first one.
 func (r *sale) thesis(p *reservation.Problem, o *reservation.Outcome) error {
 	for _, k := range o.Winners() {

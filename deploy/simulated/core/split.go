@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runSplit runs the tasks of split jobs as separate jobs, if a mechanism would keep the slots of a
-// job together. Each has a part of the job's bid, and the job ends with the last of them.
+// runSplit runs each task of a split job as a separate job, for mechanisms that would keep the slots of a job
+// together. Each task has a part of the job's bid. The job ends with its last task.
 func runSplit(p *Problem, run func(*Problem) (*Outcome, error)) (*Outcome, error) {
 	_, tasks := p.Work.Widest()
 	if tasks > mostTasks {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// agent is the shell of a node agent. Its tasks are timers.
+// agent is the shell of a node agent. Its tasks are only timers.
 type agent struct {
 	*Grid
 	name  messages.Name
@@ -16,16 +16,16 @@ type agent struct {
 	tasks map[messages.Attempt]*task
 	wake  messages.Time // when its timer fires; 0: no timer
 	index int           // position among all agents
-	heard int           // number of the grid's news that the state knows
+	heard int           // number of the vectors in Grid.news that the state has received
 }
 
 // task is a virtual process.
 type task struct {
-	left  messages.Duration // run time left at since
-	ends  messages.Outcome  // its outcome if it is not stopped
+	left  messages.Duration // run time that was left at since
+	ends  messages.Outcome  // outcome of the task if it is not stopped
 	began messages.Time
 	since messages.Time // when it last began to run; 0: it is suspended
-	round int           // number of its timer; earlier timers are void
+	round int           // number of the current timer; earlier timers are ignored
 	over  bool
 }
 
@@ -34,7 +34,7 @@ func newAgent(g *Grid, i, slots int, rng *rand.Rand) *agent {
 		state: state.New([]messages.ClassSlots{{Class: class, Slots: slots}}, rng)}
 }
 
-// act carries out the actions of the state, and sets the timer.
+// act carries out the actions that the state asks for, and sets the timer.
 func (a *agent) act() {
 	a.catchUp()
 	do := a.state.Act(a.now)
@@ -50,7 +50,7 @@ func (a *agent) act() {
 	for _, s := range do.Stop {
 		a.end(s.Attempt, messages.Stopped)
 	}
-	if len(do.Stop) > 0 { // act on their ends too
+	if len(do.Stop) > 0 { // the state may have actions after these ends
 		a.queue.Push(a.now, a.act)
 	}
 	for _, m := range do.Fetch {
@@ -66,7 +66,7 @@ func (a *agent) act() {
 func (a *agent) setTimer() {
 	at := a.state.Wake()
 	if at == 0 || a.wake != 0 && a.wake <= at && a.wake > a.now {
-		return // an earlier timer looks again when it goes off
+		return // an earlier timer is set, and will check again
 	}
 	a.wake = max(at, a.now)
 	due := a.wake
@@ -85,7 +85,7 @@ func (a *agent) setTimer() {
 
 func (a *agent) start(s *state.Start) {
 	t := &task{began: a.now}
-	if job := s.Grant.Attempt.Task.Job; job != 0 { // a probe ends at once
+	if job := s.Grant.Attempt.Task.Job; job != 0 { // a probe, which is no real job, ends at once
 		takes := a.Work.Jobs[a.leader.of[job]].Runtime
 		if o := a.owner(job); o != nil {
 			if takes = a.takes(o, s.Grant.Attempt.Task); !o.started {
@@ -147,12 +147,12 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 	a.state.Ended(f)
 }
 
-// request sends a registration or an exchange, and its answer back.
+// request sends a registration or an exchange, and delivers the answer.
 func (a *agent) request(r *state.Request) {
 	a.send(a.name, auctioneerActor, func() {
 		if r.Register != nil {
 			reply, err := a.leader.register(a.name, r.Register)
-			if messages.KindOf(err) == messages.Exhausted { // the agent asks again
+			if messages.KindOf(err) == messages.Exhausted { // the agent will ask again
 				return
 			}
 			if err != nil {
@@ -179,7 +179,7 @@ func (a *agent) request(r *state.Request) {
 		})
 	})
 	if a.net.Reliable() && 2*a.net.Slowest() < r.Within {
-		return // the answer is certain
+		return // an answer cannot be lost
 	}
 	a.queue.Push(a.now.Add(r.Within), func() {
 		a.state.Failed(a.now, r.ID, messages.Errorf(messages.Unavailable, "no answer"))
@@ -187,7 +187,7 @@ func (a *agent) request(r *state.Request) {
 	})
 }
 
-// fetch asks for the whole vector of a market.
+// fetch asks the leader for the complete vector of a market.
 func (a *agent) fetch(m messages.Name) {
 	a.traffic.Fetches++
 	answered := false
@@ -221,15 +221,15 @@ func (a *agent) fetch(m messages.Name) {
 	})
 }
 
-// vector receives a vector that was published.
+// vector gives the state a published vector.
 func (a *agent) vector(v *messages.Vector) {
 	if err := a.state.Vector(a.now, v); err != nil {
 		a.fail("%s: %v", a.name, err)
 	}
 }
 
-// catchUp receives the vectors that were published while they changed nothing for the agent,
-// from the last whole one on.
+// catchUp gives the state the vectors that were published in the meantime, from the last complete one on. The agent
+// had no use for them until now.
 func (a *agent) catchUp() {
 	for a.heard = max(a.heard, a.whole); a.heard < len(a.news); a.heard++ {
 		a.vector(a.news[a.heard])

@@ -13,25 +13,23 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// agreement is a mechanism under which nothing is drawn and a site does what the
-// core does, but for the time that messages take.
+// agreement is a mechanism without random choices, under which a site and the core differ only by the time of
+// messages. The other fields restrict the trace to cases in which this is so.
 type agreement struct {
 	name   string
 	market func(t *rapid.T, m *rules.Market)
-	gangs  bool // jobs are as wide as the machine at most, and held together
-	// narrow: they take one slot or the whole machine. The tasks of a gang end some
-	// milliseconds apart, and who fits into the first slots that come free may go
-	// before who needs more of them.
+	gangs  bool // jobs are gangs, at most as wide as the machine
+	// narrow: gangs take one slot or the whole machine. The tasks of a gang end some milliseconds apart. A narrow
+	// gang could take the first free slots before a wider one that was to go first.
 	narrow bool
-	whole  bool // they are as wide as the machine
-	serial bool // they are of one task: of several, which of them wait is another matter, and their bids tie
-	// oneNode: a task that lost its slot goes on where it was, which is to be
-	// anywhere.
+	whole  bool // jobs are as wide as the machine
+	serial bool // jobs have one task; of several tasks with equal bids, it is open which ones wait
+	// oneNode: the site has one node. A suspended task resumes on its own node; in the core it may resume anywhere.
 	oneNode bool
-	// units: time is in units, decided at their beginnings; else events of the
-	// trace are far enough from each other that messages change no order.
+	// units: decisions are at the beginning of units of time. Otherwise the events of the trace are so far apart that
+	// messages cannot change their order.
 	units  float64
-	prices bool // what is paid is compared too
+	prices bool // the payments are also compared
 }
 
 var agreements = map[string]agreement{
@@ -68,7 +66,7 @@ func period(_ *rapid.T, m *rules.Market) {
 
 func slotted(_ *rapid.T, m *rules.Market) { m.Slot, m.Scale = messages.Duration(60e9), 32 }
 
-// trace draws a crowded trace.
+// trace draws a trace with more work than slots.
 func (a *agreement) trace(t *rapid.T) *workload.Workload {
 	w := &workload.Workload{Nodes: rapid.IntRange(1, 4).Draw(t, "slots"), Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
 	widest, least := 3, 1
@@ -87,7 +85,7 @@ func (a *agreement) trace(t *rapid.T) *workload.Workload {
 		if a.narrow && j.Width > 1 {
 			j.Width = w.Nodes
 		}
-		if a.units > 0 { // in the middle of a unit, and over before its last is
+		if a.units > 0 { // submitted within a unit, and over before its last unit ends
 			at += float64(gap) * a.units
 			j.Submit, j.Runtime = at+a.units/2+float64(i), float64(length)*a.units-10
 		} else {
@@ -99,18 +97,17 @@ func (a *agreement) trace(t *rapid.T) *workload.Workload {
 	return w
 }
 
-// Two sums of such times are the same only if they are of the same terms: each
-// has an offset that is another power of 2.
+// Each time has an offset that is another power of 2. So two sums of such times are equal only if they have the same
+// terms.
 const (
 	fine   = 4       // seconds
-	coarse = 1 << 18 // above all offsets together
+	coarse = 1 << 18 // more than the sum of all offsets
 )
 
 func apart(n, term int) float64 { return float64(n)*coarse + float64(int(fine)<<term) }
 
-// TestAllActorsDoWhatTheCoreDoes: of each mechanism under which nothing is drawn,
-// the same jobs run at the same times with all actors and in the core, and pay
-// what comes to the same.
+// TestAllActorsDoWhatTheCoreDoes runs each mechanism without random choices with all actors and in the core. The same
+// jobs must run at the same times and have the same payments.
 func TestAllActorsDoWhatTheCoreDoes(t *testing.T) {
 	for name, a := range agreements {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +119,7 @@ func TestAllActorsDoWhatTheCoreDoes(t *testing.T) {
 				p := &core.Problem{Market: m, Work: a.trace(t), Seed: 1}
 				p.Bids = m.Bids.Draw(p.Work, rapid.Uint64().Draw(t, "seed"))
 				for i := range p.Bids {
-					p.Bids[i].Budget, p.Bids[i].Rate = 1e11, p.Bids[i].Rate+2 // above every reserve
+					p.Bids[i].Budget, p.Bids[i].Rate = 1e11, p.Bids[i].Rate+2 // above every reserve price
 				}
 				want, err := core.Run(p)
 				if err != nil {
@@ -143,7 +140,7 @@ func TestAllActorsDoWhatTheCoreDoes(t *testing.T) {
 }
 
 func (a *agreement) compare(t *rapid.T, p *core.Problem, got, want *core.Outcome) {
-	const late = 1 // second: what all the messages of a run take at most
+	const late = 1 // seconds; all messages of a run take less
 	near := func(x, y, within float64) bool { return math.Abs(x-y) <= within || math.IsNaN(x) && math.IsNaN(y) }
 	for i := range want.Jobs {
 		g, w := &got.Jobs[i], &want.Jobs[i]

@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAPeriodThatIsSoldOutDoesNotCostTheNext: a job that has the machine for a
-// whole period ends some milliseconds late, as it began; what is sold then is the
-// machine all the same.
+// TestAPeriodThatIsSoldOutDoesNotCostTheNext runs a job that has the machine for a whole period. It begins and ends
+// some milliseconds late. The next period must still be sold for the whole machine.
 func TestAPeriodThatIsSoldOutDoesNotCostTheNext(t *testing.T) {
 	m := byDefault(rules.Reservation)
 	m.Granule, m.T, m.Bids.Deadline.Slack = messages.Duration(60e9), 10, "none"
@@ -32,7 +31,7 @@ func TestAPeriodThatIsSoldOutDoesNotCostTheNext(t *testing.T) {
 	}
 }
 
-// TestNothingIsChargedWhereNothingIsOwed: a hold that is freed moves nothing.
+// TestNothingIsChargedWhereNothingIsOwed checks that freeing a hold moves no credits.
 func TestNothingIsChargedWhereNothingIsOwed(t *testing.T) {
 	m := byDefault(rules.FIFO)
 	m.Price = 0.0
@@ -43,8 +42,7 @@ func TestNothingIsChargedWhereNothingIsOwed(t *testing.T) {
 	}
 }
 
-// TestRequeuedTasksRunAgain: where a market ends what it preempts, the work done
-// is lost, and told so.
+// TestRequeuedTasksRunAgain checks a market that ends preempted tasks: their work is lost, and the outcome says so.
 func TestRequeuedTasksRunAgain(t *testing.T) {
 	for how, want := range map[string]struct {
 		fate   core.Fate

@@ -16,35 +16,33 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config is how the site is put together.
+// Config describes the simulated site and its faults.
 type Config struct {
 	Network network.Config
 	Lease   messages.Duration // lease of an agent; 0: six hours
-	Slots   int               // slots of a node; 0: 1
+	Slots   int               // slots of each node; 0: 1
 	// Widths is how many slots of one node each task takes, by the position of its job in the trace;
 	// nil: one.
 	Widths []int
 	// Owners has the owners who do more than submit their job and wait, by position in the trace.
 	Owners map[int]*Owner
-	// Down is when the site's process does not run, and Full when its disks are full, so that
-	// nothing can be committed.
+	// Down is when the site's process does not run. Full is when its disks are full, so that it cannot commit
+	// anything.
 	Down, Full Span
-	// Forgetful plants a fault, for tests that must find it: a task counts as complete for prices
-	// only if it ended well.
+	// Forgetful plants a fault that tests must find: in prices, a task counts as complete only if it ended well.
 	Forgetful bool
-	// Mute plants another: agents do not say when tasks began.
+	// Mute plants a fault: agents do not report when tasks began.
 	Mute bool
-	// Shopping plants a third fault: each request for a menu gets a newly drawn one.
+	// Shopping plants a fault: each request for a menu gets a newly drawn one.
 	Shopping bool
-	// ByStarts plants a fourth fault: nodes draw jobs by their shares, ignoring the slot time that
-	// these received.
+	// ByStarts plants a fault: nodes draw jobs by their shares only, and ignore the slot time that the jobs received.
 	ByStarts bool
 }
 
-// Span is a time in seconds of the log; the zero Span: never.
+// Span is a time span in seconds of the log. The zero value is no span.
 type Span struct{ From, Until float64 }
 
-// during reports whether a span has begun and is not over.
+// during reports whether the present time is within a span.
 func (g *Grid) during(s Span) bool { return g.now >= g.at(s.From) && g.now < g.at(s.Until) }
 
 const defaultLease = messages.Duration(6 * 3600 * 1e9)
@@ -61,7 +59,7 @@ const site = "simulated"
 // Grid is the state of a run.
 type Grid struct {
 	*core.Problem
-	unit    float64 // credits of the study for one credit of the site
+	unit    float64 // credits of the study that one credit of the site stands for
 	config  Config
 	epoch   messages.Time // when the log begins
 	now     messages.Time
@@ -71,14 +69,14 @@ type Grid struct {
 	leader  *leader
 	agents  []*agent
 	named   map[messages.Name]*agent
-	heeds   []bool             // by agent: it does something when it hears a vector
-	news    []*messages.Vector // vectors published since all agents knew the same
+	heeds   []bool             // by agent: whether a new vector can make it act
+	news    []*messages.Vector // vectors that were published since all agents had the same ones
 	whole   int                // position in news of the last complete one
 	bank    *ledger.Ledger
 	out     *core.Outcome
 	parts   []int32 // by job of the workload: jobs of the book that have not ended
 	owners  map[int]*owning
-	ended   int // jobs of the workload
+	ended   int // number of jobs of the workload that have ended
 	wanted  int // number of Payers that have not ended
 	traffic Traffic
 	failed  error
@@ -143,17 +141,17 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	return g, nil
 }
 
-// epochOf returns when the log of a study begins: a whole number of the market's units of time,
-// periods or menus, which are counted from 0, and not 0, which means never.
+// epochOf returns the time at which the log of a study begins. It is a multiple of the market's unit of time, period
+// or menu, which are counted from time 0. It is not 0, because 0 means never.
 func epochOf(m *messages.Market) messages.Time {
 	const about = 1_000_000_000_000_000
 	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, m.Quote, 1000) / 1000)
 	return (about + unit - 1) / unit * unit
 }
 
-// possible refuses what no site can run.
+// possible returns an error for a study that no site can run.
 func possible(p *core.Problem, c Config) error {
-	const most = 1e9 // seconds: larger values do not fit a Duration
+	const most = 1e9 // seconds; larger values do not fit a Duration
 	nodes := (p.Slots() + c.Slots - 1) / c.Slots
 	switch {
 	case len(p.Bids) != len(p.Work.Jobs):
@@ -182,8 +180,8 @@ func (g *Grid) at(seconds float64) messages.Time {
 
 func (g *Grid) seconds(t messages.Time) float64 { return float64(t-g.epoch) / 1e6 }
 
-// awaits reports whether the outcome of a wanted job is still unknown. In a batch queue later
-// decisions move credits of jobs that have ended.
+// awaits reports whether the outcome of a wanted job is still unknown. In a batch queue, later decisions can move
+// credits of jobs that have ended.
 func (g *Grid) awaits() bool {
 	if g.Payers == nil || g.Market.Mechanism == rules.BatchQueue {
 		return g.ended < len(g.out.Jobs)
@@ -191,7 +189,7 @@ func (g *Grid) awaits() bool {
 	return g.wanted > 0
 }
 
-// run takes event after event from the queue until the jobs that are wanted have ended.
+// run carries out the events of the queue until all wanted jobs have ended.
 func (g *Grid) run() (*core.Outcome, *Traffic, error) {
 	for _, a := range g.agents {
 		a.act()
@@ -214,20 +212,20 @@ func (g *Grid) run() (*core.Outcome, *Traffic, error) {
 	return g.finish()
 }
 
-// finish checks what must hold at the end.
+// finish checks the invariants at the end, and returns the outcome.
 func (g *Grid) finish() (*core.Outcome, *Traffic, error) {
 	books := g.bank.Books()
 	g.traffic.Books, g.traffic.Lost, g.traffic.Repeated = books.Message, g.net.Lost, g.net.Repeated
 	paid := messages.Credits(0)
 	for id, cost := range g.leader.costs {
-		if j := g.leader.book.Job(id); j != nil { // a job that ended may get back what was meant for a cancelled job
+		if j := g.leader.book.Job(id); j != nil { // an ended job may get credits back that were meant for a cancelled job
 			cost = j.Cost()
 		}
 		g.out.Jobs[g.leader.of[id]].Paid += cost
 		paid += cost
 	}
 	account, err := g.bank.Account(messages.SiteAccount)
-	under := g.ended < len(g.out.Jobs) // jobs are under way that nobody asks for
+	under := g.ended < len(g.out.Jobs) // unwanted jobs may still run
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -241,7 +239,7 @@ func (g *Grid) finish() (*core.Outcome, *Traffic, error) {
 	return g.out, &g.traffic, nil
 }
 
-// fail ends the run: a part of the simulation is wrong.
+// fail ends the run because the simulation itself has a fault.
 func (g *Grid) fail(format string, args ...any) {
 	if g.failed == nil {
 		g.failed = messages.Errorf(messages.Internal, "at %v: %s", g.now, fmt.Sprintf(format, args...))

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// study draws a small crowded study.
+// study draws a small study with more work than slots.
 func study(t *rapid.T, mechanism string) *core.Problem {
 	w := &workload.Workload{Nodes: rapid.IntRange(1, 4).Draw(t, "nodes"), Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
 	if Gangs(mechanism) && rapid.Bool().Draw(t, "gangs") {
@@ -37,7 +37,7 @@ func study(t *rapid.T, mechanism string) *core.Problem {
 		m.Slot = messages.Duration(10e9)
 	}
 	p := &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, rapid.Uint64().Draw(t, "seed")), Seed: rapid.Uint64().Draw(t, "run"), Record: true}
-	for i := range p.Bids { // enough for what a task costs until its end is heard of
+	for i := range p.Bids { // enough for the cost of a task until the leader hears of its end
 		p.Bids[i].Budget += 1e6
 	}
 	return p
@@ -45,13 +45,13 @@ func study(t *rapid.T, mechanism string) *core.Problem {
 
 const ms = messages.Duration(1e6)
 
-// start is the least instant of a log of every study here.
+// start is the earliest beginning of a log in these studies.
 const start = messages.Time(1_000_000_000_000_000)
 
 func after(seconds messages.Time) messages.Time { return start + seconds*1e6 }
 
-// check is what must hold whatever the network does; Run itself checks that the
-// bank's books balance, no hold is left, and the site has what jobs paid.
+// check checks the invariants that hold on every network. Run itself checks that the bank's books balance, that no
+// hold is left, and that the site received what the jobs paid.
 func check(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	used, last := 0.0, p.Work.Jobs[0].Submit
 	total := messages.Credits(0)
@@ -78,8 +78,7 @@ func check(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	checkChanges(t, p, o)
 }
 
-// checkChanges: no task goes on that was not suspended, and every preemption is
-// told.
+// checkChanges checks that only suspended tasks resume, and that every preemption is recorded.
 func checkChanges(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	suspended, lost, last := make([]int, len(o.Jobs)), 0, 0.0
 	for _, c := range o.Changes {
@@ -107,8 +106,8 @@ func checkChanges(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	}
 }
 
-// TestRequeuesAreTold: a task that is done, or whose job ends, before its node hears
-// that it is to come back has not lost its slot.
+// TestRequeuesAreTold checks a task that ends, or whose job ends, before its node hears that it must run again. It
+// must not count as preempted.
 func TestRequeuesAreTold(t *testing.T) {
 	for _, name := range []string{rules.HighestBid, rules.Deadline} {
 		rapid.Check(t, func(t *rapid.T) {
@@ -123,8 +122,8 @@ func TestRequeuesAreTold(t *testing.T) {
 	}
 }
 
-// TestProgressOfAShortStudy: how far it is is told with each job of a few, since every
-// message of every actor takes long.
+// TestProgressOfAShortStudy checks that the progress of a short study is reported after each job, because all actors
+// take long.
 func TestProgressOfAShortStudy(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		rapid.Check(t, func(t *rapid.T) {
@@ -138,8 +137,8 @@ func TestProgressOfAShortStudy(t *testing.T) {
 	}
 }
 
-// TestAllGoesWellWhateverTheNetwork: every job ends, once, and is charged once,
-// though messages are lost, repeated and overtake each other.
+// TestAllGoesWellWhateverTheNetwork runs studies on networks that lose, repeat and reorder messages. Every job must
+// end once and be charged once.
 func TestAllGoesWellWhateverTheNetwork(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		for kind, c := range map[string]network.Config{
@@ -196,7 +195,7 @@ func TestWhatCannotBeRunIsRefused(t *testing.T) {
 	}
 }
 
-// byDefault is the market of a mechanism with the defaults of markets and of bids.
+// byDefault returns a market of a mechanism with the default parameters and bids.
 func byDefault(mechanism string) *rules.Market {
 	m, err := rules.Decode("market", []byte("mechanism: "+mechanism))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// coalesce is the least time between two steps, as on a site that is busy deciding: changes in
+// coalesce is the least time between two steps of the desk, as on a site that is busy with decisions. The changes in
 // between are decided together.
 const coalesce = messages.Duration(3e6)
 
@@ -26,19 +26,19 @@ type leader struct {
 	term   uint64
 	market *market.Market // the only market of the desk
 	rules  intake.Rules
-	menus  intake.MenuKey // derived from the seed; a real site draws it at random
+	menus  intake.MenuKey // key of the menus; derived from the seed, while a real site draws it at random
 	inputs []desk.Input   // inputs of the next step
-	late   []func()       // exchanges that wait for the next step
+	late   []func()       // exchanges of agents that wait for the next step
 
-	of []int32 // by number of a job of the book: the job of the workload
-	// costs has what ended jobs of the book paid, as far as known.
+	of []int32 // by number of a job in the book: the job of the workload
+	// costs has the payment of each ended job of the book, as far as it is known.
 	costs   map[messages.JobID]messages.Credits
-	retried map[messages.JobID]int // tasks that came back, as noted
-	refused map[int]int            // by job of the workload: parts that were refused
+	retried map[messages.JobID]int // by job: number of retried tasks that were recorded
+	refused map[int]int            // by job of the workload: number of parts that were refused
 
 	free    messages.Time // earliest time of the next step
-	planned messages.Time // the next step, because something has happened; 0: none
-	timer   messages.Time // the next step though nothing happens; 0: none
+	planned messages.Time // time of the next step after an event; 0: none is planned
+	timer   messages.Time // time of the next step if nothing happens; 0: none is planned
 }
 
 func newLeader(g *Grid, config messages.Market) (*leader, error) {
@@ -46,7 +46,7 @@ func newLeader(g *Grid, config messages.Market) (*leader, error) {
 	return l, l.lead(config)
 }
 
-// lead begins a term. Messages on their way to the last term's desk are lost.
+// lead begins a term of the leader. Messages to the desk of the last term are lost.
 func (l *leader) lead(config messages.Market) error {
 	l.term++
 	l.book.Watch(true)
@@ -60,7 +60,7 @@ func (l *leader) lead(config messages.Market) error {
 	return nil
 }
 
-// restart makes a site that was down lead again.
+// restart starts the leader again after the site was down.
 func (l *leader) restart() {
 	if err := l.lead(l.market.Config); err != nil {
 		l.fail("the site cannot lead again: %v", err)
@@ -68,10 +68,10 @@ func (l *leader) restart() {
 	l.kick()
 }
 
-// Read lets the desk read the book.
+// Read calls read with the book.
 func (l *leader) Read(read func(*book.Book)) { read(l.book) }
 
-// Changes passes the book's changes to the desk, and records them.
+// Changes passes the changes of the book to the desk, and records them.
 func (l *leader) Changes(read func(*book.Book, book.Changes)) {
 	changes := l.book.TakeChanges()
 	l.noteRetries(changes.Jobs)
@@ -83,7 +83,7 @@ func (l *leader) Changes(read func(*book.Book, book.Changes)) {
 	read(l.book, changes)
 }
 
-// forget plants the fault of Config.Forgetful in a job.
+// forget plants the fault of Config.Forgetful in the state of a job.
 func forget(j *book.Job) {
 	if j == nil {
 		return
@@ -98,10 +98,10 @@ func (l *leader) instant() desk.Instant {
 	return desk.Instant{Wall: l.now, Mono: l.now.Sub(l.epoch) + aDay}
 }
 
-// aDay keeps the monotonic clock positive, as agents join before the log begins.
+// aDay is added to the monotonic clock so that it is positive: agents join before the log begins.
 const aDay = messages.Duration(86400e9)
 
-// propose commits a command. It applies the command as a log would store it.
+// propose commits a command, with the same encoding and decoding as through a log.
 func (l *leader) propose(c *book.Command) any {
 	if l.during(l.config.Full) {
 		return messages.Errorf(messages.Exhausted, "the disk is full")
@@ -135,15 +135,15 @@ func (l *leader) kick() {
 	})
 }
 
-// setTimer plans a step at a time, even if nothing happens until then. A timer that fires earlier
-// checks again.
+// setTimer plans a step at a time, for the case that nothing happens until then. If a timer fires earlier, it checks
+// again.
 func (l *leader) setTimer(next messages.Time) {
 	if l.timer != 0 && l.timer <= next {
 		return
 	}
 	l.timer = next
 	l.queue.Push(next, func() {
-		if l.timer != next { // an earlier one was set
+		if l.timer != next { // another timer was set since
 			return
 		}
 		l.timer = 0
@@ -191,13 +191,13 @@ func (l *leader) step() {
 	}
 }
 
-// done tells the desk, at its next step, the outcome of a proposal or a request.
+// done tells the desk the outcome of a proposal or a request, at its next step.
 func (l *leader) done(id uint64, result any, err error) {
 	l.inputs = append(l.inputs, desk.Done{ID: id, Result: result, Err: err})
 	l.kick()
 }
 
-// ask asks the bank, and uses the observations of ended jobs for the outcome.
+// ask sends a request of the desk to the bank. It records the outcome from the observations of ended jobs.
 func (l *leader) ask(r desk.Request) {
 	term := l.term
 	switch body := r.Body.(type) {
@@ -210,7 +210,7 @@ func (l *leader) ask(r desk.Request) {
 		})
 	case []messages.Observation:
 		for i := range body {
-			if _, concluded := l.costs[body[i].Job]; !concluded { // repeated if the commit failed
+			if _, concluded := l.costs[body[i].Job]; !concluded { // the request is repeated if its commit failed
 				l.conclude(l.book.Job(body[i].Job))
 			}
 		}
@@ -222,7 +222,7 @@ func (l *leader) ask(r desk.Request) {
 
 // transfer asks the bank for transfers, as the auctioneer.
 func (l *leader) transfer(t []messages.Transfer, answered func([]messages.TransferResult)) {
-	for k := range t { // a visitor's account here is only for its money
+	for k := range t { // a visitor's account exists only in the bank
 		t[k].Member, _, _ = strings.Cut(t[k].Member, "@")
 	}
 	l.call(auctioneerActor, bankActor, func() any {
@@ -240,11 +240,11 @@ func (l *leader) transfer(t []messages.Transfer, answered func([]messages.Transf
 	})
 }
 
-// mostNews bounds how many vectors an agent is behind.
+// mostNews is the largest number of vectors that an agent may not have received yet.
 const mostNews = 256
 
-// publish sends a vector to all agents. On a reliable network all agents hear it at once; agents
-// that cannot act on it look at it at their next event.
+// publish sends a vector to all agents. On a reliable network all agents get it at once. Agents that cannot act on it
+// receive it at their next event.
 func (l *leader) publish(v *messages.Vector) {
 	l.traffic.Vectors++
 	if !l.net.Reliable() {
@@ -279,7 +279,7 @@ func (l *leader) publish(v *messages.Vector) {
 	})
 }
 
-// direct tells a node what to end and what to suspend.
+// direct tells a node which tasks to end and which to suspend.
 func (l *leader) direct(d *desk.Direction) {
 	a := l.named[d.Node]
 	l.traffic.Directives++
@@ -331,10 +331,10 @@ func (l *leader) commit(node messages.Name, x *messages.Exchange) (*messages.Exc
 	return &reply, err
 }
 
-// register admits a node.
+// register adds a node to the site.
 func (l *leader) register(node messages.Name, r *messages.RegisterRequest) (*messages.RegisterReply, error) {
 	own := *r
-	own.MostSuspended = messages.MaxSuspended // memory is no part of the model
+	own.MostSuspended = messages.MaxSuspended // memory is not simulated
 	c, err := l.desk.Register(node, &own)
 	if err != nil {
 		return nil, err

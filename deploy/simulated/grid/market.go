@@ -10,13 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Gangs reports whether a site with a mechanism keeps the tasks of a job together.
+// Gangs reports whether a site with a mechanism starts the tasks of a job together.
 func Gangs(mechanism string) bool {
 	return registry.Of(&messages.Market{Mechanism: mechanism}).Gangs
 }
 
-// live converts the market of a study into a market of a site. Parameters that sites do not have
-// are refused, unless their value equals what sites do.
+// live converts the market of a study to a market of a site. It refuses a parameter that sites do not have, unless
+// its value equals what sites do.
 func live(p *core.Problem) (messages.Market, error) {
 	m := p.Market
 	out := messages.Market{Name: m.Name, Mechanism: m.Mechanism, Classes: []messages.Name{class}, Preemption: m.Preemption}
@@ -27,7 +27,7 @@ func live(p *core.Problem) (messages.Market, error) {
 		out.Alpha = m.Alpha
 	case rules.HighestBid:
 		out.Algorithm, out.Price, out.Capped = m.Algorithm, m.Price.(string), m.Capped
-		if m.Algorithm == string(highestbid.WSPT) { // by the run times, which jobs then declare
+		if m.Algorithm == string(highestbid.WSPT) { // WSPT uses run times, which jobs then declare
 			out.Algorithm = string(highestbid.WSEPT)
 		}
 		out.Reserve, out.Horizon = amount(*m.Reserve), m.Horizon
@@ -58,14 +58,14 @@ func live(p *core.Problem) (messages.Market, error) {
 	return out, err
 }
 
-// scale returns the typical length of a job, in units that an operator sets. If the study does not
-// give it, it is the mean of the declared lengths, from which the core learns it too.
+// scale returns the typical length of a job, in the units that an operator sets. If the study does not give it, it is
+// the mean of the declared lengths; the core computes the same mean.
 func scale(p *core.Problem) float64 {
 	if p.Market.Scale > 0 {
 		return p.Market.Scale
 	}
 	sum, weight := 0.0, 0.0
-	for i := range p.Bids { // weighted by the square of the length
+	for i := range p.Bids { // the weights are the squares of the lengths
 		l := math.Ceil(p.Bids[i].Length / p.Slot().Seconds())
 		w := float64(p.Work.Jobs[i].Width) * l * l
 		sum, weight = sum+w*l, weight+w
@@ -74,11 +74,11 @@ func scale(p *core.Problem) float64 {
 }
 
 func amount(x float64) *messages.Price {
-	c, _ := messages.RoundCredits(x) // rules bound it
+	c, _ := messages.RoundCredits(x) // the rules limit x, so this cannot fail
 	return new(messages.Price(c))
 }
 
-// only refuses parameters with values that a site does not have.
+// only refuses parameters that a site does not have.
 func only(m *rules.Market, had map[string]bool) error {
 	for _, name := range rules.Parameters(m.Mechanism) {
 		if has, asked := had[name]; asked && !has {

@@ -9,14 +9,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// If the sum of a study's budgets is more than a bank can hold, one credit of the site stands for
-// 1,024 of the study's, or for the square of that.
+// If the sum of a study's budgets is more than a bank can hold, one credit of the site stands for 1,024 credits of
+// the study, or for 1,024².
 const (
-	unitStep = 1024 // a power of two: floats scale exactly
+	unitStep = 1024 // a power of two, so that floats are scaled exactly
 	mostUnit = unitStep * unitStep
 )
 
-// fit converts a study to a unit of money in which its budgets fit a bank.
+// fit converts a study to a unit of money in which a bank can hold its budgets.
 func fit(p *core.Problem) (fitting *core.Problem, unit float64, err error) {
 	for unit = 1; ; unit *= unitStep {
 		fitting = in(unit, p)
@@ -64,8 +64,8 @@ func back(unit float64, o *core.Outcome) {
 	}
 }
 
-// budgetOf returns the budget of a part of a job. At pivot prices it must also cover the most that
-// the place in the order can cost.
+// budgetOf returns the budget of a part of a job. At pivot prices it must also cover the largest cost of the part's
+// place in the order.
 func budgetOf(p *core.Problem, i int) float64 {
 	b := &p.Bids[i]
 	if p.Market.Price == messages.PricePivot {
@@ -74,8 +74,8 @@ func budgetOf(p *core.Problem, i int) float64 {
 	return b.Budget / float64(partsOf(p, i))
 }
 
-// budgets returns what all jobs of each user can cost. Each part of a job's budget is rounded
-// alone, as its hold is.
+// budgets returns for each user the most that all jobs of the user can cost. Each part of a job's budget is rounded
+// separately, as its hold is.
 func budgets(p *core.Problem) ([]messages.Credits, error) {
 	need := make([]messages.Credits, len(p.Work.Users))
 	for i := range p.Bids {
@@ -90,7 +90,7 @@ func budgets(p *core.Problem) ([]messages.Credits, error) {
 	return need, nil
 }
 
-// open opens the users' accounts, with the most that all their jobs can cost.
+// open opens the users' accounts. Each gets the most that all jobs of the user can cost.
 func (g *Grid) open() error {
 	need, err := budgets(g.Problem)
 	if err != nil {
@@ -112,7 +112,7 @@ func (g *Grid) open() error {
 			return err
 		}
 	}
-	for i := range g.Bids { // in order, so that runs are repeatable
+	for i := range g.Bids { // in a fixed order, so that runs can be repeated
 		if o := g.config.Owners[i]; o != nil {
 			if err := grant(account(g.Work.Jobs[i].User), core.Money(o.extra()*budgetOf(g.Problem, i)*float64(partsOf(g.Problem, i))), fmt.Sprint("owner/", i)); err != nil {
 				return err
@@ -122,7 +122,8 @@ func (g *Grid) open() error {
 	return nil
 }
 
-// extra returns how many times its budget an owner needs in addition to what its account has.
+// extra returns the number of further budgets that an owner's account needs, because the owner submits more than one
+// job.
 func (o *Owner) extra() (x float64) {
 	for _, a := range o.Acts {
 		if a.Do == RaiseBudget {

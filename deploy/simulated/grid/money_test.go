@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestMoneyBeyondTheBank: a study whose budgets a bank cannot hold runs as the same
-// study with all money a 1,024th of it, and pays 1,024 times that.
+// TestMoneyBeyondTheBank runs a study whose budgets are too large for a bank, and the same study with all money
+// divided by 1,024. The first must pay 1,024 times as much as the second.
 func TestMoneyBeyondTheBank(t *testing.T) {
 	for _, mechanism := range []string{rules.HighestBid, rules.Backfill, rules.Contract} {
 		rapid.Check(t, func(t *rapid.T) {
@@ -43,8 +43,8 @@ func TestMoneyBeyondTheBank(t *testing.T) {
 	}
 }
 
-// TestPartsAreHeldInFull: the parts of a budget, each rounded to the microcredit,
-// can come to more than it.
+// TestPartsAreHeldInFull divides a budget into parts that are each rounded up to a microcredit. Their sum can be more
+// than the budget, and must be held in full.
 func TestPartsAreHeldInFull(t *testing.T) {
 	for _, mechanism := range []string{rules.Deadline, rules.BatchQueue} {
 		w := &workload.Workload{Nodes: 8, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1},
@@ -61,7 +61,7 @@ func TestPartsAreHeldInFull(t *testing.T) {
 	}
 }
 
-// TestTooMuchMoney: budgets beyond what any unit makes fit are refused.
+// TestTooMuchMoney checks that budgets that are too large for every unit of money are refused.
 func TestTooMuchMoney(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := study(t, rules.HighestBid)

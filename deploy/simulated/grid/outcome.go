@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// refuse notes that a part of a job was not taken, and why.
+// refuse records that a part of a job was refused, and why.
 func (l *leader) refuse(i int, why string) {
 	l.out.Refuse(&l.Work.Jobs[i], why)
 	l.refused[i]++
@@ -68,8 +68,8 @@ func (l *leader) conclude(j *book.Job) {
 	l.over(i, j.Ended)
 }
 
-// note counts the desk's events, and records what a decision does to claimed tasks. A task that
-// must run again still has its slot; it may complete before its node hears of the decision.
+// note counts an event of the desk, and records the effect of a decision on claimed tasks. A task that must run again
+// still has its slot; it may complete before its node hears of the decision.
 func (l *leader) note(event any) {
 	switch e := event.(type) {
 	case desk.Decided:
@@ -91,7 +91,7 @@ func (l *leader) note(event any) {
 	}
 }
 
-// noteAttempts records one change for each job that attempts are of.
+// noteAttempts records one change for each job that has some of the attempts.
 func (l *leader) noteAttempts(what core.What, attempts []messages.Attempt) {
 	for from := 0; from < len(attempts); {
 		id, until := attempts[from].Task.Job, from
@@ -103,8 +103,8 @@ func (l *leader) noteAttempts(what core.What, attempts []messages.Attempt) {
 	}
 }
 
-// noteRetries records tasks of the jobs touched that came back to be run again:
-// their slots went to others, or their node was lost.
+// noteRetries records the tasks of changed jobs that must run again, because other jobs got their slots or their node
+// was lost.
 func (l *leader) noteRetries(touched []messages.JobID) {
 	for _, id := range touched {
 		j := l.book.Job(id)

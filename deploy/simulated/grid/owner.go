@@ -13,31 +13,31 @@ import (
 // submits the job and waits. The commands are those that a site proposes to its book, with the same
 // checks; a refused command changes nothing.
 type Owner struct {
-	// Exits is how many attempts of its last task exit with 1 when they have printed their result.
-	// A later attempt is over at once if Quick, because it finds the result.
+	// Exits is the number of attempts of the last task that exit with 1 after they have printed their result. If
+	// Quick, later attempts end at once, because they find the result.
 	Exits    int
 	Quick    bool
-	Attempts int     // attempts of a task, at most; 0: the site's default
-	Stays    float64 // seconds that its last task keeps its slot when it has printed its result
+	Attempts int     // largest number of attempts of a task; 0: the site's default
+	Stays    float64 // seconds that the last task keeps its slot after it has printed its result
 	Hold     bool    // the job is submitted on hold
-	Begin    float64 // seconds after its submission until its first task may start
-	Stages   int     // stages one after the other, with equal parts of the run time; 0: 1
-	Quotes   int     // menus that it asks for before it takes a contract; 0: 1
-	Pause    float64 // seconds before it asks for the next one
-	Most     int     // tasks of a stage that run at once; 0: no bound
+	Begin    float64 // seconds from the submission to the earliest start of the first task
+	Stages   int     // number of stages, one after the other, with equal parts of the run time; 0: 1
+	Quotes   int     // number of menus that it asks for before it takes a contract; 0: 1
+	Pause    float64 // seconds between two requests for a menu
+	Most     int     // largest number of tasks of a stage that run at once; 0: no limit
 	Visits   bool    // its account is at a peer
-	After    *Owner  // the job of this owner must have ended first; nil: none
-	Unless   *Owner  // if the result of this owner's job exists, this job is not needed; nil: none
+	After    *Owner  // the job of this owner must end first; nil: none
+	Unless   *Owner  // this job is not needed if the job of this owner has a result; nil: none
 	Acts     []Act
 }
 
-// Act is a command at an instant.
+// Act is a command that an owner gives at a moment.
 type Act struct {
 	Do    Verb
 	When  Moment
-	Of    *Owner  // owner of the job whose moment is meant; nil: this one
+	Of    *Owner  // owner of the job that the moment is about; nil: this owner
 	After float64 // seconds after the moment
-	By    float64 // factor of a raise
+	By    float64 // factor by which a value is raised
 }
 
 // Verb is a command about a job that was submitted.
@@ -53,25 +53,25 @@ const (
 	RaiseRate
 )
 
-// Moment is when something happens to a job.
+// Moment is an event in the life of a job.
 type Moment uint8
 
-// The moments. A result is printed when every task has run to its end once, however it ended.
+// The moments. A result is printed when every task has run to its end once, in whatever way it ended.
 const (
 	Submitted Moment = iota
 	Started
 	Printed
 )
 
-// owning is an owner on the way.
+// owning is an owner whose jobs are simulated.
 type owning struct {
 	*Owner
 	at      int              // the job of the workload
-	ids     []messages.JobID // its jobs in the book
+	ids     []messages.JobID // numbers of its jobs in the book
 	started bool
-	tries   map[messages.TaskRef]int // attempts that came to their end
-	settled messages.Time            // when its last price became known
-	printed float64                  // when the last of its tasks printed its result
+	tries   map[messages.TaskRef]int // number of attempts of each task that ran to their end
+	settled messages.Time            // when the last price became known
+	printed float64                  // when the last task printed its result
 }
 
 func (g *Grid) own() {
@@ -81,16 +81,15 @@ func (g *Grid) own() {
 	}
 }
 
-// owner returns the owner of the job to which a job of the book belongs; nil: an owner who submits
-// it and waits.
+// owner returns the owner of a job of the book; nil: an owner who only submits it and waits.
 func (g *Grid) owner(id messages.JobID) *owning {
-	if id == 0 { // a probe
+	if id == 0 { // a probe, which is no real job
 		return nil
 	}
 	return g.owners[int(g.leader.of[id])]
 }
 
-// needless reports whether a job need not be submitted any more.
+// needless reports whether a job is not needed any more, so that it is not submitted.
 func (g *Grid) needless(i int) bool {
 	o := g.owners[i]
 	if o == nil || o.Unless == nil {
@@ -100,7 +99,7 @@ func (g *Grid) needless(i int) bool {
 	return has
 }
 
-// position returns the job of the workload that an owner has.
+// position returns the index of an owner's job in the workload.
 func (g *Grid) position(of *Owner) int {
 	for i, o := range g.config.Owners {
 		if o == of {
@@ -110,7 +109,7 @@ func (g *Grid) position(of *Owner) int {
 	return -1
 }
 
-// describe adds what the owner of a job wants to the job's description.
+// describe adds the wishes of a job's owner to the description of the job.
 func (l *leader) describe(o *owning, s *messages.JobSpec) error {
 	main := &s.Stages[0]
 	main.Attempts, main.MaxRunning, s.Hold = o.Attempts, o.Most, o.Hold
@@ -130,7 +129,7 @@ func (l *leader) describe(o *owning, s *messages.JobSpec) error {
 	return nil
 }
 
-// moment lets owners react to an event of a job.
+// moment lets owners act on an event of a job.
 func (g *Grid) moment(of *owning, m Moment) {
 	for i := range g.Work.Jobs {
 		o := g.owners[i]
@@ -164,7 +163,7 @@ func (l *leader) command(o *owning, a Act) {
 	l.kick()
 }
 
-// commanded returns the command for the book, nil if the site refuses it before.
+// commanded returns the command for the book, or nil if the site refuses it earlier.
 func (l *leader) commanded(j *book.Job, a Act) *book.Command {
 	raise := messages.ChangeRequest{Job: j.ID}
 	switch a.Do {
@@ -201,7 +200,7 @@ func (g *Grid) takes(o *owning, task messages.TaskRef) float64 {
 	return g.Work.Jobs[o.at].Runtime/float64(max(1, o.Stages)) + g.stays(o, task)
 }
 
-// stays returns how long a task keeps its slot when it has printed its result.
+// stays returns how long a task keeps its slot after it has printed its result.
 func (g *Grid) stays(o *owning, task messages.TaskRef) float64 {
 	if int(task.Stage) == max(1, o.Stages)-1 && int(task.Index) == g.leader.width(o.at)-1 {
 		return o.Stays
@@ -224,8 +223,8 @@ func (g *Grid) ran(o *owning, task messages.TaskRef) (code int) {
 	return code
 }
 
-// handOver has results that markets hand over at the deadline be there when the deadline comes
-// that was declared, or the price is known.
+// handOver sets the time of results in markets that hand them over at the deadline. A result is there when the
+// declared deadline has come, or when the price is known.
 func (g *Grid) handOver() {
 	if g.Market.HandOver != rules.AtDeadline {
 		return

@@ -11,11 +11,11 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// TestOwners: commands of owners do in virtual time what they do on a site.
+// TestOwners checks that the commands of owners have the same effects as on a site.
 func TestOwners(t *testing.T) {
 	for name, c := range map[string]struct {
 		owner  Owner
-		result float64 // 0: never
+		result float64 // when the result is there; 0: never
 		finish float64
 		fate   core.Fate
 	}{

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// TestPromisesAreKept: of 60 jobs on 3 slots that ask for twice as much as there is, 4 in 10 were once promised a
-// time that was promised to others too.
+// TestPromisesAreKept runs 60 jobs on 3 slots that need twice the available time. Contracts must be kept. Once, 4
+// jobs in 10 were promised a time that was also promised to others.
 func TestPromisesAreKept(t *testing.T) {
 	kept, broken := uint64(0), uint64(0)
 	for seed := range uint64(3) {

@@ -9,10 +9,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// QuoteHolds is how long a menu holds, from one multiple of it to the next: users answer at once.
+// QuoteHolds is how long a menu is valid. It ends at the next multiple of this time, because simulated users answer
+// at once.
 const QuoteHolds = messages.Duration(60e9)
 
-// menu is a quote for a user.
+// menu is a quote that a user has got.
 type menu struct {
 	quote     uint64
 	contracts []messages.Contract
@@ -46,7 +47,7 @@ func (g *Grid) askQuote(i int) {
 	ask()
 }
 
-// take submits the job under the best contract of some menus.
+// take submits the job under the best contract of all its menus.
 func (g *Grid) take(i int, menus []*menu) {
 	why := core.NoOffer
 	for _, m := range menus {
@@ -61,8 +62,8 @@ func (g *Grid) take(i int, menus []*menu) {
 	g.leader.refuse(i, why)
 }
 
-// quote makes the menu of a job, and commits it. Types, which a site asks the
-// estimator for, are drawn from the jobs of the workload.
+// quote makes the menu of a job, and commits it. A site asks the estimator for the types of jobs; here they are drawn
+// from the jobs of the workload.
 func (l *leader) quote(i int) *menu {
 	const types = 256
 	who := l.submitter(i)
@@ -85,8 +86,8 @@ func (l *leader) quote(i int) *menu {
 	return &menu{quote: result.(uint64), contracts: q.Contracts}
 }
 
-// choose returns the contract with the largest worth to the user minus its price; "": all are a
-// loss, or exceed the user's budget.
+// choose returns the contract with the largest worth to the user minus its price. "": every contract is a loss, or
+// costs more than the user's budget.
 func (g *Grid) choose(i int, menus []*menu) (contract string) {
 	var offers []core.Offer
 	var of []string

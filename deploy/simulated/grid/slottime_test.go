@@ -13,16 +13,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// buyer is a user with one job that has tasks of one length for as long as is looked at.
+// buyer is a user with one job. Its tasks have the same length, and there are enough of them until the end of the
+// test.
 type buyer struct {
 	budget float64
-	length float64 // of its tasks, in seconds
-	width  int     // slots that each of them takes on one node; 0: one
-	submit float64 // when the job comes
+	length float64 // of each task, in seconds
+	width  int     // slots that each task takes on one node; 0: one
+	submit float64 // time of the job's submission
 }
 
-// received are the parts of the slot time that jobs received on so many slots until a moment, with
-// all actors in virtual time.
+// received returns the part of the slot time that each job received until a time, with all actors in virtual time.
 func received(t *testing.T, alpha float64, slots, perNode int, until float64, buyers ...buyer) (parts []float64) {
 	t.Helper()
 	g := bought(t, alpha, slots, perNode, until, buyers...)
@@ -47,7 +47,7 @@ func received(t *testing.T, alpha float64, slots, perNode int, until float64, bu
 	return parts
 }
 
-// bought is a grid at a moment on which jobs with tasks bid for all slots until then.
+// bought runs a grid until a time. Its jobs have tasks for all slots until then.
 func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buyers ...buyer) *Grid {
 	t.Helper()
 	m := byDefault(rules.Proportional)
@@ -85,8 +85,9 @@ func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buye
 	return g
 }
 
-// TestSlotTimeFollowsSharesOfTasksOfAnyWidth: of equal budgets, tasks of one slot once received 35 % in place of 25 %,
-// since a job for whose task a node gathered slots did not count as behind. Slots that are idle for a task count.
+// TestSlotTimeFollowsSharesOfTasksOfAnyWidth runs jobs of equal budgets and different widths. They must receive equal
+// slot time. Once, tasks of one slot received 35 % instead of 25 %, because a job for which a node gathered slots did
+// not count as behind. Slots that are kept idle for a task count as received.
 func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, lengths := range [][4]float64{{1, 1, 1, 1}, {1.13, 0.71, 1.57, 0.93}} {
@@ -102,8 +103,9 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 	}
 }
 
-// TestAWideTaskStartsInTime: under full load of short tasks, a task of a quarter of a node starts within twice the
-// time in which the share of its job has as much slot time, and so do those that follow, on average.
+// TestAWideTaskStartsInTime runs a job with tasks of a quarter of a node among many short tasks. Its first task must
+// start within twice the time in which its share buys as much slot time. The same must hold on average for its later
+// tasks.
 func TestAWideTaskStartsInTime(t *testing.T) {
 	const slots, until, length = 128, 120.0, 1.0
 	for _, perNode := range []int{16, 64} {
@@ -122,8 +124,8 @@ func TestAWideTaskStartsInTime(t *testing.T) {
 	}
 }
 
-// TestSlotTimeFollowsSharesOfTasksOfAnyLength: of equal budgets, tasks of 0.1 s once received 1 % of
-// the slot time, and tasks of 10 s 99 %.
+// TestSlotTimeFollowsSharesOfTasksOfAnyLength runs jobs of equal budgets and different lengths of tasks. They must
+// receive equal slot time. Once, tasks of 0.1 s received 1 %, and tasks of 10 s 99 %.
 func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, perNode := range []int{1, 64} {
@@ -137,7 +139,8 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 	}
 }
 
-// TestPackingTasksGainsNothing: a job whose tasks are many in one once received up to 0.85 in place of 0.25.
+// TestPackingTasksGainsNothing runs a job whose tasks each do the work of many. It must receive its share of 0.25.
+// Once it received up to 0.85.
 func TestPackingTasksGainsNothing(t *testing.T) {
 	for _, at := range []struct {
 		alpha   float64
@@ -160,7 +163,7 @@ func TestPackingTasksGainsNothing(t *testing.T) {
 	}
 }
 
-// TestSlotTimeOnTenThousandNodes: of a site on which each node starts few tasks.
+// TestSlotTimeOnTenThousandNodes checks the shares of slot time on a site where each node starts few tasks.
 func TestSlotTimeOnTenThousandNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten seconds of a processor")
@@ -171,7 +174,7 @@ func TestSlotTimeOnTenThousandNodes(t *testing.T) {
 	}
 }
 
-// TestUnequalBudgetsBuySlotTime: so do budgets to the power α.
+// TestUnequalBudgetsBuySlotTime checks that jobs receive slot time in proportion to their budgets to the power α.
 func TestUnequalBudgetsBuySlotTime(t *testing.T) {
 	for _, alpha := range []float64{0, 0.5, 1} {
 		rich := math.Pow(900, alpha)

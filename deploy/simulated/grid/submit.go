@@ -20,8 +20,8 @@ const (
 	peer  = "peer"
 )
 
-// part is a job of the book: a job of the workload, or one task of it if the market has no jobs of
-// several tasks, or would treat them as gangs.
+// part is one job of the book. It is a whole job of the workload. If the market has no jobs of several tasks, or
+// would start them together, it is one task.
 type part struct{ job, index int }
 
 // account returns the account of a user of the workload.
@@ -63,8 +63,7 @@ func (g *Grid) submit(i int) {
 	}
 }
 
-// sendJob sends a part of a job, under the contract that the user has chosen; "":
-// the market sells none.
+// sendJob submits a part of a job, under the contract that the user chose; "": the market sells no contracts.
 func (g *Grid) sendJob(p part, contract string) {
 	g.traffic.Submissions++
 	received := false
@@ -77,7 +76,7 @@ func (g *Grid) sendJob(p part, contract string) {
 	}, func(any) {})
 }
 
-// width returns how many tasks each part of a job has.
+// width returns the number of tasks in each part of a job.
 func (l *leader) width(i int) int { return l.Work.Jobs[i].Width / l.partsOf(i) }
 
 // spec returns the description that the user submits for a part of a job.
@@ -122,10 +121,11 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 	return s, nil
 }
 
-// submit takes a job: admitted, its budget held at the bank, then committed.
+// submit does what a site does with a submission: it admits the job, holds the budget at the bank, and commits the
+// job.
 func (l *leader) submit(p part, contract string) {
 	s, err := l.admit(p, contract)
-	if contract != "" && messages.KindOf(err) == messages.Expired { // others have bought its time since
+	if contract != "" && messages.KindOf(err) == messages.Expired { // other jobs have bought this time since
 		l.askQuote(p.job)
 		return
 	}

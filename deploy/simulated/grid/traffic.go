@@ -6,35 +6,35 @@ import "github.com/candor-grid/candor/messages"
 type Traffic struct {
 	Quotes      uint64 `json:"quotes"`
 	Submissions uint64 `json:"submissions"`
-	Transfers   uint64 `json:"transfers"` // requests to the bank
-	Vectors     uint64 `json:"vectors"`   // published
-	Delivered   uint64 `json:"delivered"` // vectors, at agents
-	Fetches     uint64 `json:"fetches"`   // whole vectors asked for
+	Transfers   uint64 `json:"transfers"` // requests for transfers at the bank
+	Vectors     uint64 `json:"vectors"`   // vectors that were published
+	Delivered   uint64 `json:"delivered"` // vectors that agents received
+	Fetches     uint64 `json:"fetches"`   // requests for a complete vector
 	Directives  uint64 `json:"directives"`
 	Exchanges   uint64 `json:"exchanges"`
 	Heartbeats  uint64 `json:"heartbeats"` // exchanges that only renew a lease
-	Claims      uint64 `json:"claims"`     // slots claimed
+	Claims      uint64 `json:"claims"`     // slots that were claimed
 	Grants      uint64 `json:"grants"`
-	Commands    uint64 `json:"commands"` // applied to the book
+	Commands    uint64 `json:"commands"` // commands applied to the book
 	Decisions   uint64 `json:"decisions"`
-	Disbanded   uint64 `json:"disbanded"` // gangs that did not come together in time
-	Evicted     uint64 `json:"evicted"`   // nodes that fell silent
+	Disbanded   uint64 `json:"disbanded"` // gangs whose tasks did not all start in time
+	Evicted     uint64 `json:"evicted"`   // nodes that lost their leases
 	Events      uint64 `json:"events"`
 	Lost        uint64 `json:"lost"`
 	Repeated    uint64 `json:"repeated"`
-	Books       string `json:"books"` // the bank's own check of its books
+	Books       string `json:"books"` // result of the bank's check of its books
 }
 
-// patience is after how long without an answer a request is sent again.
+// patience is the time without an answer after which a request is sent again.
 const patience = messages.Duration(5e9)
 
-// send brings a message from one actor to another.
+// send delivers a message from one actor to another.
 func (g *Grid) send(from, to string, deliver func()) {
 	g.net.Send(g.now, from, to, func(at messages.Time) { g.queue.Push(at, deliver) })
 }
 
-// call brings a request to an actor and its answer back. A request without an answer
-// is sent again after patience, so that serve may be called more than once.
+// call delivers a request to an actor, and the answer back. Without an answer it sends the request again after
+// patience, so serve may be called more than once.
 func (g *Grid) call(from, to string, serve func() any, answered func(any)) {
 	done := false
 	var try func()

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// TestASlotPassesOnInOneExchange: where more tasks wait than there are slots, the exchange that
-// tells of the end of a task claims the next one.
+// TestASlotPassesOnInOneExchange checks a site where more tasks wait than there are slots. The exchange that reports
+// the end of a task must also claim the next one.
 func TestASlotPassesOnInOneExchange(t *testing.T) {
 	w := &workload.Workload{Nodes: 40, Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
 	for i := range 1000 {
@@ -30,8 +30,8 @@ func TestASlotPassesOnInOneExchange(t *testing.T) {
 	}
 }
 
-// TestClaimsWaitForADecision: as on a site, claims that come while highest-bid is about to decide
-// wait for the decision, so that a task takes two exchanges: a claim, and its end.
+// TestClaimsWaitForADecision checks claims that arrive just before highest-bid decides. As on a site, they must wait
+// for the decision. So a task takes two exchanges: its claim and its end.
 func TestClaimsWaitForADecision(t *testing.T) {
 	w := &workload.Workload{Nodes: 100, Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
 	for i := range 1000 {

@@ -11,11 +11,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestNoWayOut: in no market does a job pay less because it fails, or is cancelled,
-// when its owner has the results. The control is the same with the rule of completion taken
-// away: where shares are paid for on completion, it must be found that jobs then pay less.
+// TestNoWayOut checks every market: a job must not pay less if it fails or is cancelled when its owner has the
+// results. The control removes the rule about completion. Where shares are paid for on completion, jobs must then pay
+// less.
 func TestNoWayOut(t *testing.T) {
-	control := false // it paid less without the rule
+	control := false // whether a job paid less without the rule
 	for _, settle := range []string{"", messages.SettleOnCompletion} {
 		for _, mechanism := range rules.Mechanisms() {
 			switch mechanism {
@@ -30,7 +30,7 @@ func TestNoWayOut(t *testing.T) {
 					p := study(t, mechanism)
 					p.Market.Settle, p.Record = settle, false
 					i := rapid.IntRange(0, len(p.Work.Jobs)-1).Draw(t, "who")
-					p.Work.Jobs[i].Runtime += 10 // what fails at once may be its node's doing
+					p.Work.Jobs[i].Runtime += 10 // a task that fails at once may have failed because of its node
 					state := rapid.SampledFrom([]messages.State{messages.Failed, messages.Cancelled}).Draw(t, "end")
 					c := Config{Network: network.Config{Delay: ms / 10}}
 					well := run(t, p, c)
@@ -38,8 +38,8 @@ func TestNoWayOut(t *testing.T) {
 					if state == messages.Cancelled {
 						c.Owners[i] = &Owner{Acts: []Act{{Do: Cancel, When: Printed}}}
 					}
-					// A cancellation comes sooner than the word of an end: by a tenth of a second,
-					// out of the ten seconds for which a task owes the whole.
+					// A cancellation arrives up to a tenth of a second earlier than the report of an end. A task owes
+					// its whole price for ten seconds.
 					tolerance := 0.01 + 0.001*well.Jobs[i].Paid.Float()
 					if mechanism == rules.Proportional {
 						tolerance += 0.02 * p.Bids[i].Budget
@@ -57,7 +57,7 @@ func TestNoWayOut(t *testing.T) {
 			})
 		}
 	}
-	if !control { // under deadline prices are mostly 0 in small studies
+	if !control { // prices of deadline are mostly 0 in small studies
 		t.Error("proportional with settle: on-completion: without the rule nobody pays less by failing, so that this test has no power")
 	}
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// had is what a job had and paid, and from when to when its task ran.
+// had has the slot time and payment of a job, and when its task started and ended.
 type had struct {
 	time       messages.Duration
 	paid       messages.Credits
 	start, end float64
 }
 
-// worked runs three jobs of one task of so many seconds on a node of two slots, and returns what the two
-// had that came first. The third waits, so that their time is contended, and costs what it bids.
+// worked runs three jobs of one task of some seconds, on a node of two slots. It returns the results of the first
+// two. The third job waits, so that their time is contended; it costs what it bids.
 func worked(t *testing.T, mechanism string, seconds float64, c Config) (jobs [2]had) {
 	t.Helper()
 	w := &workload.Workload{Nodes: 2, Parallel: workload.Split, Users: []int64{1, 2, 3}, Groups: []int64{1}}
@@ -49,7 +49,7 @@ func worked(t *testing.T, mechanism string, seconds float64, c Config) (jobs [2]
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range c.Network.Cuts { // their times are of the log
+	for i := range c.Network.Cuts { // the spans of the cuts are in times of the log
 		c.Network.Cuts[i].From += epochOf(&market)
 		c.Network.Cuts[i].Until += epochOf(&market)
 	}
@@ -77,10 +77,10 @@ func worked(t *testing.T, mechanism string, seconds float64, c Config) (jobs [2]
 	return jobs
 }
 
-// TestAChargeIsWhatWasWorked: a job has and pays in every mechanism what it has and pays with no
-// fault, whatever happens to its site for ten seconds in the middle of its task or as the task
-// ends. For a task of four seconds, both are over before its site hears of the end. The control:
-// were the agent's word not taken, the time in which nobody heard of the end would count.
+// TestAChargeIsWhatWasWorked checks the charges of every mechanism if the site is down or cut off for ten seconds.
+// The fault is in the middle of a task, or at its end. The job must have and pay the same as without the fault. A
+// task of four seconds ends before its site hears of it. In the control, agents do not report when tasks began; the
+// time without a report would then count.
 func TestAChargeIsWhatWasWorked(t *testing.T) {
 	if all := slices.Sorted(slices.Values(rules.Mechanisms())); !slices.Equal(all, slices.Sorted(slices.Values(registry.Names(nil)))) {
 		t.Fatalf("only %v can be tried", all)

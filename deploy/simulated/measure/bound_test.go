@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// optimum is what no schedule's welfare is above: without waiting (run), with a price for each
-// moment (deadline), or with the slots as one fast slot (delay).
+// optimum returns an upper bound of the welfare of any schedule: without waiting (run), with a price for each moment
+// (deadline), or with all slots as one fast slot (delay).
 func (s *Study) optimum() float64 {
 	switch s.Market.Worth {
 	case rules.ByDeadline:
@@ -44,8 +44,7 @@ func (s *Study) Delay() float64 {
 	return max(busy, least)
 }
 
-// RunBound is an upper bound of what running the jobs is worth: that each runs
-// without waiting.
+// RunBound returns an upper bound of the worth of running the jobs: each runs without waiting.
 func (s *Study) RunBound() float64 {
 	sum := 0.0
 	for i := range s.Bids {
@@ -54,14 +53,14 @@ func (s *Study) RunBound() float64 {
 	return sum
 }
 
-// fluid is a job as work that can be done at any rate.
+// fluid is a job as an amount of work that can be done at any rate.
 type fluid struct {
 	release, deadline, runtime, work float64
-	weight                           float64 // of a second of delay
-	density                          float64 // of a slot-second
+	weight                           float64 // cost of a second of delay
+	density                          float64 // worth of a slot-second
 }
 
-// fluid returns the jobs that take time and that a test lets through, by release.
+// fluid returns the jobs that have a run time and for which take is true, in the order of release.
 func (s *Study) fluid(take func(i int) bool) []fluid {
 	var out []fluid
 	for i := range s.Work.Jobs {
@@ -74,12 +73,12 @@ func (s *Study) fluid(take func(i int) bool) []fluid {
 	return out
 }
 
-// fast is one slot of some speed, which serves the best job at each moment.
+// fast is one slot of some speed. At each moment it serves the best job.
 type fast struct {
 	speed float64
-	jobs  []fluid // by release
+	jobs  []fluid // in the order of release
 	left  []float64
-	heap  []int32 // the best first
+	heap  []int32 // the best job is first
 }
 
 // meanBusy returns the mean time at which each job is worked on.
@@ -111,7 +110,7 @@ func (f *fast) meanBusy() []float64 {
 	return mean
 }
 
-// before reports whether a job has more weight for its work than another.
+// before reports whether job a has more weight for each unit of its work than job b.
 func (f *fast) before(a, b int32) bool {
 	x, y := &f.jobs[a], &f.jobs[b]
 	l, r := x.weight*y.work, y.weight*x.work

@@ -10,31 +10,30 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 )
 
-// Blocks is how many parts of the log the intervals of a comparison rest on.
+// Blocks is the number of parts of the log from which the intervals of a comparison are computed.
 const Blocks = 10
 
-// rounding is how much of a measure a sum in floating point can look like.
+// rounding is the largest value of a measure that can come from rounding in floating point.
 const rounding = 1e-9
 
-// starving is how many times its run time, or at least a minute, the response of a job has at
-// most if the job does not starve.
+// starving is the limit for a response, in multiples of the run time (at least one minute). A job whose response is
+// longer counts as starving.
 const starving = 100
 
-// Comparison is several markets on the same jobs with the same types. The names of the
-// keys are stable.
+// Comparison has several markets with the same jobs and the same types. The names of the JSON keys do not change.
 type Comparison struct {
-	Worth   string     `json:"worth"` // delay, deadline or run, of all markets
+	Worth   string     `json:"worth"` // measure of welfare for all markets: delay, deadline or run
 	Draws   int        `json:"draws"` // number of draws of types; all numbers are means over the draws
 	Blocks  int        `json:"blocks"`
 	Markets []Compared `json:"markets"`
 }
 
-// Compared is one of the markets. Measures are by the names of Measures.
+// Compared is one of the markets. The keys of the maps are the names in Measures.
 type Compared struct {
 	Name      string              `json:"name"`
 	Mechanism string              `json:"mechanism"`
 	Measures  map[string]Estimate `json:"measures"`
-	// Less is the difference from the first market, paired.
+	// Less is the difference from the first market, with the same jobs in both.
 	Less   map[string]Estimate `json:"less_first"`
 	Widths []Waited            `json:"wait_by_width"`
 	Users  []Waited            `json:"wait_by_user"`
@@ -47,7 +46,7 @@ type Estimate struct {
 	CI   [2]float64 `json:"interval_95"`
 }
 
-// Clear reports whether the interval leaves out 0.
+// Clear reports whether 0 is outside of the interval.
 func (e *Estimate) Clear() bool { return e.CI[0] > 0 || e.CI[1] < 0 }
 
 // Waited is the mean wait of a group of jobs.
@@ -73,7 +72,7 @@ func Compare(markets [][]*Study) *Comparison {
 	var base []map[string]float64
 	for _, of := range markets {
 		m := Compared{Name: string(of[0].Market.Name), Mechanism: of[0].Market.Mechanism, Notes: append([]string{}, of[0].Outcome.Notes...)}
-		left := make([]map[string]float64, c.Blocks+1) // the last is of all jobs
+		left := make([]map[string]float64, c.Blocks+1) // the last one is over all jobs
 		for b := range left {
 			left[b] = measured(of, b, c.Blocks)
 		}
@@ -89,7 +88,7 @@ func Compare(markets [][]*Study) *Comparison {
 	return c
 }
 
-// estimates returns the measures, less others if there are any.
+// estimates returns the measures, or their differences from less if it is not nil.
 func estimates(left, less []map[string]float64) map[string]Estimate {
 	out := map[string]Estimate{}
 	n := len(left) - 1
@@ -105,7 +104,7 @@ func estimates(left, less []map[string]float64) map[string]Estimate {
 	return out
 }
 
-// jackknife returns the interval of a measure from its values without each part in turn.
+// jackknife returns the interval of a measure. without has its values with each part left out in turn.
 func jackknife(without []float64, all float64) Estimate {
 	n := float64(len(without))
 	if n < 2 {
@@ -125,7 +124,7 @@ func jackknife(without []float64, all float64) Estimate {
 	return Estimate{all, [2]float64{all - d, all + d}}
 }
 
-// measured returns the measures of a market without one part of the jobs, as means over draws.
+// measured returns the measures of a market, as means over the draws, without the part number without of the jobs.
 func measured(of []*Study, without, blocks int) map[string]float64 {
 	out := map[string]float64{}
 	for _, s := range of {
@@ -143,7 +142,7 @@ func measured(of []*Study, without, blocks int) map[string]float64 {
 	return out
 }
 
-// measures returns the measures over some of the jobs; the use of slots is always over all jobs.
+// measures returns the measures over some of the jobs. The use of slots is always over all jobs.
 func (s *Study) measures(jobs []int) map[string]float64 {
 	t := s.Stats(jobs)
 	value, starved := 0.0, 0
@@ -176,7 +175,7 @@ func (s *Study) measures(jobs []int) map[string]float64 {
 	return out
 }
 
-// loaded returns the part of the slots that is used between the first submission and the last.
+// loaded returns the part of the slots that was used between the first submission and the last one.
 func (s *Study) loaded() float64 {
 	from, to := s.Work.Span()
 	if to <= from {
@@ -185,7 +184,7 @@ func (s *Study) loaded() float64 {
 	used := 0.0
 	for i := range s.Outcome.Jobs {
 		r := &s.Outcome.Jobs[i]
-		if r.Used > 0 && r.Finish > r.Start { // a suspended job counts as if it ran evenly
+		if r.Used > 0 && r.Finish > r.Start { // counts as if a suspended job ran evenly over its time
 			used += r.Used * max(0, min(r.Finish, to)-max(r.Start, from)) / (r.Finish - r.Start)
 		}
 	}
@@ -198,14 +197,14 @@ func waits(of []*Study, by string) []Waited {
 	for k, s := range of {
 		groups, err := s.groups(by)
 		if err != nil {
-			panic(err) // the groupings of this file are known
+			panic(err) // this file uses only groupings that exist
 		}
 		if k == 0 {
 			for i := range groups {
 				out = append(out, Waited{Name: groups[i].Name, Jobs: groups[i].Jobs})
 			}
 		}
-		for i := range groups { // the same jobs in the same order
+		for i := range groups { // all studies have the same jobs in the same order
 			done := float64(groups[i].Completed)
 			out[i].Completed, out[i].Wait = out[i].Completed+done, out[i].Wait+done*groups[i].Wait.Mean
 		}
@@ -216,7 +215,7 @@ func waits(of []*Study, by string) []Waited {
 	}
 	if by == "width" {
 		slices.SortFunc(out, func(a, b Waited) int {
-			return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name)) // by number
+			return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name)) // sort groups by their number
 		})
 	}
 	return out

@@ -40,7 +40,8 @@ func run(t *rapid.T, mechanism, worth string) *Study {
 	return &Study{Market: m, Work: w, Bids: b, Outcome: o}
 }
 
-// TestNoMechanismIsAboveTheBound, whatever it is measured by.
+// TestNoMechanismIsAboveTheBound checks that the welfare of no mechanism is above the upper bound, for each measure
+// of welfare.
 func TestNoMechanismIsAboveTheBound(t *testing.T) {
 	for _, mechanism := range []string{rules.HighestBid, rules.FIFO, rules.Backfill, rules.Deadline, rules.Proportional, rules.BatchQueue} {
 		for _, worth := range []string{rules.ByDelay, rules.ByDeadline, rules.ByRun} {
@@ -62,7 +63,7 @@ func TestNoMechanismIsAboveTheBound(t *testing.T) {
 	}
 }
 
-// checkSums: groups add up to the whole.
+// checkSums checks that the groups add up to the whole.
 func checkSums(t *rapid.T, r *Report) {
 	jobs, paid, welfare := 0, 0.0, 0.0
 	for _, g := range r.Groups {
@@ -80,8 +81,8 @@ func checkSums(t *rapid.T, r *Report) {
 	}
 }
 
-// TestDelayIsExactOnOneSlot: with everything there from the start, the bound is
-// the cost of Smith's order, by hand: (10·2) at 2 and (3·5) at 7.
+// TestDelayIsExactOnOneSlot checks jobs that are all there at the start. The bound must be the cost of Smith's order,
+// computed by hand: (10·2) at 2 and (3·5) at 7.
 func TestDelayIsExactOnOneSlot(t *testing.T) {
 	w := &workload.Workload{Nodes: 1, Jobs: []workload.Job{{Runtime: 5, Width: 1}, {Runtime: 2, Width: 1}}}
 	s := &Study{Work: w, Bids: []bids.Bid{{Value: 3}, {Value: 10}}, Outcome: &core.Outcome{Jobs: make([]core.Job, 2)}}
@@ -90,13 +91,12 @@ func TestDelayIsExactOnOneSlot(t *testing.T) {
 	}
 }
 
-// TestValueIsNearTheOptimum: the bound by prices is below the sum of all values
-// where there is more work than room, and never below what the best subset of
-// single slots' worth of work is worth.
+// TestValueIsNearTheOptimum checks the bound by prices. If there is more work than time, it must be below the sum of
+// all values. It must never be below the value of the best set of jobs that fits.
 func TestValueIsNearTheOptimum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	w, b := &workload.Workload{Nodes: 1}, []bids.Bid{}
-	for range 100 { // 100 jobs of 10 s, all due at 100 s: the ten best fit
+	for range 100 { // 100 jobs of 10 s, all due at 100 s: only ten fit
 		w.Jobs = append(w.Jobs, workload.Job{Runtime: 10, Width: 1})
 		b = append(b, bids.Bid{Value: 1 + rng.Float64(), Deadline: 100})
 	}
@@ -145,7 +145,7 @@ func TestGroupings(t *testing.T) {
 	}
 }
 
-// byDefault is the market of a mechanism with the defaults of markets and of bids.
+// byDefault returns a market of a mechanism with the default parameters and bids.
 func byDefault(mechanism string) *rules.Market {
 	m, err := rules.Decode("market", []byte("mechanism: "+mechanism))
 	if err != nil {
@@ -155,7 +155,8 @@ func byDefault(mechanism string) *rules.Market {
 	return m
 }
 
-// TestWorthThatDecays: all of it by the length, half of it half way from there to the deadline, and nothing from then on.
+// TestWorthThatDecays checks a worth that decays: all until the length has passed, half at the middle between this time
+// and the deadline, and nothing from the deadline on.
 func TestWorthThatDecays(t *testing.T) {
 	j, b := &workload.Job{Submit: 100, Width: 2}, &bids.Bid{Value: 3, Length: 10, Deadline: 150}
 	j.Runtime = 10

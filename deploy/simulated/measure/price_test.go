@@ -30,7 +30,7 @@ func (s *Study) Value() float64 {
 	return best
 }
 
-// dual is time in stretches of equal length, and the work that may be done in each.
+// dual divides time into stretches of equal length, with the work that can be done in each.
 type dual struct {
 	slots, begin, length float64
 	stretches            int
@@ -38,7 +38,7 @@ type dual struct {
 }
 
 func newDual(slots float64, jobs []fluid) *dual {
-	const most = 1 << 16 // stretches
+	const most = 1 << 16 // number of stretches
 	begin, end, work := jobs[0].release, jobs[0].release, 0.0
 	for _, j := range jobs {
 		work += j.work
@@ -47,12 +47,12 @@ func newDual(slots float64, jobs []fluid) *dual {
 			end = max(end, j.deadline)
 		}
 	}
-	end += work / slots // by then everything can be done
+	end += work / slots // all work can be done by this time
 	length := max(1, (end-begin)/most)
 	return &dual{slots, begin, length, int((end-begin)/length) + 1, jobs}
 }
 
-// window is the stretches that a job's time reaches into.
+// window returns the first and the last stretch in which a job may run.
 func (d *dual) window(j *fluid) (first, last int) {
 	first = int((j.release - d.begin) / d.length)
 	last = d.stretches - 1
@@ -62,14 +62,14 @@ func (d *dual) window(j *fluid) (first, last int) {
 	return first, last
 }
 
-// greedy serves the densest work first, stretch by stretch, and returns the
-// density of the best that is left over in each.
+// greedy serves the densest work first in each stretch. It returns for each stretch the density of the best work that
+// is left over.
 func (d *dual) greedy() []float64 {
 	prices := make([]float64, d.stretches)
 	f := fast{jobs: make([]fluid, len(d.jobs)), left: make([]float64, len(d.jobs))}
 	copy(f.jobs, d.jobs)
 	last := make([]int, len(d.jobs))
-	for i := range f.jobs { // the order of the heap is by density
+	for i := range f.jobs { // the heap is ordered by density
 		_, last[i] = d.window(&d.jobs[i])
 		f.jobs[i].weight, f.jobs[i].work = d.jobs[i].density, 1
 		f.left[i] = d.jobs[i].work
@@ -87,7 +87,7 @@ func (d *dual) greedy() []float64 {
 	return prices
 }
 
-// serve does so much work, and returns the density of the best left over.
+// serve does room units of work, and returns the density of the best work that is left over.
 func (f *fast) serve(t int, last []int, room float64) float64 {
 	for len(f.heap) > 0 {
 		best := f.heap[0]
@@ -105,7 +105,7 @@ func (f *fast) serve(t int, last []int, room float64) float64 {
 	return 0
 }
 
-// bound is the bound at a part of the prices.
+// bound returns the upper bound for the prices multiplied by part.
 func (d *dual) bound(prices []float64, part float64) float64 {
 	sum := 0.0
 	for _, p := range prices {
@@ -120,8 +120,7 @@ func (d *dual) bound(prices []float64, part float64) float64 {
 	return sum
 }
 
-// least answers for the least of a range of numbers, in O(1): levels[k][i] is
-// the least of the 2^k from i on.
+// least returns the least number of a range in O(1): levels[k][i] is the least of the 2^k numbers from i on.
 type least struct{ levels [][]float64 }
 
 func newLeast(x []float64) *least {

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Report is the whole result of a study. The names of the keys are stable.
+// Report is the whole result of a study. The names of the JSON keys do not change.
 type Report struct {
 	Market  *rules.Market `json:"market"`
 	Trace   Trace         `json:"trace"`
@@ -32,8 +32,8 @@ type Trace struct {
 	Tasks    int               `json:"tasks"`
 	Users    int               `json:"users"`
 	Parallel workload.Parallel `json:"parallel"`
-	From     float64           `json:"from"` // first submission, seconds
-	To       float64           `json:"to"`   // last
+	From     float64           `json:"from"` // time of the first submission, in seconds
+	To       float64           `json:"to"`   // time of the last submission, in seconds
 	Scale    float64           `json:"scale_load"`
 	Load     float64           `json:"load"` // slot-seconds asked for, divided by the slot-seconds that exist from the first to the last submission
 	Skipped  workload.Skipped  `json:"skipped"`
@@ -45,7 +45,7 @@ type Results struct {
 	Makespan    float64 `json:"makespan"`
 	Utilisation float64 `json:"utilisation"`
 	Preemptions int     `json:"preemptions"`
-	Balance     string  `json:"budget_balance"` // balanced, surplus (the site is left with something) or deficit
+	Balance     string  `json:"budget_balance"` // balanced, surplus (credits are left with the site) or deficit
 	Worth       string  `json:"worth"`          // measure of welfare: delay, deadline or run
 }
 
@@ -102,7 +102,7 @@ func (s *Study) results(all []int) Results {
 	return t
 }
 
-// balance names a revenue: balanced means exactly 0.
+// balance returns the word for a revenue; "balanced" only for exactly 0.
 func balance(revenue float64) string {
 	switch {
 	case revenue > 0:
@@ -113,7 +113,7 @@ func balance(revenue float64) string {
 	return "balanced"
 }
 
-// groups divides the jobs, the groups with most jobs first.
+// groups divides the jobs into groups. The group with the most jobs comes first.
 func (s *Study) groups(by string) ([]Group, error) {
 	name, err := s.namer(by)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Study) groups(by string) ([]Group, error) {
 	return out, nil
 }
 
-// namer names the group of a job.
+// namer returns a function that returns the name of a job's group.
 func (s *Study) namer(by string) (func(i int) string, error) {
 	either := func(is bool, yes, no string) string {
 		if is {

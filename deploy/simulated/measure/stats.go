@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Stats are the measures of a set of jobs. The names of the keys are stable.
+// Stats are the measures of a set of jobs. The names of the JSON keys do not change.
 type Stats struct {
 	Jobs      int `json:"jobs"`
 	Completed int `json:"completed"`
@@ -35,7 +35,7 @@ type Stats struct {
 	Overcharge int     `json:"paid_above_value"` // jobs that paid more than all of their value
 }
 
-// Spread sums up a distribution; all 0 for none.
+// Spread describes a distribution. It is all 0 if there are no values.
 type Spread struct {
 	Mean   float64 `json:"mean"`
 	Median float64 `json:"median"`
@@ -57,14 +57,14 @@ func spread(x []float64) Spread {
 }
 
 const (
-	minute = 60 // seconds: a run time below it counts as this in a slowdown
+	minute = 60 // seconds; a shorter run time counts as this in a slowdown
 	severe = 5
 )
 
 // Stats measures the jobs at some positions of the workload.
 func (s *Study) Stats(of []int) Stats {
 	t := Stats{Jobs: len(of)}
-	var in, out big.Int // microcredits
+	var in, out big.Int // in microcredits
 	var wait, response, slowdown, payment []float64
 	for _, i := range of {
 		r, j := &s.Outcome.Jobs[i], &s.Work.Jobs[i]
@@ -111,7 +111,7 @@ func credits(micro *big.Int) float64 {
 	return x
 }
 
-// Study is the input of the measures.
+// Study has the inputs of the measures: a problem and its outcome.
 type Study struct {
 	Market  *rules.Market
 	Work    *workload.Workload

@@ -10,12 +10,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config is how bad a network is. The zero Config delivers everything at once,
-// in order.
+// Config says how unreliable a network is. The zero Config delivers every message once, at once and in order.
 type Config struct {
 	Delay  messages.Duration // least delay of every message
-	Jitter messages.Duration // additional delay, uniform from 0: a later message may arrive earlier
-	Loss   float64           // part of the messages that never come
+	Jitter messages.Duration // largest additional delay, drawn uniformly; a later message may then arrive earlier
+	Loss   float64           // part of the messages that are lost
 	Repeat float64           // part of the delivered messages that arrive twice
 	Cuts   []Cut
 }
@@ -26,7 +25,7 @@ type Cut struct {
 	Actors      []string
 }
 
-// Validate refuses what cannot be.
+// Validate returns an error for impossible values.
 func (c *Config) Validate() error {
 	switch {
 	case c.Delay < 0 || c.Jitter < 0:
@@ -83,8 +82,8 @@ func (n *Network) Send(now messages.Time, from, to string, deliver func(at messa
 	}
 }
 
-// Arrival returns when a message arrives that is not lost. A publication arrives at all subscribers
-// at the same time.
+// Arrival returns when a message arrives that is not lost. A published message arrives at all subscribers at the same
+// time.
 func (n *Network) Arrival(now messages.Time) messages.Time {
 	n.Sent++
 	return n.arrival(now)

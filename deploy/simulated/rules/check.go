@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// check refuses values that a parameter cannot have. The message begins with the path
-// of the field.
+// check returns an error for a value that a parameter cannot have. The error begins with the path of the field.
 func (m *Market) check() error {
 	if !messages.ValidFreeName(m.Name) {
 		return invalid("name", "%.64q is not a name: use letters, digits, . - and _", m.Name)
@@ -98,7 +97,7 @@ func (m *Market) checkReservation() error {
 		choice("pricing", m.Pricing, "exact", "thesis"), choice("mode", m.Mode, "search", messages.ModeFixed), m.checkThesis())
 }
 
-// checkThesis refuses the prices of the thesis over timetables that are fixed.
+// checkThesis refuses the pricing "thesis" in a market with fixed timetables.
 func (m *Market) checkThesis() error {
 	if m.Pricing == "thesis" && m.Mode == messages.ModeFixed {
 		return invalid("mode", "fixed is of pricing exact: leave one of them out")
@@ -106,7 +105,7 @@ func (m *Market) checkThesis() error {
 	return nil
 }
 
-// checkBaseline also converts a whole number for the price to a float.
+// checkBaseline checks the parameters of a baseline. It also converts a price that is a whole number to a float.
 func (m *Market) checkBaseline() error {
 	switch p := m.Price.(type) {
 	case uint64:

@@ -53,7 +53,7 @@ func (d *document) mechanism() (string, error) {
 	return name, nil
 }
 
-// at returns a key of the top level with its value; nil if the key is not there.
+// at returns a key at the top level with its value, or nil if the key is missing.
 func (d *document) at(key string) *ast.MappingValueNode {
 	for _, pair := range yamlfile.Pairs(d.Root) {
 		if pair.Key.GetToken().Value == key {
@@ -63,7 +63,7 @@ func (d *document) at(key string) *ast.MappingValueNode {
 	return nil
 }
 
-// belong refuses parameters of other mechanisms.
+// belong refuses parameters that belong to other mechanisms.
 func (d *document) belong(mechanism string) error {
 	for _, pair := range yamlfile.Pairs(d.Root) {
 		if key := pair.Key.GetToken().Value; !slices.Contains(common, key) && !slices.Contains(parameters[mechanism], key) {
@@ -76,8 +76,8 @@ func (d *document) belong(mechanism string) error {
 // synonyms are pairs of parameters that mean the same. Only one of a pair may be given.
 var synonyms = map[string]string{"orders": "search", "reserve": "price", "mode": "variant"}
 
-// once refuses a parameter together with its synonym, which would be ignored. In a highest-bid
-// market reserve means something else than price, and a batch queue has no variant.
+// once refuses a parameter together with its synonym, because one of them would be ignored. In a highest-bid market,
+// reserve and price have different meanings, and a batch queue has no variant.
 func (d *document) once(mechanism string) error {
 	for key, other := range synonyms {
 		if pair := d.at(key); mechanism != HighestBid && pair != nil && d.at(other) != nil {
@@ -87,7 +87,7 @@ func (d *document) once(mechanism string) error {
 	return nil
 }
 
-// locate puts file, line and column before an error that begins with a path.
+// locate puts file, line and column in front of an error that begins with a path.
 func (d *document) locate(err error) error {
 	text := messages.Detail(err)
 	path, rest, _ := strings.Cut(text, ":")

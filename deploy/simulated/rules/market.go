@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The mechanisms, by the names that markets call them.
+// The mechanisms, with the names that markets use.
 const (
 	HighestBid   = "highest-bid"
 	Proportional = "proportional"
@@ -22,9 +22,9 @@ const (
 	Karma        = "karma"
 )
 
-// The ways in which a job is worth something to its owner.
+// The measures of a job's worth to its owner.
 const (
-	ByDelay    = "delay"    // every second from submission to finish costs
+	ByDelay    = "delay"    // every second from submission to finish costs the owner something
 	ByDeadline = "deadline" // the whole value if complete by the deadline, otherwise nothing
 	ByDecay    = "decay"    // the whole value if complete as soon as its length says, falling to nothing at the deadline
 	ByRun      = "run"      // the value if it is run, less what waiting costs
@@ -36,19 +36,19 @@ const (
 	AtDeadline = "deadline" // at the deadline that was declared
 )
 
-// Market is the document. Fields that a mechanism has no use for must be absent.
+// Market is the document that describes a market. A field that the mechanism does not use must be absent.
 type Market struct {
 	Name      messages.Name `json:"name"`
 	Mechanism string        `json:"mechanism"`
-	Worth     string        `json:"worth"` // delay, deadline or run; default: the one that suits the mechanism
+	Worth     string        `json:"worth"` // delay, deadline or run; default: the measure that suits the mechanism
 	Bids      bids.Model    `json:"bids"`
 
 	Algorithm string `json:"algorithm,omitempty"` // highest-bid: HB, NPHB, WSPT, WSEPT
 	Price     any    `json:"price,omitempty"`     // highest-bid: first, kth, pivot; baselines: credits for a slot-second
 	Capped    bool   `json:"capped,omitempty"`    // highest-bid
-	// Horizon is, of price pivot, for how long waiting counts in prices; 0: a day.
+	// Horizon is for price pivot: the time for which waiting counts in prices; 0: a day.
 	Horizon messages.Duration `json:"horizon,omitempty"`
-	Reserve *float64          `json:"reserve,omitempty"` // highest-bid: credits for a slot-second; baselines: the same as price, as markets of a site call it
+	Reserve *float64          `json:"reserve,omitempty"` // highest-bid: credits for a slot-second; baselines: the same as price
 
 	// Preemption says what happens to a task whose slot goes to another. For highest-bid and
 	// deadline: suspend (it continues later), or with all actors also requeue or cancel.
@@ -58,44 +58,44 @@ type Market struct {
 	SLO    float64  `json:"slo,omitempty"`    // proportional: the least utility, a share of the slots, that every job asks for
 	Settle string   `json:"settle,omitempty"` // proportional: on-completion for the paper's charge; absent: charge for slots
 
-	C      int               `json:"C,omitempty"`      // deadline: slots; 0: the machine's
+	C      int               `json:"C,omitempty"`      // deadline: number of slots; 0: the machine's
 	Lambda *float64          `json:"lambda,omitempty"` // deadline
 	Rule   string            `json:"rule,omitempty"`   // deadline: paper, monotone
 	Scale  float64           `json:"scale,omitempty"`  // deadline: a typical length in units; 0: learned
-	Groups int               `json:"groups,omitempty"` // deadline: random groups of jobs and slots
-	Slot   messages.Duration `json:"slot,omitempty"`   // deadline: a unit of time; 0: ten seconds or more; karma: a quantum, 0: a minute
-	// HandOver says when a user has a result; deadline: deadline, at the deadline
-	// declared (the default), or end, when the job has ended. Only an audit tells the two apart.
+	Groups int               `json:"groups,omitempty"` // deadline: number of random groups of jobs and slots
+	Slot   messages.Duration `json:"slot,omitempty"`   // deadline: unit of time (0: 10 s or more); karma: quantum (0: a minute)
+	// HandOver says when a user has a result, for mechanism deadline: at the declared deadline ("deadline", the
+	// default), or when the job has ended ("end"). It makes a difference only to an audit.
 	HandOver string `json:"hand_over,omitempty"`
 
-	N     int    `json:"N,omitempty"`     // batch-queue, reservation: nodes; 0: the machine's
-	Nodes int    `json:"nodes,omitempty"` // the others: the same
-	Mode  string `json:"mode,omitempty"`  // batch-queue: priority, full; reservation: search, fixed; backfill: the same as variant, as markets of a site call it
-	Draws int    `json:"draws,omitempty"` // batch-queue; 0: the number of draws that take about a millisecond
-	// Expectation is "exact" to enumerate, "drawn" (the default) to draw; batch-queue.
+	N     int    `json:"N,omitempty"`     // batch-queue, reservation: number of nodes; 0: the machine's
+	Nodes int    `json:"nodes,omitempty"` // the other mechanisms: the same
+	Mode  string `json:"mode,omitempty"`  // batch-queue: priority, full; reservation: search, fixed; backfill: as variant
+	Draws int    `json:"draws,omitempty"` // batch-queue: number of draws; 0: as many as take about a millisecond
+	// Expectation is for batch-queue: "exact" enumerates all cases, "drawn" (the default) draws some.
 	Expectation string  `json:"expectation,omitempty"`
-	Seed        *uint64 `json:"seed,omitempty"` // batch-queue, contract: of draws; absent: the study's
+	Seed        *uint64 `json:"seed,omitempty"` // batch-queue, contract: seed of the draws; absent: the study's
 
-	T       int               `json:"T,omitempty"`       // reservation: granules of a period
+	T       int               `json:"T,omitempty"`       // reservation: number of granules in a period
 	Granule messages.Duration `json:"granule,omitempty"` // reservation
 	Search  *Search           `json:"search,omitempty"`  // reservation
 	Orders  int               `json:"orders,omitempty"`  // reservation: the same as search.orders
 	Pricing string            `json:"pricing,omitempty"` // reservation: exact, thesis; batch-queue: externality, pivot
 
-	M        int  `json:"M,omitempty"`         // contract: replicas
+	M        int  `json:"M,omitempty"`         // contract: number of replicas
 	LateOnly bool `json:"late_only,omitempty"` // contract
 
 	HalfLife *messages.Duration `json:"half_life,omitempty"` // fairshare
 	Variant  string             `json:"variant,omitempty"`   // backfill: easy, conservative
 }
 
-// Search bounds a reservation market's search for a schedule.
+// Search sets how long a reservation market searches for a schedule.
 type Search struct {
-	Orders int    `json:"orders"` // candidates
+	Orders int    `json:"orders"` // number of candidates
 	Seed   uint64 `json:"seed"`
 }
 
-// common are the parameters of every mechanism.
+// common are the parameters that every mechanism has.
 var common = []string{"name", "mechanism", "worth", "bids"}
 
 var parameters = map[string][]string{
@@ -114,20 +114,20 @@ var parameters = map[string][]string{
 // Parameters returns the names of a mechanism's own parameters; nil if there is no such mechanism.
 func Parameters(mechanism string) []string { return slices.Clone(parameters[mechanism]) }
 
-// Mechanisms returns all names.
+// Mechanisms returns the names of all mechanisms.
 func Mechanisms() []string {
 	return []string{HighestBid, Proportional, Deadline, BatchQueue, Reservation, Contract, FIFO, FairShare, Backfill, Karma}
 }
 
-// Slots returns the machine's number of slots if the market gives it; 0 otherwise.
+// Slots returns the number of slots of the machine if the market gives it, otherwise 0.
 func (m *Market) Slots() int { return max(m.C, m.N, m.Nodes) }
 
-// Wide reports whether a mechanism runs gangs. The others run serial tasks.
+// Wide reports whether a mechanism starts the tasks of a job together. Other mechanisms run serial tasks.
 func Wide(mechanism string) bool {
 	return slices.Contains([]string{BatchQueue, Reservation, FIFO, FairShare, Backfill}, mechanism)
 }
 
-// defaults sets the fields that the document does not give.
+// defaults sets the fields that are absent in the document.
 func (m *Market) defaults() {
 	reserve, lambda, alpha := 1.0, 0.6, 0.5
 	halfLife := messages.Duration(24 * 3600 * 1e9)
@@ -142,7 +142,7 @@ func (m *Market) defaults() {
 	case BatchQueue:
 		m.Mode, m.Expectation, m.Pricing = "priority", "drawn", "externality"
 	case Reservation:
-		m.Bids.Deadline.Slack = "none" // by the end of the period that is sold
+		m.Bids.Deadline.Slack = "none" // the job ends in the period that is sold
 		m.Granule, m.T, m.Orders, m.Pricing, m.Mode = messages.Duration(900e9), 96, 200, "exact", "search"
 		m.Search = &Search{Orders: m.Orders}
 	case Contract:
@@ -158,7 +158,7 @@ func (m *Market) defaults() {
 	}
 }
 
-// resolve moves values given under synonyms to their fields. searches: the document configures the
+// resolve moves values that were given under synonyms to their fields. searches says that the document has a field
 // search.
 func (m *Market) resolve(searches bool) {
 	switch m.Mechanism {
@@ -166,7 +166,7 @@ func (m *Market) resolve(searches bool) {
 		if !searches {
 			m.Search = &Search{Orders: m.Orders, Seed: 1}
 		}
-		m.Orders = 0 // said by Search
+		m.Orders = 0 // Search has the value
 	case FIFO, FairShare, Backfill, Karma:
 		if m.Reserve != nil {
 			m.Price = *m.Reserve
@@ -175,7 +175,7 @@ func (m *Market) resolve(searches bool) {
 	}
 }
 
-// worthOf returns the measure of welfare for a mechanism, unless the document gives one.
+// worthOf returns the default measure of welfare for a mechanism.
 func worthOf(mechanism string) string {
 	switch mechanism {
 	case Deadline, Reservation, Contract:

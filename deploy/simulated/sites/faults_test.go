@@ -16,11 +16,11 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// verbOf is the verb of a request's subject.
+// verbOf returns the verb in the subject of a request.
 func verbOf(subject string) string { return strings.Split(subject, ".")[3] }
 
-// Whoever's leader is lost at whatever step, before the step's request was heard
-// or after it was, the job runs once and is paid for once.
+// TestALeaderIsLostAtEveryStep loses the leader of each actor at each step of a remote job, before or after the
+// request of this step is handled. The job must run once and be paid for once.
 func TestALeaderIsLostAtEveryStep(t *testing.T) {
 	victims := map[string]func(*realm) *mailbox.Memory{
 		"home":      func(r *realm) *mailbox.Memory { return r.west.log },
@@ -64,8 +64,7 @@ func TestALeaderIsLostAtEveryStep(t *testing.T) {
 	}
 }
 
-// ranOnce checks that a job of alice's ended well, was run once at east, and paid
-// for once.
+// ranOnce checks that a job of alice ended well, ran once at east, and was paid for once.
 func (s *realmSite) ranOnce(id messages.JobID, tasks int) {
 	s.Helper()
 	job := s.ends(id)
@@ -85,12 +84,12 @@ func (s *realmSite) ranOnce(id messages.JobID, tasks int) {
 	}
 }
 
-// Every request of every actor arrives twice.
+// TestEveryMessageIsRepeated delivers every request of every actor twice.
 func TestEveryMessageIsRepeated(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
 		first, err := send()
-		if verbOf(subject) == messages.VerbPeerJobs { // which waits for news each time
+		if verbOf(subject) == messages.VerbPeerJobs { // a repeat would wait for news each time
 			return first, err
 		}
 		if _, err := send(); err != nil && verbOf(subject) != messages.VerbInstruct {
@@ -103,8 +102,8 @@ func TestEveryMessageIsRepeated(t *testing.T) {
 	r.west.ranOnce(id, 3)
 }
 
-// A site that is cut off goes on running and charging; its user's home says how
-// it stood last, serves its own users, and learns all when the cut heals.
+// TestASiteIsCutOff cuts off the site that runs a job. It must continue to run and charge. The user's home must show
+// the job's last state and serve its own users. After the cut, it must learn everything.
 func TestASiteIsCutOff(t *testing.T) {
 	r := newRealm(t)
 	id := r.west.submit("k", "east", roamingSpec(5)).Job
@@ -141,8 +140,8 @@ func TestASiteIsCutOff(t *testing.T) {
 	r.settled()
 }
 
-// A job is cancelled before it was authorised, while its site is silent, and
-// while it runs there: then all of its tasks are complete for prices, and it owes its budget.
+// TestCancelAJobAtAnotherSite cancels a job at another site: before it was authorised, while the site is silent, and
+// while it runs. In the last case all of its tasks count as complete for prices, and it owes its budget.
 func TestCancelAJobAtAnotherSite(t *testing.T) {
 	r := newRealm(t)
 	cancel := func(id messages.JobID) messages.CancelReply {
@@ -190,8 +189,8 @@ func TestCancelAJobAtAnotherSite(t *testing.T) {
 	}
 }
 
-// A job that its host claims complete and does not charge: who cancels it hears so, the host
-// is asked to give the credits up, and an honest host that is late still has its charge.
+// TestCancelAJobThatIsNotCharged cancels a job that its host calls complete and does not charge. The user must be
+// told, and the host is asked to give up the held credits. An honest host that is late must still get its charge.
 func TestCancelAJobThatIsNotCharged(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
@@ -227,7 +226,8 @@ func TestCancelAJobThatIsNotCharged(t *testing.T) {
 	}
 }
 
-// What cannot be is refused, by kind, and nothing has changed.
+// TestSubmissionsToOtherSitesAreRefused submits impossible jobs. Each must be refused with the right kind of error,
+// and change nothing.
 func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 	r := newRealm(t)
 	for _, c := range []struct {
@@ -271,7 +271,7 @@ func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 	}
 }
 
-// A site that lies to its peer comes to nothing.
+// TestAuthorisationsOfOtherJobs lets a site lie to its peer about authorisations. It must gain nothing.
 func TestAuthorisationsOfOtherJobs(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
@@ -314,7 +314,7 @@ func TestAuthorisationsOfOtherJobs(t *testing.T) {
 		request(func(q *messages.PeerSubmitRequest) { q.Spec.Name = "another" })); messages.KindOf(err) != messages.Conflict {
 		t.Errorf("the same number for another job: %v", err)
 	}
-	// Its user cannot take back what pays for work that has begun.
+	// The user cannot revoke the authorisation for work that has begun.
 	tell[messages.ClearingReply](r.west, "alice", messages.Bank, messages.VerbRevoke, messages.RevokeRequest{ID: good.Authorisation.ID})
 	r.east.runs(1)
 	r.meddle(nil)
@@ -325,8 +325,8 @@ func TestAuthorisationsOfOtherJobs(t *testing.T) {
 	}
 }
 
-// A job that has not ended when its authorisation is about to is ended, and what
-// it owes by then can still be charged.
+// TestAuthorisationsEnd lets an authorisation expire while its job runs. The job must be ended before, and its debt
+// until then can still be charged.
 func TestAuthorisationsEnd(t *testing.T) {
 	r := &realm{TB: t, network: bus.NewMemory()}
 	r.west = r.start("west", func(c *auctioneer.Config) { c.RemoteFor = messages.Duration(time.Hour) })
@@ -348,8 +348,8 @@ func TestAuthorisationsEnd(t *testing.T) {
 	r.settled()
 }
 
-// TestNothingIsLostOrDoubled has users of three sites run jobs at one another's
-// while requests and answers are lost and repeated at random, and leaders fall.
+// TestNothingIsLostOrDoubled lets users of three sites run jobs at each other's sites, while requests and answers are
+// lost and repeated at random, and leaders fail.
 func TestNothingIsLostOrDoubled(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -369,7 +369,7 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 				}
 			}
 			for _, s := range sites {
-				s.runs(6) // of three jobs from the others
+				s.runs(6) // tasks of three jobs of the other sites
 			}
 			r.meddle(nil)
 			for _, s := range sites {
@@ -389,8 +389,8 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-// unreliable loses one request in ten, and of another one in ten the answer; one
-// in ten it sends twice; and one in forty brings a leader down.
+// unreliable returns a function for meddle. It loses one request in ten, loses the answer of another one in ten,
+// sends one in ten twice, and deposes a leader at one in forty.
 func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, func() ([]byte, error)) ([]byte, error) {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(seed, 9))
@@ -416,8 +416,8 @@ func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, fun
 	}
 }
 
-// A site whose auctioneer has lost its book says that it does not know the job,
-// and its user learns that; what was set aside is not taken.
+// TestASiteForgets makes a site's auctioneer lose its book. The site must say that it does not know the job, and the
+// user must be told. The held credits must not be taken.
 func TestASiteForgets(t *testing.T) {
 	r := newRealm(t)
 	id := r.west.submit("k", "east", roamingSpec(2)).Job

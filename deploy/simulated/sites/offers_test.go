@@ -15,8 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// estimates has a site's estimator expect every job to be complete after a time,
-// and know nothing else.
+// estimates makes a site's estimator expect that every job is complete after a time. It knows nothing else.
 func (s *realmSite) estimates(after time.Duration) {
 	s.Helper()
 	d := messages.Duration(after)
@@ -31,14 +30,14 @@ func (s *realmSite) estimates(after time.Duration) {
 	s.Cleanup(func() { _ = sub.Stop() })
 }
 
-// answers is an endpoint of the estimator that always says the same.
+// answers returns an endpoint of the estimator that always gives the same reply.
 func answers[Request, Reply any](s *realmSite, verb string, reply Reply) bus.Endpoint {
 	return bus.Endpoint{Name: verb, Subject: messages.Subject(s.name, messages.Estimator, verb, "*"),
 		Handle: bus.Handle(verb, func(context.Context, messages.Name, Request) (Reply, error) { return reply, nil })}
 }
 
-// three is west, with the peers east and north: the one sells contracts, the
-// other is the fastest.
+// three returns a realm with site west and its peers east and north. One peer sells contracts, the other is the
+// fastest.
 func three(t testing.TB) *realm {
 	r := &realm{TB: t, network: bus.NewMemory()}
 	r.west = r.start("west")
@@ -59,7 +58,7 @@ func (s *realmSite) offers(q messages.OffersRequest) messages.OffersReply {
 	return tell[messages.OffersReply](s, "alice", messages.Auctioneer, messages.VerbOffers, q)
 }
 
-// sitesOf names the sites of offers, each once, in their order.
+// sitesOf returns the sites of offers, in the order of the offers, without repeats.
 func sitesOf(offers []messages.Offer) []messages.Name {
 	var names []messages.Name
 	for _, o := range offers {
@@ -68,8 +67,7 @@ func sitesOf(offers []messages.Offer) []messages.Name {
 	return slices.Compact(names)
 }
 
-// timed is a job that says what completion is worth: 8 credits, falling to
-// nothing over a thousand seconds.
+// timed gives a job a valuation: 8 credits, falling to nothing over a thousand seconds.
 func timed(spec *messages.JobSpec) {
 	spec.Length = messages.Duration(10 * time.Second)
 	spec.Valuation = &messages.Valuation{Class: messages.LinearDecay, Max: 8, Mu: 0, Delta: 1000}
@@ -87,7 +85,7 @@ func TestOffersOfSeveralSites(t *testing.T) {
 			t.Errorf("an offer: %+v", o)
 		}
 	}
-	if best := all.Offers[all.Best]; best.Site != "east" || best.Price != 0 { // whose slots are idle; the others ask the whole budget
+	if best := all.Offers[all.Best]; best.Site != "east" || best.Price != 0 { // its slots are idle; the others ask for all
 		t.Errorf("the best is %+v: %s", best, all.Why)
 	}
 	some := r.west.offers(messages.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"north"}})
@@ -125,8 +123,8 @@ func TestOffersOfSeveralSites(t *testing.T) {
 	}
 }
 
-// A job that may run anywhere goes where it is best off, and says why; the same
-// key gets the same answer, whatever is best then.
+// TestSubmitWhereItIsBest submits a job that may run anywhere. It must go to the best offer and say why. The same key
+// must get the same answer later, whatever is best then.
 func TestSubmitWhereItIsBest(t *testing.T) {
 	r := three(t)
 	free := r.west.submit("contract", messages.AnySite, roamingSpec(1, timed))
@@ -141,7 +139,7 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 	if job := r.west.ends(free.Job); job.State != messages.Completed || job.Charged != 0 || job.Away.Chosen != free.Chosen || job.Spec.Contract == "" {
 		t.Errorf("it ended as %+v, %+v", job.JobSummary, job.Away)
 	}
-	plain := r.west.submit("plain", messages.AnySite, roamingSpec(1)) // no contract without a valuation
+	plain := r.west.submit("plain", messages.AnySite, roamingSpec(1)) // a job without a valuation gets no contract
 	if plain.Site != "north" || !strings.Contains(plain.Chosen, "earliest") {
 		t.Errorf("answered %+v", plain)
 	}
@@ -150,7 +148,7 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 		t.Errorf("again: %+v", again)
 	}
 	here := r.west.submit("here", messages.AnySite, roamingSpec(1))
-	// A slow machine asks again, and the answer to that says less.
+	// On a slow machine the client asks again, and the second answer says less.
 	if here.Site != "" || here.Market != "" && (here.Chosen == "" || here.Market != "main") {
 		t.Errorf("answered %+v", here)
 	}
@@ -173,8 +171,8 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 	}
 }
 
-// BenchmarkOffers asks three sites, of which two are 60 ms away and back: over-ms
-// is what an answer takes above those.
+// BenchmarkOffers asks three sites for offers. For two of them, a round trip takes 60 ms. over-ms is the time of an
+// answer beyond this.
 func BenchmarkOffers(b *testing.B) {
 	const away = 60 * time.Millisecond
 	r := three(b)
@@ -194,8 +192,8 @@ func BenchmarkOffers(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000-float64(away.Milliseconds()), "over-ms")
 }
 
-// However many users wait for a site that hangs, those who want nothing from it
-// are served meanwhile.
+// TestOwnUsersDoNotWaitForOtherSites lets many users wait for a site that hangs. Users who need nothing from that
+// site must be served.
 func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 	const crowd = 150
 	r := newRealm(t)
@@ -203,7 +201,7 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 	release := make(chan struct{})
 	r.meddle(func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
 		switch to := strings.Split(subject, "."); {
-		case to[1] != from && to[3] == messages.VerbPeerJob: // the bus of a live site gives up by itself
+		case to[1] != from && to[3] == messages.VerbPeerJob: // on a live site, the bus gives up by itself
 			return nil, messages.Errorf(messages.Unavailable, "no answer came in time")
 		case to[1] != from:
 			<-release
@@ -220,7 +218,7 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 			answers <- r.west.once("alice", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint("auto", i), Spec: roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 1 }), Site: messages.AnySite})
 		}()
 	}
-	for range crowd - 64 { // as many as may not wait are refused at once
+	for range crowd - 64 { // when too many requests wait, further ones are refused at once
 		if err := <-answers; messages.KindOf(err) != messages.Exhausted {
 			t.Fatalf("answered %v while the other site hangs", err)
 		}
@@ -243,13 +241,13 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 	}
 }
 
-// A contract that another site offered is honoured through a cut, though others came
-// meanwhile, and also where the answer to the submission was lost; behind a cut that is
-// longer than the offer lasts the job is refused, by name, and what was set aside is given back.
+// TestContractsOfOtherSitesThroughCuts takes a contract of another site through a cut, with other jobs in between,
+// and with a lost answer to the submission. The contract must be kept. If the cut is longer than the offer is valid,
+// the job must be refused with the right error, and the held credits returned.
 func TestContractsOfOtherSitesThroughCuts(t *testing.T) {
 	r := three(t)
 	var offer messages.Offer
-	long := func(spec *messages.JobSpec) { // for what is promised not to pass while a busy machine gets there
+	long := func(spec *messages.JobSpec) { // so that the promised time does not pass on a busy machine
 		timed(spec)
 		spec.Length = messages.Duration(200 * time.Second)
 	}
@@ -265,7 +263,7 @@ func TestContractsOfOtherSitesThroughCuts(t *testing.T) {
 	if job := r.west.job(id); job.State != messages.Waiting || job.Away.Trouble == "" {
 		t.Errorf("in the cut: %+v, %+v", job.JobSummary, job.Away)
 	}
-	for i := range 4 { // of east's own, which want the slots as much
+	for i := range 4 { // jobs of east's own users, which compete for the slots
 		own := r.east.offers(messages.OffersRequest{Spec: roamingSpec(2, long), Sites: []messages.Name{"east"}}).Offers[0]
 		r.east.submit(fmt.Sprint("own", i), messages.AnySite, roamingSpec(2, long, func(s *messages.JobSpec) { s.Contract = own.Contract }))
 	}

@@ -19,12 +19,12 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// realm is sites whose banks and auctioneers are real, on a bus in memory on
-// which the test can do what networks do; agents are played by the test.
+// realm is a group of sites on a bus in memory. Their banks and auctioneers are real. The test can disturb the bus,
+// and takes the part of the agents.
 type realm struct {
 	testing.TB
 	network *bus.Network
-	ahead   atomic.Int64 // of the wall clock, in microseconds
+	ahead   atomic.Int64 // how far the clock is ahead of the wall clock, in microseconds
 
 	mu                sync.Mutex
 	hook              func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error)
@@ -45,7 +45,7 @@ type realmSite struct {
 	running    []messages.Attempt
 }
 
-// wire is the bus of an actor of a site, whose requests the realm can meddle with.
+// wire is the bus of one actor. The realm can disturb its requests.
 type wire struct {
 	bus.Bus
 	realm *realm
@@ -64,27 +64,27 @@ func (w wire) Request(ctx context.Context, subject string, payload []byte) ([]by
 		return nil, err
 	}
 	answer, err := hook(w.site, subject, send)
-	if cut := w.realm.apart(w.site, subject); cut != nil { // the answer was on its way
+	if cut := w.realm.apart(w.site, subject); cut != nil { // the cut happened while the answer was on its way
 		return nil, cut
 	}
 	return answer, err
 }
 
-// meddle has every request of the actors pass through a function from now on.
+// meddle makes all further requests of actors pass through a function.
 func (r *realm) meddle(hook func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.hook, r.off = hook, ""
 }
 
-// cut separates a site from the others, until meddle is called again. What is on its way is lost.
+// cut separates a site from the others, until meddle is called again. Messages on their way are lost.
 func (r *realm) cut(site messages.Name) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.hook, r.off = nil, site
 }
 
-// apart says that the link from a site to an actor is cut.
+// apart returns an error if the link from a site to an actor is cut.
 func (r *realm) apart(from messages.Name, subject string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +101,7 @@ var realmMarkets = []messages.Market{
 	{Name: "queue", Mechanism: messages.BatchQueue, Classes: []messages.Name{"queue"}, Pricing: "pivot"},
 }
 
-// newRealm starts west and east, peers of one another, and alice at each.
+// newRealm starts the sites west and east, which are peers. alice has an account at each.
 func newRealm(t testing.TB) *realm {
 	r := &realm{TB: t, network: bus.NewMemory()}
 	r.west, r.east = r.start("west"), r.start("east")
@@ -162,7 +162,7 @@ func (s *realmSite) open(c auctioneer.Config) {
 	s.auctioneer = a
 }
 
-// serveAgent answers for the output of the site's tasks as an agent does.
+// serveAgent answers requests for the output of the site's tasks, as an agent does.
 func (s *realmSite) serveAgent() {
 	sub, err := s.network.Connect("n1").Serve(bus.Service{Name: "agent", Version: "1.0.0", Endpoints: []bus.Endpoint{{
 		Name: "logs", Subject: messages.LogsSubject(s.name, "n1", "*"),
@@ -191,7 +191,7 @@ func asks[Reply any](s *realmSite, caller messages.Name, actor, verb string, req
 	return bus.Call[Reply](ctx, s.network.Connect(caller), messages.Subject(s.name, actor, verb, caller), request)
 }
 
-// tell is asks for what must succeed.
+// tell sends a request that must succeed.
 func tell[Reply any](s *realmSite, caller messages.Name, actor, verb string, request any) Reply {
 	s.Helper()
 	reply, err := asks[Reply](s, caller, actor, verb, request)
@@ -210,7 +210,7 @@ func roamingSpec(tasks int, change ...func(*messages.JobSpec)) messages.JobSpec 
 	return spec
 }
 
-// submit has alice submit a job that another site is to run.
+// submit submits a job of alice that another site must run.
 func (s *realmSite) submit(key string, site messages.Name, spec messages.JobSpec) messages.SubmitReply {
 	s.Helper()
 	return tell[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: key, Spec: spec, Site: site})
@@ -226,7 +226,7 @@ func (s *realmSite) why(id messages.JobID) messages.WhyReply {
 	return tell[messages.WhyReply](s, "alice", messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: id})
 }
 
-// claim has the site's node take what tasks it can, once.
+// claim makes the site's node claim the tasks that it can, once.
 func (s *realmSite) claim() {
 	s.Helper()
 	if free := 4 - len(s.running); free > 0 {
@@ -244,7 +244,7 @@ func (s *realmSite) exchange(x messages.Exchange) {
 	}
 }
 
-// finish ends what runs on the site's node, well.
+// finish ends all running tasks of the site's node successfully.
 func (s *realmSite) finish() {
 	s.Helper()
 	var x messages.Exchange
@@ -255,7 +255,7 @@ func (s *realmSite) finish() {
 	s.exchange(x)
 }
 
-// runs has the site's node run tasks until so many have been finished.
+// runs makes the site's node run tasks until a number of them have finished.
 func (s *realmSite) runs(tasks int) {
 	s.Helper()
 	for done := 0; done < tasks; {
@@ -272,13 +272,13 @@ func (s *realmSite) ends(id messages.JobID) (job messages.JobDetail) {
 	return s.job(id)
 }
 
-// known is what a site says of a job without asking any other.
+// known returns what a site knows about a job without asking another site.
 func (s *realmSite) known(id messages.JobID) messages.JobSummary {
 	s.Helper()
 	return tell[messages.JobsReply](s, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Before: id + 1, Limit: 1}).Jobs[0]
 }
 
-// once asks a site's auctioneer a single time.
+// once sends a request to a site's auctioneer, without a retry.
 func (s *realmSite) once(caller messages.Name, verb string, request any) error {
 	s.Helper()
 	payload, err := messages.Marshal(request, messages.Msgpack)
@@ -296,8 +296,7 @@ func (s *realmSite) account(name messages.Name) messages.AccountReply {
 	return tell[messages.AccountReply](s, "ops", messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: name})
 }
 
-// settled waits until nothing is in flight between the banks, and checks that
-// no credit came into being or was lost.
+// settled waits until nothing is in flight between the banks. Then it checks that no credit appeared or was lost.
 func (r *realm) settled(sites ...*realmSite) {
 	r.Helper()
 	if len(sites) == 0 {

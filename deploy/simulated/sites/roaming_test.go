@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// alice@west has a job run at east, and speaks only to west.
+// TestAJobRunsAtAnotherSite lets alice@west run a job at east. She sends requests only to west.
 func TestAJobRunsAtAnotherSite(t *testing.T) {
 	r := newRealm(t)
 	receipt := r.west.submit("k", "east", roamingSpec(6))
@@ -80,8 +80,8 @@ func TestAJobRunsAtAnotherSite(t *testing.T) {
 	}
 }
 
-// BenchmarkRoam has jobs of one task each run at another site, from submission
-// until the home site knows that they have ended: jobs/s.
+// BenchmarkRoam runs jobs of one task each at another site. It measures the jobs per second, from submission until
+// the home site knows that they have ended.
 func BenchmarkRoam(b *testing.B) {
 	r := newRealm(b)
 	tell[messages.PeerReply](r.east, "ops", messages.Bank, messages.VerbPeer, messages.PeerRequest{

@@ -25,7 +25,7 @@ const (
 	fields     = 18
 	maxLine    = 1 << 16
 	mostJobs   = 10_000_000
-	mostHeader = 10_000 // lines
+	mostHeader = 10_000 // number of lines
 )
 
 // Limits of the size of a gzipped log after decompression: the larger of a fixed size and a multiple of its
@@ -37,7 +37,7 @@ const (
 
 var errUnpacked = fmt.Errorf("the gzipped log becomes more than %d times its size and more than %d MiB: unpack it first if it is one to trust", unpackedTimes, unpackedFloor>>20)
 
-// unpacking reads the content of a gzipped log, within the bounds.
+// unpacking reads the content of a gzipped log, up to the limit of its size.
 type unpacking struct {
 	packed   *counting
 	text     io.Reader
@@ -64,24 +64,24 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Job is a line of a log, without the fields that no study reads. Durations are in seconds;
-// instants are in seconds from the log's beginning; -1 is unknown.
+// Job is a line of a log, without the fields that no study reads. Durations are in seconds. Times are in seconds from
+// the log's beginning. −1 means unknown.
 type Job struct {
 	Line       int // line of the file, from 1
 	Number     int64
 	Submit     int64
 	Wait       int64
 	Run        int64
-	Processors int64 // allocated
-	AskedFor   int64 // processors
-	Limit      int64 // run time asked for
+	Processors int64 // allocated processors
+	AskedFor   int64 // requested processors
+	Limit      int64 // requested run time
 	User       int64
 	Group      int64
 	Queue      int64
 }
 
-// Width returns the number of processors: the allocated ones, or else the requested ones; not
-// positive if both are unknown.
+// Width returns the number of allocated processors, or else of requested ones. It is not positive if both are
+// unknown.
 func (j *Job) Width() int64 {
 	if j.Processors > 0 {
 		return j.Processors
@@ -89,18 +89,18 @@ func (j *Job) Width() int64 {
 	return j.AskedFor
 }
 
-// Log is a whole log, its jobs in the order of the file.
+// Log is a whole log. Its jobs are in the order of the file.
 type Log struct {
-	Header []string // lines without their ';', trimmed
+	Header []string // header lines without ';' and spaces around them
 	Jobs   []Job
-	Bad    Bad // lines that ReadSkipping passed over
+	Bad    Bad // lines that ReadSkipping left out
 }
 
 // Bad counts the lines of a log that were skipped.
 type Bad struct {
 	Lines int
-	First error // error of the first of them; nil: there are none
-	Cut   bool  // the file ends in the middle: what stood after the last line read is lost
+	First error // error of the first skipped line; nil: no line was skipped
+	Cut   bool  // the file ends in the middle of a line or of its compressed data; the rest is lost
 }
 
 func (b *Bad) add(err error) {
@@ -119,8 +119,7 @@ func (l *Log) Value(key string) (string, bool) {
 	return "", false
 }
 
-// Number returns the whole number that a header line begins its value with, such
-// as 1664 of "1664 (72, 1368, 224)".
+// Number returns the whole number at the beginning of a header's value, such as 1664 of "1664 (72, 1368, 224)".
 func (l *Log) Number(key string) (int64, bool) {
 	text, _ := l.Value(key)
 	end := 0
@@ -134,8 +133,8 @@ func (l *Log) Number(key string) (int64, bool) {
 // Read reads a log, gzipped or not. An error names the line.
 func Read(r io.Reader) (*Log, error) { return open(r, false) }
 
-// ReadSkipping reads a log as Read does, but passes over lines that are not
-// sound, and counts them. A log without one sound line is an error all the same.
+// ReadSkipping does what Read does, but leaves out and counts lines with errors. A log without any good line is still
+// an error.
 func ReadSkipping(r io.Reader) (*Log, error) { return open(r, true) }
 
 func open(r io.Reader, skip bool) (*Log, error) {
@@ -157,8 +156,7 @@ func open(r io.Reader, skip bool) (*Log, error) {
 	return read(b, skip)
 }
 
-// plain passes over the mark that some editors put before text in UTF-8, and
-// refuses text in UTF-16, since no line of it could be read.
+// plain removes the byte order mark that some editors write before text in UTF-8. It refuses text in UTF-16.
 func plain(b *bufio.Reader) error {
 	head, _ := b.Peek(3)
 	switch {
@@ -197,7 +195,7 @@ func read(r io.Reader, skip bool) (*Log, error) {
 			if err := j.parse(line); err != nil {
 				err = fmt.Errorf("line %d: %w", number, err)
 				if !skip {
-					if !lines.Scan() && lines.Err() != nil { // the line is incomplete
+					if !lines.Scan() && lines.Err() != nil { // the last line is incomplete
 						return log.end(lines.Err(), number-1, false)
 					}
 					return nil, err
@@ -211,7 +209,7 @@ func read(r io.Reader, skip bool) (*Log, error) {
 	return log.end(lines.Err(), number, skip)
 }
 
-// end finishes reading a log after a number of lines. err is the error with which reading ended.
+// end finishes a log after a number of lines. err is the error that ended the reading.
 func (l *Log) end(err error, lines int, skip bool) (*Log, error) {
 	if err != nil {
 		switch {
@@ -277,7 +275,7 @@ func (j *Job) parse(line []byte) error {
 	return nil
 }
 
-// cut returns the first field of a trimmed line and the rest without its space.
+// cut returns the first field of a line, and the rest without the spaces in between.
 func cut(line []byte) (field, rest []byte) {
 	i := bytes.IndexAny(line, " \t")
 	if i < 0 {

@@ -75,7 +75,7 @@ func TestBadLogsAreNamedByLine(t *testing.T) {
 	}
 }
 
-// TestRealLog reads the excerpt that the example analyses.
+// TestRealLog reads the log that the example analyses.
 func TestRealLog(t *testing.T) {
 	f, err := examples.TraceAnalysis().Open("sdsc-sp2-1999.swf.gz")
 	if err != nil {
@@ -91,7 +91,7 @@ func TestRealLog(t *testing.T) {
 	}
 }
 
-// TestSkippingCounts: what is sound of a log is read, and the rest counted.
+// TestSkippingCounts reads a log with errors. The good lines must be read, and the others counted.
 func TestSkippingCounts(t *testing.T) {
 	line := "1 0 5 60 4 59 -1 4 100 -1 1 7 3 -1 1 -1 -1 -1\n"
 	log, err := ReadSkipping(strings.NewReader("; head\n" + line + "1 2 3\n" + line + "x" + line))
@@ -100,7 +100,7 @@ func TestSkippingCounts(t *testing.T) {
 	}
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	for i := range 2000 { // which packs to more than the piece that is kept
+	for i := range 2000 { // compressed, it is larger than the reader's buffer
 		fmt.Fprintf(z, "%d %d 5 %d 4 59 -1 4 100 -1 1 7 3 -1 1 -1 -1 -1\n", i, i*i, i*7919%1000)
 	}
 	_ = z.Close()
@@ -116,8 +116,8 @@ func TestSkippingCounts(t *testing.T) {
 	}
 }
 
-// TestMarksAndLineEndsDoNotMatter: a byte order mark of UTF-8, and lines that end
-// in a carriage return too.
+// TestMarksAndLineEndsDoNotMatter reads a log with a UTF-8 byte order mark, and with a carriage return at the end of
+// lines.
 func TestMarksAndLineEndsDoNotMatter(t *testing.T) {
 	want, err := Read(strings.NewReader(sample))
 	if err != nil {
@@ -166,8 +166,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestWhatAGzippedLogBecomesIsBounded: a log of a few hundred kilobytes that becomes
-// hundreds of megabytes is refused before they are read, whatever its lines are.
+// TestWhatAGzippedLogBecomesIsBounded reads a compressed log of a few hundred kilobytes that grows to hundreds of
+// megabytes. It must be refused before it is read, whatever its lines are.
 func TestWhatAGzippedLogBecomesIsBounded(t *testing.T) {
 	for name, line := range map[string]string{
 		"jobs":    "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n",

@@ -11,15 +11,15 @@ type builder struct {
 	*Workload
 	options       Options
 	users, groups map[int64]int
-	bad           int // records that could be read but are wrong
+	bad           int // number of records that could be read but contain an error
 }
 
 func (w *Workload) note(format string, args ...any) {
 	w.Notes = append(w.Notes, fmt.Sprintf(format, args...))
 }
 
-// machine finds the number of slots: the requested number, or the one in the header, or if jobs are
-// wide the width of the widest job.
+// machine finds the number of slots: the requested number, or else the one in the header. If jobs are gangs, it is at
+// least the width of the widest job.
 func (b *builder) machine(log *swf.Log) error {
 	if b.Nodes = b.options.Nodes; b.Nodes > 0 {
 		return nil
@@ -59,7 +59,7 @@ func (b *builder) machine(log *swf.Log) error {
 	return nil
 }
 
-// add enters a record, or counts why not.
+// add adds a record to the workload, or counts why it was left out.
 func (b *builder) add(r *swf.Job) error {
 	switch {
 	case r.Submit == -1:
@@ -94,7 +94,7 @@ func (b *builder) add(r *swf.Job) error {
 	return nil
 }
 
-// sound checks a record. Unknown wait times and requests are no error.
+// sound returns an error for a record that is wrong. An unknown waiting time or request is no error.
 func (b *builder) sound(r *swf.Job) error {
 	refuse := func(format string, args ...any) error {
 		return messages.Errorf(messages.Invalid, "line %d: job %d: %s", r.Line, r.Number, fmt.Sprintf(format, args...))
@@ -122,7 +122,8 @@ func (b *builder) enter(r *swf.Job) {
 	})
 }
 
-// number gives a log's number a position in a list; all negative ones are Unknown.
+// number returns the position of a log's number in a list, and adds it if it is new. All negative numbers are
+// Unknown.
 func number(known map[int64]int, list *[]int64, n int64) int {
 	n = max(n, Unknown)
 	i, ok := known[n]

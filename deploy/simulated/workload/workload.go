@@ -11,37 +11,35 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Parallel says how jobs of more than one processor are treated.
+// Parallel says how jobs of several processors are run.
 type Parallel string
 
-// The ways.
+// The values of Parallel.
 const (
-	Gang  Parallel = "gang"  // all slots together, from start to end
+	Gang  Parallel = "gang"  // all slots together, from the start to the end
 	Split Parallel = "split" // a serial task for each processor
-	Leave Parallel = "skip"  // left out, and counted
+	Leave Parallel = "skip"  // the job is left out, and counted
 )
 
 // Limits of a workload.
 const (
-	// MostNodes is the most slots that a machine and a job can have: more than the
-	// largest machines do, and so few that all mechanisms can count them.
+	// MostNodes is the largest number of slots of a machine or a job. The largest real machines have fewer, and all
+	// mechanisms can still count them.
 	MostNodes = 1 << 24
-	// MostTime is the latest submission and the longest run time that a record can
-	// have, in seconds: more than a century.
+	// MostTime is the latest submission and the longest run time of a record, in seconds. It is more than a century.
 	MostTime = 4e9
-	// mostSpan is how long a study may last, in seconds, at worst: microseconds
-	// of it are counted in 64 bits.
+	// mostSpan is the longest possible duration of a study, in seconds. Its microseconds are counted in 64 bits.
 	mostSpan = 4e12
 )
 
-// Unknown is the number of users and groups that the log does not know.
+// Unknown is the position of users and groups that the log does not name.
 const Unknown = -1
 
 // Options say what to take from a log.
 type Options struct {
-	Nodes    int     // slots of the machine; 0: as the log says
-	From, To float64 // submissions from (inclusive) to (exclusive), seconds; To 0: all
-	Load     float64 // X; 0: 1
+	Nodes    int     // slots of the machine; 0: the number in the log
+	From, To float64 // only submissions from From up to To (exclusive), in seconds; To 0: all
+	Load     float64 // factor X of the load; 0: 1
 	Parallel Parallel
 	SkipBad  bool
 }
@@ -52,8 +50,8 @@ type Job struct {
 	Line    int   // line of the log
 	Submit  float64
 	Runtime float64
-	Asked   float64 // run time asked for; 0: unknown
-	Width   int     // slots, or serial tasks
+	Asked   float64 // requested run time; 0: unknown
+	Width   int     // number of slots, or of serial tasks
 	User    int     // position in Workload.Users
 	Group   int     // position in Workload.Groups
 	Queue   int64   // queue in the log; -1: unknown
@@ -62,12 +60,12 @@ type Job struct {
 // Work returns the slot-seconds that a job takes.
 func (j *Job) Work() float64 { return j.Runtime * float64(j.Width) }
 
-// Workload is the jobs to run and the machine that runs them.
+// Workload has the jobs to run and the size of the machine.
 type Workload struct {
 	Nodes    int
 	Parallel Parallel
 	Jobs     []Job
-	Users    []int64 // the log's numbers, Unknown for none
+	Users    []int64 // the log's numbers of the users; Unknown for none
 	Groups   []int64
 	Skipped  Skipped
 	Notes    []string // remarks for readers of the results
@@ -79,11 +77,11 @@ type Skipped struct {
 	NoSubmit int `json:"no_submit"` // unknown submission
 	NoLength int `json:"no_runtime"`
 	NoWidth  int `json:"no_processors"`
-	Parallel int `json:"parallel"` // left out as asked for
-	Bad      int `json:"bad"`      // lines and records that make no sense
+	Parallel int `json:"parallel"` // left out because the options ask for it
+	Bad      int `json:"bad"`      // lines and records with errors
 }
 
-// Total returns how many were left out.
+// Total returns the number of records that were left out.
 func (s *Skipped) Total() int {
 	return s.Outside + s.NoSubmit + s.NoLength + s.NoWidth + s.Parallel + s.Bad
 }
@@ -118,8 +116,8 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 	return w, b.arrange()
 }
 
-// oddities notes unusual properties of the jobs that are no errors: repeated numbers, and
-// submissions out of order.
+// oddities adds notes about unusual properties of the jobs that are no errors: repeated numbers, and submissions out
+// of order.
 func (b *builder) oddities() {
 	back := 0
 	for i := 1; i < len(b.Jobs); i++ {
@@ -151,7 +149,7 @@ func (b *builder) oddities() {
 	}
 }
 
-// outside says when the log's jobs were submitted, if that is not when the study is.
+// outside says when the log's jobs were submitted, if none was submitted in the time of the study.
 func (b *builder) outside(log *swf.Log) string {
 	if b.Skipped.Outside == 0 {
 		return ""
@@ -184,7 +182,7 @@ func (o *Options) check() error {
 	return messages.Errorf(messages.Invalid, "parallel: must be %s, %s or %s, is %.64q", Gang, Split, Leave, string(o.Parallel))
 }
 
-// arrange sorts the jobs and squeezes the times between them.
+// arrange sorts the jobs, and shortens the times between them for a higher load.
 func (b *builder) arrange() error {
 	slices.SortStableFunc(b.Jobs, func(x, y Job) int { return cmp.Compare(x.Submit, y.Submit) })
 	if x := b.options.Load; x != 1 {
@@ -208,7 +206,7 @@ func (w *Workload) Span() (first, last float64) {
 	return w.Jobs[0].Submit, w.Jobs[len(w.Jobs)-1].Submit
 }
 
-// Widest returns the most slots that a job needs, and how many tasks there are in all.
+// Widest returns the largest number of slots that a job needs, and the number of tasks of all jobs.
 func (w *Workload) Widest() (widest, tasks int) {
 	for i := range w.Jobs {
 		widest = max(widest, w.Jobs[i].Width)

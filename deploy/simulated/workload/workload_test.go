@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// record writes a line of a log.
+// record returns a line of a log.
 func record(number, submit, run, processors, asked int) string {
 	return fmt.Sprintf("%d %d -1 %d %d -1 -1 %d 100 -1 1 3 2 -1 1 -1 -1 -1\n", number, submit, run, processors, asked)
 }
@@ -48,7 +48,7 @@ func TestLoadSqueezesTimes(t *testing.T) {
 	}
 }
 
-// TestTheMachineIsFoundOrAskedFor: headers lie, or say nothing.
+// TestTheMachineIsFoundOrAskedFor checks the number of slots if the header is wrong or does not say it.
 func TestTheMachineIsFoundOrAskedFor(t *testing.T) {
 	wide := record(1, 0, 10, 8, 8)
 	for _, c := range []struct {
@@ -67,7 +67,7 @@ func TestTheMachineIsFoundOrAskedFor(t *testing.T) {
 	}
 }
 
-// TestUnsoundRecords are errors that name the line, or are counted.
+// TestUnsoundRecords checks records with errors. Each must give an error that names the line, or be counted.
 func TestUnsoundRecords(t *testing.T) {
 	good := record(9, 5, 10, 1, 1)
 	for name, c := range map[string]struct{ bad, want string }{
@@ -90,8 +90,8 @@ func TestUnsoundRecords(t *testing.T) {
 	}
 }
 
-// TestNotesSayWhatIsStrange: each kind of unsound record once, and a header that
-// jobs contradict.
+// TestNotesSayWhatIsStrange checks that each kind of wrong record gives one note, and that a note says if the jobs
+// contradict the header.
 func TestNotesSayWhatIsStrange(t *testing.T) {
 	log, err := swf.ReadSkipping(strings.NewReader("; MaxProcs: 4\n1 2 3\n" + record(1, -5, 10, 1, 1) + record(2, -6, 10, 1, 1) + record(3, 0, 10, 8, 8)))
 	if err != nil {
@@ -106,8 +106,8 @@ func TestNotesSayWhatIsStrange(t *testing.T) {
 	}
 }
 
-// TestNotesSayWhatIsUnusual: job numbers that occur again, jobs that are not in order, and a
-// size of the machine in the header that nobody can mean.
+// TestNotesSayWhatIsUnusual checks notes about repeated job numbers, jobs out of order, and an impossible machine
+// size in the header.
 func TestNotesSayWhatIsUnusual(t *testing.T) {
 	two := record(1, 0, 10, 1, 1) + record(2, 5, 10, 2, 2)
 	for log, want := range map[string][]string{
@@ -135,12 +135,12 @@ func TestParallelJobsMayBeLeftOut(t *testing.T) {
 	if err != nil || len(w.Jobs) != 1 || w.Skipped.Parallel != 1 {
 		t.Errorf("%v, %+v", err, w)
 	}
-	if w, err = New(log, Options{Nodes: 4, Parallel: Split}); err != nil || len(w.Jobs) != 2 { // tasks fit one by one
+	if w, err = New(log, Options{Nodes: 4, Parallel: Split}); err != nil || len(w.Jobs) != 2 { // each task fits
 		t.Errorf("%v, %+v", err, w)
 	}
 }
 
-// TestNoStudyLastsForEver: what the clock cannot count is refused.
+// TestNoStudyLastsForEver checks that a log that is too long for the clock is refused.
 func TestNoStudyLastsForEver(t *testing.T) {
 	log := read(t, record(1, 0, 10, 1, 1)+record(2, 3e9, 10, 1, 1))
 	if _, err := New(log, Options{Nodes: 1, Parallel: Gang, Load: 1e-4}); messages.KindOf(err) != messages.TooLarge {
