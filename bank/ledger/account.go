@@ -10,27 +10,27 @@ import (
 type account struct {
 	name messages.Name
 	standing
-	granted messages.Credits // received from the issuer, ever
-	spent   messages.Credits // posted from its holds, ever
-	credit  messages.Credits // the balance may be this far below zero
-	members []*member        // ascending by name; members that left stay while they have spent or hold something
+	granted messages.Credits // total that it received from the issuer
+	spent   messages.Credits // total that was posted from its holds
+	credit  messages.Credits // how far the balance may be below zero
+	members []*member        // ascending by name; a member that left stays while it has spent or held credits
 	present int              // number of members that have not left; computed from members
 	owning  int              // number of present members that are owners; computed from members
-	lots    []lot            // rest of expiring grants, ascending by expiry
-	due     messages.Time    // when the first of lots expires; 0: none will
+	lots    []lot            // what is left of expiring grants, ascending by expiry
+	due     messages.Time    // when the first of lots expires; 0: never
 	queued  int              // position in lots.dues, while due is not 0
 	holds   int              // number of pending holds
-	latest  *hold            // the pending hold that was made last; nil: none
+	latest  *hold            // the newest pending hold; nil: none
 	project bool
 	title   string // title of a project; "" for other accounts
 	frost   frost
-	trail   trail // links the records that changed the standing
+	trail   trail // links to the records that changed its standing
 	place   int   // position in accounts.order
 }
 
 func (a *account) issuer() bool { return a.name == messages.IssuerAccount }
 
-// brief returns the account's reply without members and expiring grants.
+// brief returns a description of the account without members and expiring grants.
 func (a *account) brief() messages.AccountReply {
 	return messages.AccountReply{
 		Account: a.name, Balance: a.balance, Reserved: a.reserved, Available: a.available(),
@@ -56,7 +56,7 @@ func (a *account) reply() messages.AccountReply {
 	return r
 }
 
-// pending lists at most MaxPendingHolds holds of the account, the newest first.
+// pending returns at most MaxPendingHolds holds of the account, newest first.
 func (a *account) pending() (list []messages.PendingHold) {
 	for h := a.latest; h != nil && len(list) < messages.MaxPendingHolds; h = h.before {
 		member := h.member
@@ -68,7 +68,7 @@ func (a *account) pending() (list []messages.PendingHold) {
 	return list
 }
 
-// copy returns a copy that later changes of the account do not alter. It has no holds.
+// copy returns a copy that does not change with the account. It has no holds.
 func (a *account) copy() account {
 	c := *a
 	c.latest = nil
@@ -81,8 +81,8 @@ func (a *account) copy() account {
 	return c
 }
 
-// freezer reports whether an owner or an operator froze an account: an owner cannot thaw what
-// an operator froze.
+// freezer says whether an owner or an operator froze an account. An owner cannot unfreeze an account that an operator
+// froze.
 type freezer uint8
 
 const (
@@ -91,15 +91,15 @@ const (
 	frozenByOwner
 )
 
-// frost reports whether an account is frozen, who froze it, and why.
+// frost says whether an account is frozen, who froze it, and why.
 type frost struct {
 	rank freezer
 	by   messages.Name
 	why  string
 }
 
-// thawedFor returns an error if the account is frozen. what completes the sentence "nothing
-// can be what it".
+// thawedFor returns an error if the account is frozen. what completes the sentence "nothing can be ... it", for
+// example "paid from".
 func (a *account) thawedFor(what string) *messages.Error {
 	if a.frost.rank == thawed {
 		return nil

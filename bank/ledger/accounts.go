@@ -13,18 +13,18 @@ type accounts struct {
 	byName   map[messages.Name]*account
 	order    []*account // in the order of opening
 	issuer   *account
-	projects map[messages.Name][]messages.Name // by member: the accounts it is a member of, ascending
+	projects map[messages.Name][]messages.Name // by member: its accounts, in ascending order
 	names    names                             // names of all accounts
-	balances messages.Credits                  // sum over all accounts but the issuer's, updated by each transfer
+	balances messages.Credits                  // sum over all accounts except the issuer's, updated by each transfer
 
-	// Copies of the accounts for images, by page of order. A page is stale if one of its
-	// accounts changed since the page was copied.
+	// Copies of the accounts for images, one for each page of order. A page is stale if one of its accounts changed
+	// after the page was copied.
 	copies  [][]account
 	stale   []bool
-	copying *sync.Mutex // protects copies and stale: several readers may take images at a time
+	copying *sync.Mutex // protects copies and stale: several readers may take images at the same time
 }
 
-// newAccounts returns accounts with the issuer's and the site's only.
+// newAccounts returns accounts with only the issuer's and the site's account.
 func newAccounts() *accounts {
 	as := &accounts{copying: new(sync.Mutex), byName: map[messages.Name]*account{}, projects: map[messages.Name][]messages.Name{}}
 	as.issuer = as.open(messages.IssuerAccount)
@@ -48,7 +48,7 @@ func (as *accounts) open(name messages.Name) *account {
 	return a
 }
 
-// find returns an account, or a NotFound that says how to open it.
+// find returns an account. If there is none, it returns a NotFound that says how to open it.
 func (as *accounts) find(name messages.Name) (*account, *messages.Error) {
 	if a := as.byName[name]; a != nil {
 		return a, nil
@@ -56,8 +56,8 @@ func (as *accounts) find(name messages.Name) (*account, *messages.Error) {
 	return nil, messages.Errorf(messages.NotFound, "there is no account %q: an operator opens it with its first grant", clip(name))
 }
 
-// owned returns an account that the command's maker may manage, or an error. what completes
-// "may not".
+// owned returns an account that the maker of the command may manage, or an error. what completes the sentence "alice
+// may not ...", for example "pay from it".
 func (as *accounts) owned(c *Command, name messages.Name, what string) (*account, *messages.Error) {
 	a := as.byName[name]
 	if c.Rank == User && (a == nil || !a.owns(c.By)) {
@@ -106,8 +106,8 @@ func (as *accounts) setMember(a *account, name messages.Name, remove bool) bool 
 	return true
 }
 
-// alter makes a change and reports whether it changed anything. A change of an unknown
-// account or member, or to a value out of range, changes nothing.
+// alter makes a change and reports whether anything changed. A change of an unknown account or member, or to a value
+// out of range, changes nothing.
 func (as *accounts) alter(by messages.Name, c *change) bool {
 	a := as.byName[c.account]
 	if a == nil || c.number < 0 {
@@ -134,7 +134,7 @@ func (as *accounts) alter(by messages.Name, c *change) bool {
 	return false
 }
 
-// copied is the number of accounts on a page of copies.
+// copied is the number of accounts on one page of copies.
 const copied = 256
 
 // touch marks the page of an account as stale.
@@ -146,8 +146,7 @@ func (as *accounts) touch(a *account) {
 	as.stale[page] = true
 }
 
-// touched marks the pages of all accounts that a record names. That is every account it
-// changes.
+// touched marks the pages of all accounts that a record names. A record changes no other accounts.
 func (as *accounts) touched(r *record) {
 	for _, name := range [...]messages.Name{r.account, r.change.account, r.outcome.debit, r.outcome.credit} {
 		if a := as.byName[name]; a != nil {

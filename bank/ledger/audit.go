@@ -6,21 +6,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// audit adds up the amounts of a journal without applying the ledger's rules, and keeps the
-// first fault that it finds.
+// audit adds up the amounts of a journal without the ledger's rules, and stores the first fault that it finds.
 type audit struct {
 	accounts  map[messages.Name]*standing
 	pending   map[string]messages.Credits
-	credit    map[messages.Name]messages.Credits // the highest credit that each account ever had
+	credit    map[messages.Name]messages.Credits // by account: the highest credit that it ever had
 	transfers uint64
 	fault     string
 	trails    map[messages.Name]*trail
 	chain     chain
 }
 
-// Audit recomputes everything from the image's first record and compares it
-// with what the records and the accounts say. It costs about a microsecond
-// for each record.
+// Audit recomputes the books from the image's first record, and compares the result with the standings in the records
+// and with the accounts. It costs about a microsecond for each record.
 func (img *Image) Audit() messages.BooksReply {
 	a := newAudit()
 	err := img.journal.each(1, func(number uint64, raw []byte) error {
@@ -93,8 +91,8 @@ func (a *audit) move(number uint64, rec *record) {
 	a.follow(number, o.debit, rec.debitLink, o.amount != 0 || o.held != 0)
 }
 
-// follow checks a record's link to the account's earlier entries. A record that does not
-// change the account's standing must have none.
+// follow checks the link from a record to the account's earlier entries. A record that does not change the account's
+// standing must have no link.
 func (a *audit) follow(number uint64, name messages.Name, written link, entry bool) {
 	var is link
 	if entry {
@@ -105,8 +103,7 @@ func (a *audit) follow(number uint64, name messages.Name, written link, entry bo
 	}
 }
 
-// resolve adds a new hold, or removes a resolved one. Each hold must be resolved at most
-// once.
+// resolve adds a new hold, or removes a resolved one. Each hold may be resolved only once.
 func (a *audit) resolve(number uint64, rec *record) {
 	o := &rec.outcome
 	switch rec.asked.Kind {
@@ -124,8 +121,8 @@ func (a *audit) resolve(number uint64, rec *record) {
 	}
 }
 
-// expect compares a computed standing with the one in the record, and checks the account's
-// limit. The limit holds after each step of a chain, not only at its end.
+// expect compares a computed standing with the standing in the record, and checks the account's limit. The limit must
+// hold after each step of a chain, not only at its end.
 func (a *audit) expect(number uint64, name messages.Name, is, written standing) {
 	if is != written {
 		a.note("record %d leaves account %q with balance %v and %v reserved, and the record says %v and %v",
@@ -155,9 +152,8 @@ func (a *audit) compare(img *Image) {
 	}
 }
 
-// sums returns the totals of the records. Its message names the first disagreement, "" if
-// all agree. The sums cannot overflow unless a fault was noted before: no balance is
-// negative, and all were issued within range.
+// sums returns the totals of the records. Its Message names the first disagreement; "": there is none. The sums can
+// overflow only after a fault that was already found: no balance is negative, and what was issued is within range.
 func (a *audit) sums() messages.BooksReply {
 	r := messages.BooksReply{
 		Issued: -a.accounts[messages.IssuerAccount].balance, Holds: len(a.pending),
@@ -182,7 +178,7 @@ func (a *audit) sums() messages.BooksReply {
 	return r
 }
 
-// report returns the sums, and compares what is held with the image's own total.
+// report returns the sums. It compares the held credits with the image's own total.
 func (a *audit) report(img *Image) messages.BooksReply {
 	reply := a.sums()
 	switch {

@@ -2,14 +2,14 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// books carries out steps on the accounts, holds and lots, and writes their records.
+// books carries out steps on the accounts, holds and lots, and writes the records of the steps.
 type books struct {
 	records  *records
 	accounts *accounts
 	holds    *holds
 	lots     *lots
 	requests *requests
-	done     uint64 // number of transfers carried out
+	done     uint64 // number of transfers that were carried out
 }
 
 // do carries out a planned step. It cannot fail: the planner has checked it.
@@ -45,7 +45,7 @@ func (b *books) undoAll(steps []step) {
 	}
 }
 
-// move changes the accounts as the step says: sign 1 does the step, sign -1 reverses it.
+// move changes the accounts of a step. sign 1 does the step, and sign -1 undoes it.
 func (b *books) move(s *step, sign messages.Credits) {
 	s.debit.balance -= sign * s.amount
 	s.debit.reserved += sign * s.held
@@ -65,23 +65,23 @@ func (b *books) move(s *step, sign messages.Credits) {
 	} else {
 		a.spent = s.spentBefore
 	}
-	if s.grants() { // a grant is in no chain, and so never undone
+	if s.grants() { // a grant is never in a chain, so it is never undone
 		s.credit.granted = counted(s.credit.granted, s.amount)
 	}
 }
 
-// write appends a record, after the record of the request that led to it.
+// write appends a record. If a signed request led to the record, the request's record is written first.
 func (b *books) write(r *record, debit, credit *account) uint64 {
 	b.requests.writeAsked()
 	b.accounts.touched(r)
 	return b.records.write(r, debit, credit)
 }
 
-// commit appends the record of a step that was done, and indexes its identifier.
+// commit appends the record of a step that was done, and adds its identifier to the index.
 func (b *books) commit(by messages.Name, s *step) {
 	debit, credit := s.debit, s.credit
 	if s.amount == 0 && s.held == 0 {
-		debit = nil // an Extend changes no standing
+		debit = nil // an Extend does not change a standing
 	}
 	if s.amount == 0 {
 		credit = nil
@@ -91,7 +91,7 @@ func (b *books) commit(by messages.Name, s *step) {
 	b.done++
 }
 
-// refuse appends the record of a refusal, and indexes its identifier.
+// refuse appends the record of a refusal, and adds its identifier to the index.
 func (b *books) refuse(by messages.Name, t *messages.Transfer, err *messages.Error, asked stamp) {
 	rec := record{what: refused, at: b.records.now, by: by, asked: *t, refusal: *err, stamp: asked}
 	b.records.known.add(t.ID, b.write(&rec, nil, nil))
@@ -104,7 +104,7 @@ func (b *books) change(by messages.Name, c change) {
 	}
 }
 
-// openFor opens an account and appends the record of this.
+// openFor opens an account and appends the record of the opening.
 func (b *books) openFor(by, name messages.Name) *account {
 	a := b.accounts.open(name)
 	b.write(&record{what: opened, at: b.records.now, by: by, account: a.name}, nil, nil)

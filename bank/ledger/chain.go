@@ -5,12 +5,11 @@ import (
 	"hash"
 )
 
-// Head is the hash of a journal. With no records it is 32 zeros; each record makes it the
-// SHA-256 of the previous Head and the record's bytes. So it proves all records and their
-// order.
+// Head is the hash of a journal. Without records it is 32 zero bytes. Each record sets it to the SHA-256 of the
+// previous Head and the record's bytes. So it proves all records and their order.
 type Head [sha256.Size]byte
 
-// chain computes heads without allocating.
+// chain computes heads without allocating memory.
 type chain struct {
 	head   Head
 	digest hash.Hash
@@ -21,7 +20,7 @@ func (c *chain) add(record []byte) {
 		c.digest = sha256.New()
 	}
 	c.digest.Reset()
-	c.digest.Write(c.head[:]) //nolint:errcheck // a hash takes everything
-	c.digest.Write(record)    //nolint:errcheck // a hash takes everything
+	c.digest.Write(c.head[:]) //nolint:errcheck // writing to a hash cannot fail
+	c.digest.Write(record)    //nolint:errcheck // writing to a hash cannot fail
 	c.digest.Sum(c.head[:0])
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// chains carries out chains of linked transfers: all transfers of a chain or none.
+// chains carries out chains of linked transfers: all transfers of a chain, or none.
 type chains struct {
 	records *records
 	books   *books
 	plans   *planner
 	expiry  *expiry
-	steps   []step // scratch space, reused for each chain
+	steps   []step // memory that is used again for each chain
 }
 
 // run carries out the transfers of a command, chain by chain.
@@ -72,9 +72,9 @@ func (cs *chains) chain(c *Command, start, end int, results []messages.TransferR
 	cs.expiry.sweepMoved()
 }
 
-// reservedIn returns the position of the first transfer that only the clearing may make:
-// one that names a peer's account ("clearing-west", for example), or an identifier under ClearingPrefix. The
-// error is nil if there is none.
+// reservedIn returns the position of the first transfer that only the clearing may make. Such a transfer names a
+// peer's account ("clearing-west", for example), or an identifier under ClearingPrefix. The error is nil if there is
+// none.
 func reservedIn(chain []messages.Transfer) (int, *messages.Error) {
 	for i := range chain {
 		t := &chain[i]
@@ -90,8 +90,7 @@ func reservedIn(chain []messages.Transfer) (int, *messages.Error) {
 	return 0, nil
 }
 
-// refuseAll sets the error of one transfer, the culprit, as the result of all transfers of
-// its chain.
+// refuseAll sets the results of all transfers of a chain to the error of one of them, the culprit.
 func refuseAll(chain []messages.Transfer, culprit int, err *messages.Error, results []messages.TransferResult) {
 	for i := range results {
 		results[i].Error = err
@@ -107,7 +106,7 @@ func (cs *chains) rememberRefusals(c *Command, start int, chain []messages.Trans
 	}
 }
 
-// stamp returns the proof of transfer i, empty if the command has none.
+// stamp returns the proof of transfer i. It is empty if the command has no proof.
 func (c *Command) stamp(i int) stamp {
 	if c.Proof == nil {
 		return stamp{}
@@ -115,8 +114,8 @@ func (c *Command) stamp(i int) stamp {
 	return stamp{session: c.Proof.Session, mark: c.mark(i)}
 }
 
-// recallChain answers a chain if any of its identifiers was answered before, and reports
-// whether it did.
+// recallChain returns the earlier answers of a chain, if any of its identifiers was answered before, and reports
+// whether that is so.
 func (cs *chains) recallChain(chain []messages.Transfer, results []messages.TransferResult) bool {
 	known := false
 	for i := range chain {

@@ -12,11 +12,11 @@ import (
 const (
 	MaxID     = 256
 	MaxReason = 512
-	maxName   = 64 // bytes: 63 of a messages.Name, and '$' before them
+	maxName   = 64 // in bytes: 63 of a messages.Name, and a '$' in front
 )
 
-// Check returns an error for a transfer that is malformed in any state of the ledger. Such
-// a transfer is refused, and the refusal is not remembered.
+// Check returns an error for a transfer that is malformed whatever the ledger's state is. Such a transfer is refused,
+// and the refusal is not remembered.
 func Check(t *messages.Transfer) *messages.Error {
 	if why := checkTexts(t); why != "" {
 		return invalid(t, why)
@@ -57,7 +57,7 @@ func checkTexts(t *messages.Transfer) string {
 	return ""
 }
 
-// checkKind checks that the fields which the kind needs are set, and that no others are.
+// checkKind checks that the fields of the transfer's kind are set, and that no other fields are.
 func checkKind(t *messages.Transfer) string {
 	switch {
 	case t.Kind > messages.Extend:

@@ -2,15 +2,15 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// MaxOwners is the maximum of owners in one request.
+// MaxOwners is the maximum number of owners in one request.
 const MaxOwners = 100
 
 // maxKey is the maximum length of a key in bytes, so that an identifier holds a prefix, the
 // caller and the key.
 const maxKey = MaxID - len(withdrawPrefix) - maxName - 1
 
-// Check returns an error for a command that is malformed in any state of the ledger. It
-// does not check transfers: the function Check does this one by one.
+// Check returns an error for a command that is malformed whatever the ledger's state is. It does not check transfers:
+// the function Check does that for each one.
 func (c *Command) Check() *messages.Error {
 	switch c.Verb {
 	case Grant:

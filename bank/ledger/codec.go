@@ -7,11 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// codec writes or reads the encoding that commands, records and images share: unsigned and
-// zigzag varints, and texts with their length before them. Each value has exactly one
-// encoding, so equal states have equal bytes. Each structure has one method for both
-// directions: it writes the value that its argument points to, or sets the value to what it
-// reads.
+// codec writes or reads the encoding that commands, records and images share: unsigned and zigzag varints, and texts
+// after their lengths. Each value has exactly one encoding, so equal states have equal bytes. Each structure has one
+// method for both directions: it writes the value that its argument points to, or sets the value to what it reads.
 //
 // The first error sets bad; every later read returns zero. Texts that are read share the
 // memory of s.
@@ -55,7 +53,7 @@ func (c *codec) readUint() uint64 {
 	return 0
 }
 
-// number codes an amount or a time.
+// number encodes or decodes an amount or a time.
 func number[T ~int64](c *codec, v *T) {
 	if c.reads {
 		u := c.readUint()
@@ -65,7 +63,7 @@ func number[T ~int64](c *codec, v *T) {
 	}
 }
 
-// octet codes a value of an enumeration in one byte.
+// octet encodes or decodes a value of an enumeration, in one byte.
 func octet[T ~uint8](c *codec, v *T) {
 	switch {
 	case !c.reads:
@@ -100,7 +98,7 @@ func (c *codec) text(v *string) {
 	c.b = append(c.b, *v...)
 }
 
-// next takes the next n bytes off s.
+// next returns the next n bytes of s, and removes them from s.
 func (c *codec) next(n uint64) string {
 	if n > uint64(len(c.s)) {
 		c.fail()
@@ -111,7 +109,7 @@ func (c *codec) next(n uint64) string {
 	return v
 }
 
-// bytes codes bytes with their length before them.
+// bytes encodes or decodes bytes after their length.
 func (c *codec) bytes(v *[]byte) {
 	s := string(*v)
 	if c.text(&s); c.reads {
@@ -119,7 +117,7 @@ func (c *codec) bytes(v *[]byte) {
 	}
 }
 
-// raw codes exactly len(v) bytes, without a length.
+// raw encodes or decodes exactly len(v) bytes, without a length.
 func (c *codec) raw(v []byte) {
 	if c.reads {
 		copy(v, c.next(uint64(len(v))))
@@ -128,8 +126,8 @@ func (c *codec) raw(v []byte) {
 	}
 }
 
-// count codes a number of items. least is the smallest size of an item, in bytes. A number for which too few
-// bytes follow is an error, so a damaged one reserves no memory.
+// count encodes or decodes a number of items. least is the smallest size of an item, in bytes. If fewer bytes follow
+// than the items need, that is an error; so a damaged number allocates no memory.
 func (c *codec) count(n uint64, least int) uint64 {
 	if c.uint(&n); c.reads && n > uint64(len(c.s)/least) {
 		c.fail()
@@ -138,7 +136,7 @@ func (c *codec) count(n uint64, least int) uint64 {
 	return n
 }
 
-// list codes the number of items, then each of them.
+// list encodes or decodes the number of items, and then each item.
 func list[T any](c *codec, items *[]T, least int, item func(*codec, *T)) {
 	if n := c.count(uint64(len(*items)), least); c.reads && n > 0 {
 		*items = make([]T, n)

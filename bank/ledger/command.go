@@ -5,15 +5,15 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// MaxBatch is the maximum of transfers in one command.
+// MaxBatch is the maximum number of transfers in one command.
 const MaxBatch = 10_000
 
-// smallestTransfer is the length of an encoded transfer with every field empty.
+// smallestTransfer is the length of an encoded transfer whose fields are all empty, in bytes.
 const smallestTransfer = 11
 
-// The first byte of a command is its form; other forms are refused. A plain command has no
-// proof of who asked. A proven one carries the signed request, or the marks of a session.
-// One that is within another command is never in a log by itself.
+// The first byte of a command is its format; other formats are refused. A plain command has no proof of its maker. A
+// proven command carries the signed request, or the marks of a session. The third format is only used inside commands
+// of the clearing, never in a log.
 const (
 	within = 0
 	plain  = 3
@@ -23,25 +23,24 @@ const (
 // Verb says what a command does.
 type Verb uint8
 
-// The verbs of a command. The list is append-only: commands stay in logs.
+// The verbs of a command. New verbs are added only at the end, because commands stay in logs.
 const (
 	Transfers Verb = iota + 1 // carries out Command.Transfers
 	Grant                     // issues credits as Command.Grant says
 	Member                    // changes the members of an account as Command.Member says
-	Expire                    // only lets time pass
+	Expire                    // only sets the time
 	Project                   // makes Command.Project a project
 	Pay                       // moves credits as Command.Pay says
 	Freeze                    // freezes or thaws an account as Command.Freeze says
 	Credit                    // sets an account's credit as Command.Credit says
 	Withdraw                  // takes credits back as Command.Withdraw says
-	Correct                   // takes a transfer back as Command.Correct says
+	Correct                   // reverses a transfer as Command.Correct says
 	Keys                      // learns the site's keys from Command.Asked
 	Session                   // opens a session as Command.SessionAsked says
 	lastVerb  = Session
 )
 
-// Command is one change that is asked of the ledger. Verb says which of its fields are
-// used.
+// Command is one change of the ledger. Verb says which of its fields are used.
 type Command struct {
 	Verb   Verb
 	At     messages.Time // the leader's clock when it proposed the command
@@ -59,17 +58,17 @@ type Command struct {
 	Withdraw  messages.WithdrawRequest
 	Correct   messages.CorrectRequest
 
-	// Asked is the signed request. The fields above are read from it and may be empty. Nil:
-	// the command has no signed request.
+	// Asked is the signed request. The fields above are decoded from it, and may be empty before. Nil: the command
+	// has no signed request.
 	Asked        *messages.SignedRequest
 	SessionAsked messages.SessionRequest
-	// Proof proves who asked for Transfers.
+	// Proof proves who made Transfers.
 	Proof *messages.TransferProof
 
 	texts [][]byte // the encoded bytes of each of Transfers
 }
 
-// Encode returns the command's bytes, as Apply takes them.
+// Encode returns the command's bytes in the form that Apply takes.
 func (c *Command) Encode() []byte {
 	w := codec{b: make([]byte, 0, 64+(96+proof.MarkSize)*len(c.Transfers))}
 	w.b = append(w.b, c.form(), byte(c.Verb))
@@ -87,7 +86,7 @@ func (c *Command) Encode() []byte {
 	return w.b
 }
 
-// form returns the first byte of the command.
+// form returns the first byte of the command, its format.
 func (c *Command) form() byte {
 	switch {
 	case c.Within:
@@ -98,7 +97,7 @@ func (c *Command) form() byte {
 	return plain
 }
 
-// transfers codes each transfer, followed by its mark.
+// transfers encodes or decodes the transfers, each followed by its mark.
 func (c *codec) transfers(cmd *Command) {
 	if cmd.Proof != nil {
 		c.uint(&cmd.Proof.Session)
@@ -119,15 +118,14 @@ func (c *codec) signed(r *messages.SignedRequest) {
 	c.bytes(&r.Payload)
 }
 
-// Size returns an upper bound of a transfer's bytes in a command. It is rarely more than
-// twice too high.
+// Size returns an upper bound of a transfer's size in a command, in bytes. It is rarely more than twice the real
+// size.
 func Size(t *messages.Transfer) int {
 	const numbersAndLengths = 64
 	return numbersAndLengths + len(t.ID) + len(t.Debit) + len(t.Credit) + len(t.Pending) + len(t.Member) + len(t.Reason)
 }
 
-// decode reads a command. Its texts share one copy of b. Transfers are stored in space if
-// they fit.
+// decode decodes a command. Its texts share one copy of b. It stores the transfers in space if they fit.
 func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 	r := decoder(b)
 	var form byte
@@ -217,5 +215,5 @@ func (c *Command) mark(i int) (m proof.Mark) {
 	return m
 }
 
-// proven reports whether the command carries a proof of who asked.
+// proven reports whether the command carries a proof of its maker.
 func (c *Command) proven() bool { return c.Asked != nil || c.Proof != nil }

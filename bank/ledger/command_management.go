@@ -2,7 +2,7 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// management codes the request of a command other than Transfers.
+// management encodes or decodes the request of a command with a verb other than Transfers.
 func (c *codec) management(cmd *Command) {
 	switch cmd.Verb {
 	case Grant:
@@ -55,7 +55,7 @@ func (c *codec) member(m *messages.MemberRequest) {
 	optional(c, &m.Limit, number)
 }
 
-// optional codes whether *v is not nil, then the value if so.
+// optional encodes or decodes whether *v is nil, and then the value if it is not.
 func optional[T any](c *codec, v **T, value func(*codec, *T)) {
 	given := *v != nil
 	if c.flag(&given); !given {

@@ -7,15 +7,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Settler carries out again what a bank settled with other sites. A replay composes it with
-// a ledger; both derive their state from the same journal.
+// Settler carries out again what a bank settled with other sites. A replay uses it together with a ledger; both
+// derive their state from the same journal.
 type Settler interface {
-	// Again carries out what a cause leads to, and checks the cause's proof.
+	// Again carries out what a cause leads to, after checking the cause's proof.
 	Again(c *Cause) *messages.Error
 }
 
-// Cause is a record from which later records follow: a request that a user signed, a
-// statement that a peer's bank signed, or a step that the clearing took as time passed.
+// Cause is a record that leads to later records: a request that a user signed, a statement that a peer's bank signed,
+// or a step that the clearing took because time passed.
 type Cause struct {
 	Said    bool // By, the bank of a peer, said it; with By "", the clearing took a step as time passed
 	Verb    string
@@ -24,19 +24,19 @@ type Cause struct {
 	Request messages.SignedRequest
 }
 
-// ProofReport counts what was derived from a journal, by cause.
+// ProofReport has the numbers of the records that were derived from a journal, by cause.
 type ProofReport struct {
-	From     uint64 // the first record in which the site states its keys; 0: none
+	From     uint64 // number of the first record in which the site states its keys; 0: none
 	Keys     uint64 // statements of the site about its keys
 	Requests uint64 // signed requests
 	Followed uint64 // records that follow from Keys and Requests
 	Marked   uint64 // transfers with the mark of a session
 	Unread   uint64 // marked transfers that cannot be checked without the site's keys
-	Forced   uint64 // records that the rules require as time passes: lapsed holds, expired grants
+	Forced   uint64 // records that the rules require because time passes: lapsed holds, expired grants
 	Said     uint64 // statements signed by peers' banks
 	Settled  uint64 // records that follow from Said
-	Passed   uint64 // steps of the clearing as time passed, and the records that follow
-	Found    uint64 // facts that the leading replica found out, and the records that follow
+	Passed   uint64 // steps of the clearing because time passed, and the records that follow
+	Found    uint64 // facts that the leading replica found, and the records that follow
 }
 
 var (
@@ -44,7 +44,7 @@ var (
 	errFirst = errors.New("comes before the record that names the site's keys")
 )
 
-// derived makes a replay into an empty ledger derive each record; see derive.
+// derived makes a replay derive each record from its cause; see derive. r is the root of trust.
 func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 	p.ledger.Trust(r)
 	if settles != nil {
@@ -52,10 +52,9 @@ func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 	}
 }
 
-// derive takes the next record of a journal whose root of trust is known. It carries out
-// only what a record proves that somebody asked for, and what the rules require as time
-// passes. The records that the ledger writes then must equal the records of the journal, byte by
-// byte.
+// derive processes the next record of a journal whose root of trust is known. It carries out only the requests that
+// records prove, and what the rules require because time passes. The records that the ledger then writes must equal
+// the records of the journal, byte by byte.
 func (p *replay) derive(rec *record, raw []byte) error {
 	if len(p.group) > 0 && !p.continues(rec) {
 		if err := p.carryOut(p.count - 1); err != nil {
@@ -82,8 +81,7 @@ func (p *replay) derive(rec *record, raw []byte) error {
 	return p.lead(rec, raw)
 }
 
-// lead carries out what a record asks for, and compares the first record that the ledger
-// writes with it.
+// lead carries out the request in a record, and compares the first record that the ledger writes with it.
 func (p *replay) lead(rec *record, raw []byte) error {
 	var why *messages.Error
 	command := Command{At: rec.at, By: rec.by, Rank: rec.rank}
@@ -125,7 +123,7 @@ func (r *record) cause() *Cause {
 	return &Cause{Said: r.what == said, Verb: r.verb, By: r.by, At: r.at, Request: r.signed}
 }
 
-// verbOf returns the verb of a request, 0 if the request is not the ledger's.
+// verbOf returns the verb of a request; 0: the request is not for the ledger.
 func verbOf(name string) Verb {
 	for verb, is := range requestNames {
 		if is == name {
@@ -135,7 +133,7 @@ func verbOf(name string) Verb {
 	return 0
 }
 
-// said returns the counters of a statement, and of the records that follow from it.
+// said returns two counters: for the statement itself, and for the records that follow from it.
 func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	switch {
 	case rec.by != "":
@@ -146,14 +144,14 @@ func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	return &r.Found, &r.Found
 }
 
-// begin counts the next record in itself, and the records after it in following.
+// begin counts the next record in itself, and the records that follow it in following.
 func (p *replay) begin(itself, following *uint64) {
 	*itself++
-	*following-- // found counts the record itself, too
+	*following-- // because found also counts the record itself
 	p.basis = following
 }
 
-// found counts a record that the ledger wrote and the journal has.
+// found counts a record that both the ledger and the journal have.
 func (p *replay) found() {
 	if p.basis != nil {
 		*p.basis++

@@ -12,11 +12,12 @@
 // never below minus the account's credit, which is 0 unless operators set it. An account is
 // opened by its first grant, or as a project.
 //
-// A command is a batch of transfers, a request about one account, or only the passing of time;
-// see [Command]. The leader's clock gives each command its time. The ledger's time is the
-// latest time that any command had. A hold expires at an instant, or a span after its own
-// command. Before a command is carried out, due holds lapse and due grants expire: the earliest
-// first; at one instant holds before grants, then by identifier and account.
+// A command is a batch of transfers, a request about one account, or only sets the time; see
+// [Command]. The leader's clock gives each command its time. The ledger's time is the latest
+// time of any command. A hold expires at a given time, or a given duration after its own
+// command. Before a command is carried out, due holds lapse and due grants expire, earliest
+// first. At the same time, holds come before grants, then the order is by identifier and
+// account.
 //
 // A hold resolves exactly once: by a Post, which moves a part or all of it and frees the rest;
 // by a Void; or by lapsing. A hold that names a payee (Credit) can only be posted to that
@@ -37,21 +38,21 @@
 //
 // # Grants that expire
 //
-// A lot is what an account has left of a grant that expires; pending holds may reserve a part
-// of it. A hold, payment or withdrawal draws on the lot that expires first, then on the next,
-// and last on credits that do not expire. A resolved hold spends the earliest of its draws and
-// gives the rest back to the same lots. When a lot expires, the ledger itself transfers its
-// free part to the issuer; credits that a hold frees later are returned when the hold's chain
-// is done. Credits paid to another account keep their expiry. Credits that are earned, or that
-// a correction gives back, do not expire. A return never takes an account below its limit: it
-// waits until the account has enough.
+// A lot is the part of an expiring grant that an account still has; pending holds may reserve
+// a part of it. A hold, payment or withdrawal draws on the lot that expires first, then on the
+// next, and last on credits that do not expire. When a hold is resolved, it spends the draws
+// that expire first and gives the rest back to the same lots. When a lot expires, the ledger
+// itself transfers its free part to the issuer; credits that a hold frees later are returned
+// after the hold's chain. Credits that are paid to another account keep their expiry. Credits
+// that are earned, or that a correction gives back, do not expire. A return never takes an
+// account below its limit: it waits until the account has enough.
 //
 // # Corrections
 //
 // No record is ever changed. A correction is a transfer in the other direction that names the
-// transfer it corrects. The correction of a charge reduces what counts as spent; the correction
-// of that correction increases it again. A correction's identifier derives from what it
-// corrects, so a transfer has at most one correction.
+// transfer it corrects. The correction of a charge reduces what counts as spent; the
+// correction of that correction increases it again. A correction's identifier is made from the
+// identifier of the corrected transfer, so a transfer has at most one correction.
 //
 // # Identifiers
 //
@@ -67,20 +68,20 @@
 // since the text may differ between releases.
 //
 // The bank itself makes the identifiers of grants, payments, withdrawals, returns and
-// corrections: from the caller and its key, the record's number, or what is corrected. A caller
-// cannot choose one of these.
+// corrections: from the caller and its key, from the record's number, or from the corrected
+// transfer. A caller cannot choose one of these.
 //
 // A chain of linked transfers is one unit. If one is refused, all are, with the same kind of
-// error, and all refusals are remembered. A chain is malformed if one of its transfers is, if
-// it has an identifier twice, or if its last transfer is linked. If only some of its
-// identifiers are known, these get their first answer and the others a Conflict. Each step is
-// checked against the state that the steps before it left.
+// error, and all refusals are remembered. A chain is malformed if one of its transfers is
+// malformed, if it has an identifier twice, or if its last transfer is linked. If only some of
+// its identifiers are known, these get their first answer and the others a Conflict. Each step
+// is checked against the state that the steps before it left.
 //
 // # Journal
 //
-// Every change is one record of an append-only journal. A record says what was asked, by whom,
-// what came of it, and the standing of each account after it. Records are chained by hashes:
-// the hash after the last record ([Head]) stands for all of them. A site that signed it cannot
+// Every change is one record of an append-only journal. A record has the request, its maker,
+// the outcome, and the standing of each account afterwards. Records are chained by hashes: the
+// hash after the last record ([Head]) stands for all of them. A site that signed it cannot
 // later change these records unnoticed.
 //
 // Records fill segments. A [Store] keeps these in memory ([New]) or in files ([Open], and
@@ -94,27 +95,28 @@
 // # Images
 //
 // An image is the accounts with their lots, the pending holds, the sums of the full segments,
-// and the records after these. Taking one copies the holds, and the accounts that changed since
-// the last image; another goroutine writes it later. If the store does not survive a loss of
-// power, the image has all records instead. Restoring such an image replays them, and fails if
-// any byte differs.
+// and the records after these. Capturing one copies the holds, and the accounts that changed
+// since the last image; another goroutine writes it later. If the store does not survive a
+// loss of power, the image has all records instead. Restoring such an image replays them, and
+// fails if any byte differs.
 //
 // # Replay
 //
 // With a root of trust, a replay derives a journal: it carries out each signed record again,
 // and the ledger must write the records that follow. Without a root, it finds the command of
-// each record or run of records, and applies this. In both cases the new ledger must write the
-// same bytes. So each rule is in one place, and a restore and a [Verifier] check every rule.
-// [Image.Audit] is an independent check: it adds up all amounts without these rules.
+// each record or run of records, and applies that command. In both cases the new ledger must
+// write the same bytes. So each rule is in one place, and a restore and a [Verifier] check
+// every rule. [Image.Audit] is an independent check: it adds up all amounts without these
+// rules.
 //
 // # Proofs
 //
 // After the record in which the site first states its keys ([Keys]), a command is carried out
-// only with a proof of who asked: a signed request, or the marks of a session ([Session]). The
-// proof gives the rank; the leader can only lower it. The passing of time needs no proof.
-// Trusted keys, open sessions and requests that must not be repeated are part of the state and
-// its image; the root of trust ([Root]) is not. A replica without a root stops at the first
-// proof. Package bank describes the whole chain of proof.
+// only with a proof of its maker: a signed request, or the marks of a session ([Session]). The
+// proof gives the rank; the leader can only lower it. A command that only sets the time needs
+// no proof. Trusted keys, open sessions and requests that must not be repeated are part of the
+// state and its image; the root of trust ([Root]) is not. A replica without a root stops at
+// the first proof. Package bank describes the whole chain of proof.
 //
 // # Errors
 //
@@ -124,7 +126,7 @@
 //
 // # Cost
 //
-// One to two microseconds for each transfer, with decoding; a quarter of it is hashing. The
+// A transfer costs one to two microseconds, with decoding; a quarter of this is hashing. The
 // cost grows only with the logarithm of the number of pending holds that have an expiry. The
 // command that fills a segment also writes it.
 package ledger

@@ -2,8 +2,8 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// expiry lets holds lapse and returns expired grants as time passes. It has no state: the
-// queues of the holds and the lots say what is due.
+// expiry lets holds lapse, and returns expired grants, when their time has come. It has no state: the queues of the
+// holds and the lots say what is due.
 type expiry struct {
 	records  *records
 	accounts *accounts
@@ -12,7 +12,7 @@ type expiry struct {
 	books    *books
 }
 
-// next returns when the next hold lapses or grant expires, 0 if none will.
+// next returns when the next hold lapses or grant expires; 0: never.
 func (e *expiry) next() messages.Time {
 	switch {
 	case e.holdFirst():
@@ -23,13 +23,13 @@ func (e *expiry) next() messages.Time {
 	return 0
 }
 
-// holdFirst reports whether a hold is due before any grant, or at the same instant.
+// holdFirst reports whether the next hold is due before the next grant, or at the same time.
 func (e *expiry) holdFirst() bool {
 	return len(e.holds.queue) > 0 && (len(e.lots.dues) == 0 || e.holds.queue[0].expires <= e.lots.dues[0].due)
 }
 
-// advance sets the time to at. It lets holds lapse and grants expire in the order of their
-// instants, and returns how many holds lapsed.
+// advance sets the time to at. Until then it lets holds lapse and grants expire in the order of their times. It
+// returns how many holds lapsed.
 func (e *expiry) advance(at messages.Time) int {
 	e.records.now = max(e.records.now, at)
 	n := 0
@@ -46,7 +46,7 @@ func (e *expiry) advance(at messages.Time) int {
 	return n
 }
 
-// lapse frees a hold that is due, and appends the record of this.
+// lapse frees a hold that is due, and appends the record of the lapse.
 func (e *expiry) lapse(h *hold) {
 	s := step{
 		asked: &messages.Transfer{Kind: messages.Void, Pending: h.id},
@@ -56,8 +56,8 @@ func (e *expiry) lapse(h *hold) {
 	e.records.known.add(lapseKey(h.id), e.books.write(&record{what: lapsed, at: e.records.now, asked: *s.asked, outcome: s.outcome()}, s.debit, nil))
 }
 
-// sweepMoved sweeps the accounts whose lots a command changed. An account that owed credits
-// delays the return of an expired grant until it receives enough.
+// sweepMoved calls sweep for the accounts whose lots a command changed. An expired grant on an account that owed
+// credits is returned only when the account has received enough.
 func (e *expiry) sweepMoved() {
 	moved := e.lots.moved
 	e.lots.moved = nil
@@ -67,8 +67,8 @@ func (e *expiry) sweepMoved() {
 	e.lots.moved = moved[:0]
 }
 
-// sweep returns the free part of grants that expired by a moment to the issuer. A return never
-// takes an account below its limit: what cannot be returned yet waits.
+// sweep returns the free part of grants that have expired by a time to the issuer. A return never takes an account
+// below its limit: the rest waits.
 func (e *expiry) sweep(a *account, by messages.Time) {
 	defer e.lots.schedule(a, by)
 	for i := 0; i < len(a.lots) && a.lots[i].expires <= by; {
@@ -80,17 +80,17 @@ func (e *expiry) sweep(a *account, by messages.Time) {
 		if amount := min(o.free, room); amount > 0 {
 			e.giveBack(a, o.grant, amount)
 		}
-		if i < len(a.lots) && a.lots[i].grant == o.grant { // a part of the lot stays
+		if i < len(a.lots) && a.lots[i].grant == o.grant { // some of the lot is left
 			i++
 		}
 	}
 }
 
-// returnReason is the reason that a statement shows when an expired grant is returned.
+// returnReason is the reason in a statement for the return of an expired grant.
 const returnReason = "the grant expired; what was not spent of it went back"
 
-// giveBack returns a part of a grant. The identifier of this transfer has the record's
-// number, so it is unique.
+// giveBack returns a part of a grant to the issuer. The identifier of this transfer contains the record's number, so
+// it is unique.
 func (e *expiry) giveBack(a *account, grant string, amount messages.Credits) {
 	t := messages.Transfer{
 		ID: returnPrefix + uitoa(e.records.journal.count+1), Kind: messages.Posted,

@@ -14,9 +14,9 @@ type hold struct {
 	amount  messages.Credits
 	expires messages.Time // 0: never
 	job     messages.JobID
-	by      messages.Name // the account that made it; if this is a service, no other service may resolve it
+	by      messages.Name // the account that made the hold; if it is a service, no other service may resolve the hold
 	member  messages.Name // the member for whom it was made; "": the account itself
-	draws   []draw        // parts of expiring grants that it uses
+	draws   []draw        // the parts of expiring grants that the hold uses
 	place   int           // position in holds.queue; -1: it is not there
 	before  *hold         // the next older hold of the account
 	after   *hold         // the next newer hold of the account
@@ -29,8 +29,7 @@ func (h *hold) earlier(o *hold) bool {
 	return h.id < o.id
 }
 
-// newHold returns the hold that a transfer asks for. It copies the texts, which may share
-// the memory of a command.
+// newHold returns the hold for a transfer. It copies the texts, because they may share the memory of a command.
 func newHold(t *messages.Transfer, a *account) *hold {
 	h := &hold{
 		id: strings.Clone(t.ID), account: a, payee: strings.Clone(t.Credit), amount: t.Amount,
@@ -42,7 +41,7 @@ func newHold(t *messages.Transfer, a *account) *hold {
 	return h
 }
 
-// until returns the expiry that a Hold or Extend asks for, 0 for never.
+// until returns the expiry that a Hold or Extend asks for; 0: never.
 func until(t *messages.Transfer, now messages.Time) messages.Time {
 	if t.Timeout > 0 {
 		return after(now, t.Timeout)
@@ -53,7 +52,7 @@ func until(t *messages.Transfer, now messages.Time) messages.Time {
 // holds has the pending holds of all accounts.
 type holds struct {
 	byID  map[string]*hold
-	queue []*hold // a heap of the holds that expire, ordered by expiring
+	queue []*hold // a heap of the holds that expire, in the order of expiring
 	sum   messages.Credits
 	made  messages.Name // the maker of the last hold
 }
@@ -89,8 +88,8 @@ func (hs *holds) remove(h *hold) {
 	}
 }
 
-// change adds (a Hold) or removes (Post, Void) the hold of a step, or swaps the fields that
-// an Extend changes.
+// change adds the hold of a step (for a Hold), removes it (for Post and Void), or exchanges the fields that an Extend
+// changes.
 func (hs *holds) change(s *step, add bool) {
 	switch {
 	case s.asked.Kind == messages.Posted:
@@ -109,7 +108,7 @@ func (hs *holds) swap(s *step) {
 	hs.enqueue(s.hold)
 }
 
-// maker returns a copy of a name. Consecutive holds of one service share the copy.
+// maker returns a copy of a name. Consecutive holds of one service share one copy.
 func (hs *holds) maker(by messages.Name) messages.Name {
 	if hs.made != by {
 		hs.made = strings.Clone(by)
@@ -117,10 +116,10 @@ func (hs *holds) maker(by messages.Name) messages.Name {
 	return hs.made
 }
 
-// expiring orders holds by expiry, the earliest first.
+// expiring orders holds by expiry, earliest first.
 var expiring = heap.Order[*hold]{Before: (*hold).earlier, Moved: func(h *hold, at int) { h.place = at }}
 
-// enqueue puts a hold into the queue of expiries, or moves it there.
+// enqueue puts a hold into the queue of expiries, or moves it to its new position there.
 func (hs *holds) enqueue(h *hold) {
 	switch {
 	case h.place >= 0 && h.expires == 0:

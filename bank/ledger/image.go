@@ -13,19 +13,17 @@ import (
 // magic is the first bytes of every image.
 const magic = "candor-ledger-4\n"
 
-// Image is a ledger at one moment. Later changes of the ledger do not alter it, and any
-// goroutine may use it.
+// Image is a ledger at one moment. It does not change with the ledger, and any goroutine may use it.
 type Image struct {
 	now      messages.Time
 	journal  journal
-	accounts [][]account // copied, in the order of opening
-	holds    []hold      // copied
+	accounts [][]account // copies, in the order of opening
+	holds    []hold      // copies
 	totals   Totals
-	trust    trust // copied
+	trust    trust // a copy
 }
 
-// Capture takes an image. It copies the pending holds, and the accounts that changed since the
-// last image.
+// Capture returns an image. It copies the pending holds, and the accounts that changed since the last image.
 func (l *Ledger) Capture() *Image {
 	l.accounts.refresh()
 	img := &Image{now: l.records.now, journal: l.records.journal.prefix(), accounts: append([][]account(nil), l.accounts.copies...), totals: l.Totals()}
@@ -37,8 +35,8 @@ func (l *Ledger) Capture() *Image {
 	return img
 }
 
-// Records returns the number of records in the image's journal. Two images of one ledger with
-// the same number differ in their time only.
+// Records returns the number of records in the image's journal. If two images of one ledger have the same number,
+// they differ only in their time.
 func (img *Image) Records() uint64 { return img.journal.count }
 
 // Head returns the hash of the image's journal.
@@ -67,20 +65,19 @@ func (img *Image) each(f func(*account) bool) {
 // Hash returns the digest of the ledger's image; see [Image.Hash].
 func (l *Ledger) Hash() [sha256.Size]byte { return l.Capture().Hash() }
 
-// Hash returns the image's digest. Replicas that applied the same commands have equal digests,
-// wherever they keep their history. Its cost does not depend on the number of records, since
-// the journal's head stands for them.
+// Hash returns the image's digest. Replicas that applied the same commands have equal digests, wherever they store
+// their history. Its cost does not depend on the number of records, because the journal's head stands for them.
 func (img *Image) Hash() [sha256.Size]byte {
 	h := sha256.New()
 	var w codec
 	w.opening(img)
-	h.Write(w.b)      //nolint:errcheck // a hash takes everything
-	img.writeState(h) //nolint:errcheck // a hash takes everything
+	h.Write(w.b)      //nolint:errcheck // writing to a hash cannot fail
+	img.writeState(h) //nolint:errcheck // writing to a hash cannot fail
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// WriteTo writes the image, then its SHA-256. If the store's segments survive a loss of power,
-// WriteTo syncs them and the image has only their sums. Otherwise the image has every record.
+// WriteTo writes the image, and then its SHA-256. If the store's segments survive a power loss, WriteTo syncs them,
+// and the image has only their sums. Otherwise the image has every record.
 func (img *Image) WriteTo(w io.Writer) (int64, error) {
 	durable, err := img.journal.store.Sync()
 	if err != nil {
@@ -89,7 +86,7 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 	return parts.WriteHashed(w, func(out io.Writer) error { return img.body(out, durable) })
 }
 
-// opening codes the time, the number of records and the journal's head.
+// opening encodes or decodes the time, the number of records and the journal's head.
 func (c *codec) opening(img *Image) {
 	c.b = append(c.b, magic...)
 	number(c, &img.now)
@@ -97,8 +94,8 @@ func (c *codec) opening(img *Image) {
 	c.raw(img.journal.chain.head[:])
 }
 
-// body writes the opening, the sums of the segments that the store keeps, each other record
-// with its length before it, and the state.
+// body writes the opening, the sums of the segments that the store keeps, each other record after its length, and the
+// state.
 func (img *Image) body(out io.Writer, durable bool) error {
 	var w codec
 	w.opening(img)

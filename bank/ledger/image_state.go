@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The state is written in chunks with their lengths before them, so that reading it takes
-// little memory. An empty chunk is the last.
+// The state is written in chunks, each after its length, so that reading it takes little memory. An empty chunk ends
+// the state.
 const (
 	accountsChunk = iota + 1
 	holdsChunk
@@ -51,8 +51,7 @@ func writeChunk[T any](out io.Writer, kind byte, items []T, item func(*codec, *T
 	return err
 }
 
-// account codes all fields of an account, since an image may lack the records that it follows
-// from.
+// account encodes or decodes all fields of an account, because an image may lack the records that they follow from.
 func (c *codec) account(a *account) {
 	c.text(&a.name)
 	c.standing(&a.standing)
@@ -96,7 +95,7 @@ func (c *codec) part(m *member) {
 	c.flag(&m.left)
 }
 
-// hold codes a hold. Its account is coded as a name and found in as.
+// hold encodes or decodes a hold. Its account is encoded as a name, which is looked up in as.
 func (c *codec) hold(h *hold, as *accounts) {
 	c.text(&h.id)
 	var name messages.Name

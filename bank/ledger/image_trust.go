@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// copy returns a copy that later changes of t do not alter.
+// copy returns a copy that does not change with t.
 func (t *trust) copy() trust {
 	c := *t
 	c.roles, c.revoked, c.sessions, c.used = slices.Clone(t.roles), maps.Clone(t.revoked), maps.Clone(t.sessions), maps.Clone(t.used)
@@ -16,8 +16,8 @@ func (t *trust) copy() trust {
 	return c
 }
 
-// trust codes the keys, sessions and used requests that are still valid at now. It omits the
-// root.
+// trust encodes or decodes the keys, sessions and used requests that are still valid at the time now. It leaves out
+// the root.
 func (c *codec) trust(t *trust, now messages.Time) {
 	if c.reads {
 		*t = trust{root: t.root, revoked: map[string]bool{}, sessions: map[uint64]*session{}, used: map[digest]messages.Time{}}

@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// index finds the record of an identifier by the identifier's hash. It reads the record to
-// compare the identifier itself. The index is not in the image: the tables of the segments have
-// the hashes.
+// index finds the record of an identifier by the identifier's hash. Then it reads the record to compare the
+// identifier itself. The index is not in an image, because the tables of the segments have the hashes.
 type index struct {
-	numbers map[uint64]uint64      // the first record of each hash
-	more    map[uint64][]uint64    // the further records of a hash; almost always empty
-	digest  func(id string) uint64 // keyHash, except in a test
+	numbers map[uint64]uint64      // by hash: the first record
+	more    map[uint64][]uint64    // by hash: further records; almost always empty
+	digest  func(id string) uint64 // keyHash; a test replaces it
 
-	last     string // the identifier hashed last: often the same is hashed again
+	last     string // the identifier that was hashed last, because the same one is often hashed again
 	lastHash uint64
 }
 
@@ -22,7 +21,7 @@ func newIndex() index {
 	return index{numbers: map[uint64]uint64{}, more: map[uint64][]uint64{}, digest: keyHash}
 }
 
-// hash returns the digest of an identifier, and keeps it.
+// hash returns the hash of an identifier, and remembers it.
 func (x *index) hash(id string) uint64 {
 	if id != x.last || x.lastHash == 0 {
 		x.last, x.lastHash = id, x.digest(id)
@@ -33,15 +32,15 @@ func (x *index) hash(id string) uint64 {
 // forget clears last, which may share the memory of a command.
 func (x *index) forget() { x.last, x.lastHash = "", 0 }
 
-// keyHash returns the hash of an identifier that segments store: the first eight bytes of its
-// SHA-256. It is never 0, which means "no identifier".
+// keyHash returns the hash of an identifier as segments store it: the first eight bytes of its SHA-256. It is never
+// 0, because 0 means "no identifier".
 func keyHash(id string) uint64 {
 	var space [MaxID + 16]byte
 	sum := sha256.Sum256(append(space[:0], id...))
 	return max(1, binary.LittleEndian.Uint64(sum[:]))
 }
 
-// add enters the record of an identifier that the index does not have.
+// add adds the record of an identifier that is not in the index.
 func (x *index) add(id string, number uint64) { x.enter(x.hash(id), number) }
 
 func (x *index) enter(hash, number uint64) {
@@ -52,8 +51,8 @@ func (x *index) enter(hash, number uint64) {
 	x.numbers[hash] = number
 }
 
-// find returns the record of an identifier with a hash, 0 if there is none. is reports whether
-// a record has that identifier.
+// find returns the record of an identifier with this hash; 0: there is none. is reports whether a record has the
+// identifier.
 func (x *index) find(hash uint64, is func(number uint64) bool) uint64 {
 	number := x.numbers[hash]
 	if number == 0 || is(number) {

@@ -2,9 +2,8 @@ package ledger
 
 import "sort"
 
-// journal is an append-only list of records, numbered from 1. The store keeps full segments;
-// tail has the records after them. Bytes are never changed once written, so a prefix can be
-// read while records are appended.
+// journal is an append-only list of records, numbered from 1. The store has the full segments; tail has the records
+// after them. Written bytes never change, so older records can be read while new ones are appended.
 type journal struct {
 	store  Store
 	sealed []Sealed
@@ -32,7 +31,7 @@ func (j *journal) append(record []byte, key uint64) (uint64, error) {
 	return j.count, nil
 }
 
-// seal gives the tail to the store and starts a new one.
+// seal stores the tail as a full segment, and begins a new tail.
 func (j *journal) seal() error {
 	full := j.tail
 	s, err := j.store.Seal(&full)
@@ -66,7 +65,7 @@ func (j *journal) at(number uint64) ([]byte, error) {
 	return s.Record(int(number - s.Sum().First))
 }
 
-// prefix returns the journal as it is now. Later appends do not alter it. It costs a few words.
+// prefix returns the journal as it is now. It does not change with later appends. It costs a few words of memory.
 func (j *journal) prefix() journal {
 	p := *j
 	p.sealed = j.sealed[:len(j.sealed):len(j.sealed)]
@@ -74,8 +73,8 @@ func (j *journal) prefix() journal {
 	return p
 }
 
-// each calls f for each record from a number on, in order, until f returns an error. It checks
-// what it reads from the store.
+// each calls f for each record, starting at a number, until f returns an error. It checks the records that it reads
+// from the store.
 func (j *journal) each(from uint64, f func(number uint64, record []byte) error) error {
 	for _, s := range j.sealed {
 		if sum := s.Sum(); sum.First+uint64(sum.Count) <= from {
@@ -92,7 +91,7 @@ func (j *journal) each(from uint64, f func(number uint64, record []byte) error) 
 	return j.tail.Each(from, f)
 }
 
-// Each calls f for each record from a number on, in order, until f returns an error.
+// Each calls f for each record of the segment, starting at a number, until f returns an error.
 func (s *Segment) Each(from uint64, f func(number uint64, record []byte) error) error {
 	for i := int(max(from, s.First) - s.First); i < len(s.Ends); i++ {
 		if err := f(s.First+uint64(i), s.record(i)); err != nil {
@@ -106,7 +105,7 @@ func (s *Segment) Each(from uint64, f func(number uint64, record []byte) error) 
 // changes.
 type History struct{ journal journal }
 
-// History returns the journal as it is now. It costs a few words.
+// History returns the journal as it is now. It costs a few words of memory.
 func (l *Ledger) History() History { return History{l.records.journal.prefix()} }
 
 // Count returns the number of records.
@@ -118,7 +117,7 @@ func (h *History) Segments() []Sealed { return h.journal.sealed }
 // Head returns the hash of all records.
 func (h *History) Head() Head { return h.journal.chain.head }
 
-// HeadAfter returns the hash of the first number records, at most Count. It reads one segment.
+// HeadAfter returns the hash of the first number records; number is at most Count. It reads one segment.
 func (h *History) HeadAfter(number uint64) (Head, error) {
 	j := &h.journal
 	if number == 0 {
@@ -145,5 +144,5 @@ func (h *History) HeadAfter(number uint64) (Head, error) {
 	return c.head, nil
 }
 
-// Record returns the canonical bytes of a record, 1 to Count. The caller must not change them.
+// Record returns the canonical bytes of a record, whose number is from 1 to Count. The caller must not change them.
 func (h *History) Record(number uint64) ([]byte, error) { return h.journal.at(number) }

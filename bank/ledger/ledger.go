@@ -6,28 +6,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Ledger is the state of a bank. Make one with New. Each part owns a piece of the state, and
-// uses only the parts before it.
+// Ledger is the state of a bank. New creates one. Each part owns a piece of the state, and uses only the parts before
+// it.
 type Ledger struct {
 	records  *records  // the journal, and the index of its identifiers
 	accounts *accounts // accounts with their members, settings and balances
 	holds    *holds    // the pending holds
 	lots     *lots     // when expiring grants are due
-	requests *requests // keys and sessions of the site, and the request under way
+	requests *requests // keys and sessions of the site, and the request that is being carried out
 
 	books      *books      // carries out steps on the parts above and appends their records
-	plans      *planner    // plans the step of a transfer, or says why it is refused
-	expiry     *expiry     // lets holds lapse and returns expired grants as time passes
-	chains     *chains     // the verb Transfers
-	management *management // the verbs about one account, and the verb Correct
+	plans      *planner    // plans the step of a transfer, or refuses it
+	expiry     *expiry     // lets holds lapse and returns expired grants
+	chains     *chains     // carries out the verb Transfers
+	management *management // carries out the verbs about one account, and the verb Correct
 
-	batch []messages.Transfer // scratch space, reused for each command
+	batch []messages.Transfer // memory that is used again for each command
 }
 
 // New returns an empty ledger in memory. It has the issuer's and the site's account only.
 func New() *Ledger { return Open(memory{}) }
 
-// Open returns an empty ledger whose journal is in a store. No other ledger may use the store.
+// Open returns an empty ledger that stores its journal in s. No other ledger may use s.
 func Open(s Store) *Ledger {
 	l := &Ledger{records: newRecords(s), accounts: newAccounts(), holds: newHolds(), lots: &lots{}}
 	l.requests = &requests{records: l.records}
@@ -43,14 +43,14 @@ func Open(s Store) *Ledger {
 type Result struct {
 	Transfers []messages.TransferResult // for the verb Transfers: one result for each transfer
 	Account   messages.AccountReply     // for the verbs about one account: the account after the command
-	Corrected messages.CorrectReply     // for Correct
+	Corrected messages.CorrectReply     // for the verb Correct
 	Lapsed    int                       // holds that lapsed at the command's time
-	Session   messages.SessionReply     // for Session
+	Session   messages.SessionReply     // for the verb Session
 	Error     *messages.Error           // why the whole command was refused
-	Unread    bool                      // this build cannot read the command, but another may
+	Unread    bool                      // this version of the program cannot read the command, but another version may
 }
 
-// Readable returns an error for a command that this build cannot read.
+// Readable returns an error for a command that this version of the program cannot read.
 func Readable(command []byte) error {
 	if err := new(Command).decode(command, nil); err != nil {
 		return err
@@ -58,13 +58,11 @@ func Readable(command []byte) error {
 	return nil
 }
 
-// Apply carries out an encoded command. It refuses, in Result.Error, a command that it cannot
-// read and, once the site has stated its keys, one that does not prove who asked. Such a
-// command changes nothing.
+// Apply carries out an encoded command. In two cases it sets Result.Error, and nothing changes: it cannot read the
+// command, or the site has stated its keys and the command does not prove its maker.
 func (l *Ledger) Apply(command []byte) Result { return l.apply(command, l.requests.prove) }
 
-// ApplyOwn does what Apply does, without the check of a proof. The clearing uses it for its own
-// commands, after its own checks.
+// ApplyOwn is Apply without the check of a proof. The clearing uses it for its own commands, after its own checks.
 func (l *Ledger) ApplyOwn(command []byte) Result {
 	return l.apply(command, func(*Command, []byte) *messages.Error { return nil })
 }
@@ -95,7 +93,7 @@ func (l *Ledger) perform(c *Command) Result {
 	case result.Error != nil:
 	case c.Verb == Transfers:
 		result.Transfers = l.chains.run(c)
-		clear(c.Transfers) // otherwise they would keep the command's bytes in memory
+		clear(c.Transfers) // otherwise the texts would keep the command's bytes in memory
 		l.batch = c.Transfers
 	case c.Verb == Correct:
 		result.Corrected, result.Error = l.management.correct(c.By, &c.Correct)
@@ -116,8 +114,8 @@ func (l *Ledger) perform(c *Command) Result {
 	return result
 }
 
-// lapseBefore advances the time before a request is carried out. So the records of lapsed holds
-// and expired grants stand before the record of the request.
+// lapseBefore sets the time before a request is carried out. So the records of lapsed holds and expired grants come
+// before the record of the request.
 func (l *Ledger) lapseBefore(at messages.Time) int {
 	heard, asking := l.requests.heard, l.requests.asking
 	l.requests.heard, l.requests.asking = nil, nil
@@ -126,38 +124,35 @@ func (l *Ledger) lapseBefore(at messages.Time) int {
 	return lapsed
 }
 
-// Now returns the latest time that a command had.
+// Now returns the latest time of any command.
 func (l *Ledger) Now() messages.Time { return l.records.now }
 
-// Err returns the error of the store, nil if there was none. After an error the ledger refuses
-// all commands, since it may hold half of a change. The replica must stop and start again from
-// its image and the log; its files are intact.
+// Err returns the error of the store; nil: there is none. After an error the ledger refuses all commands, because it
+// may have half of a change. The replica must stop, and start again from its image and the log; its files are intact.
 func (l *Ledger) Err() error { return l.records.broken }
 
-// Done reports whether a transfer with this identifier was ever carried out.
+// Done reports whether a transfer with this identifier was carried out.
 func (l *Ledger) Done(id string) bool {
 	number := l.records.recorded(id)
 	return number != 0 && l.records.record(number).what == done
 }
 
-// NextExpiry returns when the next pending hold lapses or grant may expire, 0 if none will.
+// NextExpiry returns when the next pending hold lapses or the next grant may expire; 0: never.
 func (l *Ledger) NextExpiry() messages.Time { return l.expiry.next() }
 
-// Asked checks the proof of a request that the clearing will carry out, and returns the rank of
-// its maker. The record of the request is written before the first record that follows from it.
+// Asked checks the proof of a request that the clearing is about to carry out, and returns the rank of its maker. The
+// request's record is written before the first record that follows from it.
 func (l *Ledger) Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (Rank, *messages.Error) {
 	return l.requests.asked(verb, by, r, now)
 }
 
-// Hear notes what the clearing will carry out without a request: a statement signed by a peer's
-// bank, or, with by "", a step as time passes. Its record is written before the first record
-// that follows from it.
+// Hear announces a change by the clearing that no request caused: a statement signed by a peer's bank or, if by is
+// "", a step because time passed. Its record is written before the first record that follows from it.
 func (l *Ledger) Hear(by messages.Name, verb string, statement []byte) {
 	l.requests.hear(by, verb, statement)
 }
 
-// Finish ends what Asked or Hear began. If it was carried out, its record is written even if
-// nothing else changed.
+// Finish ends what Asked or Hear began. With carriedOut, its record is written even if nothing else changed.
 func (l *Ledger) Finish(carriedOut bool) {
 	if carriedOut {
 		l.requests.writeAsked()

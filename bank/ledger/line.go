@@ -14,17 +14,15 @@ type Line struct {
 	At     messages.Time
 	By     messages.Name // who asked; "": the bank itself
 
-	// Asked is the transfer, in a line about one. For a hold that lapsed it has only Kind and
-	// Pending.
+	// Asked is the transfer, in a line about a transfer. For a hold that lapsed, only Kind and Pending are set.
 	Asked messages.Transfer
-	// What the transfer did: Amount moved from Debit to Credit, and Held more was reserved on
-	// Debit.
+	// The effect of the transfer: Amount moved from Debit to Credit, and the reserve of Debit changed by Held.
 	Debit, Credit           messages.Name
 	Amount, Held            messages.Credits
 	Job                     messages.JobID
 	DebitAfter, CreditAfter messages.Standing
-	// Ground says why the bank itself moved credits: "grant", "payment", "return", "withdrawal"
-	// or "correction". "": a service or an operator made the transfer.
+	// Ground says why the bank itself moved credits: "grant", "payment", "return", "withdrawal" or "correction". "":
+	// a service or an operator made the transfer.
 	Ground string
 	Note   string // describes a line that moves no credits
 	// Account is the account of a line that moves no credits.
@@ -58,7 +56,7 @@ func (r *record) line(number uint64) Line {
 	return l
 }
 
-// note describes a record that moves no credits; "" for other records.
+// note returns a description of a record that moves no credits; "" for other records.
 func (r *record) note() string {
 	switch {
 	case r.what == opened:
@@ -85,8 +83,7 @@ func (r *record) note() string {
 	return ""
 }
 
-// extension describes what an Extend did. If the hold already had a later expiry, it keeps
-// that.
+// extension returns a description of an Extend. If the hold already had a later expiry, it keeps that one.
 func (r *record) extension() string {
 	switch to := until(&r.asked, r.at); {
 	case to == 0:
@@ -108,7 +105,7 @@ func (w what) String() string {
 	return "unknown"
 }
 
-// words describes a change. by is who asked for it.
+// words returns a description of a change. by is the account that asked for it.
 func (c *change) words(by messages.Name) string {
 	switch c.setting {
 	case asProject:

@@ -9,16 +9,16 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// MaxLots is the maximum of expiring grants from which an account has credits left.
+// MaxLots is the maximum number of expiring grants that an account has credits of.
 const MaxLots = 1000
 
-// lot is what is left of an expiring grant on an account. An account's lots are in the order of
-// (expires, grant). They are changed in place; a step that may be undone changes a copy.
+// lot is what an account has left of an expiring grant. The lots of an account are ordered by (expires, grant). They
+// are changed in place; a step that may be undone changes a copy.
 type lot struct {
 	grant   string // identifier of the transfer that granted it
 	expires messages.Time
-	free    messages.Credits // free: neither spent nor held
-	held    messages.Credits // reserved by pending holds
+	free    messages.Credits // credits that are neither spent nor held
+	held    messages.Credits // credits that pending holds reserve
 }
 
 // draw is the amount that a hold or a payment took of one grant.
@@ -28,16 +28,15 @@ type draw struct {
 	amount  messages.Credits
 }
 
-// find returns the index of a draw's lot, or where to insert it.
+// find returns the position of a draw's lot, or where to insert it.
 func find(lots []lot, d *draw) (int, bool) {
 	return slices.BinarySearchFunc(lots, d, func(o lot, d *draw) int {
 		return cmp.Or(cmp.Compare(o.expires, d.expires), strings.Compare(o.grant, d.grant))
 	})
 }
 
-// drawOn takes an amount from the free parts of lots, the earliest to expire first. With hold
-// the credits become held; otherwise they leave. If lots has too little, the draws sum to less
-// than amount.
+// drawOn takes an amount from the free parts of lots; the lot that expires first comes first. With hold, the credits
+// become held; otherwise they leave the lots. If lots have too little, the draws sum to less than amount.
 func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	var draws []draw
 	empty := false
@@ -60,8 +59,8 @@ func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	return tidy(lots, empty), draws
 }
 
-// resolveDraws resolves the draws of a hold: it spends an amount of them, the earliest to
-// expire first, and frees the rest.
+// resolveDraws resolves the draws of a hold. It spends the amount spent, from the lot that expires first, and frees
+// the rest.
 func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 	empty := false
 	for i := range draws {
@@ -69,7 +68,7 @@ func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 		spent -= part
 		at, found := find(lots, &draws[i])
 		if !found {
-			continue // cannot happen: a lot stays while a part of it is held
+			continue // cannot happen: a lot stays while some of it is held
 		}
 		lots[at].held -= draws[i].amount
 		lots[at].free += draws[i].amount - part
@@ -78,7 +77,7 @@ func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 	return tidy(lots, empty)
 }
 
-// give adds draws to the free parts of lots.
+// give adds draws to the free parts of their lots.
 func give(lots []lot, draws []draw) []lot {
 	for i := range draws {
 		d := &draws[i]
@@ -103,7 +102,7 @@ func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
 // empty reports whether nothing of the lot is left.
 func (o *lot) empty() bool { return o.free == 0 && o.held == 0 }
 
-// tidy removes empty lots, if empty says that there are any.
+// tidy removes empty lots, if empty is true.
 func tidy(lots []lot, empty bool) []lot {
 	if !empty {
 		return lots
@@ -111,10 +110,10 @@ func tidy(lots []lot, empty bool) []lot {
 	return slices.DeleteFunc(lots, func(o lot) bool { return o.empty() })
 }
 
-// lots knows when the lots of all accounts are due. The lots themselves are in the accounts.
+// lots stores when the lots of each account are due. The lots themselves are in the accounts.
 type lots struct {
-	dues  []*account // a heap of the accounts with a due time, ordered by inTurn
-	moved []*account // accounts whose lots the command under way changed
+	dues  []*account // a heap of the accounts with a due time, in the order of inTurn
+	moved []*account // accounts whose lots the present command changed
 }
 
 // move changes the lots of a step's accounts.
@@ -152,9 +151,9 @@ func (ls *lots) note(a *account) {
 	}
 }
 
-// schedule queues an account under the first of its lots that expires after a moment. It skips
-// lots that expired earlier: their rest waits for credits that the account owes, and note
-// queues the account for sweepMoved when it receives some.
+// schedule queues an account under the first of its lots that expires after a time. It skips lots that expired
+// earlier: the rest of such a lot waits until the account has the credits, and note queues the account for sweepMoved
+// when it receives some.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {
@@ -174,7 +173,7 @@ func (ls *lots) schedule(a *account, after messages.Time) {
 	}
 }
 
-// inTurn orders accounts by their due time, the earliest first.
+// inTurn orders accounts by their due time, earliest first.
 var inTurn = heap.Order[*account]{
 	Before: func(a, b *account) bool { return a.due < b.due || a.due == b.due && a.name < b.name },
 	Moved:  func(a *account, at int) { a.queued = at },

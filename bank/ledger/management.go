@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// management carries out what owners and operators ask for.
+// management carries out the requests of owners and operators.
 type management struct {
 	records  *records
 	accounts *accounts
@@ -35,7 +35,7 @@ func (mg *management) carryOut(c *Command) (messages.AccountReply, *messages.Err
 	case Withdraw:
 		return mg.withdraw(c)
 	}
-	return messages.AccountReply{}, nil // Expire
+	return messages.AccountReply{}, nil // for Expire
 }
 
 // movement returns the transfer of a grant, a payment or a withdrawal. Its identifier consists
@@ -56,7 +56,7 @@ func (c *Command) movement() (t messages.Transfer) {
 	return t
 }
 
-// keyed carries out a transfer once per identifier, and returns the account show after it.
+// keyed carries out a transfer once for each identifier. It returns the account show as it is afterwards.
 func (mg *management) keyed(by messages.Name, t *messages.Transfer, show messages.Name, run func(messages.Name, *messages.Transfer) *messages.Error) (messages.AccountReply, *messages.Error) {
 	if mg.records.recorded(t.ID) != 0 {
 		return mg.accounts.reply(show, mg.records.recall(t).Error)
@@ -69,7 +69,7 @@ func (mg *management) keyed(by messages.Name, t *messages.Transfer, show message
 	return mg.accounts.reply(show, nil)
 }
 
-// once plans a single transfer, carries it out and appends its record.
+// once plans a single transfer, carries it out, and appends its record.
 func (mg *management) once(by messages.Name, t *messages.Transfer) *messages.Error {
 	s, err := mg.plans.prepare(by, t)
 	if err != nil {
@@ -80,14 +80,13 @@ func (mg *management) once(by messages.Name, t *messages.Transfer) *messages.Err
 	return nil
 }
 
-// grant issues credits to an account. It opens the account if there is none.
+// grant issues credits to an account. It opens the account if needed.
 func (mg *management) grant(c *Command) (messages.AccountReply, *messages.Error) {
 	t := c.movement()
 	return mg.keyed(c.By, &t, t.Credit, mg.issue)
 }
 
-// issue carries out the transfer of a grant. It opens the account last, when nothing can be
-// refused any more.
+// issue carries out the transfer of a grant. It opens the account last, when no check can fail any more.
 func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Error {
 	credit, fresh := mg.accounts.byName[t.Credit], false
 	if credit == nil {
@@ -113,9 +112,9 @@ func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Er
 	return nil
 }
 
-// pay moves credits for an owner of the account. A request of somebody else leaves no record.
-// Somebody who was an owner when they first asked gets the same answer again, but sees the
-// account only if they still may.
+// pay moves credits for an owner of the account. A request of another user leaves no record. If a user was an owner
+// when the request came first, the same request gets the same answer again. But the answer shows the account only if
+// the user may still see it.
 func (mg *management) pay(c *Command) (messages.AccountReply, *messages.Error) {
 	t := c.movement()
 	if _, err := mg.accounts.owned(c, t.Debit, "pay from it"); err != nil {
@@ -136,9 +135,8 @@ func (mg *management) withdraw(c *Command) (messages.AccountReply, *messages.Err
 	return mg.keyed(c.By, &t, t.Debit, mg.once)
 }
 
-// correct reverses a transfer. The correction's identifier derives from the transfer's, so
-// there is at most one. A refusal is not remembered: the same request may succeed once the
-// account has enough credits.
+// correct reverses a transfer. The correction's identifier is made from the transfer's, so there is at most one. A
+// refusal is not remembered: the same request may succeed when the account has enough credits.
 func (mg *management) correct(by messages.Name, c *messages.CorrectRequest) (messages.CorrectReply, *messages.Error) {
 	rec, err := mg.records.correctable(c.Transfer)
 	if err != nil {
@@ -160,8 +158,8 @@ func (mg *management) correct(by messages.Name, c *messages.CorrectRequest) (mes
 	return reply, err
 }
 
-// correctedBefore returns a Conflict for a second correction that differs from the first. The
-// error says what can be done instead.
+// correctedBefore returns a Conflict for a second correction that differs from the first one. The error says what the
+// operator can do instead.
 func (mg *management) correctedBefore(number uint64, t *messages.Transfer) *messages.Error {
 	first := mg.records.record(number)
 	if same(first.asked, *t) {
@@ -228,8 +226,7 @@ func (mg *management) credit(by messages.Name, r *messages.CreditRequest) (messa
 	return a.brief(), nil
 }
 
-// member adds a member to an account, changes its role or limit, or removes it. It is
-// idempotent.
+// member adds a member to an account, changes its role or limit, or removes it. A repeated request changes nothing.
 func (mg *management) member(c *Command) (messages.AccountReply, *messages.Error) {
 	m := &c.Member
 	a, err := mg.accounts.owned(c, m.Account, "change its members")

@@ -7,18 +7,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxMembers is the maximum of members of an account.
+// MaxMembers is the maximum number of members of an account.
 const MaxMembers = 10_000
 
-// member is a member of an account: its role, its limit, and what it spent and holds.
+// member is a member of an account, with its role, its limit, and the sums that it spent and holds.
 type member struct {
 	name  messages.Name
 	role  messages.Role
 	limit messages.Credits // upper bound of spent + held; 0: none
-	spent messages.Credits // posted from the member's holds, less corrections
+	spent messages.Credits // sum posted from the member's holds, minus corrections
 	held  messages.Credits // reserved by the member's pending holds
-	// left says that the member was removed. Its spent and held stay, and count if it is added
-	// again.
+	// left: the member was removed. Its spent and held stay, and count again if it is added again.
 	left bool
 }
 
@@ -28,7 +27,7 @@ func (a *account) search(name messages.Name) (int, bool) {
 	return slices.BinarySearchFunc(a.members, name, func(m *member, name messages.Name) int { return strings.Compare(m.name, name) })
 }
 
-// member returns the entry of a name, also of a member that left; nil if there is none.
+// member returns the entry of a name, also if the member has left; nil: there is none.
 func (a *account) member(name messages.Name) *member {
 	if i, found := a.search(name); found {
 		return a.members[i]
@@ -47,7 +46,7 @@ func (a *account) part(name messages.Name) (messages.Role, bool) {
 	return 0, false
 }
 
-// owns reports whether a name may manage the account and pay from it.
+// owns reports whether this name may manage the account and pay from it.
 func (a *account) owns(name messages.Name) bool {
 	role, ok := a.part(name)
 	return ok && (role == messages.RoleSelf || role == messages.RoleOwner)
@@ -58,7 +57,7 @@ func (a *account) has(name messages.Name) bool {
 	return m != nil && !m.left
 }
 
-// tally adds by, 1 or -1, to the counts of members and owners for m.
+// tally adds by, 1 or -1, to the numbers of members and owners, for member m.
 func (a *account) tally(m *member, by int) {
 	if m.left {
 		return
@@ -69,7 +68,7 @@ func (a *account) tally(m *member, by int) {
 	}
 }
 
-// mayHold returns an error if a hold for a member is not allowed.
+// mayHold returns an error if the account does not allow this hold for this member.
 func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages.Error {
 	role, ok := a.part(name)
 	switch {
@@ -90,8 +89,7 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 	return nil
 }
 
-// checkMember returns an error for a change of membership that is malformed in any state of the
-// ledger.
+// checkMember returns an error for a change of membership that is malformed whatever the ledger's state is.
 func checkMember(m *messages.MemberRequest) *messages.Error {
 	switch {
 	case !messages.ValidFreeName(m.Account):
@@ -112,13 +110,13 @@ func checkMember(m *messages.MemberRequest) *messages.Error {
 	return nil
 }
 
-// use adds what a step holds and spends to its member's sums; sign -1 undoes this.
+// use adds the amounts that a step holds and spends to the sums of its member; sign -1 undoes this.
 func (s *step) use(sign messages.Credits) {
 	if s.member == "" {
 		return
 	}
 	a := s.charged()
-	if a.member(s.member) == nil && sign*s.spent > 0 { // the member was removed after its spending had been corrected
+	if a.member(s.member) == nil && sign*s.spent > 0 { // the member was removed after a correction of its spending
 		i, _ := a.search(s.member)
 		a.members = slices.Insert(a.members, i, &member{name: strings.Clone(s.member), left: true})
 	}

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// origin says who made a transfer's identifier. It decides which rules apply to the transfer.
+// origin says who chose a transfer's identifier. It decides which rules apply to the transfer.
 type origin uint8
 
 const (
-	ordinary  origin = iota // a service or an operator, by the verb Transfers
-	granted                 // an operator: from the issuer
-	paid                    // an owner of the account
-	returned                // the ledger itself, when a grant expired
-	withdrawn               // an operator: back to the issuer
-	corrected               // an operator: the reverse of an earlier transfer
+	ordinary  origin = iota // chosen by a service or an operator, for the verb Transfers
+	granted                 // by an operator: a transfer from the issuer
+	paid                    // by an owner of the account: a payment
+	returned                // by the ledger itself, when a grant expired
+	withdrawn               // by an operator: a transfer back to the issuer
+	corrected               // by an operator: the reverse of an earlier transfer
 )
 
-// The prefixes of identifiers that the bank makes. After them stand the caller and its key, the
-// record's number, or the corrected transfer. No caller may choose such an identifier.
+// The prefixes of identifiers that the bank makes. The caller and its key follow, or the record's number, or the
+// corrected transfer. No caller may choose such an identifier.
 const (
 	grantPrefix    = "$grant/"
 	payPrefix      = "$pay/"

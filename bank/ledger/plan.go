@@ -6,14 +6,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// planner plans the step of a transfer, or says why it is refused. It changes nothing.
+// planner plans the step of a transfer, or refuses it. It changes nothing.
 type planner struct {
 	records  *records
 	accounts *accounts
 	holds    *holds
 }
 
-// prepare plans a transfer that somebody asked for, and sets who that was.
+// prepare plans a transfer that by asked for, and stores by in the step.
 func (p *planner) prepare(by messages.Name, t *messages.Transfer) (step, *messages.Error) {
 	s, err := p.plan(t)
 	if err == nil && t.Kind == messages.Hold {
@@ -22,7 +22,7 @@ func (p *planner) prepare(by messages.Name, t *messages.Transfer) (step, *messag
 	return s, err
 }
 
-// plan checks a transfer against the state. books.do can carry out the step that it returns.
+// plan checks a transfer against the state, and returns its step. books.do can carry out that step.
 func (p *planner) plan(t *messages.Transfer) (step, *messages.Error) {
 	switch t.Kind {
 	case messages.Posted:
@@ -52,8 +52,8 @@ func (p *planner) planPosted(t *messages.Transfer) (step, *messages.Error) {
 	return s, s.fits()
 }
 
-// planOrigin checks a Posted by the rules of its origin. Operators and the ledger itself may
-// move credits of a frozen account.
+// planOrigin checks a Posted transfer by the rules of its origin. Operators and the ledger itself may move credits of
+// a frozen account.
 func (p *planner) planOrigin(s step) (step, *messages.Error) {
 	switch originOf(s.asked.ID) {
 	case ordinary:
@@ -97,8 +97,7 @@ func (p *planner) planHold(t *messages.Transfer) (step, *messages.Error) {
 	return s, nil
 }
 
-// MaxHolds is the maximum of pending holds on one account, so that no account can fill the
-// bank's memory.
+// MaxHolds is the maximum number of pending holds on one account, so that no account can fill the bank's memory.
 const MaxHolds = 100_000
 
 // mayHold returns an error if the account does not allow a hold.
@@ -139,7 +138,7 @@ func (p *planner) planResolution(t *messages.Transfer) (step, *messages.Error) {
 	return s, nil
 }
 
-// later returns the later of two expiries; 0 means never.
+// later returns the later of two expiries; 0 stands for never.
 func later(a, b messages.Time) messages.Time {
 	if a == 0 || b == 0 {
 		return 0
@@ -173,8 +172,8 @@ func (p *planner) planPost(s step) (step, *messages.Error) {
 	return s, s.fits()
 }
 
-// covered returns an error if the account has less than amount available, its credit included.
-// The issuer's account may go below zero without a limit.
+// covered returns an error if the account has less than amount available, with its credit. The issuer's account may
+// go below zero without a limit.
 func (s *step) covered(amount messages.Credits) *messages.Error {
 	a := s.debit
 	if a.issuer() {
@@ -187,8 +186,8 @@ func (s *step) covered(amount messages.Credits) *messages.Error {
 	return nil
 }
 
-// fits returns an error if the step would take a balance out of range. Each amount has an
-// opposite, because the issuer's balance is minus what was issued.
+// fits returns an error if the step would take a balance out of range. Each amount must also be possible as a
+// negative number, because the issuer's balance is minus what was issued.
 func (s *step) fits() *messages.Error {
 	less, debited := sum(s.debit.balance, -s.amount)
 	debited = debited && less > math.MinInt64
@@ -200,8 +199,8 @@ func (s *step) fits() *messages.Error {
 		s.amount, s.debit.name, s.credit.name)
 }
 
-// counted adds to a sum that only statistics use, such as granted. It stops at the largest
-// number instead of refusing: no account is closed to grants or charges because of its past.
+// counted adds to a sum that is only used for statistics, such as granted. At the largest number it stops growing,
+// and nothing is refused: an account's past must not close it to grants or charges.
 func counted(total, more messages.Credits) messages.Credits {
 	if all, fits := sum(total, more); fits {
 		return all
@@ -209,13 +208,13 @@ func counted(total, more messages.Credits) messages.Credits {
 	return math.MaxInt64
 }
 
-// sum returns a + b, and false if that overflows.
+// sum returns a + b; false: the sum overflows.
 func sum(a, b messages.Credits) (messages.Credits, bool) {
 	c := a + b
 	return c, (c > a) == (b > 0)
 }
 
-// findHold returns a pending hold, or an error that tells why it is no longer pending.
+// findHold returns a pending hold. If the hold is not pending, the error says what became of it.
 func (p *planner) findHold(id string) (*hold, *messages.Error) {
 	if h := p.holds.byID[id]; h != nil {
 		return h, nil
@@ -234,8 +233,8 @@ func (p *planner) findHold(id string) (*hold, *messages.Error) {
 	return nil, messages.Errorf(messages.Ended, "hold %q was posted or voided before: a hold resolves once", clip(id))
 }
 
-// planCorrection plans the reverse of an earlier transfer. The reverse of a charge also reduces
-// what the account and its member have spent.
+// planCorrection plans the reverse of an earlier transfer. The reverse of a charge also lowers what the account and
+// its member have spent.
 func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	rec, err := p.records.correctable(s.asked.Pending)
 	if err != nil {
@@ -253,9 +252,8 @@ func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	return s, nil
 }
 
-// countAgain sets what a correction of a correction counts as spent. The first correction of a
-// charge took the charge back, so each second one restores it, and the others take it back
-// again.
+// countAgain sets how a correction of a correction changes the spent sums. The first correction of a charge lowers
+// them, the correction of that one raises them, and so on.
 func (p *planner) countAgain(s *step, rec *record) {
 	root, restores := *rec, false
 	for originOf(root.asked.ID) == corrected {

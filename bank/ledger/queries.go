@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Holds returns the newest pending holds of an account, at most MaxPendingHolds.
+// Holds returns the newest pending holds of an account, at most MaxPendingHolds of them.
 func (l *Ledger) Holds(name messages.Name) []messages.PendingHold {
 	if a := l.accounts.byName[name]; a != nil {
 		return a.pending()
@@ -34,17 +34,17 @@ func (l *Ledger) Brief(name messages.Name) (messages.AccountReply, error) {
 	return a.brief(), nil
 }
 
-// MaxAccounts is the maximum of accounts on one page. Accounts with many members or expiring
-// grants make a page shorter: at most about pageBytes, and at least one account.
+// MaxAccounts is the maximum number of accounts on one page. Accounts with many members or expiring grants make a
+// page shorter: it has at most about pageBytes, and at least one account.
 const (
 	MaxAccounts = 1000
 	pageBytes   = 512 << 10
 )
 
-// bytes estimates the size of the account in a reply.
+// bytes returns the estimated size of the account in a reply.
 func (a *account) bytes() int { return 512 + len(a.title) + 192*(len(a.members)+len(a.lots)) }
 
-// Accounts lists every account by name, including the bank's own.
+// Accounts returns every account, by name, including the bank's own accounts.
 func (l *Ledger) Accounts() []messages.AccountReply {
 	list := make([]messages.AccountReply, 0, len(l.accounts.order))
 	for name := range l.accounts.names.after("") {
@@ -53,15 +53,14 @@ func (l *Ledger) Accounts() []messages.AccountReply {
 	return list
 }
 
-// AccountsPage lists at most q.Limit accounts by name, after q.After; limit 0 means
-// MaxAccounts. It costs the logarithm of the number of accounts and the length of the page;
-// with q.Projects, up to the number of accounts.
+// AccountsPage returns at most q.Limit accounts, by name, after q.After; limit 0 means MaxAccounts. It costs the
+// logarithm of the number of accounts plus the length of the page. With q.Projects it may cost up to the number of
+// accounts.
 func (l *Ledger) AccountsPage(q messages.AccountsRequest) (messages.AccountsReply, error) {
 	return l.accounts.page(q, l.accounts.names.after(q.After))
 }
 
-// AccountsOf lists, as AccountsPage does, the account of a user and the accounts that it is a
-// member of.
+// AccountsOf returns a page, as AccountsPage does, of a user's account and the accounts that the user is a member of.
 func (l *Ledger) AccountsOf(user messages.Name, q messages.AccountsRequest) (messages.AccountsReply, error) {
 	names := slices.Clone(l.accounts.projects[user])
 	if l.accounts.byName[user] != nil && !slices.Contains(names, user) {
@@ -95,8 +94,8 @@ func (as *accounts) page(q messages.AccountsRequest, names iter.Seq[messages.Nam
 	return reply, nil
 }
 
-// MaySee reports whether a user may see an account and its statement: the account is its own,
-// or it is a member.
+// MaySee reports whether a user may see an account and its statement: it is the user's own account, or the user is a
+// member.
 func (l *Ledger) MaySee(user, name messages.Name) bool {
 	if user == name {
 		return true
@@ -105,7 +104,7 @@ func (l *Ledger) MaySee(user, name messages.Name) bool {
 	return a != nil && a.has(user)
 }
 
-// Owns reports whether a user may pay from an account: it is its own, or it is an owner.
+// Owns reports whether a user may pay from an account: it is the user's own account, or the user is an owner.
 func (l *Ledger) Owns(user, name messages.Name) bool {
 	if user == name {
 		return true
@@ -120,8 +119,8 @@ func (l *Ledger) Limited(user, name messages.Name) bool {
 	return a != nil && a.has(user) && a.member(user).limit != 0
 }
 
-// Standings lists the balance and reserve of all accounts by name, an error if there are more
-// than most.
+// Standings returns the balance and reserve of all accounts, by name. It returns an error if there are more than most
+// accounts.
 func (l *Ledger) Standings(most int) ([]messages.Standing, error) {
 	if len(l.accounts.order) > most {
 		return nil, messages.Errorf(messages.TooLarge, "there are %d accounts, more than fit into one reply: verify the bank's directory instead, with --history", len(l.accounts.order))
@@ -134,17 +133,17 @@ func (l *Ledger) Standings(most int) ([]messages.Standing, error) {
 	return list, nil
 }
 
-// Totals are sums over the whole ledger, kept up to date at each change.
+// Totals are sums over the whole ledger, which are updated at each change.
 type Totals struct {
-	Accounts  int // including the bank's own
-	Holds     int // pending
+	Accounts  int // number of accounts, with the bank's own
+	Holds     int // number of pending holds
 	Issued    messages.Credits
 	Held      messages.Credits
-	Transfers uint64 // carried out since the beginning
+	Transfers uint64 // number of transfers since the beginning
 	Records   uint64
 }
 
-// Totals returns the running totals. Image.Audit recomputes them.
+// Totals returns the running totals. Image.Audit recomputes them from the records.
 func (l *Ledger) Totals() Totals {
 	return Totals{
 		Accounts: len(l.accounts.order), Holds: len(l.holds.byID), Issued: -l.accounts.issuer.balance, Held: l.holds.sum,
@@ -152,9 +151,8 @@ func (l *Ledger) Totals() Totals {
 	}
 }
 
-// Books returns the bank's running totals, in constant time. The books balance if what was
-// issued (minus the issuer's balance) equals the sum over the other accounts. [Image.Audit]
-// recomputes these totals from the records.
+// Books returns the bank's running totals, in constant time. The books balance if the issued amount (minus the
+// issuer's balance) equals the sum over the other accounts. [Image.Audit] recomputes these totals from the records.
 func (l *Ledger) Books() messages.BooksReply {
 	t := l.Totals()
 	r := messages.BooksReply{

@@ -7,15 +7,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Rank says what the maker of a command may do. The leader determines it.
+// Rank says what the maker of a command may do. The leader decides it.
 type Rank uint8
 
 // The ranks.
 const (
 	Operator Rank = iota
-	Service       // resolves only the holds that it made
-	User          // manages only what it owns
-	Clearing      // the bank's clearing, for By: makes and resolves settlements with other sites
+	Service       // may resolve only the holds that it made
+	User          // may manage only the accounts that it owns
+	Clearing      // the bank's clearing: makes and resolves settlements with other sites for By
 )
 
 // ClearingPrefix begins the identifiers of the clearing's transfers.
@@ -31,7 +31,7 @@ func (r Rank) String() string {
 	return "of no known rank"
 }
 
-// verbsOf lists, for each verb, the ranks that may use it. Nobody asks for Expire.
+// verbsOf has, for each verb, the ranks that may use it. No caller may ask for Expire.
 var verbsOf = [...][]Rank{
 	Transfers: {Operator, Service, Clearing},
 	Grant:     {Operator},
@@ -50,8 +50,7 @@ var verbNames = [...]string{
 	Session: "open a session", Pay: "pay", Freeze: "freeze accounts", Credit: "give credit", Withdraw: "take credits back", Correct: "correct transfers",
 }
 
-// admit returns an error for a command that its maker may not ask for. This refusal leaves no
-// record.
+// admit returns an error for a command that its maker must not make. This refusal leaves no record.
 func (l *Ledger) admit(c *Command) *messages.Error {
 	if c.Verb == Expire || c.Verb == Keys {
 		return nil
@@ -74,7 +73,7 @@ func mayBe(name messages.Name, rank Rank) bool {
 	return rank == Clearing || strings.HasPrefix(name, "$") == (rank == Service)
 }
 
-// permitted returns an error if a service would resolve or extend a hold that another one made.
+// permitted returns an error if a service would resolve or extend a hold that another service made.
 func (s *step) permitted(c *Command) *messages.Error {
 	if s.hold == nil || s.asked.Kind == messages.Hold || s.hold.by == c.By || c.Rank == Operator {
 		return nil

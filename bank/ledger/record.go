@@ -5,32 +5,31 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// what is the kind of a record. The list is append-only.
+// what is the kind of a record. New kinds are added only at the end.
 type what uint8
 
 const (
-	opened     what = iota + 1 // account was opened
-	membership                 // member was added to account, or removed
-	done                       // asked was carried out
-	refused                    // asked was refused; the same answer is given for ever
-	lapsed                     // hold asked.Pending expired
-	changed                    // change was made to an account
+	opened     what = iota + 1 // the account in account was opened
+	membership                 // member was added to account, or removed from it
+	done                       // the transfer in asked was carried out
+	refused                    // the transfer in asked was refused; the answer stays the same for ever
+	lapsed                     // the hold asked.Pending expired
+	changed                    // the change in change was made to an account
 	trusted                    // signed is a statement of the site about its keys
-	requested                  // signed is a request that was carried out; the records after it follow from it
-	said                       // signed.Payload is a statement signed by a peer's bank; the records after it follow from it
+	requested                  // signed is a request that was carried out; the next records follow from it
+	said                       // signed.Payload is a statement signed by a peer's bank; the next records follow from it
 )
 
-// marked is set in the first byte of a record that ends with a stamp.
+// marked is a bit that is set in the first byte of a record that ends with a stamp.
 const marked = 0x40
 
-// stamp proves who asked for a transfer. The zero value proves nothing.
+// stamp proves who made a transfer. The zero value proves nothing.
 type stamp struct {
 	session uint64
 	mark    proof.Mark
 }
 
-// record is a record of the journal. A comment on a field names the kinds of record that use
-// it.
+// record is a record of the journal. The comment on a field names the kinds of records that use the field.
 type record struct {
 	what what
 	at   messages.Time
@@ -53,11 +52,11 @@ type record struct {
 
 	signed messages.SignedRequest // trusted, requested, said
 	verb   string                 // requested, said
-	token  proof.Token            // read from signed, if that was done already
+	token  proof.Token            // decoded from signed, if that was done already
 	digest digest                 // digest of signed, if it was computed already
 }
 
-// key returns the identifier under which the index has the record, "" for none.
+// key returns the identifier that the index has the record under; "": none.
 func (r *record) key() string {
 	switch r.what {
 	case done, refused:
@@ -71,14 +70,14 @@ func (r *record) key() string {
 // lapseKey returns the index key of a lapsed hold. No transfer can have this identifier.
 func lapseKey(hold string) string { return "\x00" + hold }
 
-// outcome is what a transfer did.
+// outcome is the effect of a transfer.
 type outcome struct {
 	debit  messages.Name
 	credit messages.Name    // "" if no credits move
-	amount messages.Credits // moved from debit to credit
-	held   messages.Credits // change of what is reserved on debit
+	amount messages.Credits // amount moved from debit to credit
+	held   messages.Credits // change of debit's reserve
 	job    messages.JobID
-	// The standing of each account after the transfer.
+	// The standings of the accounts after the transfer.
 	debitAfter, creditAfter standing
 }
 
@@ -92,10 +91,10 @@ func resolves(k messages.TransferKind) bool {
 	return k == messages.Post || k == messages.Void || k == messages.Extend
 }
 
-// ranked is set in the first byte of every record.
+// ranked is a bit that is set in the first byte of every record.
 const ranked = 0x80
 
-// record codes a record in its canonical bytes.
+// record encodes or decodes a record in its canonical bytes.
 func (c *codec) record(r *record) {
 	first := byte(r.what) | ranked
 	if r.stamp.session != 0 {
@@ -142,7 +141,7 @@ func (c *codec) record(r *record) {
 	}
 }
 
-// outcome codes only what does not follow from the transfer itself.
+// outcome encodes or decodes only what does not follow from the transfer itself.
 func (c *codec) outcome(t *messages.Transfer, o *outcome) {
 	if t.Kind != messages.Posted && t.Kind != messages.Hold {
 		c.text(&o.debit)
@@ -159,7 +158,7 @@ func (c *codec) outcome(t *messages.Transfer, o *outcome) {
 	}
 }
 
-// follow sets what follows from a transfer that was done.
+// follow sets the fields of the outcome that follow from the transfer.
 func (o *outcome) follow(t *messages.Transfer) {
 	switch t.Kind {
 	case messages.Posted:
@@ -176,7 +175,7 @@ func (c *codec) standing(s *standing) {
 	number(c, &s.reserved)
 }
 
-// decodeRecord reads a record; false if b is malformed.
+// decodeRecord decodes a record; false: b is malformed.
 func decodeRecord(b []byte) (record, bool) {
 	var rec record
 	c := decoder(b)
@@ -184,14 +183,13 @@ func decodeRecord(b []byte) (record, bool) {
 	return rec, c.ok()
 }
 
-// remembered returns the message of a remembered refusal, for repeated requests. The journal has
-// only the kind of the refusal, because texts differ between releases, and replicas must not
-// differ.
+// remembered returns the message of a remembered refusal, for repeated requests. The journal has only the kind of the
+// refusal: texts differ between releases, and replicas must not differ.
 func remembered(kind messages.Kind) string {
 	return "this was refused when it was first asked for: " + whyRefused(kind) + "; to try again, choose a new identifier or key"
 }
 
-// whyRefused describes a kind of refusal.
+// whyRefused returns a description of a kind of refusal.
 func whyRefused(kind messages.Kind) string {
 	why := map[messages.Kind]string{
 		messages.Insufficient:     "the account, the hold or the member's limit did not cover it",

@@ -6,25 +6,24 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// records has the journal, the index of its identifiers, and the time of the latest record.
-// Time never goes back.
+// records has the journal, the index of its identifiers, and the time of the latest record. The time never decreases.
 type records struct {
 	journal journal
 	known   index // the identifiers of all answered transfers
 	now     messages.Time
-	broken  error // first error of the store; after it every command is refused
+	broken  error // first error of the store; after an error every command is refused
 
-	rank   Rank    // rank of the maker of the command under way
-	replay *replay // the replay whose records are carried out again; nil: commands are new
-	buffer codec   // scratch space, reused for each record
+	rank   Rank    // rank of the maker of the present command
+	replay *replay // the replay that carries out records again; nil: commands are new
+	buffer codec   // memory that is used again for each record
 }
 
 func newRecords(s Store) *records {
 	return &records{journal: newJournal(s), known: newIndex()}
 }
 
-// write appends a record and returns its number. The record becomes an entry in the statements
-// of debit and credit, if not nil.
+// write appends a record and returns its number. If debit and credit are not nil, the record becomes an entry in
+// their statements.
 func (rs *records) write(r *record, debit, credit *account) uint64 {
 	if debit != nil {
 		r.debitLink = debit.trail.extend(rs.journal.count + 1)
@@ -45,7 +44,7 @@ func (rs *records) write(r *record, debit, credit *account) uint64 {
 	return number
 }
 
-// enter appends an encoded record without applying it: an image has the state that follows.
+// enter appends an encoded record without applying it, because an image has the state that follows from it.
 func (rs *records) enter(raw []byte) error {
 	rec, err := rs.next(rs.journal.count+1, raw)
 	if err != nil {
@@ -60,7 +59,7 @@ func (rs *records) enter(raw []byte) error {
 	return err
 }
 
-// next decodes a record and checks that it is not older than the one before.
+// next decodes a record, and checks that its time is not before the time of the last record.
 func (rs *records) next(number uint64, raw []byte) (record, error) {
 	rec, ok := decodeRecord(raw)
 	switch {
@@ -87,7 +86,7 @@ func (rs *records) follow(s Sealed, sum *Sum) error {
 	return nil
 }
 
-// keyOf returns the hash under which the index has a record, 0 for none.
+// keyOf returns the hash that the index has a record under; 0: none.
 func (rs *records) keyOf(r *record) uint64 {
 	if key := r.key(); key != "" {
 		return rs.known.hash(key)
@@ -95,15 +94,15 @@ func (rs *records) keyOf(r *record) uint64 {
 	return 0
 }
 
-// record returns a record that this ledger wrote. If the store cannot read it, the result is
-// empty, and the command that needs it is refused.
+// record returns a record that this ledger wrote. If the store cannot read it, the result is empty, and the command
+// that needs it is refused.
 func (rs *records) record(number uint64) record {
 	rec, err := rs.read(number)
 	rs.fail(err)
 	return rec
 }
 
-// read returns a record, or why it cannot be read. Several goroutines may read at a time.
+// read returns a record, or the error of reading it. Several goroutines may read at the same time.
 func (rs *records) read(number uint64) (record, error) {
 	if number == 0 || number > rs.journal.count {
 		return record{}, fmt.Errorf("there is no record %d", number)
@@ -119,19 +118,19 @@ func (rs *records) read(number uint64) (record, error) {
 	return rec, nil
 }
 
-// fail keeps the first error of the store.
+// fail stores the first error of the store.
 func (rs *records) fail(err error) {
 	if rs.broken == nil && err != nil {
 		rs.broken = fmt.Errorf("the bank's history: %w", err)
 	}
 }
 
-// refusal answers every command after the store failed.
+// refusal returns the answer to every command after the store has failed.
 func (rs *records) refusal() *messages.Error {
 	return messages.Errorf(messages.Internal, "this replica cannot go on: %v", rs.broken)
 }
 
-// recorded returns the number of the record that answered an identifier, 0 if there is none.
+// recorded returns the number of the record that answered an identifier; 0: there is none.
 func (rs *records) recorded(id string) uint64 {
 	return rs.known.find(rs.known.hash(id), func(number uint64) bool {
 		rec := rs.record(number)
@@ -139,7 +138,7 @@ func (rs *records) recorded(id string) uint64 {
 	})
 }
 
-// seek returns the record that answered an identifier. Several readers may call it at a time.
+// seek returns the record that answered an identifier. Several goroutines may call it at the same time.
 func (rs *records) seek(id string) (found record, err error) {
 	rs.known.find(rs.known.digest(id), func(number uint64) bool {
 		if err == nil {
@@ -169,9 +168,9 @@ func (rs *records) recall(t *messages.Transfer) messages.TransferResult {
 	return result
 }
 
-// same reports whether two transfers under one identifier have the same content. Two fields may
-// differ, and the first value stays: the expiry, which is computed from the moment of asking;
-// and the reason of a job's transfer, which may have become longer.
+// same reports whether two transfers under one identifier have the same content. Two fields may differ, and the first
+// value stays: the expiry, which is computed from the time of the request; and the reason of a job's transfer, which
+// may have become longer.
 func same(a, b messages.Transfer) bool {
 	if a.Job != 0 && a.Job == b.Job {
 		a.Reason = b.Reason
@@ -182,7 +181,7 @@ func same(a, b messages.Transfer) bool {
 	return a == b
 }
 
-// correctable returns the record of a transfer that moved credits.
+// correctable returns the record of a transfer that can be corrected: it moved credits.
 func (rs *records) correctable(id string) (record, *messages.Error) {
 	number := rs.recorded(id)
 	if number == 0 {
@@ -195,7 +194,7 @@ func (rs *records) correctable(id string) (record, *messages.Error) {
 	return rec, nil
 }
 
-// holder returns the member for whom a hold was made, "" for the account itself.
+// holder returns the member that a hold was made for; "": the account itself.
 func (rs *records) holder(hold string, account messages.Name) messages.Name {
 	if rec := rs.record(rs.recorded(hold)); rec.asked.Member != account {
 		return rec.asked.Member

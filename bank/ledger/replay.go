@@ -15,31 +15,30 @@ var (
 	errTime    = errors.New("is older than the one before")
 )
 
-// replay carries out again what the records of a journal say was done. It finds the command of
-// a record, or of several in a row, applies it to its ledger, and compares what the ledger
-// writes with the journal, byte by byte. So each rule is in the ledger only, and a record that
-// breaks a rule shows: the ledger refuses the command, or writes other records.
+// replay carries out a journal again from its records. It finds the command of a record, or of several records in a
+// row, applies it to its ledger, and compares the records that the ledger writes with the journal, byte by byte. So
+// each rule is only in the ledger, and a record that breaks a rule is found: the ledger refuses the command, or
+// writes other records.
 type replay struct {
 	ledger *Ledger
-	count  uint64   // number of records taken
-	group  []record // the records taken so far of one command
+	count  uint64   // number of records processed
+	group  []record // the records of one command, until now
 	raw    [][]byte // the bytes of group
-	ahead  [][]byte // records that the ledger wrote and the journal has not shown yet
+	ahead  [][]byte // records that the ledger wrote and that were not compared with the journal yet
 
-	settler Settler     // nil: the ledger has no settlements with other sites
-	basis   *uint64     // the counter of records that follow from the last cause
+	settler Settler     // nil: there are no settlements with other sites
+	basis   *uint64     // counter of the records that follow from the last cause
 	report  ProofReport // counts of what was derived
 }
 
-// replayInto returns a replay into an empty ledger. Until the replay ends the ledger takes no
-// other commands.
+// replayInto returns a replay into an empty ledger. Until the replay ends, the ledger takes no other commands.
 func replayInto(l *Ledger) *replay {
 	l.records.replay = &replay{ledger: l}
 	return l.records.replay
 }
 
-// add takes the next record. A fault may show only in a later record, or at the end; the error
-// names the faulty one.
+// add processes the next record. A fault may be found only at a later record, or at the end; the error names the
+// faulty record.
 func (p *replay) add(raw []byte) error {
 	p.count++
 	rec, err := p.ledger.records.next(p.count, raw)
@@ -71,7 +70,7 @@ func (p *replay) add(raw []byte) error {
 	return p.carryOut(p.count)
 }
 
-// end says that the journal has no more records.
+// end is called when the journal has no more records. It returns a fault that was not found before.
 func (p *replay) end() error {
 	defer func() { p.ledger.records.replay = nil }()
 	if len(p.group) > 0 {
@@ -89,7 +88,7 @@ func (p *replay) fault(number uint64, why error) error {
 	return fmt.Errorf("record %d %w", number, why)
 }
 
-// carryOut applies the command of the group, whose last record has number last.
+// carryOut applies the command of the group. last is the number of the group's last record.
 func (p *replay) carryOut(last uint64) error {
 	number := last - uint64(len(p.group)) + 1
 	c, err := p.command()
@@ -126,8 +125,8 @@ func reason(r Result) *messages.Error {
 	return r.Error
 }
 
-// expect compares a record with the next one that the ledger wrote. why is the ledger's refusal
-// of the command, nil if it had none.
+// expect compares a record with the next one that the ledger wrote. why is the ledger's refusal of the command; nil:
+// it did not refuse.
 func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 	switch {
 	case len(p.ahead) > 0 && bytes.Equal(p.ahead[0], raw):
@@ -144,7 +143,7 @@ func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 
 func (p *replay) wrote(raw []byte) { p.ahead = append(p.ahead, bytes.Clone(raw)) }
 
-// awaits reports whether the command of the group may have written more records.
+// awaits reports whether the next record may belong to the same command as the group.
 func (p *replay) awaits() bool {
 	last := &p.group[len(p.group)-1]
 	switch last.what {
@@ -158,10 +157,10 @@ func (p *replay) awaits() bool {
 	return last.linked() && len(p.group) < MaxBatch
 }
 
-// states reports whether a record is a statement or request, which changes no account itself.
+// states reports whether a record is a statement or a request. Such a record changes no account itself.
 func (r *record) states() bool { return r.what == trusted || r.what == requested || r.what == said }
 
-// linked reports whether a record is of a transfer in a chain, but not of the last one.
+// linked reports whether a record is about a transfer in a chain that is not the last one.
 func (r *record) linked() bool { return (r.what == done || r.what == refused) && r.asked.Linked }
 
 // continues reports whether a record may belong to the command of the group.
@@ -202,7 +201,7 @@ func (p *replay) command() (Command, error) {
 	return c, errors.New("is of a hold that was not due then")
 }
 
-// opening returns the command that opened an account: a grant, or the making of a project.
+// opening returns the command that opened an account: a grant, or the creation of a project.
 func (p *replay) opening(c Command, last *record) (Command, error) {
 	switch last.what {
 	case done:
@@ -255,8 +254,7 @@ func (p *replay) moving(c Command) (Command, error) {
 	return c, nil
 }
 
-// movement returns the command of a transfer whose identifier the bank made of the caller and
-// the key.
+// movement returns the command of a transfer whose identifier the bank made from the caller and the key.
 func (p *replay) movement(c Command, rec *record) (Command, error) {
 	t := &rec.asked
 	key := func(prefix string) string { return strings.TrimPrefix(t.ID, prefix+c.By+"/") }
@@ -275,8 +273,8 @@ func (p *replay) movement(c Command, rec *record) (Command, error) {
 	return c, nil
 }
 
-// askAgain writes the record of a request or statement again, without its check. A witness
-// checks the proofs from the records alone.
+// askAgain writes the record of a request or statement again, without checking it. A witness checks the proofs from
+// the records alone.
 func (p *replay) askAgain(rec *record) {
 	p.ledger.records.rank = rec.rank
 	if rec.what != trusted {
@@ -286,7 +284,7 @@ func (p *replay) askAgain(rec *record) {
 	}
 	var k messages.SiteKeys
 	if messages.Unmarshal(rec.signed.Payload, messages.Msgpack, &k) != nil {
-		return // expect then reports that the record is missing
+		return // then expect reports that the record is missing
 	}
 	number, t := p.ledger.records.write(rec, nil, nil), &p.ledger.requests.trust
 	t.learn(&k)

@@ -9,17 +9,16 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// requests has the keys and sessions that the ledger trusts, and the request under way.
+// requests has the keys and sessions that the ledger trusts, and the request that is being carried out.
 type requests struct {
 	records *records
 	trust   trust
-	heard   *record // the statement that led to what is under way, until it is written
-	asking  *record // the request under way, until it is written
+	heard   *record // the statement that is being carried out, until its record is written
+	asking  *record // the request that is being carried out, until its record is written
 }
 
-// prove refuses a command that does not prove who asked for it. Two kinds need no proof:
-// Expire, which follows from the rules, and every command before the site's first statement of
-// its keys.
+// prove returns an error for a command that does not prove its maker. Two kinds need no proof: Expire, which follows
+// from the rules, and every command before the site's first statement of its keys.
 func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 	now := max(q.records.now, c.At)
 	switch {
@@ -49,15 +48,14 @@ func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 	return err
 }
 
-// rootless stops a replica that cannot check who asked: its state would differ from the state of the
-// other replicas.
+// rootless stops a replica that cannot check proofs: its state would become different from the other replicas'
+// states.
 func (q *requests) rootless() *messages.Error {
 	q.records.fail(fmt.Errorf("its commands carry proofs, and this replica does not have the present keys of the site to check them with: copy the present keys directory of the site to this host"))
 	return q.records.refusal()
 }
 
-// lower returns the rank that the leader said, or an error if that is higher than the proven
-// one.
+// lower returns the rank that the leader gave, or an error if it is higher than the proven rank.
 func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil
@@ -116,7 +114,7 @@ func (q *requests) proveTransfers(c *Command, raw []byte, now messages.Time) *me
 	return nil
 }
 
-// asked checks the proof of a request that is about to be carried out.
+// asked checks the proof of a request that is about to be carried out, and returns the maker's rank.
 func (q *requests) asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (Rank, *messages.Error) {
 	if q.trust.root == nil {
 		return User, q.rootless()
@@ -142,7 +140,7 @@ func (q *requests) asked(verb string, by messages.Name, r *messages.SignedReques
 	return rank, nil
 }
 
-// entitled returns an error if the rank may not make a request.
+// entitled returns an error if this rank may not make the request.
 func entitled(verb string, rank Rank) *messages.Error {
 	service := verb == messages.VerbSession || verb == messages.VerbAccept || verb == messages.VerbCharge
 	if slices.Contains(operators, verb) && rank != Operator || service && rank == User {
@@ -151,27 +149,26 @@ func entitled(verb string, rank Rank) *messages.Error {
 	return nil
 }
 
-// requestNames has the name of the request that leads to each verb.
+// requestNames has, for each verb, the name of the request that leads to it.
 var requestNames = map[Verb]string{
 	Grant: messages.VerbGrant, Member: messages.VerbMember, Project: messages.VerbProject, Pay: messages.VerbPay,
 	Freeze: messages.VerbFreeze, Credit: messages.VerbCredit, Withdraw: messages.VerbWithdraw, Correct: messages.VerbCorrect,
 	Session: messages.VerbSession,
 }
 
-// operators has the requests that only operators may make.
+// operators are the requests that only operators may make.
 var operators = []string{
 	messages.VerbGrant, messages.VerbProject, messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect,
 	messages.VerbPeer, messages.VerbReserve, messages.VerbClose, messages.VerbPart, messages.VerbConfirm, messages.VerbAdopt,
 }
 
-// keyed has the requests with an identifier of their own: one that is repeated changes nothing.
+// keyed are the requests that have their own identifier, so that a repeated one changes nothing.
 var keyed = []string{
 	messages.VerbGrant, messages.VerbPay, messages.VerbWithdraw, messages.VerbCorrect,
 	messages.VerbAuthorise, messages.VerbRemit, messages.VerbAccept, messages.VerbCharge, messages.VerbRevoke,
 }
 
-// writeAsked writes the record of the request or statement under way, once. It returns the
-// record's number.
+// writeAsked writes the record of the present request or statement, once, and returns the record's number.
 func (q *requests) writeAsked() uint64 {
 	if h := q.heard; h != nil {
 		q.heard, h.at = nil, q.records.now
@@ -190,14 +187,14 @@ func (q *requests) writeAsked() uint64 {
 	return number
 }
 
-// hear notes a statement. Its record is written before the first record that follows from it.
+// hear stores a statement. Its record is written before the first record that follows from it.
 func (q *requests) hear(by messages.Name, verb string, statement []byte) {
 	if q.trust.from != 0 {
 		q.heard = &record{what: said, by: by, verb: verb, rank: Clearing, signed: messages.SignedRequest{Payload: statement}}
 	}
 }
 
-// openSession opens a session for a request that was proven.
+// openSession opens the session of a proven request.
 func (q *requests) openSession(c *Command) (messages.SessionReply, *messages.Error) {
 	if _, err := proof.NewExchangeKey(c.SessionAsked.Key); err != nil {
 		return messages.SessionReply{}, messages.AsError("", err)
@@ -210,7 +207,7 @@ func (q *requests) openSession(c *Command) (messages.SessionReply, *messages.Err
 	return messages.SessionReply{Session: number, Expires: s.expires}, nil
 }
 
-// learnKeys learns the keys that the site states.
+// learnKeys stores the keys that the site states.
 func (q *requests) learnKeys(c *Command) *messages.Error {
 	k, err := q.trust.readKeys(c.Asked)
 	if err != nil {
@@ -227,7 +224,7 @@ func (q *requests) learnKeys(c *Command) *messages.Error {
 	return nil
 }
 
-// note updates the trust by the record of a request.
+// note updates the trust from the record of a request: it marks the request as used, and opens a session.
 func (t *trust) note(r *record, number uint64) {
 	r.by, r.signed.Payload = strings.Clone(r.by), slices.Clone(r.signed.Payload)
 	if !slices.Contains(keyed, r.verb) {
@@ -242,7 +239,7 @@ func (t *trust) note(r *record, number uint64) {
 	}
 	token := r.token
 	if token.Key == "" {
-		token, _ = proof.ReadToken(r.signed.Proof.Token) // cannot fail: its syntax was checked before it was written
+		token, _ = proof.ReadToken(r.signed.Proof.Token) // cannot fail: the token was checked before the record was written
 	}
 	expires := r.at.Add(SessionFor)
 	if token.Expires != 0 {

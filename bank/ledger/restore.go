@@ -13,17 +13,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// errImage is wrapped by every error of Restore, except errors of the reader.
+// errImage is in the chain of every error of Restore, except errors of the reader.
 var errImage = errors.New("ledger: the image is damaged")
 
-// Restore replaces the ledger by an image. If the image has every record, Restore replays them
-// all and compares the result with the image's state. If segments are in a store, it opens
-// these and takes the state from the image. After an error the ledger is as it was.
+// Restore replaces the ledger by an image. If the image has every record, Restore replays all records and compares
+// the result with the image's state. If segments are in a store, it opens them and takes the state from the image.
+// After an error the ledger has not changed.
 func (l *Ledger) Restore(r io.Reader) error { return l.RestoreWith(r, nil) }
 
-// RestoreWith does what Restore does, for a ledger whose root of trust is known. It derives every
-// record, from the first, from signed requests. settles makes the Settler that is derived with the
-// ledger. The image's state must equal the derived one.
+// RestoreWith is Restore for a ledger whose root of trust is known. It derives every record, from the first one, from
+// signed requests. settles returns the Settler that is derived with the ledger. The image's state must equal the
+// derived state.
 func (l *Ledger) RestoreWith(r io.Reader, settles func(*Ledger) Settler) error {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
 	fresh := Open(l.records.journal.store)
@@ -51,7 +51,7 @@ func damaged(where string, err error) error {
 	return fmt.Errorf("ledger: reading %s: %w", where, err)
 }
 
-// source hashes the bytes that are read through it, but not bytes that its buffer read ahead.
+// source hashes the bytes that are read through it. It does not hash bytes that its buffer has read ahead.
 type source struct {
 	in *bufio.Reader
 	h  hash.Hash
@@ -59,14 +59,14 @@ type source struct {
 
 func (r *source) Read(b []byte) (int, error) {
 	n, err := r.in.Read(b)
-	r.h.Write(b[:n]) //nolint:errcheck // a hash never fails
+	r.h.Write(b[:n]) //nolint:errcheck // writing to a hash cannot fail
 	return n, err
 }
 
 func (r *source) ReadByte() (byte, error) {
 	c, err := r.in.ReadByte()
 	if err == nil {
-		r.h.Write([]byte{c}) //nolint:errcheck // a hash never fails
+		r.h.Write([]byte{c}) //nolint:errcheck // writing to a hash cannot fail
 	}
 	return c, err
 }
@@ -76,7 +76,7 @@ type loader struct {
 	in       *source
 	ledger   *Ledger
 	records  *records  // part of ledger
-	accounts *accounts // of ledger
+	accounts *accounts // part of ledger
 	settles  func(*Ledger) Settler
 	now      messages.Time
 }
@@ -133,10 +133,10 @@ func (d *loader) body() error {
 	return nil
 }
 
-// derives reports whether the records are derived from what was signed.
+// derives reports whether the records must be derived from signed requests.
 func (d *loader) derives() bool { return d.ledger.requests.trust.root != nil }
 
-// derive reads all records, also the records in segments, and derives the state from them.
+// derive reads all records, including those in segments, and derives the state from them.
 func (d *loader) derive(count uint64) (bool, error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {
@@ -202,11 +202,10 @@ func (d *loader) deriveSegment(files *retraced, again *replay) error {
 	})
 }
 
-// retraced is a store that already has its segments: a segment that is sealed must equal the
-// stored one.
+// retraced is a store that already has its segments. A segment that is sealed must equal the stored one.
 type retraced struct {
 	Store
-	sums []Sum // sums of the segments that were read and not yet sealed again
+	sums []Sum // sums of the segments that were read, and that the replay has not sealed yet
 }
 
 func (r *retraced) Seal(s *Segment) (Sealed, error) {
@@ -221,8 +220,8 @@ func (r *retraced) Seal(s *Segment) (Sealed, error) {
 	return r.Open(sum)
 }
 
-// history opens the segments in the store and reads the other records. It reports whether the
-// image had all records, so that replaying them gave the state.
+// history opens the segments in the store and reads the other records. It reports whether the image had all records;
+// then replaying them gave the state.
 func (d *loader) history(count uint64) (replayed bool, err error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {
@@ -256,7 +255,7 @@ func (d *loader) history(count uint64) (replayed bool, err error) {
 	return segments == 0, nil
 }
 
-// segment opens a segment in the store, after those before it.
+// segment opens the next segment in the store.
 func (d *loader) segment() error {
 	sum, err := readSum(d.in)
 	if err != nil {
@@ -291,7 +290,7 @@ func readSum(r *source) (s Sum, err error) {
 	return s, nil
 }
 
-// readText reads a text with its length before it, into space if it fits.
+// readText reads a text after its length. It uses space if the text fits.
 func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	n, err := binary.ReadUvarint(r)
 	if err != nil {
@@ -304,7 +303,7 @@ func readText(r *source, space []byte, most uint64) ([]byte, error) {
 		_, err = io.ReadFull(r, space[:n])
 		return space[:n], err
 	}
-	// A damaged length must not reserve memory, so the buffer grows with what is read.
+	// A damaged length must not allocate much memory, so the buffer grows with the bytes that were read.
 	var grown bytes.Buffer
 	if _, err := io.CopyN(&grown, r, int64(n)); err != nil {
 		return nil, err
@@ -312,7 +311,7 @@ func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	return grown.Bytes(), nil
 }
 
-// maxRecord bounds the bytes of a record, maxSegment the bytes of a segment.
+// maxRecord is the maximum size of a record, and maxSegment of a segment, in bytes.
 const (
 	maxRecord  = 1 << 20
 	maxSegment = 1 << 31

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// compareState compares the replayed state with the one in the image.
+// compareState compares the replayed state with the state in the image.
 func (d *loader) compareState() error {
 	var is bytes.Buffer
 	if err := d.ledger.Capture().writeState(&is); err != nil {
@@ -26,7 +26,7 @@ func (d *loader) compareState() error {
 	return nil
 }
 
-// chunks reads chunks until the empty one.
+// chunks reads chunks until an empty one.
 func (d *loader) chunks() error {
 	var raw []byte
 	for {
@@ -57,7 +57,7 @@ func (d *loader) state() error {
 	return d.check()
 }
 
-// maxChunk bounds the bytes of a chunk: an account may have thousands of members.
+// maxChunk is the maximum size of a chunk in bytes: an account may have thousands of members.
 const maxChunk = 1 << 30
 
 func (d *loader) chunk(raw []byte) bool {
@@ -84,7 +84,7 @@ func (d *loader) chunk(raw []byte) bool {
 	return c.ok()
 }
 
-// account opens an account and enters it as a project of its members.
+// account opens an account and adds it to the projects of its members.
 func (d *loader) account(c *codec) {
 	var is account
 	c.account(&is)
@@ -106,8 +106,7 @@ func (d *loader) account(c *codec) {
 	}
 }
 
-// check returns an error for an impossible state. The state was not recomputed, since the image
-// lacks records.
+// check returns an error for an impossible state. The state was not recomputed, because the image lacks records.
 func (d *loader) check() error {
 	if d.accounts.issuer = d.accounts.byName[messages.IssuerAccount]; d.accounts.issuer == nil || d.accounts.byName[messages.SiteAccount] == nil {
 		return fmt.Errorf("%w: the bank's own accounts are missing", errImage)

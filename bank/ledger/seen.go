@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// Seen remembers commands whose marks are valid, so that the replicas of one process check each
-// mark once.
+// Seen remembers commands whose marks are valid, so that each mark is checked only once for all replicas of a
+// process.
 type Seen struct {
 	mu    sync.Mutex
 	keys  map[seenKey]struct{}
-	queue []seenKey // bounded; the oldest is removed for the next
+	queue []seenKey // limited; the oldest one is removed for a new one
 	next  int
 }
 
@@ -21,15 +21,15 @@ func NewSeen() *Seen {
 	return &Seen{keys: map[seenKey]struct{}{}, queue: make([]seenKey, 4096)}
 }
 
-// key returns the key of a command. The number of a session is part of the command and never
-// reused, so the site and these bytes suffice.
+// key returns the key of a command. It is made from the site and the command's bytes: the number of a session is part
+// of the command and is never used again.
 func (s *Seen) key(root *Root, raw []byte) (k seenKey) {
 	if s == nil {
 		return k
 	}
 	h := sha256.New()
-	h.Write([]byte(root.Account)) //nolint:errcheck // a hash takes everything
-	h.Write(raw)                  //nolint:errcheck // a hash takes everything
+	h.Write([]byte(root.Account)) //nolint:errcheck // writing to a hash cannot fail
+	h.Write(raw)                  //nolint:errcheck // writing to a hash cannot fail
 	h.Sum(k[:0])
 	return k
 }

@@ -2,8 +2,8 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// setting is what a change alters in an account. The list is append-only: changes stay in
-// journals.
+// setting is the property of an account that a change sets. New settings are added only at the end, because changes
+// stay in journals.
 type setting uint8
 
 const (
@@ -14,8 +14,8 @@ const (
 	creditLimit                    // number: credits; text: why
 )
 
-// change is a change of an account's setting, as the journal has it. The comment of each
-// setting names the fields that it uses.
+// change is a change of an account's setting, as the journal stores it. The comment of each setting names the fields
+// that it uses.
 type change struct {
 	setting setting
 	account messages.Name

@@ -8,9 +8,9 @@ const (
 	MaxPage     = 1000
 )
 
-// Statement returns a page of an account's history, oldest first: the entries numbered above
-// q.After and made in [q.From, q.To), or with q.Newest the last of these. To = 0 means no end.
-// It costs the logarithm of the history and the length of the page.
+// Statement returns a page of an account's history, oldest first. The page has the entries with numbers above q.After
+// and times in [q.From, q.To); with q.Newest, it has the last of these. To = 0 means no end. It costs the logarithm
+// of the history plus the length of the page.
 func (l *Ledger) Statement(q messages.StatementRequest) (messages.StatementReply, error) {
 	a, refusal := l.accounts.find(q.Account)
 	if refusal != nil {
@@ -36,7 +36,7 @@ type statement struct {
 	holds   *holds
 }
 
-// page collects the entries of a request.
+// page collects the entries that a request asks for.
 func (s *statement) page(q messages.StatementRequest) (messages.StatementReply, error) {
 	reply := messages.StatementReply{Account: s.account.name, Entries: []messages.Entry{}}
 	first, err := s.oldest(func(e *entry) bool { return e.number > q.After && e.at >= q.From })
@@ -76,8 +76,8 @@ func (s *statement) page(q messages.StatementRequest) (messages.StatementReply, 
 	return reply, s.explain(reply.Entries)
 }
 
-// newest returns where the page of the newest entries begins, which is not before first, and
-// reports whether older entries follow.
+// newest returns the first entry of the page with the newest entries, which is never before first. It reports whether
+// there are older entries.
 func (s *statement) newest(first *entry, q messages.StatementRequest) (*entry, bool, error) {
 	name := s.account.name
 	end := s.account.trail.count
@@ -99,8 +99,7 @@ func past(q messages.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }
 
-// opening sets the balance of the page's beginning: the one after entry number, if there is
-// one.
+// opening sets the balance at the beginning of the page: the balance after the entry number, if there is one.
 func (s *statement) opening(number uint64, reply *messages.StatementReply) error {
 	if number == 0 {
 		return nil
@@ -112,10 +111,10 @@ func (s *statement) opening(number uint64, reply *messages.StatementReply) error
 	return err
 }
 
-// lapseReason is the reason that a statement shows for a hold that expired.
+// lapseReason is the reason in a statement for a hold that expired.
 const lapseReason = "the hold expired"
 
-// entry returns the record as an entry of one of its accounts.
+// entry returns the record as an entry in the statement of one of its accounts.
 func (r *record) entry(name messages.Name, number uint64) messages.Entry {
 	o := &r.outcome
 	e := messages.Entry{Number: number, At: r.at, Kind: r.asked.Kind, Transfer: r.asked.ID, Job: o.job, Reason: r.asked.Reason}
@@ -140,8 +139,8 @@ func (s *statement) readEntry(number uint64) (*entry, error) {
 	return &entry{rec, number}, nil
 }
 
-// oldest returns the oldest entry for which late is true, nil if there is none. late must be
-// true for all newer entries too.
+// oldest returns the oldest entry for which late is true; nil: there is none. If late is true for an entry, it must
+// be true for all newer ones.
 func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	if s.account.trail.count == 0 {
 		return nil, nil
@@ -159,8 +158,8 @@ func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	}
 }
 
-// step follows one link of from, the longer if possible, to an entry that is late; nil if
-// neither leads to one.
+// step follows one of the two links of from, the longer one if possible, to an entry for which late is true; nil:
+// late is false for both.
 func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	at := from.linkOf(s.account.name)
 	for _, distance := range [2]uint64{at.jump, at.back} {
@@ -175,7 +174,7 @@ func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	return nil, nil
 }
 
-// run returns up to most entries, from first on, oldest first.
+// run returns up to most entries, starting with first, oldest first.
 func (s *statement) run(first *entry, most int) ([]entry, error) {
 	from := first.linkOf(s.account.name).ordinal
 	to := min(from+uint64(most)-1, s.account.trail.count)
@@ -195,9 +194,9 @@ func (s *statement) run(first *entry, most int) ([]entry, error) {
 	}
 }
 
-// explain completes entries by what other records say: who asked and, for a hold and its
-// resolution, which member and which job. Often only a later record of a hold has the job; it
-// is known while the hold is pending, and is otherwise looked for on the page.
+// explain adds information from other records to the entries: who asked and, for holds and their resolutions, the
+// member and the job. Often only a later record of a hold has the job. The ledger knows the job while the hold is
+// pending; afterwards explain searches the page.
 func (s *statement) explain(entries []messages.Entry) error {
 	jobs := map[string]messages.JobID{}
 	for i := range entries {
@@ -227,7 +226,7 @@ func (s *statement) explain(entries []messages.Entry) error {
 	return nil
 }
 
-// about returns the hold that a record made or resolved, "" for none.
+// about returns the hold that a record made or resolved; "": none.
 func (r *record) about() string {
 	switch {
 	case r.what == done && r.asked.Kind == messages.Hold:

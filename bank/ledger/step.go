@@ -2,34 +2,33 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// step is a transfer that was checked against the state. It can be done, and then undone in the
-// reverse order.
+// step is a transfer that was checked against the state. Steps can be done, and then undone in reverse order.
 type step struct {
 	asked  *messages.Transfer
 	debit  *account
 	credit *account         // nil: no credits move
-	amount messages.Credits // moves from debit to credit
-	held   messages.Credits // change of what is reserved on debit
-	hold   *hold            // made, resolved or extended; nil for Posted
+	amount messages.Credits // credits that move from debit to credit
+	held   messages.Credits // change of debit's reserve
+	hold   *hold            // the hold that is made, resolved or extended; nil for Posted
 	job    messages.JobID
-	// The fields that an Extend swaps with the hold's, and the expiry of a grant. The job is
-	// often not known yet when the hold is made.
+	// The fields that an Extend exchanges with the hold's, and the expiry of a grant. Often the job is not known yet
+	// when the hold is made.
 	expires messages.Time
 	learned messages.JobID
-	spent   messages.Credits // change of what was spent for jobs
+	spent   messages.Credits // change of the amount spent for jobs
 	member  messages.Name    // the member for whom credits are held or spent; "": the account itself
-	refund  *account         // the account whose spent a correction reduces; nil: debit's spent changes
-	// What the account and the member had spent before the step.
+	refund  *account         // the account whose spent a correction changes; nil: debit
+	// The amounts that the account and the member had spent before the step.
 	spentBefore, memberBefore messages.Credits
-	chained                   bool // one of several linked transfers: it may be undone
-	// The lots of both accounts before the step, if it is chained.
+	chained                   bool // one of several linked transfers, so it may be undone
+	// The lots of both accounts before the step, if chained.
 	debitLots, creditLots []lot
-	// The standings right after the step.
+	// The standings directly after the step.
 	debitAfter, creditAfter standing
 	stamp                   stamp // the account that asked, and its signature
 }
 
-// charged returns the account whose spent changes.
+// charged returns the account whose spent the step changes.
 func (s *step) charged() *account {
 	if s.refund != nil {
 		return s.refund
@@ -55,8 +54,8 @@ func (s *step) result() messages.Credits {
 	return resultAmount(s.asked, s.amount, s.held)
 }
 
-// resultAmount returns what was moved, set aside or freed. An Extend does not change its
-// amount, so result uses the hold's.
+// resultAmount returns the amount that was moved, set aside or freed. An Extend does not change its hold's amount, so
+// result uses that amount.
 func resultAmount(t *messages.Transfer, moved, held messages.Credits) messages.Credits {
 	switch t.Kind {
 	case messages.Hold:

@@ -9,25 +9,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Store keeps the full segments of a journal. One ledger uses it at a time; other goroutines
-// may call Sync and read sealed segments meanwhile.
+// Store stores the full segments of a journal. One ledger uses it at a time. Other goroutines may call Sync and read
+// sealed segments at the same time.
 type Store interface {
-	// SegmentBytes returns the number of bytes of records that fill a segment. Replicas with the
-	// same number make the same segments.
+	// SegmentBytes returns the size of the records that fill a segment, in bytes. Replicas with the same size make
+	// the same segments.
 	SegmentBytes() int
-	// Seal keeps a segment. The caller must not change it afterwards.
+	// Seal stores a segment. The caller must not change it afterwards.
 	Seal(s *Segment) (Sealed, error)
-	// Open returns a segment that this or another replica sealed. Its error says what to do.
+	// Open returns a segment that this or another replica sealed. Its error says what the operator can do.
 	Open(s Sum) (Sealed, error)
-	// Sync makes sealed segments survive a loss of power and reports whether it could. If not,
-	// images have to contain the records.
+	// Sync makes sealed segments survive a power loss, and reports whether it could. If it could not, images must
+	// contain the records.
 	Sync() (durable bool, err error)
 }
 
-// Sealed is a segment in a store. Several goroutines may use it.
+// Sealed is a segment in a store. Several goroutines may use it at the same time.
 type Sealed interface {
 	Sum() Sum
-	// Record returns a record by its place, from 0 on. The caller must not change it.
+	// Record returns a record by its position in the segment, starting at 0. The caller must not change it.
 	Record(place int) ([]byte, error)
 	// Segment reads the whole segment and checks every byte.
 	Segment() (*Segment, error)
@@ -35,28 +35,28 @@ type Sealed interface {
 	Keys() ([]uint64, error)
 }
 
-// Segment is a run of consecutive records, with what is needed to find and check each.
+// Segment is a run of consecutive records, with the data to find and check each record.
 type Segment struct {
 	First uint64   // number of the first record
 	Data  []byte   // the records
-	Ends  []uint32 // end of each record in Data
-	// Keys has, for each record, the hash of its identifier, 0 for none.
+	Ends  []uint32 // for each record: its end in Data
+	// Keys has, for each record, the hash of its identifier; 0: none.
 	Keys          []uint64
-	Before, After Head // head of the chain before and after the records
+	Before, After Head // head of the chain before and after these records
 }
 
-// Sum identifies a segment.
+// Sum identifies a segment and its content.
 type Sum struct {
 	First  uint64
 	Count  int
-	Size   int      // bytes of all records
+	Size   int      // size of all records in bytes
 	After  Head     // the journal's head after the last record
 	Digest [32]byte // digest of the table; After covers the bytes of the records
 }
 
-// Table returns what a store keeps in addition to the records' bytes: the number of the first
-// record, the numbers of records and of bytes, the heads before and after, and for each record
-// its end, its CRC-32C and its key. All numbers are little endian.
+// Table returns the data that a store keeps in addition to the records' bytes. It has the number of the first record,
+// the numbers of records and of bytes, and the heads before and after. For each record it has the record's end,
+// CRC-32C and key. All numbers are little endian.
 func (s *Segment) Table() []byte {
 	b := make([]byte, 0, TableHead+TableRow*len(s.Ends))
 	b = binary.LittleEndian.AppendUint64(b, s.First)
@@ -80,7 +80,7 @@ const (
 	TableRow  = 16
 )
 
-// SumOf returns the sum of a segment's table, or an error if the table is malformed.
+// SumOf returns the sum of a segment from its table, or an error if the table is malformed.
 func SumOf(table []byte) (Sum, error) {
 	if len(table) < TableHead {
 		return Sum{}, fmt.Errorf("its table has %d bytes, fewer than the minimum", len(table))
@@ -96,8 +96,7 @@ func SumOf(table []byte) (Sum, error) {
 	return s, nil
 }
 
-// ReadSegment makes a segment from its table and the records' bytes. It checks each record and
-// the head.
+// ReadSegment returns a segment from its table and the records' bytes. It checks each record and the head.
 func ReadSegment(table, data []byte) (*Segment, error) {
 	sum, err := SumOf(table)
 	if err != nil {
@@ -124,13 +123,13 @@ func ReadSegment(table, data []byte) (*Segment, error) {
 	return s, nil
 }
 
-// Row returns the end, the checksum and the key of one record.
+// Row returns the end, the checksum and the key of one record in a table.
 func Row(table []byte, place int) (end, crc uint32, key uint64) {
 	row := table[TableHead+TableRow*place:]
 	return binary.LittleEndian.Uint32(row), binary.LittleEndian.Uint32(row[4:]), binary.LittleEndian.Uint64(row[8:])
 }
 
-// Checksum returns the CRC-32C of b, with which records and tables in files are checked.
+// Checksum returns the CRC-32C of b. It is used for records and tables in files.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 func (s *Segment) record(place int) []byte {
@@ -145,7 +144,8 @@ func (s *Segment) record(place int) []byte {
 // memory is a store that keeps segments in memory.
 type memory struct{}
 
-// memorySegment is small, because one process may have many ledgers.
+// memorySegment is the segment size of a store in memory, in bytes. It is small, because one process may have many
+// ledgers.
 const memorySegment = 1 << 20
 
 func (memory) SegmentBytes() int               { return memorySegment }
@@ -159,7 +159,7 @@ func (memory) Open(s Sum) (Sealed, error) {
 type inMemory struct{ segment *Segment }
 
 func (m inMemory) Sum() Sum {
-	sum, _ := SumOf(m.segment.Table()) // the table is well-formed: it was just made
+	sum, _ := SumOf(m.segment.Table()) // cannot fail: the table was just made
 	return sum
 }
 

@@ -1,30 +1,29 @@
 package ledger
 
-// link links an entry of an account to earlier ones. back and jump are distances in records; 0
-// means no link.
+// link points from an entry of an account to earlier entries. back and jump are distances in records; 0 means no
+// link.
 //
-// Jumps follow the skew-binary numbers: from the newest of n entries, the oldest entry with a
-// property that all later ones have is found in about 3 log n steps (E. W. Myers, "An
-// applicative random-access stack", Information Processing Letters 17, 1983). So a statement
-// can start anywhere without an index of entries.
+// Jumps follow the skew-binary numbers. Given a property that all later entries have, the oldest of n entries with it
+// is found in about 3 log n steps (E. W. Myers, "An applicative random-access stack", Information Processing Letters
+// 17, 1983). So a statement can start anywhere without an index of entries.
 type link struct {
-	ordinal    uint64 // number of the entry in its account, from 1; 0: the record is no entry
+	ordinal    uint64 // number of the entry in its account, from 1; 0: the record is not an entry
 	back, jump uint64
 }
 
-// trail is what an account needs to link its next entry: the roots of the complete trees of its
-// entries, newest last. Its length is about the logarithm of their number.
+// trail is the data with which an account links its next entry: the roots of the complete trees of its entries,
+// newest last. Its length is about the logarithm of the number of entries.
 type trail struct {
 	count uint64
 	roots []root
 }
 
 type root struct {
-	number uint64 // number of the record
-	size   uint64 // entries in its tree
+	number uint64 // number of the root's record
+	size   uint64 // number of entries in its tree
 }
 
-// last returns the number of the newest entry's record, 0 if there is none.
+// last returns the number of the newest entry's record; 0: there is none.
 func (t *trail) last() uint64 {
 	if len(t.roots) == 0 {
 		return 0
@@ -66,7 +65,7 @@ type entry struct {
 	number uint64
 }
 
-// linkOf returns the link of the record in the trail of an account.
+// linkOf returns the link of the record to earlier entries of an account.
 func (r *record) linkOf(name string) link {
 	if r.outcome.debit == name {
 		return r.debitLink
@@ -74,7 +73,7 @@ func (r *record) linkOf(name string) link {
 	return r.creditLink
 }
 
-// before returns the number of the account's previous entry, 0 if there is none.
+// before returns the number of the record with the account's previous entry; 0: there is none.
 func (e *entry) before(name string) uint64 {
 	if at := e.linkOf(name); at.back != 0 {
 		return e.number - at.back

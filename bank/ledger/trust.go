@@ -11,33 +11,33 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Root is what a replica's configuration (not the log) says of its site: the key of the site's
-// account, and the secret that checks marks.
+// Root is a replica's root of trust, from its configuration and not from the log: the key of the site's account, and
+// the secret that checks marks.
 type Root struct {
 	Site     messages.Name
-	Account  string           // first public key of the site's account; it is the account's name
-	Exchange *ecdh.PrivateKey // belongs to Account; nil: marks cannot be checked
-	// Later returns the exchange keys of the account's later keys; nil: there are none.
+	Account  string           // first public key of the site's account; it is also the account's name
+	Exchange *ecdh.PrivateKey // the exchange key for Account; nil: marks cannot be checked
+	// Later returns the exchange key of a later key of the account; nil: there are no later keys.
 	Later func(account string) *ecdh.PrivateKey
-	Seen  *Seen // marks that replicas of this process checked; nil: none are remembered
-	// Unread lets marks pass if the secret to check them is not known. Only auditors set it, and
+	Seen  *Seen // marks that replicas of this process have checked; nil: none are remembered
+	// Unread accepts marks without a check if the secret to check them is not known. Only auditors set it, and they
 	// count these marks.
 	Unread bool
 }
 
-// trust has the keys that the site stated and the sessions that were opened. It is part of the
-// replicated state, except for root.
+// trust has the keys that the site stated, and the sessions that were opened. Except for root, it is part of the
+// replicated state.
 type trust struct {
-	root     *Root // nil: this replica has no root
+	root     *Root // nil: this replica has no root of trust
 	from     uint64
 	roles    []roleKey
 	revoked  map[string]bool
 	sessions map[uint64]*session
-	used     map[digest]messages.Time // requests that must not be carried out again, and until when their proofs are valid
-	accounts []successor              // the keys that followed the first key of the site's account
+	used     map[digest]messages.Time // by request that must not be carried out again: until when its proof is valid
+	accounts []successor              // the keys that replaced the first key of the site's account
 }
 
-// successor is a key that signs for the site's account from a record on.
+// successor is a key that signs for the site's account, from a record on.
 type successor struct {
 	key  string
 	from uint64
@@ -48,16 +48,16 @@ type roleKey struct {
 	ended     bool
 }
 
-// session is a session of a service or operator: its secret makes the marks of transfers.
+// session is a session of a service or operator. Its secret makes the marks of transfers.
 type session struct {
 	by      messages.Name
 	rank    Rank
 	key     string // key of by
-	issuer  string // key that signed the claim of key
+	issuer  string // key that signed the claim that key belongs to by
 	public  []byte
 	expires messages.Time
 
-	marker *proof.Marker // made when first needed
+	marker *proof.Marker // created when first needed
 }
 
 // digest identifies a request.
@@ -66,17 +66,16 @@ type digest [16]byte
 // SessionFor is how long a session lasts.
 const SessionFor = messages.Duration(24 * 3600_000_000_000)
 
-// maxSessions is the maximum of sessions of one name: a new one ends the oldest.
+// maxSessions is the maximum number of sessions of one name. A new session ends the oldest.
 const maxSessions = 64
 
-// Trust makes the ledger check the proofs of requests against a root.
+// Trust makes the ledger check the proofs of requests against a root of trust.
 func (l *Ledger) Trust(r *Root) { l.requests.trust.root = r }
 
-// Proven returns the number of the record from which on all commands are proven, 0 if there is
-// none.
+// Proven returns the number of the record from which on all commands are proven; 0: there is none.
 func (l *Ledger) Proven() uint64 { return l.requests.trust.from }
 
-// Roles lists the keys that sign credentials, the oldest first.
+// Roles returns the keys that sign credentials, oldest first.
 func (l *Ledger) Roles() []messages.RoleKey {
 	var list []messages.RoleKey
 	for _, r := range l.requests.trust.roles {
@@ -93,8 +92,8 @@ func (l *Ledger) Revoked(key string) bool { return l.requests.trust.revoked[key]
 // ranks has the rank of each role of credentials.
 var ranks = map[string]Rank{"user": User, "operator": Operator, "service": Service}
 
-// readKeys reads a statement of the site's keys. It refuses one that is signed by a key of the
-// account which was replaced.
+// readKeys decodes a statement of the site's keys. It refuses a statement signed with a key of the account that was
+// already replaced.
 func (t *trust) readKeys(r *messages.SignedRequest) (messages.SiteKeys, *messages.Error) {
 	k, err := proof.ReadKeys(t.root.Site, t.root.Account, r.Payload, r.Proof.Signature)
 	if err == nil && !t.follows(k.Succession, math.MaxUint64) {
@@ -103,8 +102,8 @@ func (t *trust) readKeys(r *messages.SignedRequest) (messages.SiteKeys, *message
 	return k, err
 }
 
-// follows reports whether a succession has all keys of the account that were valid after a
-// number of records.
+// follows reports whether a succession contains all keys of the account that were valid after the first records
+// records.
 func (t *trust) follows(s []messages.Succession, records uint64) bool {
 	for i, a := range t.accounts {
 		if a.from <= records && (i >= len(s) || s[i].Key != a.key) {
@@ -114,8 +113,8 @@ func (t *trust) follows(s []messages.Succession, records uint64) bool {
 	return true
 }
 
-// Follows reports whether a succession has all keys of the site's account that were valid after
-// a number of records.
+// Follows reports whether a succession contains all keys of the site's account that were valid after the first
+// records records.
 func (l *Ledger) Follows(s []messages.Succession, records uint64) bool {
 	return l.requests.trust.follows(s, records)
 }

@@ -14,11 +14,11 @@ import (
 type Verifier struct {
 	audit *audit
 	count uint64
-	again *replay // nil: records are not replayed
+	again *replay // nil: the records are not replayed
 }
 
-// NewVerifier returns a verifier that has no records yet. With a store, which must be empty, it
-// replays the records and keeps its own journal there.
+// NewVerifier returns a verifier without records. With a store, which must be empty, it replays the records and
+// stores its own journal there.
 func NewVerifier(s Store) *Verifier {
 	v := &Verifier{audit: newAudit()}
 	if s != nil {
@@ -27,22 +27,22 @@ func NewVerifier(s Store) *Verifier {
 	return v
 }
 
-// Trust makes the verifier also derive each record from the signed requests. It checks the signatures
-// with a root that it knows from outside of the journal. settles returns the Settler for the ledger
-// of the replay; nil: there is none. A verifier without a replay derives nothing.
+// Trust makes the verifier also derive each record from the signed requests. It checks the signatures with a root of
+// trust that does not come from the journal. settles returns the Settler for the ledger of the replay; nil: there is
+// none. A verifier without a replay derives nothing.
 func (v *Verifier) Trust(r *Root, settles func(*Ledger) Settler) {
 	if v.again != nil {
 		v.again.derived(r, settles)
 	}
 }
 
-// Follows reports whether a succession has all keys of the site's account that are valid after
-// the records so far.
+// Follows reports whether a succession contains all keys of the site's account that are valid after the records added
+// until now.
 func (v *Verifier) Follows(s []messages.Succession) bool {
 	return v.again == nil || v.again.ledger.Follows(s, v.count)
 }
 
-// Proofs returns what was derived, and from what.
+// Proofs returns the numbers of the derived records, by cause.
 func (v *Verifier) Proofs() ProofReport {
 	if v.again == nil {
 		return ProofReport{}
@@ -52,8 +52,8 @@ func (v *Verifier) Proofs() ProofReport {
 	return r
 }
 
-// Add takes the next record. Its error names the first fault, which may be in an earlier record
-// of the same chain; after an error no more may be added. The caller may reuse the bytes.
+// Add adds the next record. Its error names the first fault, which may be in an earlier record of the same chain;
+// after an error no record may be added. The caller may use the bytes again.
 func (v *Verifier) Add(record []byte) error {
 	v.count++
 	v.audit.add(v.count, record)
@@ -66,8 +66,8 @@ func (v *Verifier) Add(record []byte) error {
 	return broken(v.again.add(record))
 }
 
-// End says that the journal has no more records. Its error names what is missing: the rest of a
-// chain, or records that must follow.
+// End is called after the last record. Its error names what is missing: the rest of a chain, or records that must
+// follow.
 func (v *Verifier) End() error {
 	if v.again == nil {
 		return nil
@@ -92,7 +92,7 @@ func (v *Verifier) Count() uint64 { return v.count }
 // Head returns the hash of the records added.
 func (v *Verifier) Head() Head { return v.audit.chain.head }
 
-// Standings lists the recomputed balance and reserve of each account.
+// Standings returns the recomputed balance and reserve of each account.
 func (v *Verifier) Standings() []messages.Standing {
 	var list []messages.Standing
 	for _, name := range slices.Sorted(maps.Keys(v.audit.accounts)) {
@@ -102,8 +102,8 @@ func (v *Verifier) Standings() []messages.Standing {
 	return list
 }
 
-// Totals returns the recomputed totals: what was issued, the sum of the other accounts, and the
-// number and sum of the holds.
+// Totals returns the recomputed totals: the issued amount, the sum of the other accounts, and the number and sum of
+// the holds.
 func (v *Verifier) Totals() messages.BooksReply {
 	r := v.audit.sums()
 	r.Balanced = r.Message == ""
