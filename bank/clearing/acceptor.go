@@ -8,14 +8,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxVisits is the maximum of one peer's authorisations that are open or have a charge or
-// release the peer has not answered. The bound is per peer, not per user, because the peer
-// chooses its users' names.
+// MaxVisits is the maximum number of one peer's authorisations that are open, or whose charge or release the peer has
+// not answered. The limit is for the peer, not for its users, because the peer chooses its users' names.
 const MaxVisits = 10_000
 
-// accepted is an authorisation of another site that this site may charge, has charged or gave
-// up. It is kept until it ends; later ones with its identifier are refused as ended. Its fields
-// are exported for the image only.
+// accepted is an authorisation of another site that this site may charge, has charged or gave up. It is kept until it
+// ends. Until then, another authorisation with its identifier is refused as ended. Its fields are exported for the
+// image only.
 type accepted struct {
 	Owner string // the account that it binds, with its site: "west/alice"
 	Until messages.Time
@@ -25,7 +24,7 @@ type accepted struct {
 	Taken   messages.Credits // amount of the charge
 	Number  uint64           // number of the instruction that charged it
 	Purpose string
-	Firm    bool // this site does not give it up while it is open
+	Firm    bool // while it is open, this site does not give it up
 }
 
 func (k *accepted) entry() (id, owner string, site messages.Name, until messages.Time) {
@@ -37,17 +36,17 @@ type closing uint8
 
 const (
 	open    closing = iota
-	charged         // charged, or released by a charge of 0
+	charged         // charged, or released with a charge of 0
 	revoked         // given up because the issuer asked
 )
 
-// acceptedKey identifies an authorisation among the authorisations of all sites, for example "west/alice/1".
+// acceptedKey returns a key that identifies an authorisation among those of all sites, for example "west/alice/1".
 // Names of sites have no slash.
 func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" + id }
 
 // acceptor accepts authorisations of other sites, and charges them.
 type acceptor struct {
-	accepted register[accepted, *accepted] // kept until they can no longer be charged
+	accepted register[accepted, *accepted] // each is kept until it can no longer be charged
 	peers    *peers
 	money    *money
 }
@@ -80,8 +79,8 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 	return &messages.ClearingReply{}, nil
 }
 
-// hosts refuses an authorisation if its issuer has too many that are open or have an unanswered
-// charge. So each accepted one can be charged.
+// hosts returns a refusal if the issuer has too many authorisations that are open or have an unanswered charge. So
+// there is room to charge each accepted one.
 func (ac *acceptor) hosts(p *peer) *Rejected {
 	if p.open+p.charges < MaxVisits {
 		return nil
@@ -89,8 +88,8 @@ func (ac *acceptor) hosts(p *peer) *Rejected {
 	return reject(Flood, messages.Exhausted, "%d authorisations of site %q are open, and %d charges wait for its bank to answer, together the most there may be: try again when some have ended", p.open, p.Name, p.charges)
 }
 
-// remembers refuses an authorisation if its issuer has too many in the register. Each peer has
-// its own part of the register, which others cannot fill.
+// remembers returns a refusal if the issuer has too many authorisations in the register. Each peer has its own part
+// of the register, which others cannot fill.
 func (ac *acceptor) remembers(p *peer) *Rejected {
 	if most := maxRegistered / max(8, len(ac.peers.byName)); p.remembered >= most {
 		return reject(Flood, messages.Exhausted, "%d authorisations of site %q are remembered, the most there may be: try again when some have ended", p.remembered, p.Name)
@@ -98,12 +97,12 @@ func (ac *acceptor) remembers(p *peer) *Rejected {
 	return nil
 }
 
-// remember enters an authorisation and counts it for its peer.
+// remember adds an authorisation to the register and counts it for its peer.
 func (ac *acceptor) remember(a accepted) {
 	ac.accepted.add(a)
 	p := ac.peers.byName[a.Issuer]
 	if p == nil {
-		return // cannot happen in an image that this clearing wrote
+		return // cannot happen with an image that this clearing wrote
 	}
 	p.remembered++
 	if a.Closed == open {
@@ -111,8 +110,8 @@ func (ac *acceptor) remember(a accepted) {
 	}
 }
 
-// timely refuses an authorisation that ended, by this bank's time or by the latest time that
-// the issuer signed, and one issued further in the future than clocks may differ.
+// timely returns a refusal for an authorisation that has ended, by this bank's clock or by the latest time that the
+// issuer signed. It also refuses one that was issued further in the future than clocks may differ.
 func (ac *acceptor) timely(p *peer, a *messages.Authorisation) *Rejected {
 	now := max(ac.money.books.Now(), p.Heard)
 	if a.Ends() <= now {
@@ -124,7 +123,7 @@ func (ac *acceptor) timely(p *peer, a *messages.Authorisation) *Rejected {
 	return nil
 }
 
-// again answers the acceptance of an authorisation that is already known.
+// again returns the answer to a request to accept an authorisation that was accepted before.
 func (k *accepted) again(purpose string, a *messages.Authorisation) (*messages.ClearingReply, *Rejected) {
 	switch {
 	case k.Closed == revoked:
@@ -139,8 +138,8 @@ func (k *accepted) again(purpose string, a *messages.Authorisation) (*messages.C
 	return &messages.ClearingReply{}, nil
 }
 
-// charge charges an authorisation, once and at most its amount, and instructs the issuer's bank
-// to pay. The amount is reserved until that bank confirms; then the payee gets it.
+// charge charges an authorisation, once and at most its amount, and instructs the issuer's bank to pay. The amount
+// stays reserved until that bank confirms; then the payee gets it.
 func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
 	p, err := ac.peers.find(r.Issuer)
 	if err != nil {
@@ -175,7 +174,7 @@ func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, 
 	return &messages.ClearingReply{Number: a.Number}, nil
 }
 
-// chargeAgain answers a charge of an authorisation that was already charged or given up.
+// chargeAgain returns the answer to a charge of an authorisation that was already charged or given up.
 func (k *accepted) chargeAgain(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
 	if k.Closed == charged && k.Taken == r.Amount {
 		return &messages.ClearingReply{Number: k.Number}, nil
@@ -183,8 +182,8 @@ func (k *accepted) chargeAgain(r *messages.ChargeRequest) (*messages.ClearingRep
 	return nil, reject(Recharged, messages.Conflict, "authorisation %q was charged, released or given up before: it can be once", clip(r.ID))
 }
 
-// capture keeps the charged amount reserved until the issuer's bank answers, however long that
-// takes. A release frees it at once.
+// capture reserves the charged amount until the issuer's bank answers, however long that takes. A charge of 0
+// releases the amount at once.
 func (ac *acceptor) capture(p *peer, a *accepted, r *messages.ChargeRequest) (item, *Rejected) {
 	it := item{
 		Instruction: messages.Instruction{Kind: messages.InstructCharge, ID: r.ID, Amount: r.Amount, Job: r.Job, Reason: r.Reason},
@@ -207,19 +206,18 @@ func (ac *acceptor) capture(p *peer, a *accepted, r *messages.ChargeRequest) (it
 	return it, err
 }
 
-// chargeID returns the ledger's identifier for what a charge does to the reserved amount. The
-// ledger remembers it for ever. It contains the charge, because a peer that was rebuilt or
-// restored may reuse its own numbers.
+// chargeID returns the identifier of the ledger's transfer for a charge. The ledger remembers it for ever. It is made
+// from the content of the charge, because a peer that was rebuilt or restored may use its own numbers again.
 func (p *peer) chargeID(r *messages.ChargeRequest) string {
 	sum := sha256.Sum256([]byte(fmt.Sprint(acceptedKey(r.Issuer, r.ID), "\x00", int64(r.Amount), "\x00", int64(p.Began), "\x00", p.Incarnation)))
 	return fmt.Sprintf("%scharge/%x", TransferPrefix, sum[:16])
 }
 
-// chargeOf returns the number of an authorisation's unanswered charge, 0 if there is none.
+// chargeOf returns the number of an authorisation's unanswered charge; 0: there is none.
 func (p *peer) chargeOf(id string) uint64 { return p.numbers[chargeKey(id)] }
 
-// expire removes an authorisation that ended. If it was not charged, expire releases it, so
-// that its home bank need not wait for the margin.
+// expire removes an authorisation that ended. If it was not charged, expire releases it, so that its home bank does
+// not have to wait until the margin is over.
 func (ac *acceptor) expire(a *accepted) {
 	p := ac.peers.byName[a.Issuer]
 	if a.Closed == open {
@@ -230,8 +228,7 @@ func (ac *acceptor) expire(a *accepted) {
 	p.remembered--
 }
 
-// release gives up an authorisation of the peer that was not charged, and remembers to refuse
-// it from then on.
+// release gives up an authorisation of the peer that was not charged. From then on, a charge of it is refused.
 func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
 	key := acceptedKey(p.Name, i.ID)
 	a := ac.accepted.find(key)

@@ -6,33 +6,33 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Verbs of journal records that have no request: a peer's receipt, the passing of time that
-// ends something, and what the leading replica found.
+// Verbs of journal records that no request caused: a peer's receipt, a command that only sets the time, and what the
+// leading replica found.
 const (
 	verbReceipt = "receipt"
 	verbPass    = "pass"
 	verbFound   = "found"
 )
 
-// Again returns a function that makes the clearing of a site on the ledger of a replay.
+// Again returns a function that creates the clearing of a site, on the ledger of a replay.
 func Again(site messages.Name) func(*ledger.Ledger) ledger.Settler {
 	return func(l *ledger.Ledger) ledger.Settler { return New(site, l, proof.Verified) }
 }
 
-// bare reports whether the command is only the passing of time.
+// bare reports whether the command only sets the time.
 func (c *Command) bare() bool {
 	verb, _ := c.request()
 	found := c.found()
 	return verb == "" && c.Instructions == nil && c.Receipt == nil && found == Command{}
 }
 
-// found returns the part of the command that the leader found itself, and nobody signed.
+// found returns the part of the command that the leader itself found. Nobody signed this part.
 func (c *Command) found() Command {
 	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared, Known: c.Known}
 }
 
-// hear passes the cause of a command without a request to the journal, which writes it before the
-// records that follow from it. It reports whether a peer signed it.
+// hear tells the journal the cause of a command that no request caused. The journal writes it before the records that
+// follow from it. hear reports whether a peer signed the command.
 func (s *State) hear(c *Command) (signed bool) {
 	var from messages.Name
 	var verb string
@@ -49,7 +49,7 @@ func (s *State) hear(c *Command) (signed bool) {
 	}
 	body, err := messages.Marshal(statement, messages.Msgpack)
 	if err != nil {
-		return false // cannot happen: it was decoded
+		return false // cannot happen: the command was decoded before
 	}
 	s.money.books.Hear(from, verb, body)
 	return signed
@@ -104,8 +104,8 @@ func read(payload []byte, into any) error {
 	return messages.Unmarshal(payload, messages.Detect(payload, ""), into)
 }
 
-// Differs returns an error if two states differ. It ignores the counts of refusals, which no
-// record has.
+// Differs returns an error if two states differ. It ignores the counts of refusals, because the journal does not
+// record them.
 func (s *State) Differs(from *State) error {
 	mine, theirs := s.Capture(), from.Capture()
 	mine.head.Refused, theirs.head.Refused = nil, nil

@@ -8,24 +8,24 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Bounds on what is kept for each peer and direction.
+// Limits for each peer and direction.
 const (
-	// MaxOutstanding is the most instructions that may wait for an answer.
+	// MaxOutstanding is the maximum number of instructions that may wait for an answer.
 	MaxOutstanding = 4096
-	// keptLines is the number of lines that a book keeps. They cover all remembered outcomes.
+	// keptLines is the number of lines that a book keeps. It is enough for all outcomes that are remembered.
 	keptLines = 2 * MaxOutstanding
 )
 
-// book is the history of the instructions in one direction: the running total, and the latest
-// lines, each with a digest of all before it. The sender enters an instruction when it learns
-// the outcome, the receiver when it carries it out. Its fields are exported for the image only.
+// book is the history of the instructions in one direction: the running total, and the latest lines. Each line has a
+// digest of all lines before it. The sender enters an instruction when it learns the outcome, the receiver when it
+// carries it out. Its fields are exported for the image only.
 type book struct {
-	Base  messages.RunningTotal // total before the first of Lines
+	Base  messages.RunningTotal // running total before the first of Lines
 	Total messages.RunningTotal
 	Lines []line
 }
 
-// line is one instruction, and the part of the running total that its message lacks.
+// line is one instruction in a book, and the part of the running total that the instruction itself does not have.
 type line struct {
 	Shown        messages.ClearingLine
 	Owed, Volume messages.Credits
@@ -49,12 +49,12 @@ func Beginning(from, to messages.Name) messages.RunningTotal {
 	return messages.RunningTotal{Digest: start[:]}
 }
 
-// After returns the running total after one more instruction. Both banks compute it alike.
+// After returns the running total after one more instruction. Both banks compute the same total.
 func After(total messages.RunningTotal, i *messages.Instruction, o *messages.TransferResult) messages.RunningTotal {
 	h := sha256.New()
-	h.Write(total.Digest)             //nolint:errcheck // a hash takes everything
-	h.Write(signed(domainBook, i))    //nolint:errcheck // a hash takes everything
-	h.Write(signed(domainReceipt, o)) //nolint:errcheck // a hash takes everything
+	h.Write(total.Digest)             //nolint:errcheck // writing to a hash cannot fail
+	h.Write(signed(domainBook, i))    //nolint:errcheck // writing to a hash cannot fail
+	h.Write(signed(domainReceipt, o)) //nolint:errcheck // writing to a hash cannot fail
 	owes := owes(i.Kind, o.Amount)
 	next := messages.RunningTotal{Number: total.Number + 1, Owed: total.Owed + owes, Volume: total.Volume, Digest: h.Sum(nil)}
 	if i.Kind == messages.InstructPay || i.Kind == messages.InstructCharge {
@@ -63,7 +63,7 @@ func After(total messages.RunningTotal, i *messages.Instruction, o *messages.Tra
 	return next
 }
 
-// owes returns what an instruction adds to the sender's debt to the receiver.
+// owes returns the amount that an instruction adds to the sender's debt to the receiver.
 func owes(k messages.InstructionKind, moved messages.Credits) messages.Credits {
 	switch k {
 	case messages.InstructPay:
@@ -92,7 +92,7 @@ func (b *book) enter(i *messages.Instruction, o *messages.TransferResult) {
 	}})
 }
 
-// at returns the running total after a number; false if the book does not cover it.
+// at returns the running total after the instruction with a number; false: the book does not have that number.
 func (b *book) at(number uint64) (messages.RunningTotal, bool) {
 	switch {
 	case number == b.Base.Number:
@@ -103,10 +103,10 @@ func (b *book) at(number uint64) (messages.RunningTotal, bool) {
 	return b.Lines[number-b.oldest()].total(), true
 }
 
-// oldest returns the number of the first line; for a book without lines, of the next one.
+// oldest returns the number of the first line. For a book without lines, it is the number of the next line.
 func (b *book) oldest() uint64 { return b.Base.Number + 1 }
 
-// page returns up to limit lines, beginning with a number.
+// page returns up to limit lines, starting at a number.
 func (b *book) page(from uint64, limit int) []messages.ClearingLine {
 	out := []messages.ClearingLine{}
 	first := max(from, b.oldest())

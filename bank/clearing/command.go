@@ -2,19 +2,17 @@ package clearing
 
 import "github.com/candor-grid/candor/messages"
 
-// Mark is the first byte of every command of the clearing. It tells them from commands of the
-// ledger, which are in the same log. The second byte is the form of the rest; a command of
-// another form is refused.
+// Mark is the first byte of every command of the clearing. It distinguishes them from commands of the ledger, which
+// are in the same log. The second byte is the format of the rest; a command in another format is refused.
 const (
 	Mark = 'c'
 	form = 1
 )
 
-// Command is one change that is asked of the clearing. Exactly one of its pointers is set; a
-// command with none is only the passing of time.
+// Command is one change of the clearing. At most one of its pointers is set; a command with none only sets the time.
 type Command struct {
 	At messages.Time // the leader's clock
-	By messages.Name // the caller who asked
+	By messages.Name // the caller who made the request
 
 	Peer         *messages.PeerRequest
 	Reserve      *messages.ReserveRequest
@@ -27,21 +25,21 @@ type Command struct {
 	Receipt      *messages.SignedReceipt
 	Close        *messages.CloseRequest
 
-	// Asked is the signed request; nil for commands that need no proof.
+	// Asked is the signed request; nil for commands that need no signature.
 	Asked *messages.SignedRequest
 
 	Part   *messages.PartRequest
 	Silent messages.Name // a peer that does not answer, as the leader found; "": none
 
-	Incarnation uint64        // the site's new incarnation, after the leader found that a backup was restored; 0: none
+	Incarnation uint64        // the site's new incarnation, set by a leader that found that a backup was restored; 0: none
 	Since       messages.Time // when that backup began
 	Compared    messages.Name // a peer whose books agree with ours after the restore, as the leader found; "": none
-	Known       uint64        // the latest incarnation of this site that Compared knows
+	Known       uint64        // the latest incarnation of this site that the peer Compared knows
 	Confirm     *messages.ConfirmRequest
 	Adopt       *messages.AdoptRequest
 }
 
-// from returns the site whose bank signed a part of the command, "" for none.
+// from returns the site whose bank signed a part of the command; "": none did.
 func (c *Command) from() messages.Name {
 	switch {
 	case c.Instructions != nil:
@@ -52,7 +50,7 @@ func (c *Command) from() messages.Name {
 	return ""
 }
 
-// Encode returns the command's bytes, as Apply takes them.
+// Encode returns the command's bytes in the form that Apply takes.
 func (c *Command) Encode() ([]byte, error) {
 	body, err := messages.Marshal(c, messages.Msgpack)
 	if err != nil {
@@ -61,7 +59,7 @@ func (c *Command) Encode() ([]byte, error) {
 	return append([]byte{Mark, form}, body...), nil
 }
 
-// Readable returns an error for a command that this build cannot read.
+// Readable returns an error for a command that this version of the program cannot read.
 func Readable(command []byte) error {
 	if _, err := decode(command); err != nil {
 		return err.Err

@@ -6,22 +6,21 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keptCycles is the number of cycles remembered for each peer.
+// keptCycles is the number of cycles that are remembered for each peer.
 const keptCycles = 64
 
-// cycle is what this site and a peer settled in one cycle. Its fields are exported for the
-// image only.
+// cycle has the amounts that this site and a peer settled in one cycle. Its fields are exported for the image only.
 type cycle struct {
 	Number        uint64
 	Paid          messages.Credits // by this site to the peer
 	Received      messages.Credits // by the peer to this site
-	Volume        messages.Credits // payments and charges that the peer answered since the previous cycle
-	PaidFinal     bool             // the peer answered our offer, or there was nothing to offer
-	ReceivedFinal bool             // the peer made its offer and got our answer
+	Volume        messages.Credits // sum of payments and charges that the peer answered since the previous cycle
+	PaidFinal     bool             // the peer answered this site's offer, or there was nothing to offer
+	ReceivedFinal bool             // the peer made its offer and got this site's answer
 }
 
-// cycle returns the entry of a cycle, and makes it if needed. A cycle that this site closed
-// before it knew the peer has nothing to pay.
+// cycle returns the entry of a cycle, and creates it if needed. If this site closed a cycle before it knew the peer,
+// this site has nothing to pay in it.
 func (p *peer) cycle(number, closed uint64) *cycle {
 	i := len(p.Cycles)
 	for i > 0 && p.Cycles[i-1].Number > number {
@@ -38,7 +37,7 @@ func (p *peer) cycle(number, closed uint64) *cycle {
 	return &p.Cycles[i]
 }
 
-// cycles closes cycles and accepts the offers of peers that close theirs.
+// cycles closes the cycles of this site, and accepts the offers of peers that close theirs.
 type cycles struct {
 	latest uint64 // number of the latest closed cycle
 	peers  *peers
@@ -46,8 +45,8 @@ type cycles struct {
 	terms  *terms
 }
 
-// close closes a cycle: it offers each peer what this site owes it. An offer of 0 tells the
-// peer that nothing will come. If the cycle is already closed, it only returns the position.
+// close closes a cycle: it offers each peer the amount that this site owes it. An offer of 0 tells the peer that
+// nothing will come. If the cycle is already closed, close only returns the position.
 func (cs *cycles) close(r *messages.CloseRequest) (*messages.Position, *Rejected) {
 	number := r.Cycle
 	if number == 0 {
@@ -71,8 +70,8 @@ func (cs *cycles) close(r *messages.CloseRequest) (*messages.Position, *Rejected
 	return cs.position(number)
 }
 
-// closable refuses a cycle beyond the next one of this site or of a peer: closing it would end
-// every cycle before it. The first cycle may have any number.
+// closable returns a refusal for a cycle after the next one of this site or of a peer: closing it would end every
+// cycle before it. The first cycle may have any number.
 func (cs *cycles) closable(number uint64) *Rejected {
 	next := cs.latest + 1
 	for _, p := range cs.peers.byName {
@@ -86,8 +85,8 @@ func (cs *cycles) closable(number uint64) *Rejected {
 	return ordinary(messages.Errorf(messages.Invalid, "cycle %d is not the next: the latest closed here is %d, so close %d; a wrong one is corrected by closing the right one with --correct", number, cs.latest, cs.latest+1))
 }
 
-// reopen opens cycles again that were closed by mistake, from a number on. It is allowed only if
-// each peer has answered that it accepted nothing; then what was offered is still owed.
+// reopen opens cycles again that were closed by mistake, starting at a number. It is allowed only if each peer has
+// answered that it accepted nothing; then the offered amounts are still owed.
 func (cs *cycles) reopen(number uint64) *Rejected {
 	if number == 0 || number >= cs.latest {
 		return ordinary(messages.Errorf(messages.Invalid, "cycle %d: only one before the latest, %d, can be what should have been closed instead", number, cs.latest))
@@ -104,8 +103,7 @@ func (cs *cycles) reopen(number uint64) *Rejected {
 	return nil
 }
 
-// reopenable refuses if something was settled with the peer in a cycle closed by mistake, or
-// may have been.
+// reopenable returns a refusal if something was settled with the peer in one of these cycles, or may still be.
 func (p *peer) reopenable(number, latest uint64) *Rejected {
 	if p.offered >= number {
 		return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may still accept it: try again after its answer", p.Name, p.offered))
@@ -118,7 +116,7 @@ func (p *peer) reopenable(number, latest uint64) *Rejected {
 	return nil
 }
 
-// reopen removes this site's offers from a cycle on. Settlements by the peer stay.
+// reopen removes this site's offers in cycles from a number on. Settlements by the peer stay.
 func (p *peer) reopen(number uint64) {
 	kept := p.Cycles[:0:0]
 	for _, c := range p.Cycles {
@@ -133,18 +131,18 @@ func (p *peer) reopen(number uint64) {
 	p.Cycles = kept
 }
 
-// offer reserves what this site owes a peer by its own book, and offers it. The peer accepts
-// what is owed by the peer's book.
+// offer reserves the amount that this site owes a peer by its own book, and offers it. The peer accepts the part that
+// its own book also has.
 func (cs *cycles) offer(p *peer, number uint64) {
 	if p.Leaving || p.Standing == messages.PeerParted {
-		return // nothing is owed
+		return // this site owes nothing
 	}
 	account := PeerAccount(p.Name)
 	owed, room := cs.money.owed(account)
 	amount, hold := max(0, min(owed, room, messages.MaxCredits)), ""
 	cs.terms.bound()
 	if p.offers >= maxOffers || cs.peers.whole(p) != nil {
-		p.cycle(number, cs.latest) // it stays open: the peer is suspended, or this site was restored
+		p.cycle(number, cs.latest) // the cycle stays open: the peer is suspended, or this site was restored
 		return
 	}
 	if cs.peers.credible(p) != nil {
@@ -154,7 +152,7 @@ func (cs *cycles) offer(p *peer, number uint64) {
 		hold = cs.money.mint()
 		if _, err := cs.money.move(maker, messages.Transfer{ID: hold, Kind: messages.Hold, Debit: account, Member: account, Credit: SettlementAccount, Amount: amount,
 			Reason: "settlement with site " + p.Name}); err != nil {
-			amount, hold = 0, "" // the debt stays
+			amount, hold = 0, "" // the debt stays as it is
 		}
 	}
 	c := p.cycle(number, cs.latest)
@@ -162,12 +160,12 @@ func (cs *cycles) offer(p *peer, number uint64) {
 	p.send(item{Instruction: messages.Instruction{Kind: messages.InstructSettle, Cycle: number, Amount: amount}, Hold: hold, Held: amount})
 }
 
-// maxOffers is the maximum of offers that wait for one peer's answer.
+// maxOffers is the maximum number of offers that wait for one peer's answer.
 const maxOffers = 64
 
-// acceptOffer accepts a peer's offer as far as the peer owes that by this book and its share of
-// the reserve covers it. From then on the peer must pay the amount outside the ledgers. While
-// the books of the banks differ, nothing is accepted.
+// acceptOffer accepts a peer's offer, up to the amount that the peer owes by this book and that its share of the
+// reserve covers. From then on the peer must pay the amount outside the ledgers. While the books of the two banks
+// differ, nothing is accepted.
 func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
 	if len(p.Cycles) == keptCycles && p.Cycles[0].Number > i.Cycle {
 		return 0, reject(Stale, messages.Expired, "cycle %d is too long ago", i.Cycle)
@@ -197,8 +195,7 @@ func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credit
 	return c.Received, nil
 }
 
-// position returns this site's position in a cycle so far. A peer that was parted from is in no
-// cycle any more.
+// position returns this site's position in a cycle until now. A peer that this site parted from is not in it.
 func (cs *cycles) position(number uint64) (*messages.Position, *Rejected) {
 	if number == 0 && cs.latest == 0 {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close the first one, 1"))

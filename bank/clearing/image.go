@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/parts"
 )
 
-// Magic begins every image; it changes with the format.
+// Magic begins every image. It changes when the format changes.
 const Magic = "candor-clearing-4\n"
 
 // Image is a clearing at one moment. Later changes do not alter it, and any goroutine may use
@@ -24,8 +24,8 @@ type Image struct {
 	accepted []accepted // by issuer and identifier
 }
 
-// imageHead is the first value of an image. Values are written in canonical msgpack; fields are
-// only ever added at the end of their types.
+// imageHead is the first value of an image. Values are written in canonical msgpack. New fields are always added at
+// the end of their types.
 type imageHead struct {
 	Site     messages.Name
 	Cycle    uint64
@@ -41,8 +41,8 @@ type imageHead struct {
 	Backup      messages.Time
 }
 
-// Capture takes an image. It copies the state: a few hundred bytes for each pending
-// authorisation and each waiting instruction.
+// Capture returns an image. It copies the state: a few hundred bytes for each pending authorisation and each waiting
+// instruction.
 func (s *State) Capture() *Image {
 	img := &Image{head: imageHead{
 		Site: s.peers.site, Cycle: s.cycles.latest, Serial: s.money.serial, Refused: slices.Clone(s.incoming.refused[:]), Fault: s.money.fault,
@@ -65,12 +65,12 @@ func (s *State) Hash() [sha256.Size]byte { return s.Capture().sum() }
 
 func (img *Image) sum() [sha256.Size]byte {
 	h := sha256.New()
-	img.parts(h) //nolint:errcheck // a hash takes everything
+	img.parts(h) //nolint:errcheck // writing to a hash cannot fail
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// WriteTo writes the image's parts, each with its length before it, then their SHA-256. A
-// reader recognises the end, so that more may follow.
+// WriteTo writes the parts of the image, each after its length, and then their SHA-256. A reader recognises the end,
+// so other data may follow.
 func (img *Image) WriteTo(w io.Writer) (int64, error) { return parts.WriteHashed(w, img.parts) }
 
 func (img *Image) parts(w io.Writer) error {
@@ -78,8 +78,8 @@ func (img *Image) parts(w io.Writer) error {
 	return errors.Join(err, parts.Write(w, img.head), parts.Write(w, img.peers...), parts.Write(w, img.waiting...), parts.Write(w, img.issued...), parts.Write(w, img.accepted...))
 }
 
-// Restore replaces the state by an image of the same site, and reads only to the end of the
-// image. After an error the state is as it was.
+// Restore replaces the state by an image of the same site. It reads only to the end of the image. After an error the
+// state has not changed.
 func (s *State) Restore(r io.Reader) error {
 	fresh := New(s.peers.site, s.money.books, s.screen.verify)
 	if err := parts.ReadHashed(r, fresh.read); err != nil {
@@ -108,7 +108,7 @@ func (s *State) read(r io.Reader) error {
 	s.cycles.latest, s.money.serial, s.money.fault = head.Cycle, head.Serial, head.Fault
 	s.peers.incarnation, s.peers.since, s.peers.backup = head.Incarnation, head.Since, head.Backup
 	copy(s.incoming.refused[:], head.Refused)
-	var waiting []int // number of items in each peer's outbox, which follow
+	var waiting []int // by peer: number of the outbox items that follow
 	err = parts.Read(r, head.Peers, func(img *relation) { waiting = append(waiting, s.restorePeer(img)) })
 	for i := 0; err == nil && i < len(waiting); i++ {
 		p := s.peers.byName[s.peers.order[i]]

@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// incoming carries out instructions of peers.
+// incoming carries out the instructions of peers.
 type incoming struct {
-	refused  [Reasons]uint64 // counts of all refusals of the clearing, by reason
+	refused  [Reasons]uint64 // numbers of all refusals of the clearing, by reason
 	peers    *peers
 	money    *money
 	issuer   *issuer
@@ -34,8 +34,8 @@ func (in *incoming) receive(signed *messages.SignedInstructions) (*messages.Rece
 	return in.receipt(p, first, end(m)), nil
 }
 
-// admit notes what a message says about its sender, or refuses the whole message. It changes
-// only what is known about the peer.
+// admit records what a message says about its sender, or returns a refusal of the whole message. It changes only the
+// state of the peer.
 func (in *incoming) admit(p *peer, m *messages.Instructions) *Rejected {
 	news := end(m) > p.In.Total.Number+1 || m.Known.Number > p.Known
 	if p.Standing == messages.PeerParted && news {
@@ -55,16 +55,15 @@ func (in *incoming) admit(p *peer, m *messages.Instructions) *Rejected {
 	return nil
 }
 
-// Answered returns the receipt or refusal of screened instructions if carrying them out would
-// change nothing. Such messages (repeated, or without news) need no place in the log. False:
-// Apply must carry them out.
+// Answered returns the receipt or refusal of screened instructions, if carrying them out would change nothing. Such
+// messages are repeated, or have no news, and need no place in the log. False: Apply must carry them out.
 func (s *State) Answered(signed *messages.SignedInstructions) (*messages.Receipt, *Rejected, bool) {
 	m := &signed.Instructions
 	p := s.peers.byName[m.From]
 	if p == nil {
 		return nil, nil, false
 	}
-	is := *p // a copy: only Apply may change the peer
+	is := *p // a copy, because only Apply may change the peer
 	err := s.incoming.admit(&is, m)
 	switch {
 	case is.known() != p.known() || s.turns(&Command{Instructions: signed}):
@@ -77,8 +76,8 @@ func (s *State) Answered(signed *messages.SignedInstructions) (*messages.Receipt
 	return s.incoming.receipt(p, max(m.First, p.Known+1), end(m)), nil, true
 }
 
-// Idle tells which new instructions of a screened message are not worth their place in the log:
-// payments of less than least, and the end of an authorisation that is not open.
+// Idle reports which new instructions of a screened message are not worth a place in the log: payments of less than
+// least, and the end of an authorisation that is not open.
 func (s *State) Idle(m *messages.Instructions, least messages.Credits) (idle []bool) {
 	p := s.peers.byName[m.From]
 	for n := max(m.First, p.In.Total.Number+1); n < end(m); n++ {
@@ -101,7 +100,7 @@ func (s *State) Idle(m *messages.Instructions, least messages.Credits) (idle []b
 // end returns the last number of a message plus one.
 func end(m *messages.Instructions) uint64 { return m.First + uint64(len(m.List)) }
 
-// agrees compares the sender's running total with this book's total at the same number.
+// agrees returns a refusal if the sender's running total differs from this book's total at the same number.
 func (p *peer) agrees(m *messages.Instructions) *Rejected {
 	if m.Known.Number > p.In.Total.Number {
 		return p.disputes(reject(Lost, messages.Conflict, "bank %q has our outcome of number %d, and this book ends at %d: this bank lost what it had answered; restore it from a replica or a snapshot that has it",
@@ -115,8 +114,8 @@ func (p *peer) agrees(m *messages.Instructions) *Rejected {
 	return nil
 }
 
-// follows refuses a message that skips numbers, repeats only numbers whose outcomes the sender
-// has, changes the content of a known number, or makes too many outstanding.
+// follows returns a refusal for a message that skips numbers, repeats only numbers whose outcomes the sender has,
+// changes the content of a known number, or leaves too many outstanding.
 func (p *peer) follows(m *messages.Instructions) *Rejected {
 	end := end(m)
 	known := max(p.Known, m.Known.Number)
@@ -128,7 +127,7 @@ func (p *peer) follows(m *messages.Instructions) *Rejected {
 	case end > known+1+MaxOutstanding:
 		return reject(Flood, messages.Exhausted, "number %d is %d after the last one whose outcome is known: at most %d may be outstanding", end-1, end-1-known, MaxOutstanding)
 	}
-	// repeated numbers are compared too: the sender may have been restored to an older state
+	// Compare repeated numbers too: the sender may have been restored to an older state.
 	for n := max(m.First, p.In.oldest()); n < end && n <= p.In.Total.Number; n++ {
 		if !p.sameNumber(n, &m.List[n-m.First]) {
 			return p.disputes(reject(Rewritten, messages.Conflict, "number %d had other content before: keep both as evidence", n))
@@ -137,8 +136,8 @@ func (p *peer) follows(m *messages.Instructions) *Rejected {
 	return nil
 }
 
-// sameNumber reports whether an instruction equals the one that first had its number. If its
-// outcome was forgotten, the line has everything except the text of a refusal.
+// sameNumber reports whether an instruction equals the first one with its number. If its outcome was forgotten, the
+// line still has everything except the text of a refusal.
 func (p *peer) sameNumber(n uint64, i *messages.Instruction) bool {
 	before, _ := p.In.at(n - 1)
 	is, _ := p.In.at(n)
@@ -152,7 +151,7 @@ func (p *peer) sameNumber(n uint64, i *messages.Instruction) bool {
 	return same(After(before, i, &messages.TransferResult{Amount: l.Moved}), is)
 }
 
-// forget removes the outcomes that the sender has.
+// forget removes the outcomes up to known, which the sender has.
 func (p *peer) forget(known uint64) {
 	if known > p.Known {
 		p.Outcomes = append([]messages.TransferResult(nil), p.Outcomes[known-p.Known:]...)
@@ -160,7 +159,7 @@ func (p *peer) forget(known uint64) {
 	}
 }
 
-// receipt returns the outcomes of the numbers in [first, end).
+// receipt returns the receipt with the outcomes of the numbers in [first, end).
 func (in *incoming) receipt(p *peer, first, end uint64) *messages.Receipt {
 	total, _ := p.In.at(max(end, first) - 1)
 	r := &messages.Receipt{From: in.peers.site, To: p.Name, First: first, Outcomes: []messages.TransferResult{}, Total: total, At: in.money.books.Now()}
@@ -170,7 +169,7 @@ func (in *incoming) receipt(p *peer, first, end uint64) *messages.Receipt {
 	return r
 }
 
-// obey carries out one instruction. Its outcome is final, even a refusal.
+// obey carries out one instruction. Its outcome is final, also if it is a refusal.
 func (in *incoming) obey(p *peer, i *messages.Instruction) messages.TransferResult {
 	moved, err := in.obeyed(p, i)
 	if err != nil {
@@ -201,7 +200,7 @@ func (in *incoming) obeyed(p *peer, i *messages.Instruction) (messages.Credits, 
 	return 0, in.acceptor.release(p, i)
 }
 
-// payOut pays an account of this site, and the peer owes the amount.
+// payOut pays an account of this site. The peer then owes the amount.
 func (in *incoming) payOut(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
 	if err := cmp.Or(users(i.Account), in.peers.trades(p), in.peers.credible(p), in.peers.covers(p, i.Amount)); err != nil {
 		return 0, err

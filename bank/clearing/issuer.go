@@ -8,19 +8,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// issued is a pending authorisation of this site. Its fields are exported for the image only.
+// issued is an authorisation of this site that has not ended. Its fields are exported for the image only.
 type issued struct {
 	messages.Authorisation
-	Revoking bool           // its peer was asked to give it up
-	Job      messages.JobID // the job that it pays for; 0: not said
-	By       messages.Time  // when it is freed, if that is before its end; 0: only at its end
+	Revoking bool           // the peer was asked to give it up
+	Job      messages.JobID // the job that it pays for; 0: unknown
+	By       messages.Time  // when it is freed, if that is before its end; 0: at its end
 }
 
 func (i *issued) entry() (id, owner string, site messages.Name, until messages.Time) {
 	return i.ID, i.Account, i.Peer, i.freed()
 }
 
-// freed returns when the credits are free even if the peer sends nothing.
+// freed returns when the credits are freed, even if the peer sends nothing.
 func (i *issued) freed() messages.Time {
 	if i.By != 0 {
 		return min(i.By, i.Frees())
@@ -28,8 +28,8 @@ func (i *issued) freed() messages.Time {
 	return i.Frees()
 }
 
-// Prefixes of the identifiers of holds that users' requests make. The ledger remembers them for
-// ever, so that no key is used twice.
+// Prefixes for the identifiers of holds that users' requests make. The ledger remembers the identifiers for ever, so
+// that no key is used twice.
 const (
 	authorisationHold = messages.AuthorisationHold
 	remittanceHold    = TransferPrefix + "remittance/"
@@ -37,12 +37,12 @@ const (
 
 // issuer issues authorisations of this site, and pays the charges of peers.
 type issuer struct {
-	issued register[issued, *issued] // the pending ones, until the ledger frees them
+	issued register[issued, *issued] // those that have not ended; the ledger frees them at their end
 	peers  *peers
 	money  *money
 }
 
-// authorise reserves credits that a peer may charge.
+// authorise reserves credits that a peer may charge, and returns the authorisation.
 func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *messages.AuthoriseRequest) (*messages.Authorisation, *Rejected) {
 	p, err := is.peers.find(r.Peer)
 	if err != nil {
@@ -75,9 +75,8 @@ func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *messages.Auth
 	return &a, nil
 }
 
-// bounded refuses an authorisation by a member of a project whose limit no owner set: it could
-// bind the project's credits for months. A service may ask, because its authorisations are for
-// jobs and end with them.
+// bounded returns a refusal if a member of a project has no limit that an owner set: the authorisation could bind the
+// project's credits for months. A service may ask, because its authorisations are for jobs and end with them.
 func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *messages.Authorisation) *Rejected {
 	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
 		return nil
@@ -85,11 +84,11 @@ func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *messages.Author
 	return ordinary(messages.Errorf(messages.PermissionDenied, "%q has no limit in account %q, and authorises other sites only within one: ask an owner of the account for a limit", clip(a.Member), clip(a.Account)))
 }
 
-// margin is how long an authorisation is kept after its end: clocks may be MaxClockSkew apart,
-// and a site may be cut off for a week.
+// margin is how long an authorisation is kept after its end: clocks may differ by MaxClockSkew, and a site may be cut
+// off for a week.
 const margin = messages.MaxClockSkew + 7*24*3600_000_000_000
 
-// draft returns the authorisation that a request would get now.
+// draft returns the authorisation that a new request would get now.
 func (is *issuer) draft(by messages.Name, r *messages.AuthoriseRequest) messages.Authorisation {
 	member := cmp.Or(r.Member, by)
 	return messages.Authorisation{
@@ -98,7 +97,7 @@ func (is *issuer) draft(by messages.Name, r *messages.AuthoriseRequest) messages
 	}
 }
 
-// again answers a repeated request with the first authorisation.
+// again returns the first authorisation, for a repeated request.
 func (i *issued) again(a *messages.Authorisation) (*messages.Authorisation, *Rejected) {
 	first := i.Authorisation
 	a.Issued = first.Issued
@@ -108,7 +107,7 @@ func (i *issued) again(a *messages.Authorisation) (*messages.Authorisation, *Rej
 	return &first, nil
 }
 
-// users refuses an account of the bank itself.
+// users returns a refusal for an account of the bank itself.
 func users(account messages.Name) *Rejected {
 	if Reserved(account) {
 		return ordinary(messages.Errorf(messages.PermissionDenied, "account %q is the bank's own", account))
@@ -116,13 +115,13 @@ func users(account messages.Name) *Rejected {
 	return nil
 }
 
-// revokes reports whether somebody may revoke an authorisation: the account that asked for it, the
-// member for whom it is, an owner of the account, or an operator.
+// revokes reports whether a caller may revoke an authorisation. That may be the account that asked for it, the member
+// that it is for, an owner of the account, or an operator.
 func (is *issuer) revokes(by messages.Name, rank ledger.Rank, a *issued) bool {
 	return a.Member == by || strings.HasPrefix(a.ID, by+"/") || rank == ledger.Operator || is.money.books.Owns(by, a.Account)
 }
 
-// revoke asks the peer to give an authorisation up.
+// revoke asks the peer to give up an authorisation.
 func (is *issuer) revoke(by messages.Name, rank ledger.Rank, r *messages.RevokeRequest) (*messages.ClearingReply, *Rejected) {
 	a := is.issued.find(r.ID)
 	if a == nil || !is.revokes(by, rank, a) {
@@ -146,9 +145,9 @@ func (is *issuer) revoke(by messages.Name, rank ledger.Rank, r *messages.RevokeR
 	return &messages.ClearingReply{Number: number}, nil
 }
 
-// conclude shortens the time in which an authorisation can be charged, after the peer said that
-// the job ended. A later charge is the peer's loss. Users may not do this, since they could
-// take back the payment for work under way.
+// conclude shortens the time in which an authorisation can be charged, after the peer reported that the job ended. A
+// later charge is the peer's loss. Users may not conclude, because they could take back the payment for work under
+// way.
 func (is *issuer) conclude(by messages.Name, a *issued) (*messages.ClearingReply, *Rejected) {
 	if messages.ValidName(by) || !strings.HasPrefix(a.ID, by+"/") {
 		return nil, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not say that %q has ended: only the service that made the authorisation may", clip(by), clip(a.ID)))
@@ -162,8 +161,8 @@ func (is *issuer) conclude(by messages.Name, a *issued) (*messages.ClearingReply
 	return &messages.ClearingReply{}, nil
 }
 
-// lapse removes an authorisation whose time is over. At its end the ledger frees its credits;
-// if it was concluded earlier, lapse does.
+// lapse removes an authorisation whose time is over. Normally the ledger frees its credits by itself; for an
+// authorisation that was concluded earlier, lapse frees them.
 func (is *issuer) lapse(a *issued) {
 	if a.Frees() > is.money.books.Now() {
 		is.money.must(messages.Transfer{Kind: messages.Void, Pending: authorisationHold + a.ID,
@@ -172,8 +171,8 @@ func (is *issuer) lapse(a *issued) {
 	is.issued.drop(a.ID)
 }
 
-// Freed returns when the credits of a hold are freed without an answer of the peer; 0 if the
-// clearing has no such hold, or the ledger's own expiry says it.
+// Freed returns when the credits of a hold are freed if the peer does not answer. It returns 0 if the clearing has no
+// such hold, or if the ledger frees the hold by its own expiry.
 func (s *State) Freed(hold string) messages.Time {
 	if id, is := strings.CutPrefix(hold, authorisationHold); is {
 		if a := s.issuer.issued.find(id); a != nil && a.By != 0 {
@@ -183,12 +182,11 @@ func (s *State) Freed(hold string) messages.Time {
 	return 0
 }
 
-// honour pays what the peer charged from an authorisation and frees the rest. This site then
-// owes the amount.
+// honour pays the peer's charge of an authorisation and frees the rest. This site then owes the amount.
 func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
 	a := is.issued.find(i.ID)
 	if a == nil && i.Amount == 0 {
-		return 0, nil // it is already free
+		return 0, nil // the authorisation is already free
 	}
 	if a == nil {
 		return is.remembered(p, i)
@@ -207,18 +205,18 @@ func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *R
 	if _, err := is.money.move(maker, t); err != nil {
 		return 0, err
 	}
-	if a.Issued <= p.Adopted { // this bank has not lost it
+	if a.Issued <= p.Adopted { // the restored backup had this authorisation, so it was not lost
 		p.Forgotten -= min(p.Forgotten, a.Amount)
 	}
 	is.issued.drop(i.ID)
 	return i.Amount, nil
 }
 
-// this bank did not lose it
+// free frees an authorisation that the peer gave up.
 func (is *issuer) free(p *peer, i *messages.Instruction, o *messages.TransferResult) {
 	a := is.issued.find(i.ID)
 	if a == nil {
-		return // it was released or freed in the meantime
+		return // it was released or freed meanwhile
 	}
 	if o.Error != nil {
 		a.Revoking = false

@@ -11,55 +11,54 @@ import (
 // Accounts of the clearing in the ledger. A site's name begins with a letter, so these are not
 // accounts of peers.
 //
-// SettlementAccount stands for all other sites together. It has what this site owed a peer and
-// the peer accepted as settled.
+// SettlementAccount stands for all other sites together. It has the amounts that this site owed a peer and that the
+// peer accepted as settled.
 const SettlementAccount messages.Name = messages.PeerAccountPrefix + "-settlement"
 
-// SettledAccount has what a peer owed and settled, until the peer pays it outside the ledgers.
-// Its balance is minus that amount, at least minus the peer's share of the reserve. Names have
-// at most 63 bytes.
+// SettledAccount returns the account for debts that a peer has settled, until the peer pays them outside the ledgers.
+// Its balance is minus these debts, and at least minus the peer's share of the reserve. Names have at most 63 bytes.
 func SettledAccount(peer messages.Name) messages.Name {
 	name := messages.PeerAccountPrefix + "-" + peer
 	return name[:min(len(name), 63)]
 }
 
-// CorrectionAccount has the corrections after a restore of this bank that lost instructions.
-// Its balance is negative where users got credits back although peers were paid.
+// CorrectionAccount has the corrections after this bank was restored and had lost instructions. Its balance is
+// negative if users got credits back although peers were paid.
 const CorrectionAccount messages.Name = messages.PeerAccountPrefix + "-correction"
 
-// PaidOutside reports whether an account has settlements that are paid outside the ledgers.
+// PaidOutside reports whether an account has settlements that must be paid outside the ledgers.
 func PaidOutside(name messages.Name) bool {
 	return strings.HasPrefix(name, messages.PeerAccountPrefix+"-")
 }
 
-// maker is the caller of the clearing's own transfers.
+// maker is the caller's name in transfers of the clearing itself.
 const maker = "$clearing"
 
 // PeerAccount returns the account of a peer's bank in this site's ledger.
 func PeerAccount(peer messages.Name) messages.Name { return messages.PeerAccountPrefix + peer }
 
-// Reserved reports whether an account belongs to the clearing, or could: users may not have
-// such a name. Example: "clearing-west".
+// Reserved reports whether an account name belongs to the clearing. Users may not have such a name. Example:
+// "clearing-west".
 func Reserved(name messages.Name) bool { return strings.HasPrefix(name, messages.PeerAccountPrefix) }
 
-// TransferPrefix begins the identifiers of the clearing's transfers. Only the clearing may
-// choose or resolve these.
+// TransferPrefix begins the identifiers of the clearing's transfers. Only the clearing may choose such identifiers,
+// or resolve such holds.
 const TransferPrefix = ledger.ClearingPrefix
 
 // money moves and reserves credits in the ledger.
 type money struct {
 	books  Books
-	serial uint64 // number of the latest transfer of the clearing's own
-	fault  string // the first transfer that the ledger refused although it must not
+	serial uint64 // number of the clearing's latest transfer
+	fault  string // the first transfer that the ledger refused against the clearing's rules
 }
 
-// mint returns a new identifier for a transfer of the clearing's own.
+// mint returns a new identifier for a transfer of the clearing itself.
 func (m *money) mint() string {
 	m.serial++
 	return TransferPrefix + strconv.FormatUint(m.serial, 10)
 }
 
-// move carries out transfers, all or none, and returns the amount that they moved or reserved.
+// move carries out all of the transfers, or none. It returns the amount that they moved or reserved.
 func (m *money) move(by messages.Name, chain ...messages.Transfer) (messages.Credits, *Rejected) {
 	for i := range chain {
 		chain[i].Linked = i < len(chain)-1
@@ -79,15 +78,15 @@ func (m *money) move(by messages.Name, chain ...messages.Transfer) (messages.Cre
 	return last.Amount, nil
 }
 
-// must carries out transfers that the clearing's rules guarantee to succeed.
+// must carries out transfers that cannot fail by the clearing's rules.
 func (m *money) must(chain ...messages.Transfer) {
 	if _, err := m.move(maker, chain...); err != nil && m.fault == "" {
 		m.fault = clip(err.Error())
 	}
 }
 
-// line opens an account if needed and sets its credit, which is the most that the sites it
-// stands for may owe.
+// line opens an account if needed and sets its credit. The credit is the maximum that the sites of the account may
+// owe.
 func (m *money) line(account messages.Name, title string, limit messages.Credits) (messages.AccountReply, *Rejected) {
 	if _, err := m.books.Brief(account); err != nil {
 		p := messages.ProjectRequest{Account: account, Title: title}
@@ -108,8 +107,8 @@ func (m *money) manage(c ledger.Command) ledger.Result {
 	return m.books.ApplyOwn(c.Encode())
 }
 
-// owed returns what this site owes the sites that an account stands for (negative: they owe
-// this site), and how much can still be taken from the account.
+// owed returns the amount that this site owes the sites of an account (negative: they owe this site), and how much
+// can still be taken from the account.
 func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	a, err := m.books.Brief(account)
 	if err != nil {
@@ -118,10 +117,10 @@ func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	return a.Balance, a.Available + a.Credit
 }
 
-// once makes a hold under an identifier that a user chose. It reports whether it made the hold
-// now, not at an earlier request.
+// once makes a hold with an identifier that a user chose. It reports whether this call made the hold, and not an
+// earlier one.
 func (m *money) once(by, account messages.Name, hold messages.Transfer) (bool, *Rejected) {
-	before, _ := m.books.Brief(account) // an unknown account has nothing reserved
+	before, _ := m.books.Brief(account) // an unknown account has nothing reserved, so the error does not matter
 	if _, err := m.move(by, hold); err != nil {
 		return false, err
 	}

@@ -9,11 +9,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Net nets all debts of a cycle, given one position of each site. It returns the payments
-// outside the ledgers that settle the cycle. For n sites these are at most n-1, and their sum
-// is the minimum: what the debtors owe. The caller checks the signatures of the positions
-// first. A position whose legs do not sum to its net is a fault of the report, and is left out
-// of the payments.
+// Net nets all debts of a cycle, given one position for each site. It returns the payments outside the ledgers that
+// settle the cycle. For n sites there are at most n-1 payments, and their sum is the smallest possible: the sum of
+// the debtors' net debts. The caller checks the signatures of the positions first. If the legs of a position do not
+// sum to its net, this is reported as a fault, and the payments leave the position out.
 func Net(cycle uint64, positions []messages.Position) messages.NettingReport {
 	n := netting{r: messages.NettingReport{
 		Cycle: cycle, Positions: slices.Clone(positions), Payments: []messages.NetPayment{}, Missing: []messages.Name{}, Faults: []string{},
@@ -34,11 +33,10 @@ func Net(cycle uint64, positions []messages.Position) messages.NettingReport {
 type netting struct {
 	r     messages.NettingReport
 	sites map[messages.Name]*messages.Position
-	sound []*messages.Position // the positions whose legs sum to their net
+	sound []*messages.Position // positions whose legs sum to their net
 }
 
-// add adds to a sum and reports whether it could: a site may sign any amounts, so sums may
-// overflow.
+// add adds more to a sum, and reports false if the sum would overflow: a site may sign any amounts.
 func (n *netting) add(sum *messages.Credits, more messages.Credits) (fits bool) {
 	all := *sum + more
 	if fits = (all > *sum) == (more > 0) && all > math.MinInt64; fits {
@@ -51,7 +49,7 @@ func (n *netting) fault(format string, args ...any) {
 	n.r.Faults = append(n.r.Faults, fmt.Sprintf(format, args...))
 }
 
-// enter checks one position by itself.
+// enter checks one position alone.
 func (n *netting) enter(p *messages.Position) {
 	var net messages.Credits
 	fits := true
@@ -76,7 +74,7 @@ func (n *netting) enter(p *messages.Position) {
 	n.sites[p.Site] = p
 }
 
-// compare checks each leg of a position against the other site's leg.
+// compare compares each leg of a position with the other site's leg.
 func (n *netting) compare(p *messages.Position) {
 	for _, leg := range p.Legs {
 		other := n.sites[leg.Peer]
@@ -95,7 +93,7 @@ func (n *netting) compare(p *messages.Position) {
 	}
 }
 
-// pay pairs the largest debtor with the largest creditor until either side is settled.
+// pay pairs the largest debtor with the largest creditor until no debtor or no creditor is left.
 func (n *netting) pay() {
 	var debtors, creditors []messages.NetPayment
 	var sum messages.Credits

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// outgoing has the instructions to peers until their outcomes are known.
+// outgoing stores the instructions to peers until their outcomes are known.
 type outgoing struct {
 	peers  *peers
 	money  *money
@@ -15,9 +15,8 @@ type outgoing struct {
 	cycles *cycles
 }
 
-// Outgoing returns the message to send to a peer again and again until it answers: its first
-// unanswered instructions, whose numbers never change. If there are none, the message only
-// tells the peer which outcomes are known.
+// Outgoing returns the message that a peer must get until it answers: the first unanswered instructions. Their
+// numbers never change. If there are none, the message only tells the peer which outcomes this site has.
 func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instructions, bool) {
 	p := s.peers.byName[name]
 	if p == nil || p.Standing == messages.PeerParted || s.peers.whole(p) != nil {
@@ -50,7 +49,7 @@ func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *messages.Remit
 		return nil, err
 	}
 	id := remittance(by, r.Key)
-	if !out.money.books.Done(id) { // a repeated request is not refused for later changes
+	if !out.money.books.Done(id) { // a repeated request is not refused because of later changes
 		if rank != ledger.Operator && !out.money.books.Owns(by, account) {
 			return nil, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not remit from account %q: ask an owner of that account, or an operator", clip(by), clip(account)))
 		}
@@ -71,8 +70,8 @@ func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *messages.Remit
 	return &messages.ClearingReply{Number: number}, nil
 }
 
-// learn takes the outcomes of this site's instructions, in the order of their numbers and each
-// once. It accepts them only if they lead this book to the peer's running total.
+// learn processes the outcomes of this site's instructions, in order and each once. It accepts them only if this book
+// then has the peer's running total.
 func (out *outgoing) learn(signed *messages.SignedReceipt) *Rejected {
 	p := out.peers.byName[signed.Receipt.From]
 	outcomes, err := out.news(p, &signed.Receipt)
@@ -87,21 +86,21 @@ func (out *outgoing) learn(signed *messages.SignedReceipt) *Rejected {
 	return nil
 }
 
-// Learns returns how many new outcomes a screened receipt has, and whether it changes anything.
-// If not, it need not be in the log. The error says why it is refused.
+// Learns returns how many new outcomes a screened receipt has, and whether it changes anything. If it does not, it
+// need not be in the log. The error says why the receipt is refused.
 func (s *State) Learns(signed *messages.SignedReceipt) (outcomes int, changes bool, err *Rejected) {
 	p := s.peers.byName[signed.Receipt.From]
-	is := *p // a copy: only Apply may change the peer
+	is := *p // a copy, because only Apply may change the peer
 	list, err := s.outgoing.news(&is, &signed.Receipt)
 	return len(list), len(list) > 0 || is.known() != p.known() || s.turns(&Command{Receipt: signed}), err
 }
 
-// news returns the new outcomes of a receipt. It changes only what is known about the peer.
+// news returns the new outcomes of a receipt. It changes only the state of the peer.
 func (out *outgoing) news(p *peer, m *messages.Receipt) ([]messages.TransferResult, *Rejected) {
 	if p.Standing == messages.PeerParted {
 		return nil, parted(p)
 	}
-	end := m.First + uint64(len(m.Outcomes)) // last number plus one
+	end := m.First + uint64(len(m.Outcomes)) // the last number plus 1
 	switch next := p.Out.Total.Number + 1; {
 	case end <= next:
 		return nil, out.repeats(p, m, end-1)
@@ -119,8 +118,8 @@ func (out *outgoing) news(p *peer, m *messages.Receipt) ([]messages.TransferResu
 	return outcomes, nil
 }
 
-// repeats checks a receipt without news, whose last number is last. It refuses one that
-// contradicts this book.
+// repeats returns a refusal for a receipt without news that contradicts this book. last is the last number of the
+// receipt.
 func (out *outgoing) repeats(p *peer, m *messages.Receipt, last uint64) *Rejected {
 	ours, known := p.Out.at(last)
 	if known && !same(ours, m.Total) {
@@ -134,8 +133,7 @@ func (out *outgoing) repeats(p *peer, m *messages.Receipt, last uint64) *Rejecte
 	return nil
 }
 
-// tallies compares the running total that outcomes lead to with the peer's, and refuses
-// impossible outcomes.
+// tallies returns a refusal if an outcome is impossible, or if the outcomes do not lead to the peer's running total.
 func (p *peer) tallies(outcomes []messages.TransferResult, theirs messages.RunningTotal) *Rejected {
 	ours := p.Out.Total
 	for i := range outcomes {
@@ -152,8 +150,8 @@ func (p *peer) tallies(outcomes []messages.TransferResult, theirs messages.Runni
 	return nil
 }
 
-// plausible reports whether an outcome is possible for an instruction: all or nothing of its
-// amount is moved; for a settlement, a part may be.
+// plausible reports whether an outcome is possible for an instruction: it moves the whole amount or nothing. A
+// settlement may also move a part.
 func plausible(i *messages.Instruction, o *messages.TransferResult) bool {
 	switch {
 	case o.Error != nil:
@@ -166,8 +164,8 @@ func plausible(i *messages.Instruction, o *messages.TransferResult) bool {
 	return o.Amount == i.Amount
 }
 
-// resolve resolves the hold of an instruction by its outcome: a transfer if it was carried out,
-// free credits if it was refused. Nothing else resolves it.
+// resolve ends the hold of an instruction by its outcome: the hold becomes a transfer if the instruction was carried
+// out, and is freed if it was refused. Nothing else ends the hold.
 func (out *outgoing) resolve(p *peer, it *item, o *messages.TransferResult) {
 	i := &it.Instruction
 	switch {

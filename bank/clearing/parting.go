@@ -6,8 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// partings end the relation to a peer, by agreement or one-sided, and suspend peers that are
-// silent.
+// partings ends the relation to a peer, by agreement or one-sided, and suspends peers that are silent.
 type partings struct {
 	peers    *peers
 	money    *money
@@ -16,8 +15,7 @@ type partings struct {
 	acceptor *acceptor
 }
 
-// trades refuses anything new with a peer that is suspended, or that parts or has parted from
-// this site.
+// trades returns a refusal of new business with a peer that is suspended, is parting, or has parted from this site.
 func (ps *peers) trades(p *peer) *Rejected {
 	if err := ps.whole(p); err != nil {
 		return err
@@ -33,7 +31,7 @@ func (ps *peers) trades(p *peer) *Rejected {
 	return nil
 }
 
-// parted refuses what comes from or is for a peer that was parted from.
+// parted returns a refusal of any message from or to a peer that this site parted from.
 func parted(p *peer) *Rejected {
 	return reject(Parted, messages.PermissionDenied, "site %q was parted from at %v: an operator can make it a peer again", p.Name, p.Since)
 }
@@ -47,8 +45,8 @@ func (pt *partings) suspend(name messages.Name) *Rejected {
 	return err
 }
 
-// part begins an agreed parting, or carries out a one-sided one. If it already began, part
-// returns how it stands.
+// part begins an agreed parting, or carries out a one-sided one. If the parting already began, part returns its
+// state.
 func (pt *partings) part(by messages.Name, r *messages.PartRequest) (*messages.PartReply, *Rejected) {
 	p, err := pt.peers.find(r.Peer)
 	if err != nil {
@@ -68,11 +66,11 @@ func (pt *partings) part(by messages.Name, r *messages.PartRequest) (*messages.P
 	return reply, err
 }
 
-// authorised returns the number of authorisations that a peer may still charge.
+// authorised returns how many authorisations a peer may still charge.
 func (pt *partings) authorised(p *peer) int { return len(pt.issuer.issued.with[p.Name]) }
 
-// proceed advances agreed partings. It tells a peer as soon as nothing is left between the two
-// sites. They have parted when each has told the other; then neither sends anything.
+// proceed advances agreed partings. When nothing is left between the two sites, it tells the peer. The sites have
+// parted when each has told the other; then neither sends anything.
 func (pt *partings) proceed() {
 	for p := pt.next(); p != nil; p = pt.next() {
 		if p.Leaving {
@@ -84,7 +82,7 @@ func (pt *partings) proceed() {
 	}
 }
 
-// next returns a peer whose parting can advance, nil if there is none.
+// next returns a peer whose parting can advance; nil: there is none.
 func (pt *partings) next() *peer {
 	for _, name := range pt.peers.order {
 		p := pt.peers.byName[name]
@@ -95,7 +93,7 @@ func (pt *partings) next() *peer {
 	return nil
 }
 
-// even reports whether nothing is owed, reserved or authorised between the two sites.
+// even reports whether nothing is owed, reserved or authorised between this site and a peer.
 func (pt *partings) even(p *peer) bool {
 	a, _ := pt.money.books.Brief(PeerAccount(p.Name))
 	settled, _ := pt.money.books.Brief(SettledAccount(p.Name)) // 0 if the account does not exist
@@ -109,16 +107,16 @@ func (pt *partings) end(p *peer) {
 	pt.terms.divide()
 }
 
-// owes returns what a peer owes by trade and settlements; negative: this site owes it.
+// owes returns the amount that a peer owes by trade and settlements; negative: this site owes it.
 func (pt *partings) owes(p *peer) messages.Credits {
 	a, _ := pt.money.books.Brief(PeerAccount(p.Name))
 	settled, _ := pt.money.books.Brief(SettledAccount(p.Name))
 	return -a.Balance - settled.Balance
 }
 
-// abandon parts from a peer that does not agree or no longer exists. It writes the peer's debt
-// off, never trusts its keys again, and frees what users reserved for it. What this site owes
-// the peer stays on its SettledAccount; an operator pays and withdraws it.
+// abandon parts from a peer that does not agree or no longer exists. It writes off the peer's debt, never trusts the
+// peer's keys again, and frees the credits that users reserved for it. What this site owes the peer stays on its
+// SettledAccount, until an operator pays and withdraws it.
 func (pt *partings) abandon(p *peer, account messages.Name, r *messages.PartRequest, reply *messages.PartReply) *Rejected {
 	loss, settled := max(0, pt.owes(p)), pt.terms.settledAccount(p)
 	switch {
@@ -127,7 +125,7 @@ func (pt *partings) abandon(p *peer, account messages.Name, r *messages.PartRequ
 	case users(account) != nil:
 		return users(account)
 	}
-	if a, _ := pt.money.books.Brief(account); a.Available < loss { // an unknown account has none
+	if a, _ := pt.money.books.Brief(account); a.Available < loss { // an unknown account has nothing available
 		return ordinary(messages.Errorf(messages.Insufficient, "account %q has %s free, and the loss is %v: grant them to it first, or name another account", account, a.Available.Words(), loss))
 	}
 	reason := clip("parted from site " + p.Name + ": " + r.Reason)
@@ -178,9 +176,8 @@ func (pt *partings) giveBack(p *peer, reply *messages.PartReply, reason string) 
 	p.remembered, p.open = 0, 0
 }
 
-// rejoin makes a parted site a peer again. After an agreed parting the books continue. After a
-// one-sided parting new books begin, and old signed messages are refused, because the keys must
-// differ.
+// rejoin makes a parted site a peer again. After an agreed parting the books continue. After a one-sided parting new
+// books begin. The keys must be new, so earlier signed messages are refused.
 func (p *peer) rejoin(site messages.Name, now messages.Time) {
 	p.Standing, p.Since, p.Leaving, p.Left, p.Stated = messages.PeerOpen, now, false, false, false
 	if len(p.Keys) > 0 {
@@ -188,5 +185,5 @@ func (p *peer) rejoin(site messages.Name, now messages.Time) {
 	}
 	p.Out, p.In, p.Began = newBook(site, p.Name), newBook(p.Name, site), now
 	p.Outcomes, p.Known, p.Cycles, p.Counted, p.Confirmed, p.Forgotten = nil, 0, nil, 0, nil, 0
-	p.Incarnation = 0 // the peer may have been rebuilt
+	p.Incarnation = 0 // the peer may have been rebuilt, with incarnations from the start
 }

@@ -7,29 +7,29 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// maxPeers is the maximum of sites that one bank settles with.
+// maxPeers is the maximum number of peers of one bank.
 const maxPeers = 256
 
-// peer is the bank of another site.
+// peer is the state of this site's relation to the bank of another site.
 type peer struct {
 	relation
-	outbox []item // instructions from number Out.Total.Number+1 on
+	outbox []item // instructions without an outcome, from number Out.Total.Number+1 on
 	counts        // counts of the outbox
 
-	// How many of its authorisations this site remembers, and how many of them are open.
+	// remembered is how many of the peer's authorisations this site remembers. open is how many of them are open.
 	remembered, open int
 }
 
-// counts has sums over an outbox, so that no command scans it.
+// counts has sums over an outbox, so that no command must scan it.
 type counts struct {
 	charges int               // instructions that charge or release an authorisation
-	offers  int               // offers of cycles
+	offers  int               // offers to settle cycles
 	offered uint64            // the latest offered cycle; 0: none
-	asked   messages.Credits  // by all instructions
-	numbers map[string]uint64 // number of the last payment by its hold, and of the last charge by its key
+	asked   messages.Credits  // sum of the amounts of all instructions
+	numbers map[string]uint64 // by hold: number of the last payment; by chargeKey: number of the last charge
 }
 
-// count adds by, 1 or -1, to the counts for an instruction.
+// count adds an instruction to the counts if by is 1, and removes it if by is -1.
 func (c *counts) count(it *item, number uint64, by int) {
 	c.asked += messages.Credits(by) * it.Instruction.Amount
 	key := it.Hold
@@ -58,46 +58,46 @@ func (c *counts) count(it *item, number uint64, by int) {
 // chargeKey returns the key of a charge in counts.numbers. No hold has such a key.
 func chargeKey(id string) string { return "\x00" + id }
 
-// relation is the part of a peer that an image has. Its fields are exported for the image only,
-// and only ever added at the end.
+// relation is the part of a peer that is in an image. Its fields are exported for the image only. New fields are
+// always added at the end.
 type relation struct {
 	Name     messages.Name
 	Keys     []string
 	Heard    messages.Time             // the latest time in its signed messages
-	Out      book                      // our instructions, up to the last one whose outcome we know
-	In       book                      // its instructions
-	Outcomes []messages.TransferResult // instructions of the peer
-	Known    uint64                    // it has the outcomes up to this number
+	Out      book                      // this site's instructions, up to the last one with a known outcome
+	In       book                      // the peer's instructions
+	Outcomes []messages.TransferResult // outcomes of the peer's last instructions
+	Known    uint64                    // the peer has the outcomes up to this number
 	Cycles   []cycle                   // the latest keptCycles, ascending
 	Counted  messages.Credits          // volume of Out when the latest cycle was closed
 	Dispute  string
 	Waiting  int              // in an image: the number of outbox items that follow
-	Share    messages.Credits // its share of the reserve, as an operator set it
+	Share    messages.Credits // the peer's share of the reserve, as an operator set it
 	Stated   bool
 	Retired  []string      // keys that are never trusted again
-	Turned   messages.Time // when it began to sign with the last of its keys; 0: as far as we know it has not
+	Turned   messages.Time // when it first signed with the last of its keys; 0: not yet, as far as this site knows
 
 	Standing messages.PeerStanding
 	Since    messages.Time    // when the standing began
-	Lost     messages.Credits // part of its debt that was written off
-	Leaving  bool             // we told it that we part
-	Left     bool             // it told us that it parts
+	Lost     messages.Credits // the part of its debt that was written off
+	Leaving  bool             // this site told it that this site parts
+	Left     bool             // the peer told this site that it parts
 
-	Incarnation uint64           // incarnation in the peer's latest signed message
+	Incarnation uint64           // incarnation in the latest message that it signed
 	Compared    uint64           // the incarnation of this site in which the two books were found equal
-	Above       uint64           // the incarnation that this site signs for this peer, if later than its own
+	Above       uint64           // the incarnation that this site signs for this peer, if that is later than the site's own
 	Confirmed   *messages.Totals // totals that an operator confirmed, for the peer to adopt; nil: none
-	Adopted     messages.Time    // when this site last adopted the peer's totals
-	Forgotten   messages.Credits // the most that it may charge since then, with authorisations that this bank lost
-	Began       messages.Time    // when its books began again after a parting
+	Adopted     messages.Time    // when this site last adopted the peer's totals; 0: never
+	Forgotten   messages.Credits // the most that it may charge since then with authorisations that this bank lost
+	Began       messages.Time    // when its books began again after a one-sided parting
 }
 
-// item is an instruction without an outcome, and its hold. The outcome makes the hold a
-// transfer or voids it. The fields are exported for the image only.
+// item is an instruction without an outcome, with its hold. The outcome makes the hold a transfer or voids it. The
+// fields are exported for the image only.
 type item struct {
 	Instruction messages.Instruction
 	Hold        string           // "": nothing is reserved
-	Held        messages.Credits // by the hold; at least the amount asked for
+	Held        messages.Credits // amount of the hold; at least the amount of the instruction
 	Payee       messages.Name    // for a charge: the account that gets the amount
 }
 
@@ -111,14 +111,14 @@ func (p *peer) send(it item) uint64 {
 	return p.last()
 }
 
-// Limits of a change of keys.
+// Limits for a change of keys.
 const (
 	turnsWithin = messages.MaxClockSkew // messages signed with an old key arrive within this time
 	maxRetired  = 1024
 )
 
-// trusted returns the keys that a peer may sign with. After it signed with the last of several
-// keys, the others are trusted for turnsWithin only.
+// trusted returns the keys that a peer may sign with. If it has several keys and has signed with the last one, the
+// others are trusted only for turnsWithin after that.
 func (p *peer) trusted(now messages.Time) []string {
 	if p.Turned != 0 && now > p.Turned.Add(turnsWithin) {
 		return p.Keys[len(p.Keys)-1:]
@@ -126,7 +126,7 @@ func (p *peer) trusted(now messages.Time) []string {
 	return p.Keys
 }
 
-// trust replaces the keys. It retires keys that are no longer given.
+// trust replaces the keys. A key that is missing in the new list is retired.
 func (p *peer) trust(keys []string) {
 	for _, key := range p.Keys {
 		if !slices.Contains(keys, key) && !slices.Contains(p.Retired, key) {
@@ -136,8 +136,8 @@ func (p *peer) trust(keys []string) {
 	p.Keys, p.Turned = slices.Clone(keys), 0
 }
 
-// trustable refuses retired keys. It also refuses to retire a key unless the operator asks for
-// that.
+// trustable returns a refusal of keys that were retired. It also refuses a list that would retire a key, unless the
+// operator asked for that.
 func (p *peer) trustable(r *messages.PeerRequest) *Rejected {
 	for _, key := range r.Keys {
 		if slices.Contains(p.Retired, key) {
@@ -155,8 +155,7 @@ func (p *peer) trustable(r *messages.PeerRequest) *Rejected {
 	return nil
 }
 
-// answered removes the first n instructions from the outbox, after they were entered in the
-// book.
+// answered removes the first n instructions from the outbox, after they were entered in the book.
 func (p *peer) answered(n int) {
 	for i := range p.outbox[:n] {
 		p.count(&p.outbox[i], p.Out.Total.Number-uint64(n-1-i), -1)
@@ -167,8 +166,7 @@ func (p *peer) answered(n int) {
 	}
 }
 
-// disputes keeps the first disagreement of the two banks, and refuses the message that shows
-// it.
+// disputes records the first disagreement with the peer's bank, and returns the refusal of the message that shows it.
 func (p *peer) disputes(err *Rejected) *Rejected {
 	if p.Dispute == "" {
 		p.Dispute = clip(err.Err.Message)
@@ -179,11 +177,11 @@ func (p *peer) disputes(err *Rejected) *Rejected {
 // peers has all peers of a site.
 type peers struct {
 	site        messages.Name // name of this site
-	incarnation uint64        // incarnation of this site, which a restore from a backup raises
-	since       messages.Time // everything up to then is in the backup; 0: unknown
+	incarnation uint64        // incarnation of this site; each restore from a backup raises it
+	since       messages.Time // the restored backup has everything up to this time; 0: unknown
 	backup      messages.Time // when the backup of the last restore began
 	byName      map[messages.Name]*peer
-	order       []messages.Name // names of the peers, ascending
+	order       []messages.Name // names of the peers, in ascending order
 	money       *money
 }
 
@@ -201,8 +199,8 @@ func (ps *peers) add(p *peer) {
 	ps.order = slices.Insert(ps.order, i, p.Name)
 }
 
-// room refuses an instruction if too many are outstanding. A charge or release has had its own
-// place since its authorisation was accepted.
+// room returns a refusal if too many instructions are outstanding. A charge or release always has a place: it is
+// reserved when the authorisation is accepted.
 func (ps *peers) room(p *peer) *Rejected {
 	waiting := len(p.outbox) - p.charges
 	if waiting < MaxOutstanding {
@@ -211,8 +209,8 @@ func (ps *peers) room(p *peer) *Rejected {
 	return ordinary(messages.Errorf(messages.Exhausted, "%d instructions wait for the bank of %q to answer, the most there may be: try again later", waiting, p.Name))
 }
 
-// credible refuses, while the banks disagree, what would increase the peer's debt or what users
-// here trust it with.
+// credible returns a refusal if the two banks disagree: the peer's debt must not grow then, nor what users here trust
+// it with.
 func (ps *peers) credible(p *peer) *Rejected {
 	if p.Dispute == "" {
 		return nil
@@ -220,8 +218,8 @@ func (ps *peers) credible(p *peer) *Rejected {
 	return reject(Disputed, messages.PermissionDenied, "the books with site %q do not agree: nothing is given on credit until operators have compared them with candor peer reconcile", p.Name)
 }
 
-// covers refuses an amount that exceeds a peer's limit. The ledger would refuse it too, but
-// with a record, and a peer must not fill the journal.
+// covers returns a refusal of an amount that exceeds a peer's limit. The ledger would refuse it too, but would write
+// a record, and a peer must not fill the journal.
 func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	if _, room := ps.money.owed(PeerAccount(p.Name)); room < amount {
 		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %s are left of its limit, and %v are needed", p.Name, max(0, room).Words(), amount))
@@ -229,13 +227,12 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	return nil
 }
 
-// heardEvery is the interval after which a message without news again counts as a sign of life of
-// the peer.
+// heardEvery is the time after which a message without news again counts as a sign of life of the peer.
 const heardEvery = messages.Duration(10 * 60e9)
 
-// hear notes the peer's clock, at most as far ahead as clocks may differ, so that a clock that
-// was once wrong does no lasting harm. It ends a suspension, except for a message without news
-// from a peer that owes answers.
+// hear records the time of the peer's clock. It records at most the time of this clock plus the allowed difference,
+// so that a clock that was once wrong does no lasting harm. hear ends a suspension, unless the message has no news
+// and the peer owes answers.
 func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	if p.Standing == messages.PeerSuspended && (news || len(p.outbox) == 0) {
 		p.Standing, p.Since = messages.PeerOpen, ps.money.books.Now()
@@ -246,7 +243,7 @@ func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	}
 }
 
-// knowledge is the part of a peer's state that the peer's own messages may change.
+// knowledge is the part of a peer's state that the peer's messages may change.
 type knowledge struct {
 	in, out, known, incarnation uint64
 	heard, turned               messages.Time
@@ -256,7 +253,7 @@ type knowledge struct {
 	confirmed                   *messages.Totals
 }
 
-// known returns the knowledge of a peer, the zero value for nil.
+// known returns the knowledge about a peer; the zero value if p is nil.
 func (p *peer) known() (k knowledge) {
 	if p == nil {
 		return k

@@ -5,9 +5,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// prove checks the proof of a command's caller, if the books require proofs, and returns the proven
-// rank. The command is replaced by the signed content. A peer bank's message needs only that bank's
-// signature, and the passing of time needs none.
+// prove checks the signature of a command's caller, if the books require signatures, and returns the caller's proven
+// rank. It replaces the command by the signed content. A message of a peer's bank needs only that bank's signature. A
+// command that only sets the time needs none.
 func (s *State) prove(c *Command) (ledger.Rank, *Rejected) {
 	verb, _ := c.request()
 	if verb == "" || s.money.books.Proven() == 0 {
@@ -29,8 +29,7 @@ func (s *State) prove(c *Command) (ledger.Rank, *Rejected) {
 	return rank, nil
 }
 
-// request returns the request that a command carries out for a caller of this site, and the
-// verb of it; "" if there is none.
+// request returns the request of a caller of this site that a command carries out, and its verb; "": there is none.
 func (c *Command) request() (verb string, r any) {
 	switch {
 	case c.Peer != nil:
@@ -59,8 +58,8 @@ func (c *Command) request() (verb string, r any) {
 	return "", nil
 }
 
-// place sets the command's field for a verb to an empty request and returns it, to be read from
-// what was signed; nil for an unknown verb.
+// place sets the command's field for a verb to an empty request and returns it, so that the signed content can be
+// decoded into it; nil: the verb is unknown.
 func (c *Command) place(verb string) any {
 	switch verb {
 	case messages.VerbPeer:

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Lines returns a page of this site's book of one sender's instructions, to be signed. The
-// sender is this site or the peer.
+// Lines returns a page of this site's book of one sender's instructions; the caller signs it. The sender is this site
+// or the peer.
 func (s *State) Lines(name messages.Name, r messages.LinesRequest) (messages.Lines, error) {
 	p, refusal := s.peers.find(name)
 	if refusal != nil {
@@ -34,9 +34,9 @@ func (s *State) Lines(name messages.Name, r messages.LinesRequest) (messages.Lin
 	}, nil
 }
 
-// Compare returns the first number at which two books differ, nil if there is none. It is given
-// consecutive lines of each. Numbers that only one book has are no difference: they are in
-// flight. Each digest covers all lines before it, so a binary search suffices.
+// Compare returns the first number at which two books differ; nil: there is none. It gets consecutive lines of each
+// book. Numbers that only one book has are not a difference: they are on the way. Each digest covers all lines before
+// it, so a binary search is enough.
 func Compare(ours, theirs []messages.ClearingLine) *messages.BookDifference {
 	ours, theirs = overlap(ours, theirs)
 	i := sort.Search(len(ours), func(i int) bool {
@@ -60,9 +60,8 @@ func overlap(a, b []messages.ClearingLine) (_, _ []messages.ClearingLine) {
 	return a[:n], b[:n]
 }
 
-// LostHere counts the instructions in a peer's book of one sender that this bank must have had
-// and lost. The caller asks the peer first and this bank afterwards, so that what happens in
-// between does not count as lost.
+// LostHere returns how many instructions in a peer's book of one sender this bank must have had and lost. The caller
+// asks the peer first and this bank afterwards, so that new instructions do not count as lost.
 func (s *State) LostHere(name, sender messages.Name, theirs []messages.ClearingLine) uint64 {
 	p := s.peers.byName[name]
 	for i := range theirs {
@@ -70,7 +69,7 @@ func (s *State) LostHere(name, sender messages.Name, theirs []messages.ClearingL
 			continue
 		}
 		first := theirs[i].Number
-		if last := p.end(sender == p.Name); i == 0 && last < first { // their book does not go back so far
+		if last := p.end(sender == p.Name); i == 0 && last < first { // the peer's book does not go back to the first lost number
 			first = last + 1
 		}
 		return theirs[len(theirs)-1].Number + 1 - first
@@ -78,8 +77,7 @@ func (s *State) LostHere(name, sender messages.Name, theirs []messages.ClearingL
 	return 0
 }
 
-// end returns the last number of the peer's instructions that this bank knows, or the last of
-// its own.
+// end returns the last number that this bank knows: of the peer's instructions if theirs, and otherwise of its own.
 func (p *peer) end(theirs bool) uint64 {
 	if theirs {
 		return p.In.Total.Number
@@ -87,8 +85,8 @@ func (p *peer) end(theirs bool) uint64 {
 	return p.last()
 }
 
-// Forgot reports whether this site was restored and lost authorisations that the peer may still
-// charge, by the peer's totals.
+// Forgot reports whether this site was restored and lost authorisations that the peer may still charge. The peer's
+// totals show this.
 func (s *State) Forgot(t *messages.Totals) bool {
 	p := s.peers.byName[t.Site]
 	return p != nil && s.peers.forgot(p, t)
@@ -98,8 +96,8 @@ func (ps *peers) forgot(p *peer, t *messages.Totals) bool {
 	return ps.whole(p) != nil && t.Latest > ps.since
 }
 
-// had reports whether this bank had a line of the peer's book. theirs says that the line is about
-// the peer's instructions, not this bank's.
+// had reports whether this bank had a line of the peer's book. theirs means that the line is about the peer's
+// instructions, not this bank's.
 func (p *peer) had(l *messages.ClearingLine, theirs bool) bool {
 	switch {
 	case theirs:
@@ -113,8 +111,8 @@ func (p *peer) had(l *messages.ClearingLine, theirs bool) bool {
 	return i.Kind == l.Kind && i.Amount == l.Asked
 }
 
-// Certain returns the last number of a sender's instructions that the peer signed it has. Its
-// book must go at least as far, unless it lost a part.
+// Certain returns the last number of a sender's instructions that the peer has, by its own signed messages. The
+// peer's book must go at least as far, unless the peer lost a part of it.
 func (s *State) Certain(name, sender messages.Name) uint64 {
 	switch p := s.peers.byName[name]; {
 	case p == nil:

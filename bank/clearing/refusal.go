@@ -8,34 +8,33 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Refusal is the reason of a refusal that an honest peer on a working network never causes,
-// except by a late duplicate.
+// Refusal is the reason of a refusal. An honest peer on a working network never causes one, except by a late
+// duplicate.
 type Refusal uint8
 
-// The reasons. Ordinary stands for refusals without one, for example of a request that the
-// books do not cover; these are not counted. The list is append-only: the counts are part of
-// the state.
+// The reasons. Ordinary is for refusals without a reason, for example of a request that the account does not cover;
+// these are not counted. New reasons are added only at the end, because the counts are part of the state.
 const (
 	Ordinary     Refusal = iota
-	Malformed            // it cannot be read, or breaks a rule that needs no state
+	Malformed            // it cannot be decoded, or breaks a rule that needs no state
 	Misaddressed         // it is signed for another site
 	Stranger             // its site is not a peer
 	Signature            // it was altered, or signed with a key that is not the sender's
 	Stale                // the authorisation has ended
 	Future               // it was issued further in the future than clocks may differ
-	Amount               // more than was authorised, or not an amount
+	Amount               // it is more than was authorised, or not a possible amount
 	Recharged            // the authorisation was charged before, or given back
 	Replayed             // the authorisation was accepted before, to pay for something else
 	Poached              // the authorisation is for another site
 	Gap                  // earlier numbers are missing
-	Repeated             // a late duplicate; its sender has the outcome
-	Rewritten            // its number or identifier had other content before
+	Repeated             // a late duplicate: its sender has the outcome
+	Rewritten            // its number or identifier was used before with other content
 	Totals               // its running total differs from this book's
-	Lost                 // it needs numbers that this book does not have
+	Lost                 // it refers to numbers that this book does not have
 	Flood                // more is outstanding than a peer may have
-	Disputed             // the books disagree, and it asks for credit
+	Disputed             // the books disagree, and it would need credit
 	Parted               // the sites have parted or are parting
-	Restored             // this site or the peer lost numbers by a restore, and the message needs them
+	Restored             // this site or the peer lost numbers by a restore, and the message depends on them
 
 	Reasons // the number of reasons
 )
@@ -68,7 +67,7 @@ func reject(reason Refusal, kind messages.Kind, format string, args ...any) *Rej
 	return &Rejected{reason, messages.Errorf(kind, "%s: %s", reason, fmt.Sprintf(format, args...))}
 }
 
-// ordinary makes a refusal without a reason of an error; nil stays nil.
+// ordinary returns the refusal without a reason for an error; nil stays nil.
 func ordinary(err error) *Rejected {
 	if err == nil {
 		return nil
@@ -76,7 +75,7 @@ func ordinary(err error) *Rejected {
 	return &Rejected{Ordinary, messages.AsError("", err)}
 }
 
-// malformed makes a refusal as Malformed of an error; nil stays nil.
+// malformed returns the refusal with the reason Malformed for an error; nil stays nil.
 func malformed(err error) *Rejected {
 	if err == nil {
 		return nil
@@ -89,14 +88,13 @@ func malformed(err error) *Rejected {
 	return reject(reason, e.Kind, "%s", e.Message)
 }
 
-// final returns the remembered outcome of a refused instruction. Its text depends on the kind
-// only, because it is part of the digests of both banks' books.
+// final returns the outcome that is remembered for a refused instruction. Its text depends only on the kind, because
+// it is part of the digests of both banks' books.
 func (r *Rejected) final() messages.TransferResult {
 	return messages.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
 }
 
-// finalWords returns why an instruction was refused. Texts may be added, but never changed; see
-// final.
+// finalWords returns why an instruction was refused. New texts may be added, but no text may change; see final.
 func finalWords(kind messages.Kind) string {
 	switch kind {
 	case messages.NotFound:
@@ -115,11 +113,11 @@ func finalWords(kind messages.Kind) string {
 	return "the other site's bank refused it: it could not be done"
 }
 
-// maxMessage is the maximum of bytes in the message of a remembered refusal.
+// maxMessage is the maximum length of the message of a remembered refusal, in bytes.
 const maxMessage = 256
 
-// clip shortens a text that is kept or came from a stranger, and replaces what cannot stand on
-// one line of a statement.
+// clip shortens a text that is stored or came from a stranger, and replaces characters that cannot stand on one line
+// of a statement.
 func clip(s string) string {
 	if len(s) > maxMessage {
 		s = s[:maxMessage]

@@ -14,12 +14,12 @@ const (
 	maxOwned      = 10_000
 )
 
-// register has authorisations by identifier, and in the order in which they end.
+// register holds authorisations by identifier, and in the order of their ends.
 type register[T any, P registered[T]] struct {
 	byID  map[string]*entry[T]
-	queue []*entry[T]                       // a heap, ordered by order
-	owned map[string]int                    // number of authorisations of each owner
-	with  map[messages.Name]map[string]bool // identifiers by the other site
+	queue []*entry[T]                       // a heap: the next to end is first
+	owned map[string]int                    // by owner: number of authorisations
+	with  map[messages.Name]map[string]bool // by the other site: identifiers
 }
 
 // entry is one authorisation of a register.
@@ -40,7 +40,7 @@ func newRegister[T any, P registered[T]]() register[T, P] {
 	return register[T, P]{byID: map[string]*entry[T]{}, owned: map[string]int{}, with: map[messages.Name]map[string]bool{}}
 }
 
-// find returns the authorisation with an identifier, nil if there is none.
+// find returns the authorisation with an identifier; nil: there is none.
 func (r *register[T, P]) find(id string) *T {
 	if e := r.byID[id]; e != nil {
 		return &e.value
@@ -48,7 +48,7 @@ func (r *register[T, P]) find(id string) *T {
 	return nil
 }
 
-// room refuses an authorisation if there are too many in total or of its owner.
+// room returns a refusal if there are too many authorisations in total, or of this owner.
 func (r *register[T, P]) room(owner string) *Rejected {
 	if r.owned[owner] >= maxOwned {
 		return reject(Flood, messages.Exhausted, "%d authorisations of account %q are remembered, the most there may be: try again when some have ended", r.owned[owner], clip(owner))
@@ -86,7 +86,7 @@ func (r *register[T, P]) drop(id string) {
 	}
 }
 
-// next returns when the first authorisation ends, 0 if there is none.
+// next returns when the first authorisation ends; 0: there is none.
 func (r *register[T, P]) next() messages.Time {
 	if len(r.queue) == 0 {
 		return 0
@@ -94,7 +94,7 @@ func (r *register[T, P]) next() messages.Time {
 	return r.queue[0].at
 }
 
-// due returns the first authorisation that has ended, nil if there is none.
+// due returns the first authorisation that has ended; nil: there is none.
 func (r *register[T, P]) due(now messages.Time) *T {
 	if len(r.queue) == 0 || r.queue[0].at > now {
 		return nil
@@ -102,7 +102,7 @@ func (r *register[T, P]) due(now messages.Time) *T {
 	return &r.queue[0].value
 }
 
-// between lists the authorisations with another site, by identifier.
+// between returns the authorisations with another site, ordered by identifier.
 func (r *register[T, P]) between(site messages.Name) []T {
 	list := make([]T, 0, len(r.with[site]))
 	for _, id := range slices.Sorted(maps.Keys(r.with[site])) {
@@ -111,7 +111,7 @@ func (r *register[T, P]) between(site messages.Name) []T {
 	return list
 }
 
-// sorted lists all authorisations by identifier.
+// sorted returns all authorisations, ordered by identifier.
 func (r *register[T, P]) sorted() []T {
 	list := make([]T, 0, len(r.byID))
 	for _, id := range slices.Sorted(maps.Keys(r.byID)) {
@@ -120,7 +120,7 @@ func (r *register[T, P]) sorted() []T {
 	return list
 }
 
-// order sorts by end, then by identifier.
+// order returns the heap order: by end, then by identifier.
 func (r *register[T, P]) order() *heap.Order[*entry[T]] {
 	return &heap.Order[*entry[T]]{
 		Before: func(a, b *entry[T]) bool { return a.at < b.at || a.at == b.at && a.id < b.id },

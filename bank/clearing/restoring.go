@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// restored continues from a peer's totals after a restore of this bank from an older backup
-// lost numbers.
+// restored continues from a peer's totals, after this bank was restored from an older backup and had lost numbers.
 type restored struct {
 	peers    *peers
 	money    *money
@@ -17,18 +16,17 @@ type restored struct {
 	acceptor *acceptor
 }
 
-// Incarnation returns this site's incarnation, 0 if it was never restored from a backup, and
-// when the backup of the last restore began.
+// Incarnation returns this site's incarnation (0: it was never restored from a backup), and when the backup of the
+// last restore began.
 func (s *State) Incarnation() (uint64, messages.Time) { return s.peers.incarnation, s.peers.backup }
 
-// Uncompared reports whether this site was restored and its books with a peer have not been
-// found equal since.
+// Uncompared reports whether this site was restored, and its books with a peer have not been found equal since then.
 func (s *State) Uncompared(name messages.Name) bool {
 	p := s.peers.byName[name]
 	return p != nil && s.peers.whole(p) != nil
 }
 
-// whole refuses anything that needs a new number while this bank may have lost numbers.
+// whole returns a refusal of anything that needs a new number, while this bank may have lost numbers of this peer.
 func (ps *peers) whole(p *peer) *Rejected {
 	if p.Compared == ps.incarnation || p.Standing == messages.PeerParted {
 		return nil
@@ -36,8 +34,8 @@ func (ps *peers) whole(p *peer) *Rejected {
 	return reject(Restored, messages.Unavailable, "site %q was restored from a backup, and may have lost what it agreed with %q: an operator of %q sees it with candor peer reconcile %s", ps.site, p.Name, ps.site, p.Name)
 }
 
-// compared notes that nothing was lost of the books with a peer, and which incarnation the peer
-// knows.
+// compared records that nothing was lost in the books with a peer. known is the incarnation of this site that the
+// peer knows.
 func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	p, err := ps.find(name)
 	if err == nil {
@@ -46,9 +44,8 @@ func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	return err
 }
 
-// rise begins trade with a peer in the present incarnation. If the peer already knows this or a
-// later one (an earlier restore ran with the clock ahead), this site signs a still later one
-// for it.
+// rise lets trade with a peer begin in the present incarnation. If the peer already knows this or a later incarnation
+// (an earlier restore ran with the clock ahead), this site signs a still later one for this peer.
 func (ps *peers) rise(p *peer, known uint64) {
 	p.Compared = ps.incarnation
 	if known >= ps.incarnation && known < math.MaxUint64 {
@@ -59,9 +56,9 @@ func (ps *peers) rise(p *peer, known uint64) {
 // incarnationFor returns the incarnation that this site signs for a peer.
 func (ps *peers) incarnationFor(p *peer) uint64 { return max(ps.incarnation, p.Above) }
 
-// renewed notes the incarnation of a peer. A message that the peer signed before its restore is
-// refused: the peer no longer knows it. A dispute stays, because a restored peer and a liar
-// look alike; it ends when the peer continues from totals that the operator here confirmed.
+// renewed records the incarnation of a peer. It refuses a message that the peer signed before its restore, because
+// the peer no longer knows it. A dispute stays, because a restored peer and a liar look the same. It ends when the
+// peer continues from totals that the operator here confirmed.
 func (p *peer) renewed(m *messages.Instructions) *Rejected {
 	if m.Incarnation < p.Incarnation {
 		return reject(Restored, messages.Expired, "it was signed before site %q was restored from a backup", p.Name)
@@ -73,8 +70,8 @@ func (p *peer) renewed(m *messages.Instructions) *Rejected {
 	return nil
 }
 
-// Totals returns this bank's totals of its trade with a peer: the confirmed ones, if no number
-// followed them.
+// Totals returns this bank's totals of its trade with a peer. If an operator confirmed totals and no number followed
+// them, these are returned.
 func (s *State) Totals(name messages.Name) (messages.Totals, error) {
 	p, err := s.peers.find(name)
 	if err != nil {
@@ -107,8 +104,7 @@ func (rs *restored) totals(p *peer) messages.Totals {
 	return t
 }
 
-// confirm confirms the totals that an operator saw, if they are still true, for the peer to
-// adopt.
+// confirm confirms the totals that an operator saw, if they are still correct, so that the peer can adopt them.
 func (rs *restored) confirm(r *messages.ConfirmRequest) (*messages.Totals, *Rejected) {
 	p, err := rs.peers.find(r.Totals.Peer)
 	if err != nil {
@@ -128,7 +124,7 @@ func changed(p *peer) *Rejected {
 	return ordinary(messages.Errorf(messages.Conflict, "the books with site %q have changed since they were shown: look at them again with candor peer reconcile %s", p.Name, p.Name))
 }
 
-// Adoption returns what adopting a peer's totals would do; nil: this bank lost nothing.
+// Adoption returns what would change if this bank adopted a peer's totals; nil: this bank lost nothing.
 func (s *State) Adoption(t *messages.Totals) (*messages.Adoption, *Rejected) {
 	p, err := s.peers.find(t.Site)
 	if err != nil {
@@ -137,10 +133,10 @@ func (s *State) Adoption(t *messages.Totals) (*messages.Adoption, *Rejected) {
 	return s.restored.plan(p, t)
 }
 
-// maxOwed keeps the difference of two totals in range.
+// maxOwed bounds totals, so that the difference of two fits in 64 bits.
 const maxOwed = 1 << 61
 
-// plan returns what adopting a peer's totals would do; nil: this bank lost nothing.
+// plan returns what would change if this bank adopted a peer's totals; nil: this bank lost nothing.
 func (rs *restored) plan(p *peer, t *messages.Totals) (*messages.Adoption, *Rejected) {
 	out, sent, err := p.Out.further(&t.Received)
 	in, received, failed := p.In.further(&t.Sent)
@@ -166,8 +162,7 @@ func (rs *restored) plan(p *peer, t *messages.Totals) (*messages.Adoption, *Reje
 	return a, nil
 }
 
-// further returns the total to continue from, and by how many numbers the peer's total is ahead
-// of the book's.
+// further returns the total to continue from, and how many numbers the peer's total is ahead of this book.
 func (b *book) further(theirs *messages.RunningTotal) (messages.RunningTotal, uint64, *Rejected) {
 	if theirs.Number > maxNumber || theirs.Owed > maxOwed || theirs.Owed < -maxOwed || theirs.Volume < 0 {
 		return b.Total, 0, reject(Amount, messages.Invalid, "the totals have number %d, and %v owed of %v: they cannot be", theirs.Number, theirs.Owed, theirs.Volume)
@@ -181,8 +176,8 @@ func (b *book) further(theirs *messages.RunningTotal) (messages.RunningTotal, ui
 	return *theirs, theirs.Number - b.Total.Number, nil
 }
 
-// adopt continues after a peer's last numbers. This site then owes what the peer's totals say;
-// the correction account pays the difference, or gets it.
+// adopt continues after a peer's last numbers. This site then owes what the peer's totals say; the correction account
+// pays or gets the difference.
 func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Rejected) {
 	t := &r.Totals.Totals
 	p, err := rs.peers.find(t.Site)
@@ -211,7 +206,7 @@ func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Reject
 	if t.Left && p.Standing != messages.PeerParting {
 		p.Standing, p.Since, p.Leaving = messages.PeerParting, p.Adopted, true
 	}
-	if rs.peers.incarnation == p.Compared { // the site was restored and had not noticed
+	if rs.peers.incarnation == p.Compared { // the site was restored, but did not notice it
 		rs.peers.incarnation, rs.peers.since = max(rs.peers.incarnation+1, uint64(p.Adopted)), 0
 	}
 	p.Dispute = ""
@@ -219,7 +214,7 @@ func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Reject
 	return a, nil
 }
 
-// correct books the change of what this site owes, even above the peer's limit.
+// correct books the change of this site's debt, even above the peer's limit.
 func (rs *restored) correct(p *peer, amount messages.Credits) {
 	t := messages.Transfer{Kind: messages.Posted, Debit: PeerAccount(p.Name), Credit: CorrectionAccount, Amount: amount, Reason: "lost numbers of site " + p.Name}
 	if amount < 0 {
@@ -233,9 +228,8 @@ func (rs *restored) correct(p *peer, amount messages.Credits) {
 	}
 }
 
-// goOn takes over the peer's totals. Payments whose outcome was lost are voided, so their users
-// get the credits back. Every other instruction is asked again under a new number; the peer
-// carries it out only once.
+// goOn replaces this bank's totals by the peer's. Payments whose outcome was lost are voided, so their users get the
+// credits back. Every other waiting instruction is sent again under a new number; the peer carries it out only once.
 func (rs *restored) goOn(p *peer, t *messages.Totals) {
 	if t.Sent.Number > p.In.Total.Number {
 		p.In, p.Known, p.Outcomes = bookFrom(t.Sent), t.Sent.Number, nil
@@ -254,11 +248,10 @@ func (rs *restored) goOn(p *peer, t *messages.Totals) {
 	}
 }
 
-// longest is how long an authorisation can be charged at its home bank.
+// longest is the longest time for which an authorisation can be charged at its home bank.
 const longest = messages.MaxInterval + margin
 
-// remembered pays the charge of an authorisation that this bank lost, up to the amount in the
-// adopted totals.
+// remembered pays the charge of an authorisation that this bank lost, up to the amount in the adopted totals.
 func (is *issuer) remembered(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
 	if is.money.books.Done(authorisationHold+i.ID) || p.Forgotten < i.Amount || is.money.books.Now() > p.Adopted.Add(longest) {
 		return 0, reject(Recharged, messages.Ended, "authorisation %q is not pending: it was charged, given back or freed, or never made", clip(i.ID))

@@ -6,14 +6,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// screen refuses commands that are wrong in any state of the books.
+// screen refuses commands that are wrong whatever the books say.
 type screen struct {
 	verify Verify
 	peers  *peers
 }
 
-// Screen returns why a command is wrong in any state of the books. The leader calls it before
-// it proposes. Screen changes and counts nothing.
+// Screen returns the refusal of a command that is wrong whatever the books say; nil: it may be right. The leader
+// calls it before it proposes. Screen changes and counts nothing.
 func (s *State) Screen(c *Command) *Rejected {
 	switch {
 	case c.Peer != nil:
@@ -61,7 +61,7 @@ func (sc *screen) authorisation(r *messages.AcceptRequest) *Rejected {
 		return err
 	}
 	a := &r.Authorisation.Authorisation
-	if a.Peer == sc.peers.site && sc.peers.byName[a.Issuer] == nil { // the operators may be about to make the two sites peers
+	if a.Peer == sc.peers.site && sc.peers.byName[a.Issuer] == nil { // the operators may just be making the two sites peers
 		return reject(Stranger, messages.Unavailable, "site %q is no peer of %q: an operator of %q can make it one; try again then", clip(a.Issuer), sc.peers.site, sc.peers.site)
 	}
 	return sc.signed(a.Issuer, a.Peer, domainAuthorisation, a, r.Authorisation.Signature)
@@ -80,7 +80,7 @@ func (sc *screen) message(from, to messages.Name, domain string, value any, sign
 	return nil
 }
 
-// maxNumber keeps sums of numbers in range; it is never reached.
+// maxNumber bounds numbers, so that sums of them fit in 64 bits. It is never reached.
 const maxNumber = 1 << 62
 
 // signed checks the sender, the receiver and the signature of a message.
@@ -101,8 +101,8 @@ func (sc *screen) signed(from, to messages.Name, domain string, value any, signa
 	return nil
 }
 
-// ScreenLines returns why a page of a peer's book of one sender's instructions is wrong: it
-// must be signed by the peer, be of the requested book, and have its numbers in order.
+// ScreenLines returns what is wrong with a page of a peer's book of one sender's instructions. The peer must have
+// signed it, it must be from the requested book, and its numbers must be in order.
 func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name) *Rejected {
 	m := &l.Lines
 	if m.Site != name || m.Sender != sender {
@@ -125,7 +125,7 @@ func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name)
 // countable reports whether an amount is possible for an instruction or a cycle.
 func countable(c messages.Credits) bool { return c >= 0 && c <= messages.MaxCredits }
 
-// ScreenTotals returns why the totals of a peer's bank are wrong.
+// ScreenTotals returns what is wrong with the totals of a peer's bank; nil: nothing.
 func (s *State) ScreenTotals(t *messages.SignedTotals, name messages.Name) *Rejected {
 	if t.Totals.Site != name {
 		return reject(Misaddressed, messages.Conflict, "the totals are of the books of %q", clip(t.Totals.Site))
@@ -133,7 +133,7 @@ func (s *State) ScreenTotals(t *messages.SignedTotals, name messages.Name) *Reje
 	return s.screen.signed(name, t.Totals.Peer, domainTotals, &t.Totals, t.Signature)
 }
 
-// ScreenPosition returns why a peer's position in a cycle is wrong.
+// ScreenPosition returns what is wrong with a peer's position in a cycle; nil: nothing.
 func (s *State) ScreenPosition(p *messages.SignedPosition, name messages.Name, cycle uint64) *Rejected {
 	if p.Position.Site != name || p.Position.Cycle != cycle {
 		return reject(Misaddressed, messages.Conflict, "the position is of site %q in cycle %d", clip(p.Position.Site), p.Position.Cycle)

@@ -6,9 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A signature is over a domain, a zero byte, and the value in canonical msgpack: an array, in
-// which equal values have equal bytes. The domain says what the value is, so that a signature
-// of one thing is never valid for another.
+// A signature covers a domain, a zero byte, and the value in canonical msgpack. In this encoding, equal values have
+// equal bytes. The domain says what the value is, so that a signature of one thing is never valid for another.
 const (
 	domainAuthorisation = "candor clearing authorisation 1"
 	domainInstructions  = "candor clearing instructions 1"
@@ -28,8 +27,7 @@ type Signer interface {
 // proof.Verified does. It is a pure function: all replicas get the same result.
 type Verify func(key string, data, signature []byte) bool
 
-// signed returns the bytes that are signed. It is nil if the value cannot be encoded, which
-// cannot happen for a decoded value.
+// signed returns the bytes to be signed; nil: the value cannot be encoded, which cannot happen for a decoded value.
 func signed(domain string, value any) []byte {
 	body, err := messages.Marshal(value, messages.Msgpack)
 	if err != nil {
@@ -46,19 +44,19 @@ func sign(k Signer, domain string, value any) ([]byte, error) {
 	return k.Sign(data)
 }
 
-// SignAuthorisation signs for the issuer.
+// SignAuthorisation signs an authorisation, as its issuer.
 func SignAuthorisation(k Signer, a messages.Authorisation) (messages.SignedAuthorisation, error) {
 	signature, err := sign(k, domainAuthorisation, &a)
 	return messages.SignedAuthorisation{Authorisation: a, Signature: signature}, err
 }
 
-// SignInstructions signs for the sender.
+// SignInstructions signs instructions, as their sender.
 func SignInstructions(k Signer, i messages.Instructions) (messages.SignedInstructions, error) {
 	signature, err := sign(k, domainInstructions, &i)
 	return messages.SignedInstructions{Instructions: i, Signature: signature}, err
 }
 
-// SignReceipt signs for the receiver of the instructions.
+// SignReceipt signs a receipt, as the receiver of the instructions.
 func SignReceipt(k Signer, r messages.Receipt) (messages.SignedReceipt, error) {
 	signature, err := sign(k, domainReceipt, &r)
 	return messages.SignedReceipt{Receipt: r, Signature: signature}, err

@@ -7,41 +7,39 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Books is what the clearing uses of the ledger, for example a [ledger.Ledger]. The clearing
-// has no credits of its own: it moves and reserves credits here.
+// Books are the methods of the ledger that the clearing uses, for example of a [ledger.Ledger]. The clearing has no
+// credits of its own: it moves and reserves credits here.
 type Books interface {
-	// ApplyOwn carries out a command of the clearing's own.
+	// ApplyOwn carries out a command of the clearing itself.
 	ApplyOwn(command []byte) ledger.Result
-	// Proven returns the record from which on requests need a proof, 0 if none do. Asked checks
-	// a proof, and Finish ends what Asked or Hear began.
+	// Proven returns the number of the record from which on requests need a signature; 0: none need one. Asked checks
+	// a signature, and Finish ends what Asked or Hear began.
 	Proven() uint64
 	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
 	Finish(carriedOut bool)
-	// Hear notes what a peer signed, until Finish.
+	// Hear tells the journal what a peer signed. It holds until Finish.
 	Hear(by messages.Name, verb string, statement []byte)
-	// Brief returns an account without its members and expiring grants, so its cost does not
-	// depend on them.
+	// Brief returns an account without its members and expiring grants, so its cost does not depend on their number.
 	Brief(name messages.Name) (messages.AccountReply, error)
-	// Owns reports whether a user may pay from an account, Limited whether it is a member with a
-	// limit.
+	// Owns reports whether a user may pay from an account. Limited reports whether a user is a member with a limit.
 	Owns(user, account messages.Name) bool
 	Limited(user, account messages.Name) bool
 	Done(transfer string) bool
 	Now() messages.Time
 }
 
-// State is the clearing of one site. Make one with New. Each part owns a piece of the state,
-// and uses only the parts before it.
+// State is the clearing of one site. New creates it. Each part owns a piece of the state, and uses only the parts
+// before it.
 type State struct {
 	money    *money    // moves and reserves credits in the ledger
 	peers    *peers    // the banks of other sites, and their keys
-	screen   *screen   // refuses what is wrong in any state of the books
+	screen   *screen   // refuses what is wrong whatever the books say
 	terms    *terms    // the peers' limits and shares of the reserve
 	issuer   *issuer   // authorisations that this site issued
 	acceptor *acceptor // authorisations of other sites
 	cycles   *cycles   // closes cycles, and accepts offers
 	outgoing *outgoing // instructions to peers
-	incoming *incoming // instructions of peers
+	incoming *incoming // carries out the instructions of peers
 	partings *partings // ends relations to peers
 	restored *restored // continues after a restore of this bank
 }
@@ -63,24 +61,23 @@ func New(site messages.Name, books Books, verify Verify) *State {
 	return s
 }
 
-// Result is the result of a command: one field is set, or Error is.
+// Result is the result of a command: one of its results is set, or Error.
 type Result struct {
-	Authorisation *messages.Authorisation // result of Authorise, to be signed
-	Answer        *messages.ClearingReply // result of Revoke, Remit, Accept and Charge
-	Receipt       *messages.Receipt       // result of Instructions, to be signed
-	Position      *messages.Position      // result of Close, to be signed
-	Peer          *messages.PeerReply     // result of Peer
-	Account       *messages.AccountReply  // result of Reserve
-	Parted        *messages.PartReply     // result of Part
-	Totals        *messages.Totals        // result of Confirm, to be signed
-	Adopted       *messages.Adoption      // result of Adopt
-	Refused       Refusal                 // the reason of a counted refusal
+	Authorisation *messages.Authorisation // for Authorise; the caller signs it
+	Answer        *messages.ClearingReply // for Revoke, Remit, Accept and Charge
+	Receipt       *messages.Receipt       // for Instructions; the caller signs it
+	Position      *messages.Position      // for Close; the caller signs it
+	Peer          *messages.PeerReply     // for Peer
+	Account       *messages.AccountReply  // for Reserve
+	Parted        *messages.PartReply     // for Part
+	Totals        *messages.Totals        // for Confirm; the caller signs it
+	Adopted       *messages.Adoption      // for Adopt
+	Refused       Refusal                 // the reason, if the refusal was counted
 	Error         *messages.Error
 }
 
-// Apply carries out an encoded command. A refused command changes nothing but the time, the
-// count of refusals, and the ledger's memory of a refused transfer. A command that cannot be
-// read does not even change the time.
+// Apply carries out an encoded command. A refused command changes only the time, the count of refusals, and the
+// ledger's memory of a refused transfer. A command that cannot be decoded changes nothing.
 func (s *State) Apply(command []byte) Result {
 	c, err := decode(command)
 	if err == nil {
@@ -105,8 +102,8 @@ func (s *State) Apply(command []byte) Result {
 	if proceeds {
 		s.partings.proceed()
 	}
-	// A peer's message gets a record if it changes anything, even if it is refused: it may
-	// change when the peer was heard, or a dispute.
+	// A peer's message gets a record if it changes anything, even if it is refused: it may change when the peer was
+	// last heard, or begin a dispute.
 	if signed {
 		s.money.books.Finish(proceeds || from.known() != before)
 	} else {
@@ -121,8 +118,8 @@ func (s *State) Apply(command []byte) Result {
 	return r
 }
 
-// turn notes that a peer signs with the last of several keys. It retires the others when no
-// message signed with them can arrive any more.
+// turn records that a peer signs with the last of several keys. It retires the other keys when no message signed with
+// them can arrive any more.
 func (s *State) turn(c *Command) {
 	if !s.turns(c) {
 		return
@@ -135,7 +132,7 @@ func (s *State) turn(c *Command) {
 	}
 }
 
-// turns reports whether turn would change anything for a peer's command.
+// turns reports whether turn would change anything for a command from a peer.
 func (s *State) turns(c *Command) bool {
 	p := s.peers.byName[c.from()]
 	if p == nil || len(p.Keys) < 2 {
@@ -195,8 +192,8 @@ func (s *State) carryOut(c *Command, rank ledger.Rank, r *Result) (err *Rejected
 	return err
 }
 
-// advance sets the time: holds lapse in the ledger, and authorisations here. A parting advances
-// then too, or by a command that is only the passing of time.
+// advance sets the time. Holds then lapse in the ledger, and authorisations here. A parting advances after a change,
+// or with a command that only sets the time.
 func (s *State) advance(c *Command) {
 	expire := ledger.Command{Verb: ledger.Expire, At: c.At, Within: true}
 	s.money.books.ApplyOwn(expire.Encode())
@@ -216,10 +213,10 @@ func (s *State) advance(c *Command) {
 	}
 }
 
-// Due returns when something next expires or a parting can advance, 0 if nothing will. The
-// leader then proposes the passing of time.
+// Due returns when something expires next or a parting can advance; 0: never. The leader then proposes a command that
+// sets the time.
 func (s *State) Due() messages.Time {
-	if s.partings.next() != nil { // a payment that operators booked can advance it
+	if s.partings.next() != nil { // a payment that operators booked may let it advance
 		return s.money.books.Now()
 	}
 	issued, accepted := s.issuer.issued.next(), s.acceptor.accepted.next()
@@ -229,7 +226,7 @@ func (s *State) Due() messages.Time {
 	return accepted
 }
 
-// Knows reports whether a site is a peer that was not parted from.
+// Knows reports whether a site is a peer that this site has not parted from.
 func (s *State) Knows(name messages.Name) bool { return slices.Contains(s.Names(), name) }
 
 // Standing returns a peer's standing.
@@ -240,22 +237,22 @@ func (s *State) Standing(name messages.Name) messages.PeerStanding {
 	return messages.PeerOpen
 }
 
-// Position returns this site's position in a cycle so far.
+// Position returns this site's position in a cycle until now.
 func (s *State) Position(number uint64) (*messages.Position, *Rejected) {
 	return s.cycles.position(number)
 }
 
-// Cycle returns the number of the latest closed cycle, 0 if there is none.
+// Cycle returns the number of the latest closed cycle; 0: there is none.
 func (s *State) Cycle() uint64 { return s.cycles.latest }
 
-// Names returns the names of the peers that were not parted from, ascending.
+// Names returns the names of the peers that this site has not parted from, in ascending order.
 func (s *State) Names() []messages.Name {
 	return slices.DeleteFunc(slices.Clone(s.peers.order), func(name messages.Name) bool {
 		return s.peers.byName[name].Standing == messages.PeerParted
 	})
 }
 
-// Outstanding returns the number of instructions that the peers have not answered.
+// Outstanding returns how many instructions the peers have not answered.
 func (s *State) Outstanding() (n int) {
 	for _, p := range s.peers.byName {
 		n += len(p.outbox)
@@ -263,7 +260,7 @@ func (s *State) Outstanding() (n int) {
 	return n
 }
 
-// Peers describes every peer, what waits, and the counts of refusals.
+// Peers describes every peer, the waiting instructions, and the counts of refusals.
 func (s *State) Peers() messages.PeersReply {
 	r := messages.PeersReply{Site: s.peers.site, Peers: []messages.PeerReply{}, Refused: []messages.RefusalTally{}, Cycle: s.cycles.latest, Fault: s.money.fault, Incarnation: s.peers.incarnation}
 	for _, name := range s.peers.order {
@@ -279,6 +276,6 @@ func (s *State) Peers() messages.PeersReply {
 	return r
 }
 
-// Fault returns the first transfer that the ledger refused although the clearing's rules
-// guaranteed it. It is "" unless somebody else moved credits of the clearing.
+// Fault returns the first transfer that the ledger refused although the clearing's rules guarantee it. It is ""
+// unless another actor moved credits of the clearing.
 func (s *State) Fault() string { return s.money.fault }

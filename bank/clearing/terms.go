@@ -7,18 +7,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// terms has what operators set for each peer and for all together: the limit of a peer's debt,
-// and its share of the reserve, which limits what it settled and has not paid.
+// terms has the limits that operators set: the limit of each peer's debt, and the reserve. A peer's share of the
+// reserve limits its debt that is settled and not yet paid.
 type terms struct {
 	peers *peers
 	money *money
 }
 
-// setPeer opens a peer's account or changes its terms. This also ends a dispute with the peer,
-// unless it only lowers the limit.
+// setPeer opens a peer's account or changes its terms. This also ends a dispute with the peer, unless the change only
+// lowers the limit.
 func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected) {
 	p, account := t.peers.byName[r.Peer], PeerAccount(r.Peer)
-	before, _ := t.money.books.Brief(account) // an unknown account has none
+	before, _ := t.money.books.Brief(account) // an unknown account has credit 0
 	if p == nil {
 		if len(t.peers.byName) >= maxPeers {
 			return nil, ordinary(messages.Errorf(messages.Exhausted, "there are %d peers, the maximum", maxPeers))
@@ -35,7 +35,7 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 	if settled := SettledAccount(r.Peer); p == nil && (settled == SettlementAccount || settled == CorrectionAccount) {
 		return nil, reject(Malformed, messages.Invalid, "peer: no site can be called %q: it must have another name", r.Peer)
 	}
-	t.divide() // by the terms before this change
+	t.divide() // share the reserve by the terms before this change
 	if _, err := t.money.line(account, "the bank of site "+r.Peer, r.Limit); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 	return &reply, nil
 }
 
-// describe returns the peer as operators see it.
+// describe returns a peer as operators see it.
 func (t *terms) describe(p *peer) messages.PeerReply {
 	r := messages.PeerReply{
 		Peer: p.Name, Keys: slices.Clone(p.Keys), Outstanding: len(p.outbox), Waiting: p.asked,
@@ -80,8 +80,8 @@ func (t *terms) describe(p *peer) messages.PeerReply {
 // settlementTitle is the title of the SettlementAccount.
 const settlementTitle = "settlements with other sites"
 
-// setReserve sets what the other sites together may owe by settlements; 0 means the sum of
-// their shares. A lower reserve reduces every share.
+// setReserve sets the maximum that the other sites together may owe by settlements; 0 means the sum of their shares.
+// A lower reserve reduces every share.
 func (t *terms) setReserve(r *messages.ReserveRequest) (*messages.AccountReply, *Rejected) {
 	a, err := t.money.line(SettlementAccount, settlementTitle, r.Limit)
 	if err == nil {
@@ -90,9 +90,8 @@ func (t *terms) setReserve(r *messages.ReserveRequest) (*messages.AccountReply, 
 	return &a, err
 }
 
-// divide gives each peer its share of the reserve. The share is the credit of the peer's
-// SettledAccount, so the ledger itself refuses what exceeds it. By default a peer's share is
-// its limit.
+// divide gives each peer its share of the reserve. The share is the credit of the peer's SettledAccount, so the
+// ledger refuses anything above it. By default a peer's share equals its limit.
 func (t *terms) divide() {
 	reserve := t.bound()
 	var sum uint64
@@ -103,15 +102,14 @@ func (t *terms) divide() {
 		share := t.wanted(t.peers.byName[name])
 		if reserve > 0 && sum > uint64(reserve) {
 			high, low := bits.Mul64(uint64(share), uint64(reserve))
-			quotient, _ := bits.Div64(high, low, sum) // below share, which fits
+			quotient, _ := bits.Div64(high, low, sum) // smaller than share, so it fits in 64 bits
 			share = messages.Credits(quotient)
 		}
 		t.allot(SettledAccount(name), "settled debts of site "+name, share)
 	}
 }
 
-// bound returns the bound on all shares together, 0 if there is none. It opens the account that
-// has it.
+// bound returns the limit of all shares together; 0: there is none. It opens the account that stores this limit.
 func (t *terms) bound() messages.Credits {
 	a, err := t.money.books.Brief(SettlementAccount)
 	if err != nil {
@@ -120,8 +118,8 @@ func (t *terms) bound() messages.Credits {
 	return a.Credit
 }
 
-// wanted returns the share that a peer gets if the reserve suffices. Lowering the limit never
-// takes it below what the peer has already settled.
+// wanted returns the share that a peer gets if the reserve is large enough. If the limit is lowered, the share is
+// still at least the amount that the peer has settled.
 func (t *terms) wanted(p *peer) messages.Credits {
 	if p.Stated {
 		return p.Share
@@ -151,8 +149,8 @@ func (t *terms) settledAccount(p *peer) messages.Name {
 	return account
 }
 
-// settlements returns what this site owes all others by settlements, and the reserve for what
-// they owe it.
+// settlements returns the amount that this site owes all other sites by settlements, and the reserve for what they
+// owe it.
 func (t *terms) settlements() (owed, reserve messages.Credits) {
 	if a, err := t.money.books.Brief(SettlementAccount); err == nil {
 		owed, reserve = a.Balance, a.Credit

@@ -15,14 +15,14 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Host is the bank's replicated state at its leader.
+// Host gives access to the bank's replicated state at its leader.
 type Host interface {
-	// Propose commits a command and returns its result. The error says why it was not committed;
-	// the error Unknown means that it may have been.
+	// Propose commits a command and returns its result. The error says why the command was not committed. After the
+	// error Unknown, it may have been committed.
 	Propose(ctx context.Context, c clearing.Command) (clearing.Result, error)
 	// Read calls f with the state, which does not change during the call. f must not keep it.
 	Read(f func(*clearing.State))
-	// Verify makes sure that later reads show all changes that were answered before.
+	// Verify returns when later reads will show every change that was answered before.
 	Verify(ctx context.Context) error
 }
 
@@ -33,24 +33,23 @@ type Config struct {
 	Host   Host         // the bank
 	Signer proof.Signer // the bank's key; the peers have its public part
 
-	// Restored is when the backup began from which the state was restored; 0: it was not
-	// restored.
+	// Restored is when the backup began that the state was restored from; 0: it was not restored.
 	Restored messages.Time
 
 	Operator func(messages.Name) bool // may set terms, close cycles and see everything
 	Service  func(messages.Name) bool // may accept and charge authorisations
 
-	// Attempt is how long one message may wait for its answer; default 5 s. FirstBackoff and
-	// LastBackoff bound the waits between attempts; defaults 100 ms and 30 s.
+	// Attempt is how long one message waits for its answer; default 5 s. FirstBackoff and LastBackoff are the
+	// shortest and longest wait between attempts; defaults 100 ms and 30 s.
 	Attempt, FirstBackoff, LastBackoff messages.Duration
-	// LeastVisit is the minimum of an authorisation that this site accepts, and of a remittance:
-	// small amounts cost the banks as much work as large ones. Default 0.01 credits.
+	// LeastVisit is the smallest authorisation that this site accepts, and the smallest remittance: small amounts
+	// cost the banks as much work as large ones. Default 0.01 credits.
 	LeastVisit messages.Credits
-	// SilentAfter is how long a peer's bank may leave messages unanswered before the peer is
-	// suspended, until it answers; default an hour. A peer without outstanding messages is asked
-	// every quarter of this, to see whether it answers.
+	// SilentAfter is how long a peer's bank may leave messages unanswered; default an hour. Then the peer is
+	// suspended until it answers. A peer without outstanding messages is asked every quarter of this time, to see
+	// whether it answers.
 	SilentAfter messages.Duration
-	// Tick is how often the courier checks for things that expired; default 1 s.
+	// Tick is the time between two checks for things that have expired; default 1 s.
 	Tick messages.Duration
 
 	Log     *zap.Logger           // default: none

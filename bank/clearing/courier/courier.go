@@ -34,8 +34,8 @@ func New(config Config) (*Courier, error) {
 	return c, nil
 }
 
-// Run sends the peers what they have not answered, and proposes the passing of time when
-// something is due, until ctx ends. The bank's leader runs it while it leads.
+// Run sends each peer the messages that it has not answered, until ctx ends. It also proposes a command that sets the
+// time when something is due. The bank's leader runs it while it leads.
 func (c *Courier) Run(ctx context.Context) { c.sender.run(ctx) }
 
 // Close unregisters the metrics. Run must have returned.

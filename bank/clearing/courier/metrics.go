@@ -11,10 +11,10 @@ type metrics struct {
 	refused  *prometheus.CounterVec
 	messages *prometheus.CounterVec
 	repeats  prometheus.Counter
-	all      *prometheus.Registry // the metrics above
+	all      *prometheus.Registry // the registry of the metrics above
 }
 
-// newMetrics returns the metrics, with a gauge that reads the state.
+// newMetrics returns the metrics. One gauge reads the state through host.
 func newMetrics(host Host) *metrics {
 	all := prometheus.NewRegistry()
 	make := promauto.With(all)

@@ -8,11 +8,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Every instruction of a peer takes room in the log, even if it is refused. So a peer may send
-// paceBurst of them at once, which is as many as can wait after a cut, and in the long run one
-// each paceEvery. One that is refused, or moves almost nothing, counts as paceOfIdle. A
-// message that is repeated, or whose signature is wrong, takes no room in the log. It counts
-// as one, because verifying a signature takes about a tenth of a millisecond.
+// Every instruction of a peer takes room in the log, even if it is refused. So a peer may send paceBurst instructions
+// at once, which is as many as can wait after a cut, and in the long run one each paceEvery. An instruction that is
+// refused, or moves almost nothing, counts as paceOfIdle instructions. A repeated message, or one with a wrong
+// signature, takes no room in the log. It counts as one instruction, because verifying a signature takes about a
+// tenth of a millisecond.
 const (
 	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
 	paceEvery  = messages.Duration(5 * time.Millisecond)
@@ -20,14 +20,14 @@ const (
 	paceOfIdle = 20
 )
 
-// pace limits the instructions of each peer. For each it has the time from which the peer may
-// send paceBurst again.
+// pace limits the rate of instructions of each peer. For each peer it stores the time from which the peer may again
+// send paceBurst at once.
 type pace struct {
 	mu   sync.Mutex
 	full map[messages.Name]messages.Time
 }
 
-// count adds instructions to what the peer sent, or returns an error if the peer must wait.
+// count adds instructions to those that the peer has sent, or returns an error if the peer must wait.
 func (p *pace) count(peer messages.Name, instructions int, now messages.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *pace) count(peer messages.Name, instructions int, now messages.Time) er
 	return nil
 }
 
-// owe adds instructions that were already carried out: the peer must wait longer before more.
+// owe adds instructions that were already carried out. The peer must then wait longer before it sends more.
 func (p *pace) owe(peer messages.Name, instructions int, now messages.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // peers sends requests to the banks of other sites.
 type peers struct {
 	config   *Config
-	proposer *proposer // counts the answers that are refused
+	proposer *proposer // counts the answers that were refused
 }
 
 func (p *peers) names() (names []messages.Name) {
@@ -20,7 +20,7 @@ func (p *peers) names() (names []messages.Name) {
 	return names
 }
 
-// ask sends one request to a peer's bank, once.
+// ask sends a request once to a peer's bank.
 func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, request, reply any) error {
 	payload, err := messages.Marshal(request, messages.Msgpack)
 	if err != nil {
@@ -34,9 +34,8 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 	return messages.Unmarshal(data, messages.Detect(data, ""), reply)
 }
 
-// collect asks all peers at once for their positions in a cycle. A position with a wrong
-// signature is a fault of the report. A peer that does not answer, or has not closed the cycle,
-// is not.
+// collect asks all peers at the same time for their positions in a cycle. A position with a wrong signature is
+// reported as a fault. A peer that does not answer, or has not closed the cycle, is left out without a fault.
 func (p *peers) collect(ctx context.Context, cycle uint64) (positions []messages.Position, faults []string) {
 	ctx, cancel := context.WithTimeout(ctx, p.config.Attempt.Std())
 	defer cancel()
@@ -64,8 +63,8 @@ func (p *peers) collect(ctx context.Context, cycle uint64) (positions []messages
 	return positions, faults
 }
 
-// reconcile compares both books with a peer's. It returns the first number at which each differs,
-// the range that it compared, and what either bank lost.
+// reconcile compares this site's two books with a peer's. For each book it returns the first number that differs, the
+// range that was compared, and what either bank lost.
 func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.ReconcileReply, error) {
 	reply, lost := messages.ReconcileReply{Peer: peer}, false
 	for _, sender := range []messages.Name{p.config.Site, peer} {
@@ -94,7 +93,7 @@ func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.Rec
 		}
 		reply.Waits = s.Uncompared(peer)
 		if lost || s.Forgot(&reply.Theirs.Totals) {
-			reply.Adoption, _ = s.Adoption(&reply.Theirs.Totals) // an error means that the books differ: then there is none
+			reply.Adoption, _ = s.Adoption(&reply.Theirs.Totals) // an error means that the books differ, so nothing can be adopted
 		}
 		return nil
 	})
@@ -108,7 +107,7 @@ func (p *peers) book(peer, sender messages.Name) (lines []messages.ClearingLine,
 	})
 }
 
-// theirBook fetches the peer's book of one direction, page by page. The peer signs each page.
+// theirBook requests the peer's book of one direction, page by page. The peer signs each page.
 func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (lines []messages.ClearingLine, last uint64, err error) {
 	return pages(sender, func(r messages.LinesRequest) (messages.Lines, error) {
 		var signed messages.SignedLines
@@ -120,11 +119,11 @@ func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (line
 	})
 }
 
-// maxBook is the maximum number of lines that are fetched of a book. It is more than any book keeps.
+// maxBook is the maximum number of lines that are requested of a book. It is more than any book keeps.
 const maxBook = 20 * messages.MaxBookLines
 
-// pages collects the pages of a book up to the last number that it had at the beginning. The
-// line of that number may be gone by the end.
+// pages collects the pages of a book, up to the last number that the book had at the beginning. It returns the lines
+// and that last number.
 func pages(sender messages.Name, page func(messages.LinesRequest) (messages.Lines, error)) (all []messages.ClearingLine, last uint64, err error) {
 	for next := uint64(1); (next == 1 || next <= last) && len(all) < maxBook; {
 		p, err := page(messages.LinesRequest{Sender: sender, From: next})

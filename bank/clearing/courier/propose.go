@@ -10,13 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// proposer screens commands and proposes them.
+// proposer checks commands and proposes them.
 type proposer struct {
 	config  *Config
 	metrics *metrics
 
 	mu       sync.Mutex
-	screened map[clearing.Refusal]uint64 // counts of requests that were refused before they reached the log
+	screened map[clearing.Refusal]uint64 // by reason: requests that were refused before they reached the log
 	news     chan struct{}               // closed and replaced when there may be something to send
 }
 
@@ -28,14 +28,12 @@ func (p *proposer) submit(ctx context.Context, command clearing.Command) (cleari
 	return p.propose(ctx, command)
 }
 
-// screen refuses what can be seen to be wrong without the books, so that it never reaches the
-// log.
+// screen returns an error for a command that is wrong whatever the books say, so that it never reaches the log.
 func (p *proposer) screen(command *clearing.Command) error {
 	return p.check(func(s *clearing.State) *clearing.Rejected { return s.Screen(command) })
 }
 
-// check asks the state whether something is wrong, and counts the refusal, which is not in the
-// log.
+// check asks the state whether something is wrong, and counts a refusal, because the log does not.
 func (p *proposer) check(wrong func(*clearing.State) *clearing.Rejected) error {
 	var r *clearing.Rejected
 	p.config.Host.Read(func(s *clearing.State) { r = wrong(s) })
@@ -49,7 +47,7 @@ func (p *proposer) check(wrong func(*clearing.State) *clearing.Rejected) error {
 	return r.Err
 }
 
-// propose commits a screened command and wakes the sender for messages that it led to.
+// propose commits a screened command, and wakes the sender for the messages that follow from it.
 func (p *proposer) propose(ctx context.Context, command clearing.Command) (clearing.Result, error) {
 	command.At, command.Asked = p.config.Clock(), bus.Asked(ctx)
 	r, err := p.config.Host.Propose(ctx, command)
@@ -67,14 +65,14 @@ func (p *proposer) propose(ctx context.Context, command clearing.Command) (clear
 	return r, nil
 }
 
-// next returns a channel that is closed when the next command was committed.
+// next returns a channel that is closed when the next command has been committed.
 func (p *proposer) next() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.news
 }
 
-// addRefusals adds the refusals before the log to a reply.
+// addRefusals adds the refusals that did not reach the log to a reply.
 func (p *proposer) addRefusals(r *messages.PeersReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

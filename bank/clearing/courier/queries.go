@@ -8,9 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// net collects the positions of a cycle from the peers and nets all debts. The report lacks a
-// peer that does not answer, and a site that is only a peer of a peer, because this bank does
-// not have its key.
+// net collects the positions of a cycle from the peers and nets all debts. The report does not have peers that do not
+// answer. It also does not have sites that are peers only of a peer, because this bank does not know their keys.
 func (c *Courier) net(ctx context.Context, caller messages.Name, r messages.CycleRequest) (messages.NettingReport, error) {
 	if err := allow(caller, c.config.Operator, "see how cycles are settled"); err != nil {
 		return messages.NettingReport{}, err
@@ -26,7 +25,7 @@ func (c *Courier) net(ctx context.Context, caller messages.Name, r messages.Cycl
 	return report, nil
 }
 
-// ownPosition returns this site's position in a cycle; 0 means the latest cycle.
+// ownPosition returns this site's position in a cycle; cycle 0 means the latest one.
 func (c *Courier) ownPosition(ctx context.Context, cycle uint64) (own *messages.Position, err error) {
 	if err := c.config.Host.Verify(ctx); err != nil {
 		return nil, err
@@ -44,8 +43,8 @@ func (c *Courier) ownPosition(ctx context.Context, cycle uint64) (own *messages.
 	return own, nil
 }
 
-// position shows a peer's bank this site's position in a cycle with all its peers, which the
-// sites need for netting.
+// position returns this site's position in a cycle, with all its peers, to a peer's bank. The sites need it for
+// netting.
 func (c *Courier) position(ctx context.Context, caller messages.Name, r messages.CycleRequest) (messages.SignedPosition, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	known := false
@@ -82,7 +81,7 @@ func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r message
 	return reply, err
 }
 
-// totals shows a peer's bank this bank's totals of their trade.
+// totals returns this bank's totals of its trade with a peer to the peer's bank.
 func (c *Courier) totals(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.SignedTotals, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	if !isBank {

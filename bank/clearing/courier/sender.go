@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// sender sends each peer what it has not answered.
+// sender sends each peer the messages that it has not answered.
 type sender struct {
 	config   *Config
 	metrics  *metrics
@@ -24,14 +24,14 @@ type sender struct {
 	failures map[messages.Name]failure
 }
 
-// failure counts the failed messages to a peer since its last answer, and has the last error.
+// failure has the number of failed messages to a peer since its last answer, and the last error.
 type failure struct {
 	tries int
 	why   string
-	since messages.Time // when the first of these attempts failed
+	since messages.Time // time of the first of these failures
 }
 
-// run starts attend for each peer, also for new ones, and proposes the passing of time when
+// run starts attend for each peer, also for peers that are added later. It proposes a command that sets the time when
 // something is due.
 func (s *sender) run(ctx context.Context) {
 	var loops sync.WaitGroup
@@ -58,8 +58,8 @@ func (s *sender) run(ctx context.Context) {
 	}
 }
 
-// expire proposes the passing of time if something is due. It ignores the result: if something
-// is still due, the next tick tries again.
+// expire proposes a command that sets the time, if something is due. It ignores the result: if something is still
+// due, the next tick tries again.
 func (s *sender) expire(ctx context.Context) {
 	var due messages.Time
 	s.config.Host.Read(func(state *clearing.State) { due = state.Due() })
@@ -73,12 +73,12 @@ func (s *sender) expire(ctx context.Context) {
 	}
 }
 
-// attend sends one peer what it has not answered. After a failure it waits its full time even
-// if there is news, so that a busy site does not hammer a peer that is down. A wait lies
-// between half of its bound and the bound.
+// attend sends one peer the messages that it has not answered. After a failure it waits its full time even if there
+// are new messages, so that a busy site does not overload a peer that is down. Each wait is random, between half of
+// its maximum and the maximum.
 func (s *sender) attend(ctx context.Context, peer messages.Name) {
 	waits, failures := backoff.Backoff{First: s.config.FirstBackoff.Std(), Last: s.config.LastBackoff.Std()}, 0
-	var told uint64 // the peer was told that we know the outcomes up to this number
+	var told uint64 // the peer was told that this site has the outcomes up to this number
 	for greeted := false; ctx.Err() == nil; {
 		news := s.proposer.next()
 		var m messages.Instructions
@@ -124,8 +124,8 @@ func (s *sender) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// idle waits for news and returns true when there are some. It returns false when it is time to
-// check whether the peer still answers.
+// idle waits for new messages, and returns true when there are some. It returns false when it is time to check
+// whether the peer still answers.
 func (s *sender) idle(ctx context.Context, news <-chan struct{}) bool {
 	ask := time.NewTimer(s.config.SilentAfter.Std() / 4)
 	defer ask.Stop()
@@ -160,7 +160,7 @@ func (s *sender) suspend(ctx context.Context, peer messages.Name) {
 	s.config.Log.Warn("a peer is suspended, because its bank does not answer", zap.String("peer", peer), zap.Time("since", since.Std()))
 }
 
-// failed notes whether a message failed; nil: it was answered.
+// failed records a failed message; with err nil, it records that the peer answered.
 func (s *sender) failed(peer messages.Name, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *sender) failed(peer messages.Name, err error) {
 	s.failures[peer] = failure{f.tries + 1, messages.Detail(err), f.since}
 }
 
-// addFailures adds the failed messages to a reply.
+// addFailures adds the numbers of failed messages to a reply.
 func (s *sender) addFailures(r *messages.PeersReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *sender) addFailures(r *messages.PeersReply) {
 	}
 }
 
-// exchange sends a message once and learns from the receipt.
+// exchange sends a message once and processes the receipt.
 func (s *sender) exchange(ctx context.Context, m messages.Instructions) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt.Std())
 	defer cancel()
@@ -201,8 +201,8 @@ func (s *sender) exchange(ctx context.Context, m messages.Instructions) error {
 	return s.learn(ctx, len(m.List) > 0, &receipt)
 }
 
-// learn proposes what a receipt says. If a peer was asked something and its receipt answers
-// nothing, learn returns an error, so that the peer is asked again like a silent one.
+// learn proposes the outcomes of a receipt. If the message asked something and the receipt answers nothing, learn
+// returns an error, so that the message is sent again as to a silent peer.
 func (s *sender) learn(ctx context.Context, asked bool, receipt *messages.SignedReceipt) error {
 	command := clearing.Command{Receipt: receipt}
 	if err := s.proposer.screen(&command); err != nil {
@@ -211,7 +211,7 @@ func (s *sender) learn(ctx context.Context, asked bool, receipt *messages.Signed
 	outcomes, changes := 0, false
 	refused := s.proposer.check(func(state *clearing.State) (err *clearing.Rejected) {
 		if outcomes, changes, err = state.Learns(receipt); changes {
-			return nil // the log has the refusal
+			return nil // the refusal is in the log
 		}
 		return err
 	})

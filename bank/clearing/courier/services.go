@@ -14,7 +14,7 @@ import (
 // serviceVersion is the version of the requests and replies, not of the program.
 const serviceVersion = "1.0.0"
 
-// Services returns what the bank's leader serves while it leads.
+// Services returns the services of the bank's leader. It serves them while it leads.
 func (c *Courier) Services() []bus.Service {
 	key := c.config.Signer
 	authorisation := func(r *clearing.Result) (messages.SignedAuthorisation, error) {
@@ -68,8 +68,8 @@ func endpoint[Req, Rep any](c *Courier, verb string, f func(context.Context, mes
 	return bus.Endpoint{Name: verb, Subject: messages.Subject(c.config.Site, messages.Bank, verb, "*"), Handle: bus.Handle(verb, f)}
 }
 
-// command returns the endpoint of a request that a command carries out. may checks the caller,
-// ask makes the command, and answer makes the reply from its result.
+// command returns the endpoint of a request that a command carries out. may checks the caller, ask builds the
+// command, and answer builds the reply from the result.
 func command[Req, Rep any](c *Courier, verb string, may func(messages.Name, *Req) error, ask func(*Req) clearing.Command, answer func(*clearing.Result) (Rep, error)) bus.Endpoint {
 	return endpoint(c, verb, func(ctx context.Context, caller messages.Name, r Req) (reply Rep, err error) {
 		if err := may(caller, &r); err != nil {
@@ -85,10 +85,10 @@ func command[Req, Rep any](c *Courier, verb string, may func(messages.Name, *Req
 	})
 }
 
-// anybody allows every caller: the clearing checks that they ask for their own.
+// anybody allows every caller: the clearing itself checks that callers act only for themselves.
 func anybody[Req any](messages.Name, *Req) error { return nil }
 
-// allowed refuses callers for which may is false.
+// allowed returns a check that refuses callers for which may returns false.
 func allowed[Req any](may func(messages.Name) bool, what string) func(messages.Name, *Req) error {
 	return func(caller messages.Name, _ *Req) error { return allow(caller, may, what) }
 }
@@ -107,7 +107,7 @@ func (c *Courier) mayAuthorise(caller messages.Name, r *messages.AuthoriseReques
 	return allow(caller, c.config.Service, "set aside credits on the word of others")
 }
 
-// mayRemit refuses a remittance that is too small to be worth the work of both banks.
+// mayRemit returns an error for a remittance that is too small to be worth the work of both banks.
 func (c *Courier) mayRemit(_ messages.Name, r *messages.RemitRequest) error {
 	if least := c.config.LeastVisit; 0 < r.Amount && r.Amount < least {
 		return messages.Errorf(messages.Invalid, "amount: is %s, but a remittance to another site must be at least %v: send more at once", r.Amount.Words(), least)
@@ -137,15 +137,14 @@ func (c *Courier) mayPeer(caller messages.Name, r *messages.PeerRequest) error {
 	return nil
 }
 
-// instruct carries out the instructions of a peer's bank. The caller must be the bank that
-// signed them. Any replica answers a repeated message without the log, because what was
-// committed does not change.
+// instruct carries out the instructions of a peer's bank. The caller must be the bank that signed them. Any replica
+// may answer a repeated message without the log, because a committed outcome does not change.
 func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages.SignedInstructions) (messages.SignedReceipt, error) {
 	if caller != messages.ServiceIdentity(r.Instructions.From) {
 		return messages.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the site that the message is from may bring it", caller)
 	}
 	from := r.Instructions.From
-	if err := c.pace.count(from, 1, c.config.Clock()); err != nil { // before the signature is verified
+	if err := c.pace.count(from, 1, c.config.Clock()); err != nil { // limit the rate before the signature is verified
 		return messages.SignedReceipt{}, err
 	}
 	command := clearing.Command{By: caller, Instructions: &r}
@@ -178,8 +177,8 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages
 	return clearing.SignReceipt(c.config.Signer, *result.Receipt)
 }
 
-// wasted counts the new instructions of a message that were idle or refused. The new ones are
-// the last of its outcomes.
+// wasted returns how many new instructions of a message were idle or refused. The new instructions have the last
+// outcomes.
 func wasted(idle []bool, outcomes []messages.TransferResult) (n int) {
 	fresh := outcomes[max(0, len(outcomes)-len(idle)):]
 	for i := range fresh {
@@ -190,8 +189,8 @@ func wasted(idle []bool, outcomes []messages.TransferResult) (n int) {
 	return n
 }
 
-// listPeers shows how the site stands with each peer. Only the leader knows the retries, and
-// the refusals before the log.
+// listPeers returns the site's state with each peer. Only the leader knows the retries, and the refusals before the
+// log.
 func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ messages.Empty) (reply messages.PeersReply, err error) {
 	if !c.config.Service(caller) {
 		if err := allow(caller, c.config.Operator, "see the debts between sites"); err != nil {
@@ -208,7 +207,7 @@ func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ message
 	return reply, err
 }
 
-// lines shows a peer's bank the books about itself, and no others.
+// lines returns a page of the books about a peer to the peer's bank. It returns no other books.
 func (c *Courier) lines(ctx context.Context, caller messages.Name, r messages.LinesRequest) (messages.SignedLines, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	if !isBank {
