@@ -15,9 +15,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// alarm compares the latest checkpoint of each replica with the leader's books. If the books
-// contradict a checkpoint, acknowledged records were lost or altered at a majority of the
-// replicas. Then no credits move until an operator has decided which books count.
+// alarm compares the latest checkpoint of each replica with the leader's books. If the books contradict a checkpoint,
+// a majority of the replicas lost or altered acknowledged records. Then no credits move until an operator has decided
+// which books are right.
 type alarm struct {
 	config  *Config
 	group   *group
@@ -26,26 +26,25 @@ type alarm struct {
 
 	raised atomic.Pointer[messages.Error] // set by this replica while it leads; nil: no fault was found
 
-	// Used by the goroutine that runs follow.
-	compared compared      // the latest comparison by a leader
-	asking   bool          // the leader was asked and has not answered
+	// Only the goroutine that runs follow uses these fields.
+	compared compared      // the latest comparison with a leader's books
+	asking   bool          // the leader was asked and has not answered yet
 	answers  chan compared // the leader's answer; at most one
 }
 
-// compared is a checkpoint of this replica, and what a leader's comparison with the books
-// found.
+// compared is a checkpoint of this replica, and the result of comparing it with a leader's books.
 type compared struct {
 	checkpoint messages.Checkpoint
 	term       uint64
 	err        error
 }
 
-// compareWithin bounds one comparison by the leader.
+// compareWithin is the time limit of one comparison by the leader.
 const compareWithin = 5 * time.Second
 
-// compare makes a leader compare the latest checkpoint of this replica, once for each leader. If
-// this replica does not lead, it asks the leader and does not wait, because it may be elected in
-// the meantime; the answer arrives in answers.
+// compare makes a leader compare the latest checkpoint of this replica with its books, once for each leader. If this
+// replica does not lead, it asks the leader and does not wait, because it may be elected in the meantime; the answer
+// arrives in answers.
 func (a *alarm) compare(ctx context.Context, leads bool) {
 	last, has := a.archive.checkpoints.Last()
 	c := compared{checkpoint: last, term: a.group.box.Status().Term}
@@ -73,13 +72,13 @@ func (a *alarm) compare(ctx context.Context, leads bool) {
 	}()
 }
 
-// answered takes in the leader's answer.
+// answered processes the leader's answer.
 func (a *alarm) answered(c *compared) {
 	a.asking = false
 	a.note(c)
 }
 
-// note keeps a comparison, so that it is not repeated. One that failed is tried again.
+// note stores a comparison, so that it is not repeated. A comparison that could not be made is tried again.
 func (a *alarm) note(c *compared) {
 	switch kind := messages.KindOf(c.err); {
 	case c.err == nil:
@@ -90,15 +89,15 @@ func (a *alarm) note(c *compared) {
 	}
 }
 
-// finish waits for the open question, whose context has ended.
+// finish waits for the request that is still open; its context has ended.
 func (a *alarm) finish() {
 	if a.asking {
 		<-a.answers
 	}
 }
 
-// check compares a replica's checkpoint with the books of this leader. If the books contradict
-// it, the error is a Conflict, and credits stop.
+// check compares a replica's checkpoint with the books of this leader. If the books contradict it, check returns a
+// Conflict, and credits stop moving.
 func (a *alarm) check(ctx context.Context, replica string, c *messages.Checkpoint) error {
 	if err := a.signedHere(c); err != nil {
 		return messages.Errorf(messages.Invalid, "the checkpoint of %d records that replica %s has does not count: %v", c.Records, replica, err)
@@ -152,13 +151,13 @@ func (a *alarm) raise(format string, args ...any) error {
 	return why
 }
 
-// lower clears the alarm when this replica stops leading: the next leader compares again.
+// lower clears the alarm when this replica stops leading, because the next leader compares again.
 func (a *alarm) lower() {
 	a.raised.Store(nil)
 	a.metrics.stopped.Set(0)
 }
 
-// refusal returns the error for changes of the books; nil: changes are allowed.
+// refusal returns the error for requests that change the books; nil: changes are allowed.
 func (a *alarm) refusal() error {
 	if why := a.raised.Load(); why != nil {
 		return why

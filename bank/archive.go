@@ -16,14 +16,14 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// archive keeps a replica's journal and the checkpoints of it.
+// archive stores a replica's journal, and the checkpoints of the journal.
 type archive struct {
-	files       history.Files  // nil: in memory
-	store       *history.Store // nil: in memory
+	files       history.Files  // nil: the journal is in memory
+	store       *history.Store // nil: the journal is in memory
 	checkpoints *history.Checkpoints
 	config      *Config
 	machine     *machine      // has the journal
-	unsigned    messages.Time // since when there are records that no checkpoint has; 0: there are none
+	unsigned    messages.Time // time of the first record after the last checkpoint; 0: there is none
 
 	life context.Context // ends the requests to other replicas
 	end  func()
@@ -69,17 +69,16 @@ func (a *archive) close() error {
 	return a.store.Close()
 }
 
-// fetchWithin bounds the time to fetch a segment's file of some megabytes, and askWithin the
-// time for one part.
+// fetchWithin is the time limit for fetching a segment's file of some megabytes, and askWithin is the limit for one
+// part.
 const (
 	fetchWithin = time.Minute
 	askWithin   = 2 * time.Second
 )
 
-// fetcher returns a function that fetches a segment from the leader, or else from another
-// replica: a new leader answers only after it has committed an entry, and may need this replica
-// for that. The file must have the right hash, whoever gives it. A store fetches one file at a
-// time.
+// fetcher returns a function that fetches a segment from the leader, or else from another replica. A new leader
+// answers only after it has committed an entry, and may need this replica for that. The file must have the right
+// hash, whichever replica sends it. A store fetches one file at a time.
 func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 	subjects := []string{messages.Subject(c.Site, messages.Bank, messages.VerbSegment, messages.ServiceIdentity(messages.Bank))}
 	for _, id := range c.Replicas {
@@ -93,11 +92,11 @@ func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 		for i, subject := range subjects {
 			var failed error
 			if file, failed = fetch(ctx, c, subject, sum.First); failed == nil {
-				subjects[0], subjects[i] = subject, subjects[0] // ask this one first for the next file
+				subjects[0], subjects[i] = subject, subjects[0] // ask this replica first for the next file
 				c.Log.Info("fetched a part of the history", zap.Uint64("first", sum.First), zap.Int("bytes", len(file)))
 				return file, nil
 			}
-			if err == nil || messages.KindOf(failed).Retriable() { // a replica that may give it later
+			if err == nil || messages.KindOf(failed).Retriable() { // this replica may have it later
 				err = failed
 			}
 		}
@@ -105,7 +104,7 @@ func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 	}
 }
 
-// fetch gets a segment's file part by part.
+// fetch fetches a segment's file part by part.
 func fetch(ctx context.Context, c *Config, subject string, first uint64) (file []byte, err error) {
 	for {
 		ctx, cancel := context.WithTimeout(ctx, askWithin)
@@ -121,13 +120,13 @@ func fetch(ctx context.Context, c *Config, subject string, first uint64) (file [
 	}
 }
 
-// filesSubject returns the subject on which a replica of the bank gives files of its journal to
-// others. The replica need not lead.
+// filesSubject returns the subject on which a replica of the bank sends files of its journal to other replicas. The
+// replica need not lead.
 func filesSubject(site messages.Name, replica string) string {
 	return messages.Subject(site, messages.Bank, messages.VerbSegment+"-"+replica, messages.ServiceIdentity(messages.Bank))
 }
 
-// give serves files to other replicas until the returned service is stopped.
+// give sends files to other replicas until the returned service is stopped.
 func (a *archive) give() (bus.Subscription, error) {
 	return a.config.Bus.Serve(bus.Service{
 		Name: "candor-bank-files", Version: serviceVersion, Description: "Files of the journal for other replicas of the bank of site " + a.config.Site,
@@ -141,17 +140,16 @@ func (a *archive) give() (bus.Subscription, error) {
 	})
 }
 
-// How the journal's files are examined: with pauses, so that requests do not wait for the disk,
-// and all again after a rest. Files that could not be fetched are tried again.
+// How the journal's files are examined: with a pause after each file, so that requests do not wait for the disk, and
+// again after a longer pause. Files that could not be fetched are tried again.
 const (
 	examinePause = 50 * time.Millisecond
 	examineRest  = time.Hour
 	mendEvery    = time.Second
 )
 
-// examine reads the journal's files again and again, so that damage is found before the records
-// are needed. It fetches a damaged file from the leader. A leader with damage hands leadership
-// over and fetches the file from the next leader.
+// examine reads the journal's files in a loop, so that damage is found before the records are needed. It fetches a
+// damaged file from the leader. A leader with damage hands over, and fetches the file from the next leader.
 func (a *archive) examine(ctx context.Context) {
 	for {
 		h := read(a.machine, (*ledger.Ledger).History)
@@ -169,15 +167,15 @@ func (a *archive) examine(ctx context.Context) {
 	}
 }
 
-// mend tries again and again to fetch the files that could not be fetched before.
+// mend tries at intervals to fetch the files that could not be fetched before.
 func (a *archive) mend(ctx context.Context) {
 	for pause(ctx, beat.Until(mendEvery)) {
 		a.store.Mend()
 	}
 }
 
-// part returns a part of a segment's file for another replica. Before the first part it checks
-// the whole file, since this replica does not learn what the other received.
+// part returns a part of a segment's file for another replica. Before the first part it checks the whole file,
+// because it is not told whether the other replica received the right bytes.
 func (a *archive) part(r messages.SegmentRequest) (reply messages.SegmentReply, err error) {
 	h := read(a.machine, (*ledger.Ledger).History)
 	for _, s := range h.Segments() {
@@ -201,7 +199,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sign signs a checkpoint of the present journal.
+// sign signs a checkpoint of the journal as it is now.
 func (a *archive) sign() error {
 	if a.config.Signer == nil {
 		return messages.Errorf(messages.NotFound, "this bank has no key to sign with: it runs without the site's identity")
@@ -223,15 +221,15 @@ func (a *archive) sign() error {
 	return a.checkpoints.Add(c)
 }
 
-// A replica signs a checkpoint after so many records, and a while after the first record that has
-// none. So it signs at most one a minute, and one for each 10,000 records. One takes 0.15 ms and
-// 310 bytes, with 1,000 records as with 100,000 (BenchmarkCheckpoint).
+// A replica signs a checkpoint after checkpointEvery records, or checkpointAfter after the first record without a
+// checkpoint. So it signs at most one each minute, and one for each 10,000 records. One takes 0.15 ms and 310 bytes,
+// with 1,000 records as with 100,000 (BenchmarkCheckpoint).
 const (
 	checkpointEvery = 10_000
 	checkpointAfter = time.Minute
 )
 
-// signIfDue signs a checkpoint if there are enough new records, or some for long enough.
+// signIfDue signs a checkpoint if there are enough new records, or if the oldest new record is old enough.
 func (a *archive) signIfDue() {
 	if a.config.Signer == nil {
 		return
@@ -252,7 +250,7 @@ func (a *archive) signIfDue() {
 		a.config.Log.Warn("cannot sign a checkpoint; will try again", zap.Error(err))
 		return
 	}
-	a.unsigned = 0 // a record that comes now has none for a minute
+	a.unsigned = 0 // the next record then waits a minute for its checkpoint
 }
 
 // save writes the end of the journal to the files.

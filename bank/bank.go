@@ -39,11 +39,11 @@ type Bank struct {
 	examining sync.WaitGroup
 	giving    bus.Subscription // serves files of the journal to other replicas; nil: the journal is in memory
 
-	// Used by the goroutine that runs follow.
+	// Only the goroutine that runs follow uses these fields.
 	leads       bool
 	serving     []bus.Subscription
 	stopCourier func() // stops the courier and waits for it
-	fault       string // latest fault of the clearing, as logged
+	fault       string // the latest fault of the clearing that was logged
 }
 
 // Start joins the group, and serves while this replica leads, until ctx ends or Close.
@@ -85,7 +85,7 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 	return b, nil
 }
 
-// assemble makes the bank's parts. Each part knows only the parts before it.
+// assemble builds the parts of the bank. Each part knows only the parts before it.
 func (b *Bank) assemble() (err error) {
 	c := &b.config
 	if b.archive, err = openArchive(c, b.metrics); err != nil {
@@ -111,7 +111,7 @@ func (b *Bank) assemble() (err error) {
 	return nil
 }
 
-// Close stops serving and leaves the group. If this replica leads, it hands leadership over.
+// Close stops serving and leaves the group. If this replica leads, it hands over first.
 func (b *Bank) Close() error {
 	b.cancel()
 	<-b.done
@@ -143,8 +143,8 @@ func (b *Bank) unregister() {
 // Status describes the group as this replica sees it.
 func (b *Bank) Status() mailbox.Status { return b.group.box.Status() }
 
-// Hash returns the digest of the replica's ledger and clearing: equal for replicas that applied
-// the same commands. It costs as much as writing an image.
+// Hash returns the digest of the replica's ledger and clearing. It is equal on replicas that applied the same
+// commands. It costs as much as writing an image.
 func (b *Bank) Hash() [sha256.Size]byte {
 	return b.machine.hash()
 }
@@ -189,7 +189,7 @@ func (b *Bank) attend(ctx context.Context) {
 		b.withdraw()
 		b.alarm.lower()
 	case len(b.serving) == 0:
-		b.alarm.compare(ctx, true) // before it serves the first request
+		b.alarm.compare(ctx, true) // compare before the first request is served
 		if err := b.keys.declare(ctx); err != nil {
 			b.config.Log.Warn("the site's keys are not in the books yet; will try again", zap.Error(err))
 			return
@@ -239,8 +239,8 @@ func (b *Bank) withdraw() {
 	b.metrics.serving.Set(0)
 }
 
-// expire proposes the passing of time if a hold is due. It ignores the result: if the hold is
-// still due, the next tick tries again.
+// expire proposes a command that only sets the time, if a hold is due. It ignores the result: if the hold is still
+// due, the next tick tries again.
 func (b *Bank) expire(ctx context.Context) {
 	next := read(b.machine, (*ledger.Ledger).NextExpiry)
 	if now, late := b.group.now(); late || next == 0 || next > now {

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// callers says who may ask for what, from the configuration.
+// callers says which callers may make which requests, from the configuration.
 type callers struct {
 	operators []messages.Name
 	services  []messages.Name
@@ -16,7 +16,7 @@ type callers struct {
 func (c *callers) isOperator(caller messages.Name) bool { return slices.Contains(c.operators, caller) }
 func (c *callers) isService(caller messages.Name) bool  { return slices.Contains(c.services, caller) }
 
-// rank returns a caller's rank. The ledger trusts the leader for it.
+// rank returns the rank of a caller. The ledger believes the rank that the leader gives.
 func (c *callers) rank(caller messages.Name) ledger.Rank {
 	switch {
 	case c.isOperator(caller):
@@ -27,7 +27,7 @@ func (c *callers) rank(caller messages.Name) ledger.Rank {
 	return ledger.User
 }
 
-// operator returns an error for callers that are no operators.
+// operator returns an error for callers who are not operators.
 func (c *callers) operator(caller messages.Name, what string) error {
 	if c.isOperator(caller) {
 		return nil

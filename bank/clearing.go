@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/bank/clearing/courier"
 )
 
-// newCourier returns the clearing's courier; nil if the bank has no key to sign with, and so
-// cannot settle with other sites.
+// newCourier returns the courier of the clearing; nil if the bank has no key to sign with, so that it cannot settle
+// with other sites.
 func (b *Bank) newCourier() (*courier.Courier, error) {
 	c := &b.config
 	if c.Signer == nil {
@@ -24,7 +24,7 @@ func (b *Bank) newCourier() (*courier.Courier, error) {
 	})
 }
 
-// runCourier sends unanswered messages to peers again, until withdraw.
+// runCourier repeats unanswered messages to peers, until withdraw.
 func (b *Bank) runCourier() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -38,7 +38,7 @@ func (b *Bank) runCourier() {
 	}
 }
 
-// watchClearing logs the clearing's fault, once; see [clearing.State.Fault].
+// watchClearing logs a fault of the clearing once; see [clearing.State.Fault].
 func (b *Bank) watchClearing() {
 	var fault string
 	b.machine.readClearing(func(s *clearing.State) { fault = s.Fault() })

@@ -15,11 +15,11 @@ import (
 // serviceVersion is the version of the requests and replies, not of the program.
 const serviceVersion = "1.0.0"
 
-// commandConcurrency is how many commands may wait for the log at once. They share its entries,
-// so a high number does not slow it down.
+// commandConcurrency is how many commands may wait for the log at the same time. They share log entries, so a high
+// number does not slow down the log.
 const commandConcurrency = 1024
 
-// commands are the requests that only the leader may answer.
+// commands answers the requests that only the leader may answer.
 type commands struct {
 	config   *Config
 	metrics  *metrics
@@ -63,7 +63,7 @@ func (cs *commands) service() bus.Service {
 	}
 }
 
-// endpoint makes an endpoint of a function with typed requests, and measures its time.
+// endpoint returns an endpoint for a function with typed requests, and measures the time of each request.
 func endpoint[Req, Rep any](c *Config, m *metrics, verb string, f func(context.Context, messages.Name, Req) (Rep, error)) bus.Endpoint {
 	seconds := m.serve(verb)
 	handle := bus.Handle(verb, func(ctx context.Context, caller messages.Name, request Req) (Rep, error) {
@@ -76,8 +76,8 @@ func endpoint[Req, Rep any](c *Config, m *metrics, verb string, f func(context.C
 	return bus.Endpoint{Name: verb, Subject: messages.Subject(c.Site, messages.Bank, verb, "*"), Handle: handle}
 }
 
-// managed returns the endpoint of a command about one account. may checks the caller, and
-// command makes the ledger's command.
+// managed returns the endpoint of a command about one account. may checks the caller, and command returns the
+// ledger's command.
 func managed[Req any](cs *commands, verb string, may func(messages.Name, string) error, what string, command func(Req) ledger.Command) bus.Endpoint {
 	return endpoint(cs.config, cs.metrics, verb, func(ctx context.Context, caller messages.Name, r Req) (messages.AccountReply, error) {
 		if err := may(caller, what); err != nil {
@@ -90,7 +90,7 @@ func managed[Req any](cs *commands, verb string, may func(messages.Name, string)
 	})
 }
 
-// correct reverses an earlier transfer by a new one.
+// correct reverses an earlier transfer with a new one.
 func (cs *commands) correct(ctx context.Context, caller messages.Name, r messages.CorrectRequest) (messages.CorrectReply, error) {
 	if err := cs.callers.operator(caller, "correct transfers"); err != nil {
 		return messages.CorrectReply{}, err

@@ -16,63 +16,58 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Config configures one replica of a site's bank.
+// Config is the configuration of one replica of a site's bank.
 type Config struct {
 	Site    messages.Name
 	Replica string
 	Bus     bus.Bus // connected as "$bank"
-	// Replicas lists all replicas of the group. A replica asks them for missing files of the
-	// journal if no leader answers.
+	// Replicas are the names of all replicas of the group. A replica asks them for missing files of the journal if no
+	// leader answers.
 	Replicas []string
-	// Open connects the replica's state to the group's log.
+	// Open connects the replica's state to the log of the group.
 	Open func(mailbox.Machine) (mailbox.Mailbox, error)
 	// Operators may grant, change members, transfer, and see all accounts.
 	Operators []messages.Name
 	// Services may transfer and see all accounts. They are the site's actors, such as
 	// "$auctioneer".
 	Services []messages.Name
-	// ExpiryInterval is how often the leader checks for due holds on an otherwise idle ledger;
-	// default 1 s.
+	// ExpiryInterval is how often the leader checks for due holds when nothing else happens; default 1 s.
 	ExpiryInterval messages.Duration
-	// History is where the replica keeps the journal; nil: in memory.
+	// History is where the replica stores the journal; nil: in memory.
 	History history.Files
-	// SegmentBytes is how many bytes of records a file of the journal has. It must be equal on
-	// all replicas; default 4 MiB.
+	// SegmentBytes is the size of the records in one file of the journal, in bytes; default 4 MiB. It must be equal
+	// on all replicas.
 	SegmentBytes int
-	// Restored is when the backup began from which the replica's state was restored; 0: it was
-	// not restored.
+	// Restored is when the backup began that the replica's state was restored from; 0: it was not restored.
 	Restored messages.Time
-	// Signer signs for the site: checkpoints of the journal, and messages to the banks of other
-	// sites, which have its public key. Nil: no checkpoints are made, and the bank does not
-	// settle with other sites.
+	// Signer signs in the site's name: checkpoints of the journal, and messages to the banks of other sites, which
+	// have its public key. Nil: no checkpoints are made, and the bank does not settle with other sites.
 	Signer proof.Signer
-	// Keys are the site's keys, which prove requests. Nil: this replica cannot carry out
-	// commands with proofs.
+	// Keys are the site's keys, which check the signatures of requests. Nil: this replica cannot carry out commands
+	// that carry signatures.
 	Keys Keys
-	// Attempt is how long one message to another site's bank may wait for its answer; default 5
-	// s. The backoffs bound the waits between attempts; defaults 100 ms and 30 s.
+	// Attempt is how long one message to another site's bank may wait for its answer; default 5 s. FirstBackoff and
+	// LastBackoff are the shortest and longest wait between attempts; defaults 100 ms and 30 s.
 	Attempt, FirstBackoff, LastBackoff messages.Duration
-	// LeastVisit is the minimum that another site must authorise for a job; default 0.01
-	// credits.
+	// LeastVisit is the smallest amount that another site must authorise for a job; default 0.01 credits.
 	LeastVisit messages.Credits
-	// SilentAfter is how long another site's bank may leave messages unanswered before it is
-	// suspended; default an hour.
+	// SilentAfter is how long another site's bank may leave messages unanswered before it is suspended; default one
+	// hour.
 	SilentAfter messages.Duration
 	// Opening lists the accounts that a new site opens by itself.
 	Opening []messages.Name
-	// OnBroken is called when the journal can no longer be written or read. By default it logs
-	// the error and ends the process with status 1: after a restart the replica finds what it
-	// needs in its snapshot and log.
+	// OnBroken is called when the journal cannot be written or read any more. By default it logs the error and ends
+	// the process with status 1: after a restart the replica has everything that it needs in its snapshot and log.
 	OnBroken func(error)
 	Log      *zap.Logger           // default: none
-	Metrics  prometheus.Registerer // default: none; replicas in one process each need a label
+	Metrics  prometheus.Registerer // default: none; several replicas in one process each need a label
 	Clock    func() messages.Time  // default: the wall clock
-	// ClockKnown reports whether Clock agrees with the other hosts of the site; default: it does.
+	// ClockKnown reports whether Clock agrees with the clocks of the site's other hosts; default: always true.
 	ClockKnown func() bool
-	// Mono returns the time of a clock that is never set; default: the process's.
+	// Mono returns the time of a clock that nobody can set; default: the clock of the process.
 	Mono func() messages.Duration
-	// Late is how long auctioneers may extend holds that became due while the site did not run,
-	// or because clocks were set; default 5 minutes, negative: no time.
+	// Late is how long auctioneers may still extend holds that became due while the site did not run, or because
+	// clocks were set; default 5 minutes. Negative: no time.
 	Late messages.Duration
 }
 

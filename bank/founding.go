@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// founding has the accounts that a new site opens by itself. Requests about one of them wait
-// until it is open; otherwise "there is no such account" would be remembered as their answer.
+// founding has the accounts that a new site opens by itself. Requests about one of them wait until it is open;
+// otherwise the bank would remember "there is no such account" as their answer.
 type founding struct {
 	accounts []messages.Name
 	machine  *machine
@@ -19,7 +19,7 @@ type founding struct {
 	over     atomic.Bool // all accounts are open
 }
 
-// await returns Unavailable if one of the named accounts is not open yet.
+// await returns an error of the kind Unavailable if one of the named accounts is not open yet.
 func (f *founding) await(names ...messages.Name) error {
 	if f.over.Load() {
 		return nil
@@ -44,7 +44,8 @@ func (f *founding) await(names ...messages.Name) error {
 	return nil
 }
 
-// bound makes a service's users wait for their accounts. Operators need not: they open them.
+// bound wraps a service: its users get an error until their accounts are open. Operators do not, because they open
+// the accounts.
 func (f *founding) bound(s bus.Service) bus.Service {
 	for i := range s.Endpoints {
 		handle := s.Endpoints[i].Handle

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// group is the replicated state, as the leader changes it and queries read it.
+// group is the replicated state, with the methods that the leader and the queries use.
 type group struct {
 	machine *machine
 	box     mailbox.Mailbox
@@ -19,7 +19,7 @@ type group struct {
 	late    lateness
 }
 
-// now returns the time of the next command, and whether it is held back: see [lateness].
+// now returns the time for the next command, and whether it is earlier than the clock: see [lateness].
 func (g *group) now() (messages.Time, bool) {
 	var reached, due messages.Time
 	g.machine.read(func(l *ledger.Ledger) { reached, due = l.Now(), l.NextExpiry() })
@@ -48,7 +48,7 @@ func (g *group) propose(ctx context.Context, c *ledger.Command) (ledger.Result, 
 	return result, err
 }
 
-// verify makes sure that later reads of the ledger show everything that was answered before.
+// verify returns when later reads of the ledger will show everything that was answered before.
 func (g *group) verify(ctx context.Context) error {
 	err := g.box.Verify(ctx)
 	if ctx.Err() != nil {
@@ -60,10 +60,10 @@ func (g *group) verify(ctx context.Context) error {
 	return nil
 }
 
-// provenFrom returns the record from which on everything is proven, 0 if there is none.
+// provenFrom returns the number of the first record from which on everything is proven; 0: there is none.
 func (g *group) provenFrom() uint64 { return read(g.machine, (*ledger.Ledger).Proven) }
 
-// prove adds the request's proof to a command, if the books require proofs.
+// prove adds the request's signature to a command, if the books require signatures.
 func (g *group) prove(ctx context.Context, c *ledger.Command) *messages.Error {
 	switch {
 	case c.Verb == ledger.Expire || c.Verb == ledger.Keys:
@@ -86,7 +86,7 @@ func unmarked() *messages.Error {
 	return messages.Errorf(messages.Unproven, "the transfers carry no marks of a session: ask as candor's own clients do, which open one")
 }
 
-// host is the group as the courier uses it.
+// host gives the courier access to the group.
 type host struct{ *group }
 
 // Propose implements [courier.Host].

@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// guard refuses commands on the clearing's accounts and transfers, since the peer's books would
-// not mirror the change. Only grants and withdrawals on the settlement accounts are allowed,
-// when debts are paid outside the ledgers. The ledger itself checks transfers.
+// guard refuses commands that would change the clearing's accounts or transfers, because the peer's books would not
+// have the same change. Only grants to and withdrawals from the settlement accounts are allowed, when debts are paid
+// outside the ledgers. The ledger itself checks transfers.
 func guard(c *ledger.Command) *messages.Error {
 	names := []messages.Name{c.By}
 	switch c.Verb {
@@ -34,7 +34,7 @@ func guard(c *ledger.Command) *messages.Error {
 	return guardNames(names...)
 }
 
-// unsettled returns name, or "" if payments outside the ledgers are booked on that account.
+// unsettled returns name. It returns "" if payments outside the ledgers are booked on that account.
 func unsettled(name messages.Name) messages.Name {
 	if clearing.PaidOutside(name) {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// pageBytes bounds the records in one reply; a NATS server accepts 1 MiB.
+// pageBytes is the maximum size of the records in one reply; a NATS server accepts 1 MiB.
 const pageBytes = 512 << 10
 
 // journal returns a page of the journal.
@@ -38,19 +38,19 @@ func (q *queries) journal(ctx context.Context, caller messages.Name, r messages.
 	return reply, page(&reply, &h, r)
 }
 
-// maxStandings is how many accounts fit into a reply together with the records.
+// maxStandings is the maximum number of accounts that fit in a reply together with the records.
 const maxStandings = 4000
 
 func page(reply *messages.JournalReply, h *ledger.History, r messages.JournalRequest) error {
 	reply.Records = []messages.JournalRecord{}
 	size := 0
-	for after := r.After; after < reply.Count; after++ { // not <=: nothing follows the largest number
+	for after := r.After; after < reply.Count; after++ { // with <=, After could be the largest number, and After + 1 would overflow
 		number := after + 1
 		record, err := h.Record(number)
 		if err != nil {
 			return messages.Errorf(messages.Internal, "%v", err)
 		}
-		// Numbers and lengths take at most 16 bytes more.
+		// A record's number and length take at most 16 bytes more.
 		if size += len(record) + 16; len(reply.Records) > 0 && (size > pageBytes || len(reply.Records) == r.Limit) {
 			reply.More = true
 			return nil
@@ -60,8 +60,7 @@ func page(reply *messages.JournalReply, h *ledger.History, r messages.JournalReq
 	return nil
 }
 
-// mayAudit returns an error for callers that are no operators or services, or for an invalid
-// request.
+// mayAudit returns an error if the caller is neither an operator nor a service, or if the request is invalid.
 func (q *queries) mayAudit(ctx context.Context, caller messages.Name, what string, invalid error) error {
 	if !q.callers.seesAll(caller) && caller != messages.ServiceIdentity(messages.Bank) {
 		return messages.Errorf(messages.PermissionDenied, "account %q may not %s: ask an operator of the site", caller, what)
@@ -72,7 +71,7 @@ func (q *queries) mayAudit(ctx context.Context, caller messages.Name, what strin
 	return q.group.verify(ctx)
 }
 
-// maxCheckpoints is the maximum of checkpoints in one reply.
+// maxCheckpoints is the maximum number of checkpoints in one reply.
 const maxCheckpoints = 1000
 
 // checkpoints returns signed checkpoints, and signs a new one on request.

@@ -13,24 +13,24 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Keys has the site's keys, with which a bank identifies callers. They come from the site's keys
-// directory, never from the log.
+// Keys are the site's keys, which a bank uses to identify callers. They come from the site's keys directory, never
+// from the log.
 type Keys interface {
 	AccountKey() string                  // the first public key; it is the account's name
-	RoleKeys() []messages.RoleKey        // keys that sign credentials now; the present one of each role is its last
+	RoleKeys() []messages.RoleKey        // keys that sign credentials; the last key of each role is its present one
 	RevokedKeys() []string               // revoked keys of names
-	SignAccount([]byte) ([]byte, error)  // signs with the present key of the account
-	Exchange() (*ecdh.PrivateKey, error) // the key that belongs to AccountKey
-	// Succession leads from AccountKey to the present key. Later returns the exchange key of a
-	// key in it, nil if it is unknown.
+	SignAccount([]byte) ([]byte, error)  // signs with the present key of the site's account
+	Exchange() (*ecdh.PrivateKey, error) // the exchange key that belongs to AccountKey
+	// Succession returns the keys from AccountKey to the present key. Later returns the exchange key of one of them;
+	// nil: it is unknown.
 	Succession() []messages.Succession
 	Later(account string) *ecdh.PrivateKey
 }
 
-// seen is shared by the replicas of this process, so that they check each mark once.
+// seen is shared by the replicas of this process, so that each mark is checked only once.
 var seen = ledger.NewSeen()
 
-// newRoot returns the root against which the ledger checks proofs; nil without keys.
+// newRoot returns the root of trust for the ledger's checks; nil: there are no keys.
 func newRoot(c *Config) (*ledger.Root, error) {
 	if c.Keys == nil {
 		return nil, nil
@@ -42,18 +42,18 @@ func newRoot(c *Config) (*ledger.Root, error) {
 	return &ledger.Root{Site: c.Site, Account: c.Keys.AccountKey(), Exchange: exchange, Later: c.Keys.Later, Seen: seen}, nil
 }
 
-// keys tells the ledger the site's keys, and the keys directory what the ledger knows.
+// keys passes the site's keys to the ledger, and passes what the ledger knows to the keys directory.
 type keys struct {
 	config  *Config
 	group   *group
 	machine *machine
 }
 
-// declareWithin bounds the time of the site's statement of its keys.
+// declareWithin is the time limit for the statement of the site's keys.
 const declareWithin = 5 * time.Second
 
-// declare states the site's present keys to the ledger. The first statement is the first
-// record; every later command needs a proof.
+// declare commits a statement of the site's present keys. The first statement is the first record; every later
+// command needs a proof.
 func (k *keys) declare(ctx context.Context) error {
 	if k.config.Keys == nil {
 		return nil
@@ -94,16 +94,15 @@ func (k *keys) declare(ctx context.Context) error {
 	return err
 }
 
-// redeclare states rotations and revocations of the site's keys to the ledger.
+// redeclare commits a statement of rotated and revoked keys of the site.
 func (k *keys) redeclare(ctx context.Context) {
 	if err := k.declare(ctx); err != nil {
 		k.config.Log.Warn("the books do not have the present keys of the site; will try again", zap.Error(err))
 	}
 }
 
-// ended lists the keys that no longer sign: keys that are no longer in the keys directory, if
-// they are older than the present key of their role. A newer key stays: this host may not have
-// heard of its rotation yet.
+// ended returns the keys that no longer sign: they are not in the keys directory, and they are older than the present
+// key of their role. A newer key is left out, because this host may not know of its rotation yet.
 func ended(known, held []messages.RoleKey) (list []string) {
 	present := map[string]string{}
 	for _, r := range held {

@@ -6,23 +6,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// lateBy is the smallest jump of time that makes the bank late.
+// lateBy is the smallest jump of the clock after which the bank is late.
 const lateBy = messages.Duration(5 * 60e9)
 
-// lateness prevents holds from lapsing because of a time in which nobody could extend them: the
-// site did not run, or clocks were set. Commands then get a time just before the first hold is
-// due, until holds are extended or Config.Late has passed.
+// lateness prevents holds from lapsing after a time in which no auctioneer could extend them: the site did not run,
+// or clocks were set. Commands then get a time just before the first hold is due, until the holds are extended or
+// Config.Late has passed.
 type lateness struct {
 	config *Config // its Clock gives the time of the books
 
 	mu     sync.Mutex
-	latest messages.Time     // the latest time returned while this replica led
-	until  messages.Duration // when the lateness ends, by Mono; 0: the bank is not late
+	latest messages.Time     // the latest time that now returned while this replica led
+	until  messages.Duration // end of the lateness, by Mono; 0: the bank is not late
 }
 
-// now returns the time of a command that is proposed now. reached is the time of the books. due
-// is when something in them next expires, 0 if nothing will. late reports that the time is held
-// back.
+// now returns the time for a command that is proposed now. reached is the time of the books. due is when something in
+// the books expires next; 0: never. late reports that the returned time is earlier than the clock.
 func (l *lateness) now(reached, due messages.Time) (at messages.Time, late bool) {
 	now := l.config.Clock()
 	l.mu.Lock()

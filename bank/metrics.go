@@ -21,7 +21,7 @@ type metrics struct {
 	serving   prometheus.Gauge
 	stopped   prometheus.Gauge
 
-	all *prometheus.Registry // the metrics above
+	all *prometheus.Registry // the registry of the metrics above
 }
 
 func newMetrics() *metrics {
@@ -54,14 +54,14 @@ func newMetrics() *metrics {
 	return m
 }
 
-// damages counts the damaged files that a store finds.
+// damages adds a counter of the damaged files that a store finds.
 func (m *metrics) damages(s *history.Store) {
 	m.all.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "candor_bank_history_damaged_total", Help: "Times at which a file of the bank's history was found damaged or gone."},
 		func() float64 { return float64(s.Damaged()) }))
 }
 
-// serve prepares the counters of a verb: its requests, and each kind of error, begin at 0.
+// serve creates the counters of a verb: of its requests, and of each kind of error. They begin at 0.
 func (m *metrics) serve(verb string) (seconds prometheus.Observer) {
 	for _, kind := range messages.Kinds() {
 		m.turned.WithLabelValues(verb, kind.String())
@@ -69,7 +69,7 @@ func (m *metrics) serve(verb string) (seconds prometheus.Observer) {
 	return m.requests.WithLabelValues(verb)
 }
 
-// watch adds gauges that read the ledger.
+// watch adds gauges that read the ledger through machine.
 func (m *metrics) watch(machine *machine) {
 	gauge := func(name, help string, value func(ledger.Totals) float64) {
 		promauto.With(m.all).NewGaugeFunc(prometheus.GaugeOpts{Name: "candor_bank_" + name, Help: help}, func() float64 {
@@ -105,8 +105,8 @@ func (m *metrics) refuse(err *messages.Error) {
 	}
 }
 
-// refuseRequest counts a refused request, whether or not the ledger refused it: it shows
-// attempts to do what is not allowed.
+// refuseRequest counts a refused request, whether the ledger or another part refused it: the count shows attempts to
+// do something forbidden.
 func (m *metrics) refuseRequest(verb string, err error) {
 	if err == nil {
 		return

@@ -10,20 +10,18 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Every command of a user leaves a record in the journal, even if it is refused. So a user may
-// send paceBurst of them at once, and one each paceEvery in the long run. Operators are not
-// limited. Nor are services and the banks of peers, whose names begin with $: their requests
-// are limited where they come from.
+// Every command of a user leaves a record in the journal, even if it is refused. So a user may send paceBurst
+// commands at once, and in the long run one each paceEvery. Operators have no limit. Services and the banks of peers,
+// whose names begin with $, have none here either: their requests are limited where they come from.
 const (
 	paceBurst = 100
 	paceEvery = messages.Duration(time.Second / 2)
-	// maxPaced is the maximum of remembered users; above it, users with their full allowance are
-	// forgotten.
+	// maxPaced is the maximum number of remembered users. Above it, users who may send paceBurst again are forgotten.
 	maxPaced = 10_000
 )
 
-// pace limits the requests of users. For each it has the time at which the user may send
-// paceBurst again.
+// pace limits the rate of users' requests. For each user it stores the time from which the user may send paceBurst
+// again.
 type pace struct {
 	config  *Config
 	metrics *metrics
@@ -32,7 +30,7 @@ type pace struct {
 	full    map[messages.Name]messages.Time
 }
 
-// count counts a user's request, or returns an error if there were too many.
+// count counts a user's request, or returns an error if the user has sent too many.
 func (p *pace) count(user messages.Name, now messages.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,10 +52,10 @@ func (p *pace) count(user messages.Name, now messages.Time) error {
 	return nil
 }
 
-// bound limits how fast users may use the commands of a service.
+// bound wraps a service: it limits how fast users may use its commands.
 func (p *pace) bound(s bus.Service) bus.Service {
 	if s.Discoverable {
-		return s // queries leave no record
+		return s // queries leave no record, so they have no limit
 	}
 	for i := range s.Endpoints {
 		verb, handle := s.Endpoints[i].Name, s.Endpoints[i].Handle

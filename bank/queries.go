@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// queries are requests of any user about its own accounts.
+// queries answers requests about accounts and the books.
 type queries struct {
 	config  *Config
 	metrics *metrics
@@ -108,9 +108,8 @@ func (q *queries) accounts(ctx context.Context, caller messages.Name, r messages
 	return reply, err
 }
 
-// books returns the running totals to anybody, without what is held: its increase when a job
-// arrives would show the job's bid. Only operators can have the totals recomputed, which reads
-// all records.
+// books returns the running totals to every caller, but without the held amount: its increase when a job arrives
+// would disclose the job's bid. Only operators can ask for the totals to be recomputed, which reads all records.
 func (q *queries) books(ctx context.Context, caller messages.Name, r messages.BooksRequest) (reply messages.BooksReply, err error) {
 	if r.Full {
 		if err := q.callers.operator(caller, "have the books recomputed"); err != nil {
@@ -141,15 +140,15 @@ func (q *queries) status(ctx context.Context, _ messages.Name, _ messages.Empty)
 	}, nil
 }
 
-// auditor recomputes the books, for one caller at a time, and only if they have changed.
+// auditor recomputes the books for one caller at a time, and only if they have changed.
 type auditor struct {
-	turn    chan struct{} // has one token while somebody audits
+	turn    chan struct{} // has one token while an audit runs
 	records uint64
 	reply   messages.BooksReply
 }
 
-// audit takes its image when its turn has come, so that the reply shows everything committed
-// when the caller asked.
+// audit waits for its turn and then takes an image. So the reply shows everything that was committed when the caller
+// asked.
 func (a *auditor) audit(ctx context.Context, m *machine) (messages.BooksReply, error) {
 	select {
 	case a.turn <- struct{}{}:
@@ -164,7 +163,8 @@ func (a *auditor) audit(ctx context.Context, m *machine) (messages.BooksReply, e
 	return a.reply, nil
 }
 
-// trust reports whether the bank requires proofs.
+// trust returns whether the bank requires signed requests, and the bank's exchange key with the
+// keys that prove it.
 func (q *queries) trust(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.TrustReply, error) {
 	if err := q.group.verify(ctx); err != nil {
 		return messages.TrustReply{}, err

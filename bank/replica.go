@@ -14,13 +14,12 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// machine is the ledger and the clearing, which are one replicated state. The mailbox changes
-// it, and queries read it.
+// machine is the replicated state: the ledger and the clearing. The mailbox changes it, and queries read it.
 type machine struct {
 	site    messages.Name
 	metrics *metrics
 	archive *archive
-	root    *ledger.Root // proofs are checked against it; nil: there is none
+	root    *ledger.Root // root of trust for checking signatures; nil: there is none
 	time    *siteclock.Steady
 	broken  func(error) // called when the ledger's store has failed
 
@@ -35,7 +34,7 @@ func newMachine(c *Config, m *metrics, a *archive, root *ledger.Root, time *site
 	return made
 }
 
-// open returns an empty ledger and its clearing.
+// open returns an empty ledger, and a clearing on it.
 func (m *machine) open() (*ledger.Ledger, *clearing.State) {
 	l := m.archive.ledger()
 	l.Trust(m.root)
@@ -88,21 +87,21 @@ func (m *machine) apply(command []byte) (any, error) {
 	return result, nil
 }
 
-// Capture takes an image of the ledger and the clearing.
+// Capture returns an image of the ledger and the clearing.
 func (m *machine) Capture() mailbox.Image {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return &image{m.ledger.Capture(), m.clearing.Capture(), m.archive}
 }
 
-// image is an image of both, with what the archive needs to write.
+// image is an image of the ledger and the clearing, with the archive that must be written before it.
 type image struct {
 	*ledger.Image
 	clearing *clearing.Image
 	archive  *archive
 }
 
-// WriteTo writes the clearing's image, whose end a reader recognises, then the ledger's.
+// WriteTo writes the clearing's image and then the ledger's. A reader recognises the end of the clearing's image.
 func (i *image) WriteTo(w io.Writer) (int64, error) {
 	n, err := i.clearing.WriteTo(w)
 	if err != nil {
@@ -115,8 +114,7 @@ func (i *image) WriteTo(w io.Writer) (int64, error) {
 	return n + m, i.archive.saveTail(i.Image)
 }
 
-// Digest writes the part of the state that is equal on all replicas; where they keep their history
-// does not matter.
+// Digest writes the part of the state that is equal on all replicas, wherever they store their history.
 func (i *image) Digest(w io.Writer) error {
 	if _, err := i.clearing.WriteTo(w); err != nil {
 		return err
@@ -126,8 +124,7 @@ func (i *image) Digest(w io.Writer) error {
 	return err
 }
 
-// Weak returns an error while this replica lacks a file of the history that other replicas
-// have.
+// Weak returns an error while this replica lacks a file of the history that other replicas have.
 func (m *machine) Weak() error {
 	if m.archive.store == nil {
 		return nil
@@ -135,8 +132,7 @@ func (m *machine) Weak() error {
 	return m.archive.store.Lost()
 }
 
-// Restore replaces the ledger and the clearing by an image. Queries read the old ones
-// meanwhile.
+// Restore replaces the ledger and the clearing by an image. Meanwhile queries read the old ones.
 func (m *machine) Restore(r io.Reader) error {
 	freshLedger, freshClearing := m.open()
 	buffered := bufio.NewReader(r)
@@ -151,7 +147,7 @@ func (m *machine) Restore(r io.Reader) error {
 	if err := freshLedger.RestoreWith(buffered, settles); err != nil {
 		return err
 	}
-	if is, ok := derived.(*clearing.State); ok { // the site has keys
+	if is, ok := derived.(*clearing.State); ok { // the clearing was derived with the ledger, because the site has keys
 		if err := freshClearing.Differs(is); err != nil {
 			return err
 		}

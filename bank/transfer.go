@@ -48,8 +48,8 @@ func (cs *commands) transfer(ctx context.Context, caller messages.Name, r messag
 	return reply, nil
 }
 
-// afterSome returns the error of a command of a request whose earlier commands were answered:
-// it must not say that nothing was done.
+// afterSome returns the error for a request whose first commands were answered before a later one failed. The error
+// must not say that nothing was done.
 func afterSome(answered, of int, err error) error {
 	if answered == 0 || messages.KindOf(err) == messages.Unknown {
 		return err
@@ -68,15 +68,15 @@ func checkMarks(r *messages.TransferRequest) *messages.Error {
 	return nil
 }
 
-// Limits of a command in bytes. A command is closed when it reaches pieceBytes. A chain, which
-// cannot be divided, may have chainBytes, or messages.MaxLegs transfers of less than 768 bytes
-// each. A mailbox accepts commands of at least 1 MiB.
+// Limits of a command, in bytes. A command that reaches pieceBytes is closed, and a new one begins. A chain cannot be
+// divided; it may have chainBytes, or messages.MaxLegs transfers of less than 768 bytes each. A mailbox accepts
+// commands of at least 1 MiB.
 const (
 	pieceBytes = 128 << 10
 	chainBytes = 768 << 10
 )
 
-// split divides transfers into commands, never inside a chain.
+// split divides transfers into commands, but never inside a chain.
 func split(transfers []messages.Transfer) ([][]messages.Transfer, error) {
 	if len(transfers) > ledger.MaxBatch {
 		return nil, messages.Errorf(messages.TooLarge, "%d transfers in one request: send at most %d", len(transfers), ledger.MaxBatch)

@@ -25,7 +25,7 @@ type table struct {
 
 func newCSV(o *output) *table {
 	t := &table{o, csv.NewWriter(o.w)}
-	t.rows.Write(columns) //nolint:errcheck // Close returns it
+	t.rows.Write(columns) //nolint:errcheck // Close returns the error
 	return t
 }
 
@@ -35,7 +35,7 @@ func (t *table) Line(l *ledger.Line) error {
 		Cell(l.Debit), Cell(l.Credit), "", "", "", "", "", "",
 		labels(l).String(),
 	}
-	if l.Asked.ID != "" || l.Debit != "" { // other lines are about no transfer
+	if l.Asked.ID != "" || l.Debit != "" { // other lines are not about a transfer
 		row[4] = l.Asked.Kind.String()
 	}
 	if l.Job != 0 {
@@ -54,8 +54,8 @@ func (t *table) Line(l *ledger.Line) error {
 	return t.rows.Write(row)
 }
 
-// Cell returns a text for a table. If a spreadsheet would take the text for a formula, an
-// apostrophe is put before it, because anybody may have chosen the text.
+// Cell returns a text for a cell of a table. If a spreadsheet would take the text for a formula, an apostrophe is
+// added in front, because a stranger may have chosen the text.
 func Cell(text string) string {
 	if text != "" && strings.IndexByte("=+-@\t\r\n", text[0]) >= 0 {
 		return "'" + text

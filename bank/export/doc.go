@@ -1,6 +1,6 @@
-// Package export writes a bank's journal as plain-text accounting, which the usual tools read
-// and find balanced. The formats are hledger, which can convert it for other tools such as
-// beancount, and CSV. It is pure: lines in, text out.
+// Package export writes a bank's journal in formats of plain-text accounting. The usual tools can read it, and check
+// that it balances. The formats are hledger, which can convert it for other tools such as beancount, and CSV. It is
+// pure: lines in, text out.
 //
 // # Accounts
 //
@@ -30,9 +30,8 @@
 //
 // # CSV
 //
-// The columns are in columns. To recompute every balance, start each account at 0. For each
-// line with status "done" or "lapsed", subtract amount from the debit account, add it to the
-// credit account (none if empty), and add held to the debit account's reserve. The four columns
-// of balances then have the results. Amounts are in credits with six decimals. A text that
-// begins like a spreadsheet formula (=, +, -, @) has an apostrophe before it.
+// The variable columns lists the columns. To recompute every balance, start each account at 0. For each line with
+// status "done" or "lapsed", subtract amount from the debit account, add it to the credit account (none if empty),
+// and add held to the debit account's reserve. The four columns of balances then have the results. Amounts are in
+// credits with six decimals. A text that begins like a spreadsheet formula (=, +, -, @) has an apostrophe before it.
 package export

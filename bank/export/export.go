@@ -15,7 +15,7 @@ import (
 // formats are the names of the formats.
 var formats = []string{"hledger", "csv"}
 
-// Writer takes the lines of a journal in order, beginning with the first.
+// Writer writes the lines of a journal. It must get all lines in order, starting with the first.
 type Writer interface {
 	Line(l *ledger.Line) error
 	// Close writes the end of the format. It does not close the underlying writer.
@@ -34,14 +34,14 @@ func New(format string, w io.Writer, site messages.Name) (Writer, error) {
 	return nil, messages.Errorf(messages.Invalid, "format %q: is not one of %s", format, strings.Join(formats, ", "))
 }
 
-// output is a writer, and the accounts that it has named so far.
+// output is a buffered writer, with the accounts that earlier lines named.
 type output struct {
 	w    *bufio.Writer
 	seen map[messages.Name]bool
 }
 
 // printf keeps the first error in w, which flush returns.
-func (o *output) printf(format string, args ...any) { fmt.Fprintf(o.w, format, args...) } //nolint:errcheck // flush returns it
+func (o *output) printf(format string, args ...any) { fmt.Fprintf(o.w, format, args...) } //nolint:errcheck // flush returns the error
 
 func (o *output) flush() error { return o.w.Flush() }
 
@@ -118,7 +118,7 @@ func labels(l *ledger.Line) messages.Labels {
 	return messages.LabelsOf(l.Asked.Reason)
 }
 
-// kind returns the kind of a line's transfer, or what happened without one.
+// kind returns the kind of a line's transfer. For a line without a transfer, it returns what happened.
 func kind(l *ledger.Line) string {
 	if l.What == "done" || l.What == "refused" {
 		return l.Asked.Kind.String()
@@ -126,7 +126,7 @@ func kind(l *ledger.Line) string {
 	return l.What
 }
 
-// words describes a line that moves credits.
+// words returns a description of a line that moves credits.
 func words(l *ledger.Line) string {
 	text := map[string]string{
 		"posted": "transfer", "hold": "held", "post": "charge", "void": "freed", "lapsed": "hold expired",

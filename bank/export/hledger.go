@@ -48,7 +48,7 @@ func (h *hledger) Line(l *ledger.Line) error {
 
 func (h *hledger) Close() error { return h.flush() }
 
-// printable keeps a comment on one line.
+// printable returns a comment as one line.
 func printable(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // percent encodes the characters that end a tag's value or have a meaning in it.

@@ -16,17 +16,17 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Endorser is a signer whose key was rotated: another key, which the site's credentials name,
-// endorses it.
+// Endorser is a signer whose key has been rotated. Another key, which the site's credentials name, signs that its key
+// is valid.
 type Endorser interface {
 	AccountKey() string
 	Endorse(key string) ([]byte, error)
-	// Succession leads from AccountKey to the endorsing key.
+	// Succession returns the keys from AccountKey to the key that endorses, each signed by the one before it.
 	Succession() []messages.Succession
 }
 
-// Sign sets the key and the signature of a checkpoint. If the signer's key changes in the meantime,
-// it returns an error: sign again.
+// Sign sets the key and the signature of a checkpoint. If the signer's key changes meanwhile, it returns an error,
+// and the caller can sign again.
 func Sign(s proof.Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
 	var err error
 	if c.Key, err = s.PublicKey(); err != nil {
@@ -44,8 +44,8 @@ func Sign(s proof.Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
 	return c, Verify(&c)
 }
 
-// Trusted reports whether a checkpoint's key is the trusted one, or is endorsed by it or by a
-// key that follows it.
+// Trusted reports whether a checkpoint's key is the trusted key, or is endorsed by the trusted key or by one of its
+// successors.
 func Trusted(c *messages.Checkpoint, trusted string) bool {
 	if c.Key == trusted {
 		return true
@@ -53,8 +53,8 @@ func Trusted(c *messages.Checkpoint, trusted string) bool {
 	return proof.Verified(proof.Successor(c.Site, trusted, c.Succession), messages.EndorsedKey(c.Site, c.Key), c.Endorsement)
 }
 
-// Verify checks a checkpoint's signature by the key in it. The caller must know whether the key
-// is the site's.
+// Verify checks a checkpoint's signature with the key in the checkpoint. The caller must check that this key belongs
+// to the site.
 func Verify(c *messages.Checkpoint) error {
 	key, err := nkeys.FromPublicKey(c.Key)
 	if err != nil {
@@ -72,18 +72,18 @@ const CheckpointsFile = "checkpoints"
 // Checkpoints has the signed checkpoints of a replica, in the order of their records. It is
 // safe for concurrent use.
 type Checkpoints struct {
-	files Files // nil: only in memory
+	files Files // nil: the checkpoints are only in memory
 
 	mu   sync.Mutex
 	list []messages.Checkpoint
-	torn bool // the file must be written again: it has a checkpoint that was cut off, or too many
+	torn bool // the whole file must be written again: a checkpoint in it is cut off, or it has too many
 
-	damaged []int // the damaged lines when the file was read
+	damaged []int // numbers of the damaged lines when the file was read
 }
 
-// ReadCheckpoints reads the checkpoints in a directory. It skips one that a crash or a full
-// disk cut off; the next one follows it, perhaps on the same line. It also skips damaged lines;
-// [Checkpoints.Damaged] reports them, and the file keeps them until the next checkpoint.
+// ReadCheckpoints reads the checkpoints in a directory. It skips a checkpoint that a crash or a full disk cut off;
+// the next one follows it, perhaps on the same line. It also skips damaged lines. [Checkpoints.Damaged] reports them,
+// and the file keeps them until the next checkpoint.
 func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	c := &Checkpoints{files: files}
 	if files == nil {
@@ -127,7 +127,7 @@ func readCheckpoints(line []byte) (found []messages.Checkpoint, whole bool) {
 	return found, false
 }
 
-// Damaged returns an error that names the damaged lines of the file, nil if there are none.
+// Damaged returns an error that names the damaged lines of the file; nil: there are none.
 func (c *Checkpoints) Damaged() error {
 	if len(c.damaged) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func (c *Checkpoints) Damaged() error {
 	return messages.Errorf(messages.Internal, "the bank's checkpoints: line %d of file %s is damaged (%d in all), and does not count; compare with the copies that auditors have", c.damaged[0], CheckpointsFile, len(c.damaged))
 }
 
-// Last returns the latest checkpoint; false if there is none.
+// Last returns the latest checkpoint; false: there is none.
 func (c *Checkpoints) Last() (messages.Checkpoint, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,8 +145,8 @@ func (c *Checkpoints) Last() (messages.Checkpoint, bool) {
 	return c.list[len(c.list)-1], true
 }
 
-// Of the checkpoints of each blockRecords records, only the last has to stay: it covers the others. When mostCovered could
-// go, they do.
+// Of the checkpoints in each blockRecords records, only the last is needed, because it covers the others. When
+// mostCovered others have collected, they are removed.
 const (
 	blockRecords = 10_000
 	mostCovered  = 1000
@@ -170,7 +170,7 @@ func (c *Checkpoints) Add(one messages.Checkpoint) error {
 		return nil
 	}
 	if stay := lastOfBlocks(c.list); len(c.list)-len(stay) >= mostCovered {
-		c.list, c.torn = stay, true // all are written again
+		c.list, c.torn = stay, true // the whole file is written again
 	}
 	if err := c.save(one); err != nil {
 		return fmt.Errorf("the bank's checkpoints: %w", err)
@@ -192,7 +192,7 @@ func (c *Checkpoints) save(one messages.Checkpoint) error {
 	line = append(line, '\n')
 	if !c.torn {
 		err := c.files.Append(CheckpointsFile, line)
-		c.torn = err != nil // a part of it may be in the file
+		c.torn = err != nil // after an error, the file may have a part of the checkpoint
 		return err
 	}
 	var all []byte

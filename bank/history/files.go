@@ -13,15 +13,15 @@ import (
 // Files is a directory of files that are written once and read often. Written data survives the
 // end of the process. It survives a loss of power only after Sync and then Commit.
 type Files interface {
-	// Write creates a file of the parts, in place of one with the same name.
+	// Write creates a file with the parts as its content. It replaces a file of the same name.
 	Write(name string, parts ...[]byte) error
 	// Append appends to a file, which it creates if needed.
 	Append(name string, data []byte) error
 	Open(name string) (File, error)
-	// Sync makes the content of a file durable, Commit the names of all files.
+	// Sync makes the content of a file durable. Commit makes the names of all files durable.
 	Sync(name string) error
 	Commit() error
-	// List returns the names of all files, ascending.
+	// List returns the names of all files, in ascending order.
 	List() ([]string, error)
 }
 
@@ -37,8 +37,7 @@ type disk struct{ dir string }
 
 func (d disk) path(name string) string { return filepath.Join(d.dir, name) }
 
-// Write writes under another name until the file is complete, so that a reader of the old file
-// keeps the old content.
+// Write writes a new file and renames it when it is complete, so that a reader of the old file keeps the old content.
 func (d disk) Write(name string, parts ...[]byte) error {
 	f, err := os.OpenFile(d.path(name+".new"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -97,8 +96,8 @@ func (f file) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Directory returns the files of a directory, which it creates if needed. Segments for which
-// there is no room wait in memory for Sync.
+// Directory returns the files of a directory, which it creates if needed. Segments that the disk has no room for wait
+// in memory until Sync.
 func Directory(dir string) (Files, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the bank's history: %w", err)
@@ -106,7 +105,7 @@ func Directory(dir string) (Files, error) {
 	return &waiting{Files: disk{dir}, content: map[string][]byte{}}, nil
 }
 
-// Existing does what Directory does, for a directory that must exist.
+// Existing is Directory for a directory that must exist.
 func Existing(dir string) (Files, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("the bank's history: %w", err)

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 )
 
-// sealed is a segment in its file.
+// sealed is a segment that is stored in a file.
 type sealed struct {
 	store *Store
 	sum   ledger.Sum
@@ -18,12 +18,12 @@ type sealed struct {
 
 var _ ledger.Sealed = (*sealed)(nil)
 
-// errOther is the error for an intact file that is not the expected one.
+// errOther is the error for an intact file that has other records than expected.
 var errOther = errors.New("it is of other records")
 
 func (s *sealed) Sum() ledger.Sum { return s.sum }
 
-// Positions of the parts of the file.
+// Positions and sizes of the parts of the file, in bytes.
 func (s *sealed) tableAt() int64 { return int64(len(magic) + s.sum.Size) }
 func (s *sealed) tableLen() int  { return ledger.TableHead + ledger.TableRow*s.sum.Count }
 func (s *sealed) fileLen() int64 { return s.tableAt() + int64(s.tableLen()) + trailerLen }
@@ -31,7 +31,7 @@ func (s *sealed) rowAt(i int) int64 {
 	return s.tableAt() + ledger.TableHead + int64(ledger.TableRow*i)
 }
 
-// table reads the table, and compares it and the file's length with the sum. The records are
+// table returns the table of the file, after comparing the table and the file's length with the sum. Records are
 // checked only when they are read.
 func (s *sealed) table() ([]byte, error) {
 	table := make([]byte, s.tableLen())
@@ -53,8 +53,8 @@ func (s *sealed) table() ([]byte, error) {
 	return table, err
 }
 
-// otherwise says why a file is not the expected one: it is damaged, or it has other records, as
-// a release with segments of another size writes.
+// otherwise returns why a file is not the expected one. It is damaged, or it has other records: a version of the
+// program with another segment size writes such files.
 func (s *sealed) otherwise(f File, size int64) error {
 	whole := make([]byte, size)
 	if err := readFull(f, whole, 0); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A file is this line, the records, the table, and four bytes each of the table's length and
-// CRC-32C, little endian.
+// A file has this line, the records, the table, and then the table's length and CRC-32C in four bytes each, little
+// endian.
 const magic = "candor-journal-1"
 
 const (
@@ -62,16 +62,16 @@ func split(b []byte) (table []byte, err error) {
 	return table, nil
 }
 
-// damaged says what to do about a damaged file.
+// damaged returns the error for a damaged file, which says what to do.
 func damaged(name string, err error) error {
-	if messages.KindOf(err) == messages.Conflict { // a newer release wrote it
+	if messages.KindOf(err) == messages.Conflict { // a newer version of the program wrote the file
 		return messages.Errorf(messages.Conflict, "history file %s: %v", name, err)
 	}
 	return messages.Errorf(messages.Internal,
 		"history file %s: %v. Stop the replica, remove this file, and start it while the others run: it then fetches the file from them; with no other replica, restore the file from a backup", name, err)
 }
 
-// missing says what to do about a missing file.
+// missing returns the error for a missing file, which says what to do.
 func missing(name string, cause error) error {
 	return messages.Errorf(messages.Internal,
 		"history file %s is missing, and was not fetched (%v): start the replica while the others run, or restore the file from a backup", name, cause)

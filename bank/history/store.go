@@ -13,34 +13,33 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// SegmentBytes is how many bytes of records a file has by default. Replicas must agree on it to
-// be byte-identical.
+// SegmentBytes is the default size of the records in a file, in bytes. Replicas with the same size write the same
+// bytes.
 const SegmentBytes = 4 << 20
 
-// openFiles is the maximum of files that are kept open for reading.
+// openFiles is the maximum number of files that are kept open for reading.
 const openFiles = 64
 
-// Store keeps a replica's journal in files. It is as safe for concurrent use as [ledger.Store]
-// requires.
+// Store stores a replica's journal in files. It is as safe for concurrent use as [ledger.Store] requires.
 type Store struct {
 	files Files
 	bytes int
-	// fetch gets a file's content from another replica; nil: there is none.
+	// fetch returns a file's content from another replica; nil: there is no other replica.
 	fetch func(ledger.Sum) ([]byte, error)
 
-	syncing chan struct{} // holds a token while files are made durable
-	healing sync.Mutex    // held while a file is fetched
-	damaged atomic.Uint64 // how often a file was found damaged or missing
+	syncing chan struct{} // has a token while files are made durable
+	healing sync.Mutex    // locked while a file is fetched
+	damaged atomic.Uint64 // number of times that a file was found damaged or missing
 
 	mu       sync.Mutex
 	unsynced []string
 	open     map[string]File
-	order    []string           // names of open, the least recently used first
+	order    []string           // names of the files in open, the least recently used first
 	lost     map[string]*sealed // files that are damaged or missing and could not be fetched
 }
 
-// New returns a store in files. fetch, if not nil, gets a file's content from another replica;
-// it is checked.
+// New returns a store that uses files. fetch returns a file's content from another replica, which New's store checks;
+// nil: there is no other replica.
 func New(files Files, segmentBytes int, fetch func(ledger.Sum) ([]byte, error)) *Store {
 	return &Store{files: files, bytes: segmentBytes, fetch: fetch, open: map[string]File{}, lost: map[string]*sealed{}, syncing: make(chan struct{}, 1)}
 }
@@ -75,8 +74,8 @@ func (s *Store) write(name string, parts [][]byte) error {
 	return nil
 }
 
-// Open opens a segment's file, and fetches it first if it is missing or damaged. A fetched file
-// is synced at once, because a durable snapshot already depends on it.
+// Open opens a segment's file. If the file is missing or damaged, Open first fetches it. A fetched file is synced at
+// once, because a durable snapshot already depends on it.
 func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
 	found := &sealed{store: s, sum: sum, name: nameOf(sum.First)}
 	_, err := healed(found, found.table)
@@ -90,8 +89,7 @@ func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
 	return nil, messages.Errorf(messages.Unavailable, "%v", err) // another replica may have it later
 }
 
-// healed reads from a segment's file. If the file is damaged or missing, it fetches the file
-// and reads again.
+// healed calls read for a segment's file. If the file is damaged or missing, healed fetches it and calls read again.
 func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 	found, err := read()
 	if err == nil {
@@ -100,7 +98,7 @@ func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 	s := f.store
 	s.healing.Lock()
 	defer s.healing.Unlock()
-	if found, err = read(); err == nil { // another reader has fetched it already
+	if found, err = read(); err == nil { // another reader has already fetched the file
 		return found, nil
 	}
 	s.lose(f)
@@ -135,8 +133,7 @@ func (s *Store) lose(f *sealed) {
 	s.lost[f.name] = f
 }
 
-// Lost returns an error that names a damaged or missing file that could not be fetched, nil if
-// there is none.
+// Lost returns an error that names a damaged or missing file that could not be fetched; nil: there is none.
 func (s *Store) Lost() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +149,7 @@ func (s *Store) Mend() {
 	lost := slices.Collect(maps.Values(s.lost))
 	s.mu.Unlock()
 	for _, f := range lost {
-		if _, err := f.Segment(); err == nil { // it was restored in the meantime
+		if _, err := f.Segment(); err == nil { // the file was restored meanwhile
 			s.mu.Lock()
 			delete(s.lost, f.name)
 			s.mu.Unlock()
@@ -160,7 +157,7 @@ func (s *Store) Mend() {
 	}
 }
 
-// Check reads a segment's whole file. It does not fetch it.
+// Check reads the whole file of a segment. It does not fetch the file.
 func (s *Store) Check(sum ledger.Sum) error {
 	f := &sealed{store: s, sum: sum, name: nameOf(sum.First)}
 	if _, err := f.segment(); err != nil {
@@ -194,8 +191,8 @@ func (s *Store) retrieve(wanted *sealed) error {
 	return err
 }
 
-// Sync makes durable what was written since the last call. If another call is at work on some
-// files, it waits until these are durable, or until that call failed and left them to this one.
+// Sync makes the data durable that was written since the last call. If another call is doing that for some files,
+// Sync waits until it has succeeded, or has failed and left these files to this call.
 func (s *Store) Sync() (bool, error) {
 	s.syncing <- struct{}{}
 	defer func() { <-s.syncing }()
@@ -246,7 +243,7 @@ func (s *Store) Close() error {
 	return errors.Join(failed...)
 }
 
-// with calls f with an open file, and keeps the file open for the next call.
+// with calls f with an open file. It keeps the file open for the next call.
 func (s *Store) with(name string, f func(File) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// waiting keeps segments for which the disk had no room in memory, until Sync can write them.
-// So a full disk ends no replica: its log keeps the records, because no snapshot is written
-// before Sync succeeded.
+// waiting keeps segments in memory that the disk has no room for, until Sync can write them. So a full disk does not
+// stop a replica. Its log keeps the records, because no snapshot is written before Sync has succeeded.
 type waiting struct {
 	Files
 	mu      sync.Mutex
