@@ -208,7 +208,7 @@ func inBounds(r *book.Reached) string {
 	return text
 }
 
-// named lists jobs, but not a thousand of them.
+// named returns a phrase with the numbers of jobs; a long list is cut.
 func named(jobs []messages.JobID) string {
 	const most = 10
 	words := make([]string, 0, most)

@@ -122,7 +122,7 @@ func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec 
 	return desk.Together(r.Stages, reply.Stages)
 }
 
-// place refuses a job that no node of its market can run.
+// place returns an error for a job that no node of its market can run.
 func (l *submissions) place(account messages.Name, spec *messages.JobSpec, m *messages.Market) (err error) {
 	l.replica.read(func(b *book.Book) { err = intake.Place(b, account, spec, m) })
 	return err

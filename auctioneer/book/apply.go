@@ -77,7 +77,7 @@ func (b *Book) carryOut(c *Command) any {
 	case c.SetBounds != nil:
 		b.bounds.set(c.SetBounds.Markets)
 		return nil
-	case c.Begin != nil: // the command only sets the time
+	case c.Begin != nil: // this command only sets the time
 		return nil
 	}
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")

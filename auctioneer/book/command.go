@@ -38,8 +38,7 @@ type Command struct {
 
 	SetLicenses *SetLicenses
 	SetBounds   *SetBounds
-	// Leap is the part of the time since the last command by which the clock was set ahead: see
-	// [Book.leap].
+	// Leap is how far the clock was set ahead since the last command: see [Book.leap].
 	Leap messages.Duration
 	// TimeUnknown: the proposer did not know the time, and At continues the time of the last command.
 	TimeUnknown bool
@@ -82,7 +81,7 @@ func BoundsOf(markets []messages.Market) (out []MarketBounds) {
 	return out
 }
 
-// Begin lets jobs begin whose time has come. Result: nil.
+// Begin lets the jobs begin whose begin time has come. Result: nil.
 type Begin struct{}
 
 // Submit enters a job whose hold has been made. Result: Receipt. If the account has used the key before, it is the

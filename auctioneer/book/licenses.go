@@ -68,7 +68,7 @@ func (l *licenses) limits(j *Job, stage int) bool {
 	return len(j.Spec.Stages[stage].Licenses) > 0 || l.bounds.binds(j)
 }
 
-// free returns how many licences of a name are free.
+// free returns how many licences of this name are free.
 func (l *licenses) free(name messages.Name) int {
 	if s := l.byName[name]; s != nil {
 		return max(0, s.Total-s.Used)

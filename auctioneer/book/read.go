@@ -412,7 +412,7 @@ func (b *Book) Room(account messages.Name, spec *messages.JobSpec, stage int) in
 // Bounds returns the bounds of the markets that have some, in the order of their names.
 func (b *Book) Bounds() []MarketBounds { return b.bounds.list() }
 
-// FreeLicenses returns how many licences of a name are free.
+// FreeLicenses returns how many licences of this name are free.
 func (b *Book) FreeLicenses(name messages.Name) int { return b.licenses.free(name) }
 
 // Licenses returns the licences of the site, by name.

@@ -22,7 +22,7 @@ type Desk struct {
 	lessons      lessons
 	errands      errands
 	delays       delays
-	spare        book.Spare // memory for the jobs that are read
+	spare        book.Spare // memory for the jobs that are being read
 	// limited has, for each job that has not ended and is limited by licences or bounds, how many tasks could
 	// be claimed when it was followed last. owned has these jobs by owner, and some that have ended since.
 	limited map[messages.JobID]int

@@ -71,9 +71,9 @@ func widens(m *messages.Market, i int, s *messages.Stage) error {
 	return nil
 }
 
-// Place refuses a stage that no node of the market can run, whether the node is up now or not.
-// It also fills in resources that the stage leaves out, from its slots. It looks at nodes only for
-// stages with requirements on nodes.
+// Place returns an error for a stage that no node of the market can run, even if all nodes were up. From the stage's
+// slots, it fills in resources that the stage leaves out. It looks at nodes only for stages with requirements on
+// nodes.
 func Place(b *book.Book, account messages.Name, spec *messages.JobSpec, m *messages.Market) error {
 	if err := checkLicenses(b.TotalLicenses(), spec, m); err != nil {
 		return err
