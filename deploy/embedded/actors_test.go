@@ -23,13 +23,12 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// ensemble is a site each of whose actors is a process of its own: three replicas
-// of the auctioneer and of the bank, and the agent of a node with one slot, whose
-// executor is another. The NATS server is the test's.
+// ensemble is a site in which each actor is a process of its own: three replicas of the auctioneer and of the bank,
+// and the agent of a node with one slot. The node's executor is another process. The NATS server belongs to the test.
 type ensemble struct {
 	*cluster
 	url    string
-	creds  map[string]string // file, by actor
+	creds  map[string]string // credentials file of each actor
 	frozen []int
 }
 
@@ -45,7 +44,7 @@ func newEnsemble(t *testing.T) *ensemble {
 	}
 	e.Hosts[0].Nodes = []messages.Name{onlyNode}
 	e.Listen = "127.0.0.1:0"
-	e.Tasks.User = runner.UserSelf // tasks tell the test what they do by files of its own
+	e.Tasks.User = runner.UserSelf // tasks report to the test by their own files
 	text, err := json.Marshal(&e.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +61,7 @@ func newEnsemble(t *testing.T) *ensemble {
 	return e
 }
 
-// serve starts the server, and writes everybody's credentials.
+// serve starts the server, and writes the credentials of all actors and users.
 func (e *ensemble) serve() {
 	authority, err := identity.OpenOrCreate(e.Keys, e.Site)
 	if err != nil {
@@ -77,7 +76,7 @@ func (e *ensemble) serve() {
 		e.Fatal(err)
 	}
 	e.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	e.Cleanup(e.stopAll) // before the server does
+	e.Cleanup(e.stopAll) // runs before the cleanup of the server
 	e.url = s.ClientURL()
 	if err := writeCredentials(&e.Config, authority); err != nil {
 		e.Fatal(err)
@@ -96,7 +95,7 @@ func (e *ensemble) serve() {
 	}
 }
 
-// begin starts the process of an actor.
+// begin starts the process of an actor on a host.
 func (e *ensemble) begin(actor string, host messages.Name) {
 	e.Helper()
 	args := []string{actor, "--config", e.config, "--host", host, "--state", e.State, "--log-level", "error",
@@ -104,15 +103,15 @@ func (e *ensemble) begin(actor string, host messages.Name) {
 	if actor == messages.NodeAgent {
 		args = append(args, "--node", onlyNode)
 	}
-	if actor == messages.Bank { // as on a host without the site's keys; the auctioneer's have them
+	if actor == messages.Bank { // the bank's hosts do not have the site's keys; the auctioneer's hosts have them
 		args = append(args, "--certificate", e.certificate(host))
 	}
 	command := exec.Command(e.binary, args...)
-	command.Env = append(os.Environ(), "GOMAXPROCS=1") // there are eight of them
+	command.Env = append(os.Environ(), "GOMAXPROCS=1") // because eight such processes run
 	e.processes[actor+"/"+host] = await.Start(e, command, "")
 }
 
-// certificate is the file with the certificate of a host's replica of the bank.
+// certificate returns the file with the certificate of the bank's replica on a host.
 func (e *ensemble) certificate(host messages.Name) string {
 	e.Helper()
 	file := filepath.Join(e.dir, host+"-bank.pem")
@@ -123,7 +122,7 @@ func (e *ensemble) certificate(host messages.Name) string {
 	return file
 }
 
-// as is a user of the site.
+// as returns a user of the site.
 func (e *ensemble) as(name messages.Name) user {
 	e.Helper()
 	b, err := bus.Connect(bus.Config{URL: e.url, Name: name, CredsFile: CredsFile(e.State, name), Retry: true})
@@ -134,7 +133,7 @@ func (e *ensemble) as(name messages.Name) user {
 	return user{e.T, b, e.Site, name}
 }
 
-// pids are the processes of an actor, but for one host's.
+// pids returns the processes of an actor on all hosts except one.
 func (e *ensemble) pids(actor string, but messages.Name) (out []int) {
 	for name, p := range e.processes {
 		if host, is := strings.CutPrefix(name, actor+"/"); is && host != but {
@@ -144,7 +143,7 @@ func (e *ensemble) pids(actor string, but messages.Name) (out []int) {
 	return out
 }
 
-// executor is the process that tasks are children of; 0: there is none.
+// executor returns the parent process of the tasks; 0: there is none.
 func (e *ensemble) executor() int {
 	found := 0
 	eachProcess(func(pid int, command []string, _ string) {
@@ -155,7 +154,7 @@ func (e *ensemble) executor() int {
 	return found
 }
 
-// eachProcess calls f for each process of the machine that can be looked at.
+// eachProcess calls f for each process of the machine that the test may inspect.
 func eachProcess(f func(pid int, command []string, environ string)) {
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
@@ -171,7 +170,7 @@ func eachProcess(f func(pid int, command []string, environ string)) {
 	}
 }
 
-// freeze stops processes where they are, until thaw.
+// freeze stops processes until thaw is called.
 func (e *ensemble) freeze(pids ...int) {
 	e.Helper()
 	for _, pid := range pids {
@@ -182,7 +181,7 @@ func (e *ensemble) freeze(pids ...int) {
 	e.frozen = append(e.frozen, pids...)
 }
 
-// thaw lets those go on that are there still.
+// thaw continues the frozen processes that still exist.
 func (e *ensemble) thaw() {
 	for _, pid := range e.frozen {
 		_ = syscall.Kill(pid, syscall.SIGCONT)
@@ -190,16 +189,16 @@ func (e *ensemble) thaw() {
 	e.frozen = nil
 }
 
-// victims are what can be killed; each returns the process, and how it comes back.
+// victims are the kinds of processes that a test can kill.
 var victims = []string{"agent", "executor", "auctioneer", "bank"}
 
-// target is a process that is to be killed.
+// target is a process that the test will kill.
 type target struct {
 	pid  int
-	name string // of one that the test started, and starts again
+	name string // name of a process that the test started and starts again
 }
 
-// find finds a victim: of replicas the one that leads.
+// find returns the process of a victim. For a group of replicas, it is the leader.
 func (e *ensemble) find(operator user, victim string) target {
 	e.Helper()
 	name := ""
@@ -218,8 +217,7 @@ func (e *ensemble) find(operator user, victim string) target {
 	return target{p.Process.Pid, name}
 }
 
-// strike ends a process as a power cut would, and has it come back: an executor
-// is started again by its agent.
+// strike kills a process, as a power failure would, and starts it again. An executor is started again by its agent.
 func (e *ensemble) strike(t target) {
 	e.Helper()
 	if err := syscall.Kill(t.pid, syscall.SIGKILL); err != nil {
@@ -234,7 +232,7 @@ func (e *ensemble) strike(t target) {
 	e.begin(actor, host)
 }
 
-// zombie reports whether a process has ended and its parent has not looked yet.
+// zombie reports whether a process has ended and its parent has not collected its exit code yet.
 func zombie(pid int) bool {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, after, _ := strings.Cut(string(stat), ") ")

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// startAdmission starts the admission of this process, which has the site's keys.
-// With hosts each has one, and any of them answers.
+// startAdmission starts the admission of this process, which has the site's keys. On a site of several hosts, each
+// host has one, and any of them can answer.
 func startAdmission(s *share) (*service, error) {
 	ca, err := s.config.TLS.Authority()
 	if err != nil {
@@ -26,7 +26,7 @@ func startAdmission(s *share) (*service, error) {
 	})
 }
 
-// servers returns the addresses of all hosts for clients.
+// servers returns the addresses of all hosts to which clients can connect.
 func (s *share) servers() []string {
 	if s.host == nil {
 		return []string{s.URL()}
@@ -38,7 +38,7 @@ func (s *share) servers() []string {
 	return urls
 }
 
-// Authority returns the PEM that vouches for the site's servers; "" without TLS.
+// Authority returns the certificate that clients need to check the site's servers, in PEM; "" without TLS.
 func (t *TLS) Authority() (string, error) {
 	if t == nil {
 		return "", nil
@@ -50,7 +50,7 @@ func (t *TLS) Authority() (string, error) {
 	return string(pem), nil
 }
 
-// Client returns what a client needs to check the site's servers; nil without TLS.
+// Client returns the TLS configuration with which a client checks the site's servers; nil without TLS.
 func (t *TLS) Client() (*tls.Config, error) {
 	if t == nil {
 		return nil, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// slurmSite is a site of the real binary with three nodes of four processors, and a directory with Slurm's commands from
-// which scripts are submitted.
+// slurmSite is a site of the real binary with three nodes of four processors. Scripts are submitted from a directory
+// with Slurm's commands.
 type slurmSite struct {
 	*testing.T
 	dir string
@@ -27,7 +27,7 @@ func newSlurmSite(t *testing.T) *slurmSite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &slurmSite{T: t, dir: t.TempDir()} // which tasks see, since their jobs come from there
+	s := &slurmSite{T: t, dir: t.TempDir()} // tasks see the directory, because their jobs are submitted from there
 	state := t.TempDir()
 	if err := os.Link(built, filepath.Join(s.dir, "candor")); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func (s *slurmSite) read(name string) string {
 	return string(text)
 }
 
-// run runs a command, and returns what it prints and its exit code.
+// run runs a command. It returns its output and exit code.
 func (s *slurmSite) run(words ...string) (string, int) {
 	s.Helper()
 	cmd := exec.CommandContext(s.Context(), filepath.Join(s.dir, words[0]), words[1:]...)
@@ -93,7 +93,8 @@ func (s *slurmSite) script(options, body string) (string, int) {
 	return s.read("out"), code
 }
 
-// TestAllocation: a script on two nodes runs once, its variables say what it has, and srun starts ranks on both.
+// TestAllocation runs a script on two nodes. The script must run once, its variables must describe the allocation,
+// and srun must start ranks on both nodes.
 func TestAllocation(t *testing.T) {
 	s := newSlurmSite(t)
 	out, code := s.script("-N 2 -n 5 -c 1", `echo x >> once
@@ -132,8 +133,8 @@ srun sh -c 'exit $((SLURM_PROCID == 2 ? 4 : 0))'`)
 	}
 }
 
-// TestAnAllocationFromATerminal: salloc and srun outside of a job have allocations of their own, on several nodes too, and the
-// input, the output and the exit code are here.
+// TestAnAllocationFromATerminal runs salloc and srun outside of a job. Each must get its own allocation, also on several
+// nodes. Input, output and exit code are those of the local process.
 func TestAnAllocationFromATerminal(t *testing.T) {
 	s := newSlurmSite(t)
 	for _, one := range []struct {
@@ -163,7 +164,8 @@ func TestAnAllocationFromATerminal(t *testing.T) {
 	}
 }
 
-// TestScriptsOfSeveralRanks use all processors of their node, give each rank its own program, and copy files to their nodes.
+// TestScriptsOfSeveralRanks runs scripts with several ranks. They must use all processors of their node, give each rank its
+// own program, and copy files to their nodes.
 func TestScriptsOfSeveralRanks(t *testing.T) {
 	s := newSlurmSite(t)
 	out, code := s.script("-N 1 -n 4", "nproc; seq 4 | xargs -P $SLURM_NTASKS -n 1 echo | wc -l; srun printenv OMP_NUM_THREADS | sort -u; scontrol show job $SLURM_JOB_ID | grep -o 'NumTasks=4 CPUs/Task=1'")
@@ -178,7 +180,8 @@ f=/tmp/candor.sbcast.$SLURM_JOB_ID; echo data > source; chmod 640 source; sbcast
 	}
 }
 
-// TestAnAllocationEnds with a cancel, and at its time limit: no rank stays, on no node, also of those that do not heed TERM.
+// TestAnAllocationEnds cancels an allocation, and lets another one reach its time limit. No rank may remain on any node,
+// even if it ignores TERM.
 func TestAnAllocationEnds(t *testing.T) {
 	s := newSlurmSite(t)
 	for name, end := range map[string]func(job string){
@@ -205,7 +208,7 @@ func TestAnAllocationEnds(t *testing.T) {
 	}
 }
 
-// ranksNamed are the processes of this machine whose first word is a name.
+// ranksNamed returns the processes of this machine whose first word is a name.
 func ranksNamed(name string) (pids []int) {
 	found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range found {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// plain is an ordinary NATS client that knows nothing of this program's code:
-// it has a credentials file, subjects, and documents.
+// plain is an ordinary NATS client that uses none of Candor's code. It has a credentials file, subjects and
+// documents.
 type plain struct {
 	*testing.T
 	*nats.Conn
@@ -34,7 +34,7 @@ func dial(t *testing.T, s *Site, account string) plain {
 	return p
 }
 
-// ask sends a JSON document and reads the JSON reply.
+// ask sends a JSON document and returns the JSON reply.
 func (p plain) ask(subject, document string) map[string]any {
 	p.Helper()
 	reply, err := p.Request(subject, []byte(document), patience)
@@ -48,8 +48,8 @@ func (p plain) ask(subject, document string) map[string]any {
 	return out
 }
 
-// TestAnyClientCanSubmit does with plain nats.go and JSON what the command line
-// does: submits, repeats, follows, pays, is refused.
+// TestAnyClientCanSubmit uses only nats.go and JSON. The client submits a job, repeats the request, follows the job
+// and pays. A bad request is refused.
 func TestAnyClientCanSubmit(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -81,13 +81,13 @@ func TestAnyClientCanSubmit(t *testing.T) {
 	}
 }
 
-// TestAnyClientCanSpeakMsgpack sends structs as arrays, made by the library alone.
+// TestAnyClientCanSpeakMsgpack sends msgpack arrays that were made without Candor's code.
 func TestAnyClientCanSpeakMsgpack(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
 	defer closeSite(t, s)
 	alice := dial(t, s, "alice")
-	payload, err := msgpack.Marshal([]any{false, "", false, 0, 5}) // JobsRequest
+	payload, err := msgpack.Marshal([]any{false, "", false, 0, 5}) // a JobsRequest
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,13 +96,13 @@ func TestAnyClientCanSpeakMsgpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var jobs []any
-	if err := msgpack.Unmarshal(reply.Data, &jobs); err != nil || len(jobs) < 2 { // later releases append
+	if err := msgpack.Unmarshal(reply.Data, &jobs); err != nil || len(jobs) < 2 { // later releases add fields at the end
 		t.Fatalf("answered %x: %v, %v", reply.Data, jobs, err)
 	}
 }
 
-// TestNobodySpeaksForAnother: the server itself refuses a request under another
-// account's name, and it has no effect.
+// TestNobodySpeaksForAnother sends a request under another account's name. The NATS server must refuse it, and it
+// must have no effect.
 func TestNobodySpeaksForAnother(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))

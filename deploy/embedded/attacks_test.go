@@ -23,14 +23,14 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// fort is a site under attack, that counts.
+// fort is a site under attack. It counts the attacks in its metrics.
 type fort struct {
 	*testing.T
 	*Site
 }
 
-// TestAttacks: what users, nodes and strangers can try over NATS. Each is refused and
-// counted, and alice goes on as if nothing were.
+// TestAttacks makes the attacks that users, nodes and strangers can try over NATS. Each must be refused and counted,
+// and alice must not notice them.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -64,7 +64,7 @@ func TestAttacks(t *testing.T) {
 
 func (f fort) as(name messages.Name) user { return connect(f.T, f.Site, name) }
 
-// raw is a plain connection with the credentials of a name.
+// raw returns a plain connection with the credentials of a name.
 func (f fort) raw(name messages.Name) *nats.Conn {
 	f.Helper()
 	nc, err := nats.Connect(f.URL(), nats.Timeout(patience), nats.UserCredentials(f.CredsFile(name)), nats.CustomInboxPrefix(messages.InboxPrefix(name)),
@@ -76,7 +76,7 @@ func (f fort) raw(name messages.Name) *nats.Conn {
 	return nc
 }
 
-// counted is the sum of a metric over the series that have a label, "name=value".
+// counted returns the sum of a metric over all series with a label, "name=value".
 func (f fort) counted(metric, label string) (sum float64) {
 	f.Helper()
 	all, err := f.Gatherer().Gather()
@@ -97,8 +97,8 @@ func (f fort) counted(metric, label string) (sum float64) {
 	return sum
 }
 
-// grows has an attack made, and wants a metric to be larger soon after it: whoever is
-// refused may hear of that before it is counted.
+// grows makes an attack, and waits until a metric has grown. The attacker may hear of the refusal before it is
+// counted.
 func (f fort) grows(metric, label string, attack func()) {
 	f.Helper()
 	before := f.counted(metric, label)
@@ -106,7 +106,7 @@ func (f fort) grows(metric, label string, attack func()) {
 	await.Until(f.T, fmt.Sprintf("%s{%s} grows above %v", metric, label, before), func() bool { return f.counted(metric, label) > before })
 }
 
-// anothersName: the credentials of mallory with bob's name in the subject.
+// anothersName uses mallory's credentials with bob's name in the subject.
 func (f fort) anothersName() {
 	mallory := f.as("bob")
 	f.grows("candor_nats_refused_total", "what=publish", func() {
@@ -121,8 +121,8 @@ func (f fort) anothersName() {
 	}
 }
 
-// forgedAccount: another's name in a header, in an unknown field, and where a request
-// has a field for it.
+// forgedAccount puts another account's name in a header, in an unknown field, and in a request's own field for an
+// account.
 func (f fort) forgedAccount() {
 	nc := f.raw("bob")
 	m := nats.NewMsg(messages.Subject("west", messages.Bank, messages.VerbAccount, "bob"))
@@ -161,7 +161,7 @@ func (f fort) forgedAccount() {
 	}
 }
 
-// listening: to everybody's replies and to others' subjects.
+// listening subscribes to the replies of all users, and to subjects of others.
 func (f fort) listening() {
 	mallory := f.raw("bob")
 	var heard atomic.Int64
@@ -186,7 +186,7 @@ func (f fort) listening() {
 	}
 }
 
-// nodeWithoutToken: an agent without credentials, and one with a user's.
+// nodeWithoutToken starts an agent without credentials, and one with a user's credentials.
 func (f fort) nodeWithoutToken() {
 	f.grows("candor_nats_refused_total", "what=connect", func() {
 		if b, err := bus.Connect(bus.Config{URL: f.URL(), Name: "node9"}); messages.KindOf(err) != messages.PermissionDenied {
@@ -211,7 +211,7 @@ func (f fort) nodeWithoutToken() {
 	}
 }
 
-// tokenAgain: a token is good once, and not at all once it is revoked.
+// tokenAgain uses a token twice, and uses a token that was revoked. Only the first use may succeed.
 func (f fort) tokenAgain() {
 	operator := f.as("operator")
 	token := func() *admission.Token {
@@ -244,8 +244,8 @@ func (f fort) tokenAgain() {
 	}
 }
 
-// flood: hundreds of bids at once of one account, while another submits a few. Of the
-// flood a burst is taken; the other has every answer, and nothing of hers is refused.
+// flood sends hundreds of bids of one account at once, while another account submits a few. Of the flood, only a
+// burst is accepted. The other account must get every answer, and no refusal.
 func (f fort) flood() {
 	const bids, few = 600, 10
 	mallory, alice := f.as("bob"), f.as("alice")
@@ -264,7 +264,7 @@ func (f fort) flood() {
 					taken.Add(1)
 				case messages.KindOf(err) == messages.Exhausted:
 					limited.Add(1)
-				case messages.KindOf(err) == messages.Unknown: // an attempt had no answer, as on a machine that is too busy
+				case messages.KindOf(err) == messages.Unknown: // the request got no answer, for example on a busy machine
 					unknown.Add(1)
 				default:
 					f.Errorf("bid %d: %v", i, err)
@@ -276,7 +276,7 @@ func (f fort) flood() {
 			meanwhile = append(meanwhile, alice.submit(fmt.Sprint("meanwhile", i), twoStages(f.TempDir(), messages.Credit/100)))
 		}
 		flood.Wait()
-		for _, job := range meanwhile { // a task that still writes would keep the directory from going
+		for _, job := range meanwhile { // a task that still writes would stop the removal of the directory
 			if end := alice.final(job); end.State != messages.Completed {
 				f.Errorf("alice's job %d ended %v", job, end.State)
 			}
@@ -287,8 +287,8 @@ func (f fort) flood() {
 	}
 }
 
-// leaked: credentials that were revoked open nothing from the next moment on, on the
-// site that runs; those issued in their place do.
+// leaked revokes credentials on a running site. From then on they must be refused. New credentials, issued in their
+// place, must work.
 func (f fort) leaked() {
 	copied := filepath.Join(f.TempDir(), "carol.creds")
 	creds, err := os.ReadFile(f.CredsFile("carol"))
@@ -305,7 +305,7 @@ func (f fort) leaked() {
 	}
 	defer nc.Close()
 	bystander := f.as("alice")
-	operator, err := identity.Open(f.config.KeysDir()) // another process, on the same host
+	operator, err := identity.Open(f.config.KeysDir()) // as another process on the same host does
 	if err == nil {
 		err = operator.Revoke(identity.User, "carol")
 	}

@@ -27,34 +27,34 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// backupSocket is the socket in the state directory on which a site hands out backups. A backup
-// contains the site's keys, which must not travel over the network, so it is made on a host.
+// backupSocket is the socket in the state directory from which a running site's backup can be read. A backup contains
+// the site's keys, which must not travel over the network. So a backup is made on the host itself.
 const backupSocket = "backup.sock"
 
-// BackupSocket returns the socket of the site with a state directory.
+// BackupSocket returns the path of this socket in a state directory.
 func BackupSocket(state string) string { return filepath.Join(state, backupSocket) }
 
-// Build is what backups name as the program that made them.
+// Build is the name of the program in the backups that it makes.
 var Build = "candor"
 
-// Backup writes a backup of the site, as package backup describes it, while the site
-// serves. All that was acknowledged before is in it.
+// Backup writes a backup of the site while the site serves. Package backup describes the format. The backup has
+// everything that was acknowledged before the call.
 func (s *Site) Backup(ctx context.Context, w io.Writer) error {
 	stream := backup.NewStream(w, backup.About{Site: s.config.Site, Host: s.options.Host, Build: Build, Began: time.Now().UTC()})
 	return stream.End((&saving{s, stream}).all(ctx))
 }
 
-// saving is a backup on its way.
+// saving is a backup that is being made.
 type saving struct {
 	*Site
 	to *backup.Stream
 }
 
-// all saves everything, in the order for which package backup gives the reasons.
+// all saves everything, in a certain order. Package backup gives the reasons for the order.
 func (s *saving) all(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		func(context.Context) error { return s.file(shapeFile) },
-		func(context.Context) error { // the checkpoints that the site signed
+		func(context.Context) error { // the checkpoints of the books that the site signed
 			return s.extras(s.banks, historyDir, func(name string) bool { return name == history.CheckpointsFile })
 		},
 		func(ctx context.Context) error { return s.group(ctx, s.auctioneers) },
@@ -74,7 +74,7 @@ func (s *saving) all(ctx context.Context) error {
 	return nil
 }
 
-// group saves the state of an actor, from a replica of this process.
+// group saves the state of an actor from one of its replicas in this process.
 func (s *saving) group(ctx context.Context, g *group) error {
 	reply, err := ask[messages.ReplicasReply](ctx, s.operator, g.actor, messages.VerbReplicas, messages.Empty{})
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *saving) group(ctx context.Context, g *group) error {
 	return s.to.Add(g.actor+"/state", saved.Size, state)
 }
 
-// extras saves the wanted files of dir, a directory in the state of an actor's replica. A growing
-// file is saved up to its present end. An old file may have been removed meanwhile; this is no error.
+// extras saves some files of dir, a directory in the state of a replica. A growing file is saved up to its present
+// end. It is no error if an old file is removed meanwhile.
 func (s *saving) extras(g *group, dir string, wanted func(name string) bool) error {
 	from := filepath.Join(g.dir(g.localReplicas()[0]), dir)
 	entries, err := os.ReadDir(from)
@@ -177,7 +177,7 @@ func (s *saving) keysAndFiles() error {
 // file saves a file of the state directory, if it is there.
 func (s *saving) file(name string) error { return s.copy("", filepath.Join(s.config.State, name)) }
 
-// copy saves a file below a directory of the backup, if the file is there.
+// copy saves a file in a directory of the backup, if the file exists.
 func (s *saving) copy(below, path string) error {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -189,7 +189,7 @@ func (s *saving) copy(below, path string) error {
 	return s.to.Bytes(filepath.Join(below, filepath.Base(path)), content)
 }
 
-// caughtUp waits for a replica of this process to have applied an entry.
+// caughtUp waits until a replica of this process has applied a log entry. It returns the ID of the replica.
 func (g *group) caughtUp(ctx context.Context, index uint64) (id string, err error) {
 	err = again(ctx, 10*time.Millisecond, func() (bool, error) {
 		for _, s := range g.statuses() {
@@ -203,21 +203,22 @@ func (g *group) caughtUp(ctx context.Context, index uint64) (id string, err erro
 	return id, err
 }
 
-// archiver returns the log of a replica that runs here.
+// archiver returns the log of a replica that runs in this process.
 func (g *group) archiver(id string) mailbox.Archiver {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.boxes[id].(mailbox.Archiver)
 }
 
-// backupWithin bounds a backup up to the depot's files; of these each is bounded.
+// backupWithin is the longest time for a backup without the files of the depot. Each file of the depot has its own
+// limit.
 const backupWithin = 10 * time.Minute
 
-// serveBackups hands a backup to each who connects to the socket, one after another. Only
-// the user that runs the site, and root, get one.
+// serveBackups writes a backup to each process that connects to the socket, one after another. It serves only root
+// and the user that runs the site.
 func (s *Site) serveBackups() error {
 	path := BackupSocket(s.config.State)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a process that was killed
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // a process that was killed may have left it
 		return fmt.Errorf("backups: %w", err)
 	}
 	var err error
@@ -257,7 +258,7 @@ func (s *Site) answerBackup(c *net.UnixConn) {
 	s.log.Info("handed out a backup")
 }
 
-// mayHaveKeys reports whether the process at the other end could read the keys anyway.
+// mayHaveKeys reports whether the process at the other end could read the site's keys anyway.
 func mayHaveKeys(c *net.UnixConn) bool {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -271,8 +272,7 @@ func mayHaveKeys(c *net.UnixConn) bool {
 	return peer.Uid == 0 || int(peer.Uid) == os.Getuid()
 }
 
-// ReceiveBackup asks the running site with a state directory for a backup, and writes it into
-// another directory.
+// ReceiveBackup asks the running site of a state directory for a backup, and writes it into dir.
 func ReceiveBackup(ctx context.Context, state, dir string) (backup.About, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", BackupSocket(state))
@@ -291,9 +291,9 @@ func ReceiveBackup(ctx context.Context, state, dir string) (backup.About, error)
 	return about, err
 }
 
-// Restore makes a state directory from a backup. keys is a directory for the site's keys; "": they
-// go into the state directory. Keys that exist already stay, as they may be newer. For a site over
-// several hosts, host names the host to restore.
+// Restore makes a state directory from a backup. keys is a directory for the site's keys; "": they go into the state
+// directory. Keys that already exist stay, because they may be newer. On a site of several hosts, host is the name of
+// the host to restore.
 func Restore(dir, state, keys, host string) (about backup.About, err error) {
 	b, err := backup.Open(dir)
 	if err != nil {
@@ -303,7 +303,7 @@ func Restore(dir, state, keys, host string) (about backup.About, err error) {
 		return b.About, err
 	}
 	aside := filepath.Clean(state) + ".incomplete"
-	if err := os.RemoveAll(aside); err != nil { // left by an interrupted restore
+	if err := os.RemoveAll(aside); err != nil { // an interrupted restore may have left it
 		return b.About, err
 	}
 	if err := os.MkdirAll(aside, 0o711); err != nil {
@@ -370,7 +370,7 @@ func (r *restoring) all(keys string) error {
 	return r.tree("keys", keys)
 }
 
-// replica plants a replica of an actor.
+// replica restores the files of one replica of an actor.
 func (r *restoring) replica(actor, id string) error {
 	var saved mailbox.Saved
 	if err := r.JSON(actor+"/saved.json", &saved); err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// A backup that is made while users submit and pay has all that was acknowledged before
-// it began, and the restored site goes on: whoever sends again what they sent after the
-// backup gets each job once, and pays once for it.
+// TestBackupUnderLoad makes a backup while users submit and pay. It must have everything that was acknowledged
+// before. The restored site must continue: a repeated request from after the backup gives each job once, and is paid
+// once.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -88,7 +88,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 	jobs := messages.Credits(len(before) + len(after))
 	ctx := within(t)
-	for account := alice.account(); account.Reserved != 0; account = alice.account() { // charges follow the end
+	for account := alice.account(); account.Reserved != 0; account = alice.account() { // charges come after the end of a job
 		if ctx.Err() != nil {
 			t.Fatal("holds are left")
 		}
@@ -101,7 +101,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// payments pays carol a credit again and again, and hands over how many were acknowledged.
+// payments pays carol one credit again and again. When stopped, it sends the number of acknowledged payments.
 func (u user) payments(stop <-chan struct{}) <-chan int {
 	made := make(chan int)
 	ctx := within(u.T)
@@ -110,7 +110,7 @@ func (u user) payments(stop <-chan struct{}) <-chan int {
 		for n := 1; ctx.Err() == nil; n++ {
 			r := messages.PayRequest{Key: fmt.Sprintf("pay-%d", n), To: "carol", Amount: messages.Credit}
 			if _, err := bus.Call[messages.AccountReply](ctx, u.bus, messages.Subject(u.site, messages.Bank, messages.VerbPay, u.name), r); err != nil {
-				if messages.KindOf(err) != messages.Exhausted { // the limit on how fast a user may ask
+				if messages.KindOf(err) != messages.Exhausted { // the limit of requests of a user
 					u.Errorf("payment %d: %v", n, err)
 					return
 				}
@@ -126,8 +126,7 @@ func (u user) payments(stop <-chan struct{}) <-chan int {
 	return made
 }
 
-// What is wrong with a backup, or with the place that it is to go to, is said by name,
-// and nothing is left behind.
+// TestRestoreRefuses checks that errors of a backup or of its target are named, and that no files are left behind.
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -186,8 +185,8 @@ func flip(path string) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-// A backup has the records of ended jobs that are in the archive alone, and what the estimator
-// has learned, and a restore puts both where they were.
+// TestBackupOfArchiveAndEstimator checks that a backup has the ended jobs that are only in the archive, and what the
+// estimator has learned. A restore must bring both back.
 func TestBackupOfArchiveAndEstimator(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -201,7 +200,7 @@ func TestBackupOfArchiveAndEstimator(t *testing.T) {
 	alice.final(id)
 	learned := filepath.Join(messages.Estimator, "1", estimator.SnapshotFile)
 	ctx := within(t)
-	for { // what ended jobs teach comes after their end, and is written at the stop
+	for { // the estimator learns after a job's end, and writes when it stops
 		closeSite(t, s)
 		if _, err := os.Stat(filepath.Join(c.State, learned)); err == nil {
 			break

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// openClock makes the clock of this process's host.
+// openClock makes the clock of this host.
 func (s *share) openClock() {
 	wall := s.options.Wall
 	if wall == nil {
@@ -36,10 +36,10 @@ func (s *share) openClock() {
 // clockFile is the name of the file with a keptClock.
 const clockFile = "clock.json"
 
-// keptClock is the difference between the site's time and the machine's time since boot. From it,
-// the next start during the same boot knows how much the clock was changed in the meantime.
+// keptClock has the difference between the site's time and the machine's time since boot. If the machine was not
+// restarted, the next start computes from it how much the machine's clock was changed in the meantime.
 type keptClock struct {
-	Boot   string            `json:"boot"` // the machine's boot, as the kernel names it
+	Boot   string            `json:"boot"` // identifies the machine's boot; the kernel gives it
 	Offset messages.Duration `json:"offset"`
 	Sum    string            `json:"sum"`
 }
@@ -49,11 +49,11 @@ func (k *keptClock) sum() string {
 	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d", k.Boot, int64(k.Offset))))
 }
 
-// leastDrift is how much the offset must change before it is written again.
+// leastDrift is the smallest change of the offset for which it is written again.
 const leastDrift = siteclock.Bound / 5
 
-// keepClock goes on from the clock that an earlier start left in the state directory, and watches
-// and keeps the clock until the site is closed.
+// keepClock continues with the clock that an earlier start has written into the state directory. It watches the
+// clock, and writes it, until the site is closed.
 func (s *share) keepClock() {
 	path, boot, kept := filepath.Join(s.config.State, clockFile), boottime.Boot(), keptClock{}
 	err := durable.ReadJSON(path, &kept)
@@ -78,14 +78,14 @@ func (s *share) keepClock() {
 			}
 			now := keptClock{Boot: boot, Offset: offset}
 			now.Sum = now.sum()
-			if replaceJSON(path, now) == nil { // otherwise again in a second
+			if replaceJSON(path, now) == nil { // if the write fails, it is tried again in a second
 				kept = now
 			}
 		})
 	})
 }
 
-// each calls f now and after each interval, until ctx ends.
+// each calls f at once and after each interval, until ctx ends.
 func each(ctx context.Context, interval messages.Duration, f func()) {
 	for {
 		f()
@@ -97,8 +97,7 @@ func each(ctx context.Context, interval messages.Duration, f func()) {
 	}
 }
 
-// watchClock says in the log when this host's clock begins to be off, and when it is
-// right again.
+// watchClock returns a function that logs when this host's clock begins to be wrong, and when it is right again.
 func (s *share) watchClock() func() {
 	was := false
 	return func() {
@@ -114,8 +113,8 @@ func (s *share) watchClock() func() {
 	}
 }
 
-// tellClock has this host and the others of the site know one another's clocks, by the
-// connection of a replica, until ctx ends.
+// tellClock exchanges clock readings with the other hosts of the site until ctx ends. It uses the connection of a
+// replica.
 func (s *share) tellClock(ctx context.Context, b bus.Bus) error {
 	if s.host == nil || len(s.config.Hosts) == 1 {
 		return nil
@@ -132,7 +131,7 @@ func (s *share) tellClock(ctx context.Context, b bus.Bus) error {
 	}
 	go each(ctx, siteclock.ReadEvery, func() {
 		if payload, err := messages.Marshal(messages.ClockReading{At: s.clock.Wall()}, messages.Msgpack); err == nil {
-			_ = b.Publish(messages.ClockSubject(s.config.Site, s.host.Name), payload) // the next reading follows
+			_ = b.Publish(messages.ClockSubject(s.config.Site, s.host.Name), payload) // another reading follows
 		}
 	})
 	return nil

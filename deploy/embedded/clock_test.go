@@ -24,12 +24,12 @@ func (c *settable) now() messages.Time {
 
 func (c *settable) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
 
-// trivial is a job of one task.
+// trivial returns a job of one task.
 func trivial() messages.JobSpec {
 	return messages.JobSpec{Name: "trivial", Budget: messages.Credit, Stages: []messages.Stage{{Name: "only", Class: "map", Script: ":\n"}}}
 }
 
-// runs has a job run and settled, and returns it.
+// runs runs a job until it is settled, and returns it.
 func (u user) runs(key string) messages.JobDetail {
 	u.Helper()
 	job := u.final(u.submit(key, trivial()))
@@ -40,8 +40,8 @@ func (u user) runs(key string) messages.JobDetail {
 	return job
 }
 
-// TestClockIsSetAndSetRight: a site of one host whose clock is set for a moment, by ten
-// minutes or an hour either way, runs and settles jobs meanwhile and afterwards.
+// TestClockIsSetAndSetRight sets the clock of a site with one host wrong for a moment, by ten minutes or an hour in
+// either direction. Jobs must run and be settled meanwhile and afterwards.
 func TestClockIsSetAndSetRight(t *testing.T) {
 	t.Parallel()
 	clock := new(settable)
@@ -63,8 +63,8 @@ func TestClockIsSetAndSetRight(t *testing.T) {
 	}
 }
 
-// TestClockOfOneHostIsWrong: of three hosts one after the other has a clock that is wrong
-// by an hour, whoever leads; jobs run, and their times are right.
+// TestClockOfOneHostIsWrong sets the clock of each of three hosts wrong by an hour, one after the other, whichever
+// host leads. Jobs must run, with the right times.
 func TestClockOfOneHostIsWrong(t *testing.T) {
 	t.Parallel()
 	dir, clocks := t.TempDir(), [3]settable{}
@@ -90,8 +90,8 @@ func TestClockOfOneHostIsWrong(t *testing.T) {
 	}
 }
 
-// TestNobodyPaysForALeapOfTheClocks: the clocks of all three hosts are set ahead by a day while a
-// task runs, which pays for its own time alone.
+// TestNobodyPaysForALeapOfTheClocks sets the clocks of all three hosts ahead by a day while a task runs. The job must
+// pay only for the task's real time.
 func TestNobodyPaysForALeapOfTheClocks(t *testing.T) {
 	t.Parallel()
 	dir, clock := t.TempDir(), settable{}
@@ -122,8 +122,8 @@ func TestNobodyPaysForALeapOfTheClocks(t *testing.T) {
 	}
 }
 
-// TestNobodyPaysForAClockSetWhileTheSiteIsDown: a clock is set ahead by a day, or back, while the site
-// is stopped and a task runs on, which pays for its own time alone.
+// TestNobodyPaysForAClockSetWhileTheSiteIsDown sets the clock by a day while the site is stopped and a task runs on.
+// The job must pay only for the task's real time.
 func TestNobodyPaysForAClockSetWhileTheSiteIsDown(t *testing.T) {
 	t.Parallel()
 	for name, by := range map[string]time.Duration{"ahead": 24 * time.Hour, "back": -24 * time.Hour} {
@@ -157,7 +157,7 @@ func TestNobodyPaysForAClockSetWhileTheSiteIsDown(t *testing.T) {
 	}
 }
 
-// TestADamagedClockIsNotBelieved: a start that cannot trust the clock that was kept goes by the host's own.
+// TestADamagedClockIsNotBelieved damages the stored clock. The next start must use the host's own clock.
 func TestADamagedClockIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -178,9 +178,9 @@ func TestADamagedClockIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestClockOfOneSiteIsSetAndSetRight: jobs go from each of two sites to the other, and are
-// settled, after the clock of one was far ahead or behind: no hold would expire, no
-// authorisation is of the future, no visiting job waits to be charged.
+// TestClockOfOneSiteIsSetAndSetRight sets the clock of one of two sites far ahead or back, and then right. Jobs must
+// go in both directions and be settled: no hold may expire, no authorisation may be in the future, no visiting job
+// may wait for its charge.
 func TestClockOfOneSiteIsSetAndSetRight(t *testing.T) {
 	t.Parallel()
 	clock := new(settable)

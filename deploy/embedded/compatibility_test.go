@@ -17,8 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// stopped is a site of one node and one replica that ran until both logs had a snapshot, and
-// was stopped.
+// stopped returns a stopped site of one node and one replica. It ran until both logs had a snapshot.
 func stopped(t *testing.T) Config {
 	t.Helper()
 	c := small(filepath.Join(t.TempDir(), "state"))
@@ -37,7 +36,8 @@ func stopped(t *testing.T) Config {
 	return c
 }
 
-// A state directory that an earlier version wrote is refused in a sentence, and is left as it is.
+// TestOlderStateIsRefused starts a site with a state directory of an earlier version. It must be refused with a
+// sentence, and stay unchanged.
 func TestOlderStateIsRefused(t *testing.T) {
 	t.Parallel()
 	c := stopped(t)
@@ -56,15 +56,15 @@ func TestOlderStateIsRefused(t *testing.T) {
 	}
 }
 
-// State that a newer release wrote is refused in a sentence, wherever the higher version
-// shows, and is left as it is.
+// TestNewerStateIsRefused starts a site with files of a later version. Wherever the version is, the start must be
+// refused with a sentence, and the files must stay unchanged.
 func TestNewerStateIsRefused(t *testing.T) {
 	t.Parallel()
 	for what, forge := range map[string]func(t *testing.T, state string){
 		"state directory": func(t *testing.T, state string) {
 			write(t, filepath.Join(state, formatFile), []byte("4\n"))
 		},
-		"the log in": func(t *testing.T, state string) { // the promises
+		"the log in": func(t *testing.T, state string) { // the file of promises of the log
 			path := filepath.Join(state, "bank/1/promises")
 			write(t, path, rewritePromises(t, read(t, path)))
 		},
@@ -119,7 +119,7 @@ func write(t *testing.T, path string, b []byte) {
 	}
 }
 
-// forgeSnapshot changes the image in each snapshot, or its header, and makes its checksums right.
+// forgeSnapshot changes the image or the header in each snapshot, and corrects the checksums.
 func forgeSnapshot(t *testing.T, replica string, forge func(image []byte)) {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(replica, "snapshots", "*"))
@@ -160,7 +160,7 @@ func forgeOne(t *testing.T, dir string, forge func(image []byte)) {
 	}
 }
 
-// rewritePromises raises the format in both records of a file of promises.
+// rewritePromises increases the version in both records of a file of promises.
 func rewritePromises(t *testing.T, file []byte) []byte {
 	t.Helper()
 	const slot, lengthAt, sumAt, bodyAt = 16 << 10, 8, 12, 12 + sha256.Size

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config describes a site. Its fields are named in a configuration file as in
-// their tags; [Default] gives the values that a file leaves out.
+// Config describes a site. The tags are the names of the fields in a configuration file. [Default] gives the values
+// of fields that a file leaves out.
 type Config struct {
 	// Site is the site's name, a token of every subject.
 	Site messages.Name `json:"site"`
@@ -283,10 +283,10 @@ func Default() Config {
 	}
 }
 
-// NodesAlike returns nodes node1, node2, … with the same slots.
+// NodesAlike returns n nodes with the names node1, node2, … and the same slots.
 func NodesAlike(n int, slots Slots) []Node { return Node{Slots: slots}.Times(n) }
 
-// Times returns nodes node1, node2, … that differ from this one only in their names.
+// Times returns count nodes with the names node1, node2, … that are otherwise like this one.
 func (n Node) Times(count int) []Node {
 	nodes := make([]Node, count)
 	for i := range nodes {
@@ -296,7 +296,8 @@ func (n Node) Times(count int) []Node {
 	return nodes
 }
 
-// defaultAccount returns the configured default account, or a replacement if none is configured.
+// defaultAccount returns the configured default account. If none is configured, it chooses one of the accounts or
+// operators.
 func (c *Config) defaultAccount() messages.Name {
 	if c.DefaultAccount != "" {
 		return c.DefaultAccount
@@ -309,7 +310,7 @@ func (c *Config) defaultAccount() messages.Name {
 	return c.Operators[0]
 }
 
-// replicaIDs names the replicas of each group: the hosts, or numbers from 1.
+// replicaIDs returns the names of the replicas in each group: the names of the hosts, or numbers from 1.
 func (c *Config) replicaIDs() (ids []string) {
 	for i := range c.Hosts {
 		ids = append(ids, c.Hosts[i].Name)
@@ -325,7 +326,7 @@ func (c *Config) replicaIDs() (ids []string) {
 // KeysDir returns the directory of the site's keys.
 func (c *Config) KeysDir() string { return cmp.Or(c.Keys, filepath.Join(c.State, "keys")) }
 
-// host returns the host of a name, nil if there is none.
+// host returns the host with a name, or nil if there is none.
 func (c *Config) host(name messages.Name) *Host {
 	for i := range c.Hosts {
 		if c.Hosts[i].Name == name {
@@ -335,7 +336,7 @@ func (c *Config) host(name messages.Name) *Host {
 	return nil
 }
 
-// MarshalJSON writes an object from class to number of slots.
+// MarshalJSON writes an object with the number of slots of each class.
 func (s Slots) MarshalJSON() ([]byte, error) {
 	counts := map[messages.Name]int{}
 	for _, cs := range s {
@@ -349,7 +350,7 @@ func (Slots) Described() (must string, whole bool) {
 	return "must map classes to numbers of slots, like {map: 2, reduce: 1}", true
 }
 
-// UnmarshalYAML reads a mapping from class to number of slots.
+// UnmarshalYAML reads a mapping from classes to numbers of slots.
 func (s *Slots) UnmarshalYAML(decode func(any) error) error {
 	counts := map[messages.Name]int{}
 	if err := decode(&counts); err != nil {

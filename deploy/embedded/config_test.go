@@ -25,7 +25,7 @@ func TestDefaultIsValid(t *testing.T) {
 	}
 }
 
-// One change makes one problem, at the path of the field that is wrong.
+// TestValidatePaths changes one field at a time. There must be one problem, with the path of this field.
 func TestValidatePaths(t *testing.T) {
 	nan := math.NaN()
 	cases := map[string]func(*Config){
@@ -85,7 +85,7 @@ func TestValidatePaths(t *testing.T) {
 	}
 }
 
-// three hosts for the default nodes, each at addresses of its own.
+// three returns three hosts for the default nodes, each with its own addresses.
 func three() []Host {
 	return []Host{
 		{Name: "a", Listen: "127.0.0.1:1", Cluster: "127.0.0.1:2", Auctioneer: "127.0.0.1:3", Bank: "127.0.0.1:4", Nodes: []messages.Name{"node1"}},
@@ -102,8 +102,8 @@ func TestHostsAreValid(t *testing.T) {
 	}
 }
 
-// Every mechanism that a configuration may name is one the auctioneer takes,
-// and it takes no other of the known names.
+// TestMechanismsAreTheAuctioneers checks that the auctioneer accepts every mechanism that a configuration may name,
+// and no other known name.
 func TestMechanismsAreTheAuctioneers(t *testing.T) {
 	known := auctioneer.Mechanisms()
 	for _, name := range []string{"proportional", "highest-bid", "deadline", "batch-queue", "reservation", "contract", "fifo", "fairshare", "backfill"} {

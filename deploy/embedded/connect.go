@@ -14,8 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Connect connects a user or operator of the site, under the name's own
-// credentials and no others.
+// Connect connects to the site as a user or operator, with the credentials of this name only.
 func (s *share) Connect(account messages.Name) (bus.Bus, error) {
 	file := s.CredsFile(account)
 	if _, err := os.Stat(file); err != nil {
@@ -29,16 +28,15 @@ func (s *share) Connect(account messages.Name) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
-// How often a part of the site tries to connect to its server, and how often it says that it
-// waits.
+// How often a part of the site tries to connect to its server, and how often it logs that it is waiting.
 const (
 	connectEvery = 100 * time.Millisecond
 	connectSays  = 5 * time.Second
 )
 
-// connect connects a part of the site to the server. A server of this process that is busy, with
-// thousands of others or on a starved machine, is waited for: as long as the start may take, and
-// while the server runs. A certificate that proves nothing does not become better.
+// connect connects a part of the site to the server. A server of this process may be busy, for example with thousands
+// of agents on a slow machine. connect then waits as long as the start may take and the server runs. It does not wait
+// if the certificate is wrong, because a later attempt would fail too.
 func (s *share) connect(c bus.Config) (b bus.Bus, err error) {
 	says := time.Now().Add(connectSays)
 	err = again(s.patience, connectEvery, func() (more bool, err error) {
@@ -56,7 +54,7 @@ func (s *share) connect(c bus.Config) (b bus.Bus, err error) {
 	return b, err
 }
 
-// connectAs connects a part of the site itself, with credentials made for it.
+// connectAs connects a part of the site with newly made credentials for a role and a name.
 func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, error) {
 	c, err := s.busConfig(name)
 	if err != nil {
@@ -67,8 +65,9 @@ func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, erro
 	} else {
 		c.Renew = s.renewing(role, name)
 	}
-	// No socket: a process may host thousands of agents. An agent of one of several hosts has
-	// a socket: with it the agent goes to another host's server if this server does not reach the leader.
+	// A part in the server's process uses no socket, because a process may have thousands of agents. On a site of
+	// several hosts an agent needs a socket: with it, it can go to another host's server if this server does not
+	// reach the leader.
 	if s.server != nil && s.config.TLS == nil && (role != identity.Node || len(s.config.Hosts) < 2) {
 		c.InProcess = s.server
 	}
@@ -84,7 +83,7 @@ func (s *share) busConfig(name messages.Name) (bus.Config, error) {
 	if len(s.config.Hosts) > 1 {
 		c.StreamReplicas = min(len(s.config.Hosts), 3)
 	}
-	var err error // clients prove themselves by credentials, so that an agent alone has no certificate
+	var err error // clients prove their identity by credentials, so an agent needs no certificate
 	c.TLS, err = s.config.TLS.Client()
 	return c, err
 }

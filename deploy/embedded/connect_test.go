@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// starved is a server in this process that has no time for the first connections.
+// starved is a server in this process that does not answer the first connections.
 type starved struct {
 	*server.Server
 	refuses, asked atomic.Int32
@@ -30,7 +30,7 @@ func (s *starved) InProcessConn() (net.Conn, error) {
 	return s.Server.InProcessConn()
 }
 
-// waiting is a host's share of a site. Only its server is there.
+// waiting returns a host's part of a site that has only its server.
 func waiting(t *testing.T, o *server.Options) *share {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true
@@ -44,8 +44,8 @@ func waiting(t *testing.T, o *server.Options) *share {
 	return s
 }
 
-// TestAStartWaitsForItsServer: a part of a site that cannot connect to the server of its own
-// process at once waits, until the start is given up or the server has ended.
+// TestAStartWaitsForItsServer connects a part of a site to a busy server of its own process. It must wait until the
+// server answers or ends, or the start is cancelled.
 func TestAStartWaitsForItsServer(t *testing.T) {
 	t.Parallel()
 	s := waiting(t, &server.Options{})
@@ -71,7 +71,8 @@ func TestAStartWaitsForItsServer(t *testing.T) {
 	}
 }
 
-// TestAStartDoesNotWaitForACertificate: that it proves nothing is said at once.
+// TestAStartDoesNotWaitForACertificate connects with a certificate that the server does not accept. The error must
+// come at once.
 func TestAStartDoesNotWaitForACertificate(t *testing.T) {
 	t.Parallel()
 	authority := httptest.NewTLSServer(nil)

@@ -14,14 +14,15 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// guard bounds the connections of each account. It asks servers as a service of the site, over system.
+// guard limits the number of connections of each account. It sends its requests to the servers over the connection
+// system.
 type guard struct {
 	*connections.Guard
 	system bus.Bus
 }
 
-// startGuard starts the guard in a process that has the site's keys. If the process has a server,
-// the guard closes only that server's connections; the other hosts do the same with theirs.
+// startGuard starts the guard in a process that has the site's keys. If the process has a server, the guard closes
+// only connections of that server. The other hosts' guards do the same for their servers.
 func startGuard(s *share, speaks bus.Bus) (*guard, error) {
 	c, err := s.busConfig("operator")
 	if err != nil {
@@ -52,8 +53,8 @@ func startGuard(s *share, speaks bus.Bus) (*guard, error) {
 	return &guard{started, system}, s.hearRevocations(system)
 }
 
-// hearRevocations takes over what another host says was revoked: [share.watchKeys] has it
-// in force a moment later.
+// hearRevocations listens for revocations from other hosts, and stores them in the keys. [share.watchKeys] puts them
+// into force shortly after.
 func (s *share) hearRevocations(system bus.Bus) error {
 	_, err := system.Subscribe(connections.RevokedSubject, func(_ string, data []byte) {
 		if err := s.authority.AddRevocations(data); err != nil {
@@ -63,11 +64,11 @@ func (s *share) hearRevocations(system bus.Bus) error {
 	return err
 }
 
-// Close ends the guard and its connection.
+// Close stops the guard and closes its connection.
 func (g *guard) Close() error { return errors.Join(g.Guard.Close(), g.system.Close()) }
 
-// startConnections starts a guard with its own connection: as the admission, or as the actor that
-// runs alone.
+// startConnections starts a guard with its own connection. It is for processes that run only the admission or one
+// actor.
 func startConnections(s *share) (*service, error) {
 	actor := messages.Admission
 	if s.options.Only != nil {

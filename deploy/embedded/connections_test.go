@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// isOpen says which of some connections work.
+// isOpen returns the number of connections that work.
 func isOpen(all []*nats.Conn) (n int) {
 	for _, nc := range all {
 		if nc.IsConnected() && nc.FlushTimeout(patience) == nil {
@@ -23,8 +23,8 @@ func isOpen(all []*nats.Conn) (n int) {
 	return n
 }
 
-// TestConnectionsOfAnAccountAreBounded: whoever opens more than an account may have is
-// told so, or cut; other accounts notice nothing; and with one closed another opens.
+// TestConnectionsOfAnAccountAreBounded opens more connections than an account may have. The last ones must be refused
+// or cut, and other accounts must not notice. When one is closed, another can be opened.
 func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -51,13 +51,13 @@ func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 			return messages.KindOf(err) == messages.Exhausted && strings.Contains(err.Error(), "account alice has 4 open connections")
 		})
 	})
-	_ = over.Close() // it would take the next place that is free
+	_ = over.Close() // it would take the next free place
 	var flood []*nats.Conn
 	f.grows("candor_connections_refused_total", "role=user", func() {
 		for range 40 {
 			nc, err := nats.Connect(s.URL(), nats.Timeout(patience), nats.UserCredentials(s.CredsFile("alice")), nats.NoReconnect(), nats.Name("bob"))
 			if err != nil {
-				continue // it was cut at once
+				continue // the guard cut it at once
 			}
 			defer nc.Close()
 			flood = append(flood, nc)
@@ -79,7 +79,7 @@ func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 	f.stays(again)
 }
 
-// stays wants a connection of a user to be there when a later one is cut.
+// stays checks that a user's connection still works after a later one was cut.
 func (f fort) stays(u user) {
 	f.Helper()
 	f.grows("candor_connections_refused_total", "", func() {
@@ -93,8 +93,8 @@ func (f fort) stays(u user) {
 	})
 }
 
-// TestConnectionsAtServersOfTheirOwn: the same, where the NATS server is no part of the
-// site, by the process of the bank; also for connections from before it started.
+// TestConnectionsAtServersOfTheirOwn does the same with a NATS server that runs separately. The process of the bank
+// limits the connections, also those that were made before it started.
 func TestConnectionsAtServersOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

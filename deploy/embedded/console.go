@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// checkConsole requires TLS for the console, and for the listener of its pages, if other machines
-// can reach them, because the pages use credentials.
+// checkConsole requires TLS for the console and for the WebSocket listener if other machines can reach them, because
+// the pages send credentials.
 func (c *Config) checkConsole(ps *Problems) {
 	for _, door := range []struct{ path, address string }{{"console", c.Console}, {"websocket", c.WebSocket}} {
 		if door.address == "" {
@@ -34,16 +34,16 @@ func (c *Config) checkConsole(ps *Problems) {
 	}
 }
 
-// consoleDoor is the listener on which this process serves the console.
+// consoleDoor is the listener for the console in this process.
 type consoleDoor struct {
 	listener net.Listener
-	names    []string // host names under which browsers may ask
+	names    []string // host names that browsers may use in requests
 	server   *http.Server
 	ended    chan error
 }
 
-// openConsole listens for browsers, and tells the NATS server to take WebSocket
-// connections of the pages and of no other page.
+// openConsole listens for browsers. It also configures the NATS server to accept WebSocket connections from the
+// console's pages only.
 func (s *share) openConsole(o *server.Options) (err error) {
 	address := s.config.WebSocket
 	if s.config.Console != "" {
@@ -81,8 +81,8 @@ func (s *share) openConsole(o *server.Options) (err error) {
 	return err
 }
 
-// after returns the address with the next port, on which the pages of a console find the WebSocket
-// listener if the configuration names none. A free port stays a free one.
+// after returns the address with the next port. It is the default address of the WebSocket listener. Port 0, which
+// means any free port, stays 0.
 func after(address string) (string, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -98,8 +98,8 @@ func after(address string) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// origins returns the origins of pages that may connect: the site's own console, or else "candor
-// console" on a user's machine.
+// origins returns the origins of pages that may connect: the site's own console. If the site has none, these are the
+// pages of "candor console" on a user's machine.
 func (s *share) origins(t *tls.Config) (all []string, err error) {
 	if s.console == nil {
 		_, port, _ := net.SplitHostPort(console.DefaultAddress)
@@ -117,8 +117,8 @@ func (s *share) origins(t *tls.Config) (all []string, err error) {
 	return all, nil
 }
 
-// consoleNames returns the host names of a console: the names in the site's certificate, or without one
-// the address, which is on loopback.
+// consoleNames returns the host names of the console: the names in the site's certificate. Without a certificate it
+// is the address, which is on loopback.
 func consoleNames(at net.Addr, t *tls.Config) (names []string, err error) {
 	ip := at.(*net.TCPAddr).IP
 	if !ip.IsUnspecified() {
@@ -143,17 +143,17 @@ func consoleNames(at net.Addr, t *tls.Config) (names []string, err error) {
 	return names, nil
 }
 
-// consoleURL returns the URL of the console under a name.
+// consoleURL returns the URL of the console with one of its host names.
 func (s *share) consoleURL(name string) string {
 	scheme := "http://"
 	if s.config.TLS != nil {
 		scheme = "https://"
 	}
-	_, port, _ := net.SplitHostPort(s.console.listener.Addr().String()) // an address of TCP has one
+	_, port, _ := net.SplitHostPort(s.console.listener.Addr().String()) // a TCP address always has a port
 	return scheme + net.JoinHostPort(name, port)
 }
 
-// serveConsole serves the pages. Call it after the NATS server has its WebSocket listener.
+// serveConsole serves the pages. It must be called after the NATS server has opened its WebSocket listener.
 func (s *share) serveConsole(o *server.Options) error {
 	w := &o.Websocket
 	if w.Port == 0 {
@@ -189,7 +189,7 @@ func (s *share) serveConsole(o *server.Options) error {
 	return nil
 }
 
-// Close ends the console.
+// Close stops the console.
 func (d *consoleDoor) Close() error {
 	if d.server == nil {
 		return d.listener.Close()

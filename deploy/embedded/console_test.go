@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestConsoleDoors: the pages are served at their address, and the NATS server takes
-// WebSocket connections of these pages and of no others.
+// TestConsoleDoors checks that the pages are served at their address, and that the NATS server accepts WebSocket
+// connections from these pages only.
 func TestConsoleDoors(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -40,7 +40,7 @@ func TestConsoleDoors(t *testing.T) {
 	}
 }
 
-// upgrade asks for a WebSocket connection as a page of an origin, and returns the status.
+// upgrade asks for a WebSocket connection, as a page from an origin would, and returns the HTTP status.
 func upgrade(t *testing.T, socket, origin string) int {
 	t.Helper()
 	r, err := http.NewRequest("GET", "http"+strings.TrimPrefix(socket, "ws"), nil)
@@ -77,8 +77,8 @@ func TestConsoleIsPlaintextOnLoopbackAlone(t *testing.T) {
 	}
 }
 
-// TestConsoleOverTLS: with certificates the pages and the WebSocket listener have TLS, also
-// beyond loopback, under the names of the certificate.
+// TestConsoleOverTLS checks that with certificates the pages and the WebSocket listener use TLS, also beyond
+// loopback, under the names in the certificate.
 func TestConsoleOverTLS(t *testing.T) {
 	t.Parallel()
 	a := newCertificates(t)
@@ -94,7 +94,7 @@ func TestConsoleOverTLS(t *testing.T) {
 	if err != nil || u.Scheme != "https" || !strings.HasPrefix(s.Info().WebSocket, "wss://") {
 		t.Fatalf("the console is at %s, the listener at %s", s.Info().Console, s.Info().WebSocket)
 	}
-	// Of all names of the certificate, those that lead here.
+	// The names in the certificate do not all lead to this machine, so the client goes to its address.
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	r, err := client.Get("https://" + net.JoinHostPort("127.0.0.1", u.Port()) + "/site.json")
 	if err != nil {

@@ -12,14 +12,13 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// writeCredentials writes a credentials file for each operator and account, issued by the
-// site's keys, in the role that the configuration gives it now. It leaves a file as it is if
-// the file has that role and is valid for long enough.
+// writeCredentials writes a credentials file for each operator and account. The site's keys issue them, for the role
+// that the configuration gives. It keeps a file that has this role and is valid for long enough.
 func writeCredentials(c *Config, authority *identity.Authority) error {
 	role := map[messages.Name]identity.Role{}
 	names := []messages.Name{}
 	for _, a := range c.Accounts {
-		if !messages.ValidName(a.Name) { // the account of a project: it is not a user
+		if !messages.ValidName(a.Name) { // the name belongs to a project, not to a user
 			continue
 		}
 		role[a.Name] = identity.User
@@ -37,9 +36,9 @@ func writeCredentials(c *Config, authority *identity.Authority) error {
 	return nil
 }
 
-// WriteCredentials puts credentials of a name in a role into a state directory,
-// unless valid ones are there, and returns the file. Users have theirs
-// in creds; nodes, services and peers, which may be called like users, below it.
+// WriteCredentials writes credentials for a name and a role into a state directory, unless valid ones are there. It
+// returns the path of the file. Files of users are in creds. Nodes, services and peers may have the same names as
+// users, so their files are in directories below creds.
 func WriteCredentials(state string, authority *identity.Authority, role identity.Role, name messages.Name) (file string, err error) {
 	file = RoleCredsFile(state, role, name)
 	if held, err := os.ReadFile(file); err == nil {
@@ -60,13 +59,13 @@ func WriteCredentials(state string, authority *identity.Authority, role identity
 	return file, nil
 }
 
-// RoleCredsFile returns the path, in a state directory, of the credentials of a name in a role.
+// RoleCredsFile returns the path of the credentials file for a name and a role, in a state directory.
 func RoleCredsFile(state string, role identity.Role, name messages.Name) string {
 	switch role {
 	case identity.Node:
 		return CredsFile(state, filepath.Join("nodes", name))
 	case identity.Service:
-		// Without the '$', which NATS clients would take for a variable.
+		// Without the '$', because NATS clients would read it as the beginning of a variable.
 		return CredsFile(state, filepath.Join("services", strings.TrimPrefix(name, "$")))
 	case identity.Peer:
 		return CredsFile(state, filepath.Join("peers", strings.TrimPrefix(name, "$")))

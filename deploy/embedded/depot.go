@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// startDepot starts the depot of this process. With hosts each has one, and any of
-// them answers.
+// startDepot starts the depot of this process. On a site of several hosts, each host has one, and any of them can
+// answer.
 func startDepot(s *share) (*service, error) {
 	return s.serving(messages.Depot, func(b bus.Bus) (io.Closer, error) {
 		files := &s.config.Files
@@ -30,12 +30,12 @@ func startDepot(s *share) (*service, error) {
 	})
 }
 
-// loadDepot loads the files that candor restore left. On a site of several hosts the depot may not
-// be able to keep files yet, so it already serves while they are loaded.
+// loadDepot loads the files that candor restore left. On a site of several hosts the depot may not be able to store
+// files yet, so it already serves while they are loaded.
 func (s *share) loadDepot(c depot.Config) error {
 	dir := filepath.Join(s.config.State, messages.Depot)
 	if _, err := os.Stat(dir); err != nil {
-		return nil // there are none
+		return nil // there are no such files
 	}
 	if s.host == nil {
 		return s.loadFiles(c, dir)
@@ -48,7 +48,7 @@ func (s *share) loadDepot(c depot.Config) error {
 	return nil
 }
 
-// loadFiles asks again while nobody keeps files yet.
+// loadFiles loads the files. It tries again while no host can store files.
 func (s *share) loadFiles(c depot.Config, dir string) error {
 	return again(s.ctx, 100*time.Millisecond, func() (bool, error) {
 		err := depot.Load(s.ctx, c, dir)

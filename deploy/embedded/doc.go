@@ -20,7 +20,7 @@
 //	<state>/site.json      where the site listens, for the command line
 //	<state>/keys/          the seeds that credentials are signed with
 //	<state>/creds/         a credentials file for each account
-//	<state>/peers.json     what the bank was last told of the configured peers
+//	<state>/peers.json     the peers as the configuration last gave them to the bank
 //	<state>/sites/NAME/    the state of another site that was started together with it
 //	<state>/nats/          JetStream
 //	<state>/auctioneer/N/  the log and snapshots of a replica

@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// checkDoors checks which ports of the site listen beyond loopback: none may use plaintext, unless
-// the configuration allows it explicitly. The ports between hosts always use TLS, so they need no
-// check.
+// checkDoors checks the ports that other machines can reach. None may use plaintext, unless the configuration allows
+// it explicitly. The ports between hosts always use TLS, so they need no check.
 func (c *Config) checkDoors(ps *Problems) {
 	if len(c.Hosts) == 0 {
 		c.checkClients(ps, "listen", c.Listen)
@@ -58,19 +57,20 @@ func beyondLoopback(address string) bool {
 	return ip == nil || !ip.IsLoopback()
 }
 
-// MetricsDoor is the address on which a process serves its metrics, and who may read them.
+// MetricsDoor says at which address a process serves its metrics, and who may read them.
 type MetricsDoor struct {
 	Address string      // "": nowhere
 	Token   string      // token that readers must send; "": none
 	TLS     *tls.Config // nil: plaintext
 }
 
-// minToken is the shortest token for metrics, in bytes: a random one of 96 bits in hex.
+// minToken is the smallest length of a token for metrics, in bytes: a random number of 96 bits in hex has this
+// length.
 const minToken = 24
 
-// MetricsDoor returns how the process of a host serves its metrics; host is empty without Hosts. On
-// loopback they are plaintext; they tell no secrets. Beyond it they are TLS, and need the token,
-// unless they are public.
+// MetricsDoor returns the address and the protection of the metrics of a host; host is empty without Hosts. On
+// loopback the metrics use plaintext, because they contain no secrets. At any other address they use TLS and need the
+// token, unless they are public.
 func (c *Config) MetricsDoor(host messages.Name) (d MetricsDoor, err error) {
 	d.Address = c.Metrics
 	if h := c.host(host); h != nil && h.Metrics != "" {

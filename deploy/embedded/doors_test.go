@@ -30,9 +30,9 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// burglar is a Raft transport of somebody who is not of the group.
+// burglar is a Raft transport that does not belong to the group.
 type burglar struct {
-	net.Listener             // accepts nothing
+	net.Listener             // accepts no connection
 	config       *tls.Config // nil: speaks plaintext
 }
 
@@ -48,7 +48,7 @@ func (b burglar) Dial(to raft.ServerAddress, within time.Duration) (net.Conn, er
 	return tls.Client(c, b.config), nil
 }
 
-// append sends entries to a replica's port as if they came from a leader of a term.
+// append sends entries to the port of a replica, as if from a leader of a term.
 func (b burglar) append(to string, term uint64) (answer raft.AppendEntriesResponse, err error) {
 	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: b, MaxPool: 1, Timeout: patience, Logger: hclog.NewNullLogger(), MsgpackUseNewTimeFormat: true})
@@ -60,7 +60,7 @@ func (b burglar) append(to string, term uint64) (answer raft.AppendEntriesRespon
 	return answer, err
 }
 
-// selfSigned is a certificate for any names that the holder of a key makes.
+// selfSigned returns a certificate for any names. The owner of a key can make it.
 func selfSigned(t *testing.T, key ed25519.PrivateKey, names ...string) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names, NotAfter: time.Now().Add(time.Hour),
@@ -72,7 +72,7 @@ func selfSigned(t *testing.T, key ed25519.PrivateKey, names ...string) tls.Certi
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// keyOf is the key of credentials.
+// keyOf returns the key in the credentials of a name.
 func keyOf(t *testing.T, a *identity.Authority, role identity.Role, name messages.Name) ed25519.PrivateKey {
 	t.Helper()
 	creds, err := a.Credentials(role, name)
@@ -86,7 +86,7 @@ func keyOf(t *testing.T, a *identity.Authority, role identity.Role, name message
 	return ed25519.NewKeyFromSeed(seed)
 }
 
-// hosted starts a site of three hosts, each on ports of its own.
+// hosted starts a site of three hosts, each with its own ports.
 func hosted(t *testing.T) (Sites, *identity.Authority) {
 	t.Helper()
 	dir := t.TempDir()
@@ -99,7 +99,7 @@ func hosted(t *testing.T) (Sites, *identity.Authority) {
 	return startHosts(t, base, dir), authority
 }
 
-// startHosts starts a site of several hosts, each with a state directory below dir.
+// startHosts starts a site of several hosts. Their state directories are in dir.
 func startHosts(t *testing.T, base Config, dir string, tune ...func(host int, o *Options)) Sites {
 	t.Helper()
 	sites := make(Sites, len(base.Hosts))
@@ -118,7 +118,8 @@ func startHosts(t *testing.T, base Config, dir string, tune ...func(host int, o 
 		})
 	}
 	err := together(starts)
-	// Also if one did not start: the others would go on in directories that are removed.
+	// If one host did not start, the others are closed too: otherwise they would run on in directories that are
+	// removed.
 	sites = slices.DeleteFunc(sites, func(s *Site) bool { return s == nil })
 	t.Cleanup(func() { _ = sites.Close() })
 	if err != nil {
@@ -127,7 +128,7 @@ func startHosts(t *testing.T, base Config, dir string, tune ...func(host int, o 
 	return sites
 }
 
-// internal is the authority of the ports between the hosts of a site.
+// internal returns the certificate authority for the ports between the hosts of a site.
 func internal(t *testing.T, a *identity.Authority) *certificate.Internal {
 	t.Helper()
 	i, err := a.Internal()
@@ -137,14 +138,14 @@ func internal(t *testing.T, a *identity.Authority) *certificate.Internal {
 	return i
 }
 
-// burglars are those who could try the port of an actor's replicas: with which keys,
-// and what they make of them.
+// burglars returns the TLS configurations with which somebody could try the port of an actor's replicas, by the keys
+// that they use.
 func burglars(t *testing.T, a *identity.Authority, actor string) map[string]*tls.Config {
 	t.Helper()
 	name := "host2." + certificate.Group(actor, "west")
 	ours := internal(t, a)
 	holds := func(pairs ...tls.Certificate) *tls.Config { return &tls.Config{Certificates: pairs} }
-	other, err := identity.Create(filepath.Join(t.TempDir(), "keys"), "west") // of the same name
+	other, err := identity.Create(filepath.Join(t.TempDir(), "keys"), "west") // another site with the same name
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,16 +177,15 @@ func burglars(t *testing.T, a *identity.Authority, actor string) map[string]*tls
 	}
 	for _, c := range all {
 		if c != nil {
-			c.InsecureSkipVerify, c.VerifyConnection = true, nil // burglars do not care whom they rob
+			c.InsecureSkipVerify, c.VerifyConnection = true, nil // burglars do not check the other side
 		}
 	}
 	return all
 }
 
-// TestForgedEntriesAreNotTaken: whoever is not a replica of an actor's group gets no
-// answer at its port, whatever keys they have, on loopback as elsewhere: no term
-// changes, nothing is committed, and the books are what they were. A replica's own
-// certificate gets an answer: so the attack is made as it should be.
+// TestForgedEntriesAreNotTaken sends entries to the ports of replicas with the keys of everybody who is not a
+// replica. On every address there must be no answer, no new term, no committed entry, and no change in the books.
+// With a replica's own certificate there must be an answer, which shows that the attack is made correctly.
 func TestForgedEntriesAreNotTaken(t *testing.T) {
 	t.Parallel()
 	sites, authority := hosted(t)
@@ -216,8 +216,8 @@ func TestForgedEntriesAreNotTaken(t *testing.T) {
 	}
 }
 
-// TestStrangersAreNoRoutes: the port between the NATS servers of a site's hosts takes
-// servers of the site, by their certificates, and nobody else.
+// TestStrangersAreNoRoutes connects to the port between the NATS servers of a site's hosts. Only servers with the
+// site's certificates may be accepted.
 func TestStrangersAreNoRoutes(t *testing.T) {
 	t.Parallel()
 	sites, authority := hosted(t)
@@ -260,7 +260,7 @@ func TestStrangersAreNoRoutes(t *testing.T) {
 	}
 }
 
-// listening lists the addresses that a process listens on.
+// listening returns the addresses on which a process listens.
 func listening(t *testing.T, pid int) (addresses []string) {
 	t.Helper()
 	own := map[string]bool{}
@@ -273,7 +273,7 @@ func listening(t *testing.T, pid int) (addresses []string) {
 			own[strings.Trim(target, "socket:[]")] = true
 		}
 	}
-	const listens = "0A" // of a socket's state
+	const listens = "0A" // the state of a socket that listens
 	for _, table := range []string{"tcp", "tcp6"} {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table))
 		if err != nil {
@@ -288,8 +288,8 @@ func listening(t *testing.T, pid int) (addresses []string) {
 	return addresses
 }
 
-// TestSiteOfOneProcessHasOneDoor: a site that nobody configured listens for NATS
-// clients and on no other port: there is none to forge an entry at.
+// TestSiteOfOneProcessHasOneDoor starts a site without a configuration. It must listen only for NATS clients. So
+// there is no port for forged entries.
 func TestSiteOfOneProcessHasOneDoor(t *testing.T) {
 	t.Parallel()
 	built, err := binary()
@@ -326,7 +326,8 @@ func TestSiteOfOneProcessHasOneDoor(t *testing.T) {
 	}
 }
 
-// TestNothingIsPlaintextBeyondLoopback unless the configuration says that it is meant.
+// TestNothingIsPlaintextBeyondLoopback checks that ports beyond loopback must use TLS, unless the configuration
+// allows plaintext.
 func TestNothingIsPlaintextBeyondLoopback(t *testing.T) {
 	secured := func(c *Config) { c.TLS = &TLS{Cert: "c", Key: "k", CA: "a"} }
 	plain := func(c *Config) { c.Plaintext = true }
@@ -373,14 +374,14 @@ func TestNothingIsPlaintextBeyondLoopback(t *testing.T) {
 	}
 }
 
-// TestTokenOfTheMetrics is a file that not everybody can read, with a token in it.
+// TestTokenOfTheMetrics checks that the token's file must not be readable for everybody, and must contain a token.
 func TestTokenOfTheMetrics(t *testing.T) {
 	c := valid()
 	c.Metrics, c.MetricsToken = "127.0.0.1:0", filepath.Join(t.TempDir(), "token")
 	for _, tc := range []struct {
 		text string
 		mode os.FileMode
-		kind messages.Kind // Internal: none
+		kind messages.Kind // Internal: no error
 	}{
 		{strings.Repeat("a", 24) + "\n", 0o600, messages.Internal},
 		{strings.Repeat("a", 24), 0o640, messages.Internal},
@@ -406,8 +407,8 @@ func TestTokenOfTheMetrics(t *testing.T) {
 	}
 }
 
-// TestASiteListensAtAllAddresses: a site with certificates that listens at all addresses reaches
-// itself by loopback, and so do commands on its machine.
+// TestASiteListensAtAllAddresses starts a site with certificates that listens at all addresses. The site, and
+// commands on its machine, must reach it over loopback.
 func TestASiteListensAtAllAddresses(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -19,21 +19,21 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// ending is a way in which a job or an attempt ends, and what users read of it. NODE in a
-// sentence stands for the name of a node.
+// ending is a way in which a job or an attempt ends, with the texts that users read. NODE in a sentence stands for
+// the name of a node.
 type ending struct {
 	name   string
-	submit string // further arguments of candor submit
+	submit string // further arguments for candor submit
 	do     string // argument of the job's script
-	// then makes the end come about once the task runs; nil: it comes by itself.
+	// then makes the task end in this way after it has started; nil: it ends by itself.
 	then   func(s *endsSite, job string)
-	reason string // of the job, in JSON
-	task   string // reason of the first attempt, in JSON
-	said   string // sentence of the job
+	reason string // reason of the job's end, in JSON
+	task   string // reason of the first attempt's end, in JSON
+	said   string // sentence about the job's end
 	tells  string // sentence of the task; "": as of the job
 }
 
-// endings are all ways. Those of one node happen one after the other.
+// endings are all ways to end. Those of the same node run one after the other.
 var endings = []ending{
 	{name: "exit code", submit: "-p main --attempts 1", do: "exit 7", reason: "TaskFailed", task: "ExitCode", said: "ended with exit code 7 on NODE"},
 	{name: "signal", submit: "-p main --attempts 1", do: "kill -SEGV $$", reason: "TaskFailed", task: "Signal", said: "ended by SIGSEGV on NODE"},
@@ -66,17 +66,17 @@ var endings = []ending{
 	}, reason: "Completed", task: "NodeLost", said: "attempt 1 of task main.0 was lost with NODE, which fell silent"},
 }
 
-// onceMore is a script whose first attempt runs on, and whose second ends well.
+// onceMore is a script. Its first attempt runs on, and its second attempt ends successfully.
 const onceMore = "[ $CANDOR_ATTEMPT -gt 1 ] || exec sleep 600"
 
-// TestEveryEndIsExplained has each end come about on a site with real processes, the agent
-// of one node in a process of its own, and looks for its reason and number wherever users
-// look: --wait, job, why and tasks, as text and as JSON, and the statement.
+// TestEveryEndIsExplained makes every end happen on a site with real processes; the agent of one node is a process of
+// its own. The reason and the numbers must appear wherever users look: --wait, job, why and tasks, as text and JSON,
+// and the statement.
 func TestEveryEndIsExplained(t *testing.T) {
 	t.Parallel()
 	s := newEndsSite(t)
 	var group sync.WaitGroup
-	var far sync.Mutex // the agent is killed for one end at a time
+	var far sync.Mutex // only one ending at a time may kill the agent
 	jobs := make([]string, len(endings))
 	waits := make([]string, len(endings))
 	for i, e := range endings {
@@ -123,15 +123,15 @@ func TestEveryEndIsExplained(t *testing.T) {
 	}
 }
 
-// statementOf is the part of a statement about one job's end.
+// statementOf returns the part of a statement about the end of one job.
 func statementOf(text, pattern string) string { return regexp.MustCompile(pattern).FindString(text) }
 
-// endsSite is a site, and the process of an agent of one more node, "remote".
+// endsSite is a site, with a further process: the agent of the node "remote".
 type endsSite struct {
 	*testing.T
 	binary, dir, state string
 	alice              user
-	limits             bool // nodes can bound the memory and the disk
+	limits             bool // nodes can limit memory and disk space
 	agent              *await.Process
 }
 
@@ -174,7 +174,7 @@ func newEndsSite(t *testing.T) *endsSite {
 	return s
 }
 
-// join starts the agent of the node "remote" with a token, and opens a market for it.
+// join starts the agent of the node "remote" with a token, and adds a market for this node.
 func (s *endsSite) join(c Config) {
 	markets := append(c.Markets, messages.Market{Name: "far", Mechanism: messages.FIFO, Classes: []messages.Name{"far"}})
 	s.write("markets.yaml", map[string]any{"markets": markets})
@@ -191,7 +191,7 @@ func (s *endsSite) join(c Config) {
 
 func (s *endsSite) path(name string) string { return filepath.Join(s.dir, name) }
 
-// write writes a file of YAML.
+// write writes a value to a file as YAML.
 func (s *endsSite) write(name string, value any) {
 	s.Helper()
 	text, err := json.Marshal(value)
@@ -203,14 +203,14 @@ func (s *endsSite) write(name string, value any) {
 	}
 }
 
-// command is a command of alice's.
+// command returns a command of alice.
 func (s *endsSite) command(args ...string) *exec.Cmd {
 	c := exec.CommandContext(s.Context(), s.binary, args...)
 	c.Env = append(os.Environ(), "CANDOR_STATE="+s.state, "GOMAXPROCS=1")
 	return c
 }
 
-// candor runs a command of alice's, and returns what it prints.
+// candor runs a command of alice, and returns its output.
 func (s *endsSite) candor(args ...string) string {
 	s.Helper()
 	out, err := s.command(args...).CombinedOutput()
@@ -220,7 +220,7 @@ func (s *endsSite) candor(args ...string) string {
 	return string(out)
 }
 
-// run submits a job, has its end come about, and returns its number and what --wait printed.
+// run submits a job and makes its end happen. It returns the job's number and the output of --wait.
 func (s *endsSite) run(e *ending) (job, wait string) {
 	script := s.path(strings.ReplaceAll(e.name, " ", "-") + ".sh")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\n"+e.do+"\n"), 0o644); err != nil {
@@ -245,7 +245,7 @@ func (s *endsSite) run(e *ending) (job, wait string) {
 	return job, p.Output.String()
 }
 
-// outbid has a job with a higher bid take the slot of a market for a moment.
+// outbid makes a job with a higher bid take the slot of a market for a moment.
 func (s *endsSite) outbid(market string) {
 	script := s.path("short-" + market + ".sh")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nsleep 1\n"), 0o644); err != nil {
@@ -261,7 +261,7 @@ func (s *endsSite) awaitTask(job, reason string) {
 	})
 }
 
-// attempts lists the attempts of a job's tasks, without a command: each is a process.
+// attempts returns the attempts of a job's tasks. It uses no command, because each command is a process.
 func (s *endsSite) attempts(job string) []messages.TaskStatus {
 	s.Helper()
 	id, err := strconv.ParseUint(job, 10, 64)
@@ -294,7 +294,7 @@ func (s *endsSite) killAgent() {
 	var executors []int
 	eachProcess(func(pid int, command []string, _ string) {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		_, after, _ := strings.Cut(string(stat), ") ") // the state, and the parent
+		_, after, _ := strings.Cut(string(stat), ") ") // the fields after the name: the state and the parent
 		if fields := strings.Fields(after); len(fields) > 1 && fields[1] == strconv.Itoa(s.agent.Process.Pid) && command[0] == s.binary {
 			executors = append(executors, pid)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// serviceOf returns the name of a service of a host; nil: of a site without hosts.
+// serviceOf returns the name of a host's service. h is nil on a site without hosts.
 func serviceOf(h *Host) string {
 	if h == nil {
 		return "1"
@@ -18,13 +18,13 @@ func serviceOf(h *Host) string {
 	return h.Name
 }
 
-// estimatorDir returns the directory where an estimator keeps what it has learned.
+// estimatorDir returns the directory where an estimator stores what it has learned.
 func (c *Config) estimatorDir(replica string) string {
 	return filepath.Join(c.State, messages.Estimator, replica)
 }
 
-// startEstimator starts the estimator of this process. With hosts each has
-// one: they learn the same from the same stream, and any of them answers.
+// startEstimator starts the estimator of this process. On a site of several hosts, each host has one. All learn the
+// same from the same stream, and any of them can answer.
 func startEstimator(s *share) (*service, error) {
 	return s.serving(messages.Estimator, func(b bus.Bus) (io.Closer, error) {
 		replica := serviceOf(s.host)

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// learned waits until the estimator knows of so many runs of a kind of job.
+// learned waits until the estimator knows a number of runs of a kind of job.
 func (u user) learned(r messages.UtilityRequest, runs int) messages.UtilityReply {
 	u.Helper()
 	every := time.NewTicker(20 * time.Millisecond)
@@ -27,9 +27,8 @@ func (u user) learned(r messages.UtilityRequest, runs int) messages.UtilityReply
 	}
 }
 
-// TestBudgetAlone: what jobs are worth is learned from how they ran, jobs that
-// come with a budget alone are given it, `candor why` tells so, and a restart
-// forgets nothing.
+// TestBudgetAlone runs jobs from which the estimator learns their utility. Jobs with only a budget must then get this
+// utility, `candor why` must say so, and a restart must not lose it.
 func TestBudgetAlone(t *testing.T) {
 	t.Parallel()
 	config := small(t.TempDir())
@@ -41,7 +40,7 @@ func TestBudgetAlone(t *testing.T) {
 		alice.final(alice.submit(fmt.Sprint("run", k), twoStages(t.TempDir(), messages.Credit)))
 	}
 	before := alice.learned(kind, 3)
-	explained := func() bool { // not if the estimator was too slow this time
+	explained := func() bool { // false if the estimator was too slow for this job
 		for k := range 20 {
 			job := alice.submit(fmt.Sprint("budget", k), twoStages(t.TempDir(), messages.Credit))
 			why := request[messages.WhyReply](alice, messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: job})

@@ -18,8 +18,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestMain makes the test binary an executor when a site under test starts it as
-// one.
+// TestMain makes the test binary behave as an executor when a site under test starts it as one.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == executor.Argument {
 		if err := executor.Main(os.Args[2:]); err != nil {
@@ -28,7 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// These tests wait for elections, leases and processes more than they compute.
+	// These tests mostly wait for elections, leases and processes, so more of them can run in parallel.
 	flag.Parse()
 	if !slices.ContainsFunc(os.Args, func(a string) bool { return strings.Contains(a, "test.parallel") }) {
 		_ = flag.Set("test.parallel", "4")
@@ -40,8 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// lives is a job whose tasks each write a line when they begin and, if they are
-// let go, when they end.
+// lives returns a job. Each task writes a line when it begins. When the test lets it end, it writes another line.
 func lives(dir string, tasks int) messages.JobSpec {
 	script := fmt.Sprintf(`echo $CANDOR_TASK $$ $PPID >>%[1]s/begun
 while ! [ -e %[1]s/go ]; do sleep 0.02; done
@@ -49,7 +47,7 @@ echo $CANDOR_TASK $$ >>%[1]s/ended`, dir)
 	return messages.JobSpec{Budget: 8 * messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: tasks, Script: script}}}
 }
 
-// lines waits until a file has as many lines.
+// lines waits until a file has n lines.
 func lines(t *testing.T, file string, n int) []string {
 	t.Helper()
 	ctx := within(t)
@@ -75,7 +73,7 @@ func release(t *testing.T, dir string) {
 	}
 }
 
-// paidOnce checks that a job completed and was charged its budget, once.
+// paidOnce checks that a job completed, and was charged its budget once.
 func (u user) paidOnce(id messages.JobID, before messages.Credits) {
 	u.Helper()
 	j := u.final(id)
@@ -85,8 +83,8 @@ func (u user) paidOnce(id messages.JobID, before messages.Credits) {
 	}
 }
 
-// TestTasksOutliveTheSite: what runs when a site goes is found again, and
-// nothing runs twice. What such tasks leave is stored too.
+// TestTasksOutliveTheSite stops a site while tasks run. The next start must find them again, and run nothing twice.
+// Files that these tasks leave must also be stored.
 func TestTasksOutliveTheSite(t *testing.T) {
 	t.Parallel()
 	dir, c := t.TempDir(), small(t.TempDir())
@@ -121,7 +119,7 @@ func TestTasksOutliveTheSite(t *testing.T) {
 	}
 }
 
-// TestExecutorIsKilled: its tasks are ended and run again, and paid once.
+// TestExecutorIsKilled kills an executor. Its tasks must end and run again, and be paid once.
 func TestExecutorIsKilled(t *testing.T) {
 	t.Parallel()
 	dir, c := t.TempDir(), small(t.TempDir())

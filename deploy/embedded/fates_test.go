@@ -14,16 +14,16 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// fate is a job of alice's, what became of it, and of bob's that takes its slot.
+// fate is a job of alice in one trial, and what happened to it. Jobs of bob can take its slot.
 type fate struct {
 	*ensemble
 	users
 	dir    string
 	key    string
 	tasks  int
-	rivals int // jobs of bob's
+	rivals int // number of bob's jobs
 
-	job       messages.JobID // 0: not known yet
+	job       messages.JobID // 0: not yet known
 	submitted chan messages.JobID
 	rival     messages.JobID
 	find      func() target
@@ -31,8 +31,8 @@ type fate struct {
 
 type users struct{ alice, bob, operator user }
 
-// moments are the steps of a task's life, in order. Each brings a fate to where
-// it is in that step, and cannot leave it by itself, or not soon.
+// moments are the steps in the life of a task, in order. Each function brings a fate to this step, where it then
+// stays for some time.
 var moments = []struct {
 	name  string
 	reach func(*fate)
@@ -50,21 +50,19 @@ var moments = []struct {
 	{"charged", (*fate).reachCharged},
 }
 
-// few are the cells that are tried where not all are: each step and each victim.
+// few are the pairs of a step and a victim that are tried by default.
 var few = map[string][]string{
 	"submitted": {"bank"}, "held": {"auctioneer"}, "claimed": {"executor"}, "started": {"agent"}, "running": {"executor"},
 	"suspended": {"agent", "executor"}, "resumed": {"auctioneer"}, "ended": {"agent"}, "finished": {"bank"},
 	"settling": {"auctioneer"}, "charged": {"bank"},
 }
 
-// waste is how often tasks were begun by real processes, and how often that was
-// of use.
+// waste counts the tasks that real processes began, and those whose result was used.
 type waste struct{ cells, runs, useful int }
 
-// TestKilledAtEveryStep: whoever is killed with kill -9, in whichever step of a
-// task's life, no task is lost, none is paid for twice, no process is left over,
-// and the books balance. With CANDOR_KILLS=all it tries every step with every
-// victim. What runs were wasted is reported.
+// TestKilledAtEveryStep kills each victim with kill -9 in each step of a task's life. No task may be lost or paid
+// twice, no process may remain, and the books must balance. By default it tries some pairs; with CANDOR_KILLS=all it
+// tries all. It reports the number of wasted runs.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	e := newEnsemble(t)
@@ -84,7 +82,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				e.strike(f.find())
 				f.outcome(wasted[victim])
 			}) {
-				return // what is left over would be blamed on the next
+				return // later trials would be blamed for what this one left behind
 			}
 		}
 	}
@@ -101,8 +99,8 @@ func (e *ensemble) chosen(moment string) []string {
 	return few[moment]
 }
 
-// newFate waits until the site is whole, and finds the victim: who leads cannot be
-// asked once others are frozen.
+// newFate waits until the site is complete, and finds the victim. It must do so first, because the leader cannot be
+// asked when processes are frozen.
 func (e *ensemble) newFate(t *testing.T, u users, moment, victim string) *fate {
 	whole := *e.cluster
 	whole.T = t
@@ -119,8 +117,8 @@ func (e *ensemble) newFate(t *testing.T, u users, moment, victim string) *fate {
 	return f
 }
 
-// spec is a job whose tasks write a line when they begin, beat, and if they are let
-// go, write another and end.
+// spec returns a job. Its tasks write a line when they begin, and then write at intervals. When the test lets them
+// end, they write another line.
 func (f *fate) spec(who string, rate messages.Credits, tasks int) messages.JobSpec {
 	dir := filepath.Join(f.dir, who)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -133,7 +131,7 @@ echo $CANDOR_TASK $$ >>%[1]s/ended`, dir)
 		Stages: []messages.Stage{{Name: "main", Tasks: tasks, Script: script}}}
 }
 
-// submit sends alice's job, again and again under its key until it is answered.
+// submit sends alice's job. It repeats the request with its key until there is an answer.
 func (f *fate) submit() {
 	r := messages.SubmitRequest{Key: f.key, Spec: f.spec("alice", messages.Credit/50, f.tasks)}
 	ctx, cancel := context.WithTimeout(f.Context(), patience)
@@ -162,7 +160,7 @@ func (f *fate) detail() messages.JobDetail {
 	return request[messages.JobDetail](f.alice, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: f.known()})
 }
 
-// count is how many lines a file has.
+// count returns the number of lines in a file.
 func (f *fate) count(who, file string) int {
 	b, _ := os.ReadFile(filepath.Join(f.dir, who, file))
 	return bytes.Count(b, []byte("\n"))
@@ -175,14 +173,14 @@ func (f *fate) letGo(who string, task int) {
 	}
 }
 
-// reachSubmitted: the request is under way, and the bank does not answer.
+// reachSubmitted brings the fate to this step: the request is on its way, and the bank does not answer.
 func (f *fate) reachSubmitted() {
 	f.freeze(f.pids(messages.Bank, "")...)
 	f.submit()
-	request[messages.StatusReply](f.operator, messages.Auctioneer, messages.VerbStatus, messages.Empty{}) // after it
+	request[messages.StatusReply](f.operator, messages.Auctioneer, messages.VerbStatus, messages.Empty{}) // handled after it
 }
 
-// reachHeld: the bank has set the budget aside, and the job is in no book.
+// reachHeld brings the fate to this step: the bank holds the budget, and the job is not in the book.
 func (f *fate) reachHeld() {
 	leader := f.operator.leader(messages.Auctioneer)
 	f.freeze(f.pids(messages.Auctioneer, leader)...)
@@ -190,7 +188,7 @@ func (f *fate) reachHeld() {
 	await.Until(f, "the budget is held", func() bool { return f.alice.account().Reserved > 0 })
 }
 
-// reachClaimed: the claim is in the book, and no process there.
+// reachClaimed brings the fate to this step: the claim is in the book, and no process has started.
 func (f *fate) reachClaimed() {
 	f.freeze(f.executor())
 	f.submit()
@@ -222,7 +220,7 @@ func (f *fate) reachResumed() {
 	await.Until(f, "the task goes on", func() bool { return f.count("alice", "beats") > beats+2 })
 }
 
-// reachEnded: the process has ended, and the agent has not told.
+// reachEnded brings the fate to this step: the process has ended, and the agent has not reported it.
 func (f *fate) reachEnded() {
 	f.reachRunning()
 	f.freeze(f.pids(messages.NodeAgent, "")...)
@@ -230,7 +228,7 @@ func (f *fate) reachEnded() {
 	await.Until(f, "the process has ended", func() bool { return f.count("alice", "ended") == 1 && len(f.left()) == 0 })
 }
 
-// reachFinished: one of two tasks has finished and the book says so.
+// reachFinished brings the fate to this step: one of two tasks has finished, and the book has it.
 func (f *fate) reachFinished() {
 	f.tasks = 2
 	f.reachRunning()
@@ -238,7 +236,7 @@ func (f *fate) reachFinished() {
 	await.Until(f, "one task is done", func() bool { return f.detail().Done == 1 })
 }
 
-// reachSettling: the book says what is owed, and the bank does not answer.
+// reachSettling brings the fate to this step: the book has the charge, and the bank does not answer.
 func (f *fate) reachSettling() {
 	f.reachRunning()
 	f.freeze(f.pids(messages.Bank, "")...)
@@ -246,7 +244,7 @@ func (f *fate) reachSettling() {
 	await.Until(f, "the job is being settled", func() bool { return f.detail().State == messages.Settling })
 }
 
-// reachCharged: the bank has moved the credits; whether the book knows is open.
+// reachCharged brings the fate to this step: the bank has moved the credits. The book may know it or not.
 func (f *fate) reachCharged() {
 	f.reachRunning()
 	spent := f.alice.account().Spent
@@ -254,7 +252,7 @@ func (f *fate) reachCharged() {
 	await.Until(f, "the job is charged", func() bool { return f.alice.account().Spent > spent })
 }
 
-// left are the processes of the fate's tasks that are there.
+// left returns the processes of the fate's tasks that exist.
 func (f *fate) left() (pids []int) {
 	eachProcess(func(pid int, _ []string, environ string) {
 		if strings.Contains(environ, "CANDOR_JOB_NAME="+f.key+"\x00") && !zombie(pid) {
@@ -264,7 +262,7 @@ func (f *fate) left() (pids []int) {
 	return pids
 }
 
-// outcome lets everything go on, and checks what became of it.
+// outcome lets everything continue, and checks the result.
 func (f *fate) outcome(w *waste) {
 	f.Helper()
 	f.thaw()
@@ -297,8 +295,7 @@ func (f *fate) outcome(w *waste) {
 	w.cells, w.runs, w.useful = w.cells+1, w.runs+runs, w.useful+useful
 }
 
-// paid checks that what was spent is the sum of what the jobs were charged, this
-// one's charge among them and within its budget.
+// paid checks that a user's spending is the sum of the charges. One of them is for this job, and within its budget.
 func (f *fate) paid(u user, j messages.JobDetail) {
 	f.Helper()
 	sum := messages.Credits(0)

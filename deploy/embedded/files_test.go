@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// eachRunner runs a test on a site whose tasks are its own, and on one with executors.
+// eachRunner runs a test on a site that runs tasks itself, and on a site with executors.
 func eachRunner(t *testing.T, test func(t *testing.T, s *Site)) {
 	for name, o := range map[string]Options{"own": {}, "executor": {Executor: executor.Self()}} {
 		t.Run(name, func(t *testing.T) {
@@ -27,7 +27,7 @@ func eachRunner(t *testing.T, test func(t *testing.T, s *Site)) {
 	}
 }
 
-// file describes content as a file of a name.
+// file returns the description of a file with a name and a content.
 func (u user) file(name string, content []byte) messages.File {
 	u.Helper()
 	f, err := bus.Digest(name, bytes.NewReader(content))
@@ -37,7 +37,7 @@ func (u user) file(name string, content []byte) messages.File {
 	return f
 }
 
-// send stores a file, and reports whether it had to be sent.
+// send stores a file. It reports whether the content had to be sent.
 func (u user) send(name string, content []byte) (messages.File, bool) {
 	u.Helper()
 	f := u.file(name, content)
@@ -48,10 +48,10 @@ func (u user) send(name string, content []byte) (messages.File, bool) {
 	return f, sent
 }
 
-// receive gets a file's content.
+// receive returns the content of a file.
 func (u user) receive(f messages.File) (string, error) { return u.receiveLeft(f, messages.Attempt{}) }
 
-// receiveLeft gets the content of a file that an attempt left.
+// receiveLeft returns the content of a file that an attempt left.
 func (u user) receiveLeft(f messages.File, left messages.Attempt) (string, error) {
 	u.Helper()
 	var content bytes.Buffer
@@ -59,7 +59,7 @@ func (u user) receiveLeft(f messages.File, left messages.Attempt) (string, error
 	return content.String(), err
 }
 
-// left is what the tasks of a job's first stage left, by task and name.
+// left returns the files that the tasks of a job's first stage left, by task and name.
 func (u user) left(id messages.JobID) map[uint32]map[string]string {
 	u.Helper()
 	found := map[uint32]map[string]string{}
@@ -77,19 +77,19 @@ func (u user) left(id messages.JobID) map[uint32]map[string]string {
 	return found
 }
 
-// withFiles is a job of one stage.
+// withFiles returns a job of one stage with input files and output patterns.
 func withFiles(tasks int, script string, outputs []string, inputs ...messages.File) messages.JobSpec {
 	return messages.JobSpec{Name: "files", Budget: 4 * messages.Credit, Stages: []messages.Stage{
 		{Name: "main", Class: "map", Tasks: tasks, Attempts: 1, Script: script, Inputs: inputs, Outputs: outputs}}}
 }
 
-// Inputs reach every task, in directories of their names and with their permission
-// to be run; what matches comes back, and nothing else.
+// TestFilesTravel checks that every task gets its input files, in their directories and with their permission to be
+// executed. Files that match the output patterns must come back, and no others.
 func TestFilesTravel(t *testing.T) {
 	t.Parallel()
 	eachRunner(t, func(t *testing.T, s *Site) {
 		u := connect(t, s, "alice")
-		words, _ := u.send("data/words", []byte(strings.Repeat("candor\n", 300_000))) // of several pieces
+		words, _ := u.send("data/words", []byte(strings.Repeat("candor\n", 300_000))) // long enough for several pieces
 		tool, _ := u.send("count", []byte("#!/bin/sh\nwc -l < data/words\n"))
 		tool.Executable = true
 		none, _ := u.send("none", nil)
@@ -113,7 +113,8 @@ echo secret > private; ln -s /etc/passwd out/lines.link; ln -s lines.$CANDOR_TAS
 	})
 }
 
-// What is there is not sent again; it stays each account's own.
+// TestFilesAreSentOnceAndOwned checks that a file that is stored is not sent again, and that each account still has
+// its own files.
 func TestFilesAreSentOnceAndOwned(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -153,7 +154,7 @@ func TestFilesAreSentOnceAndOwned(t *testing.T) {
 	}
 }
 
-// A node reads and writes for the tasks that it was given, and for no others.
+// TestNodesReachTheirTasksOnly checks that a node can read and write files only for its own tasks.
 func TestNodesReachTheirTasksOnly(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -211,7 +212,7 @@ func deliverAs(t *testing.T, b bus.Bus, site, name messages.Name, attempt messag
 	return err
 }
 
-// A task whose files cannot be had, or cannot be kept, fails and says why.
+// TestFilesThatCannotTravel runs tasks whose files cannot be fetched or stored. They must fail with a reason.
 func TestFilesThatCannotTravel(t *testing.T) {
 	t.Parallel()
 	eachRunner(t, func(t *testing.T, s *Site) {
@@ -233,8 +234,7 @@ func TestFilesThatCannotTravel(t *testing.T) {
 	})
 }
 
-// A node's copy of an input that was damaged is not given to a task; the next one
-// has it anew.
+// TestDamagedCopyIsNotUsed damages a node's copy of an input file. No task may get it; the next task gets a new copy.
 func TestDamagedCopyIsNotUsed(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -13,17 +13,17 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// gpus knows which GPUs of this process's nodes do not work. When that changes, it keeps tasks from the node until it is idle, and
-// starts the agent of the node anew with the GPUs that work.
+// gpus records which GPUs of this process's nodes do not work. If this changes on a node, the node gets no new tasks. When
+// it is idle, its agent is started again with the GPUs that work.
 type gpus struct {
 	mu     sync.Mutex
 	broken map[messages.Name][]int // by node: the indices of GPUs that do not work, ascending
-	sold   map[messages.Name][]int // the broken GPUs when the agent started; those are not sold
-	stop   context.CancelFunc      // ends follow
+	sold   map[messages.Name][]int // broken GPUs at the start of the agent; the node does not sell them
+	stop   context.CancelFunc      // stops the method follow
 	ended  sync.WaitGroup
 }
 
-// healthEvery is the default of [GPUs.Every], and looksIdle the time between two looks whether a node is idle.
+// healthEvery is the default of [GPUs.Every]. looksIdle is the time between two checks whether a node is idle.
 const (
 	healthEvery = time.Minute
 	looksIdle   = time.Second
@@ -38,7 +38,7 @@ func (g *gpus) check(n *nodes) {
 	broken := map[messages.Name][]int{}
 	for name, m := range n.machines {
 		reasons := make([]string, len(m.GPUs))
-		var checks sync.WaitGroup // one that hangs does not delay the others
+		var checks sync.WaitGroup // if one program hangs, the other GPUs are still checked
 		for i := range m.GPUs {
 			checks.Go(func() { reasons[i] = m.GPUs[i].Check(program) })
 		}
@@ -65,7 +65,7 @@ func (g *gpus) brokenOf(node messages.Name) []int {
 	return g.broken[node]
 }
 
-// starts notes that a node's agent starts without its broken GPUs, and returns these.
+// starts records that a node's agent starts without its broken GPUs. It returns their indices.
 func (g *gpus) starts(node messages.Name) []int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -76,7 +76,7 @@ func (g *gpus) starts(node messages.Name) []int {
 	return g.broken[node]
 }
 
-// changed lists the nodes that sell other GPUs than those that work.
+// changed returns the nodes whose working GPUs differ from those that they sell.
 func (g *gpus) changed(n *nodes) (names []messages.Name) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,7 +88,7 @@ func (g *gpus) changed(n *nodes) (names []messages.Name) {
 	return names
 }
 
-// follow checks the GPUs again and again, until close.
+// follow checks the GPUs at intervals, until close is called.
 func (g *gpus) follow(n *nodes) {
 	if n.site.config.Devices.Health == "" {
 		return
@@ -115,7 +115,7 @@ func (g *gpus) close() {
 	}
 }
 
-// renew keeps tasks from the nodes that are named, and starts the agents of those that are idle anew.
+// renew stops new tasks on the changed nodes. It starts the agents of idle ones again.
 func (n *nodes) renew(changed []messages.Name, retired map[messages.Name]bool) {
 	for i := range n.here {
 		name, yes := n.here[i].Name, slices.Contains(changed, n.here[i].Name)
@@ -148,8 +148,8 @@ func (n *nodes) restart(name messages.Name) error {
 	return n.start1(name)
 }
 
-// working returns a node and its machine without the GPUs that do not work; works is false if nothing that the node sells
-// is left: then it is whole, and must take no tasks.
+// working returns a node and its machine without the broken GPUs. works is false if the node would have nothing to sell;
+// then node and machine are unchanged, and the node must take no tasks.
 func (n *nodes) working(i int) (node Node, m runner.Machine, works bool) {
 	return n.without(i, n.gpus.starts(n.here[i].Name))
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestAGPUThatFailsIsNotSold: a node has two GPUs that a program of the site's prints. When one fails its health program, the node
-// takes no tasks until its task has ended, and then sells the other alone; when both fail, it takes none; well again, it sells both.
+// TestAGPUThatFailsIsNotSold runs a node with two GPUs. When one fails its health program, the node must take no new tasks
+// until its task has ended, and then sell only the other GPU. When both fail, it must take no tasks. When both work again,
+// it must sell both.
 func TestAGPUThatFailsIsNotSold(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{"own": {}, "executor": {Executor: executor.Self()}, "left running": {Executor: executor.Self(), LeaveRunning: true}} {
@@ -41,7 +42,8 @@ func TestAGPUThatFailsIsNotSold(t *testing.T) {
 			}
 			defer closeSite(t, s)
 			u := connect(t, s, "alice")
-			// shows waits until the node shows so many GPUs, and pauses with a sentence, or takes tasks.
+			// shows waits until the node shows a number of GPUs, and either takes tasks or gives a reason for a
+			// pause.
 			shows := func(gpus int, paused string) {
 				t.Helper()
 				var is string

@@ -26,12 +26,12 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// segmentBytes is the size of the log's segments if all replicas share a disk: each replica
-// reserves one in advance.
+// segmentBytes is the size of a log segment, in bytes, if all replicas share a disk. Each replica reserves one
+// segment in advance.
 const segmentBytes = 16 << 20
 
-// localTimeout is how long replicas wait for a message from a leader if all are in this process.
-// They end together, so frequent heartbeats would gain nothing. A start takes this long.
+// localTimeout is how long a replica waits for a message of the leader if all replicas are in this process. They stop
+// together, so more frequent heartbeats would gain nothing. The first election takes this long.
 const localTimeout = time.Second
 
 // replicated is a replica of the auctioneer or of the bank.
@@ -46,19 +46,19 @@ type kind struct {
 	start func(ctx context.Context, c *Config, r seat) (replicated, error)
 }
 
-// seat is what a replica gets when it starts.
+// seat has what a replica needs to start.
 type seat struct {
 	replica  string
 	bus      bus.Bus
 	open     func(mailbox.Machine) (mailbox.Mailbox, error)
 	dir      string       // directory of the replica's log
-	signer   proof.Signer // the site's; nil where its keys are elsewhere
-	keys     bank.Keys    // the site's; nil likewise
+	signer   proof.Signer // signs for the site; nil if the site's keys are elsewhere
+	keys     bank.Keys    // the site's keys; nil if they are elsewhere
 	log      *zap.Logger
 	metrics  prometheus.Registerer
 	clock    func() messages.Time
-	known    func() bool   // the clock agrees with the other hosts'
-	restored messages.Time // when the backup began from which the replica was restored; 0: it was not restored
+	known    func() bool   // reports whether the clock agrees with those of the other hosts
+	restored messages.Time // begin of the backup that the replica was restored from; 0: it was not restored
 }
 
 var auctioneerKind = kind{
@@ -99,28 +99,27 @@ var bankKind = kind{
 	},
 }
 
-// How long a bank waits for an answer of a peer's bank, and the longest time before it asks again. They are
-// short, so that the books agree five seconds after a cut has healed. A message that arrives while the
-// peer's bank has no leader is lost, and is repeated only after this time.
+// How long a bank waits for an answer of a peer's bank, and the longest pause before it asks again. If the peer's
+// bank has no leader, the message is lost and is repeated after this pause. The times are short, so that the books
+// agree five seconds after a cut has ended.
 const (
 	peerAttempt = messages.Duration(2 * time.Second)
 	peerBackoff = messages.Duration(3 * time.Second)
 )
 
-// group is the replicas of one actor: all of them in this process, or with
-// hosts the one that is this host's.
+// group has the replicas of one actor in this process: all of them, or on a site of several hosts the one of this
+// host.
 type group struct {
 	site *share
 	kind
 	all []string // IDs of every replica of the group
-	// hush is raised when the group stops: that its replicas then lose one
-	// another is no news.
+	// hush raises the log level when the group stops. Its replicas then lose each other, which need not be logged.
 	hush  zap.AtomicLevel
-	local *mailbox.Local // connects the replicas if all run in this process
+	local *mailbox.Local // connects the replicas if all of them are in this process
 
 	mu      sync.Mutex
 	running map[string]*running
-	boxes   map[string]mailbox.Mailbox // replicas that were started, by ID
+	boxes   map[string]mailbox.Mailbox // logs of the started replicas, by ID
 }
 
 // running is a started replica and its parts.
@@ -128,7 +127,7 @@ type running struct {
 	replicated
 	bus     bus.Bus
 	metrics *prometheus.Registry
-	cancel  context.CancelFunc // ends its goroutines
+	cancel  context.CancelFunc // stops its goroutines
 }
 
 func newGroup(s *share, k kind) *group {
@@ -136,7 +135,7 @@ func newGroup(s *share, k kind) *group {
 		local: mailbox.NewLocal(), running: map[string]*running{}, boxes: map[string]mailbox.Mailbox{}}
 }
 
-// address of a replica, where hosts are configured.
+// address returns the Raft address of the actor's replica on a host.
 func (g *group) address(h *Host) string {
 	if g.actor == messages.Bank {
 		return h.Bank
@@ -144,7 +143,7 @@ func (g *group) address(h *Host) string {
 	return h.Auctioneer
 }
 
-// localReplicas lists the replicas that belong in this process.
+// localReplicas returns the IDs of the replicas that belong to this process.
 func (g *group) localReplicas() []string {
 	if g.site.host != nil {
 		return []string{g.site.host.Name}
@@ -154,7 +153,7 @@ func (g *group) localReplicas() []string {
 
 func (g *group) startAll() error { return Each(g.localReplicas(), g.start1) }
 
-// start1 starts a replica that does not run.
+// start1 starts a replica that is not running.
 func (g *group) start1(id string) error {
 	g.mu.Lock()
 	_, runs := g.running[id]
@@ -186,7 +185,7 @@ func (g *group) start1(id string) error {
 	return nil
 }
 
-// opener joins a replica's state to its group's log.
+// opener returns a function that connects a state machine to the group's log, as a replica.
 func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.Machine) (mailbox.Mailbox, error) {
 	c := mailbox.Config{
 		ID: id, Name: g.actor, Dir: g.dir(id), Bootstrap: g.founders(id), Log: g.site.log.WithOptions(zap.IncreaseLevel(g.hush)), Metrics: registry,
@@ -206,9 +205,8 @@ func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.M
 	}
 }
 
-// connect sets how a replica reaches the others: in memory if all run in this process and share its
-// disk, and otherwise at the configured addresses of their hosts, with a certificate for this
-// replica.
+// connect sets how a replica reaches the other replicas. If all are in this process and share its disk, it is in
+// memory. Otherwise it is at the configured addresses, with a certificate for this replica.
 func (g *group) connect(c *mailbox.Config) (err error) {
 	if g.site.host == nil {
 		c.Local, c.SegmentBytes, c.Timeout = g.local, segmentBytes, localTimeout
@@ -220,8 +218,8 @@ func (g *group) connect(c *mailbox.Config) (err error) {
 	return err
 }
 
-// founders returns the replicas that begin the group together. It returns none if the replica will
-// be added to an existing group.
+// founders returns the IDs of the replicas that found the group. It returns none if the replica will be added to an
+// existing group.
 func (g *group) founders(id string) []string {
 	all := slices.DeleteFunc(slices.Clone(g.all), func(id string) bool {
 		h := g.site.config.host(id)
@@ -233,21 +231,21 @@ func (g *group) founders(id string) []string {
 	return all
 }
 
-// historyDir is the directory, next to the log of a bank's replica, for its journal.
+// historyDir is the directory for the journal of a bank's replica. It is next to the replica's log.
 const historyDir = "history"
 
-// archiveDir is the directory, next to the log of an auctioneer's replica, for the records of ended
-// jobs.
+// archiveDir is the directory for the records of ended jobs of an auctioneer's replica. It is next to the replica's
+// log.
 const archiveDir = "archive"
 
-// pastFile is the file, next to the log of an auctioneer's replica, for the histories of markets
-// and nodes.
+// pastFile is the file for the histories of markets and nodes of an auctioneer's replica. It is next to the replica's
+// log.
 const pastFile = "past"
 
-// dir returns the directory with the durable files of a replica.
+// dir returns the directory for the files of a replica.
 func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.actor, id) }
 
-// signer signs in the site's name, where its keys are here.
+// signer returns a signer in the site's name, if the site's keys are on this host.
 func (s *share) signer() proof.Signer {
 	if s.authority == nil {
 		return nil
@@ -255,8 +253,7 @@ func (s *share) signer() proof.Signer {
 	return s.authority
 }
 
-// provingKeys returns the keys by which the bank knows who sent a request, if they are on this
-// host.
+// provingKeys returns the keys with which the bank checks who sent a request, if the keys are on this host.
 func (s *share) provingKeys() bank.Keys {
 	if s.authority == nil {
 		return nil
@@ -267,11 +264,11 @@ func (s *share) provingKeys() bank.Keys {
 	return s.authority
 }
 
-// reread reads the keys of a site from the directory each time, for a process without a server that
-// follows them.
+// reread reads the site's keys from the directory at each use. It is for a process without a server that watches
+// them.
 type reread struct{ *identity.Authority }
 
-// RoleKeys implements [bank.Keys]. Keys that cannot be read stay as they were.
+// RoleKeys implements [bank.Keys]. If the keys cannot be read, it returns those read last.
 func (r reread) RoleKeys() []messages.RoleKey {
 	if changed, err := r.Changed(); err == nil && changed {
 		_ = r.Reload()
@@ -279,7 +276,7 @@ func (r reread) RoleKeys() []messages.RoleKey {
 	return r.Authority.RoleKeys()
 }
 
-// resolve gives the present address of a replica of another host.
+// resolve returns the present address of another host's replica.
 func (g *group) resolve(id string) (string, error) {
 	if h := g.site.config.host(id); h != nil {
 		return g.address(h), nil
@@ -287,7 +284,7 @@ func (g *group) resolve(id string) (string, error) {
 	return "", fmt.Errorf("%s replica %s: has no address", g.actor, id)
 }
 
-// stop1 stops a replica that runs.
+// stop1 stops a running replica.
 func (g *group) stop1(id string) error {
 	g.mu.Lock()
 	r, ok := g.running[id]
@@ -302,8 +299,7 @@ func (g *group) stop1(id string) error {
 	return err
 }
 
-// stopAll stops the followers before the leader, so that no replica is handed
-// the leadership that is about to stop as well.
+// stopAll stops the followers before the leader. Otherwise a follower could become the leader just before it stops.
 func (g *group) stopAll() error {
 	g.hush.SetLevel(zap.ErrorLevel)
 	var failed []error
@@ -318,14 +314,14 @@ func (g *group) stopAll() error {
 	return errors.Join(failed...)
 }
 
-// ids lists the replicas that run here.
+// ids returns the IDs of the replicas that run in this process.
 func (g *group) ids() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Sorted(maps.Keys(g.running))
 }
 
-// leader returns the replica that leads according to one that runs here, "" if none is known.
+// leader returns the ID of the leader, as a replica in this process knows it; "" if none knows it.
 func (g *group) leader() string {
 	for _, s := range g.statuses() {
 		if s.Leader != "" {
@@ -335,7 +331,7 @@ func (g *group) leader() string {
 	return ""
 }
 
-// statuses gives each running replica's view of its group.
+// statuses returns the state of the group, as each running replica sees it.
 func (g *group) statuses() []mailbox.Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestResultsAreHandedOverAtTheDeadline: a later deadline than the true one is cheaper. By
-// default its price is that outputs and logs cannot be read before it; with hand_over: end
-// they can be read at once.
+// TestResultsAreHandedOverAtTheDeadline declares a later deadline than the true one, which is cheaper. By default,
+// outputs and logs cannot be read before the declared deadline. With hand_over: end, they can be read at once.
 func TestResultsAreHandedOverAtTheDeadline(t *testing.T) {
 	for _, handOver := range []string{"", messages.HandOverEnd} {
 		t.Run("hand_over: "+handOver, func(t *testing.T) {
@@ -24,7 +23,7 @@ func TestResultsAreHandedOverAtTheDeadline(t *testing.T) {
 			s := start(t, c)
 			defer closeSite(t, s)
 			alice, bob := connect(t, s, "alice"), connect(t, s, "bob")
-			for within := 10 * time.Second; ; within *= 2 { // until there is time to look before the deadline
+			for within := 10 * time.Second; ; within *= 2 { // longer each time, until the test can look before the deadline
 				deadline := messages.TimeOf(time.Now().Add(within))
 				due := func(value messages.Credits, script string) messages.JobSpec {
 					return job("due", 1, script, func(j *messages.JobSpec) {
@@ -56,7 +55,7 @@ func TestResultsAreHandedOverAtTheDeadline(t *testing.T) {
 	}
 }
 
-// reads reads the log and the output of a job whose result is 42; kept: both are refused.
+// reads reads the log and the output of a job with the result 42. If kept is true, both must be refused.
 func (u user) reads(id messages.JobID, kept bool) {
 	u.Helper()
 	task := request[messages.TasksReply](u, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: id}).Tasks[0]

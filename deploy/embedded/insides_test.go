@@ -9,9 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/schema"
 )
 
-// insides publishes, as a user, to every subject that anything on the site listens to, and
-// to the whole API of JetStream: NATS lets through what the table of verbs gives to users,
-// under the user's own name, and refuses all else.
+// insides publishes as a user to every subject on which some part of the site listens, and to JetStream's API. NATS
+// must allow only the user's own requests in the table of verbs, under the user's own name.
 func (f fort) insides() {
 	open := map[string]bool{}
 	for _, n := range f.config.Nodes {
@@ -46,7 +45,7 @@ func (f fort) insides() {
 		if err := bob.Publish(subject, nil); err != nil {
 			f.Fatal(err)
 		}
-		if err := bob.FlushTimeout(patience); err != nil { // the server's errors come before its answer
+		if err := bob.FlushTimeout(patience); err != nil { // the server's errors arrive before the answer to this flush
 			f.Fatal(err)
 		}
 		refused := false
@@ -65,7 +64,7 @@ func (f fort) insides() {
 	}
 }
 
-// literal is a subject that a pattern matches: bob's own, where it ends in any name.
+// literal returns a subject that matches a pattern. If the pattern ends in a wildcard, it is bob's own subject.
 func literal(pattern string) string {
 	tokens := strings.Split(pattern, ".")
 	for i, t := range tokens {

@@ -21,8 +21,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestJetStreamStartsAgainAfterAFullDisk: two of three servers stop JetStream, as a server
-// does when a write finds no space. The site stores files again without a restart.
+// TestJetStreamStartsAgainAfterAFullDisk stops JetStream on two of three servers, as happens when a write finds no
+// space. The site must store files again without a restart.
 func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// JetStreamEnabled is true too early: the server does not know yet that it is of a cluster.
+	// JetStreamEnabled is true too early: at that time the server does not know yet that it belongs to a cluster.
 	await.Until(t, "JetStream runs", func() bool { return logs.FilterMessage("JetStream runs again").Len() == 2 })
 	in, _ := alice.send("in", []byte("input"))
 	if job := alice.final(alice.submit("k", withFiles(1, "cat in", nil, in))); job.State != messages.Completed {
@@ -52,8 +52,8 @@ func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
 	}
 }
 
-// TestDepotTakesFilesAfterAFullDisk of a site of one host, without a restart: a stream whose write found no space took
-// nothing more.
+// TestDepotTakesFilesAfterAFullDisk fills the disk of a site with one host. A stream whose write found no space
+// accepted nothing more. When there is room, it must accept files again without a restart.
 func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")
@@ -85,7 +85,7 @@ func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
 	}
 	await.Until(t, "the disk has no byte more than is used", func() bool {
 		var used unix.Statfs_t
-		return unix.Statfs(disk, &used) == nil && resize((used.Blocks-used.Bfree)*uint64(used.Bsize)) == nil // unless more is used by now
+		return unix.Statfs(disk, &used) == nil && resize((used.Blocks-used.Bfree)*uint64(used.Bsize)) == nil // or more is used now
 	})
 	if err := put(2, time.Second); err == nil {
 		t.Fatal("the disk is not full")
@@ -96,9 +96,8 @@ func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
 	await.Until(t, "the depot takes a file", func() bool { return put(2, 5*time.Second) == nil })
 }
 
-// TestFreeSpaceIsNoLimitOfStreams: what the streams of all accounts may hold is not bounded by
-// what is free when the server starts. Where the disk was full then, the site did not come up
-// when there was room again.
+// TestFreeSpaceIsNoLimitOfStreams starts a server with little free space. The streams must not be limited to that
+// space. Once a site did not start again after the disk had been full.
 func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -108,8 +107,8 @@ func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsAreSynced with each message: a loss of power took the files that tasks had left in
-// the two minutes before.
+// TestStreamsAreSynced checks that each message is synced to the disk. Without this, a power failure lost the files
+// that tasks had left in the last two minutes.
 func TestStreamsAreSynced(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -119,8 +118,8 @@ func TestStreamsAreSynced(t *testing.T) {
 	}
 }
 
-// TestADamagedClusterOfJetStreamIsSetAside: a host whose JetStream cannot read its own snapshot
-// starts, says so, and keeps what was damaged.
+// TestADamagedClusterOfJetStreamIsSetAside damages the snapshot of a host's JetStream. The host must start, say so,
+// and keep the damaged data.
 func TestADamagedClusterOfJetStreamIsSetAside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,25 +15,24 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// joined are the peers that were added to the configuration since the start.
+// joined has the peers that were added to the configuration after the start.
 type joined struct {
 	mu   sync.Mutex
 	list []Peer
 }
 
-// peers returns all peers of the site: first the peers at its start, then the ones added later.
+// peers returns all peers of the site: the peers at the start, followed by those added later.
 func (s *share) peers() []Peer {
 	s.joined.mu.Lock()
 	defer s.joined.mu.Unlock()
 	return slices.Concat(s.config.Peers, s.joined.list)
 }
 
-// joinWithin bounds how long the bank may take to know new peers.
+// joinWithin is the longest time that the bank may take to accept new peers.
 const joinWithin = 10 * time.Second
 
-// enlist adds new peers of a changed configuration to the running site: its server links to them or
-// accepts them, and its bank knows them. Other changes, also of existing peers, take effect at the
-// next start.
+// enlist adds the new peers of a changed configuration to the running site: its server links to them or accepts them,
+// and its bank gets their terms. Other changes take effect at the next start, also changes of existing peers.
 func (s *share) enlist(o *server.Options, changed *Config) error {
 	before := s.peers()
 	var fresh []Peer
@@ -65,7 +64,7 @@ func (s *share) enlist(o *server.Options, changed *Config) error {
 	return nil
 }
 
-// introduce makes sure that the bank knows the peers.
+// introduce tells the bank about the peers, if it does not know them.
 func (s *share) introduce() error {
 	ctx, cancel := context.WithTimeout(s.ctx, joinWithin)
 	defer cancel()
@@ -73,10 +72,10 @@ func (s *share) introduce() error {
 	return errors.Join(as.openPeers(ctx), as.close())
 }
 
-// relink reloads the running server with options for new peers.
+// relink reloads the running server with the options for new peers.
 func (s *share) relink(o *server.Options, all *Config, fresh []Peer) error {
 	next := o.Clone()
-	next.TrustedKeys = nil // the server takes them from the operators again
+	next.TrustedKeys = nil // the server reads them from the operators again
 	next.PingInterval, next.MaxPingsOut = linkPing, linkPings
 	next.LeafNode.Remotes = slices.Clone(o.LeafNode.Remotes)
 	for i := range fresh {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// Sites that run become peers of one another when their configurations name the other, while
-// their jobs go on; what else such a configuration changes waits for the next start.
+// TestSitesBecomePeersWhileTheyRun names a running site in the configuration of another one, and the reverse. They
+// must become peers while their jobs run. Other changes of the configuration must wait for the next start.
 func TestSitesBecomePeersWhileTheyRun(t *testing.T) {
 	t.Parallel()
 	names := []messages.Name{"west", "east", "north"}
@@ -41,7 +41,7 @@ func TestSitesBecomePeersWhileTheyRun(t *testing.T) {
 	}
 	hub := west.Config()
 	for i, s := range sites[1:] {
-		// A server that takes a configuration over may refuse who connects at that instant.
+		// A server that reloads its configuration may refuse new connections for a moment.
 		alice, bob, back := connect(t, west, "alice"), connect(t, s, "bob"), connect(t, s, "operator")
 		creds, err := west.authority.IssueLink(s.config.Site)
 		if err != nil {
@@ -60,7 +60,7 @@ func TestSitesBecomePeersWhileTheyRun(t *testing.T) {
 		}
 		hub.Peers = append(slices.Clone(hub.Peers), Peer{Name: s.config.Site, Keys: key(s), Limit: 500 * messages.Credit})
 		changed := hub
-		changed.Reserve = 1 // of the next start
+		changed.Reserve = 1 // takes effect at the next start
 		files[0].Store(&changed)
 		spoke := s.Config()
 		spoke.Peers = []Peer{{Name: "west", URLs: []string{"nats://" + west.info.Leaf}, Creds: file, Keys: key(west), Limit: 500 * messages.Credit}}

@@ -12,19 +12,18 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// rekeyEvery is how often a running site looks whether its keys have changed.
+// rekeyEvery is the time between two checks whether the site's keys have changed.
 const rekeyEvery = 500 * time.Millisecond
 
-// renewEvery is how often a running site looks whether credentials in its state directory
-// are about to end.
+// renewEvery is the time between two checks whether credentials in the state directory will expire soon.
 const renewEvery = time.Hour
 
-// watchKeys watches the keys directory while the site runs: keys that are rotated or revoked there
-// take effect within moments, without a restart.
+// watchKeys watches the keys directory while the site runs. Rotated and revoked keys take effect within moments,
+// without a restart.
 func (s *share) watchKeys(o *server.Options) {
-	late, told := false, "" // whether the keys that were read cannot be used yet, and whether that was logged
+	late, told := false, "" // late: the new keys cannot be used yet; told: the error that was logged last
 	renewed := time.Now()
-	unknown := false // whether the bank does not know the peers that have joined yet
+	unknown := false // the bank does not know the peers that have joined yet
 	for {
 		select {
 		case <-s.ctx.Done():
@@ -44,15 +43,15 @@ func (s *share) watchKeys(o *server.Options) {
 		switch {
 		case err == nil:
 			told = ""
-		case err.Error() != told: // once, however often it is tried
+		case err.Error() != told: // log an error only once, although it is tried again
 			told = err.Error()
 			s.log.Warn("a change of the keys or of the peers cannot be used yet; what was before stays in force", zap.Error(err))
 		}
 	}
 }
 
-// followPeers adds the peers that a changed configuration adds, and tells the bank about them,
-// repeatedly while the bank does not know them (unknown).
+// followPeers adds the new peers of a changed configuration, and tells the bank about them. It is called again while
+// it returns true: then the bank does not know them yet.
 func (s *share) followPeers(o *server.Options, unknown bool) (bool, error) {
 	if s.options.Changed == nil {
 		return false, nil
@@ -74,7 +73,7 @@ func (s *share) followPeers(o *server.Options, unknown bool) (bool, error) {
 	return unknown && err != nil, err
 }
 
-// rekey starts using the present keys: first in the server, so that it accepts what is issued next.
+// rekey starts to use changed keys. The server is first, so that it accepts the credentials that are issued next.
 func (s *share) rekey(o *server.Options) error {
 	if err := s.authority.Reload(); err != nil {
 		return err
@@ -86,8 +85,8 @@ func (s *share) rekey(o *server.Options) error {
 	return writeCredentials(&s.config, s.authority)
 }
 
-// renewing returns a function that gives new credentials to a part of the site each time that it
-// connects: earlier ones may be signed with a key that is gone.
+// renewing returns a function that gives a part of the site new credentials at each connection. Old ones may be
+// signed with a key that was removed.
 func (s *share) renewing(role identity.Role, name messages.Name) func() (token, seed string, err error) {
 	return func() (string, string, error) {
 		creds, err := s.authority.Credentials(role, name)

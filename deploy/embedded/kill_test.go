@@ -20,17 +20,17 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// cluster is a site of three hosts, each a process of the real binary.
+// cluster is a site of three hosts. Each host is a process of the real binary.
 type cluster struct {
 	*testing.T
 	binary string
-	config string // file
+	config string // configuration file
 	dir    string
 	Config
 	processes map[messages.Name]*await.Process
 }
 
-// binary builds the program, once for all tests that start it; TestMain removes it.
+// binary builds the program once for all tests that start it. TestMain removes it.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "candor-embedded")
 	if err != nil {
@@ -45,7 +45,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return filepath.Join(dir, "candor"), nil
 })
 
-// built is the directory of the binary; "": it was not needed yet.
+// built is the directory of the binary; "": it was not built yet.
 var built string
 
 func newCluster(t *testing.T) *cluster {
@@ -54,7 +54,7 @@ func newCluster(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A name of its own: what else runs is no process of this cluster.
+	// The binary has a name of its own, so that no other process counts as one of this cluster.
 	c.binary = filepath.Join(c.dir, "candor")
 	if err := os.Link(built, c.binary); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func newCluster(t *testing.T) *cluster {
 	if _, err := identity.Create(c.Keys, c.Site); err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(&c.Config) // JSON is YAML
+	text, err := json.Marshal(&c.Config) // JSON is valid YAML
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (c *cluster) start(host messages.Name) *await.Process {
 	return p
 }
 
-// awaitUp waits until a process says that its host is up.
+// awaitUp waits until a process prints that its host is up.
 func (c *cluster) awaitUp(p *await.Process) {
 	c.Helper()
 	select {
@@ -102,7 +102,7 @@ func (c *cluster) awaitUp(p *await.Process) {
 	}
 }
 
-// kill ends a host's process as a power cut would.
+// kill kills a host's process, as a power failure would.
 func (c *cluster) kill(host messages.Name) {
 	c.Helper()
 	p := c.processes[host]
@@ -118,13 +118,13 @@ func (c *cluster) kill(host messages.Name) {
 
 func (c *cluster) stopAll() {
 	for _, p := range c.processes {
-		_ = p.Process.Signal(syscall.SIGTERM) // not an interrupt, which a process may have been started to ignore
+		_ = p.Process.Signal(syscall.SIGTERM) // not SIGINT, which a process may have inherited as ignored
 	}
 	for host, p := range c.processes {
 		select {
 		case <-p.Ended:
 		case <-time.After(patience):
-			_ = p.Process.Signal(syscall.SIGQUIT) // it prints where it is, if it can
+			_ = p.Process.Signal(syscall.SIGQUIT) // the process prints its stacks, if it can
 			select {
 			case <-p.Ended:
 			case <-time.After(10 * time.Second):
@@ -139,7 +139,7 @@ func (c *cluster) stopAll() {
 	}
 }
 
-// connect is a user of the cluster, at whichever server answers.
+// connect connects a user to the cluster, at any server that answers.
 func (c *cluster) connect(name messages.Name) user {
 	c.Helper()
 	var urls []string
@@ -159,7 +159,7 @@ func (u user) leader(actor string) messages.Name {
 	return request[messages.StatusReply](u, actor, messages.VerbStatus, messages.Empty{}).Leader
 }
 
-// work is a job of short tasks in two stages.
+// work returns a job of short tasks in two stages.
 func work() messages.JobSpec {
 	return messages.JobSpec{
 		Budget: messages.Credit,
@@ -170,15 +170,14 @@ func work() messages.JobSpec {
 	}
 }
 
-// submission is a job that was acknowledged, and the key it was sent under.
+// submission is an acknowledged job with the key of its submission.
 type submission struct {
 	key string
 	job messages.JobID
 }
 
-// load submits jobs, one after another, until stop is closed, and hands over
-// each that is acknowledged. What is not answered is sent again under its key,
-// as any client does.
+// load submits jobs, one after another, until stop is closed. It sends each acknowledged one to the channel. It
+// repeats unanswered requests with their key, as any client does.
 func (u user) load(stop <-chan struct{}, prefix string) <-chan submission {
 	acknowledged := make(chan submission)
 	ctx := within(u.T)
@@ -208,7 +207,7 @@ func (u user) load(stop <-chan struct{}, prefix string) <-chan submission {
 	return acknowledged
 }
 
-// insist submits under a key until there is an answer.
+// insist repeats a submission with a key until there is an answer.
 func (u user) insist(ctx context.Context, key string) (messages.JobID, error) {
 	subject := messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name)
 	for {
@@ -219,10 +218,9 @@ func (u user) insist(ctx context.Context, key string) (messages.JobID, error) {
 	}
 }
 
-// A site of three processes loses, by kill -9, first the one that leads the
-// auctioneer and then the one that leads the bank, while users submit. Nothing
-// that was acknowledged is lost, all of it is finished and paid once, and who
-// was killed comes back from what it kept.
+// TestKilledLeaderLosesNothing kills the processes that lead the auctioneer and then the bank with kill -9, while
+// users submit. No acknowledged job may be lost, and all must finish and be paid once. The killed processes must come
+// back with their stored state.
 func TestKilledLeaderLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -239,8 +237,8 @@ func TestKilledLeaderLosesNothing(t *testing.T) {
 	c.checkMoney(alice, operator, len(all))
 }
 
-// killUnderLoad kills the process that leads an actor while alice submits, and
-// starts it again once submissions go on without it.
+// killUnderLoad kills the process that leads an actor while alice submits. It starts the process again when
+// submissions continue without it.
 func (c *cluster) killUnderLoad(alice, operator user, actor string) (acknowledged []submission) {
 	c.Helper()
 	const enough = 10
@@ -269,8 +267,7 @@ func (c *cluster) killUnderLoad(alice, operator user, actor string) (acknowledge
 	return acknowledged
 }
 
-// checkWork sees to it that every job acknowledged is there, under its number
-// alone, and done.
+// checkWork checks that every acknowledged job exists once, under its number, and has completed.
 func (c *cluster) checkWork(alice user, acknowledged []submission) {
 	c.Helper()
 	key := map[messages.JobID]string{}
@@ -288,8 +285,7 @@ func (c *cluster) checkWork(alice user, acknowledged []submission) {
 	}
 }
 
-// checkMoney sees to it that each job was charged once, no hold is left, and
-// the books balance.
+// checkMoney checks that each job was charged once, that no hold is left, and that the books balance.
 func (c *cluster) checkMoney(alice, operator user, jobs int) {
 	c.Helper()
 	spent := messages.Credits(jobs) * work().Budget

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// cancel ends a job of the user. Where the answer was lost, the user asks again, and the job has ended.
+// cancel cancels a job of the user. If an answer was lost, it repeats the request, and the job has ended.
 func (u user) cancel(id messages.JobID) {
 	u.Helper()
 	_, err := bus.Call[messages.CancelReply](within(u.T), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbCancel, u.name), messages.CancelRequest{Job: id})
@@ -21,9 +21,9 @@ func (u user) cancel(id messages.JobID) {
 	}
 }
 
-// TestOverbiddingPaysWhatItDelays: a job whose delay costs 1 a second goes before a long one
-// by bidding 2.1 for 2. At pivot prices it pays 2 for each second of waiting that this
-// spares it; at k-th prices it pays for its own short time alone, and the lie gains.
+// TestOverbiddingPaysWhatItDelays runs a short job whose delay costs 1 a second, before a long job that bids 2. The
+// short job bids 2.1. At pivot prices it must pay 2 for each second by which it starts earlier. At k-th prices it
+// pays only for its own short time, and the lie gains.
 func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 	for _, price := range []string{messages.PricePivot, "kth"} {
 		t.Run(price, func(t *testing.T) {
@@ -50,9 +50,9 @@ func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 			touch(t, filepath.Join(dir, "go"))
 			last := bob.final(long).Ended
 			j := alice.final(short)
-			own := cost(messages.Credit, slotTime(j)) // at the reserve
-			// By bidding less it would have ended when the long job did, and not sooner than two
-			// seconds after it came. What it does not count is how long processes take to start.
+			own := cost(messages.Credit, slotTime(j)) // at the reserve price
+			// With a lower bid, it would have ended after the long job, at least two seconds after its arrival. This
+			// does not count the time in which processes start.
 			if least := own + 2*messages.Credit; price == messages.PricePivot && (j.Charged < least || j.Charged > own+2*cost(messages.Credit, last.Sub(j.Submitted))) {
 				t.Errorf("charged %v, of these %v at the reserve; the other job ended after %v: %s", j.Charged, own, last.Sub(j.Submitted).Std(), alice.why(short).Message)
 			}
@@ -63,16 +63,16 @@ func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 	}
 }
 
-// TestLiesInAQueueOnALiveSite: what a job that waits receives does not depend on the value that
-// it announces, however large; and it keeps nothing if its owner cancels it before its turn.
-// Beliefs once held its own announcement, so that a large one gained.
+// TestLiesInAQueueOnALiveSite checks what a waiting job receives in a batch queue. It must not depend on the
+// announced value, and must be nothing if the owner cancels before the job's turn. Once the beliefs included the
+// job's own announcement, so that a large one gained.
 func TestLiesInAQueueOnALiveSite(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
 	c.Nodes = NodesAlike(1, Slots{{Class: "batch", Slots: 1}})
 	c.Replicas = 1
 	c.Markets = []messages.Market{{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"batch"},
-		PriorJobs: []messages.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100 * unit}}}} // of one type, so that nothing is drawn
+		PriorJobs: []messages.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100 * unit}}}} // one type: no luck
 	s := start(t, c)
 	defer closeSite(t, s)
 	alice, bob, carol, dir := connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol"), t.TempDir()
@@ -119,26 +119,25 @@ func TestLiesInAQueueOnALiveSite(t *testing.T) {
 	round("ghost", 1, true)
 }
 
-// TestFinishingLateByChoice: a job under a contract has a slot at once, and takes longer than
-// it said, until its contract is worth nothing. It owes its price all the same; it once owed
-// nothing.
+// TestFinishingLateByChoice runs a job under a contract. It gets a slot at once, and takes longer than declared,
+// until the contract is worth nothing. It must still owe its price. Once it owed nothing.
 func TestFinishingLateByChoice(t *testing.T) {
 	t.Parallel()
 	s := bazaar(t)
 	erin, frank, dir := connect(t, s, "erin"), connect(t, s, "frank"), t.TempDir()
 	d := dear(t, s, untilFile(filepath.Join(dir, "go")), untilFile(filepath.Join(dir, "mine")), func(menu messages.QuoteReply) messages.QuotedContract {
-		i := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared }) // with the deadline of its own valuation
+		i := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared }) // with the job's own deadline
 		return menu.Contracts[max(0, i)]
 	})
-	for _, id := range d.others { // the site is not the cause
+	for _, id := range d.others { // end the other jobs, so that the site does not delay the job
 		frank.cancel(id)
 	}
 	erin.running(d.job)
-	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // when nothing is worth anything any more
+	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // when the contract is worth nothing any more
 	touch(t, filepath.Join(dir, "mine"))
 	j := erin.final(d.job)
-	// Its own doing is what it took beyond its length of a second. Were it over without that, it would have had
-	// as much of its worth at least.
+	// The job itself caused the time beyond its declared length of one second. Without this time, it would have had
+	// at least this worth.
 	due := max(d.contract.Completion, j.Ended.Add(unit-slotTime(j)))
 	worth := max(0, min(1, 1-(due.Sub(j.Submitted).Seconds()-hasty(1).Mu)/hasty(1).Delta))
 	if least := d.contract.Price.Float() * worth; j.Charged.Float() < least-1e-6 || j.State != messages.Completed {

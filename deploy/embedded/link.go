@@ -38,21 +38,21 @@ type Peer struct {
 	SameOwner bool `json:"same_owner,omitempty"`
 }
 
-// The links between sites. A cut goes unseen for linkPing·(1+linkPings) at most,
-// and is mended within linkRetry once the way is free.
+// The times of links between sites. A cut is noticed after at most linkPing·(1+linkPings). A link is restored within
+// linkRetry when the connection is possible again.
 const (
 	linkPing  = 2 * time.Second
 	linkPings = 2
 	linkRetry = time.Second
-	// linkTLS bounds a handshake between sites that may be far apart, in seconds.
+	// linkTLS is the longest time for a TLS handshake between sites, which may be far apart, in seconds.
 	linkTLS = 5
 )
 
-// link makes the server accept the servers of peers if the configuration has an address for them,
-// and connect to the peers that have URLs.
+// link configures the server's links to peers. The server accepts the servers of peers if the configuration has an
+// address for them. It connects to the peers that have URLs.
 func link(o *server.Options, c *Config, self *Host, authority *identity.Authority) error {
 	if len(c.Peers) > 0 {
-		// Links have no separate ping.
+		// The server has only one ping interval, for links and for clients.
 		o.PingInterval, o.MaxPingsOut = linkPing, linkPings
 	}
 	o.LeafNode.ReconnectInterval = linkRetry
@@ -86,7 +86,7 @@ func listenLeaf(o *server.Options, c *Config, self *Host) (err error) {
 	return err
 }
 
-// leafTLS wants certificates that the authority of a peer signed.
+// leafTLS returns the TLS configuration for links. It requires certificates that the authority of a peer has signed.
 func leafTLS(c *Config) (*tls.Config, error) {
 	both, err := c.TLS.load()
 	if err != nil {
@@ -127,8 +127,8 @@ func connectLeaf(o *server.Options, t *TLS, p *Peer, authority *identity.Authori
 	return nil
 }
 
-// clientOf returns the TLS configuration of a client that shows the site's certificate and requires a server certificate signed by
-// the peer's authority.
+// clientOf returns the TLS configuration of a client that shows the site's certificate and requires a server certificate
+// that the peer's authority has signed.
 func clientOf(t *TLS, p *Peer) (*tls.Config, error) {
 	both, err := t.load()
 	if err != nil {
@@ -138,7 +138,7 @@ func clientOf(t *TLS, p *Peer) (*tls.Config, error) {
 	return both, trust(both.RootCAs, p.CA)
 }
 
-// trust adds the certificates of a PEM file.
+// trust adds the certificates in a PEM file to a pool.
 func trust(pool *x509.CertPool, file string) error {
 	pem, err := os.ReadFile(file)
 	if err != nil {

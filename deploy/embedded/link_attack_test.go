@@ -22,8 +22,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// stranger is a NATS server that obeys no rules of ours, linked to a site with
-// credentials that the site issued: what the owner of a peer can do at worst.
+// stranger returns a connection to a NATS server that obeys no rules. It is linked to a site with credentials that
+// the site issued. The owner of a peer can do no worse.
 func stranger(t *testing.T, site *Site, creds []byte) *nats.Conn {
 	t.Helper()
 	s := natstest.Run(t, natstest.Stranger(t, site.info.Leaf, creds))
@@ -36,8 +36,8 @@ func stranger(t *testing.T, site *Site, creds []byte) *nats.Conn {
 	return conn
 }
 
-// seen is what came to somebody who listens to everything, apart from replies
-// and the server's own. The sites' own messages come between.
+// seen has the messages that a client received who listens to everything, without replies and the server's own
+// messages. The sites' own messages may be among them.
 type seen struct {
 	mu  sync.Mutex
 	all map[message]bool
@@ -81,8 +81,8 @@ func listen(t *testing.T, conn *nats.Conn) *seen {
 	return s
 }
 
-// insider is a connection that sees and may say everything in a site's account: of
-// somebody who has the account's key.
+// insider returns a connection that can read and write every subject in a site's account. Only the owner of the
+// account's key can have it.
 func insider(t *testing.T, s *Site) *nats.Conn {
 	t.Helper()
 	creds := natstest.Insider(t, s.server, s.config.KeysDir(), s.config.peerNames()...)
@@ -94,8 +94,8 @@ func insider(t *testing.T, s *Site) *nats.Conn {
 	return conn
 }
 
-// everySubject is each request that one could wish to make of a site, in the
-// name of each who could make it, and what else is worth hearing or forging.
+// everySubject returns the subjects of all requests to a site, in the name of each possible sender, and of other
+// messages that are worth reading or forging.
 func everySubject(site messages.Name) (all []string) {
 	verbs := map[string][]string{
 		messages.Auctioneer: {messages.VerbSubmit, messages.VerbCancel, messages.VerbJobs, messages.VerbRegister, messages.VerbExchange, messages.VerbApply, messages.VerbStatus},
@@ -121,8 +121,8 @@ func everySubject(site messages.Name) (all []string) {
 		"$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "candor."+site+".x")
 }
 
-// allowed is what passes from one site to another: the requests that sites make
-// of each other, in the name of the one that asks.
+// allowed returns the subjects that may pass from one site to another: requests between sites, in the name of the
+// requesting site.
 func allowed(from, to messages.Name) (subjects []string) {
 	for _, v := range messages.PeerVerbs() {
 		subjects = append(subjects, v.Subject(from, to))
@@ -131,7 +131,7 @@ func allowed(from, to messages.Name) (subjects []string) {
 	return subjects
 }
 
-// say publishes a payload on every subject, and ends with a mark that passes.
+// say publishes a payload on every subject. Then it publishes a mark on a subject that passes.
 func say(t *testing.T, conn *nats.Conn, subjects []string, payload, last string) {
 	t.Helper()
 	for _, s := range subjects {
@@ -147,10 +147,8 @@ func say(t *testing.T, conn *nats.Conn, subjects []string, payload, last string)
 	}
 }
 
-// TestLinkPassesPeerVerbsAlone: whoever owns the servers of a peer, and listens
-// to everything, and says everything, hears and is heard in the requests that
-// sites make of each other, and in nothing else. So nobody there speaks as a
-// user of this site, hears the replies to one, or forges any.
+// TestLinkPassesPeerVerbsAlone lets the owner of a peer's servers listen to and publish everything. Only requests
+// between sites may pass. So nobody there can act as a user of this site, or read or forge replies.
 func TestLinkPassesPeerVerbsAlone(t *testing.T) {
 	t.Parallel()
 	west := startSites(t, firstLook(t, "west", "east"))[0]
@@ -187,8 +185,8 @@ func sortedList(list []string) []string {
 	return list
 }
 
-// aliceWorksUnheard lets a user of the site ask and be answered. The stranger hears
-// nothing of it, and the stranger's forgeries have moved nothing.
+// aliceWorksUnheard lets a user of the site send requests and get answers. The stranger must not see them, and its
+// forgeries must have no effect.
 func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 	t.Helper()
 	alice := connect(t, west, "alice")
@@ -198,14 +196,14 @@ func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 	overheard.mu.Lock()
 	defer overheard.mu.Unlock()
 	for m := range overheard.all {
-		if messages.Caller(m.subject) == "alice" && m.payload != "forged" { // which it said itself
+		if messages.Caller(m.subject) == "alice" && m.payload != "forged" { // except the stranger's own forgeries
 			t.Errorf("the stranger heard %s", m.subject)
 		}
 	}
 }
 
-// TestOnlyPeersLink: nobody else's credentials open the listener for servers,
-// also credentials of the site's own users; and a link's credentials open no other account.
+// TestOnlyPeersLink connects to the port for other sites' servers with other credentials, also those of the site's
+// own users. They must be refused. The credentials of a link must open no other account.
 func TestOnlyPeersLink(t *testing.T) {
 	t.Parallel()
 	west := startSites(t, firstLook(t, "west", "east"))[0]
@@ -234,7 +232,7 @@ func TestOnlyPeersLink(t *testing.T) {
 	leaked(t, west, creds)
 }
 
-// leaked revokes credentials of a link that is there: it is cut, and not made again.
+// leaked revokes the credentials of an existing link. The link must be cut and not be made again.
 func leaked(t *testing.T, site *Site, creds []byte) {
 	t.Helper()
 	stranger(t, site, creds)
@@ -243,7 +241,7 @@ func leaked(t *testing.T, site *Site, creds []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere, err := identity.Open(site.config.KeysDir()) // as another process does
+	elsewhere, err := identity.Open(site.config.KeysDir()) // as another process would
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +252,7 @@ func leaked(t *testing.T, site *Site, creds []byte) {
 	refusedLink(t, "that were revoked", site, creds)
 }
 
-// refusedLink wants that the site's server ends a link with such credentials.
+// refusedLink checks that the site's server refuses a link with some credentials.
 func refusedLink(t *testing.T, what string, site *Site, creds []byte) {
 	t.Helper()
 	log := &refusals{refused: make(chan struct{}, 64)}
@@ -277,7 +275,7 @@ func refusedLink(t *testing.T, what string, site *Site, creds []byte) {
 	}
 }
 
-// refusals is a log that tells of the far end's refusals.
+// refusals is a log that reports refusals of the other side.
 type refusals struct{ refused chan struct{} }
 
 func (r *refusals) Errorf(format string, v ...any) {
@@ -294,8 +292,8 @@ func (r *refusals) Fatalf(string, ...any)  {}
 func (r *refusals) Debugf(string, ...any)  {}
 func (r *refusals) Tracef(string, ...any)  {}
 
-// TestAPeersServersAreBounded: a peer's server cannot fill this site's servers with
-// subscriptions, nor with connections.
+// TestAPeersServersAreBounded checks that a peer's server cannot use too many subscriptions or connections of this
+// site's servers.
 func TestAPeersServersAreBounded(t *testing.T) {
 	t.Parallel()
 	west := startSites(t, firstLook(t, "west", "east"))[0]
@@ -323,7 +321,7 @@ func TestAPeersServersAreBounded(t *testing.T) {
 			further = append(further, l)
 		}
 	}
-	stay := 0 // one that was taken may be closed later, and leaves its place to another
+	stay := 0 // an accepted one may be closed later, and another gets its place
 	for _, l := range further {
 		if l.send("PING\r\n") == nil && l.answers() {
 			stay++
@@ -337,14 +335,14 @@ func TestAPeersServersAreBounded(t *testing.T) {
 	}
 }
 
-// leaf is a connection that speaks as the server of a peer does.
+// leaf is a connection that speaks the protocol of a peer's server.
 type leaf struct {
 	*testing.T
 	net.Conn
 	lines *bufio.Reader
 }
 
-// leafLine connects as a server of a name.
+// leafLine connects as a server with a name.
 func leafLine(t *testing.T, site *Site, creds []byte, name string) *leaf {
 	t.Helper()
 	conn, err := net.Dial("tcp", site.info.Leaf)
@@ -386,7 +384,7 @@ func (l *leaf) send(text string) error {
 	return err
 }
 
-// line reads a line. It answers a PING, without which the site ends the connection after seconds.
+// line reads a line. It answers a PING; otherwise the site would end the connection after some seconds.
 func (l *leaf) line() (string, error) {
 	line, err := l.lines.ReadString('\n')
 	if err == nil && strings.HasPrefix(line, "PING") {
@@ -395,7 +393,7 @@ func (l *leaf) line() (string, error) {
 	return line, err
 }
 
-// answers reports whether a PING is answered, and not refused.
+// answers reports whether the server answers a PING.
 func (l *leaf) answers() bool {
 	for {
 		line, err := l.line()
@@ -408,7 +406,7 @@ func (l *leaf) answers() bool {
 	}
 }
 
-// until reads up to a line that begins so.
+// until reads lines up to one that begins with a text.
 func (l *leaf) until(begin string) string {
 	l.Helper()
 	for {

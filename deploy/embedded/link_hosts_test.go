@@ -18,14 +18,14 @@ import (
 
 var loopbacks atomic.Uint32
 
-// loopback is an address of this machine on which nothing listens but what this call is for: a port
-// that was free there stays free. On 127.0.0.1 any connection of any process may take it.
+// loopback returns an address of this machine that no other call returns. Nothing else listens on it, so a free port
+// there stays free. On 127.0.0.1, any connection of any process may take the port.
 func loopback() string {
 	n, pid := loopbacks.Add(1)%127+1, uint32(os.Getpid())
 	return fmt.Sprintf("127.%d.%d.%d", 64+pid>>9&63, pid>>1&255, pid&1<<7+n)
 }
 
-// freePort is an address with a port that is free, and no other that this function gives.
+// freePort returns an address with a free port that no other call returns.
 func freePort(t *testing.T, ip string) (address string, release func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
@@ -35,7 +35,7 @@ func freePort(t *testing.T, ip string) (address string, release func()) {
 	return l.Addr().String(), func() { _ = l.Close() }
 }
 
-// ownAddresses are three hosts, each with free ports of an address of its own.
+// ownAddresses returns three hosts, each with an address of its own and free ports on it.
 func ownAddresses(t *testing.T) []Host {
 	t.Helper()
 	hosts := three()
@@ -44,14 +44,14 @@ func ownAddresses(t *testing.T) []Host {
 		ip := loopback()
 		for _, address := range []*string{&hosts[i].Listen, &hosts[i].Cluster, &hosts[i].Auctioneer, &hosts[i].Bank} {
 			at, release := freePort(t, ip)
-			defer release() // at the end: no two are the same
+			defer release() // released at the end, so that no two ports are the same
 			*address = at
 		}
 	}
 	return hosts
 }
 
-// spread starts a site of three hosts whose servers all connect to a hub.
+// spread starts a site of three hosts. All their servers connect to a hub.
 func spread(t *testing.T, hub *Site) Sites {
 	t.Helper()
 	dir := t.TempDir()
@@ -84,9 +84,8 @@ func spread(t *testing.T, hub *Site) Sites {
 	return startHosts(t, base, dir)
 }
 
-// TestHostsAreLinkedEach: where a site has several hosts each is linked, a request
-// crosses once whichever it leaves from, any host tells of the links of all, and
-// what one that is gone carried another carries.
+// TestHostsAreLinkedEach checks a site of several hosts. Each host must be linked, and a request must cross once from
+// any host. Each host must know the links of all. If one host is lost, another must carry its messages.
 func TestHostsAreLinkedEach(t *testing.T) {
 	t.Parallel()
 	c := firstLook(t, "east")[0]
@@ -95,7 +94,7 @@ func TestHostsAreLinkedEach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Peers[0].Keys[0], err = authority.PublicKey(); err != nil { // any, until it is known
+	if c.Peers[0].Keys[0], err = authority.PublicKey(); err != nil { // any valid key, until the real one is known
 		t.Fatal(err)
 	}
 	east := start(t, c)
@@ -123,8 +122,7 @@ func TestHostsAreLinkedEach(t *testing.T) {
 	await.Until(t, "the host that is gone is missed", func() bool { r := operator.links(); return len(r.Missing) == 1 && len(r.Links) == 2 })
 }
 
-// onceEach publishes one message from each host on a subject that passes, and
-// counts what arrives.
+// onceEach publishes one message from each host on a subject that passes, and counts the messages that arrive.
 func onceEach(t *testing.T, west Sites, east *Site) {
 	t.Helper()
 	subject := messages.PeerVerb{Actor: messages.Auctioneer, Verb: messages.VerbPeerQuote}.Subject("west", "east")
@@ -148,7 +146,7 @@ func onceEach(t *testing.T, west Sites, east *Site) {
 		if err := from.Publish(subject, []byte("once")); err != nil {
 			t.Fatal(err)
 		}
-		// What is sent after it on the same way comes after it.
+		// A later message on the same way arrives later.
 		if err := from.Publish(subject, []byte("mark")); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// road is the way between two sites' servers, which can be cut and mended.
+// road is the connection between two sites' servers. A test can cut and restore it.
 type road struct {
 	listener net.Listener
 	to       string
@@ -25,7 +25,7 @@ type road struct {
 	cutup bool
 }
 
-// newRoad leads to an address, from one that it takes on loopback.
+// newRoad returns a road to an address. It listens on an address of loopback.
 func newRoad(t *testing.T, to string) *road {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,7 +59,7 @@ func (r *road) carry() {
 	}
 }
 
-// enter lets a connection through, unless the road is cut.
+// enter adds a connection, unless the road is cut.
 func (r *road) enter(pair ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +80,7 @@ func (r *road) copy(to, from net.Conn) {
 	_, _ = to.Close(), from.Close()
 }
 
-// cut ends what is on the road, and lets nothing more on it.
+// cut ends all connections, and refuses new ones.
 func (r *road) cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +97,7 @@ func (r *road) mend() {
 	r.cutup = false
 }
 
-// overRoad starts west and east. East's server connects to west's over a road.
+// overRoad starts west and east. The server of east connects to that of west over a road.
 func overRoad(t *testing.T, changes ...func(*Config)) (west, east *Site, between *road) {
 	t.Helper()
 	o := Options{Log: logged(t, zap.ErrorLevel)}
@@ -138,16 +138,15 @@ func (u user) links() messages.LinksReply {
 	return request[messages.LinksReply](u, messages.Links, messages.VerbStatus, messages.Empty{})
 }
 
-// linked is true if the only peer has a link and answers.
+// linked reports whether the only peer has a link and answers.
 func (u user) linked() bool {
 	u.Helper()
 	r := u.links()
 	return len(r.Links) == 1 && r.Links[0].Peer != "" && len(r.Trips) == 1 && r.Trips[0].Took > 0
 }
 
-// While the road between two sites is cut, each goes on with what is its own and
-// keeps what it owes the other; mended, they agree, and no credit was lost or
-// moved twice.
+// TestSitesCutOffAndMended cuts the road between two sites. Each must continue with its own work, and keep what it
+// owes the other. When the road is restored, the books must agree, and no credit may be lost or moved twice.
 func TestSitesCutOffAndMended(t *testing.T) {
 	t.Parallel()
 	west, east, between := overRoad(t)
@@ -184,7 +183,7 @@ func TestSitesCutOffAndMended(t *testing.T) {
 	agree(t, atWest, atEast)
 }
 
-// agree wants that the books of two sites agree, number by number, and balance.
+// agree checks that the books of two sites balance and agree with each other.
 func agree(t *testing.T, one, other user) {
 	t.Helper()
 	compared := request[messages.ReconcileReply](one, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: other.site})
@@ -203,7 +202,8 @@ func agree(t *testing.T, one, other user) {
 	}
 }
 
-// How a site is linked is for its operators, and hosts answer the service alone.
+// TestLinksAreForOperators checks that only operators can see a site's links, and that only hosts answer these
+// requests.
 func TestLinksAreForOperators(t *testing.T) {
 	t.Parallel()
 	west, _, _ := overRoad(t)
@@ -216,7 +216,7 @@ func TestLinksAreForOperators(t *testing.T) {
 	}
 }
 
-// What is wrong with sites that are to start together is said before anything runs.
+// TestStartSitesRefuses starts sites with errors in their configurations. The errors must come before anything runs.
 func TestStartSitesRefuses(t *testing.T) {
 	configs := firstLook(t, "west", "east")
 	configs[1].Site = "West!"

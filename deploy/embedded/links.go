@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// startLinks starts the service that tells how this process's server is linked to the servers of
-// peers.
+// startLinks starts the service that reports the links between this process's server and the servers of peers.
 func startLinks(s *share) (*service, error) {
 	if s.server == nil {
 		return nil, nil
@@ -24,11 +23,11 @@ func startLinks(s *share) (*service, error) {
 	})
 }
 
-// linked returns the peers, by the public key of the account that the site shares with each.
+// linked returns the names of the peers, by the public key of the account that the site shares with each peer.
 func (s *share) linked() map[string]messages.Name {
 	all := map[string]messages.Name{}
 	for _, p := range s.peers() {
-		if account, err := s.authority.LinkAccount(p.Name); err == nil { // otherwise the name is invalid, and will be refused
+		if account, err := s.authority.LinkAccount(p.Name); err == nil { // an invalid name is refused elsewhere
 			all[account] = p.Name
 		}
 	}

@@ -8,17 +8,17 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// SellMachine makes the site sell the machine by processors, each with its part of the memory: in
-// its first market only, on one node that has the whole machine.
+// SellMachine makes the site sell the machine by processors, each with its part of the memory. They are sold only in
+// the first market, on a single node that has the whole machine.
 func (c *Config) SellMachine(m runner.Machine) {
-	unit := messages.Resources{CPUs: 1, Memory: m.Memory / int64(max(len(m.CPUs), 1)) >> 20 << 20} // whole MiB
+	unit := messages.Resources{CPUs: 1, Memory: m.Memory / int64(max(len(m.CPUs), 1)) >> 20 << 20} // rounded down to whole MiB
 	c.Markets, c.Nodes = c.Markets[:1:1], []Node{{Name: "node1"}}
 	c.Markets[0].Classes, c.Markets[0].Units = []messages.Name{"cpu"}, []messages.ClassUnit{{Class: "cpu", Unit: unit}}
 }
 
-// divide gives each node of this process its part of the machine, in order. It also fills in
-// resources and slots that a node does not give. A node with slots but without resources takes no
-// part. A node with neither gets everything that is left. discover finds what the machine has.
+// divide gives each node of this process its part of the machine, in order. It fills in resources and slots that a
+// node does not give. A node with slots but without resources gets no part. A node with neither gets everything that
+// is left. discover returns the resources of the machine.
 func divide(nodes []Node, markets []messages.Market, discover func() (runner.Machine, error)) (full []Node, machines map[messages.Name]runner.Machine, err error) {
 	full, machines = slices.Clone(nodes), map[messages.Name]runner.Machine{}
 	var left runner.Machine
@@ -57,7 +57,7 @@ func divide(nodes []Node, markets []messages.Market, discover func() (runner.Mac
 	return full, machines, nil
 }
 
-// declared returns a machine that has what a node declares.
+// declared returns a machine with the resources that a node declares.
 func declared(r *messages.Resources) runner.Machine {
 	m := runner.Machine{Memory: r.Memory}
 	for k := range r.GPUs {
@@ -66,7 +66,7 @@ func declared(r *messages.Resources) runner.Machine {
 	return m
 }
 
-// resourcesOf returns what a machine has. The type of its GPUs is left out if they differ.
+// resourcesOf returns the resources of a machine. It leaves out the type of the GPUs if they differ.
 func resourcesOf(m *runner.Machine) *messages.Resources {
 	r := &messages.Resources{CPUs: len(m.CPUs), Memory: m.Memory, GPUs: len(m.GPUs)}
 	for i := range m.GPUs {
@@ -78,9 +78,8 @@ func resourcesOf(m *runner.Machine) *messages.Resources {
 	return r
 }
 
-// offers returns the slots that the node's configuration gives, or that its resources have room
-// for. If it gives neither, the node offers each class that is sold by a unit, in a number that is
-// not known yet.
+// offers returns the node's slots: those in the configuration, or those that its resources have room for. If the
+// configuration has neither, it returns each class that is sold by a unit, with an unknown number of slots.
 func (n *Node) offers(markets []messages.Market) Slots {
 	switch {
 	case len(n.Slots) > 0:
@@ -91,12 +90,12 @@ func (n *Node) offers(markets []messages.Market) Slots {
 	return n.sold(markets, func(messages.Resources) int { return 1 })
 }
 
-// sells returns the slots that the node's resources hold, of each class that a market sells there
+// sells returns the number of slots that the node's resources have room for, in each class that a market sells there
 // by a unit.
 func (n *Node) sells(markets []messages.Market) Slots { return n.sold(markets, n.Resources.Holds) }
 
-// sold returns, for each class that a market sells by a unit on this node, as many slots as holds
-// returns for the unit.
+// sold returns the node's slots in each class that a market sells there by a unit. holds returns the number of slots
+// for a unit.
 func (n *Node) sold(markets []messages.Market, holds func(unit messages.Resources) int) (slots Slots) {
 	for i := range markets {
 		m := &markets[i]
@@ -114,7 +113,7 @@ func (n *Node) sold(markets []messages.Market, holds func(unit messages.Resource
 	return slots
 }
 
-// cut takes a node's resources from what is left of the machine.
+// cut takes the resources of a node from what is left of the machine.
 func cut(left *runner.Machine, n *Node) (m runner.Machine, err error) {
 	r := n.Resources
 	more := func(what string, wanted, there any) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// TestNodesDivideTheMachine: nodes of one machine have processors and GPUs of their own, more than it has only as
-// declared, and nothing where they say nothing.
+// TestNodesDivideTheMachine divides a machine between nodes. Each must have its own processors and GPUs. More than
+// the machine has must be refused, except for declared nodes. A node that names no resources gets none.
 func TestNodesDivideTheMachine(t *testing.T) {
 	discover := func() (runner.Machine, error) {
 		return runner.Machine{CPUs: []int{0, 2, 1, 3}, Memory: 8 << 30, GPUs: []runner.GPU{{Index: 0, Type: "v100"}, {Index: 1, Type: "a100"}}}, nil

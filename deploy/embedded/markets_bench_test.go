@@ -13,11 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// BenchmarkPreemption submits bids that take the one slot of a spot market from
-// a job, and reports how long it took from each submission until the bid's
-// process had run: suspending the one, starting the other, with every step
-// committed by three replicas. At the end the first job's task has been
-// suspended and resumed as often, and never run anew.
+// BenchmarkPreemption submits bids that take the only slot of a spot market from a job. It measures the time from a
+// submission until the bid's process has run: the first task is suspended, the other one started, and three replicas
+// commit each step. At the end, the first task must have been suspended and resumed each time, and never restarted.
 func BenchmarkPreemption(b *testing.B) {
 	c := small(b.TempDir())
 	c.Nodes = NodesAlike(1, Slots{{Class: "spot", Slots: 1}})

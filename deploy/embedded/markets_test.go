@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// bazaar is a site with a market of each kind, each with slots of its own, so
-// that the scenarios can be played at the same time.
+// bazaar returns a site with a market of each kind. Each market has its own slots, so that the scenarios can run at
+// the same time.
 func bazaar(t *testing.T) *Site { return bazaarWith(t, func(*Config) {}) }
 
 func bazaarWith(t *testing.T, change func(*Config)) *Site {
@@ -58,7 +58,7 @@ const (
 	granule = messages.Duration(250 * time.Millisecond)
 )
 
-// job is a job of one stage that runs a script on slots of its market's class.
+// job returns a job of one stage. Its script runs on slots of its market's class.
 func job(market messages.Name, tasks int, script string, change func(*messages.JobSpec)) messages.JobSpec {
 	spec := messages.JobSpec{Name: market, Market: market, Budget: 100 * messages.Credit,
 		Stages: []messages.Stage{{Name: "main", Class: market, Tasks: tasks, Script: script, Attempts: 3}}}
@@ -66,7 +66,7 @@ func job(market messages.Name, tasks int, script string, change func(*messages.J
 	return spec
 }
 
-// untilFile is a script that ends once a file is there.
+// untilFile returns a script that ends when a file exists.
 func untilFile(path string) string {
 	return fmt.Sprintf("while [ ! -e %s ]; do sleep 0.02; done\n", path)
 }
@@ -78,7 +78,7 @@ func touch(t testing.TB, path string) {
 	}
 }
 
-// await polls until something holds.
+// await waits until a condition holds.
 func (u user) await(what string, holds func() bool) {
 	u.Helper()
 	every := time.NewTicker(10 * time.Millisecond)
@@ -103,7 +103,7 @@ func (u user) why(id messages.JobID) messages.WhyReply {
 	return request[messages.WhyReply](u, messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: id})
 }
 
-// bids submits a job that is refused if it comes too late.
+// bids submits a job. It returns the error if the job comes too late.
 func (u user) bids(key string, spec messages.JobSpec) (messages.JobID, error) {
 	u.Helper()
 	reply, err := bus.Call[messages.SubmitReply](within(u.T), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name), messages.SubmitRequest{Key: key, Spec: spec})
@@ -118,13 +118,13 @@ func (u user) running(id messages.JobID) {
 	u.await(fmt.Sprintf("job %d runs", id), func() bool { return u.job(id).State == messages.Running })
 }
 
-// at waits for an instant that a scenario names.
+// at waits until a time.
 func (u user) at(instant messages.Time) {
 	u.Helper()
 	u.await("the instant comes", func() bool { return messages.TimeOf(time.Now()) >= instant })
 }
 
-// balances are what the bank says that accounts have.
+// balances returns the sum of the balances of some accounts.
 func balances(t *testing.T, s *Site, names ...messages.Name) (sum messages.Credits) {
 	t.Helper()
 	for _, n := range names {
@@ -133,7 +133,7 @@ func balances(t *testing.T, s *Site, names ...messages.Name) (sum messages.Credi
 	return sum
 }
 
-// slotTime is how long a job's tasks have had slots.
+// slotTime returns how long a job's tasks have had slots.
 func slotTime(j messages.JobDetail) (d messages.Duration) {
 	for _, s := range j.Stages {
 		d += s.SlotTime
@@ -141,14 +141,13 @@ func slotTime(j messages.JobDetail) (d messages.Duration) {
 	return d
 }
 
-// cost is what slot time costs at a price, rounded half to even as the book does.
+// cost returns the price of slot time, rounded half to even as in the book.
 func cost(price messages.Credits, d messages.Duration) messages.Credits {
 	c, _ := messages.RoundCredits(price.Float() * d.Seconds())
 	return c
 }
 
-// TestMarkets plays a scenario with a known outcome in each market, with real
-// processes.
+// TestMarkets runs a scenario with a known outcome in each market, with real processes.
 func TestMarkets(t *testing.T) {
 	t.Parallel()
 	s := bazaar(t)
@@ -163,8 +162,8 @@ func TestMarkets(t *testing.T) {
 	}
 }
 
-// playSpot: at the k-th price, Bob's bid takes Alice's slot; her process stops
-// where it is and goes on; each pays the integral of the price.
+// playSpot uses the k-th price. Bob's bid takes Alice's slot; her process is suspended and continues later. Each must
+// pay the integral of the price.
 func playSpot(t *testing.T, s *Site) {
 	alice, bob, dir := connect(t, s, "alice"), connect(t, s, "bob"), t.TempDir()
 	steps := func(who string) int {
@@ -202,11 +201,10 @@ func playSpot(t *testing.T, s *Site) {
 	}
 }
 
-// playDeadline is the worked example of Gu et al., section 4.2: users (100, 104,
-// 3, 30), (101, 104, 2, 25) and (102, 108, 3, 33) and one slot. The first two
-// pay 22 each, the third nothing. A level grows by half with each unit, which
-// here is what the paper's rule at λ = 1 comes to. Nobody loses the slot once it
-// has it, so that a job can be a sleep that ends within the last of its units.
+// playDeadline runs the example of Gu et al., section 4.2: users (100, 104, 3, 30), (101, 104, 2, 25) and (102, 108,
+// 3, 33), and one slot. The first two must pay 22 each, the third nothing. A level grows by half with each unit; here
+// this equals the paper's rule at λ = 1. Nobody loses the slot after getting it, so a job can be a sleep that ends
+// within its last unit.
 func playDeadline(t *testing.T, s *Site) {
 	users := []user{connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol")}
 	for try := 0; !playUnits(t, s, users, fmt.Sprint("due", try)); try++ {
@@ -223,15 +221,15 @@ func playDeadline(t *testing.T, s *Site) {
 	}
 }
 
-// playUnits plays the example once; false: a job came, or ended, in another unit than it was to, as the
-// machine was busy, which makes it another example.
+// playUnits runs the example once. It returns false if the machine was busy and a job came or ended in a wrong unit:
+// then it is another example.
 func playUnits(t *testing.T, s *Site, users []user, key string) bool {
 	first := messages.TimeOf(time.Now())
 	users[0].at(first + messages.Time(unit/1000) - first%messages.Time(unit/1000) + messages.Time(unit/10_000)) // early in a unit
 	first = messages.TimeOf(time.Now())
-	first += messages.Time(unit/1000) - first%messages.Time(unit/1000) // the next is unit 100
+	first += messages.Time(unit/1000) - first%messages.Time(unit/1000) // the next one is unit 100
 	bids := []struct {
-		length, last, end int // units, the last one by the deadline, and that by whose end the job ends here
+		length, last, end int // in units: length, last unit before the deadline, unit in which the job ends
 		value, owes       messages.Credits
 	}{{3, 104, 102, 30, 22}, {2, 104, 104, 25, 22}, {3, 108, 107, 33, 0}}
 	after := func(units int) messages.Time { return first.Add(messages.Duration(units) * unit) }
@@ -266,8 +264,8 @@ func playUnits(t *testing.T, s *Site, users []user, key string) bool {
 	return played || len(wrong) == 0
 }
 
-// playBatchQueue: gangs of two on two nodes. The front job that is worth less
-// than the delay it causes is discarded, and the payments sum to zero.
+// playBatchQueue runs gangs of two on two nodes. A front job whose value is less than the delay that it causes must
+// be discarded. The payments must have the sum zero.
 func playBatchQueue(t *testing.T, s *Site) {
 	gail, hank, ida, dir := connect(t, s, "gail"), connect(t, s, "hank"), connect(t, s, "ida"), t.TempDir()
 	before := balances(t, s, "gail", "hank", "ida")
@@ -299,25 +297,24 @@ func playBatchQueue(t *testing.T, s *Site) {
 	}
 }
 
-// playReservation is a night of twelve sealed bids for the whole machine, each
-// for so many granules by some deadline. Who wins and what they pay is compared
-// with the best of all sets of bids.
+// playReservation runs a night of twelve sealed bids for the whole machine. Each bid is for a number of granules
+// before a deadline. The winners and payments are compared with the best of all sets of bids.
 func playReservation(t *testing.T, s *Site) {
 	dan := connect(t, s, "dan")
 	cycle := messages.Time(night / 1000)
 	type bid struct {
-		length, due int // granules
+		length, due int // in granules
 		value       messages.Credits
 	}
 	var begin messages.Time
 	var bids []bid
 	var jobs []messages.JobID
-	for try, late := 0, true; late; try++ { // a bid came after the night began, as the machine was busy
+	for try, late := 0, true; late; try++ { // repeat if the machine was busy and a bid came after the night began
 		for _, id := range jobs {
 			dan.final(id)
 		}
 		begin = messages.TimeOf(time.Now())
-		dan.at(begin + cycle - begin%cycle + cycle/50) // all twelve within one cycle
+		dan.at(begin + cycle - begin%cycle + cycle/50) // early in a cycle, so that all twelve bids are in it
 		begin = messages.TimeOf(time.Now())
 		begin += cycle - begin%cycle
 		bids, jobs, late = nil, nil, false
@@ -336,7 +333,7 @@ func playReservation(t *testing.T, s *Site) {
 			}
 		}
 	}
-	// best is the most that sets of bids that can be met are worth, without one.
+	// best returns the largest value of a set of bids that can all be met, without one of the bids.
 	best := func(without int) (most messages.Credits) {
 		for set := range 1 << len(bids) {
 			var in []bid
@@ -387,21 +384,19 @@ func playReservation(t *testing.T, s *Site) {
 	}
 }
 
-// TestContracts has a site of its own, where nobody's jobs have ended yet: jobs are as
-// long as they declare.
+// TestContracts uses a new site, where no jobs have ended. So the site believes the declared lengths.
 func TestContracts(t *testing.T) {
 	t.Parallel()
 	playContract(t, bazaar(t))
 }
 
-// playContract: with others waiting, early completion has a price. A job that
-// took the dearest contract and completes when that is worth nothing any more
-// owes nothing of it.
+// playContract sells contracts while other jobs wait, so early completion has a price. A job that took the dearest
+// contract, and completes when it is worth nothing, must owe nothing.
 func playContract(t *testing.T, s *Site) {
 	erin, file := connect(t, s, "erin"), filepath.Join(t.TempDir(), "go")
 	d := dear(t, s, untilFile(file), untilFile(file), dearest)
 	erin.await("the promise is told", func() bool { return strings.Contains(erin.why(d.job).Message, "promises") })
-	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // when nothing is worth anything any more
+	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // when the contract is worth nothing any more
 	touch(t, file)
 	if j := erin.final(d.job); j.State != messages.Completed || j.Charged != 0 {
 		t.Errorf("charged %v of %v agreed: %s", j.Charged, d.contract.Price, erin.why(d.job).Message)
@@ -411,28 +406,27 @@ func playContract(t *testing.T, s *Site) {
 	}
 }
 
-// dearest is the dearest contract of a menu.
+// dearest returns the contract with the highest price.
 func dearest(menu messages.QuoteReply) messages.QuotedContract {
 	return slices.MaxFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return int(a.Price - b.Price) })
 }
 
-// dealt is a job of Erin's under a contract with a price, and the jobs of Frank's that compete
-// with it.
+// dealt is a job of Erin under a contract with a price, with the jobs of Frank that compete with it.
 type dealt struct {
 	job      messages.JobID
 	contract messages.QuotedContract
 	others   []messages.JobID
 }
 
-// dear has Frank's jobs run one script, and Erin's another, under one of the contracts of a menu. Frank's were
-// promised completion after jobs that then end early, so that there is room for Erin's before them. They have more
-// to lose than the poorer of her types and less than the richer: as the one she is before them and as the
-// other after them, and both lose by being late, so that being early has a price in every draw.
+// dear lets Frank's jobs run one script, and Erin's job another, under one of the contracts in a menu. Frank's jobs
+// have later promised times, so there is room for Erin's job before them. They lose more by a delay than Erin's
+// poorer type, and less than her richer type. So the richer type is before them and the poorer one after them, and an
+// early completion has a price in every draw.
 func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteReply) messages.QuotedContract) (d dealt) {
 	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
 	take := func(u user, key, script string, length messages.Duration, worth messages.Valuation) (id messages.JobID) {
 		tries := 0
-		u.await("a contract is taken", func() bool { // whose time may come before it was taken
+		u.await("a contract is taken", func() bool { // its time may have passed before it is taken
 			tries++
 			spec := job("sold", 1, script, func(s *messages.JobSpec) { s.Length, s.Valuation = length, &worth })
 			menu := request[messages.QuoteReply](u, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
@@ -458,7 +452,7 @@ func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteRe
 	}
 	var holders []messages.JobID
 	for _, node := range s.config.Nodes {
-		if !slices.ContainsFunc(node.Slots, func(c messages.ClassSlots) bool { return c.Class == "sold" }) { // of which a node has one
+		if !slices.ContainsFunc(node.Slots, func(c messages.ClassSlots) bool { return c.Class == "sold" }) { // one on a node
 			continue
 		}
 		i := len(holders)
@@ -480,15 +474,14 @@ func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteRe
 	return d
 }
 
-// hasty is worth its value for a second, and nothing from 5.5 s on; steady loses next to nothing for minutes.
+// hasty is worth its value for one second, and nothing after 5.5 s. steady loses almost nothing for minutes.
 func hasty(worth float64) messages.Valuation {
 	return messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: 1, Delta: 4.5}
 }
 
 var steady = messages.Valuation{Class: messages.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 
-// playMinimum: the slot is taken when the job comes, so that it receives less
-// than its minimum and owes nothing.
+// playMinimum submits a job when the slot is taken. It receives less than its minimum, and must owe nothing.
 func playMinimum(t *testing.T, s *Site) {
 	carol, dir := connect(t, s, "carol"), t.TempDir()
 	file := filepath.Join(dir, "go")
@@ -507,8 +500,8 @@ func playMinimum(t *testing.T, s *Site) {
 	}
 }
 
-// playBackfill: a job of one slot overtakes a gang of two that waits for both,
-// as it is over before the second is free; the posted price is what it costs.
+// playBackfill runs a job of one slot before a gang of two that waits for both slots, because the job ends before the
+// second slot is free. It must cost the posted price.
 func playBackfill(t *testing.T, s *Site) {
 	frank, dir := connect(t, s, "frank"), t.TempDir()
 	hour := messages.Duration(time.Hour)
@@ -526,9 +519,9 @@ func playBackfill(t *testing.T, s *Site) {
 	}
 }
 
-// TestMarketsAreAppliedAndNodesDrained: a running site gets a market with a name as people
-// have them, whose first job, paid by a project with such a name, waits for another market's to
-// complete; the node it runs on is drained, and it is run again on the other.
+// TestMarketsAreAppliedAndNodesDrained adds a market to a running site. Its name is one that people use, with a space
+// for example. Its first job waits for a job of another market, and a project with such a name pays for it. Then its
+// node is drained, and it must run again on another node.
 func TestMarketsAreAppliedAndNodesDrained(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// metrics keeps one registry for each started part, and drops it with the part: a replica that is
-// started again in the same process registers again.
+// metrics has one registry for each started part, and drops it when the part stops. A replica that is started again
+// in the same process gets a new one.
 type metrics struct {
 	on     bool
 	shared *prometheus.Registry
@@ -28,8 +28,7 @@ func newMetrics(on bool) *metrics {
 	return m
 }
 
-// add makes the registry of a part. Without metrics it is one that nobody
-// gathers.
+// add makes the registry for a part. If metrics are off, nobody reads it.
 func (m *metrics) add() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	if m.on {
@@ -40,14 +39,14 @@ func (m *metrics) add() *prometheus.Registry {
 	return r
 }
 
-// remove forgets a part that has stopped.
+// remove drops the registry of a part that has stopped.
 func (m *metrics) remove(r *prometheus.Registry) {
 	m.mu.Lock()
 	delete(m.parts, r)
 	m.mu.Unlock()
 }
 
-// gatherer collects from the parts there are now.
+// gatherer returns a gatherer that collects from the present parts.
 func (m *metrics) gatherer() prometheus.Gatherer {
 	all := prometheus.Gatherers{m.shared}
 	m.mu.Lock()
@@ -58,7 +57,7 @@ func (m *metrics) gatherer() prometheus.Gatherer {
 	return all
 }
 
-// counter returns the counter of the shared registry with a name.
+// counter returns the counter with a name, from the shared registry.
 func (m *metrics) counter(name, help string) (bus.Counter, error) {
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	err := m.shared.Register(counter)
@@ -68,7 +67,7 @@ func (m *metrics) counter(name, help string) (bus.Counter, error) {
 	return counter, err
 }
 
-// labelled adds a label to everything that is registered.
+// labelled returns a registerer that adds a label to everything that is registered with it.
 func labelled(r prometheus.Registerer, name, value string) prometheus.Registerer {
 	return prometheus.WrapRegistererWith(prometheus.Labels{name: value}, r)
 }

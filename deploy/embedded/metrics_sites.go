@@ -8,7 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Gatherer collects the metrics of all sites, each labelled with its site.
+// Gatherer collects the metrics of all sites. Each metric has the label site.
 func (s Sites) Gatherer() prometheus.Gatherer {
 	all := prometheus.Gatherers{}
 	for _, site := range s {
@@ -17,7 +17,7 @@ func (s Sites) Gatherer() prometheus.Gatherer {
 	return all
 }
 
-// ofSite adds the label "site" to what another gatherer collects.
+// ofSite adds the label "site" to the metrics of another gatherer.
 type ofSite struct {
 	prometheus.Gatherer
 	site string

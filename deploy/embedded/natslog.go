@@ -15,28 +15,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// natsLog passes on the server's log lines. The server's notices are logged as details. Each
-// refusal of a client's attempt is a separate line, so the lines in a second are bounded: a client
-// must not fill the disk by being refused.
+// natsLog writes the server's log lines to the site's log. Notices of the server have the level debug. Each refusal
+// of a client is a separate line. So the number of lines in a second is limited: a client that is refused again and
+// again must not fill the disk.
 type natsLog struct {
 	log     *zap.SugaredLogger
 	refused *prometheus.CounterVec // counts refused attempts of clients; nil: they are not counted
-	fatal   chan string            // why the server cannot go on; one at most is kept
-	quiet   time.Time              // until then the cluster is starting, and its warnings are logged as details
+	fatal   chan string            // why the server cannot continue; it holds at most one reason
+	quiet   time.Time              // until this time the cluster starts, and its warnings have the level debug
 
-	noSpace atomic.Bool // a write found the disk full; its stream accepts nothing more
+	noSpace atomic.Bool // a write found the disk full, so its stream refuses more data
 
 	mu      sync.Mutex
 	second  time.Time
-	lines   int // lines in this second
+	lines   int // number of lines in this second
 	dropped int
 }
 
-// maxLines bounds the warnings and errors of one second.
+// maxLines is the largest number of warnings and errors in one second.
 const maxLines = 10
 
-// admit reports whether another line may be written, and how many were dropped since the last
-// written one.
+// admit reports whether another line may be written, and how many lines were dropped since the last written one.
 func (l *natsLog) admit(now time.Time) (ok bool, dropped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,14 +50,14 @@ func (l *natsLog) admit(now time.Time) (ok bool, dropped int) {
 	return true, dropped
 }
 
-// comingTogether begin the warnings of each server whose cluster starts: one of the hosts is the
-// first.
+// comingTogether are the beginnings of warnings that each server writes while its cluster starts, because one host is
+// always the first.
 var comingTogether = []string{"Error trying to connect to route", "Waiting for routing to be established", "JetStream has not established contact"}
 
-// settleWithin is how long such warnings are details; a warning that goes on comes again.
+// settleWithin is how long such warnings have the level debug. If a problem remains, its warning comes again later.
 const settleWithin = 30 * time.Second
 
-// settles reports whether a warning is a detail of a start.
+// settles reports whether a warning only belongs to the start of a cluster.
 func (l *natsLog) settles(now time.Time, format string, v []any) bool {
 	text := fmt.Sprintf(format, v...)
 	return now.Before(l.quiet) && slices.ContainsFunc(comingTogether, func(start string) bool { return strings.HasPrefix(text, start) })
@@ -83,8 +82,8 @@ func (l *natsLog) Noticef(format string, v ...any) { l.log.Debugf(format, v...) 
 func (l *natsLog) Debugf(format string, v ...any)  { l.log.Debugf(format, v...) }
 func (l *natsLog) Tracef(format string, v ...any)  { l.log.Debugf(format, v...) }
 
-// plainPages begins the warning of a WebSocket listener without TLS. A configuration has such a
-// listener on loopback alone.
+// plainPages is the beginning of the warning about a WebSocket listener without TLS. A valid configuration has such a
+// listener only on loopback.
 const plainPages = "Websocket not configured with TLS"
 
 func (l *natsLog) Warnf(format string, v ...any) {
@@ -93,15 +92,15 @@ func (l *natsLog) Warnf(format string, v ...any) {
 	}
 }
 
-// Errorf logs a warning: what the server calls an error is usually a client's error. A refusal is
-// counted, whether its line is written or not.
+// Errorf logs an error of the server as a warning, because it is usually a client's error. It counts refusals even if
+// their lines are dropped.
 func (l *natsLog) Errorf(format string, v ...any) {
 	l.count(format, v)
 	l.bounded(l.log.Warnf, format, v)
 }
 
-// count finds out from the words of a line what the server refused, because the server has no
-// counters for it, and whether a write found no space.
+// count recognises by the words of a line what the server refused, because the server has no counters for this. It
+// also recognises a write without space.
 func (l *natsLog) count(format string, v []any) {
 	what := ""
 	switch {
@@ -119,8 +118,8 @@ func (l *natsLog) count(format string, v []any) {
 	}
 }
 
-// newRefusals counts what clients of the server tried and were refused, from 0: of a
-// series that begins with the first refusal nobody sees that it grew.
+// newRefusals returns a counter for refused attempts of clients. It starts all series at 0, so that the first refusal
+// shows as an increase.
 func newRefusals(r prometheus.Registerer) *prometheus.CounterVec {
 	c := promauto.With(r).NewCounterVec(prometheus.CounterOpts{Name: "candor_nats_refused_total",
 		Help: "Connections, messages and subscriptions that the NATS server of this process refused its clients."}, []string{"what"})
@@ -130,7 +129,7 @@ func newRefusals(r prometheus.Registerer) *prometheus.CounterVec {
 	return c
 }
 
-// Fatalf does not end the process: the server that cannot go on shuts down.
+// Fatalf logs a fatal error. It does not end the process: the server shuts down by itself.
 func (l *natsLog) Fatalf(format string, v ...any) {
 	l.log.Errorf(format, v...)
 	select {

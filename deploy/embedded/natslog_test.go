@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// A flood within a second leaves a bounded number of lines, and the next second
-// tells how many were left out.
+// TestServerLogIsBounded writes many lines within a second. A limited number must be logged, and the next second must
+// say how many were left out.
 func TestServerLogIsBounded(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	l := &natsLog{log: zap.New(core).Sugar()}
@@ -36,7 +36,7 @@ func TestServerLogIsBounded(t *testing.T) {
 	}
 }
 
-// The console on loopback, without TLS, is no reason for a warning.
+// TestPlainPagesOnLoopbackAreNoWarning checks that a console on loopback without TLS causes no warning.
 func TestPlainPagesOnLoopbackAreNoWarning(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true}
@@ -51,8 +51,8 @@ func TestPlainPagesOnLoopbackAreNoWarning(t *testing.T) {
 	}
 }
 
-// TestAStartWarnsOfNothing: that the other hosts are not there yet is a detail while a site starts,
-// and a warning where it goes on.
+// TestAStartWarnsOfNothing checks that the absence of other hosts is no warning while a site starts, and that it is
+// one if it remains.
 func TestAStartWarnsOfNothing(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	l := &natsLog{log: zap.New(core).Sugar(), quiet: time.Now().Add(time.Hour)}

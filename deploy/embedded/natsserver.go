@@ -18,28 +18,27 @@ import (
 )
 
 const (
-	// maxPayload is the largest message: the whole vector of a market with
-	// hundreds of thousands of jobs. It is the most that NATS recommends.
+	// maxPayload is the size of the largest message in bytes. The complete vector of a market with hundreds of
+	// thousands of jobs fits in it. NATS recommends no larger messages.
 	maxPayload = 8 << 20
-	// serverStart bounds the start of the server in this process; it takes
-	// milliseconds, more where JetStream recovers a large stream.
+	// serverStart is the longest time for the start of the server. It usually takes milliseconds, and longer if
+	// JetStream recovers a large stream.
 	serverStart = 30 * time.Second
-	// authTimeout is how long a client may take to identify itself, in seconds:
-	// more than NATS allows by default, as thousands of agents may come back at once.
+	// authTimeout is how long a client may take to identify itself, in seconds. It is longer than the default of
+	// NATS, because thousands of agents may come back at once.
 	authTimeout = 10
-	// The servers of other hosts notice within routePing·(1+routePings) that a host is cut off or
-	// hangs. This is soon after the others have elected a new leader; until then half of the
-	// requests for the new leader may still go to the old one.
+	// The other hosts' servers notice within routePing·(1+routePings) that a host is cut off or hangs. By then the
+	// others have usually elected a new leader. Until then, half of the requests for the new leader may still go to
+	// the old one.
 	routePing  = 250 * time.Millisecond
 	routePings = 3
-	// storeLimit is far above any disk, so that the disk is the limit.
+	// storeLimit is larger than any disk, so that only the disk limits the store.
 	storeLimit = 1 << 50
-	// routeTLS bounds a handshake between the servers of two hosts, in seconds.
+	// routeTLS is the longest time for a TLS handshake between the servers of two hosts, in seconds.
 	routeTLS = 5
 )
 
-// startServer starts the NATS server of this process. It notes the ports that
-// it took in the options.
+// startServer starts the NATS server of this process. It writes the ports that the server uses into the options.
 func startServer(o *server.Options, log *zap.Logger, counts prometheus.Registerer) (*server.Server, error) {
 	if err := free("NATS server", "--listen", o.Host, o.Port); err != nil {
 		return nil, err
@@ -59,11 +58,11 @@ func startServer(o *server.Options, log *zap.Logger, counts prometheus.Registere
 		return nil, err
 	}
 	log.Warn("JetStream did not start; its cluster data was moved aside, and comes again from the other hosts", zap.String("to", aside), zap.Error(err))
-	o.TrustedKeys = nil // the server set it from TrustedOperators
+	o.TrustedKeys = nil // the server has set it from TrustedOperators
 	return begin(o, lines)
 }
 
-// begin starts a server, and returns when it listens.
+// begin starts a server, and returns when the server listens.
 func begin(o *server.Options, lines *natsLog) (*server.Server, error) {
 	s, err := server.NewServer(o)
 	if err != nil {
@@ -89,14 +88,14 @@ func begin(o *server.Options, lines *natsLog) (*server.Server, error) {
 
 func serverOptions(c *Config, self *Host, authority *identity.Authority) (*server.Options, error) {
 	o := &server.Options{
-		NoSigs:     true, // the signals are the process's
+		NoSigs:     true, // the process handles the signals
 		MaxPayload: maxPayload,
 		JetStream:  true,
 		StoreDir:   filepath.Join(c.State, "nats"),
-		// Streams reserve the most that they may hold. Without a limit from the site, the server
-		// allows three quarters of the space that is free when it starts.
+		// Each stream reserves its largest size. Without this limit, the server would allow three quarters of the
+		// space that is free at its start.
 		JetStreamMaxStore: storeLimit,
-		// A file that the depot has confirmed survives a loss of power.
+		// A file that the depot has confirmed is then safe after a power failure.
 		SyncAlways: true,
 		ServerName: c.Site,
 		// A cut between hosts is noticed within PingInterval·MaxPingsOut.
@@ -147,13 +146,12 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	if o.Cluster.Host, o.Cluster.Port, err = split(self.Cluster); err != nil {
 		return err
 	}
-	// Until a host that was cut off is missed, requests are still given to the
-	// services that it had.
+	// Until the loss of a host is noticed, requests are still sent to its services.
 	o.Cluster.PingInterval, o.Cluster.MaxPingsOut = routePing, routePings
 	// One connection for each pair of servers: with three servers, separate routes for the account
 	// cost more than they gain.
 	o.Cluster.PoolSize = -1
-	// A host that cannot be reached is named twice a minute, not once an hour.
+	// The log names a host that cannot be reached twice a minute, instead of once an hour.
 	o.ConnectErrorReports = 30
 	for _, h := range c.Hosts {
 		if h.Name != self.Name {
@@ -163,8 +161,8 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	return nil
 }
 
-// free reports at once, to the caller, an error that the server would only log: that an address
-// cannot be listened on, with the setting that names it.
+// free returns an error if an address cannot be listened on. It names the setting. The server itself would only log
+// the error.
 func free(what, setting, host string, port int) error {
 	if port == server.RANDOM_PORT {
 		port = 0
@@ -176,7 +174,7 @@ func free(what, setting, host string, port int) error {
 	return listener.Close()
 }
 
-// split takes an address apart; port 0 becomes the server's sign for a free one.
+// split splits an address into host and port. Port 0 becomes the value with which the server chooses a free port.
 func split(address string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(address)
 	if err == nil {

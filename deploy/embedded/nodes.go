@@ -16,10 +16,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// startAtOnce bounds how many agents are started, or stopped, at a time.
+// startAtOnce is the largest number of agents that are started or stopped at the same time.
 const startAtOnce = 16
 
-// nodes is the agents that belong in this process.
+// nodes has the agents of this process.
 type nodes struct {
 	site     *share
 	here     []Node
@@ -30,7 +30,7 @@ type nodes struct {
 	gpus    gpus
 }
 
-// agent is a started agent and its connection.
+// agent is a running agent with its connection.
 type agent struct {
 	*nodeagent.Agent
 	bus bus.Bus
@@ -70,7 +70,7 @@ func (n *nodes) startAll() error {
 	return nil
 }
 
-// each does something to many nodes, a bounded number at a time.
+// each calls do for many nodes, a limited number at the same time.
 func (n *nodes) each(names []messages.Name, do func(messages.Name) error) error {
 	turns := make(chan struct{}, startAtOnce)
 	return Each(names, func(name messages.Name) error {
@@ -80,7 +80,7 @@ func (n *nodes) each(names []messages.Name, do func(messages.Name) error) error 
 	})
 }
 
-// start1 starts the agent of a node of this process that does not run.
+// start1 starts the agent of a node of this process that is not running.
 func (n *nodes) start1(name messages.Name) error {
 	i := slices.IndexFunc(n.here, func(node Node) bool { return node.Name == name })
 	if i < 0 {
@@ -121,7 +121,7 @@ func (n *nodes) startAgent(node Node, machine runner.Machine) (*agent, error) {
 	}
 	tasks := s.tasks
 	tasks.Machine = machine
-	// The agents of a process count together: there may be thousands.
+	// All agents of a process share their metrics, because there may be thousands of agents.
 	started, err := nodeagent.Start(s.ctx, nodeagent.Config{
 		Site: s.config.Site, Node: node.Name, Slots: node.Slots, MostSuspended: node.Suspended, Bus: b, Runner: run,
 		Dir: filepath.Join(s.config.State, "nodes", node.Name), Operators: s.config.Operators,
@@ -134,7 +134,7 @@ func (n *nodes) startAgent(node Node, machine runner.Machine) (*agent, error) {
 	return &agent{started, b}, nil
 }
 
-// stop1 stops the agent of a node that runs.
+// stop1 stops the running agent of a node.
 func (n *nodes) stop1(name messages.Name) error {
 	n.mu.Lock()
 	a, ok := n.running[name]
@@ -154,7 +154,7 @@ func (n *nodes) stopAll() error {
 	return n.each(names, n.stop1)
 }
 
-// ready waits until every agent that runs here is registered.
+// ready waits until every running agent of this process is registered.
 func (n *nodes) ready(ctx context.Context) error {
 	n.mu.Lock()
 	waiting := maps.Clone(n.running)

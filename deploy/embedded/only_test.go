@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// alone starts the NATS server of a site that has keys and credentials, and no actor.
+// alone starts the NATS server of a site with keys and credentials, without any actor.
 func alone(t *testing.T, c *Config) (*identity.Authority, string) {
 	t.Helper()
 	authority, err := identity.Create(filepath.Join(c.State, "keys"), c.Site)
@@ -38,8 +38,8 @@ func alone(t *testing.T, c *Config) (*identity.Authority, string) {
 	return authority, server.ClientURL()
 }
 
-// Each actor alone, with the credentials of its role against a server that
-// knows nothing of them, makes the same site as all in one process.
+// TestActorsAlone starts each actor alone, with the credentials of its role, against a server that has no Candor
+// code. Together they must work like a site in one process.
 func TestActorsAlone(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -99,8 +99,8 @@ func TestOnlyRefuses(t *testing.T) {
 	}
 }
 
-// TestNothingGoesOnAfterARefusedStart: a start that is refused leaves nothing behind that reads
-// the clock, and keeps it in the state directory, later.
+// TestNothingGoesOnAfterARefusedStart checks that a refused start leaves nothing running, such as the part that reads
+// the clock and writes it into the state directory.
 func TestNothingGoesOnAfterARefusedStart(t *testing.T) {
 	var over atomic.Bool
 	c, late := small(t.TempDir()), new(atomic.Bool)

@@ -15,18 +15,17 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// attempt bounds one request of the site to its own actors; the whole start is
-// bounded by its caller.
+// attempt is the longest time for one request of the site to its own actors. The caller limits the whole start.
 const attempt = 5 * time.Second
 
-// roomEvery is how often a start asks again while the disks of an actor have no room.
+// roomEvery is the pause between two requests while the disks of an actor are full.
 const roomEvery = time.Second
 
-// operator is the site's first operator. In this name the site itself opens accounts and peers.
+// operator sends requests as the site's first operator. In this way, the site opens accounts and peers.
 type operator struct {
 	*share
 	mu  sync.Mutex
-	bus bus.Bus // made when first needed
+	bus bus.Bus // made at the first use
 }
 
 func (o *operator) connect() (bus.Bus, error) {
@@ -51,9 +50,8 @@ func (o *operator) close() error {
 	return o.bus.Close()
 }
 
-// openAccounts opens the configured accounts. Each grant carries a key that
-// follows from the account's name: the bank carries it out once, however often
-// the site is started and by however many hosts at once.
+// openAccounts opens the configured accounts. The key of each grant follows from the account's name. So the bank
+// carries it out once, even if the site starts many times and on several hosts at once.
 func (o *operator) openAccounts(ctx context.Context) error {
 	for _, a := range o.config.Accounts {
 		if a.Grant > 0 {
@@ -68,12 +66,12 @@ func (o *operator) openAccounts(ctx context.Context) error {
 			}
 		}
 	}
-	// Without accounts to open, this is what waits for the bank.
+	// If there are no accounts to open, this request waits until the bank answers.
 	_, err := ask[messages.AccountsReply](ctx, o, messages.Bank, messages.VerbAccounts, messages.Empty{})
 	return err
 }
 
-// opening returns the accounts that the site opens by itself.
+// opening returns the accounts that the site opens when it starts.
 func (c *Config) opening() (names []messages.Name) {
 	for _, a := range c.Accounts {
 		if a.Grant > 0 {
@@ -98,13 +96,12 @@ func (o *operator) openAccount(ctx context.Context, a Account) error {
 	return nil
 }
 
-// bankStopped says that the bank waits for an operator, which a start need not.
+// bankStopped reports whether the bank waits for an operator. A start need not wait for this.
 func bankStopped(err error) bool {
 	return err != nil && strings.Contains(err.Error(), messages.BankStopped)
 }
 
-// open opens accounts and peers. A bank that has stopped can be read, so that the site
-// starts without.
+// open opens accounts and peers. If the bank has stopped, it can still be read, so the site starts without them.
 func (o *operator) open(ctx context.Context) error {
 	err := errors.Join(o.openAccounts(ctx), o.openPeers(ctx))
 	if bankStopped(err) {
@@ -114,8 +111,8 @@ func (o *operator) open(ctx context.Context) error {
 	return err
 }
 
-// ask sends a request as the first operator, again and again while nobody
-// answers, or the disks have no room, until ctx ends.
+// ask sends a request as the first operator. It repeats the request while nobody answers or the disks are full, until
+// ctx ends.
 func ask[Reply any](ctx context.Context, o *operator, actor, verb string, request any) (Reply, error) {
 	var none Reply
 	b, err := o.connect()

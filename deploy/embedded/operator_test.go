@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestAStartWaitsForRoom: a bank that has no room for its log while the site starts is asked again
-// until it has. What it refuses otherwise ends the start.
+// TestAStartWaitsForRoom starts a site while the bank has no room for its log. The start must ask again until there
+// is room. Any other refusal must end the start.
 func TestAStartWaitsForRoom(t *testing.T) {
 	network := bus.NewMemory()
 	asked, answers := 0, []error{

@@ -9,10 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestOwedForWhatWasHad: with the default rule a job owes for the time it had of a slot
-// that others waited for, the same whether its program exits with 0, exits with 1 when
-// its results are there, or its owner cancels it then. On an idle site, and while only
-// jobs of its own account wait, it owes nothing.
+// TestOwedForWhatWasHad uses the default rule: a job owes for the time in which it had a slot that others waited for.
+// It must be the same if the program exits with 0, exits with 1 when its results are there, or is cancelled then. On
+// an idle site, and while only jobs of its own account wait, it must owe nothing.
 func TestOwedForWhatWasHad(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -42,7 +41,7 @@ func TestOwedForWhatWasHad(t *testing.T) {
 	result := filepath.Join(dir, "result")
 	there := func() bool { _, err := os.Stat(result); return err == nil }
 	rivals := one(":", budget)
-	rivals.Stages[0].Tasks = 100_000 // of which some wait all the time
+	rivals.Stages[0].Tasks = 100_000 // so many that some always wait
 	rival := bob.submit("rivals", rivals)
 	for _, end := range []struct{ name, script string }{
 		{"exits with 0", "exit 0"}, {"exits with 1", "exit 1"}, {"is cancelled", "sleep 600"},
@@ -53,8 +52,8 @@ func TestOwedForWhatWasHad(t *testing.T) {
 		if end.name == "is cancelled" {
 			request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
 		}
-		// A second is owed for as a whole, half of it contended: 20 credits. Less if the site
-		// notices late that the others wait; time is in whole microseconds.
+		// A whole second of the slot, half of it contended, costs 20 credits. It is less if the site notices late
+		// that others wait. Times are in whole microseconds.
 		if job := alice.final(id); job.Charged < 2*messages.Credit || job.Charged > budget/2+messages.Credit/1000 {
 			t.Errorf("a job that %s is charged %v", end.name, job.Charged)
 		}
@@ -63,9 +62,9 @@ func TestOwedForWhatWasHad(t *testing.T) {
 	bob.final(rival)
 }
 
-// TestMinimumMakesNoJobFree: a job with a minimum utility that it cannot have together with others
-// has no slot while their tasks come and go, and one that has a slot owes for it although
-// others came. In markets with settle: on-completion such a job ran and owed nothing.
+// TestMinimumMakesNoJobFree runs jobs with a minimum utility that they cannot all have. A job without its minimum
+// must not get a slot. A job that has a slot must owe for it even if others come. Once, in markets with settle:
+// on-completion, such a job ran and owed nothing.
 func TestMinimumMakesNoJobFree(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -12,11 +12,11 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// terms are the settings of a peer in the configuration that the bank must know.
+// terms are the configured settings of a peer that the bank must know.
 type terms struct {
 	Keys  []string         `json:"keys"`
 	Limit messages.Credits `json:"limit"`
-	// Share is nil if the configuration gives none.
+	// Share is nil if the configuration gives no share.
 	Share *messages.Credits `json:"share,omitempty"`
 }
 
@@ -27,7 +27,7 @@ func (t terms) same(u terms) bool {
 	return t.Limit == u.Limit && slices.Equal(t.Keys, u.Keys) && t.stated() == u.stated()
 }
 
-// stated returns the configured share, −1 if there is none.
+// stated returns the configured share, or −1 if there is none.
 func (t terms) stated() messages.Credits {
 	if t.Share == nil {
 		return -1
@@ -35,13 +35,13 @@ func (t terms) stated() messages.Credits {
 	return *t.Share
 }
 
-// has reports whether the bank knows a peer by these terms.
+// has reports whether the bank has a peer with these terms.
 func (t terms) has(k messages.PeerReply) bool {
 	return t.Limit == k.Limit && len(t.merged(k)) == len(k.Keys) && (t.Share == nil || *t.Share == k.Share)
 }
 
-// merged returns the keys that the bank has, and the keys of the configuration that are new to it. So a
-// configuration from before a rotation neither restores an old key nor removes a new one.
+// merged returns the keys that the bank has, followed by keys of the configuration that are new to the bank. An old
+// configuration, from before a rotation of keys, must not restore an old key or remove a new one.
 func (t terms) merged(k messages.PeerReply) []string {
 	keys := slices.Clone(k.Keys)
 	for _, key := range t.Keys {
@@ -52,15 +52,15 @@ func (t terms) merged(k messages.PeerReply) []string {
 	return keys
 }
 
-// told is the configuration that the site last sent to its bank, in a file of the state directory. If the
-// configuration changes, the site sends the changes. Changes by a command, or by a key that a peer
+// told has the peers as the site last sent them to its bank. It is a file in the state directory. If the
+// configuration changes, the site sends the changes. Changes that came by a command, or by a key that a peer
 // announced, stay.
 type told struct {
 	Peers   map[messages.Name]terms `json:"peers"`
 	Reserve messages.Credits        `json:"reserve"`
 }
 
-// toldFile is the name of that file.
+// toldFile is the name of the file with told.
 const toldFile = "peers.json"
 
 func readTold(state string) (told, error) {
@@ -72,7 +72,7 @@ func readTold(state string) (told, error) {
 	return t, nil
 }
 
-// openPeers gives the bank the configured peers, as an operator does.
+// openPeers tells the bank about the configured peers, as an operator.
 func (o *operator) openPeers(ctx context.Context) error {
 	c := &o.config
 	peers := o.peers()
@@ -102,8 +102,8 @@ func (o *operator) openPeers(ctx context.Context) error {
 	return replaceJSON(filepath.Join(c.State, toldFile), now)
 }
 
-// openPeer tells the bank about a peer that it does not know, or whose terms changed in the
-// configuration. Telling terms closes a dispute, so unchanged terms are not told.
+// openPeer tells the bank about a peer that it does not know, or whose terms changed in the configuration. It does
+// not repeat unchanged terms, because setting terms closes a dispute.
 func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []messages.PeerReply) error {
 	request := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
 	if i := slices.IndexFunc(known, func(k messages.PeerReply) bool { return k.Peer == p.Name }); i >= 0 {
@@ -116,7 +116,7 @@ func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []me
 			o.log.Warn("the configuration names a peer that this site has parted from: remove it, or make it a peer again with candor peer add", zap.String("peer", p.Name))
 			return nil
 		}
-		if !parted && (!ok || was.same(p.terms()) || p.terms().has(known[i])) { // the new key of one that was parted from is a new agreement
+		if !parted && (!ok || was.same(p.terms()) || p.terms().has(known[i])) { // a parted site's new key is a new agreement
 			return nil
 		}
 		request.Keys = p.terms().merged(known[i])

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestContractsAreQuotedByWhatWasSeen: tasks that are declared to take ten minutes
-// and take a moment are quoted for after ten minutes, until some have been seen.
+// TestContractsAreQuotedByWhatWasSeen declares ten minutes for tasks that take a moment. Contracts must be for times
+// after ten minutes, until the site has seen some runs.
 func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -31,7 +31,7 @@ func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
 		first := slices.MinFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return int(a.Completion - b.Completion) })
 		return first, first.Completion.Sub(messages.TimeOf(began)).Std()
 	}
-	contracts := make([]messages.QuotedContract, 5) // of now: later ones end too soon to be taken at leisure
+	contracts := make([]messages.QuotedContract, 5) // quoted now; those quoted later end too soon to be taken
 	var after time.Duration
 	for i := range contracts {
 		if contracts[i], after = quoted(); after < 7*time.Minute {
@@ -64,8 +64,8 @@ func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
 	}
 }
 
-// TestOperatorsFetchAndUsersDoNot: over the real server an operator names the
-// account, and nobody else may; a short retention and a small quota hold.
+// TestOperatorsFetchAndUsersDoNot fetches files of another account over the real server. An operator may do it, and
+// nobody else. A short retention and a small quota must take effect.
 func TestOperatorsFetchAndUsersDoNot(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

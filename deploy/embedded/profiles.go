@@ -6,8 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// checkProfiles reports the first thing that is wrong with each job profile
-// class.
+// checkProfiles reports the first error in each job profile class.
 func (c *Config) checkProfiles(ps *Problems) {
 	if len(c.Profiles) > messages.MaxProfiles {
 		ps.addf("profiles", "%d are more than the limit of %d", len(c.Profiles), messages.MaxProfiles)

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/proxy"
 )
 
-// asTask asks the site with the token of a task.
+// asTask sends a request to the site with the token of a task.
 func asTask[Reply any](u user, value, verb string, what any) (reply Reply, err error) {
 	u.Helper()
 	payload, err := messages.Marshal(what, messages.Msgpack)
@@ -26,9 +26,9 @@ func asTask[Reply any](u user, value, verb string, what any) (reply Reply, err e
 	return reply, err
 }
 
-// TestATaskAsksItsSite: with the token of its attempt a task submits jobs in the name of its account, and sees and steers
-// those of the account alone. The token is worth nothing once the attempt has ended, however it did, and no other subject
-// of the site takes it; tasks of operators have no say at all.
+// TestATaskAsksItsSite sends requests with the token of an attempt. A task can submit jobs for its account, and see and
+// control only jobs of this account. The token must be void when the attempt has ended, and no other subject of the site
+// may accept it. Tasks of operators may send no requests.
 func TestATaskAsksItsSite(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -41,7 +41,7 @@ func TestATaskAsksItsSite(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	// task begins a job that tells its token and runs until it is told to end.
+	// task starts a job that prints its token and runs until the test ends it.
 	task := func(u user, name string) (id messages.JobID, value string) {
 		file := filepath.Join(dir, name)
 		id = u.submit(name, messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main",
@@ -82,13 +82,13 @@ func TestATaskAsksItsSite(t *testing.T) {
 			t.Errorf("a task may ask for %q: %v", verb, err)
 		}
 	}
-	// A user cannot ask in the place of a node.
+	// A user cannot act as a node.
 	_, err = bus.Call[messages.ProxyReply](within(t), bob.bus, messages.Subject(bob.site, messages.Auctioneer, messages.VerbProxy, "bob"),
 		messages.ProxyRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}, Verb: messages.VerbJobs})
 	if messages.KindOf(err) != messages.PermissionDenied {
 		t.Errorf("a user asked as a node: %v", err)
 	}
-	// The end of the attempt ends the token, whether the job completes or is cancelled.
+	// The token ends with the attempt, in a completed and in a cancelled job.
 	cancelled, copied := task(alice, "c")
 	if err := os.WriteFile(filepath.Join(dir, "a.end"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestATaskAsksItsSite(t *testing.T) {
 	request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: cancelled})
 	alice.final(cancelled)
 	for what, of := range map[string]string{"that has completed": value, "that was cancelled": copied} {
-		await.Until(t, "the token ends with the attempt "+what, func() bool { // whose process may outlive its job by a moment
+		await.Until(t, "the token ends with the attempt "+what, func() bool { // its process may live a moment longer than the job
 			_, err := asTask[messages.JobsReply](alice, of, messages.VerbJobs, messages.JobsRequest{})
 			return messages.KindOf(err) == messages.Fenced
 		})

@@ -7,17 +7,17 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// mostBehind is how many committed entries a replica may still have to apply and count as
-// caught up: a busy group always has some.
+// mostBehind is the largest number of committed entries that a replica may still have to apply and count as caught
+// up. In a busy group, there are always some.
 const mostBehind = 1000
 
-// Ready says what keeps the parts in this process from serving; nil: nothing. Each replica
-// knows a leader and has caught up, and each part is connected to the bus.
+// Ready returns an error that says why the parts in this process cannot serve; nil: they can. Each replica must know
+// a leader and have caught up, and each part must be connected to the bus.
 func (s *Site) Ready() error {
 	return errors.Join(s.auctioneers.ready(), s.banks.ready(), s.nodes.connected())
 }
 
-// Ready says what keeps the sites from serving.
+// Ready returns an error that says why the sites cannot serve; nil: they can.
 func (s Sites) Ready() error {
 	var problems []error
 	for _, site := range s {
@@ -60,7 +60,7 @@ func (n *nodes) connected() error {
 	return errors.Join(problems...)
 }
 
-// connected reports whether a bus that can lose its connection has one.
+// connected reports whether a bus is connected. A bus that cannot lose its connection always is.
 func connected(b bus.Bus) bool {
 	c, ok := b.(interface{ Connected() bool })
 	return !ok || c.Connected()

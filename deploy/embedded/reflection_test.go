@@ -9,9 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// reflection: requests whose answers are to go where the attacker may not publish: into
-// another's files and inbox, the estimator's observations, to agents, to JetStream and,
-// as a request in another's name, to the auctioneer.
+// reflection sends requests with reply subjects where the attacker may not publish: another account's files and
+// inbox, the estimator's observations, agents, JetStream, and the auctioneer in another account's name.
 func (f fort) reflection() {
 	alice, mallory := f.as("alice"), f.raw("bob")
 	file, _ := alice.send("kept", []byte("what alice keeps"))
@@ -64,7 +63,7 @@ func (f fort) reflection() {
 	})
 }
 
-// watch counts what arrives at subjects and is the answer of a service with an error.
+// watch counts the error answers of services that arrive at some subjects.
 func (f fort) watch(subjects []string) (reached func() map[string]int) {
 	f.Helper()
 	conn := insider(f.T, f.Site)

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestCredentialsEndAndAreRenewed: over the real server, credentials that ended open nothing,
-// credentials from before credentials had an end go on working, and nobody renews another's.
+// TestCredentialsEndAndAreRenewed uses the real server. Expired credentials must be refused, old credentials without
+// an expiry must work, and nobody may renew another user's.
 func TestCredentialsEndAndAreRenewed(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

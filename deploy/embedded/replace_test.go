@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestHostThatJoinsFoundsNothing: the groups of a new site are those of the others, and
-// it begins none of its own, whatever its disk is like.
+// TestHostThatJoinsFoundsNothing adds a host to a site. It must join the groups of the other hosts, and found none of
+// its own, whatever is on its disk.
 func TestHostThatJoinsFoundsNothing(t *testing.T) {
 	c := valid()
 	c.Hosts = three()
@@ -32,8 +32,8 @@ func TestHostThatJoinsFoundsNothing(t *testing.T) {
 	}
 }
 
-// TestHostsAreExchangedOneByOne: a state directory is good for a configuration in which
-// some hosts were exchanged, and not for the configuration of another site.
+// TestHostsAreExchangedOneByOne checks that a state directory can be used with a configuration in which some hosts
+// were replaced, and not with that of another site.
 func TestHostsAreExchangedOneByOne(t *testing.T) {
 	c := valid()
 	c.State, c.Hosts = t.TempDir(), three()

@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// Status describes the replicas of an actor (messages.Auctioneer or messages.Bank) that run in
-// this process, in the order of their names.
+// Status returns the state of the replicas of an actor (messages.Auctioneer or messages.Bank) in this process, in the
+// order of their names.
 func (s *Site) Status(actor string) []mailbox.Status {
 	if g := s.group(actor); g != nil {
 		return g.statuses()
@@ -14,7 +14,7 @@ func (s *Site) Status(actor string) []mailbox.Status {
 	return nil
 }
 
-// Leader returns the replica that leads an actor's group, as far as known here; "" if none does.
+// Leader returns the ID of the leader of an actor's group, as far as this process knows it; "" if none leads.
 func (s *Site) Leader(actor string) string {
 	if g := s.group(actor); g != nil {
 		return g.leader()
@@ -32,7 +32,7 @@ func (s *Site) group(actor string) *group {
 	return nil
 }
 
-// StopReplica stops a replica of this process, to measure how the others continue.
+// StopReplica stops a replica of this process, to measure how the other replicas continue.
 func (s *Site) StopReplica(actor, id string) error {
 	if g := s.group(actor); g != nil {
 		return g.stop1(id)

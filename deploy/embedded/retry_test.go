@@ -13,9 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestARetryDoesNotUncompleteAJob: who declares a unit too many, prints its result and has the
-// job begin anew, by an exit code or by requeue, so that the next attempt is late, owes the
-// critical value for what it had. A job that only sleeps after its result owes the same.
+// TestARetryDoesNotUncompleteAJob runs a job that declares one unit too many and prints its result. Then it starts
+// again, by its exit code or by requeue, so that the next attempt is late. It must owe the critical value for what it
+// had. A job that only sleeps after its result must owe the same.
 func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -36,8 +36,7 @@ func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	}
 }
 
-// playRetry plays a round. The job has its slot from its first unit on, and the rival none
-// in time.
+// playRetry runs one round. The job has its slot from its first unit on; the rival gets none in time.
 func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 	alice, bob, once := connect(t, s, "alice"), connect(t, s, "bob"), filepath.Join(t.TempDir(), "once")
 	deadline := messages.TimeOf(time.Now()).Add(5 * unit)
@@ -54,8 +53,8 @@ func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 		request[messages.RequeueReply](alice, messages.Auctioneer, messages.VerbRequeue, messages.RequeueRequest{Job: id})
 	}
 	j := alice.final(id)
-	// The rival is worth 12 for 3 units. It may have had the slot for a part of a unit before the job came,
-	// so the job had to be worth up to 12/(3-1) a unit.
+	// The rival is worth 12 for 3 units. It may have had the slot for a part of a unit before the job came. So the
+	// job had to be worth up to 12/(3−1) for each unit.
 	const most = 3 * 12 / (3 - 1) * messages.Credit
 	if j.State != messages.Discarded || j.Charged <= 0 || j.Charged > most {
 		t.Errorf("%v, charged %v: %s", j.State, j.Charged, alice.why(id).Message)
@@ -65,8 +64,8 @@ func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 	}
 }
 
-// TestAContractIsPricedByTheFirstEnd: a task that fails at once waits for another node. If that
-// is busy until completion is worth nothing any more, the price is not lower for it.
+// TestAContractIsPricedByTheFirstEnd runs a task that fails at once and waits for another node. The other node is
+// busy until the contract is worth nothing. The price must not be lower for this reason.
 func TestAContractIsPricedByTheFirstEnd(t *testing.T) {
 	t.Parallel()
 	s, dir := bazaarWith(t, func(c *Config) {
@@ -81,7 +80,7 @@ func TestAContractIsPricedByTheFirstEnd(t *testing.T) {
 		fmt.Sprintf("[ -e %s ] && exit 0\ntouch %s\nexit 1\n", once, once), dearest)
 	touch(t, others)
 	erin.await("the first attempt has ended", func() bool { _, err := os.Stat(once); return err == nil })
-	const worthless = 6 // s, when nothing is worth anything any more
+	const worthless = 6 // seconds; after this time the contract is worth nothing
 	erin.at(erin.job(d.job).Submitted.Add(worthless * unit))
 	touch(t, again)
 	j, why := erin.final(d.job), erin.why(d.job).Message

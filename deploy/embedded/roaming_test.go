@@ -12,14 +12,13 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// submitTo submits a job that another site is to run.
+// submitTo submits a job that another site must run.
 func (u user) submitTo(key string, site messages.Name, spec messages.JobSpec) messages.SubmitReply {
 	u.Helper()
 	return request[messages.SubmitReply](u, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: key, Spec: spec, Site: site})
 }
 
-// output is what a task of a job at another site wrote, read by way of the
-// user's own.
+// output returns the output of a task at another site, read through the user's own site.
 func (u user) output(id messages.JobID, task uint32) string {
 	u.Helper()
 	tasks := request[messages.TasksReply](u, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: id, From: task, Limit: 1}).Tasks
@@ -37,9 +36,9 @@ func (u user) output(id messages.JobID, task uint32) string {
 	}
 }
 
-// A user of west has real processes run at east over a link between their
-// servers, reads what they wrote, and pays; a user of east with the same name
-// sees and can touch nothing of it.
+// TestJobsRunAtLinkedSites lets a user of west run real processes at east, over a link between their servers. The
+// user must be able to read the output, and pays. A user of east with the same name must neither see nor change these
+// jobs.
 func TestJobsRunAtLinkedSites(t *testing.T) {
 	t.Parallel()
 	sites := startSites(t, firstLook(t, "west", "east", "north"))
@@ -97,9 +96,8 @@ func TestJobsRunAtLinkedSites(t *testing.T) {
 	}
 }
 
-// While the road to the site that runs a job is cut, its processes go on, end
-// and are charged; its user is told how it stood, and when the road is mended,
-// how it ended, and what it wrote.
+// TestAJobGoesOnBehindACut cuts the road to the site that runs a job. The processes must continue, end and be
+// charged. The user must see the last known state, and after the cut the end and the output.
 func TestAJobGoesOnBehindACut(t *testing.T) {
 	t.Parallel()
 	west, east, between := overRoad(t)
@@ -135,15 +133,15 @@ func TestAJobGoesOnBehindACut(t *testing.T) {
 	}
 }
 
-// TestFilesTravelToASiteAndBack: the inputs of a job are fetched by the site that runs it,
-// also where the sites are cut off from one another as the task wants them; what the tasks
-// left comes back to the job's owner, and is in a backup.
+// TestFilesTravelToASiteAndBack checks that the site that runs a job fetches its inputs, even if the sites are cut
+// off from each other when the task needs them. The task's files must come back to the job's owner, and be in a
+// backup.
 func TestFilesTravelToASiteAndBack(t *testing.T) {
 	t.Parallel()
 	west, east, between := overRoad(t)
 	alice, atWest, atEast := connect(t, west, "alice"), connect(t, west, "operator"), connect(t, east, "operator")
 	await.Until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
-	input := strings.Repeat("a line of the input\n", 60_000) // of several pieces
+	input := strings.Repeat("a line of the input\n", 60_000) // long enough for several pieces
 	f, _ := alice.send("data.txt", []byte(input))
 	const script = "wc -l < data.txt > lines.$CANDOR_TASK; tail -n 1 data.txt > last"
 	job := alice.final(alice.submitTo("first", "east", withFiles(2, script, []string{"lines.*", "last"}, f)).Job)
@@ -186,8 +184,8 @@ func TestFilesTravelToASiteAndBack(t *testing.T) {
 	}
 }
 
-// TestAContractOutlastsACut: a contract that a site offered to a peer's user is honoured,
-// although the sites are cut off from one another when the user accepts it.
+// TestAContractOutlastsACut accepts a contract of another site while the sites are cut off from each other. The
+// contract must be kept.
 func TestAContractOutlastsACut(t *testing.T) {
 	t.Parallel()
 	west, east, between := overRoad(t, func(c *Config) {
@@ -221,9 +219,8 @@ func TestAContractOutlastsACut(t *testing.T) {
 	}
 }
 
-// TestVisitorsBidInAQueue: jobs of another site bid in a batch queue. What they pay by
-// its decisions they owe in their one charge, also where they are discarded or cancelled,
-// and the books of both sites agree.
+// TestVisitorsBidInAQueue lets jobs of another site bid in a batch queue. What they owe by its decisions must be in
+// their one charge, even if they are discarded or cancelled. The books of both sites must agree.
 func TestVisitorsBidInAQueue(t *testing.T) {
 	t.Parallel()
 	configs := firstLook(t, "west", "east")
@@ -244,8 +241,8 @@ func TestVisitorsBidInAQueue(t *testing.T) {
 	dear := alice.submitTo("dear", "east", queued("never", 90, 50)).Job
 	alice.await("it waits", func() bool { return alice.why(dear).Reason == "WaitingForTurn" })
 	touch(t, filepath.Join(dir, "go"))
-	// Others are believed to lose 50 if the front job runs, and the front job to be worth
-	// 90, which the delay of the other one prevents.
+	// The queue believes that others lose 50 if the front job runs, and that the front job is worth 90. The delay of
+	// the other job prevents this.
 	if j := alice.final(poor); j.State != messages.Discarded || j.Charged != 50*messages.Credit {
 		t.Errorf("%+v", j.JobSummary)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestSealedBidOnALiveSite: Alice's bid for a reservation waits, and Carol asks the
-// auctioneer, the bank and the estimator all that may have to do with it.
+// TestSealedBidOnALiveSite submits a sealed bid of Alice for a reservation. Carol then sends all related requests to
+// the auctioneer, the bank and the estimator. No answer may contain the bid.
 func TestSealedBidOnALiveSite(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -68,10 +68,10 @@ func TestSealedBidOnALiveSite(t *testing.T) {
 	}
 }
 
-// timestamps are times of the site, whose digits may be those of a bid by chance.
+// timestamps matches times of the site, whose digits may equal those of a bid by chance.
 var timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 
-// inJSON is what an actor answers a user in JSON, with the error if it is one.
+// inJSON returns the JSON text that an actor answers to a user, also if it is an error.
 func inJSON(t *testing.T, s *Site, who messages.Name, actor, verb string, payload []byte) string {
 	t.Helper()
 	nc := fort{t, s}.raw(who)

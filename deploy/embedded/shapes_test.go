@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestTasksHaveShapes: on a site whose nodes declare more than this machine has, tasks are told what they have, run
-// where it is, and pay for each slot; what no node has is refused.
+// TestTasksHaveShapes uses nodes that declare more resources than the machine has. Tasks must be told their
+// resources, run on a node that has them, and pay for each slot. A task that no node can run must be refused.
 func TestTasksHaveShapes(t *testing.T) {
 	t.Parallel()
 	const gib = 1 << 30
@@ -76,7 +76,8 @@ func TestTasksHaveShapes(t *testing.T) {
 	closeSite(t, s)
 }
 
-// TestTasksWaitForLicences: a job whose licences others have waits, and says so; it runs when they are free.
+// TestTasksWaitForLicences submits a job whose licences are in use. It must wait and say so, and run when they are
+// free.
 func TestTasksWaitForLicences(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -163,12 +164,13 @@ func TestAnAccountHasNoMoreAtOnceThanItsBound(t *testing.T) {
 	closeSite(t, s)
 }
 
-// TestWideTasksRunInEveryMarketThatTakesThem: two tasks of 3 slots follow one another on a node of 4.
+// TestWideTasksRunInEveryMarketThatTakesThem runs two tasks of 3 slots on a node of 4 slots. They must run one after
+// the other.
 func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas, c.Markets, c.Nodes = 1, nil, nil
-	// Contracts come first, while no run times were seen: their tasks are planned to take as long as is declared.
+	// Contracts come first, before the site has seen run times: then it plans with the declared length.
 	mechanisms := []messages.Name{messages.ContractMenu, messages.Karma, messages.BatchQueue, messages.Backfill, messages.HighestBid, messages.DeadlineBid}
 	worth := messages.Valuation{Class: messages.Sigmoidal, Max: 10, Mu: 600, Delta: 300}
 	for _, mechanism := range mechanisms {
@@ -202,7 +204,7 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 		if mechanism == messages.BatchQueue {
 			spec.Value, spec.Length = spec.Budget, messages.Duration(600e9)
 		}
-		if mechanism == messages.DeadlineBid { // a task at a time
+		if mechanism == messages.DeadlineBid { // one task at a time
 			spec.Value, spec.Length, spec.Deadline = messages.Credit, 60*unit, messages.TimeOf(time.Now().Add(time.Hour))
 		}
 		if mechanism == messages.ContractMenu {

@@ -26,51 +26,50 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// Options are what a program (not a configuration) decides about a site.
+// Options are settings of a site that come from the program, not from a configuration.
 type Options struct {
-	// Host says which of Config.Hosts this process is; empty without Hosts.
+	// Host is the name of the host in Config.Hosts that this process is; empty without Hosts.
 	Host messages.Name
 	// Fresh removes what an earlier site left in the state directory.
 	Fresh bool
-	// Metrics makes the actors count; [Site.Gatherer] collects.
+	// Metrics makes the actors keep metrics; [Site.Gatherer] collects them.
 	Metrics bool
 	// Log is the logger of all actors; nil: none.
 	Log *zap.Logger
-	// Runner runs the tasks of a node instead of real processes; nil: real processes. Whoever sets
-	// it must close the runners.
+	// Runner returns the runner for the tasks of a node; nil: tasks are real processes. The caller must close the
+	// runners.
 	Runner func(node messages.Name) (runner.Runner, error)
-	// Executor is the command that starts a node's executor: tasks then outlive
-	// this process, and are found again by the next. Empty: they are its own.
+	// Executor is the command that starts a node's executor. Tasks then outlive this process, and the next process
+	// finds them again. Empty: tasks are children of this process.
 	Executor []string
-	// LeaveRunning leaves tasks running when the site is closed, with an Executor.
+	// LeaveRunning lets tasks run on when the site is closed. It needs an Executor.
 	LeaveRunning bool
 	// Wall is the clock of this host; nil: the machine's.
 	Wall func() messages.Time
 	// Changed returns the configuration after its file has changed, and nil, nil before. A running
 	// site takes only new peers from it. If Changed is nil, the file never changes.
 	Changed func() (*Config, error)
-	// usersFile is where accounts have their users; empty: in the state directory.
+	// usersFile is the file with the system users of accounts; empty: a file in the state directory.
 	usersFile string
-	// snapshotBytes is by how much a log grows until the state is written aside; 0: as logs do.
+	// snapshotBytes is the size in bytes to which a log grows before a snapshot is written; 0: the default of logs.
 	snapshotBytes uint64
-	// Only starts one actor alone, against a server that runs elsewhere; nil:
-	// the whole of this process's share.
+	// Only starts a single actor, with a server that runs elsewhere; nil: everything that belongs to this process.
 	Only *Only
 }
 
-// Only names the actor to start alone: its replica on Options.Host, or all its replicas if the
-// configuration has no hosts.
+// Only names the single actor to start: its replica on Options.Host, or all its replicas if the configuration has no
+// hosts.
 type Only struct {
 	Actor  string        // messages.Auctioneer, Bank, Estimator or NodeAgent
 	Node   messages.Name // for NodeAgent: only this node; empty: all nodes of this process
-	Server string        // NATS URL
+	Server string        // URL of the NATS server
 	Creds  string        // credentials file of the actor
-	// Certificate is the file of a replica's certificate, where Config.Hosts names
-	// hosts and the site's keys are not here; see [certificate.Internal.WriteReplica].
+	// Certificate is the file with a replica's certificate. It is needed if Config.Hosts names hosts and the site's
+	// keys are not on this host; see [certificate.Internal.WriteReplica].
 	Certificate string
 }
 
-// Site is a running site, or one host's share of it.
+// Site is a running site, or the part of it that is on one host.
 type Site struct {
 	*share
 	operator    *operator
@@ -78,47 +77,46 @@ type Site struct {
 	banks       *group
 	services    []*service
 	nodes       *nodes
-	backups     *net.UnixListener // nil: none are handed out
+	backups     *net.UnixListener // nil: the site gives out no backups
 
 	closing sync.Once
-	closed  error // the result of the first Close
+	closed  error // result of the first Close
 }
 
-// share is the part of a site in this process, without the actors: its configuration, the state
-// directory with the keys, and a server.
+// share is the part of a site in this process, without its actors: the configuration, the state directory with the
+// keys, and a server.
 type share struct {
 	config    Config
 	options   Options
-	host      *Host // nil without Hosts
+	host      *Host // this host; nil without Hosts
 	log       *zap.Logger
 	metrics   *metrics
-	lock      *os.File // lock of the state directory, held until it is closed
+	lock      *os.File // lock of the state directory; closing the file ends it
 	authority *identity.Authority
 	clock     *siteclock.Host
 	server    *server.Server
 	info      Info
-	tasks     runner.Config // how nodes run tasks
-	console   *consoleDoor  // nil: none
-	joined    joined        // peers since the start
+	tasks     runner.Config // settings for running tasks on nodes
+	console   *consoleDoor  // nil: there is no console
+	joined    joined        // peers that were added since the start
 
-	// ctx is the life of the actors.
+	// ctx ends when the actors must end.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// watchers end with ctx; closing waits for them, as they use the state directory.
+	// watchers end with ctx. Closing the site waits for them, because they use the state directory.
 	watchers sync.WaitGroup
-	// patience ends with ctx, or with a start that is given up.
+	// patience ends with ctx, or when a start fails.
 	patience context.Context
 	giveUp   context.CancelFunc
 }
 
-// service is an actor of one replica, or a service of the site's own, and its
-// connection.
+// service is an actor with one replica, or another service of the site, with its connection.
 type service struct {
 	part io.Closer
 	bus  bus.Bus
 }
 
-// serving starts a service with its own connection, as an actor.
+// serving starts a service with its own connection, as the actor with this name.
 func (s *share) serving(actor string, start func(bus.Bus) (io.Closer, error)) (*service, error) {
 	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(actor))
 	if err != nil {
@@ -131,10 +129,9 @@ func (s *share) serving(actor string, start func(bus.Bus) (io.Closer, error)) (*
 	return &service{part, b}, nil
 }
 
-// Start starts a site and returns when it can be used: both groups have a
-// leader, the configured accounts are open, and the agents of this process are
-// registered. ctx bounds the start only: cancelled, the error is ctx's, unless
-// closing what had begun fails. On an error nothing is left running.
+// Start starts a site and returns when it can be used: both groups have a leader, the configured accounts are open,
+// and the agents of this process are registered. ctx limits only the start. If ctx is cancelled, Start returns ctx's
+// error, unless closing the started parts fails. After an error, nothing is left running.
 func Start(ctx context.Context, c Config, o Options) (*Site, error) {
 	if err := c.Validate(); err != nil {
 		return nil, messages.Errorf(messages.Invalid, "configuration: %v", err)
@@ -152,8 +149,8 @@ func Start(ctx context.Context, c Config, o Options) (*Site, error) {
 	return s, nil
 }
 
-// unstarted returns the error of a start that failed and was closed again. If the start was
-// cancelled, other failures do not matter: it returns only ctx's error, or the error of closing.
+// unstarted returns the error of a start that failed, after its parts were closed. If the start was cancelled, it
+// returns only ctx's error, or the error of closing.
 func unstarted(ctx context.Context, err, closing error) error {
 	switch {
 	case !errors.Is(ctx.Err(), context.Canceled):
@@ -185,7 +182,7 @@ func newSite(c Config, o Options) (*Site, error) {
 	return &Site{share: s, operator: &operator{share: s}}, nil
 }
 
-// open takes the state directory and starts the server, which needs no actor.
+// open locks the state directory and starts the server. Neither needs an actor.
 func (s *Site) open() error {
 	if err := s.prepare(); err != nil || s.options.Only != nil {
 		return err
@@ -193,7 +190,7 @@ func (s *Site) open() error {
 	return s.listen()
 }
 
-// prepare takes the state directory, with the site's keys and credentials.
+// prepare locks the state directory, and reads or makes the site's keys and credentials.
 func (s *share) prepare() (err error) {
 	s.info = Info{Site: s.config.Site, DefaultAccount: s.config.defaultAccount()}
 	if slices.ContainsFunc(s.config.Peers, func(p Peer) bool { return p.SameOwner }) {
@@ -220,7 +217,7 @@ func (s *share) prepare() (err error) {
 	}
 	if !isState(s.config.State) {
 		defer func() {
-			if err != nil { // the directory belongs to somebody else
+			if err != nil { // the directory belongs to another program or site
 				removeMarks(s.config.State)
 			}
 		}()
@@ -242,8 +239,8 @@ func (s *share) prepare() (err error) {
 	return nil
 }
 
-// keepFormatAlone does what keepFormat does, for an actor that runs alone and may be the first in
-// its state directory.
+// keepFormatAlone does what keepFormat does, for an actor that runs alone. This actor may be the first in its state
+// directory.
 func (s *share) keepFormatAlone() error {
 	if err := os.MkdirAll(s.config.State, 0o700); err != nil {
 		return fmt.Errorf("state directory: %w", err)
@@ -251,8 +248,8 @@ func (s *share) keepFormatAlone() error {
 	return keepFormat(s.config.State)
 }
 
-// openBankKeys reads the site's keys for a bank that runs alone, if they are on this host: without
-// them it cannot identify callers.
+// openBankKeys reads the site's keys for a bank that runs alone, if they are on this host. Without them the bank
+// cannot identify callers.
 func (s *share) openBankKeys() (err error) {
 	if s.options.Only.Actor != messages.Bank {
 		return nil
@@ -292,8 +289,8 @@ func (s *share) listen() error {
 	return nil
 }
 
-// localURL returns the URL by which this machine reaches a server. One that listens at all addresses is
-// reached by loopback, which certificates name.
+// localURL returns the URL with which this machine reaches a server. If the server listens at all addresses, it is
+// the loopback address, which is in the certificates.
 func localURL(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -309,9 +306,8 @@ func localURL(server string) string {
 	return u.String()
 }
 
-// startActors starts the actors of this process and waits until they serve. No
-// actor relies on another being there first; but agents that come when the
-// auctioneer leads need not ask twice.
+// startActors starts the actors of this process and waits until they serve. They can start in any order. But agents
+// that start after the auctioneer has a leader need not ask twice.
 func (s *Site) startActors(ctx context.Context) error {
 	started := context.AfterFunc(ctx, s.giveUp)
 	defer started()
@@ -354,7 +350,7 @@ func (s *Site) startActors(ctx context.Context) error {
 	return writeInfo(s.config.State, s.info)
 }
 
-// starting returns the starts of services, which are kept to be closed.
+// starting returns functions that start services and record them, so that they can be closed.
 func (s *Site) starting(starts ...func(*share) (*service, error)) (all []func() error) {
 	s.services = make([]*service, len(starts))
 	for i, start := range starts {
@@ -366,13 +362,12 @@ func (s *Site) starting(starts ...func(*share) (*service, error)) (all []func() 
 	return all
 }
 
-// streamSoon is within what time the server has set up its streams.
+// streamSoon is the longest time until the server can make streams.
 const streamSoon = 3 * time.Second
 
-// openStream makes the stream of observations, which the auctioneer writes and
-// the estimator reads: where both of one process make it at the same moment, the
-// server may be left with one that has no directory. Over several hosts there
-// may be no server yet that keeps it, and nothing waits for that.
+// openStream makes the stream of observations, which the auctioneer writes and the estimator reads. If both made it
+// at the same time, the server could keep a stream without a directory. On a site of several hosts, no server may be
+// able to keep it yet; then openStream does not wait.
 func (s *Site) openStream(ctx context.Context) error {
 	if s.host != nil {
 		return nil
@@ -381,7 +376,7 @@ func (s *Site) openStream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The server accepts connections shortly before streams work.
+	// The server accepts connections shortly before it can make streams.
 	late := time.Now().Add(streamSoon)
 	err = again(ctx, 20*time.Millisecond, func() (bool, error) {
 		_, err := b.Stream(ctx, messages.ObservationStream(s.config.Site), []string{messages.ObservationSubject(s.config.Site)})
@@ -394,7 +389,7 @@ func (s *Site) openStream(ctx context.Context) error {
 	return errors.Join(err, b.Close())
 }
 
-// again tries until that need not be done once more, or ctx ends.
+// again calls try every interval, until try returns false or ctx ends.
 func again(ctx context.Context, every time.Duration, try func() (more bool, err error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -411,10 +406,11 @@ func again(ctx context.Context, every time.Duration, try func() (more bool, err 
 	}
 }
 
-// startOnly starts one actor and does not wait: the parts that it needs may start later.
+// startOnly starts one actor. It does not wait until the actor serves, because the parts that it needs may start
+// later.
 func (s *Site) startOnly() error {
 	switch actor := s.options.Only.Actor; actor {
-	case messages.Auctioneer: // the depot asks it
+	case messages.Auctioneer: // the depot needs the auctioneer
 		return together(append(s.starting(startDepot), s.auctioneers.startAll))
 	case messages.Bank:
 		if s.authority == nil {
@@ -435,7 +431,7 @@ func together(functions []func() error) error {
 	return Each(functions, func(f func() error) error { return f() })
 }
 
-// Each does something with all of several things at a time, and joins the errors.
+// Each calls do for all elements at the same time and joins the errors.
 func Each[T any](all []T, do func(T) error) error {
 	failed := make([]error, len(all))
 	var busy sync.WaitGroup
@@ -446,9 +442,8 @@ func Each[T any](all []T, do func(T) error) error {
 	return errors.Join(failed...)
 }
 
-// Close stops the site gracefully: the agents first, which stop their tasks,
-// then the replicas, then the server. Everything that was acknowledged is kept. Closing
-// again does nothing.
+// Close stops the site gracefully. First the agents stop their tasks, then the replicas stop, then the server.
+// Everything that was acknowledged is kept. A second call does nothing.
 func (s *Site) Close() error {
 	s.closing.Do(func() { s.closed = s.stop() })
 	return s.closed
@@ -483,17 +478,17 @@ func (s *Site) stop() error {
 		s.server.WaitForShutdown()
 	}
 	if s.lock != nil {
-		// By closing the file alone the lock is kept while a task's process is just being started.
+		// The lock is released explicitly. Closing the file is not enough while a task's process is being started,
+		// because that process has a copy of the file.
 		failed = append(failed, unix.Flock(int(s.lock.Fd()), unix.LOCK_UN), s.lock.Close())
 	}
 	return errors.Join(failed...)
 }
 
-// Config returns the configuration the site runs with.
+// Config returns the configuration of the running site.
 func (s *share) Config() Config { return s.config }
 
-// Nodes returns the configured nodes. Nodes of this process have the resources and slots that were
-// found on the machine.
+// Nodes returns the configured nodes. Nodes of this process have the resources and slots that the machine really has.
 func (s *Site) Nodes() []Node {
 	all := slices.Clone(s.config.Nodes)
 	for i := range all {
@@ -504,10 +499,10 @@ func (s *Site) Nodes() []Node {
 	return all
 }
 
-// URL returns the address at which the site's NATS server accepts clients.
+// URL returns the address of the site's NATS server for clients.
 func (s *share) URL() string { return s.info.Server }
 
-// Info returns what the site tells the command line.
+// Info returns the facts that the site gives to the command line.
 func (s *share) Info() Info { return s.info }
 
 // CredsFile returns the credentials file of a configured account or operator.

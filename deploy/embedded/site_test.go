@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// patience bounds every wait of these tests.
+// patience is the longest wait in these tests.
 const patience = await.Patience
 
 func within(t *testing.T) context.Context {
@@ -28,26 +28,26 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// small is a site on free ports of loopback.
+// small returns the configuration of a small site on free ports of loopback.
 func small(state string) Config {
 	c := Default()
 	c.State = state
 	c.Listen = "127.0.0.1:0"
-	c.Tasks.User = runner.UserSelf // tasks write where the test looks
+	c.Tasks.User = runner.UserSelf // tasks write to files of the test's user
 	c.Nodes = NodesAlike(2, Slots{{Class: "map", Slots: 2}, {Class: "reduce", Slots: 1}})
-	c.Markets[0].Settle = messages.SettleOnCompletion // charges that a test can foresee
+	c.Markets[0].Settle = messages.SettleOnCompletion // with this rule, a test can predict the charges
 	return c
 }
 
-// logged is a log that is part of the test's.
+// logged returns a log that writes to the test's log.
 func logged(t *testing.T, level zapcore.Level) *zap.Logger {
 	text := &untilTheEnd{TB: t}
 	t.Cleanup(text.end)
 	return zaptest.NewLogger(text, zaptest.Level(level))
 }
 
-// untilTheEnd drops what is logged after a test: that the server of a closed site ended a connection may
-// be noticed by then, and to log it would be a panic.
+// untilTheEnd drops lines that are logged after the end of a test, for example about a closed connection. Logging
+// them would be a panic.
 type untilTheEnd struct {
 	testing.TB
 	mu    sync.Mutex
@@ -95,7 +95,7 @@ func connect(t *testing.T, s *Site, name messages.Name) user {
 	return user{t, b, s.config.Site, name}
 }
 
-// request asks an actor and fails the test if it is refused.
+// request sends a request to an actor. It fails the test if the request is refused.
 func request[Reply any](u user, actor, verb string, what any) Reply {
 	u.Helper()
 	reply, err := bus.Call[Reply](within(u.T), u.bus, messages.Subject(u.site, actor, verb, u.name), what)
@@ -115,7 +115,7 @@ func (u user) account() messages.AccountReply {
 	return request[messages.AccountReply](u, messages.Bank, messages.VerbAccount, messages.AccountRequest{})
 }
 
-// final waits for a job's end.
+// final waits until a job has ended.
 func (u user) final(id messages.JobID) messages.JobDetail {
 	u.Helper()
 	every := time.NewTicker(20 * time.Millisecond)
@@ -134,7 +134,7 @@ func (u user) final(id messages.JobID) messages.JobDetail {
 	}
 }
 
-// twoStages is a job whose reduce stage needs what its map tasks wrote.
+// twoStages returns a job whose reduce stage needs the files of its map tasks.
 func twoStages(dir string, budget messages.Credits) messages.JobSpec {
 	return messages.JobSpec{
 		Name: "count", Budget: budget, Dir: dir,
@@ -145,8 +145,8 @@ func twoStages(dir string, budget messages.Credits) messages.JobSpec {
 	}
 }
 
-// A site runs work in order, charges it, and after a restart knows what it did
-// and grants nothing twice.
+// TestSiteRunsAndRestarts runs jobs and charges them. After a restart, the site must still have them, and must not
+// grant credits again.
 func TestSiteRunsAndRestarts(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -161,7 +161,7 @@ func TestSiteRunsAndRestarts(t *testing.T) {
 	if before.Granted != 1000*messages.Credit || before.Spent == 0 {
 		t.Fatalf("account before the restart: %+v, want 1000 granted and something spent", before)
 	}
-	for range 2 { // closing again does nothing
+	for range 2 { // a second Close does nothing
 		closeSite(t, s)
 	}
 
@@ -183,8 +183,8 @@ func closeSite(t *testing.T, s *Site) {
 	}
 }
 
-// Without the leaders of both groups the other replicas go on, and a replica
-// that is started again takes part.
+// TestSiteOutlivesItsLeaders stops the leaders of both groups. The other replicas must continue, and a replica that
+// is started again must take part.
 func TestSiteOutlivesItsLeaders(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -210,7 +210,7 @@ func TestSiteOutlivesItsLeaders(t *testing.T) {
 	}
 }
 
-// caughtUp waits until all replicas of an actor applied the same.
+// caughtUp waits until all replicas of an actor have applied the same entries.
 func caughtUp(t *testing.T, s *Site, actor string) {
 	t.Helper()
 	every := time.NewTicker(20 * time.Millisecond)
@@ -233,7 +233,8 @@ func caughtUp(t *testing.T, s *Site, actor string) {
 	}
 }
 
-// A node that goes and comes back is used again; meanwhile another does the work.
+// TestNodeStopsAndStarts stops a node. Another node must do the work. When the node comes back, it must be used
+// again.
 func TestNodeStopsAndStarts(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -259,7 +260,8 @@ func TestNodeStopsAndStarts(t *testing.T) {
 	}
 }
 
-// Nobody speaks as another, and only operators do what is theirs.
+// TestSiteRefuses checks that nobody can act as another account, and that only operators can do what is reserved for
+// operators.
 func TestSiteRefuses(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -290,7 +292,7 @@ func TestSiteRefuses(t *testing.T) {
 	}
 }
 
-// A state directory has one site, and a site that cannot start leaves nothing.
+// TestStartRefuses checks that a state directory belongs to one site, and that a failed start leaves nothing behind.
 func TestStartRefuses(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -300,7 +302,7 @@ func TestStartRefuses(t *testing.T) {
 	}
 	taken := small(filepath.Join(state, "other"))
 	taken.Listen = strings.TrimPrefix(s.URL(), "nats://")
-	for range 2 { // the second time shows that the first released the directory
+	for range 2 { // the second start shows that the first one has unlocked the directory
 		if _, err := Start(within(t), taken, Options{}); messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), "address already in use") {
 			t.Errorf("an address in use: %v, want Conflict", err)
 		}

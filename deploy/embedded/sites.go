@@ -15,14 +15,13 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Sites are several sites of this process, each with its own keys, servers and
-// actors, which meet as sites of different owners do: over links between their
-// servers, by the requests that sites take from one another.
+// Sites are several sites in this process. Each has its own keys, servers and actors. They communicate as sites of
+// different owners do: over links between their servers, with the requests that sites accept from each other.
 type Sites []*Site
 
-// StartSites starts sites that are all peers of one another, each trusting each
-// up to a limit, which is its reserve for settlements too. The first takes the
-// servers of all others, and so on. Without hosts: each site is here as a whole.
+// StartSites starts sites that are all peers of each other. Each peer may owe up to limit, which is also the reserve
+// for settlements. The first site accepts connections of the servers of all others, the second one those of all later
+// ones, and so on. The sites have no hosts: each runs completely in this process.
 func StartSites(ctx context.Context, configs []Config, limit messages.Credits, o Options) (Sites, error) {
 	var all Sites
 	fail := func(err error) (Sites, error) { return nil, errors.Join(err, all.Close()) }
@@ -47,7 +46,7 @@ func StartSites(ctx context.Context, configs []Config, limit messages.Credits, o
 	return all, nil
 }
 
-// prepared returns a site that has its keys and nothing else yet.
+// prepared returns a site that has only its keys yet.
 func prepared(c Config, o Options) (*Site, error) {
 	if err := c.Validate(); err != nil {
 		return nil, messages.Errorf(messages.Invalid, "configuration: %v", err)
@@ -68,8 +67,8 @@ func prepared(c Config, o Options) (*Site, error) {
 	return s, nil
 }
 
-// join makes others the site's peers, and starts its server: it connects to
-// the peers that listen already, and the later ones connect to it.
+// join adds the other sites as peers, and starts this site's server. The server connects to the earlier sites, and
+// the later sites will connect to it.
 func (s *Site) join(earlier, later Sites, limit messages.Credits) error {
 	if s.config.ListenLeaf == "" {
 		s.config.ListenLeaf = "127.0.0.1:0"
@@ -99,7 +98,7 @@ func (s *Site) join(earlier, later Sites, limit messages.Credits) error {
 	return s.listen()
 }
 
-// admit makes another site of this process a peer.
+// admit adds another site of this process as a peer.
 func (s *Site) admit(other *Site, p Peer) error {
 	key, err := other.authority.PublicKey()
 	if err != nil {
@@ -110,12 +109,11 @@ func (s *Site) admit(other *Site, p Peer) error {
 	return nil
 }
 
-// greetWithin bounds the wait of Greet. A bank that was a stranger to a peer asks again
-// within peerBackoff.
+// greetWithin is how long Greet waits at most. A bank that a peer did not know yet asks again within peerBackoff.
 const greetWithin = 5 * time.Second
 
-// Greet waits until each bank has heard the banks of the others, at most for greetWithin: the
-// first bank that starts is a stranger to banks that have no peers yet.
+// Greet waits until each bank has an answer from the banks of the others, but at most greetWithin. Banks that start
+// later do not know the first bank at first.
 func (s Sites) Greet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, greetWithin)
 	defer cancel()
@@ -132,7 +130,7 @@ func (s Sites) Greet(ctx context.Context) {
 	}
 }
 
-// heard reports whether no peer is silent.
+// heard reports whether all peers have answered.
 func (s *Site) heard(ctx context.Context) bool {
 	reply, err := ask[messages.PeersReply](ctx, s.operator, messages.Bank, messages.VerbPeers, messages.Empty{})
 	return err == nil && !slices.ContainsFunc(reply.Peers, func(p messages.PeerReply) bool { return p.Tries > 0 })

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// firstLook are small sites of the given names on free ports.
+// firstLook returns small sites with the given names on free ports.
 func firstLook(t *testing.T, names ...messages.Name) (configs []Config) {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func (u user) remit(key string, peer, payee messages.Name, amount messages.Credi
 	request[messages.ClearingReply](u, messages.Bank, messages.VerbRemit, messages.RemitRequest{Key: key, Peer: peer, Payee: payee, Amount: amount})
 }
 
-// settled is true once nothing is in flight to any peer, and each has answered.
+// settled reports whether every peer has answered and nothing is in flight to any of them.
 func (u user) settled() bool {
 	u.Helper()
 	for _, p := range u.peers().Peers {
@@ -59,8 +59,8 @@ func (u user) settled() bool {
 	return true
 }
 
-// Three sites of one process are peers of one another, and credits travel
-// between any two of them; started again, they are told nothing twice.
+// TestSitesSettle starts three sites in one process, each a peer of the others. Credits must move between any two.
+// After a restart, the banks must get nothing twice.
 func TestSitesSettle(t *testing.T) {
 	t.Parallel()
 	configs := firstLook(t, "west", "east", "north")
@@ -75,7 +75,7 @@ func TestSitesSettle(t *testing.T) {
 	for _, s := range sites {
 		operator := connect(t, s, "operator")
 		await.Until(t, "the banks settle", operator.settled)
-		bob := connect(t, s, "bob") // one connection: an account may have only so many
+		bob := connect(t, s, "bob") // one connection, because an account may have only a few
 		await.Until(t, "bob is paid", func() bool { return bob.account().Balance == 1010*messages.Credit })
 		await.Until(t, "the receipts are back", operator.settled)
 		if got := connect(t, s, "alice").account().Balance; got != 990*messages.Credit {
@@ -95,7 +95,7 @@ func TestSitesSettle(t *testing.T) {
 		t.Errorf("started again, the limit is %v, not what an operator set since", p.Limit)
 	}
 	alice := connect(t, again[1], "alice")
-	alice.remit("k", "north", "bob", 10*messages.Credit) // as before: nothing new
+	alice.remit("k", "north", "bob", 10*messages.Credit) // the same key as before, so nothing happens
 	alice.remit("l", "west", "bob", 5*messages.Credit)
 	bob := connect(t, again[0], "bob")
 	await.Until(t, "bob is paid again", func() bool { return bob.account().Balance == 1015*messages.Credit })
@@ -105,7 +105,7 @@ func TestSitesSettle(t *testing.T) {
 	}
 }
 
-// twoKeys are public keys that the bank of a site can have.
+// twoKeys returns two public keys for the bank of a site.
 func twoKeys(t *testing.T, site messages.Name) (keys [2]string) {
 	t.Helper()
 	for i := range keys {
@@ -120,8 +120,8 @@ func twoKeys(t *testing.T, site messages.Name) (keys [2]string) {
 	return keys
 }
 
-// After a one-sided parting a peer is none until the configuration names a key of it that
-// is new, whether the peer was taken out of the file meanwhile or not.
+// TestAPeerIsJoinedAgain parts from a peer on one side. It must stay parted until the configuration has a new key of
+// it, even if the peer was removed from the file in between.
 func TestAPeerIsJoinedAgain(t *testing.T) {
 	t.Parallel()
 	c := firstLook(t, "west")[0]
@@ -129,7 +129,7 @@ func TestAPeerIsJoinedAgain(t *testing.T) {
 	keys := twoKeys(t, "east")
 	var none messages.Credits
 	for i, step := range []struct {
-		keys []string // of east, in the file; none: it is not there
+		keys []string // keys of east in the file; none: the file does not name east
 		want messages.PeerStanding
 	}{{keys[:1], messages.PeerOpen}, {keys[:1], messages.PeerParted}, {nil, messages.PeerParted}, {keys[1:], messages.PeerOpen}} {
 		if c.Peers = nil; step.keys != nil {
@@ -147,8 +147,8 @@ func TestAPeerIsJoinedAgain(t *testing.T) {
 	}
 }
 
-// What the configuration says anew of a peer is told the bank; what it said
-// before is not.
+// TestConfigurationChangesPeers checks that changes of a peer in the configuration are sent to the bank, and
+// unchanged settings are not.
 func TestConfigurationChangesPeers(t *testing.T) {
 	t.Parallel()
 	c := firstLook(t, "west")[0]
@@ -162,7 +162,7 @@ func TestConfigurationChangesPeers(t *testing.T) {
 		{5 * messages.Credit, 0, 7 * messages.Credit, keys[0]},
 		{6 * messages.Credit, 0, 6 * messages.Credit, keys[0]},
 		{6 * messages.Credit, 0, 6 * messages.Credit, keys[1]},
-		{8 * messages.Credit, 0, 8 * messages.Credit, keys[0]}, // which was retired
+		{8 * messages.Credit, 0, 8 * messages.Credit, keys[0]}, // this key was retired
 	} {
 		c.Peers = []Peer{{Name: "east", Keys: []string{step.key}, Limit: step.configured}}
 		s := start(t, c)
@@ -173,7 +173,7 @@ func TestConfigurationChangesPeers(t *testing.T) {
 		if p.Limit != step.want || !known || got.Reserve != c.Reserve {
 			t.Errorf("configured %+v: limit %v, keys %v, retired %v, reserve %v", step, p.Limit, p.Keys, p.Retired, got.Reserve)
 		}
-		if len(p.Keys) == 2 { // the rotation ends
+		if len(p.Keys) == 2 { // the rotation has ended
 			request[messages.PeerReply](operator, messages.Bank, messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: p.Keys[1:], Limit: p.Limit, Retire: true})
 		}
 		if step.byCommand != 0 {

@@ -18,31 +18,31 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Info is the file site.json in a running site's state directory, from which the command line learns how to reach the site.
+// Info is the content of site.json in a running site's state directory. It tells the command line how to reach the site.
 type Info struct {
 	Site           messages.Name `json:"site"`
-	Server         string        `json:"server"` // NATS URL
+	Server         string        `json:"server"` // URL of the NATS server
 	DefaultAccount messages.Name `json:"default_account"`
-	JobSite        messages.Name `json:"job_site,omitempty"` // site for jobs that name no site and can run anywhere; empty: this one
-	CA             string        `json:"ca,omitempty"`       // PEM file that vouches for the server, with TLS
-	Leaf           string        `json:"leaf,omitempty"`     // address for the servers of peers
-	// Console is where browsers find the console, and WebSocket the URL of the NATS server
-	// for its pages; empty: there is none.
+	JobSite        messages.Name `json:"job_site,omitempty"` // site that runs jobs that name no site; empty: this site
+	CA             string        `json:"ca,omitempty"`       // PEM file with the authority of the server's certificate, with TLS
+	Leaf           string        `json:"leaf,omitempty"`     // address for the servers of other sites
+	// Console is the URL of the console for browsers. WebSocket is the URL of the NATS server for the console's
+	// pages. Empty: there is none.
 	Console   string `json:"console,omitempty"`
 	WebSocket string `json:"websocket,omitempty"`
-	// TaskUsers is a range of users: each account has one of them here, and the file UsersFile has
-	// the assignment. Empty if tasks run as other users.
+	// TaskUsers is a range of system users: each account gets one of them on this machine. The file UsersFile says
+	// which account has which user. Empty if tasks run as other users.
 	TaskUsers string `json:"task_users,omitempty"`
 	UsersFile string `json:"users_file,omitempty"`
-	// Hidden are the directories of this machine that tasks do not see.
+	// Hidden are the directories of this machine that tasks cannot see.
 	Hidden []string `json:"hidden,omitempty"`
 }
 
-// infoFile is the name of the file that holds an Info.
+// infoFile is the name of the file with Info.
 const infoFile = "site.json"
 
-// ReadInfo reads the Info of the site with a state directory. The error matches fs.ErrNotExist if
-// no site was ever started with it.
+// ReadInfo reads the Info in a state directory. If no site was ever started with this directory, the error matches
+// fs.ErrNotExist.
 func ReadInfo(state string) (Info, error) {
 	var info Info
 	data, err := os.ReadFile(filepath.Join(state, infoFile))
@@ -63,12 +63,12 @@ func writeInfo(state string, info Info) error {
 	return durable.WriteFile(filepath.Join(state, infoFile), append(data, '\n'), 0o644)
 }
 
-// runningFile is the name of the file with the configuration that the site was started
-// with. It is for the owner of the state directory alone.
+// runningFile is the name of the file with the configuration of the running site. Only the owner of the state
+// directory can read it.
 const runningFile = "running.json"
 
-// Running returns the configuration, as JSON, that the running site of a state directory was
-// started with, and the site's process.
+// Running returns the configuration of the running site of a state directory, as JSON, and the ID of the site's
+// process.
 func Running(state string) (config []byte, process string, err error) {
 	f, err := os.OpenFile(filepath.Join(state, lockName), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func Running(state string) (config []byte, process string, err error) {
 	return config, string(holder[:n]), err
 }
 
-// replaceJSON puts a new file of a value, for the owner alone, in place of an old one.
+// replaceJSON replaces a file by a new one with a value as JSON. Only its owner can read it.
 func replaceJSON(path string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -99,7 +99,7 @@ func replaceJSON(path string, value any) error {
 	return durable.WriteFile(path, append(text, '\n'), 0o600)
 }
 
-// CredsFile returns the path, in a state directory, of an account's credentials.
+// CredsFile returns the path of an account's credentials file in a state directory.
 func CredsFile(state string, account messages.Name) string {
 	return filepath.Join(state, "creds", account+".creds")
 }
@@ -107,8 +107,8 @@ func CredsFile(state string, account messages.Name) string {
 // lockName is the name of the file that a site locks.
 const lockName = "lock"
 
-// lockState makes the state directory if need be and holds it until the
-// file is closed or the end of the process, however it ends.
+// lockState makes the state directory if it is missing, and locks it. The lock ends when the file is closed or the
+// process ends in any way.
 func lockState(state string) (*os.File, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
@@ -137,14 +137,14 @@ func lockState(state string) (*os.File, error) {
 	return f, nil
 }
 
-// shape has the properties of the site for which a state directory was made. They cannot change, because the
-// members of a group are written in its log.
+// shape has properties of the site that a state directory was made for. They cannot change, because the log of a
+// group contains the members of the group.
 type shape struct {
 	Site     messages.Name `json:"site"`
 	Replicas []string      `json:"replicas"`
-	// Restored is when the backup began from which the directory was made; 0: from none.
+	// Restored is the begin of the backup that the directory was made from; 0: it was not restored.
 	Restored messages.Time `json:"restored,omitempty"`
-	// Sum is of the rest.
+	// Sum is a checksum of the other fields.
 	Sum string `json:"sum"`
 }
 
@@ -153,11 +153,11 @@ func (s *shape) sum() string {
 	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%q %q %d", s.Site, s.Replicas, int64(s.Restored))))
 }
 
-// shapeFile is the name of the file that holds a shape.
+// shapeFile is the name of the file with a shape.
 const shapeFile = "shape.json"
 
-// keepShape remembers the shape of a new state directory, and refuses a
-// configuration that another was made for.
+// keepShape writes the shape of a new state directory. For an existing one, it refuses a configuration with another
+// shape.
 func keepShape(c *Config) error {
 	want := shape{Site: c.Site, Replicas: c.replicaIDs()}
 	path := filepath.Join(c.State, shapeFile)
@@ -183,8 +183,8 @@ func keepShape(c *Config) error {
 	return nil
 }
 
-// restoredFrom returns when the backup began from which a state directory was made, 0 if it was
-// made from none. A file that cannot be read stops the start (see keepShape).
+// restoredFrom returns the begin of the backup that a state directory was made from, or 0 if it was not restored. An
+// unreadable file stops the start (see keepShape).
 func restoredFrom(state string) messages.Time {
 	var have shape
 	if text, err := os.ReadFile(filepath.Join(state, shapeFile)); err != nil || json.Unmarshal(text, &have) != nil {
@@ -193,8 +193,8 @@ func restoredFrom(state string) messages.Time {
 	return have.Restored
 }
 
-// sameGroup reports whether two shapes may belong to one group. With several hosts, members are
-// exchanged one by one, and the log has the present members.
+// sameGroup reports whether two shapes can belong to the same group. On a site of several hosts, members are replaced
+// one by one, and the log has the present members.
 func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	if !hosts {
 		return slices.Equal(s.Replicas, other.Replicas)
@@ -202,14 +202,14 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	return slices.ContainsFunc(s.Replicas, func(id string) bool { return slices.Contains(other.Replicas, id) })
 }
 
-// kept lists what a site keeps in its state directory, without the lock. It includes the keys, so
-// credentials from before a fresh start are refused after it.
+// kept are the names of the files that a site has in its state directory, without the lock. The keys are among them,
+// so after a fresh start old credentials are refused.
 var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
-// marks are the files by which a directory is recognised as the state of a site: the first ones of kept.
+// marks are the files that show that a directory is the state of a site. They are the first ones of kept.
 var marks = kept[:4]
 
-// isState reports whether a site was started with a directory.
+// isState reports whether a directory is the state of a site.
 func isState(dir string) bool {
 	return slices.ContainsFunc(marks, func(name string) bool { return exists(filepath.Join(dir, name)) })
 }
@@ -219,10 +219,9 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// erase removes the files of a site from a state directory that is locked, and nothing else. The
-// files that mark the directory as a site's are removed last, so that an interrupted erasure can be
-// repeated. If the directory was never a site's, files with these names belong to somebody else,
-// such as keys in a home directory, and stay.
+// erase removes the files of a site from a locked state directory, and nothing else. It removes the marks last, so
+// that an interrupted erasure can be repeated. If the directory was never a site's, files with these names belong to
+// somebody else, such as keys in a home directory, and stay.
 func erase(state string) error {
 	if !isState(state) {
 		for _, name := range kept {
@@ -246,16 +245,15 @@ func removeMarks(state string) {
 	}
 }
 
-// stateFormat is the version of the form of all that is in a state directory, of a site
-// and of an actor that runs alone. This build reads no other. It grows when any part of a
-// state directory changes its form.
+// stateFormat is the version of the format of state directories, of a site and of an actor that runs alone. This
+// build reads no other version. The version increases when any part of a state directory changes its format.
 const stateFormat = 3
 
-// formatFile is the name of the file that has it.
+// formatFile is the name of the file with the version.
 const formatFile = "format"
 
-// keepFormat refuses a state directory of another format, and marks a new one. A directory
-// that lost its mark is marked again: each part of it has a version of its own.
+// keepFormat refuses a state directory of another version, and writes the version into a new one. It also writes it
+// again if the file was lost: each part of the directory has a version of its own.
 func keepFormat(state string) error {
 	path := filepath.Join(state, formatFile)
 	text, err := os.ReadFile(path)

@@ -35,7 +35,7 @@ func TestStateHasOneHolder(t *testing.T) {
 	}
 }
 
-// Erasing takes what a site made, and nothing that somebody else put there.
+// TestEraseLeavesTheRest checks that erasing a site removes only files that the site made.
 func TestEraseLeavesTheRest(t *testing.T) {
 	state := t.TempDir()
 	for _, dir := range []string{"keys", "creds", "nats", "auctioneer/1/wal", "bank", "nodes", "mine"} {
@@ -55,8 +55,8 @@ func TestEraseLeavesTheRest(t *testing.T) {
 	}
 }
 
-// TestFreshRemovesNobodyElses: a directory in which no site was started is not erased, not
-// even after a start there that came to nothing.
+// TestFreshRemovesNobodyElses starts a fresh site in a directory that never had a site. Its files must stay, even
+// after a start there that failed.
 func TestFreshRemovesNobodyElses(t *testing.T) {
 	state := t.TempDir()
 	mine := filepath.Join(state, "keys", "mine")
@@ -91,8 +91,8 @@ func TestInfoIsRead(t *testing.T) {
 	}
 }
 
-// Credentials that will do are kept, so that a user's copy stays the same; those
-// of another role or of earlier keys are replaced.
+// TestCredentialsAreReplacedWhenTheyMust checks that valid credentials are kept, so that a user's copy stays the
+// same. Those of another role or with old keys are replaced.
 func TestCredentialsAreReplacedWhenTheyMust(t *testing.T) {
 	state := t.TempDir()
 	authority, err := identity.Create(filepath.Join(state, "keys"), "west")
@@ -131,7 +131,7 @@ func TestCredentialsAreReplacedWhenTheyMust(t *testing.T) {
 	}
 }
 
-// A state directory is used again only for what it was made for.
+// TestStateKeepsItsShape checks that a state directory is used again only with the same properties of the site.
 func TestStateKeepsItsShape(t *testing.T) {
 	made := small(t.TempDir())
 	for range 2 {

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestSiteWithBooksBehindACheckpoint starts, so that its books can be read, and moves no
-// credits.
+// TestSiteWithBooksBehindACheckpoint starts a site whose books have fewer entries than a signed checkpoint. It must
+// start, so that the books can be read, but move no credits.
 func TestSiteWithBooksBehindACheckpoint(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -49,9 +49,9 @@ func TestSiteWithBooksBehindACheckpoint(t *testing.T) {
 		t.Errorf("the books cannot be read: %v", err)
 	}
 	asked := 0
-	await.Until(t, "a grant is refused", func() bool { // as soon as the replica was compared, a moment after the start
+	await.Until(t, "a grant is refused", func() bool { // a moment after the start, when the replica has been compared
 		asked++
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // what is unavailable is asked for again until then
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // until then, the client repeats the request
 		defer cancel()
 		err := ask(ctx, messages.VerbGrant, messages.GrantRequest{Key: strconv.Itoa(asked), Account: "alice", Amount: 1})
 		return bankStopped(err) && strings.Contains(err.Error(), "records were lost")

@@ -15,9 +15,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestTaskIsAStranger: on a site as root starts it, with nothing said of tasks, a task
-// gets at nothing of the site's. The control is the same on a site whose operator
-// said that tasks are to be its own user's.
+// TestTaskIsAStranger runs attacks in a task, on a site that root starts with the default settings for tasks. No
+// attack may reach anything of the site. In the control, tasks run as the site's own user, and the same attacks must
+// succeed.
 func TestTaskIsAStranger(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -41,7 +41,7 @@ func TestTaskIsAStranger(t *testing.T) {
 	}
 }
 
-// attacks are commands that print something, or succeed, where a task is no stranger.
+// attacks returns shell commands. Each prints something, or succeeds, if the task can reach something of the site.
 func attacks(c *Config) map[string]string {
 	state := c.State
 	return map[string]string{
@@ -62,7 +62,7 @@ func attacks(c *Config) map[string]string {
 	}
 }
 
-// reaches runs attacks in a task and names the ones that had an effect.
+// reaches runs attacks in a task, and returns the names of those that had an effect.
 func reaches(t *testing.T, s *Site, attacks map[string]string) string {
 	t.Helper()
 	var script strings.Builder
@@ -86,7 +86,8 @@ func reaches(t *testing.T, s *Site, attacks map[string]string) string {
 	return reached.String()
 }
 
-// TestMemoryAboveTheMostIsRefused: at submission, with both numbers; less is not.
+// TestMemoryAboveTheMostIsRefused submits a job with too much memory. It must be refused with both numbers; a job
+// with less must be accepted.
 func TestMemoryAboveTheMostIsRefused(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -118,8 +119,8 @@ func TestMemoryAboveTheMostIsRefused(t *testing.T) {
 	}
 }
 
-// TestProcessesWithKeysLeaveNoDumps: the process of a site with executors cannot be
-// traced by others of its user, and leaves no core.
+// TestProcessesWithKeysLeaveNoDumps checks that other processes of the same user cannot trace the process of a site
+// with executors, and that it leaves no core file.
 func TestProcessesWithKeysLeaveNoDumps(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -136,8 +137,8 @@ func TestProcessesWithKeysLeaveNoDumps(t *testing.T) {
 	}
 }
 
-// TestTasksThatAreRefused: no configuration passes that leaves accounts in one
-// another's reach without saying so.
+// TestTasksThatAreRefused checks that every configuration in which accounts can reach each other's tasks is refused,
+// unless it says so.
 func TestTasksThatAreRefused(t *testing.T) {
 	for want, tasks := range map[string]Tasks{
 		"at least 256":   {User: "100000-100100"},

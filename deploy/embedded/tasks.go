@@ -11,11 +11,11 @@ import (
 	numbers "github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// usersFile is the file that holds which account has which user number on a machine.
+// usersFile is the name of the file that says which account has which user number on a machine.
 const usersFile = "users"
 
-// contain decides how tasks of this process's nodes are isolated from the site and from one another. A
-// program without an executor runs tasks itself. By default such tasks run as its own user.
+// contain decides how tasks of this process's nodes are isolated from the site and from each other. A program without
+// an executor runs tasks itself, by default as its own user.
 func (s *share) contain() error {
 	t, o := &s.config.Tasks, &s.options
 	s.tasks = runner.Config{
@@ -25,7 +25,7 @@ func (s *share) contain() error {
 	}
 	s.tasks.Memory, s.tasks.MostMemory = s.config.memoryOf()
 	for class := range s.config.offered() {
-		s.tasks.MostMemory[class] += 0 // also classes without a bound are listed
+		s.tasks.MostMemory[class] += 0 // makes an entry also for classes without a limit
 	}
 	s.tasks.OutputLimit, s.tasks.OutputTail, s.tasks.OutputLimits = t.OutputMiB<<20, t.OutputKeep == keepTail, t.outputs()
 	if s.config.Keys != "" {
@@ -45,7 +45,7 @@ func (s *share) contain() error {
 	if err := s.tasks.Contain(choice, len(o.Executor) > 0); err != nil {
 		return messages.Errorf(messages.KindOf(err), "tasks.user: %s", messages.Detail(err))
 	}
-	if len(o.Executor) > 0 { // before the site's keys are read here
+	if len(o.Executor) > 0 { // before this process reads the site's keys
 		if err := dumps.Refuse(); err != nil {
 			return err
 		}
@@ -59,8 +59,8 @@ func (s *share) contain() error {
 	return nil
 }
 
-// TaskUser returns the user that an account's tasks run as on this machine. It returns false if
-// they do not run as a user of a range.
+// TaskUser returns the system user that runs an account's tasks on this machine. It returns false if tasks do not run
+// as users of a range.
 func (i *Info) TaskUser(account messages.Name) (uint32, bool, error) {
 	r, isRange := numbers.Parse(i.TaskUsers)
 	if !isRange || i.UsersFile == "" {
@@ -70,8 +70,8 @@ func (i *Info) TaskUser(account messages.Name) (uint32, bool, error) {
 	return n, err == nil, err
 }
 
-// usersFile returns the file with the users of tasks. All sites of this process use the same file,
-// so no two accounts get the same user.
+// usersFile returns the path of the file with the users of tasks. All sites of this process use the same file, so
+// that no two accounts get the same user.
 func (s *share) usersFile() string {
 	if s.options.usersFile != "" {
 		return s.options.usersFile
@@ -79,7 +79,7 @@ func (s *share) usersFile() string {
 	return filepath.Join(s.config.State, usersFile)
 }
 
-// checkTasks looks at how tasks run.
+// checkTasks checks the settings for tasks.
 func (c *Config) checkTasks(ps *Problems) {
 	t := &c.Tasks
 	if r, isRange := numbers.Parse(t.User); isRange {
@@ -132,21 +132,21 @@ func (c *Config) checkTasks(ps *Problems) {
 	}
 }
 
-// The parts that are kept of an output that is longer than its limit.
+// Which parts of an output are kept if it is longer than its limit.
 const (
 	keepEnds = "ends"
 	keepTail = "tail"
-	// mostOutput bounds the limit of an output, in MiB: a TiB.
+	// mostOutput is the largest limit of an output, in MiB: one TiB.
 	mostOutput = 1 << 20
 )
 
-// Whether tasks may make namespaces.
+// Whether tasks may make user namespaces.
 const (
 	namespacesRefuse = "refuse"
 	namespacesAllow  = "allow"
 )
 
-// outputs returns the limits of the outputs of classes that have their own, in bytes.
+// outputs returns the limits of outputs in bytes, for the classes that have their own limit.
 func (t *Tasks) outputs() map[messages.Name]int64 {
 	limits := map[messages.Name]int64{}
 	for class, m := range t.Classes {
@@ -157,9 +157,9 @@ func (t *Tasks) outputs() map[messages.Name]int64 {
 	return limits
 }
 
-// memory returns the memory of a task of a class if its stage asks for none, and the most that a
-// stage may ask for, in bytes; 0: no bound. Settings that a class lacks are those for all classes.
-// A default without a maximum is also the maximum.
+// memory returns the usual and the largest memory of a task of a class, in bytes; 0: no limit. The usual memory is
+// for a stage that asks for none. Settings that a class lacks are those for all classes. A usual memory without a
+// maximum is also the maximum.
 func (t *Tasks) memory(class messages.Name) (usual, most int64) {
 	m := TaskMemory{MemoryMiB: t.MemoryMiB, MaxMemoryMiB: t.MaxMemoryMiB}
 	if own := t.Classes[class]; own.MemoryMiB > 0 || own.MaxMemoryMiB > 0 {
@@ -168,13 +168,13 @@ func (t *Tasks) memory(class messages.Name) (usual, most int64) {
 	if m.MaxMemoryMiB == 0 {
 		m.MaxMemoryMiB = m.MemoryMiB
 	}
-	if m.MemoryMiB == 0 { // nothing said is not more than may be said
+	if m.MemoryMiB == 0 { // no usual memory is given, so it cannot exceed the maximum
 		m.MemoryMiB = m.MaxMemoryMiB
 	}
 	return m.MemoryMiB << 20, m.MaxMemoryMiB << 20
 }
 
-// memoryOf returns the memory of a task of each class that a node offers: the usual and the most.
+// memoryOf returns the usual and the largest memory of a task, for each class that a node offers.
 func (c *Config) memoryOf() (usual, most map[messages.Name]int64) {
 	usual, most = map[messages.Name]int64{}, map[messages.Name]int64{}
 	for class := range c.offered() {

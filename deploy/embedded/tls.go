@@ -24,8 +24,7 @@ func (t *TLS) of(host messages.Name) *TLS {
 	return &TLS{Cert: file(t.Cert), Key: file(t.Key), CA: file(t.CA)}
 }
 
-// load reads the files into a configuration for both ends of a connection:
-// each proves itself to the other.
+// load reads the files into a TLS configuration for both ends of a connection. Each end must show a certificate.
 func (t *TLS) load() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 	if err != nil {
@@ -44,8 +43,8 @@ func (t *TLS) load() (*tls.Config, error) {
 	}, nil
 }
 
-// secureClients has clients check the server's certificate. They prove themselves
-// by their credentials.
+// secureClients makes clients check the server's certificate. Clients prove their identity by credentials, not by
+// certificates.
 func secureClients(o *server.Options, t *TLS) error {
 	if t == nil {
 		return nil
@@ -59,9 +58,9 @@ func secureClients(o *server.Options, t *TLS) error {
 	return nil
 }
 
-// replicaTLS returns the certificate with which this host's replica of an actor proves itself to
-// the others: one made from the site's keys, or if the keys are elsewhere the one that was given to
-// the process.
+// replicaTLS returns the certificate with which this host's replica of an actor proves its identity to the other
+// replicas. It is made from the site's keys. If the keys are elsewhere, it is the certificate that was given to the
+// process.
 func (s *share) replicaTLS(actor string) (*tls.Config, error) {
 	if only := s.options.Only; only != nil && only.Certificate != "" {
 		return certificate.ReadReplica(only.Certificate, actor, s.host.Name, s.config.Site)

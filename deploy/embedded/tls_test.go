@@ -19,7 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// certificates is a certificate authority of a test.
+// certificates is the certificate authority of a test.
 type certificates struct {
 	*testing.T
 	dir  string
@@ -60,7 +60,7 @@ func (a *certificates) write(name, kind string, der []byte) string {
 	return file
 }
 
-// issue makes a host's certificate, for its name, for loopback and for further addresses.
+// issue makes the certificate of a host, for its name, loopback and further addresses.
 func (a *certificates) issue(host string, also ...net.IP) *TLS {
 	key := a.newKey()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -75,8 +75,8 @@ func (a *certificates) issue(host string, also ...net.IP) *TLS {
 	return &TLS{Cert: a.write(host+".pem", "CERTIFICATE", cert), Key: a.write(host+".key", "PRIVATE KEY", der), CA: filepath.Join(a.dir, "ca.pem")}
 }
 
-// Three hosts, each with a certificate of its own, make one site: servers,
-// replicas and clients find one another over TLS, and nobody without it.
+// TestHostsOverTLS starts three hosts with their own certificates as one site. Servers, replicas and clients must
+// connect over TLS, and nobody without it.
 func TestHostsOverTLS(t *testing.T) {
 	t.Parallel()
 	ca, dir := newCertificates(t), t.TempDir()
@@ -106,7 +106,8 @@ func TestHostsOverTLS(t *testing.T) {
 	}
 }
 
-// TestClientsNeedNoCertificate: an agent alone checks the server's, and has none.
+// TestClientsNeedNoCertificate starts an agent alone. It must check the server's certificate without having one
+// itself.
 func TestClientsNeedNoCertificate(t *testing.T) {
 	files := newCertificates(t).issue("rack1")
 	files.Cert, files.Key = "nowhere", "nowhere"

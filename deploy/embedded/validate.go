@@ -18,8 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Limits of a configuration. They are far above what one process can run, but low enough to catch a
-// mistyped number.
+// Limits of a configuration. They are far above what one process can run, but low enough to find a mistyped number.
 const (
 	maxNodes    = 100_000
 	maxSlots    = 100_000 // slots of one class on one node
@@ -28,8 +27,7 @@ const (
 	maxLease    = time.Hour
 )
 
-// Validate reports everything that is wrong with the configuration as
-// [Problems], or nil.
+// Validate returns all errors in the configuration as [Problems], or nil.
 func (c *Config) Validate() error {
 	var ps Problems
 	ps.name("site", c.Site)
@@ -140,7 +138,7 @@ func (c *Config) checkMarkets(ps *Problems) {
 	offered := c.offered()
 	nodes := c.nodeNames()
 	names := map[messages.Name]bool{}
-	meant := slices.Clone(c.Markets) // with the mechanism that was probably meant
+	meant := slices.Clone(c.Markets) // the same market, with the mechanism that was probably meant
 	for i, m := range c.Markets {
 		path := at("markets", i)
 		ps.freeName(path+".name", m.Name)
@@ -162,8 +160,8 @@ func (c *Config) checkMarkets(ps *Problems) {
 	}
 }
 
-// field notes errors, joined or single, whose messages begin with a field of the value at path. It
-// skips fields for which something is noted already.
+// field records errors, joined or single, whose messages begin with a field of the value at path. It skips fields
+// that already have an error.
 func (ps *Problems) field(path string, err error) {
 	if err == nil {
 		return
@@ -191,8 +189,8 @@ func (c *Config) nodeNames() map[messages.Name]bool {
 	return names
 }
 
-// checkClasses accepts a class that no node of the file offers: the file of an agent has its own nodes alone, and nodes
-// come later. A class that looks like a misspelling of an offered one is refused.
+// checkClasses accepts classes that no node of the file offers: the file of an agent has only its own nodes, and nodes
+// may be added later. It refuses a class that looks like a misspelt class of a node.
 func (c *Config) checkClasses(ps *Problems, path string, classes []messages.Name, offered map[messages.Name]bool) {
 	if len(classes) == 0 {
 		ps.addf(path, "is empty; name the classes of slots that the market allocates")
@@ -211,7 +209,7 @@ func (c *Config) sells(class messages.Name) bool {
 	return slices.ContainsFunc(c.Markets, func(m messages.Market) bool { return slices.Contains(m.Classes, class) })
 }
 
-// offered returns the classes that some node has slots of.
+// offered returns the classes of which some node has slots.
 func (c *Config) offered() map[messages.Name]bool {
 	offered := map[messages.Name]bool{}
 	for _, n := range c.Nodes {
@@ -264,8 +262,8 @@ func (c *Config) checkNodes(ps *Problems) {
 	}
 }
 
-// Ranges of Files and Archive: a task needs enough time to find its inputs, and a bucket cannot
-// count more than the maximum.
+// Ranges of Files and Archive. A file must be kept long enough for a task to find its inputs. A bucket cannot count
+// more than the maximum.
 const (
 	leastRetention = messages.Duration(time.Minute)
 	mostRetention  = messages.Duration(10 * 365 * 24 * time.Hour)
@@ -312,8 +310,8 @@ func (c *Config) checkTLS(ps *Problems) {
 	}
 }
 
-// checkHosts wants an odd number of hosts, each address once, and each node on
-// exactly one host.
+// checkHosts requires an odd number of hosts. Each address must be used once, and each node must be on exactly one
+// host.
 func (c *Config) checkHosts(ps *Problems) {
 	if len(c.Hosts) == 0 {
 		return
@@ -378,7 +376,7 @@ func (ps *Problems) name(path string, n messages.Name) {
 
 const freeNameRule = "write a letter or digit, then at most 62 letters, digits, '.', '-' or '_'"
 
-// freeName checks names of markets, classes and projects.
+// freeName checks a name of a market, class or project.
 func (ps *Problems) freeName(path string, n messages.Name) {
 	switch {
 	case n == "":
@@ -388,7 +386,7 @@ func (ps *Problems) freeName(path string, n messages.Name) {
 	}
 }
 
-// unique notes a value that was seen before, and remembers it.
+// unique reports an error for a value that was seen before, and records it as seen.
 func (ps *Problems) unique(path, value string, seen map[string]bool) {
 	if seen[value] && value != "" {
 		ps.addf(path, "%q is listed twice", clip(value))
@@ -396,8 +394,8 @@ func (ps *Problems) unique(path, value string, seen map[string]bool) {
 	seen[value] = true
 }
 
-// address checks for host:port. Port 0, a free port, is allowed only where others can learn the
-// number.
+// address checks an address host:port. Port 0, any free port, is allowed only if free is true: then others can learn
+// the number.
 func (ps *Problems) address(path, address string, free bool) {
 	if address == "" {
 		ps.addf(path, "is missing; write an address like 127.0.0.1:4222")

@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// checkPeers wants each peer once, a way to it, and the terms that the bank
-// accepts.
+// checkPeers requires that each peer is named once, has a way to connect, and has terms that the bank accepts.
 func (c *Config) checkPeers(ps *Problems) {
 	if c.ListenLeaf != "" {
 		ps.address("listen_leaf", c.ListenLeaf, true)
@@ -42,7 +41,7 @@ func (c *Config) checkPeers(ps *Problems) {
 	}
 }
 
-// refused notes that the bank would refuse a peer; the bank's error calls the name "peer".
+// refused reports an error for a peer that the bank would refuse. The bank's error uses the word "peer" for the name.
 func (p *Peer) refused(ps *Problems, path string, err error) {
 	if rest, ok := strings.CutPrefix(messages.Detail(err), "peer: "); ok {
 		ps.addf(path+".name", "%s", rest)
@@ -51,7 +50,7 @@ func (p *Peer) refused(ps *Problems, path string, err error) {
 	ps.field(path, err)
 }
 
-// checkWay wants that either end can connect to the other.
+// checkWay requires that one of the two sites can connect to the other.
 func (p *Peer) checkWay(ps *Problems, path string, c *Config) {
 	for i, u := range p.URLs {
 		parsed, err := url.Parse(u)
@@ -72,7 +71,7 @@ func (p *Peer) checkWay(ps *Problems, path string, c *Config) {
 	}
 }
 
-// listensForPeers reports whether a server of the site accepts the servers of peers.
+// listensForPeers reports whether a server of the site accepts the servers of other sites.
 func (c *Config) listensForPeers() bool {
 	return c.ListenLeaf != "" && len(c.Hosts) == 0 || slices.ContainsFunc(c.Hosts, func(h Host) bool { return h.Leaf != "" })
 }
