@@ -1,16 +1,21 @@
 package messages
 
-// Admission is the part of a site that lets new nodes in.
+// Admission is the part of a site that lets new nodes in, and gives doors the credentials of users.
 const Admission = "admission"
 
-// Verbs of the admission. All but enrol and renew are of operators.
+// Verbs of the admission. All but enrol, renew and lend are of operators.
 const (
 	VerbToken  = "token"  // TokenRequest → TokenReply
 	VerbTokens = "tokens" // Empty → TokensReply
 	VerbForget = "forget" // TokenUse → TokenState
 	VerbEnrol  = "enrol"  // EnrolRequest → EnrolReply; the account is "$" and the token's identifier
 	VerbRenew  = "renew"  // RenewRequest → RenewReply; of users and operators
+	VerbLend   = "lend"   // LendRequest → LendReply; the account is "$", DoorPrefix and the name of the door
 )
+
+// DoorPrefix begins the name of a door: $door-login1 is the door of the machine login1. A door serves the users of a
+// machine, and asks for their credentials.
+const DoorPrefix = "door-"
 
 // Only the admission service sends this verb to the auctioneer, whose log holds the tokens.
 const VerbAdmit = "admit" // AdmitRequest → TokensReply
@@ -101,4 +106,19 @@ type RenewRequest struct {
 // RenewReply is a claim for the same key.
 type RenewReply struct {
 	Claim string `json:"claim"`
+}
+
+// LendRequest asks for the credentials of a user, for an hour.
+type LendRequest struct {
+	Account Name `json:"account"`
+	// Box is a public key of the door, of the kind X in nkeys. The seed is encrypted for it.
+	Box string `json:"box"`
+}
+
+// LendReply is a claim that expires, and the seed of its key, encrypted by Sender for the key in the request.
+type LendReply struct {
+	Claim   string `json:"claim"`
+	Sender  string `json:"sender"`
+	Seed    []byte `json:"seed"`
+	Expires Time   `json:"expires"`
 }

@@ -67,6 +67,8 @@ func RoleCredsFile(state string, role identity.Role, name messages.Name) string 
 	case identity.Service:
 		// Without the '$', because NATS clients would read it as the beginning of a variable.
 		return CredsFile(state, filepath.Join("services", strings.TrimPrefix(name, "$")))
+	case identity.Door:
+		return CredsFile(state, filepath.Join("doors", strings.TrimPrefix(name, "$"+messages.DoorPrefix)))
 	case identity.Peer:
 		return CredsFile(state, filepath.Join("peers", strings.TrimPrefix(name, "$")))
 	}

@@ -3,7 +3,6 @@ package identity
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -84,6 +83,24 @@ func (a *Authority) JoinCredentials(id string, expires time.Time) (Credentials, 
 	return claimedAnew(id, func(key string) (string, error) { return a.held.Load().claim(Joiner, name, key, expires) })
 }
 
+// LendFor is how long credentials are valid that a door asks for.
+const LendFor = time.Hour
+
+// Lend makes credentials of a user for a door. They are valid for LendFor, and cannot be renewed: the door asks again.
+func (a *Authority) Lend(n messages.Name, door string) (c Credentials, expires time.Time, err error) {
+	if err := checkRole(User, n); err != nil {
+		return c, expires, err
+	}
+	k := a.held.Load()
+	user, err := userKey(k.signers[User], User, n, k.revoked.generation(User, n))
+	if err != nil {
+		return c, expires, err
+	}
+	expires = time.Now().Add(LendFor).Truncate(time.Second)
+	c, err = claimed(user, n, func(key string) (string, error) { return k.claim(User, n, key, expires, lent+door) })
+	return c, expires, err
+}
+
 func checkRole(role Role, n messages.Name) error {
 	if !slices.Contains(signed, role) {
 		return messages.Errorf(messages.Invalid, "role %q: is not one of %v", role, signed)
@@ -96,9 +113,8 @@ func userKey(signer nkeys.KeyPair, role Role, n messages.Name, generation int) (
 	return fromSignature(signer, nkeys.PrefixByteUser, fmt.Sprintf("candor key of %s %s, number %d", role, n, generation))
 }
 
-// claim signs that a key belongs to a name until a time; the zero time means for ever. For
-// a renewal, issued is when the first claim was issued.
-func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, issued ...time.Time) (string, error) {
+// claim signs that a key belongs to a name until a time; the zero time means for ever. Tags say how the claim came about.
+func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, tags ...string) (string, error) {
 	claims := jwt.NewUserClaims(key)
 	claims.Name = n
 	claims.IssuerAccount = k.name
@@ -106,9 +122,7 @@ func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, 
 	if !expires.IsZero() {
 		claims.Expires = expires.Unix()
 	}
-	for _, at := range issued {
-		claims.Tags.Add(since + strconv.FormatInt(at.Unix(), 10))
-	}
+	claims.Tags.Add(tags...)
 	return encode(claims, k.signers[role], n)
 }
 

@@ -37,7 +37,7 @@ func excepted(role Role, publishes bool, subject string) bool {
 // JetStream, of NATS itself, of streams, or of another's inbox. What a pattern denies is
 // counted where it covers all that the two have in common.
 func TestNoClientReachesInternalSubjects(t *testing.T) {
-	for role, n := range map[Role]string{User: "alice", Operator: "ops", Node: "n1", Peer: "$east", Joiner: "$join-x"} {
+	for role, n := range map[Role]string{User: "alice", Operator: "ops", Node: "n1", Peer: "$east", Joiner: "$join-x", Door: "$door-login1"} {
 		p := permissions(role, "west")
 		for what, of := range map[string]struct {
 			list      jwt.Permission

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,8 +27,12 @@ const (
 // from when an operator or the site issued them. It bounds how long a thief can use them unnoticed.
 const mostLives = 4
 
-// since begins the tag of a claim that says when the first credentials were issued.
-const since = "since:"
+// since begins the tag of a claim that says when the first credentials were issued, and lent the tag of a claim that was
+// made for a door, with its name.
+const (
+	since = "since:"
+	lent  = "lent:"
+)
 
 // first returns when the first credentials were issued that a claim renews.
 func first(claims *jwt.UserClaims) time.Time {
@@ -76,6 +81,9 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	if claims.Expires != 0 && claims.Expires <= time.Now().Unix() {
 		return refused("they have expired")
 	}
+	if slices.ContainsFunc(claims.Tags, func(tag string) bool { return strings.HasPrefix(tag, lent) }) {
+		return refused("a door lent them, and lends new ones")
+	}
 	k := a.held.Load()
 	for _, role := range []Role{User, Operator} {
 		if claims.Issuer != publicKey(k.signers[role]) {
@@ -91,7 +99,7 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 		if time.Since(first(claims)) > mostLives*a.lifetime() {
 			return refused(fmt.Sprintf("they were renewed for %d days, which is the longest", int(mostLives*a.lifetime().Hours()/24)))
 		}
-		return k.claim(role, n, claims.Subject, a.expiry(role), first(claims))
+		return k.claim(role, n, claims.Subject, a.expiry(role), since+strconv.FormatInt(first(claims).Unix(), 10))
 	}
 	return refused("no present key of the site signed them for a user")
 }

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -112,7 +113,7 @@ func TestRenewalsEnd(t *testing.T) {
 	k := a.held.Load()
 	for age, good := range map[time.Duration]bool{3 * time.Hour: true, 5 * time.Hour: false} {
 		began := time.Now().Add(-age)
-		claim, err := k.claim(User, "alice", claims.Subject, time.Now().Add(time.Minute), began)
+		claim, err := k.claim(User, "alice", claims.Subject, time.Now().Add(time.Minute), since+strconv.FormatInt(began.Unix(), 10))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,5 +127,27 @@ func TestRenewalsEnd(t *testing.T) {
 		if again, err := jwt.DecodeUserClaims(renewed); err != nil || first(again).Unix() != began.Unix() {
 			t.Errorf("the renewal says that it began at %v: %v", first(again), err)
 		}
+	}
+}
+
+// TestWhatADoorLendsIsNotRenewed: a door's claim ends within the hour, is of the user's own key, and cannot be made longer.
+func TestWhatADoorLendsIsNotRenewed(t *testing.T) {
+	a := opened(t)
+	c, expires, err := a.Lend("alice", "login1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := a.Credentials(User, "alice")
+	if err != nil || own.Seed != c.Seed {
+		t.Errorf("the key is not alice's: %v", err)
+	}
+	if _, until, err := Validity(c.Token); err != nil || !until.Equal(expires) || time.Until(until) > LendFor {
+		t.Errorf("valid until %v, and %v was said: %v", until, expires, err)
+	}
+	if _, err := a.Renew("alice", c.Token); messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("renewed: %v", err)
+	}
+	if _, _, err := a.Lend("$bank", "login1"); err == nil {
+		t.Error("a service's credentials are lent")
 	}
 }

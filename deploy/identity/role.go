@@ -21,6 +21,7 @@ const (
 	Service  Role = "service"  // an actor of the site
 	Peer     Role = "peer"     // the bank of another site, which settles with this site's
 	Joiner   Role = "joiner"   // an agent with a join token and without credentials
+	Door     Role = "door"     // a machine that gives its users credentials
 )
 
 // roles are those with keys in files, in the order in which these are created.
@@ -28,7 +29,7 @@ var roles = []Role{User, Operator, Node, Service}
 
 // signed are all roles of credentials. Keys of the roles that are not in roles are derived
 // until they are rotated, so that sites without them need no new file.
-var signed = append(slices.Clone(roles), Peer, Joiner)
+var signed = append(slices.Clone(roles), Peer, Joiner, Door)
 
 // name stands for the name in the credentials; the server replaces it in a template.
 const name = "{{name()}}"
@@ -39,9 +40,11 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 	case Node:
 		return nodePermissions(site)
 	case Peer:
-		return peerPermissions(site)
+		return askerPermissions(schema.Peers, site)
 	case Joiner:
-		return joinerPermissions(site)
+		return askerPermissions(schema.Joiners, site)
+	case Door:
+		return askerPermissions(schema.Doors, site)
 	case Service:
 		return servicePermissions(site)
 	case Operator:
@@ -120,39 +123,32 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// peerPermissions lets another site's services send this site's the requests between sites,
-// under that site's name, and hear the replies.
-func peerPermissions(site messages.Name) jwt.Permissions {
+// askerPermissions lets callers send the requests of the table of verbs that are theirs, and hear the replies, and nothing
+// else: services of another site the requests between sites, the holder of a join token the request for its node's
+// credentials, a door the request for a user's.
+func askerPermissions(callers schema.Callers, site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
-		Pub: jwt.Permission{Allow: asks(schema.Peers, site)},
+		Pub: jwt.Permission{Allow: asks(callers, site)},
 		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>"}},
 	}
 }
 
-// joinerPermissions lets the holder of a join token only ask for its node's credentials.
-func joinerPermissions(site messages.Name) jwt.Permissions {
-	return jwt.Permissions{
-		Pub: jwt.Permission{Allow: asks(schema.Joiners, site)},
-		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>"}},
-	}
-}
-
-// limits returns the limits of a connection of a role. Those of users and of holders of tokens
+// limits returns the limits of a connection of a role. Those of users, of holders of tokens and of doors
 // are bounded: a subscription takes memory on every server, and a message is copied for each
 // reader.
 func limits(role Role) jwt.NatsLimits {
 	switch role {
 	case User, Operator:
 		return jwt.NatsLimits{Subs: userSubs, Data: jwt.NoLimit, Payload: userPayload}
-	case Joiner:
+	case Joiner, Door:
 		return jwt.NatsLimits{Subs: joinerSubs, Data: jwt.NoLimit, Payload: joinerPayload}
 	}
 	return jwt.NatsLimits{Subs: jwt.NoLimit, Data: jwt.NoLimit, Payload: jwt.NoLimit}
 }
 
 // Limits of a user's connection. All replies come to one subscription. The largest request, in
-// bytes, is a piece of a file or a job of many stages. The holder of a token makes one small
-// request.
+// bytes, is a piece of a file or a job of many stages. The holder of a token, and a door, make small
+// requests.
 const (
 	userSubs      = 1_000
 	userPayload   = 2 << 20
@@ -161,20 +157,23 @@ const (
 )
 
 // checkName returns an error for a name that the role cannot have. Names of services are "$"
-// and an actor, of peers' banks "$" and their site, of holders of tokens "$" and the token; all
-// others have names that users may choose. Examples: "$bank", "$west", "alice".
+// and an actor, of peers' banks "$" and their site, of holders of tokens "$" and the token, of doors "$door-" and a
+// name. All others have names that users may choose. Examples: "$bank", "$west", "$door-login1", "alice".
 func checkName(role Role, n messages.Name) error {
 	actor, isService := strings.CutPrefix(n, "$")
 	known := isService && slices.Contains([]string{messages.Auctioneer, messages.Bank, messages.Estimator, messages.Depot, messages.Admission, messages.Links}, actor)
 	joins := isService && strings.HasPrefix(actor, messages.JoinPrefix) && messages.ValidName(actor)
+	lends := isService && strings.HasPrefix(actor, messages.DoorPrefix) && messages.ValidName(actor)
 	switch {
 	case role == Service && !known:
 		return messages.Errorf(messages.Invalid, "service %q: is not one of $auctioneer, $bank, $estimator, $depot, $admission", n)
 	case role == Joiner && !joins:
 		return messages.Errorf(messages.Invalid, "joiner %q: must be \"$\" and the identifier of a join token", n)
-	case role == Peer && (!isService || known || joins || !messages.ValidName(actor)):
+	case role == Door && !lends:
+		return messages.Errorf(messages.Invalid, "door %q: must be \"$%s\" and a name, like $%slogin1", n, messages.DoorPrefix, messages.DoorPrefix)
+	case role == Peer && (!isService || known || joins || lends || !messages.ValidName(actor)):
 		return messages.Errorf(messages.Invalid, "peer %q: must be \"$\" and the name of a site, which must not be the name of an actor", n)
-	case role != Service && role != Peer && role != Joiner && !messages.ValidName(n):
+	case role != Service && role != Peer && role != Joiner && role != Door && !messages.ValidName(n):
 		return messages.Errorf(messages.Invalid, "name %q: must be a lower-case letter followed by at most 62 lower-case letters, digits, '-' or '_'", n)
 	case (role == User || role == Operator) && strings.HasPrefix(n, messages.PeerAccountPrefix):
 		return messages.Errorf(messages.Invalid, "name %q: names that begin with %q are for accounts of other sites: choose another", n, messages.PeerAccountPrefix)

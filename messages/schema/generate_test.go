@@ -65,7 +65,7 @@ var roots = []any{
 	messages.OffersRequest{}, messages.OffersReply{}, messages.PeerQuoteRequest{}, messages.PeerQuoteReply{}, messages.PeerSubmitRequest{}, messages.PeerSubmitReply{},
 	messages.PeerJobsRequest{}, messages.PeerJobsReply{}, messages.OutputRequest{},
 	messages.ReplicaRequest{}, messages.ReplicasReply{}, messages.ReplicaState{},
-	messages.TokenRequest{}, messages.TokenReply{}, messages.TokensReply{}, messages.TokenState{}, messages.TokenUse{}, messages.AdmitRequest{}, messages.EnrolRequest{}, messages.EnrolReply{}, messages.RenewRequest{}, messages.RenewReply{},
+	messages.TokenRequest{}, messages.TokenReply{}, messages.TokensReply{}, messages.TokenState{}, messages.TokenUse{}, messages.AdmitRequest{}, messages.EnrolRequest{}, messages.EnrolReply{}, messages.RenewRequest{}, messages.RenewReply{}, messages.LendRequest{}, messages.LendReply{},
 	messages.Observation{}, messages.UtilityRequest{}, messages.UtilityReply{},
 	messages.RuntimeRequest{}, messages.RuntimeReply{}, messages.EstimateRequest{}, messages.EstimateReply{},
 	messages.ClassesReply{}, messages.SamplesRequest{}, messages.SamplesReply{}, messages.Profile{},

@@ -57,6 +57,7 @@ const (
 	Nodes    Callers = "nodes"
 	Peers    Callers = "peers"   // the services of other sites
 	Joiners  Callers = "joiners" // agents with a join token
+	Doors    Callers = "doors"   // doors of machines, for the users there
 	Services Callers = "services"
 )
 
@@ -111,6 +112,7 @@ var verbs = []Verb{
 	{messages.Admission, messages.VerbForget, "TokenUse", "TokenState", Users},
 	{messages.Admission, messages.VerbEnrol, "EnrolRequest", "EnrolReply", Joiners},
 	{messages.Admission, messages.VerbRenew, "RenewRequest", "RenewReply", Users},
+	{messages.Admission, messages.VerbLend, "LendRequest", "LendReply", Doors},
 	{messages.Links, messages.VerbStatus, "Empty", "LinksReply", Users},
 	{messages.Depot, messages.VerbPut, "PutRequest", "PutReply", Users},
 	{messages.Depot, messages.VerbGet, "GetRequest", "GetReply", Users},

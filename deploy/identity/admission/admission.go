@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nkeys"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
@@ -23,6 +24,7 @@ type Issuer interface {
 	JoinCredentials(id string, expires time.Time) (identity.Credentials, error)
 	Enrol(role identity.Role, n messages.Name, key string) (token string, err error)
 	Renew(n messages.Name, token string) (string, error)
+	Lend(n messages.Name, door string) (identity.Credentials, time.Time, error)
 }
 
 // Config configures an [Admission]. Site, Bus, Issuer and Operators are needed.
@@ -72,6 +74,7 @@ func Start(c Config) (*Admission, error) {
 			at(messages.VerbForget, bus.Handle("forget", a.forget)),
 			at(messages.VerbEnrol, bus.Handle("enrol", a.enrol)),
 			at(messages.VerbRenew, bus.Handle("renew", a.renew)),
+			at(messages.VerbLend, bus.Handle("lend", a.lend)),
 		},
 	})
 	if err != nil {
@@ -177,6 +180,35 @@ func (a *Admission) renew(_ context.Context, caller messages.Name, r messages.Re
 	return reply, err
 }
 
+// lend gives a door the credentials of a user. The seed is encrypted for the door, so that no server in between learns it.
+func (a *Admission) lend(_ context.Context, caller messages.Name, r messages.LendRequest) (reply messages.LendReply, err error) {
+	door, ok := strings.CutPrefix(caller, "$"+messages.DoorPrefix)
+	switch {
+	case !ok:
+		return reply, messages.Errorf(messages.PermissionDenied, "%s is no door; an operator makes one with candor user add --door", caller)
+	case slices.Contains(a.c.Operators, r.Account):
+		return reply, messages.Errorf(messages.PermissionDenied, "%s is an operator, and a door has the credentials of users alone: name a file with --creds", r.Account)
+	}
+	c, expires, err := a.c.Issuer.Lend(r.Account, door)
+	if err != nil {
+		return reply, err
+	}
+	box, err := nkeys.CreateCurveKeys()
+	if err != nil {
+		return reply, err
+	}
+	if reply.Seed, err = box.Seal([]byte(c.Seed), r.Box); err != nil {
+		return reply, messages.Errorf(messages.Invalid, "box: %v", err)
+	}
+	if reply.Sender, err = box.PublicKey(); err != nil {
+		return reply, err
+	}
+	reply.Claim, reply.Expires = c.Token, messages.TimeOf(expires)
+	a.metrics.lent.Inc()
+	a.c.Log.Info("credentials lent", zap.String("account", r.Account), zap.String("door", door))
+	return reply, nil
+}
+
 func (a *Admission) operators(caller messages.Name) error {
 	if !slices.Contains(a.c.Operators, caller) {
 		return messages.Errorf(messages.PermissionDenied, "only operators may make, see and revoke join tokens")
@@ -204,8 +236,8 @@ func (a *Admission) one(ctx context.Context, r messages.AdmitRequest) (messages.
 
 // metrics counts admissions and refusals.
 type metrics struct {
-	issued, enrolled prometheus.Counter
-	refused          *prometheus.CounterVec
+	issued, enrolled, lent prometheus.Counter
+	refused                *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -213,6 +245,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		issued:   with.NewCounter(prometheus.CounterOpts{Name: "candor_admission_tokens_total", Help: "Join tokens made."}),
 		enrolled: with.NewCounter(prometheus.CounterOpts{Name: "candor_admission_enrolments_total", Help: "Claims signed for agents that showed a join token, repeated requests among them."}),
+		lent:     with.NewCounter(prometheus.CounterOpts{Name: "candor_admission_lent_total", Help: "Credentials of users given to doors."}),
 		refused: with.NewCounterVec(prometheus.CounterOpts{Name: "candor_admission_refused_total",
 			Help: "Requests refused, by the kind of error."}, []string{"kind"}),
 	}

@@ -96,7 +96,7 @@ func Start(c Config) (*Guard, error) {
 func newRefused(r prometheus.Registerer) *prometheus.CounterVec {
 	refused := promauto.With(r).NewCounterVec(prometheus.CounterOpts{Name: "candor_connections_refused_total",
 		Help: "Connections to NATS that were cut, as their name had too many open, by the role of the name."}, []string{"role"})
-	for _, role := range []identity.Role{identity.User, identity.Operator, identity.Node, identity.Joiner, identity.Peer} {
+	for _, role := range []identity.Role{identity.User, identity.Operator, identity.Node, identity.Joiner, identity.Peer, identity.Door} {
 		refused.WithLabelValues(string(role))
 	}
 	return refused
@@ -120,7 +120,7 @@ func (g *Guard) most(by holder) int {
 		return g.c.Most
 	case identity.Operator:
 		return g.c.Most * operatorTimes
-	case identity.Node, identity.Joiner:
+	case identity.Node, identity.Joiner, identity.Door:
 		return mostOthers
 	}
 	return 0

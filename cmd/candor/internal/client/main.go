@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/accounts"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/books"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/door"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/peers"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/site"
@@ -199,7 +200,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 func addGroups(a *cli.App, root *cobra.Command, further []Group) {
 	own := []Group{
 		{"Work:", slices.Concat(jobs.Commands(a), submit.Commands(a))},
-		{"Site:", site.Commands(a)},
+		{"Site:", slices.Concat(site.Commands(a), a.Make(cli.Makers{"door": door.Command}))},
 		{"Money:", slices.Concat(accounts.Commands(a, submit.PredictCommand), peers.Commands(a), a.Make(cli.Makers{"books": books.Command}))},
 	}
 	slurmCommand := func(a *cli.App) *cobra.Command { return slurm.Command(a, slurmTopic()) }

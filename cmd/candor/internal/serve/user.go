@@ -15,8 +15,8 @@ func userCommand() *cobra.Command {
 
 // add is the command that issues credentials with the keys of a site on this machine.
 type add struct {
-	settings                      settings
-	operator, node, service, peer bool
+	settings                            settings
+	operator, node, service, peer, door bool
 }
 
 func addCommand() *cobra.Command {
@@ -30,10 +30,12 @@ as no other name. The first grant opens the account.
 
 The name of an operator must be among the operators of the site's configuration.
 Files for nodes and services are for actors that run alone. The file for a peer
-is for the bank of another site.`,
+is for the bank of another site. The file for a door is for candor door, which
+gives the users of a machine their credentials.`,
 		Example: `  candor user add dave && candor grant dave 100 --account operator
   candor user add --service auctioneer
-  candor user add --peer east`,
+  candor user add --peer east
+  candor user add --door login1`,
 		RunE: prepared(func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0]) }),
 	}
 	keysFlags(cmd, &a.settings)
@@ -59,7 +61,8 @@ func (a *add) roleFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.node, "node", false, "for the agent of a node")
 	cmd.Flags().BoolVar(&a.service, "service", false, "for an actor: auctioneer, bank or estimator")
 	cmd.Flags().BoolVar(&a.peer, "peer", false, "for the bank of another site")
-	cmd.MarkFlagsMutuallyExclusive("operator", "node", "service", "peer")
+	cmd.Flags().BoolVar(&a.door, "door", false, "for the door of a machine (candor door)")
+	cmd.MarkFlagsMutuallyExclusive("operator", "node", "service", "peer", "door")
 }
 
 func (a *add) role(name messages.Name) (identity.Role, messages.Name) {
@@ -72,6 +75,8 @@ func (a *add) role(name messages.Name) (identity.Role, messages.Name) {
 		return identity.Service, messages.ServiceIdentity(name)
 	case a.peer:
 		return identity.Peer, messages.ServiceIdentity(name)
+	case a.door:
+		return identity.Door, messages.ServiceIdentity(messages.DoorPrefix + name)
 	}
 	return identity.User, name
 }

@@ -54,6 +54,8 @@ type Target struct {
 	Creds         string           // file; "" for none
 	held          *proof.Principal // content of the credentials file; nil: there is none, or it cannot be read
 	ca            string           // file; "" for none
+	authority     string           // PEM, from a door, if there is no file; "" for none
+	door          string           // socket that gave held, and gives new credentials when these end; "": the file does
 }
 
 // siteFile is the file site.json that "candor up" writes into its state directory. An account's credentials are in
@@ -141,6 +143,11 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 		ca:     cmp.Or(a.Flags.ca, a.Getenv("CANDOR_CA")),
 	}
 	t.Account = cmp.Or(a.Flags.account, a.Getenv("CANDOR_ACCOUNT"), accountOf(t.Creds))
+	if local.Server == "" {
+		if err := a.ofMachine(&t); err != nil {
+			return t, err
+		}
+	}
 	if t.Server == "" {
 		return t, messages.Errorf(messages.Unavailable,
 			"no site is known here (no site.json in %s): start one with candor up, or name one with --server", state)
@@ -162,7 +169,37 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 	return t, t.check()
 }
 
+<<<<<<< HEAD
 // check refuses values that cannot be part of a NATS subject.
+=======
+// ResolveDoor decides where a door connects: the account is the one in its credentials.
+func (a *App) ResolveDoor() (Target, error) {
+	t := Target{
+		Server: cmp.Or(a.Flags.server, a.Getenv("CANDOR_SERVER")), Site: cmp.Or(a.Flags.Site, a.Getenv("CANDOR_SITE")),
+		Creds: cmp.Or(a.Flags.creds, a.Getenv("CANDOR_CREDS")), ca: cmp.Or(a.Flags.ca, a.Getenv("CANDOR_CA")),
+	}
+	for flag, value := range map[string]string{"server": t.Server, "site": t.Site, "creds": t.Creds} {
+		if value == "" {
+			return t, Usagef("--%s: missing: a door names its site with --server and --site, and its credentials with --creds (candor user add --door)", flag)
+		}
+	}
+	return t, nil
+}
+
+// Authority returns the PEM that verifies the server's certificate; "" without TLS.
+func (t *Target) Authority() (string, error) {
+	if t.ca == "" {
+		return t.authority, nil
+	}
+	pem, err := os.ReadFile(t.ca)
+	if err != nil {
+		return "", messages.Errorf(messages.Invalid, "--ca: %v", err)
+	}
+	return string(pem), nil
+}
+
+// check refuses values that cannot be part of a subject.
+>>>>>>> 846a09bd (A door gives the users of a machine their credentials)
 func (t Target) check() error {
 	switch {
 	case t.Site == "":
@@ -233,26 +270,35 @@ func ConnectNATS(t Target) (bus.Bus, error) {
 	if t.held != nil {
 		c.CredsFile, c.Renew = "", t.principal()
 	}
-	if t.ca != "" {
-		pem, err := os.ReadFile(t.ca)
-		if err != nil {
-			return nil, messages.Errorf(messages.Invalid, "--ca: %v", err)
-		}
+	pem, err := t.Authority()
+	if err != nil {
+		return nil, err
+	}
+	if pem != "" {
 		c.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
-		if !c.TLS.RootCAs.AppendCertsFromPEM(pem) {
+		if !c.TLS.RootCAs.AppendCertsFromPEM([]byte(pem)) {
 			return nil, messages.Errorf(messages.Invalid, "--ca: %s: holds no certificate in PEM", t.ca)
 		}
 	}
 	return bus.Connect(c)
 }
 
+<<<<<<< HEAD
 // principal returns a function that gives the credentials. The first call gives those already read. Later calls read
 // the file again, because the credentials may have been renewed.
+=======
+// principal gives the credentials as they were read, and later as the file or the door has them then: they
+// are renewed.
+>>>>>>> 846a09bd (A door gives the users of a machine their credentials)
 func (t *Target) principal() func() (token, seed string, err error) {
 	var read atomic.Bool
 	return func() (string, string, error) {
 		if read.CompareAndSwap(false, true) {
 			return t.held.Token, t.held.Seed, nil
+		}
+		if t.door != "" {
+			l, err := borrow(t.door)
+			return l.Claim, l.Seed, err
 		}
 		p, err := bus.ReadPrincipal(t.Creds)
 		return p.Token, p.Seed, err

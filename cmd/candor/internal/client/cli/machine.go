@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// MachineFile has the site of the users of a machine who name none. CANDOR_CLIENT names another file.
+const MachineFile = "/etc/candor/client.yaml"
+
+// machine is the content of MachineFile.
+type machine struct {
+	Door   string        `yaml:"door"`   // socket of candor door, which gives each user of the machine credentials
+	Server string        `yaml:"server"` // URL of the site's NATS server; "": as the door says
+	Site   messages.Name `yaml:"site"`   // name of the site; "": as the door says
+	CA     string        `yaml:"ca"`     // PEM file with the authority of the server's certificate; "": as the door says
+}
+
+// Loan is the answer of a door: the credentials of the user who asked, and where the site is. If Refused is set, it says why
+// there are none.
+type Loan struct {
+	Refused string        `json:"refused,omitempty"`
+	Server  string        `json:"server,omitempty"`
+	Site    messages.Name `json:"site,omitempty"`
+	CA      string        `json:"ca,omitempty"` // PEM; "" without TLS
+	Account messages.Name `json:"account,omitempty"`
+	Claim   string        `json:"claim,omitempty"`
+	Seed    string        `json:"seed,omitempty"`
+	Expires messages.Time `json:"expires,omitempty"`
+}
+
+// readMachine reads the machine's file; the zero value if there is none.
+func (a *App) readMachine() (m machine, err error) {
+	path := cmp.Or(a.Getenv("CANDOR_CLIENT"), MachineFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err == nil {
+		err = yaml.UnmarshalWithOptions(text, &m, yaml.Strict())
+	}
+	if err != nil {
+		return m, messages.Errorf(messages.Invalid, "%s: %v: it has door, server, site and ca", path, err)
+	}
+	return m, nil
+}
+
+// ofMachine fills in what the machine's file says of the site, and asks the door for credentials if there are none.
+func (a *App) ofMachine(t *Target) error {
+	m, err := a.readMachine()
+	if err != nil {
+		return err
+	}
+	named := t.Server
+	t.Server, t.Site, t.ca = cmp.Or(t.Server, m.Server), cmp.Or(t.Site, m.Site), cmp.Or(t.ca, m.CA)
+	if m.Door == "" || t.Creds != "" || named != "" {
+		return nil
+	}
+	l, err := borrow(m.Door)
+	if err != nil {
+		return err
+	}
+	if t.Account != "" && t.Account != l.Account {
+		return messages.Errorf(messages.PermissionDenied, "--account %s: %s gives you the credentials of %s, your user name; name the file of %s's credentials with --creds", t.Account, m.Door, l.Account, t.Account)
+	}
+	t.Server, t.Site, t.Account = cmp.Or(t.Server, l.Server), cmp.Or(t.Site, l.Site), l.Account
+	t.held, t.door, t.authority = &proof.Principal{Token: l.Claim, Seed: l.Seed}, m.Door, l.CA
+	return nil
+}
+
+// doorWithin bounds the time that a door takes to answer.
+const doorWithin = 15 * time.Second
+
+// borrow asks a door for the credentials of the user of this process. The kernel tells the door who asks.
+func borrow(socket string) (l Loan, err error) {
+	c, err := net.DialTimeout("unix", socket, doorWithin)
+	if err != nil {
+		return l, messages.Errorf(messages.Unavailable, "the door of this machine does not answer (%v): ask its administrator to start candor door, or name credentials with --server and --creds", err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(doorWithin))
+	if err := json.NewDecoder(c).Decode(&l); err != nil {
+		return l, messages.Errorf(messages.Unavailable, "the door at %s: %v; try again", socket, err)
+	}
+	if l.Refused != "" {
+		return l, messages.Errorf(messages.PermissionDenied, "%s", l.Refused)
+	}
+	return l, nil
+}

@@ -1,0 +1,247 @@
+package door
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nkeys"
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+const (
+	// leastUser is the first user number of people. A smaller one belongs to a service of the machine.
+	leastUser = 1000
+	// lasts is how long credentials must still be valid to be given out again.
+	lasts = 45 * time.Minute
+	// answersWithin bounds the time of an answer, and mostAtOnce the users who are answered at a time. A user who does not
+	// read the answer is cut off.
+	answersWithin = 10 * time.Second
+	mostAtOnce    = 64
+	mostOfUser    = 8
+	nameLasts     = time.Minute // how long the name of a user number is remembered
+)
+
+// door answers the users of a machine.
+type door struct {
+	bus     bus.Bus
+	name    messages.Name // name of the door's own credentials
+	site    messages.Name
+	server  string
+	ca      string // PEM
+	least   uint32 // user numbers below it are refused
+	now     func() time.Time
+	say     func(text string)
+	waiting chan struct{} // a place for each user who is answered
+
+	mu    sync.Mutex
+	busy  map[uint32]int // user number → connections that are answered
+	names map[uint32]named
+	loans map[messages.Name]cli.Loan
+}
+
+// named is the name of a user number, and when it was looked up.
+type named struct {
+	name string
+	at   time.Time
+}
+
+// serve answers on a listener until ctx ends.
+func (d *door) serve(ctx context.Context, l *net.UnixListener) error {
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+	d.waiting, d.busy, d.names, d.loans = make(chan struct{}, mostAtOnce), map[uint32]int{}, map[uint32]named{}, map[messages.Name]cli.Loan{}
+	var answers sync.WaitGroup
+	defer answers.Wait()
+	for {
+		c, err := l.AcceptUnix()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			d.say(fmt.Sprintf("a user could not be answered: %v", err))
+			time.Sleep(50 * time.Millisecond) // such as too many open files
+			continue
+		}
+		uid, err := peerOf(c)
+		if err != nil || !d.begins(uid) {
+			_ = c.Close()
+			continue
+		}
+		answers.Go(func() {
+			defer d.ends(uid)
+			defer c.Close()
+			d.answer(ctx, c, uid)
+		})
+	}
+}
+
+// begins takes a place for a connection of a user; false if there is none: one user cannot take the places of the others.
+func (d *door) begins(uid uint32) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.busy[uid] >= mostOfUser {
+		return false
+	}
+	select {
+	case d.waiting <- struct{}{}:
+		d.busy[uid]++
+		return true
+	default:
+		return false
+	}
+}
+
+func (d *door) ends(uid uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.busy[uid]--; d.busy[uid] == 0 {
+		delete(d.busy, uid)
+	}
+	<-d.waiting
+}
+
+// peerOf returns the user number of the process at the other end, from the kernel.
+func peerOf(c *net.UnixConn) (uid uint32, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		var u *unix.Ucred
+		if u, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); failed == nil {
+			uid = u.Uid
+		}
+	})
+	return uid, errors.Join(err, failed)
+}
+
+func (d *door) answer(ctx context.Context, c *net.UnixConn, uid uint32) {
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	_ = c.SetDeadline(time.Now().Add(answersWithin + time.Second))
+	l, err := d.lend(ctx, uid)
+	if err != nil {
+		l = cli.Loan{Refused: messages.Detail(err)}
+	}
+	_ = json.NewEncoder(c).Encode(l) // a user who went away needs no answer
+}
+
+// lend returns the credentials of the account with a user's name.
+func (d *door) lend(ctx context.Context, uid uint32) (cli.Loan, error) {
+	if uid < d.least {
+		return cli.Loan{}, messages.Errorf(messages.PermissionDenied, "user number %d is a service of this machine, and the door serves people, from %d on: name credentials with --server and --creds", uid, d.least)
+	}
+	account, err := d.userName(ctx, uid)
+	if err != nil {
+		return cli.Loan{}, err
+	}
+	if !messages.ValidName(account) {
+		return cli.Loan{}, messages.Errorf(messages.Invalid, "your user name %q cannot be an account: an account has lower-case letters, digits, - and _; ask an operator for credentials", account)
+	}
+	d.mu.Lock()
+	l, known := d.loans[account]
+	d.mu.Unlock()
+	if known && l.Expires.Std().Sub(d.now()) > lasts {
+		return l, nil
+	}
+	if l, err = d.ask(ctx, account); err != nil {
+		return l, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name, old := range d.loans {
+		if old.Expires.Std().Before(d.now()) {
+			delete(d.loans, name)
+		}
+	}
+	d.loans[account] = l
+	return l, nil
+}
+
+// ask asks the site for the credentials of an account.
+func (d *door) ask(ctx context.Context, account messages.Name) (l cli.Loan, err error) {
+	box, err := nkeys.CreateCurveKeys()
+	if err != nil {
+		return l, err
+	}
+	public, err := box.PublicKey()
+	if err != nil {
+		return l, err
+	}
+	reply, err := bus.Call[messages.LendReply](ctx, d.bus, messages.Subject(d.site, messages.Admission, messages.VerbLend, d.name),
+		messages.LendRequest{Account: account, Box: public})
+	if err != nil {
+		return l, err
+	}
+	seed, err := box.Open(reply.Seed, reply.Sender)
+	if err != nil {
+		return l, messages.Errorf(messages.Internal, "the site's answer cannot be decrypted: %v", err)
+	}
+	return cli.Loan{Server: d.server, Site: d.site, CA: d.ca, Account: account, Claim: reply.Claim, Seed: string(seed), Expires: reply.Expires}, nil
+}
+
+// userName returns the name of a user number. The program getent knows the users of directory services, too.
+func (d *door) userName(ctx context.Context, uid uint32) (string, error) {
+	d.mu.Lock()
+	known := d.names[uid]
+	d.mu.Unlock()
+	if d.now().Sub(known.at) < nameLasts {
+		return known.name, nil
+	}
+	number := strconv.FormatUint(uint64(uid), 10)
+	name := ""
+	line, err := exec.CommandContext(ctx, "getent", "passwd", number).Output()
+	if f := strings.Split(strings.TrimSpace(string(line)), ":"); err == nil && len(f) == 7 && f[2] == number {
+		name = f[0]
+	} else if u, err := user.LookupId(number); err == nil {
+		name = u.Username
+	}
+	if name == "" {
+		return "", messages.Errorf(messages.NotFound, "this machine knows no user with the number %d", uid)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.names) > 10_000 {
+		clear(d.names)
+	}
+	d.names[uid] = named{name, d.now()}
+	return name, nil
+}
+
+// listen makes the socket, which every user may connect to. A socket that a door left is replaced, one that a door serves is not.
+func listen(path string) (*net.UnixListener, error) {
+	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(c, 1))
+		_ = c.Close()
+		return nil, messages.Errorf(messages.Conflict, "--socket: a door serves %s already", path)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket == 0 {
+		return nil, messages.Errorf(messages.Conflict, "--socket: %s is there, and is no socket", path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, messages.Errorf(messages.Invalid, "--socket: %v", err)
+	}
+	_ = os.Remove(path)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "--socket: %v", err)
+	}
+	return l, os.Chmod(path, 0o666)
+}
