@@ -111,7 +111,7 @@ type Market struct {
 	// DefaultFor are accounts and projects whose jobs go to this market if they name none.
 	DefaultFor []Name `json:"default_for,omitempty"`
 	// AtOnce is how much the tasks of an account, and of a project, have at once at most.
-	AtOnce AtOnce `json:"at_once,omitzero"`
+	AtOnce AtOnce `json:"at_once,omitempty,omitzero"`
 
 	// Prior are the types to assume while nothing is known of a job's class of
 	// valuation; contract. None: values from 1 to 100 credits, times from ten seconds

@@ -24,10 +24,13 @@ type OwnerBound struct {
 // AtOnce is the most that the tasks of each account and of each project have at once in a market. A task counts
 // for its account, and for the project that pays for it. All accounts of another site count as one account.
 type AtOnce struct {
-	Account Bound        `json:"account,omitzero"` // the bound of each account
-	Project Bound        `json:"project,omitzero"` // the bound of each project
-	Of      []OwnerBound `json:"of,omitempty"`     // bounds of single accounts and projects, in place of the two above
+	Account Bound        `json:"account,omitempty,omitzero"` // the bound of each account
+	Project Bound        `json:"project,omitempty,omitzero"` // the bound of each project
+	Of      []OwnerBound `json:"of,omitempty"`               // bounds of single accounts and projects, in place of the two above
 }
+
+// IsZero reports whether nothing is bounded.
+func (a AtOnce) IsZero() bool { return !a.Bounds() }
 
 // Bounds reports whether anything is bounded.
 func (a *AtOnce) Bounds() bool { return a.Account != Bound{} || a.Project != Bound{} || len(a.Of) > 0 }

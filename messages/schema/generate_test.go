@@ -201,7 +201,7 @@ func (g *generator) fields(t reflect.Type, n *node) {
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		n.Properties[name] = g.of(f.Type)
-		if options != "omitempty" {
+		if !strings.HasPrefix(options, "omitempty") {
 			n.Required = append(n.Required, name)
 		}
 	}

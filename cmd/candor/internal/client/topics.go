@@ -57,7 +57,15 @@ and the variable over the file:
   --ca         CANDOR_CA         site.json
   --state      CANDOR_STATE      $XDG_STATE_HOME/candor or ~/.local/state/candor
 
-"candor up" writes these files. The flag --state of candor jobs, tasks and
+"candor up" writes these files. Where there is no such site, the file
+/etc/candor/client.yaml (or CANDOR_CLIENT) names the site of all users:
+
+  door: /run/candor/door.sock   # candor door gives each user credentials
+  server: tls://hub:4222        # these three only without a door, or to
+  site: west                    # replace what the door says
+  ca: /etc/candor/ca.pem
+
+The flag --state of candor jobs, tasks and
 cancel chooses jobs or tasks: use CANDOR_STATE for the directory there. No
 command acts as an operator by itself: name the account with --account operator,
 or set CANDOR_ACCOUNT. NO_COLOR turns colours off. Output that goes to no

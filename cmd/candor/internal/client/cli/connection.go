@@ -169,9 +169,6 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 	return t, t.check()
 }
 
-<<<<<<< HEAD
-// check refuses values that cannot be part of a NATS subject.
-=======
 // ResolveDoor decides where a door connects: the account is the one in its credentials.
 func (a *App) ResolveDoor() (Target, error) {
 	t := Target{
@@ -198,8 +195,7 @@ func (t *Target) Authority() (string, error) {
 	return string(pem), nil
 }
 
-// check refuses values that cannot be part of a subject.
->>>>>>> 846a09bd (A door gives the users of a machine their credentials)
+// check refuses values that cannot be part of a NATS subject.
 func (t Target) check() error {
 	switch {
 	case t.Site == "":
@@ -283,13 +279,8 @@ func ConnectNATS(t Target) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
-<<<<<<< HEAD
 // principal returns a function that gives the credentials. The first call gives those already read. Later calls read
-// the file again, because the credentials may have been renewed.
-=======
-// principal gives the credentials as they were read, and later as the file or the door has them then: they
-// are renewed.
->>>>>>> 846a09bd (A door gives the users of a machine their credentials)
+// the file again, or ask the door again, because the credentials may have been renewed.
 func (t *Target) principal() func() (token, seed string, err error) {
 	var read atomic.Bool
 	return func() (string, string, error) {
