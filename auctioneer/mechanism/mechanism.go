@@ -282,17 +282,17 @@ type Quoter interface {
 	// and must get the same seed each time; otherwise it could choose its draw. Quote does not
 	// change the mechanism.
 	Quote(view *View, bid *Bid, class []messages.Valuation, seed uint64) (*Quote, error)
-	// Kept reports whether a job that has ended completed as its contract promised. If this
-	// cannot be told, known is false.
+	// Kept reports whether a job that has ended completed as its contract promised. known is false if this cannot be
+	// decided.
 	Kept(job *Job, end End) (kept, known bool)
 }
 
-// Quote is a menu.
+// Quote is a menu of contracts.
 type Quote struct {
-	Contracts []messages.Contract // by completion
+	Contracts []messages.Contract // by completion time
 	Most      []messages.Credits  // by contract: the highest possible price
-	// Declared is the best contract for a bidder of exactly the declared type: the choice for
-	// bidders without a wish of their own.
+	// Declared is the position of the contract that is best for a bidder of the declared type. Bidders without other
+	// wishes take it.
 	Declared int
-	Free     int // position of the earliest contract that costs nothing
+	Free     int // position of the earliest contract with a price of 0
 }

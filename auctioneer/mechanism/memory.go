@@ -2,38 +2,38 @@ package mechanism
 
 import "github.com/candor-grid/candor/messages"
 
-// Remembering is a Mechanism whose decisions depend on the view and on a memory of earlier views.
-// The memory consists of notes. The auctioneer keeps the notes with the decisions, and gives them
-// to the mechanism of a new leader, which then decides and prices as the old one would have.
+// Remembering is a Mechanism whose decisions depend on the view and on a memory of earlier views. The memory consists
+// of notes. The auctioneer saves the notes with the decisions, and gives them to the mechanism of a new leader, which
+// then decides and prices as the old one would have.
 type Remembering interface {
 	Mechanism
-	// Notes returns what the decisions since the last call of Saved changed in the memory: at
-	// most limit notes, by ascending job. whole means that earlier notes are void. Without a
-	// decision there are no notes. Until Saved, the same call gives the same notes.
+	// Notes returns the parts of the memory that the decisions since the last call of Saved have changed: at most
+	// limit notes, in ascending order of jobs. whole means that earlier notes are void. If there was no decision,
+	// there are no notes. Until Saved is called, the same call returns the same notes.
 	Notes(limit int) (notes []Note, whole bool)
-	// Saved tells the mechanism that the notes returned last are in the book. more reports
-	// whether there are further notes; ask for them at once.
+	// Saved tells the mechanism that the notes returned last are saved in the job book. more reports whether there
+	// are further notes, which must be fetched at once.
 	Saved() (more bool)
 	// Recall restores the memory from the saved notes, before any other call. If the notes
 	// were made with other parameters and cannot be read, all of them are ignored.
 	//
-	// The notes of the last decisions may be lost. To replace them, jobs lists in ascending
-	// order all jobs that compete or must be settled, and all jobs that were present together
-	// with one of these. past returns what became of such a job.
+	// The notes of the last decisions may be lost. To replace them, jobs lists in ascending order all jobs that
+	// compete or must be settled, and all jobs that were present together with one of these. past returns the end of
+	// such a job, if it has ended.
 	Recall(notes []Note, jobs []messages.JobID, past func(messages.JobID) Past)
 }
 
-// Note is what is remembered about a job, or with Job 0 about the market.
+// Note is a part of the memory: about a job, or with Job 0 about the market.
 type Note struct {
 	Job     messages.JobID
-	Numbers []int64 // the mechanism decides what they mean
+	Numbers []int64 // only the mechanism knows what they mean
 }
 
-// Past is what became of a job.
+// Past is the bid of a job, and how the job ended.
 type Past struct {
-	Bid   *Bid // nil: the job is forgotten
+	Bid   *Bid // nil if the job is forgotten
 	Ended bool
-	// For a job that has ended: when, how, and the slot time that it had.
+	// For a job that has ended: when and how it ended, and the slot time that it had.
 	At       messages.Time
 	State    messages.State
 	Received messages.Duration

@@ -1,16 +1,15 @@
 // Package posted is the common part of the mechanisms with a posted price on a live market, for example fifo, fairshare
-// and backfill. They differ in which job goes first, and charge the same price.
+// and backfill. They differ only in which job goes first; the price is the same.
 //
 // # Model
 //
-// A second on a slot always costs the market's reserve, whichever jobs run or wait. A job pays for the slot-seconds that
-// it had, however it ended, at most its budget. A job that has spent its budget is discarded, so that no unpaid work is
-// computed. Utilities and other terms of bids are ignored.
+// A second on a slot always costs the market's reserve price, whatever other jobs run or wait. A job pays for the
+// slot-seconds that it had, however it ended, at most its budget. A job that has spent its budget is discarded, so that no
+// unpaid work is computed. Utilities and other terms of bids are ignored.
 //
 // # Shapes and units
 //
-// Weights are by job of the view, then by class; their memory is reused in the next call. Prices are credits for a
-// slot-second.
+// Weights are by job of the view, then by class. The next call overwrites them. Prices are credits for a slot-second.
 //
 // # Guarantees
 //
@@ -24,8 +23,8 @@
 //	names of jobs, budgets, lengths                                 no                 no
 //
 // Owners see everything about their own jobs, operators about all jobs. No report changes the price, and only a length in
-// backfill can change the order. So knowing which jobs go first helps to choose a market, but not to lie. A budget is
-// shown only to members of the account that pays it.
+// backfill can change the order. So it does no harm to show which jobs go first: this helps to choose a market, but not to
+// lie. A budget is shown only to members of the account that pays it.
 //
 // # Changes of a bid
 //
@@ -40,9 +39,9 @@
 //
 // # Cost
 //
-// O(jobs times classes) a decision.
+// A decision takes O(jobs times classes).
 //
 // # Source
 //
-// Shudler et al. charge the reserve price while no job waits; here it is charged always.
+// Shudler et al. charge the reserve price only while no job waits; here it is always charged.
 package posted

@@ -11,12 +11,12 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Desk admits and settles at the posted price, and keeps the memory of the
-// allocations. The mechanisms with a posted price embed it.
+// Desk checks bids and settles jobs at the posted price, and makes allocations. The mechanisms with a posted price
+// embed it.
 type Desk struct {
 	Classes []messages.Name
 
-	price   messages.Credits // of a slot-second, for display; the auctioneer charges the tariff, which is the market's reserve
+	price   messages.Credits // price of a slot-second, for display; the auctioneer charges the tariff, which is the market's reserve
 	numbers []float64
 	weights [][]float64
 }
@@ -57,8 +57,7 @@ func (d *Desk) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// Settle charges what has accrued at the tariffs while the job held slots, at
-// most its budget.
+// Settle charges the amount that accrued while the job held slots, at most its budget.
 func (d *Desk) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job, Amount: max(0, min(job.Accrued, job.Budget)), Reason: "the time of its slots, at the posted price"}
 	if job.Accrued > job.Budget {
@@ -67,8 +66,8 @@ func (d *Desk) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.End) []
 	return []mechanism.Payment{p}
 }
 
-// Allocation returns an allocation in which all weights are 0. It discards jobs that have spent their budgets, and asks to be
-// woken when the next budget is spent.
+// Allocation returns an allocation in which all weights are 0. It orders to discard jobs that have spent their
+// budgets. Its Wake is when the next budget is spent.
 func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	m := len(d.Classes)
 	d.numbers = append(d.numbers[:0], make([]float64, len(view.Jobs)*m)...)
@@ -90,7 +89,8 @@ func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// spent returns when a job will have spent its budget if it continues as now, or when to look again; 0: never.
+// spent returns when a job will have spent its budget if it continues to hold its slots, or an earlier time to
+// look again. 0 means never.
 func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 	if overdrawn(job) {
 		return now
@@ -105,11 +105,11 @@ func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 
 func overdrawn(job *mechanism.Job) bool { return job.Budget > 0 && job.Accrued >= job.Budget }
 
-// horizon is how far ahead spent looks, in seconds.
+// horizon is how many seconds ahead spent looks.
 const horizon = 3600
 
-// Explain says how a job stands. ahead is the number of jobs with work pending in the same classes that go before it, by the
-// named rule.
+// Explain says how a job stands. ahead is the number of jobs that go before it by the named rule, among the jobs with
+// pending tasks in the same classes.
 func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule string) mechanism.Explanation {
 	running, pending, slots := 0, 0, 0
 	var waits []string
@@ -138,8 +138,8 @@ func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule
 	}
 }
 
-// Ahead returns the number of jobs that arrived before a job and have work pending in a class in which the job has work
-// pending too.
+// Ahead returns the number of jobs that arrived before a job, and that have pending tasks in a class in which the job
+// has pending tasks.
 func Ahead(view *mechanism.View, job *mechanism.Job) (n int) {
 	for _, other := range view.Jobs {
 		if Order(other, job) < 0 && compete(other, job) {
@@ -158,7 +158,7 @@ func compete(a, b *mechanism.Job) bool {
 	return false
 }
 
-// Order compares two jobs of a market by arrival, ties by number. It is negative if a goes before b.
+// Order compares two jobs of a market by arrival, ties by number. The result is negative if a goes before b.
 func Order(a, b *mechanism.Job) int {
 	return cmp.Or(cmp.Compare(a.Arrived, b.Arrived), cmp.Compare(a.Job, b.Job))
 }

@@ -86,7 +86,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestAReserveOfNothingIsShown, not the default for a market without one.
+// TestAReserveOfNothingIsShown: a market with a reserve of 0 must show the price 0, not the default for markets
+// without a reserve.
 func TestAReserveOfNothingIsShown(t *testing.T) {
 	m := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(0))}
 	if a := NewDesk(m).Allocation(&mechanism.View{}); a.Prices[0] != 0 {
@@ -94,8 +95,8 @@ func TestAReserveOfNothingIsShown(t *testing.T) {
 	}
 }
 
-// TestBudgetsBind: a job whose slots have cost its budget is discarded, and the market
-// is decided anew when the next one's have.
+// TestBudgetsBind: a job whose slots have cost its budget must be discarded, and the market must wake when the next
+// job's slots will have cost its budget.
 func TestBudgetsBind(t *testing.T) {
 	job := func(id messages.JobID, budget, accrued messages.Credits) *mechanism.Job {
 		return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Budget: budget * messages.Credit}, Accrued: accrued * messages.Credit, Pending: []int{0, 0}, Running: []int{1, 1}}
@@ -105,7 +106,7 @@ func TestBudgetsBind(t *testing.T) {
 	if len(a.Directives) != 1 || a.Directives[0].Job != 1 || a.Directives[0].Action != mechanism.Discard {
 		t.Errorf("directives %+v, want job 1 discarded", a.Directives)
 	}
-	if want := messages.Time(1e6 + 6e6/4); a.Wake != want { // two slots at 2 credits a second
+	if want := messages.Time(1e6 + 6e6/4); a.Wake != want { // it has two slots at 2 credits a second
 		t.Errorf("wakes at %v, want %v", a.Wake, want)
 	}
 	if e := desk().Explain(view, view.Jobs[0], 0, "the rule"); e.Reason != mechanism.BudgetSpent {

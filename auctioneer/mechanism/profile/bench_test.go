@@ -6,10 +6,9 @@ import (
 	"testing"
 )
 
-// BenchmarkRebuild draws up a schedule in a random order: the jobs one by one
-// into their soonest windows. As of a batch queue (64 jobs, drawn up thousands
-// of times) and a search over orders (2,000 bids, of which those that would end
-// after the period are dropped).
+// BenchmarkRebuild makes a schedule in a random order: each job gets its earliest window. One case is like a batch
+// queue (64 jobs, scheduled thousands of times). The other is like a search over orders: 2,000 bids, without those
+// that would end after the period.
 func BenchmarkRebuild(b *testing.B) {
 	for _, c := range []struct {
 		jobs, nodes int

@@ -2,24 +2,25 @@ package profile
 
 import "math"
 
-// A plan is made by many searches from the same instant. Without hints, most of the work would be skipping the same small
-// gaps again and again. hints remember skipped gaps: if a window of width n and length l cannot begin in [from, start),
-// no wider and longer window can, until nodes are given back. There is a hint for each width and length, rounded to half
-// an octave, in a table of fixed size. A new hint replaces an older one in the same place.
+// A plan is made by many searches from the same instant. Without hints, most of the work would be to skip the same small
+// gaps again and again. hints remember skipped gaps: if no window of width n and length l can begin in [from, start),
+// then no wider and longer window can begin there, until nodes are given back. There is a hint for each width and length,
+// rounded to half an octave, in a table of fixed size. A new hint replaces an older one in the same place.
 type hints struct {
 	cells []hint
-	epoch uint32 // hints of earlier epochs no longer hold
+	epoch uint32 // only hints of this epoch are valid
 }
 
 type hint struct {
 	from, start   float64
 	epoch         uint32
-	width, length uint16 // rounded up
+	width, length uint16 // as numbers of half octaves, rounded up
 }
 
-const widths, lengths = 16, 32 // powers of two
+const widths, lengths = 16, 32 // both are powers of two
 
-// Halves of octaves, rounded down and up; x > 0. They are in the order of x.
+// below returns the number of half octaves of x, rounded down, for x > 0. A larger x never gives a smaller number.
+// above rounds up.
 func below(x float64) uint16 { return uint16(math.Float64bits(x) >> 51) }
 func above(x float64) uint16 { return uint16((math.Float64bits(x) + 1<<51 - 1) >> 51) }
 
@@ -28,7 +29,7 @@ func (h *hints) forget() {
 		h.cells = make([]hint, widths*lengths)
 	}
 	h.epoch++
-	if h.epoch == 0 { // the counter overflowed, after 2^32 calls
+	if h.epoch == 0 { // the counter overflowed, after 2^32 calls; hints of old epochs would be valid again
 		clear(h.cells)
 		h.epoch = 1
 	}
@@ -38,7 +39,7 @@ func (h *hints) cell(width, length uint16) *hint {
 	return &h.cells[int(width%widths)*lengths+int(length%lengths)]
 }
 
-// begin returns the time from which to look for a window, t or later.
+// begin returns the time from which to search for a window: t, or a later time up to which no window begins.
 func (h *hints) begin(t, length float64, n int) float64 {
 	width, long := below(float64(n)), below(length)
 	from := t

@@ -4,12 +4,12 @@ package profile
 // levels.
 const fan = 32
 
-// node is a node of a B-tree over breakpoints. Entry i of a leaf is a
-// breakpoint; of an inner node, a child that begins with the breakpoint key[i].
+// node is a node of a B-tree over breakpoints. Entry i of a leaf is a breakpoint. Entry i of an inner node is a child
+// whose first breakpoint is key[i].
 //
-// The number of free nodes at a breakpoint is low of its entry, plus add of the entries on the path from the root. In an
-// inner node, low and high are the least and the most free nodes in the child, including add[i], but not the adds
-// above.
+// The number of free nodes at a breakpoint is the low of its entry, plus the add of each entry on the path from the
+// root. In an inner node, low and high are the least and the most free nodes in the child, including add[i], but not the
+// adds above.
 type node struct {
 	count int32
 	key   [fan]float64
@@ -19,7 +19,7 @@ type node struct {
 	child [fan]int32 // inner nodes only: positions in Profile.tree
 }
 
-// find returns the last entry that begins at t or before, the first if none does.
+// find returns the last entry that begins at t or before. If there is none, it returns the first.
 func (n *node) find(t float64) int {
 	i := 1
 	for i < int(n.count) && n.key[i] <= t {
@@ -28,7 +28,7 @@ func (n *node) find(t float64) int {
 	return i - 1
 }
 
-// bounds returns the least and the most free nodes in a node, without the adds above it.
+// bounds returns the least and the most free nodes in a node, without the add of the entries above.
 func (n *node) bounds(leaf bool) (low, high int32) {
 	highs := n.high[:n.count]
 	if leaf {
@@ -41,7 +41,7 @@ func (n *node) bounds(leaf bool) (low, high int32) {
 	return low, high
 }
 
-// open makes room for an entry at i.
+// open makes room for a new entry at position i.
 func (n *node) open(i int) {
 	c := n.count
 	copy(n.key[i+1:c+1], n.key[i:c])
@@ -57,7 +57,7 @@ func (n *node) openInner(i int) {
 	n.open(i)
 }
 
-// grow takes a node from the arena. It invalidates pointers into the tree.
+// grow returns the position of a new node in the arena. Pointers into the tree are invalid after it.
 func (p *Profile) grow() int32 {
 	if int(p.used) == len(p.tree) {
 		p.tree = append(p.tree, make([]node, 1+len(p.tree)/2)...)
@@ -67,7 +67,7 @@ func (p *Profile) grow() int32 {
 	return p.used - 1
 }
 
-// cut makes t a breakpoint. It splits full nodes on the way down, so that there is room for a new entry.
+// cut adds a breakpoint at t. It splits full nodes on the way down, so that there is room for a new entry.
 func (p *Profile) cut(t float64) {
 	if p.tree[p.root].count == fan {
 		p.raise()
@@ -129,8 +129,8 @@ func (n *node) bound(i int, child *node, leaf bool) {
 	n.low[i], n.high[i] = low+n.add[i], high+n.add[i]
 }
 
-// add changes the free nodes at the breakpoints in [start, end), below one
-// node. Both ends are breakpoints.
+// add changes the number of free nodes by `by` at the breakpoints in [start, end), below one node. start and end are
+// breakpoints.
 func (p *Profile) add(at int32, level int, start, end float64, by int32) {
 	n := &p.tree[at]
 	i := n.find(start)

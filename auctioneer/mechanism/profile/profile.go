@@ -2,20 +2,20 @@ package profile
 
 import "math"
 
-// Profile is the number of free nodes of a machine over time. Reset a zero
-// value before its first use. It is not safe for concurrent use.
+// Profile is the number of free nodes of a machine over time. Call Reset on a zero value before its first use. It is
+// not safe for concurrent use.
 type Profile struct {
 	nodes int32
-	tree  []node // an arena: tree[:used] are in use
+	tree  []node // the arena of all nodes; tree[:used] are in use
 	used  int32
 	root  int32
-	depth int // levels above the leaves
+	depth int // number of levels above the leaves
 
 	steps  int     // number of breakpoints, including the one at −∞
-	limit  int     // number of steps at which to look for breakpoints that are no longer needed
+	limit  int     // number of steps at which pack runs again
 	loose  bool    // some breakpoints may no longer be needed
-	past   float64 // times before this do not matter
-	points []point // for packing
+	past   float64 // times before it are forgotten
+	points []point // scratch of pack
 	hints  hints
 }
 
@@ -75,7 +75,7 @@ func (p *Profile) Take(start, end float64, n int) {
 	}
 }
 
-// Forget allows the profile to forget times before t. They must not be searched or changed any more.
+// Forget allows the profile to drop times before t. They must not be searched or changed any more.
 func (p *Profile) Forget(t float64) {
 	if t > p.past {
 		p.past, p.loose = t, true
@@ -95,8 +95,8 @@ func (p *Profile) Free(t float64) int {
 	return int(n.low[n.find(t)] + add)
 }
 
-// Soonest returns the smallest start ≥ t from which n nodes are free for the given length, +Inf if there is none. A length
-// of 0 asks for n free nodes at an instant.
+// Soonest returns the smallest start ≥ t from which n nodes are free for the given length, or +Inf if there is none. A
+// length of 0 asks for n free nodes at an instant.
 func (p *Profile) Soonest(t, length float64, n int) float64 {
 	start, _ := p.Within(t, math.Inf(1), length, n)
 	return start
@@ -108,13 +108,13 @@ func (p *Profile) Within(t, deadline, length float64, n int) (start float64, ok 
 	if int64(n) > math.MaxInt32 || !(t+length <= deadline) {
 		return math.Inf(1), false
 	}
-	known := p.steps > 2*fan && length > 0 && n > 0 // in a small profile a hint costs more than the walk
+	known := p.steps > 2*fan && length > 0 && n > 0 // in a small profile a hint costs more than the search
 	s := search{tree: p.tree, from: t, deadline: deadline, length: length, n: int32(n)}
 	if known {
 		s.from = p.hints.begin(t, length, n)
 	}
 	s.walk(p.root, p.depth, 0)
-	if !s.open { // there is no window before the deadline
+	if !s.open { // no window ends by the deadline
 		s.start = deadline - length
 	}
 	if known && s.start > t {

@@ -13,8 +13,7 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 1000) }
 
-// slow is a profile as it can be said shortest: the list of what was taken,
-// added up again for every question.
+// slow is a simple profile: a list of everything taken, which is added up again for every question.
 type slow struct {
 	nodes int
 	taken []taken
@@ -35,8 +34,8 @@ func (s *slow) free(t float64) int {
 	return free
 }
 
-// soonest tries t and the end of everything taken: free nodes become more at
-// no other time. (Of something negative taken, the start.)
+// soonest tries t and the end of everything taken, because free nodes become more at no other time. If n is negative,
+// nodes become more at the start.
 func (s *slow) soonest(t, length float64, n int) float64 {
 	best := math.Inf(1)
 	at := []float64{t}
@@ -65,7 +64,7 @@ func (s *slow) window(start, length float64, n int) bool {
 	return true
 }
 
-// instant draws times that often coincide, whole and not.
+// instant draws times that often coincide. Some are whole numbers.
 func instant(most float64) *rapid.Generator[float64] {
 	return rapid.Custom(func(t *rapid.T) float64 {
 		x := math.Floor(rapid.Float64Range(0, most).Draw(t, "x"))
@@ -73,8 +72,8 @@ func instant(most float64) *rapid.Generator[float64] {
 	})
 }
 
-// TestFastIsSlow puts both through the same random life: inserting, removing,
-// forgetting, copying, packing at whatever moment.
+// TestFastIsSlow makes the same random changes to a Profile and to slow, and compares all answers: inserting,
+// removing, forgetting, copying and packing in any order.
 func TestFastIsSlow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 12).Draw(t, "nodes")
@@ -88,7 +87,7 @@ func TestFastIsSlow(t *testing.T) {
 				start = p.Soonest(max(start, past), length, n)
 				p.Insert(start, length, n)
 				s.taken = append(s.taken, taken{start, start + length, n})
-			case 4: // overbooked, and for ever
+			case 4: // overbooks, and has no end
 				if start >= past {
 					p.Take(start, math.Inf(1), n)
 					s.taken = append(s.taken, taken{start, math.Inf(1), n})
@@ -107,7 +106,7 @@ func TestFastIsSlow(t *testing.T) {
 				q := New(1)
 				q.Insert(0, 5, 1)
 				q.Copy(p)
-				p.Insert(past, 1e9, 1) // of no consequence for the copy
+				p.Insert(past, 1e9, 1) // must not change the copy
 				p = q
 			case 9:
 				if most == 100 {
@@ -140,7 +139,7 @@ func agree(t *rapid.T, p *Profile, s *slow, past, most float64) bool {
 	return true
 }
 
-// TestLargeProfile has hundreds of nodes in several levels, packed many times.
+// TestLargeProfile has a tree of hundreds of nodes on several levels, which is packed many times.
 func TestLargeProfile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const nodes, span = 16, 4000
@@ -186,7 +185,7 @@ func TestLargeProfile(t *testing.T) {
 	}
 }
 
-// fill and firstFit are the profile as an array with an entry for each unit of time.
+// fill writes what x takes into an array with an entry for each unit of time. firstFit searches in this array.
 func fill(array []int, x taken, sign int) {
 	for i := int(x.start); i < int(x.end); i++ {
 		array[i] += sign * x.n
@@ -215,11 +214,11 @@ func TestEdges(t *testing.T) {
 		n         int
 		want      float64
 	}{
-		{0, 10, 2, 0},                  // ends when the other begins
-		{0, 10.5, 2, 15},               // would overlap
-		{0, 10.5, 1, 0},                // fits beside it
+		{0, 10, 2, 0},                  // ends when the other window begins
+		{0, 10.5, 2, 15},               // would overlap with it
+		{0, 10.5, 1, 0},                // runs at the same time, on other nodes
 		{12, 0, 1, 12}, {12, 0, 2, 15}, // at an instant
-		{0, inf, 2, 15}, {0, inf, 1, 0}, // for ever
+		{0, inf, 2, 15}, {0, inf, 1, 0}, // without an end
 		{-inf, 1, 4, -inf}, {20, 1, 4, 20},
 		{0, 1, 5, inf}, {0, 1, math.MaxInt, inf}, // wider than the machine
 		{0, 1, 0, 0}, {12, 9, -1, 12},
@@ -228,7 +227,7 @@ func TestEdges(t *testing.T) {
 			t.Errorf("soonest(%v, %v, %d) = %v, want %v", c.t, c.length, c.n, got, c.want)
 		}
 	}
-	for _, x := range []float64{math.NaN(), 0, -3} { // an empty interval is no interval
+	for _, x := range []float64{math.NaN(), 0, -3} { // the interval is empty
 		p.Insert(1, x, 4)
 		p.Insert(math.NaN(), x, 4)
 	}
@@ -245,7 +244,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestScaling: with all times doubled, everything is at twice the time.
+// TestScaling doubles all times. All answers must be doubled.
 func TestScaling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, q := New(8), New(8)

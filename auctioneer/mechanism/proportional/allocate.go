@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Allocate decides on a whole view. Comparing it with the view before costs a few nanoseconds per
-// job; the decision itself costs as much as the changes need.
+// Allocate decides on a whole view. Comparing it with the view before costs a few nanoseconds for each job. The
+// decision itself costs only as much as the changes need.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.meet(view.Jobs)
 	if !c.decide() && slices.ContainsFunc(c.scale, func(x float64) bool { return math.Abs(x-1) > shareTolerance }) {
@@ -66,7 +66,7 @@ func (c *Mechanism) find(id messages.JobID) (int, bool) {
 	return slices.BinarySearchFunc(c.seats, id, func(s *seat, id messages.JobID) int { return cmp.Compare(s.job.Job, id) })
 }
 
-// meet updates the seats to the jobs of a view. Both are in the order of the jobs' numbers.
+// meet updates the list of seats to the jobs of a view. Both are in the order of the jobs' numbers.
 func (c *Mechanism) meet(jobs []*mechanism.Job) {
 	next, old := make([]*seat, 0, len(jobs)+len(jobs)/8), c.seats
 	c.left = 0
@@ -96,8 +96,8 @@ func (c *Mechanism) newSeat() *seat {
 	return &seat{at: -1, numbers: make([]float64, 3*m), parts: make([]part, m)}
 }
 
-// refresh updates a seat from the view. It matters only whether the job has work pending in a class,
-// not how much.
+// refresh updates a seat from the view. Only whether the job has pending tasks in a class matters, not how
+// many.
 func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	same := s.job != nil
 	s.job = job
@@ -121,8 +121,8 @@ func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	c.changed = append(c.changed, s)
 }
 
-// bid restricts the job's weights to classes with work pending. If the weights of these are all 0, it
-// still spends the budget on them.
+// bid sets the seat's weights to 0 in classes without pending tasks. If all other weights are 0, the job's
+// budget is still spent on the classes with pending tasks.
 func (s *seat) bid() {
 	any := false
 	for j, w := range s.job.Weights {
@@ -143,7 +143,7 @@ func (s *seat) bid() {
 	}
 }
 
-// tally adds a seat to the counts over all seats (by = 1), or removes it (by = −1).
+// tally adds a seat to the counts over all seats (by = 1), or subtracts it (by = −1).
 func (c *Mechanism) tally(s *seat, by int) {
 	for j := range s.parts {
 		pending := s.parts[j].pending
@@ -169,10 +169,10 @@ func (c *Mechanism) leave(s *seat) {
 	c.changed = slices.DeleteFunc(c.changed, func(x *seat) bool { return x == s })
 }
 
-// decide solves the market for the present seats, and reports whether it computed every row. If not,
-// it computed the rows of the seats in worked. The other rows need no update: the share of a seat
-// that wants a single class is its power divided by the class's total, so one factor for each class
-// (scale) corrects them.
+// decide solves the market for the present seats. It reports whether it computed every row. If not, it
+// computed the rows of the seats in worked. The other rows need no update: the share of a seat that wants a
+// single class is its power divided by the class's total. So one factor for each class (scale) corrects these
+// shares.
 func (c *Mechanism) decide() bool {
 	pooled := c.admitSeats()
 	c.market.Refresh()
@@ -182,14 +182,14 @@ func (c *Mechanism) decide() bool {
 	} else {
 		c.workOutSome()
 	}
-	if c.changed = c.changed[:0]; cap(c.changed) > mostKept { // for a new leader all jobs were new
+	if c.changed = c.changed[:0]; cap(c.changed) > mostKept { // for a new leader all jobs are new
 		c.changed, c.worked = nil, slices.Clip(c.worked)
 	}
 	return whole
 }
 
-// rescale updates the scale to the present totals. It returns false if the totals have moved too far,
-// so that all rows must be computed.
+// rescale updates the scale to the present totals. If the totals have moved too far, it returns false, and
+// all rows must be computed.
 func (c *Mechanism) rescale() bool {
 	near := true
 	for j := range c.scale {
@@ -218,8 +218,8 @@ func (c *Mechanism) workOutSome() {
 	}
 }
 
-// admitSeats updates the market to the seats that bid. If some have a minimum utility, it admits only
-// seats that can be served together. It reports whether unchanged seats may have entered or left.
+// admitSeats updates the market to the seats that bid. If some have a minimum utility, it admits only seats
+// that can be served together. It reports whether it may have admitted or removed seats that had not changed.
 func (c *Mechanism) admitSeats() bool {
 	pooled := c.minimum > 0 || c.pooled
 	c.pooled = c.minimum > 0
@@ -239,7 +239,7 @@ func (c *Mechanism) admitSeats() bool {
 	return pooled
 }
 
-// place updates the market to what a seat bids.
+// place adds a seat to the market, changes its bid there, or removes it.
 func (c *Mechanism) place(s *seat) {
 	bids := s.bids && !s.rejected
 	if delete(c.torn, s); bids && count(s.weights()) > 1 {
@@ -277,7 +277,7 @@ func (c *Mechanism) unplace(s *seat) {
 	clear(s.shares())
 }
 
-// moved bounds the relative change of any share of an unchanged torn seat, since all torn seats were
+// moved bounds the relative change of any share of an unchanged torn seat since all torn seats were last
 // computed.
 func (c *Mechanism) moved() float64 {
 	most := 0.0
@@ -290,8 +290,8 @@ func (c *Mechanism) moved() float64 {
 	return most * (1 + sensitivity(c.market.problem.Alpha))
 }
 
-// sharesAlone reports whether a class with work pending has fewer than two bidders. The market does
-// not compute the shares of such a class.
+// sharesAlone reports whether some class with pending tasks has fewer than two bidders. The market does not
+// compute the shares of such a class.
 func (c *Mechanism) sharesAlone() bool {
 	before := c.lone
 	c.lone = false
@@ -325,7 +325,7 @@ func (c *Mechanism) workOutAll() {
 	}
 }
 
-// workOut computes a seat's shares, its sub-budgets and its part of the prices.
+// workOut computes a seat's shares, its sub-budgets, and its part of the prices.
 func (c *Mechanism) workOut(s *seat) {
 	for j, spent := range s.spends() {
 		c.prices[j] -= spent
@@ -347,16 +347,16 @@ func (c *Mechanism) workOut(s *seat) {
 		switch {
 		case !pending:
 			s.shares()[j] = 0
-		case c.market.bidders(j) == 0: // no bids: spare capacity is split evenly
+		case c.market.bidders(j) == 0: // no bids: free slots are split evenly
 			s.shares()[j] = 1 / float64(c.pending[j])
-		case c.market.problem.Alpha == 0 && s.at >= 0: // evenly, but only among jobs with work here
+		case c.market.problem.Alpha == 0 && s.at >= 0: // evenly, but only among jobs with pending tasks here
 			s.shares()[j] = 1 / float64(c.sharing[j])
 		}
 	}
 }
 
-// divide finds bidding seats that can be served together, greedily by budget as NewPool does, but it
-// tries many at once. Seats that were not tried within the limit wait.
+// divide finds bidding seats that can be served together. It is greedy by budget, as NewPool is, but tries
+// many seats at once. Seats that were not tried within the limit wait.
 func (c *Mechanism) divide() {
 	var bidding []*seat
 	whole := Problem{Alpha: c.market.problem.Alpha, Classes: len(c.classes)}
@@ -380,8 +380,8 @@ func (c *Mechanism) divide() {
 	}
 }
 
-// minimumNow returns the job's minimum utility for the classes on which it bids now. It assumes that
-// later stages will receive the same shares.
+// minimumNow returns the job's minimum utility, reduced to the classes on which it bids now. It assumes that
+// the job will receive the same shares of the other classes in later stages.
 func (s *seat) minimumNow() float64 {
 	if s.job.MinUtility == 0 {
 		return math.Inf(-1)
@@ -394,8 +394,8 @@ func (s *seat) minimumNow() float64 {
 	return s.job.MinUtility * now / all
 }
 
-// greedyInBulk returns the greedy pool. It tries many jobs at a time, and fewer after a refusal: each
-// refusal costs about log n evaluations.
+// greedyInBulk returns the greedy pool. It tries many jobs at a time, and fewer after a refusal. A refusal
+// costs about log n evaluations.
 func (q *pooling) greedyInBulk() []int {
 	var group []int
 	for at, size := 0, len(q.order); at < len(q.order) && q.count < q.limit; {

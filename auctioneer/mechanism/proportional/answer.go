@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// pass computes every job's answer to the fields, adds up the powers and their derivatives, and
-// returns the largest relative difference from the fields. It returns NaN if a job cannot spend its
-// budget at these fields.
+// pass computes every job's answer to the fields, and adds up the powers and their derivatives. It returns
+// the largest relative difference from the fields, or NaN if a job cannot spend its budget at these fields.
 func (w *newton) pass() float64 {
 	clear(w.sum)
 	clear(w.jacobian)
@@ -49,8 +48,8 @@ func (w *newton) gap() float64 {
 	return most
 }
 
-// respond computes the answer of job i into its rows of sub-budgets and powers. It returns false if
-// the job cannot spend its budget at these fields.
+// respond computes the answer of job i, and writes it into the job's rows of sub-budgets and powers. It
+// returns false if the job cannot spend its budget at these fields.
 func (w *newton) respond(i int) bool {
 	bids, a := w.auction, &w.row
 	lo, hi := i*bids.m, (i+1)*bids.m
@@ -68,7 +67,7 @@ func (w *newton) respond(i int) bool {
 	}
 }
 
-// fixed computes the answer of a job that wants one class or none.
+// fixed computes the answer of a job that wants at most one class.
 func (a *answer) fixed(weights []float64, budget, alpha float64) {
 	for _, v := range [...][]float64{a.p, a.pg, a.ph, a.b, a.bg, a.bh} {
 		clear(v)
@@ -113,8 +112,7 @@ func (w *newton) accumulate(i int) {
 	}
 }
 
-// accumulatePlain does what accumulate does, if no class has a dominant job. With sign −1 it
-// subtracts the answer.
+// accumulatePlain does the same as accumulate, if no class has a dominant job. With sign −1 it subtracts the answer.
 func (w *newton) accumulatePlain(sign float64) {
 	a, m := &w.row, w.auction.m
 	inverse := a.inverseSlack()

@@ -2,19 +2,18 @@ package proportional
 
 import "math"
 
-// The answer at any alpha in (0, 1], in the logit z of the share. With
-// sp(z) = ln(1+e^z), so that ln s = −sp(−z) and ln(1−s) = −sp(z), the condition
-// b = λ·w·s·(1−s) (linear) or b = λ·w·(1−s) (logarithmic) becomes for a job
-// that faces field f
+// This file computes a job's answer at any alpha in (0, 1], with the logit z of the share. Let sp(z) = ln(1+e^z).
+// Then ln s = −sp(−z) and ln(1−s) = −sp(z). So, for a job that faces field f, the condition b = λ·w·s·(1−s) (linear)
+// or b = λ·w·(1−s) (logarithmic) is
 //
 //	a·sp(z) − k·sp(−z) = C,   C = ln λ + ln w − ln(f)/alpha,
 //
-// with k = 1/alpha − 1 (linear) or 1/alpha (logarithmic), and a = 1 where f is
-// the total T of the class, p = s·T, or a = 1 + 1/alpha where it is the sum Q
-// of the others, p = Q·e^z. The left side rises with a slope between a and k.
+// with k = 1/alpha − 1 (linear) or 1/alpha (logarithmic), and a = 1 where f is the total T of the class, p = s·T, or
+// a = 1 + 1/alpha where it is the sum Q of the others, p = Q·e^z. The left side increases, with a slope between a
+// and k.
 
-// answerAny finds the multiplier by Newton's method on ln Σ b, within a bracket. If the steps do not
-// shrink fast, it halves the bracket instead.
+// answerAny finds the multiplier by Newton's method on ln Σ b, within a bracket. If the steps do not become
+// small fast, it halves the bracket instead.
 func (w *newton) answerAny(i int) bool {
 	w.prepare(i)
 	target := math.Log(w.auction.p.Budgets[i])
@@ -39,7 +38,7 @@ func (w *newton) answerAny(i int) bool {
 		}
 		next := bracketed(ell, off*total/slope, before, low, high)
 		before = math.Abs(next - ell)
-		if next == ell || next == low || next == high { // doubles cannot come nearer
+		if next == ell || next == low || next == high { // float64 cannot come nearer
 			w.guess[i] = ell
 			return math.Abs(off) < 1e-9
 		}
@@ -48,8 +47,8 @@ func (w *newton) answerAny(i int) bool {
 	return false
 }
 
-// affordable reports whether the job can spend its budget at these fields. In a class where the job
-// faces the total T, all of the class costs T^(1/alpha).
+// affordable reports whether the job can spend its budget at these fields. In a class where the job faces the
+// total T, the most that it can spend is T^(1/alpha).
 func (w *newton) affordable(i int, target float64) bool {
 	room := 0.0
 	for j, c := range w.row.c {
@@ -65,9 +64,9 @@ func (w *newton) affordable(i int, target float64) bool {
 	return room > 1
 }
 
-// bracketed returns the next guess. It makes the Newton step if that is at most half as long as the
-// step before and stays in the bracket. Otherwise it returns the middle of the bracket, or while a
-// side is open, makes a step of bounded length.
+// bracketed returns the next guess. It makes the Newton step if this step is at most half as long as the step
+// before and stays in the bracket. Otherwise it returns the middle of the bracket. If one side of the bracket
+// is not known yet, it makes a step of bounded length.
 func bracketed(at, step, before, low, high float64) float64 {
 	open := math.IsInf(low, -1) || math.IsInf(high, 1)
 	if open {
@@ -86,7 +85,7 @@ func bracketed(at, step, before, low, high float64) float64 {
 	return low + (high-low)/2
 }
 
-// prepare fills c with C − ln λ; −∞ for classes that the job does not want.
+// prepare sets c to C − ln λ, or to −∞ for classes that the job does not want.
 func (w *newton) prepare(i int) {
 	for j, weight := range w.auction.weights[i*w.auction.m : (i+1)*w.auction.m] {
 		w.row.c[j] = math.Inf(-1)
@@ -105,7 +104,8 @@ func (w *newton) field(i, j int) int {
 	return j
 }
 
-// firstAny guesses ln λ: the value at which the job would spend its budget on its best class alone.
+// firstAny returns a guess of ln λ: the value at which the job would spend its budget on its best class
+// alone.
 func (w *newton) firstAny(i int, target float64) float64 {
 	best, at := math.Inf(-1), 0
 	for j, c := range w.row.c {
@@ -118,7 +118,7 @@ func (w *newton) firstAny(i int, target float64) float64 {
 	return curve.at(math.Log(share/(1-share))) - best
 }
 
-// spend computes the row for ln λ = ell. It returns the cost of the row and its derivative by ell.
+// spend computes the row for ln λ = ell. It returns the sum of the sub-budgets, and its derivative by ell.
 func (w *newton) spend(i int, ell float64) (total, slope float64) {
 	a, alpha := &w.row, w.auction.alpha
 	for j, c := range a.c {
@@ -168,10 +168,10 @@ func (w *newton) curve(i, j int) curve {
 
 func (c curve) at(z float64) float64 { return c.a*softplus(z) - c.k*softplus(-z) }
 
-// solve inverts the curve. It is convex or concave throughout, so Newton's
-// method converges from anywhere, from one side after the first step.
+// solve inverts the curve: it returns the z with value y. The curve is convex or concave everywhere, so Newton's
+// method converges from any start; after the first step it stays on one side.
 func (c curve) solve(y, z float64) float64 {
-	if c.k == 0 { // alpha = 1, linear: only for y > 0
+	if c.k == 0 { // alpha = 1, linear: the curve is only above 0
 		return math.Log(math.Expm1(y / c.a))
 	}
 	if math.IsNaN(z) || math.IsInf(z, 0) {
@@ -188,7 +188,7 @@ func (c curve) solve(y, z float64) float64 {
 	return z
 }
 
-// first inverts the curve's asymptotes, as a first guess.
+// first returns a first guess: it inverts the asymptotes of the curve.
 func (c curve) first(y float64) float64 {
 	if d := y - (c.a-c.k)*math.Ln2; d > 0 {
 		return d / c.a

@@ -9,15 +9,15 @@ import (
 type auction struct {
 	p          *Problem
 	n, m       int
-	alpha      float64   // the exponent in use: the problem's, or a smaller one during climb
-	weights    []float64 // n·m: the problem's, 0 in classes without a contest
-	contenders []int     // m: jobs with a weight in the class
-	wanted     []int32   // n: classes in which the job's weight counts
+	alpha      float64   // the exponent in use: the problem's, or a smaller one in climb
+	weights    []float64 // n·m: the problem's weights, 0 in classes without a contest
+	contenders []int     // m: number of jobs with a weight in the class
+	wanted     []int32   // n: number of classes in which the job's weight counts
 	largest    float64   // the largest budget
 	subbudgets []float64 // n·m
 	powers     []float64 // n·m: sub-budget^alpha
-	totals     []float64 // m: sum of the powers of a class
-	passes     int       // number of passes over the jobs, of any kind
+	totals     []float64 // m: sum of the powers in a class
+	passes     int       // number of passes over the jobs
 }
 
 // reset sets the problem and makes room for its bids.
@@ -31,12 +31,12 @@ func (a *auction) reset(p *Problem) {
 	a.wanted = resize(a.wanted, a.n)
 }
 
-// resize returns v with length n, in the same memory if there is room. Existing elements are kept;
+// resize returns v with length n. It uses the same memory if there is room. Existing elements are kept; the values of
 // new ones are unspecified.
 func resize[T any](v []T, n int) []T { return slices.Grow(v, max(n-len(v), 0))[:n] }
 
-// contest finds the classes that at least two jobs want, and sets the weights in other classes to 0.
-// At alpha = 0, and for a job alone in the market, all weights count.
+// contest finds the classes that at least two jobs want, and sets the weights in other classes to 0. If alpha
+// is 0, or if a job is alone in the market, all weights count.
 func (a *auction) contest() {
 	clear(a.contenders)
 	a.largest = 0
@@ -75,7 +75,7 @@ func count(row []float64) (n int32) {
 	return n
 }
 
-// splitEvenly sets the start of the paper's algorithm 1: b_ij = b_i/m.
+// splitEvenly sets the bids with which the paper's algorithm 1 starts: b_ij = b_i/m.
 func (a *auction) splitEvenly() {
 	for i, budget := range a.p.Budgets {
 		row := a.subbudgets[i*a.m : (i+1)*a.m]
@@ -86,9 +86,9 @@ func (a *auction) splitEvenly() {
 	a.total()
 }
 
-// splitByWeight starts every job with its budget split in proportion to the weights that count. At
-// alpha = 1/2 this is, on a logarithmic scale, half-way between what a linear job would bid if all
-// jobs bid like it and if all split evenly.
+// splitByWeight splits each job's budget in proportion to the weights that count. At alpha = 1/2 this lies, on a
+// logarithmic scale, half-way between two answers of a linear job: its answer if all jobs bid like it, and its answer
+// if all split evenly.
 func (a *auction) splitByWeight() {
 	for i, budget := range a.p.Budgets {
 		lo, hi := i*a.m, (i+1)*a.m
@@ -137,8 +137,8 @@ func power(b, alpha float64) float64 {
 	}
 }
 
-// sumOthers returns the sum of the powers of all jobs except i in class j. Only a job that has most
-// of a class needs it, so at most one job for each class.
+// sumOthers returns the sum of the powers of all jobs except i in class j. It takes O(n), but only a job that
+// has most of a class needs it.
 func (a *auction) sumOthers(i, j int) float64 {
 	sum := 0.0
 	for k := j; k < i*a.m; k += a.m {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// payoff is the utility of job i when everybody's sub-budgets are b.
+// payoff is the utility of job i if the sub-budgets of all jobs are b.
 func payoff(p *Problem, b []float64, i int) float64 {
 	m := p.Classes
 	shares := make([]float64, m)
@@ -23,7 +23,8 @@ func payoff(p *Problem, b []float64, i int) float64 {
 	return p.Utility(i, shares)
 }
 
-// Lemma 1: the marginal utility of a sub-budget falls as it grows, for alpha in [0, 1].
+// TestLemma1MarginalUtilityFalls: lemma 1 says that the marginal utility of a sub-budget falls as the sub-budget
+// grows, for alpha in [0, 1].
 func TestLemma1MarginalUtilityFalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 4, 2, 0.2, 0.5, 0.9, 1)
@@ -43,8 +44,8 @@ func TestLemma1MarginalUtilityFalls(t *testing.T) {
 	})
 }
 
-// Lemmas 2 and 3: a row that algorithm 2 leaves as it is cannot be bettered by
-// its owner: here, by moving money between any two classes.
+// TestLemmas2And3NoOtherSplitIsBetter: lemmas 2 and 3 say that the owner cannot improve a row that algorithm 2 does
+// not change. The test moves money between any two classes.
 func TestLemmas2And3NoOtherSplitIsBetter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 5, 3, 0.1, 0.5, 0.5, 0.7, 0.9)
@@ -62,8 +63,8 @@ func TestLemmas2And3NoOtherSplitIsBetter(t *testing.T) {
 	})
 }
 
-// Lemma 4: more budget, no less utility. It is not proved for the others'
-// reactions; in these instances it holds.
+// TestLemma4MoreBudgetMoreUtility: lemma 4 says that a larger budget never gives less utility. The paper's proof
+// ignores the reactions of other jobs, but it holds in these instances.
 func TestLemma4MoreBudgetMoreUtility(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 5, 2, 0.2, 0.5, 0.5, 0.8)
@@ -76,7 +77,7 @@ func TestLemma4MoreBudgetMoreUtility(t *testing.T) {
 	})
 }
 
-// Theorem 1: the undamped round robin ends, for alpha below 1/2.
+// TestTheorem1RoundsEndBelowHalf: theorem 1 says that the rounds without damping end, for alpha below 1/2.
 func TestTheorem1RoundsEndBelowHalf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 6, 6, 0.1, 0.3, 0.49, 0.5)
@@ -94,8 +95,8 @@ func TestTheorem1RoundsEndBelowHalf(t *testing.T) {
 	})
 }
 
-// circling is an auction on which the plain round robin goes in a circle:
-// alpha = 0.9, budgets five orders apart. The paper says it always ends.
+// circling is an auction in which the paper's rounds go in a circle for ever: alpha = 0.9, budgets five orders of
+// magnitude apart. The paper says that rounds always end.
 var circling = &Problem{Alpha: 0.9, Classes: 2, Budgets: []float64{1e5, 1}, Weights: []float64{3, 2, 2, 3}}
 
 func TestPlainRoundsCircleAboveHalf(t *testing.T) {
@@ -110,8 +111,7 @@ func TestPlainRoundsCircleAboveHalf(t *testing.T) {
 	solve(t, circling)
 }
 
-// TestDampedRoundsEnd: halving the moves when they do not shrink ends the
-// circle, at the same fixed point.
+// TestDampedRoundsEnd: if the moves are halved when they do not become smaller, the rounds end at the fixed point.
 func TestDampedRoundsEnd(t *testing.T) {
 	want := slices.Clone(solve(t, circling).Subbudgets)
 	var s Solver
@@ -128,8 +128,8 @@ func TestDampedRoundsEnd(t *testing.T) {
 	}
 }
 
-// Theorem 2, incentive compatibility, is false, if barely: the first job gains
-// 0.17 % by reporting 7x+13y instead of 4x+9y.
+// TestTheorem2Counterexample: theorem 2 says that the truth is best. This is slightly false: the first job gains 0.17
+// % by reporting 7x+13y instead of 4x+9y.
 func TestTheorem2Counterexample(t *testing.T) {
 	p := &Problem{Alpha: 0.5, Classes: 2, Budgets: []float64{50, 150}, Weights: []float64{4, 9, 8, 5}}
 	honest := p.Utility(0, solve(t, p).Shares[:2])
@@ -141,8 +141,7 @@ func TestTheorem2Counterexample(t *testing.T) {
 	}
 }
 
-// bestLie is the largest relative gain of job 0 over reports along a grid of
-// ratios of its weights.
+// bestLie returns the largest relative gain of job 0 over reports on a grid of ratios of its weights.
 func bestLie(t testing.TB, p *Problem) float64 {
 	honest, best := p.Utility(0, solve(t, p).Shares[:2]), 0.0
 	lie := *p
@@ -154,9 +153,8 @@ func bestLie(t testing.TB, p *Problem) float64 {
 	return best
 }
 
-// TestGainOfALieShrinksWithTheMarket measures how false theorem 2 is: the mean
-// of the best lie's gain falls at least as 1/n. (Between two jobs it is smaller again:
-// 0.006 % on average.)
+// TestGainOfALieShrinksWithTheMarket measures how false theorem 2 is: the mean gain of the best lie must fall at
+// least as fast as 1/n. (With two jobs it is small again: 0.006 % on average.)
 func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	mean := map[int]float64{}
@@ -176,8 +174,8 @@ func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 	}
 }
 
-// climbedLie is the largest relative gain of job 0 that some random steps from the truth find, in any
-// of its weights.
+// climbedLie returns the largest relative gain of job 0 that a random walk from the truth finds. Each step
+// changes one of its weights.
 func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64) {
 	m := p.Classes
 	honest, lie := p.Utility(0, solve(t, p).Shares[:m]), *p
@@ -194,8 +192,8 @@ func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64
 	return best
 }
 
-// TestLiesAboutManyClasses measures what markets.md says of lies about weights, which is from 30 draws and
-// 60 steps: they gain at α = 1.
+// TestLiesAboutManyClasses checks what markets.md says about lies about weights, with fewer draws and steps
+// than the 30 draws and 60 steps there: at α = 1 they gain.
 func TestLiesAboutManyClasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	mean, most := map[float64]float64{}, map[float64]float64{}
@@ -221,9 +219,8 @@ func TestLiesAboutManyClasses(t *testing.T) {
 	}
 }
 
-// TestSeveralFixedPoints: above alpha = 1/2 the fixed point need not be the only
-// one. Solve gives the one that the paper's rounds reach from the even split;
-// the other, from another start, is one as well.
+// TestSeveralFixedPoints: above alpha = 1/2 there can be several fixed points. Solve must return the one that the
+// paper's rounds reach from the even split. Another start must reach another fixed point.
 func TestSeveralFixedPoints(t *testing.T) {
 	p := &Problem{Alpha: 0.7, Classes: 2, Budgets: []float64{124.09377607517196, 153.99265260594922}, Weights: []float64{1.875, 0.1, 0.125, 3.75}}
 	var s Solver

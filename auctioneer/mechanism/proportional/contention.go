@@ -15,14 +15,14 @@ import (
 //	one account       0
 //	n equal accounts  1 − 1/n
 //
-// A job with a tiny budget hardly raises the level. Sums are whole numbers, so that a job that has
-// left does not leave a rounding error behind.
+// A job with a tiny budget hardly raises the level. Sums are whole numbers, so that nothing of a job remains, not
+// even a rounding error, after it has left.
 type Contention struct {
 	alpha    float64
 	tasks    int
-	accounts map[messages.Name]uint64 // sum of the powers of an account's jobs
+	accounts map[messages.Name]uint64 // by account: sum of the powers of its jobs
 	total    uint64
-	hi, lo   uint64 // sum of the squares of the accounts' powers
+	hi, lo   uint64 // sum of the squares of the accounts' powers, in 128 bits
 }
 
 // NewContention returns the contention of a class without jobs. Shares in the market are in
@@ -41,12 +41,12 @@ func (c *Contention) Leave(account messages.Name, budget messages.Credits) {
 	c.weigh(account, c.accounts[account]-c.power(budget))
 }
 
-// Count adds to the number of tasks that run in the class or could.
+// Count adds to the number of tasks that run or could run in the class.
 func (c *Contention) Count(tasks int) { c.tasks += tasks }
 
-// power returns a budget to the power alpha, in units of 2⁻²⁰.
+// power returns a budget to the power alpha, rounded to a whole number of 2⁻²⁰.
 func (c *Contention) power(budget messages.Credits) uint64 {
-	const unit, most = 1 << 20, 1 << 44 // a million jobs of the largest power can be added up
+	const unit, most = 1 << 20, 1 << 44 // the sum of a million jobs with the largest power does not overflow
 	return uint64(max(1, min(most, math.Round(math.Pow(budget.Float(), c.alpha)*unit))))
 }
 
@@ -66,10 +66,10 @@ func (c *Contention) weigh(account messages.Name, to uint64) {
 	}
 }
 
-// steps is the number of different levels. It is small because each change of a level is committed.
+// steps is the number of different levels. It is small because each change of a level must be committed.
 const steps = 20
 
-// Level returns the contention for a number of slots: a multiple of 1/20 in [0, 1].
+// Level returns the contention if the class has the given number of slots: a multiple of 1/20 in [0, 1].
 func (c *Contention) Level(slots int) float64 {
 	if c.tasks <= slots || len(c.accounts) < 2 {
 		return 0
@@ -79,34 +79,33 @@ func (c *Contention) Level(slots int) float64 {
 	return math.Round(max(0, 1-same)*steps) / steps
 }
 
-// WholeAfter is the slot time from which on a job may owe its whole budget. A job with less slot time
-// owes less, in proportion. The time is short, because many tiny jobs would otherwise pay less for
-// the same work.
+// WholeAfter is the slot time after which a job may owe its whole budget. A job with less slot time owes
+// less, in proportion. The time is short: otherwise many tiny jobs would pay less than one large job for the
+// same work.
 const WholeAfter = messages.Duration(1e9)
 
-// Had is what a job received.
+// Had is what a job has received.
 type Had struct {
 	Time      messages.Duration
 	Contended messages.Duration // integral of the level of contention over Time
-	Lacked    messages.Duration // slot time that it bought beyond Time; below 0: none
-	Began     int               // tasks that had a slot
+	Lacked    messages.Duration // slot time that it bought and did not receive; none if negative
+	Began     int               // number of tasks that had a slot
 }
 
-// turn is the least slot time that counts for a task that had a slot, when the slot time of a job is
-// compared with what it bought. Without it, a job whose tasks end at once would seem to have received
-// almost nothing.
+// turn is the least slot time that a task counts for when the slot time of a job is compared with what it
+// bought. Without it, a job whose tasks end at once would seem to have received almost nothing.
 const turn = messages.Duration(1e8)
 
-// got returns the part of the bought slot time that the job received, in [0, 1].
+// got returns which part of the slot time that it bought the job received, in [0, 1].
 func (h Had) got() float64 {
 	time := max(float64(h.Time), float64(h.Began)*float64(turn))
 	return time / (time + max(0, float64(h.Lacked)))
 }
 
-// Owed returns what a job with a budget owes: the budget multiplied by the mean contention during its
-// slot time. It owes less if it had very little slot time, or less than it bought. How the job ended
-// makes no difference. Neither does its number of tasks; otherwise adding tasks that do nothing would
-// make the job cheaper.
+// Owed returns what a job with a budget owes: the budget multiplied by the mean contention during its slot
+// time. It owes less if it had very little slot time, or less than it bought. How the job ended does not
+// matter. The number of tasks does not matter either; otherwise tasks that do nothing would make a job
+// cheaper.
 func (h Had) Owed(budget messages.Credits) messages.Credits {
 	if h.Time <= 0 || h.Contended <= 0 {
 		return 0
@@ -116,15 +115,15 @@ func (h Had) Owed(budget messages.Credits) messages.Credits {
 	return min(budget, messages.Credits(math.RoundToEven(float64(budget)*part*level*h.got())))
 }
 
-// part is a seat's part in a class: whether work is pending there, and what the seat has added to
-// the contention.
+// part is the part of a seat in a class: whether tasks are pending there, and what the seat has added to the
+// contention.
 type part struct {
 	budget  messages.Credits
 	tasks   int32
 	pending bool
 }
 
-// join updates the contention of a class to the number of tasks that a seat's job has there.
+// join updates the contention of class j to the number of tasks that the seat's job has there.
 func (c *Mechanism) join(s *seat, j, tasks int) {
 	level, was := c.contention[j], &s.parts[j]
 	level.Count(tasks - int(was.tasks))
@@ -138,7 +137,7 @@ func (c *Mechanism) join(s *seat, j, tasks int) {
 	was.tasks = int32(tasks) // a job has at most messages.MaxTasks
 }
 
-// tariffs returns the levels of contention, by class; nil if jobs owe their budgets on completion.
+// tariffs returns the levels of contention, by class. It returns nil if jobs owe their budgets on completion.
 func (c *Mechanism) tariffs(view *mechanism.View) []mechanism.Tariff {
 	if c.contention == nil {
 		return nil

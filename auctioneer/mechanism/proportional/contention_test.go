@@ -14,7 +14,7 @@ import (
 func TestLevel(t *testing.T) {
 	type bidder struct {
 		account messages.Name
-		budget  float64 // credits
+		budget  float64 // in credits
 		tasks   int
 	}
 	for _, c := range []struct {
@@ -31,7 +31,7 @@ func TestLevel(t *testing.T) {
 		{"two equal accounts, one with two jobs", 1, []bidder{{"a", 2, 9}, {"a", 2, 9}, {"b", 4, 9}}, 4, 0.5},
 		{"ten equal accounts", 0.5, []bidder{{"a", 1, 9}, {"b", 1, 9}, {"c", 1, 9}, {"d", 1, 9}, {"e", 1, 9}, {"f", 1, 9}, {"g", 1, 9}, {"h", 1, 9}, {"i", 1, 9}, {"j", 1, 9}}, 4, 0.9},
 		{"next to nothing bid by another", 0.5, []bidder{{"a", 1, 9}, {"b", 1e-6, 1}}, 4, 0},
-		{"three times the power", 0.5, []bidder{{"a", 9, 9}, {"b", 1, 9}}, 4, 0.4}, // 1 − 10/16 = 0.375
+		{"three times the power", 0.5, []bidder{{"a", 9, 9}, {"b", 1, 9}}, 4, 0.4}, // powers 3 and 1: 1 − 10/16 = 0.375
 		{"budgets do not count", 0, []bidder{{"a", 9, 9}, {"b", 1e-6, 9}}, 4, 0.5},
 	} {
 		k := NewContention(c.alpha)
@@ -46,7 +46,7 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// Jobs that have come and gone leave nothing behind.
+// TestContentionForgets: after all jobs have left, the contention must be the same as before they came.
 func TestContentionForgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type job struct {
@@ -78,7 +78,8 @@ func TestContentionForgets(t *testing.T) {
 	})
 }
 
-// TestTimeThatTheSiteTookOffIsNotOwed: it is also taken off what a job had when each of its tasks had ended once.
+// TestTimeThatTheSiteTookOffIsNotOwed: slot time that was lost by the site's fault must not be charged. It is
+// also subtracted from what the job had when each of its tasks had ended once.
 func TestTimeThatTheSiteTookOffIsNotOwed(t *testing.T) {
 	mech := live(t, 0.5)
 	const second = messages.Duration(1e9)
@@ -90,7 +91,7 @@ func TestTimeThatTheSiteTookOffIsNotOwed(t *testing.T) {
 		{8 * second, 4e6, 1000}, // a retry while nobody waited
 		{0, 0, 0},
 		{second / 2, 5e5, 500},
-		{4 * second, 0, 0}, // a retry while nobody waited, and all before was taken off
+		{4 * second, 0, 0}, // a retry while nobody waited; all earlier time is subtracted
 	} {
 		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 1, Budget: 1000}, Received: c.received, Accrued: c.contended, Complete: true,
 			Whole: &mechanism.Used{Received: 4 * second, Accrued: 4e6}}
@@ -100,8 +101,8 @@ func TestTimeThatTheSiteTookOffIsNotOwed(t *testing.T) {
 	}
 }
 
-// What a job owes is between 0 and its budget, is the same however it ends and of
-// however many tasks it is.
+// TestOwed: a job must owe between 0 and its budget. How it ended, and its number of tasks, must not change the
+// amount.
 func TestOwed(t *testing.T) {
 	const s = messages.Duration(1e9)
 	for _, c := range []struct {
@@ -114,7 +115,7 @@ func TestOwed(t *testing.T) {
 		{Had{Time: 400 * s}, 0},
 		{Had{Time: 400 * s, Contended: 400 * s, Lacked: 1200 * s, Began: 400}, 250},
 		{Had{Time: 400 * s, Contended: 400 * s, Lacked: -100 * s, Began: 400}, 1000},
-		{Had{Time: 4 * s, Contended: 4 * s, Lacked: 1200 * s, Began: 36_000}, 750}, // tasks that end at once: 0.1 s each
+		{Had{Time: 4 * s, Contended: 4 * s, Lacked: 1200 * s, Began: 36_000}, 750}, // tasks that end at once, 0.1 s each
 		{Had{}, 0},
 	} {
 		if got := c.had.Owed(1000); got != c.want {
@@ -122,7 +123,8 @@ func TestOwed(t *testing.T) {
 		}
 	}
 	mech := live(t, 0.5)
-	// Two halves of a job once owed half, where they had less than ten seconds: see doc.go.
+	// The two halves of a job must together owe as much as the job. With less than a second of slot time they may owe
+	// less: see doc.go.
 	rapid.Check(t, func(t *rapid.T) {
 		half := Had{Time: messages.Duration(rapid.Int64Range(int64(s), int64(1e6*s)).Draw(t, "time"))}
 		half.Contended = messages.Duration(rapid.Int64Range(0, int64(half.Time)).Draw(t, "contended"))
@@ -156,7 +158,7 @@ func TestOwed(t *testing.T) {
 	})
 }
 
-// TestNamesOfAPeerContendAsOne: a peer that gives its users other names changes no price.
+// TestNamesOfAPeerContendAsOne: if a peer gives its users other names, no price may change.
 func TestNamesOfAPeerContendAsOne(t *testing.T) {
 	level := func(names ...messages.Name) messages.Credits {
 		v := view()

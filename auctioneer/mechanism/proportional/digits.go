@@ -5,8 +5,8 @@ import (
 	"math/big"
 )
 
-// Arithmetic on big.Float. Every function returns a new number with the larger precision of its
-// arguments, and does not change the arguments.
+// Arithmetic on big.Float. Each function returns a new number, with the larger precision of its arguments, and does
+// not change the arguments.
 
 func plus(x, y *big.Float) *big.Float  { return new(big.Float).Add(x, y) }
 func minus(x, y *big.Float) *big.Float { return new(big.Float).Sub(x, y) }
@@ -16,7 +16,7 @@ func root(x *big.Float) *big.Float     { return new(big.Float).Sqrt(x) }
 func size(x *big.Float) *big.Float     { return new(big.Float).Abs(x) }
 func less(x, y *big.Float) bool        { return x.Cmp(y) < 0 }
 
-// double rounds x to a float64; beyond the range of float64 it returns infinity or 0.
+// double rounds x to a float64. Outside the range of float64 it returns infinity or 0.
 func double(x *big.Float) float64 {
 	d, _ := x.Float64()
 	return d
@@ -43,11 +43,11 @@ func (d *digits) number(x float64) *big.Float {
 	return new(big.Float).SetPrec(d.bits).SetFloat64(x)
 }
 
-// vanishing is the logarithm, to base 2, below which a power of e counts as 0. Adding numbers that
-// are farther apart would take much memory.
+// vanishing is the logarithm to base 2 below which a power of e counts as 0. Adding numbers of too different size
+// would take much memory.
 const vanishing = -1 << 14
 
-// exp returns e^x, by Taylor's series on an argument that is halved 16 times.
+// exp returns e^x. It computes the Taylor series of an argument that is halved 16 times.
 func (d *digits) exp(x *big.Float) *big.Float {
 	turns := double(over(x, d.ln2))
 	switch {
@@ -61,7 +61,7 @@ func (d *digits) exp(x *big.Float) *big.Float {
 	r := minus(x, times(d.number(k), d.ln2))
 	r.SetMantExp(r, -halvings)
 	sum := d.number(1)
-	for n := d.terms(halvings); n > 0; n-- { // Horner
+	for n := d.terms(halvings); n > 0; n-- { // the series by Horner's rule
 		sum.Mul(sum, r)
 		sum.Quo(sum, d.number(float64(n)))
 		sum.Add(sum, d.one)
@@ -72,7 +72,7 @@ func (d *digits) exp(x *big.Float) *big.Float {
 	return sum.SetMantExp(sum, int(k))
 }
 
-// terms returns how many terms of the series matter for |x| ≤ 2^−halvings.
+// terms returns how many terms of the series are needed for |x| ≤ 2^−halvings.
 func (d *digits) terms(halvings int) int {
 	n, size := 0, 0.0
 	for size > -float64(d.bits)-8 {
@@ -82,8 +82,8 @@ func (d *digits) terms(halvings int) int {
 	return n
 }
 
-// log returns ln x of a positive x. It starts with the digits of a double, and Halley's method
-// triples them in each step.
+// log returns ln x of a positive x. It starts with a float64, and each step of Halley's method triples the number of
+// digits.
 func (d *digits) log(x *big.Float) *big.Float {
 	mantissa := d.number(0)
 	exponent := x.MantExp(mantissa)
@@ -104,7 +104,7 @@ func (d *digits) softplus(z *big.Float) *big.Float {
 	return d.log(plus(d.one, d.exp(z)))
 }
 
-// eliminatePrecisely does what eliminate does, on big.Float.
+// eliminatePrecisely does the same as eliminate, with big.Float.
 func eliminatePrecisely(a, v []*big.Float) bool {
 	n := len(v)
 	for c := range n {
