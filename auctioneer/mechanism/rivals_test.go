@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestNamesOfAPeerAreOneRival: a site that gives its user more names learns no more by them than the user does with one.
+// TestNamesOfAPeerAreOneRival: several names of users of the same other site must count as one rival, so that a site
+// learns no more with several names than with one.
 func TestNamesOfAPeerAreOneRival(t *testing.T) {
 	for _, c := range []struct {
 		own    messages.Name
@@ -20,7 +21,7 @@ func TestNamesOfAPeerAreOneRival(t *testing.T) {
 		{"alice", []messages.Name{"bob", "carol", "bob"}, 2},
 		{"alice", []messages.Name{"x@west", "y@west"}, 1},
 		{"alice", []messages.Name{"x@west", "x@east"}, 2},
-		{"alice@west", []messages.Name{"bob", "x@west", "y@west"}, 1}, // x and y could be names of alice
+		{"alice@west", []messages.Name{"bob", "x@west", "y@west"}, 1}, // x and y could be other names of alice
 		{"alice@west", []messages.Name{"x@west"}, 1},
 		{"alice@west", []messages.Name{"x@west", "y@west"}, 1},
 		{"alice@west", []messages.Name{"x@west", "bob", "carol"}, 2},

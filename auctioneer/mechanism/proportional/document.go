@@ -13,7 +13,7 @@ import (
 type input struct {
 	Alpha       float64    `json:"alpha"`
 	Jobs        []inputJob `json:"jobs"`
-	Rounds      *int       `json:"rounds,omitempty"`      // stop after this number of the paper's rounds
+	Rounds      *int       `json:"rounds,omitempty"`      // do only this number of the paper's rounds
 	Evaluations *int       `json:"evaluations,omitempty"` // limit of the search for a better pool
 }
 
@@ -29,7 +29,7 @@ type inputJob struct {
 type output struct {
 	Subbudgets [][]float64 `json:"subbudgets"`
 	Allocation [][]float64 `json:"allocation"`
-	Utilities  []*float64  `json:"utilities"` // null: minus infinity, the logarithm of a share of 0
+	Utilities  []*float64  `json:"utilities"` // null stands for minus infinity, the logarithm of a share of 0
 	Rounds     int         `json:"rounds"`
 	Converged  bool        `json:"converged"`
 	*pools
@@ -45,9 +45,8 @@ type pools struct {
 	Complete    bool    `json:"search_complete"`
 }
 
-// SolveDocument answers a JSON document: {"alpha", "jobs": [{"budget", "kind",
-// "weights", "slo"?}…], "rounds"?, "evaluations"?}, where "evaluations" bounds
-// the search for a better pool than the greedy one.
+// SolveDocument answers a JSON document {"alpha", "jobs": [{"budget", "kind", "weights", "slo"?}…], "rounds"?,
+// "evaluations"?}. "evaluations" bounds the search for a better pool than the greedy one.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {
@@ -184,7 +183,7 @@ func (in *input) limit(p *Problem) (int, error) {
 	return *in.Evaluations, nil
 }
 
-// list returns a copy of group that is not nil, so that JSON shows an empty one as [].
+// list returns a copy of group that is not nil, so that JSON shows an empty group as [].
 func list(group []int) []int { return append([]int{}, group...) }
 
 func outside(n int, group []int) []int {

@@ -12,8 +12,8 @@ import (
 
 // The reasons that Explain gives, in addition to the reasons of package mechanism.
 const (
-	WaitingForShare = "WaitingForShare" // it waits for its turn at a slot
-	SLONotAdmitted  = "SLONotAdmitted"  // if it were served, its minimum utility or another job's could not be met
+	WaitingForShare = "WaitingForShare" // the job waits for its turn at a slot
+	SLONotAdmitted  = "SLONotAdmitted"  // if the job were served, its minimum utility or another job's could not be met
 )
 
 // Explain says how a job stands as of the last decision, and what a larger budget would change.
@@ -61,7 +61,7 @@ func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) m
 	}
 }
 
-// describe returns words about a job's shares and what it spends on them.
+// describe returns words about a job's shares, and about what it spends on them.
 func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	var parts []string
 	for j := range s.parts {
@@ -79,12 +79,12 @@ func rivals(n int, bid float64) string {
 	if n <= 0 {
 		return ", which no other job wants"
 	}
-	amount, _ := messages.RoundCredits(bid) // a part of a budget
+	amount, _ := messages.RoundCredits(bid) // no error: it is a part of a budget
 	return fmt.Sprintf(", for a bid of %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job", "other jobs"))
 }
 
-// doubling says for each class about how much more budget would double the share, if the other bids
-// did not change. The odds s/(1−s) are proportional to the sub-budget to the power alpha.
+// doubling returns, for each class, a sentence that says by how much more budget the share would about double
+// if the other bids did not change. The odds s/(1−s) are proportional to the sub-budget to the power alpha.
 func (c *Mechanism) doubling(s *seat) (change []string) {
 	alpha := c.market.problem.Alpha
 	if alpha == 0 {
@@ -105,8 +105,8 @@ func (c *Mechanism) doubling(s *seat) (change []string) {
 	return change
 }
 
-// coarse rounds an amount to its first digits, because more digits would promise too much precision.
-// The digits kept form a number below the bound.
+// coarse rounds an amount to its first digits, because more digits would pretend too much precision. The
+// digits that are kept form a number below bound.
 func coarse(x, bound messages.Credits) messages.Credits {
 	unit := messages.Credits(1)
 	for x/unit >= bound {
@@ -115,7 +115,7 @@ func coarse(x, bound messages.Credits) messages.Credits {
 	return (x + unit/2) / unit * unit
 }
 
-// names lists the classes in which a job has work pending.
+// names returns the names of the classes in which a job has pending tasks.
 func (c *Mechanism) names(s *seat) string {
 	var names []string
 	for j := range s.parts {

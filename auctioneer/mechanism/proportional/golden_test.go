@@ -39,7 +39,7 @@ func ask(t *testing.T, c golden, rounds *int) *output {
 	}{c.Alpha, c.Jobs, rounds})
 }
 
-// near compares matrices, each row within tolerance times its scale.
+// near compares two matrices. Each row may differ by at most tolerance(row) times its largest entry.
 func near(t *testing.T, what string, got, want [][]float64, tolerance func(row int) float64) {
 	t.Helper()
 	if len(got) != len(want) {

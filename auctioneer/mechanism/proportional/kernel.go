@@ -5,14 +5,14 @@ import "math"
 // mostSteps bounds the search for one job's multiplier.
 const mostSteps = 60
 
-// closeEnough is the relative error of the spending at which a first-order correction replaces
-// another step. The error of the correction is its square. While the fields themselves are not
-// exact, the coarser bound newton.loose is enough.
+// closeEnough is the relative error of the spending below which a first-order correction is made instead of another
+// step. The error after the correction is its square. While the fields themselves are not exact, newton.loose is used
+// instead; it is larger.
 const closeEnough = 3e-7
 
-// answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. From b = λ·w·s·(1−s) and
-// s = √b/T follows s = x/(1+x), x = λ·w/T². It finds the multiplier λ by Newton's method on √(Σ b),
-// which is nearly linear in λ.
+// answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. b = λ·w·s·(1−s) and s = √b/T give
+// s = x/(1+x) with x = λ·w/T². It finds the multiplier λ by Newton's method on √(Σ b), which is nearly linear
+// in λ.
 func (w *newton) answerHalfLinear(i int) bool {
 	m := w.auction.m
 	a, weights := &w.row, w.auction.weights[i*m:i*m+m]
@@ -53,7 +53,7 @@ func firstLinear(budget float64, w, inverse []float64) float64 {
 	return math.Sqrt(budget / sum)
 }
 
-// finishLinear corrects the answer for a change of ln λ, to first order, and sets its derivatives.
+// finishLinear corrects the answer, to first order, for a change of ln λ, and sets its derivatives.
 func (a *answer) finishLinear(change float64) {
 	rest, p, b := a.z, a.p[:len(a.z)], a.b[:len(a.z)]
 	pg, ph, bg, bh := a.pg[:len(rest)], a.ph[:len(rest)], a.bg[:len(rest)], a.bh[:len(rest)]
@@ -65,8 +65,8 @@ func (a *answer) finishLinear(change float64) {
 	}
 }
 
-// answerHalfLog computes the answer at alpha = 1/2 for a logarithmic utility. From b = λ·w·(1−s) and
-// s = √b/T follows s²/(1−s) = y, y = λ·w/T². The spending is nearly linear in λ.
+// answerHalfLog computes the answer at alpha = 1/2 for a logarithmic utility. b = λ·w·(1−s) and s = √b/T give
+// s²/(1−s) = y with y = λ·w/T². The spending is nearly linear in λ.
 func (w *newton) answerHalfLog(i int) bool {
 	m := w.auction.m
 	a, weights := &w.row, w.auction.weights[i*m:i*m+m]
@@ -107,7 +107,7 @@ func firstLog(budget float64, w []float64) float64 {
 	return budget / sum
 }
 
-// finishLog does what finishLinear does, for a logarithmic utility. c has d ln b/d ln λ.
+// finishLog does the same as finishLinear, for a logarithmic utility. c has d ln b/d ln λ.
 func (a *answer) finishLog(change float64) {
 	share, g, p, b := a.z, a.c[:len(a.z)], a.p[:len(a.z)], a.b[:len(a.z)]
 	for j, x := range share {

@@ -9,12 +9,12 @@ import (
 // Market keeps the fixed point of a changing set of jobs. Jobs have positions
 // 0…n−1; a departure moves the last job into the gap.
 //
-// It remembers the fields T° of the last full solution, the sum of all answers to T°, and the
-// derivative of this sum. An arrival adds the new job's answer to T° and its derivative, a departure
-// subtracts them, both exactly. One Newton step over the m classes then gives the fields of the new
-// fixed point, with an error of second order in their distance from T°. Rows are functions of the
-// fields, computed on demand. So a change costs O(m³) and a row O(m), whatever n is. When the
-// estimated error exceeds the tolerance, a full solution is made, in O(n·m²).
+// A field is the total that jobs face in a class. A Market remembers the fields T° of the last full solution,
+// the sum of all answers to T°, and the derivative of this sum. An arrival adds the new job's answer to T°
+// and the derivative of this answer. A departure subtracts them. Both are exact. One Newton step over the m
+// classes then gives the fields of the new fixed point, with an error of second order in their distance from
+// T°. Rows are functions of the fields, computed on demand. So a change costs O(m³) and a row O(m), for any
+// n. When the estimated error exceeds the tolerance, a full solution is made, in O(n·m²).
 //
 // It is not safe for concurrent use.
 type Market struct {
@@ -23,16 +23,16 @@ type Market struct {
 	solver    Solver
 	stale     bool      // a full solution is needed
 	settled   bool      // the fields are up to date with the jobs
-	base      []float64 // 2m: T°, at which sum and jacobian hold
-	drift     float64   // estimate of the relative error of a share
-	full      int       // full solutions so far
+	base      []float64 // 2m: the fields T° of sum and jacobian
+	drift     float64   // estimated relative error of a share
+	full      int       // number of full solutions so far
 }
 
 // fewJobs is the number of jobs up to which a full solution is always made, because it is fast.
 const fewJobs = 192
 
-// NewMarket returns a market without jobs. tolerance bounds the estimated
-// relative error of a share that Refresh leaves, at least 1e-9.
+// NewMarket returns a market without jobs. tolerance bounds the estimated relative error of a share after Refresh; it
+// must be at least 1e-9.
 func NewMarket(alpha float64, classes int, tolerance float64) (*Market, error) {
 	k := &Market{tolerance: max(tolerance, 1e-9), problem: Problem{Alpha: alpha, Classes: classes}, stale: true}
 	if err := k.problem.Check(); err != nil {
@@ -48,7 +48,7 @@ func NewMarket(alpha float64, classes int, tolerance float64) (*Market, error) {
 // Len returns the number of jobs.
 func (k *Market) Len() int { return len(k.problem.Budgets) }
 
-// bidders returns how many jobs contend for class j.
+// bidders returns how many jobs compete for class j.
 func (k *Market) bidders(j int) int {
 	if k.Len() == 0 {
 		return 0
@@ -56,7 +56,7 @@ func (k *Market) bidders(j int) int {
 	return k.solver.auction.contenders[j]
 }
 
-// Arrive adds a job, at position Len, with weights by class, which are copied.
+// Arrive adds a job at position Len. weights are by class; Arrive copies them.
 func (k *Market) Arrive(budget float64, log bool, weights []float64) error {
 	p := &k.problem
 	one := Problem{Alpha: p.Alpha, Classes: p.Classes, Budgets: []float64{budget}, Weights: weights}
@@ -94,7 +94,7 @@ func (k *Market) Depart(i int) {
 	}
 }
 
-// Replace gives the job at position i other weights, which are copied.
+// Replace gives the job at position i other weights. Replace copies them.
 func (k *Market) Replace(i int, weights []float64) error {
 	p := &k.problem
 	one := Problem{Alpha: p.Alpha, Classes: p.Classes, Budgets: p.Budgets[i : i+1], Weights: weights}
@@ -117,8 +117,8 @@ func (k *Market) Replace(i int, weights []float64) error {
 	return nil
 }
 
-// Refresh updates the fields: by a Newton step, or by a full solution if the step might be off by more
-// than the tolerance. It reports whether it made a full solution.
+// Refresh updates the fields: by a Newton step, or by a full solution if the error of the step could exceed
+// the tolerance. It reports whether it made a full solution.
 func (k *Market) Refresh() bool {
 	if k.settled {
 		return false
@@ -131,9 +131,8 @@ func (k *Market) Refresh() bool {
 	return true
 }
 
-// Row fills in the sub-budgets and the shares of the job at position i, as of
-// the last Refresh, which must not be older than the last change. Either may
-// be nil.
+// Row writes the sub-budgets and the shares of the job at position i. Call Refresh after the last change and before
+// Row. Either slice may be nil.
 func (k *Market) Row(i int, subbudgets, shares []float64) {
 	m, s := k.problem.Classes, &k.solver
 	if !k.stale {
@@ -164,11 +163,11 @@ func (k *Market) share(i, j int) float64 {
 	}
 }
 
-// incremental reports whether changes can be computed from the last full solution.
+// incremental reports whether the present fields can be computed from the last full solution.
 func (k *Market) incremental() bool { return !k.stale && k.Len() > fewJobs }
 
-// recount updates the number of jobs that contend for each class. It returns false if a class begins
-// or ceases to be contested; then a full solution is needed.
+// recount updates the number of jobs that compete for each class. It returns false if a class gets its second
+// bidder or loses it; then a full solution is needed.
 func (k *Market) recount(weights []float64, by int) bool {
 	same := true
 	for j, w := range weights {
@@ -182,8 +181,8 @@ func (k *Market) recount(weights []float64, by int) bool {
 	return same
 }
 
-// answerAtBase computes the answer of job i to the base fields, with its derivative, and adds them to
-// the sums (sign 1) or subtracts them (sign −1). It returns false if the job is too large for that.
+// answerAtBase computes the answer of job i to the base fields, with its derivative. It adds them to the sums
+// (sign 1) or subtracts them (sign −1). It returns false if the job is too large for this.
 func (k *Market) answerAtBase(i int, sign float64) bool {
 	w := &k.solver.newton
 	copy(w.before, w.fields)
@@ -200,7 +199,7 @@ func (k *Market) answerAtBase(i int, sign float64) bool {
 	return ok
 }
 
-// step sets the fields one Newton step from the base.
+// step sets the fields by one Newton step from the base.
 func (k *Market) step() bool {
 	w := &k.solver.newton
 	copy(w.fields, k.base)
@@ -219,7 +218,7 @@ func (k *Market) step() bool {
 func (k *Market) solve() {
 	w := &k.solver.newton
 	k.full++
-	k.solver.Resolve(&k.problem) // every number was checked when it came
+	k.solver.Resolve(&k.problem) // no error: every number was checked when its job arrived
 	k.drift = Tolerance
 	k.stale = !w.linear() || k.Len() <= fewJobs
 	if !k.stale {
@@ -228,8 +227,8 @@ func (k *Market) solve() {
 	}
 }
 
-// linear reports whether the sums and derivative of the last pass depend only on class totals: no
-// class has a dominant job.
+// linear reports whether the sums and the derivative of the last pass depend only on the totals of the classes,
+// because no class has a dominant job.
 func (w *newton) linear() bool { return w.ready && !w.dominated }
 
 func (k *Market) weightsOf(i int) []float64 {
@@ -256,7 +255,7 @@ func (k *Market) resize(n int) {
 	w.guess, a.wanted = resize(w.guess, n), resize(a.wanted, n)
 }
 
-// swap exchanges two jobs, in the problem and, if in use, in the solver.
+// swap exchanges two jobs in the problem, and in the solver if it has their rows.
 func (k *Market) swap(i, q int) {
 	p, a, m := &k.problem, &k.solver.auction, k.problem.Classes
 	p.Budgets[i], p.Budgets[q] = p.Budgets[q], p.Budgets[i]

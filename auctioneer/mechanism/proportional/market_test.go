@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// exact solves the market's own jobs anew.
+// exact solves the problem of the market's jobs from the beginning.
 func exact(t testing.TB, k *Market) *Result {
 	t.Helper()
 	var s Solver
@@ -18,7 +18,7 @@ func exact(t testing.TB, k *Market) *Result {
 	return r
 }
 
-// worst is the largest relative error of a share of the market's rows.
+// worst returns the largest relative error of a share in the market's rows.
 func worst(t testing.TB, k *Market) float64 {
 	r, m, most := exact(t, k), k.problem.Classes, 0.0
 	row := make([]float64, m)
@@ -35,8 +35,8 @@ func worst(t testing.TB, k *Market) float64 {
 	return most
 }
 
-// TestArrivalAmong100000: the claim of the package, that a newcomer's and
-// everybody's shares are right to 1e-3 without a pass over the jobs.
+// TestArrivalAmong100000 checks a claim of the package: after an arrival among 100,000 jobs, all shares are right to
+// 1e-3 without a pass over the jobs.
 func TestArrivalAmong100000(t *testing.T) {
 	p := workload(100_000, 4, 0.5, 0.3)
 	k := filled(t, p, 99_999)
@@ -59,8 +59,8 @@ func TestArrivalAmong100000(t *testing.T) {
 	}
 }
 
-// TestMarketStaysTrue: arrivals, departures and changes of all sizes, some as
-// large as everybody else together; after each the error is within the estimate.
+// TestMarketStaysTrue makes arrivals, departures and changes of all sizes; some jobs are as large as all others
+// together. After each, the error must be below the estimate.
 func TestMarketStaysTrue(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		alpha := rapid.SampledFrom([]float64{0, 0.3, 0.5, 0.5, 0.8}).Draw(rt, "alpha")
@@ -110,7 +110,7 @@ func TestMarketFromNothingAndBack(t *testing.T) {
 		k.Depart(k.Len() / 2)
 		k.Refresh()
 	}
-	if k.full > 500 { // the first and last 192 are solved anew each; in between seldom
+	if k.full > 500 { // with up to 192 jobs each change takes a full solution; with more jobs few changes do
 		t.Errorf("%d full solutions", k.full)
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// shareTolerance is the relative error of a share up to which a decision does not compute a row
-// again. With fewer than some 200 bidders all rows are exact.
+// shareTolerance is the relative error that a share may have. A decision computes a row again only if its shares may
+// be worse. With fewer than some 200 bidders all rows are exact.
 const shareTolerance = 1e-4
 
-// mostScale bounds the factor by which totals may change since the shares of seats were computed.
-// Beyond it all rows are computed again.
+// mostScale bounds the factor by which totals may change after the shares of seats were computed. Beyond it all rows
+// are computed again.
 const mostScale = 2
 
 // mostEvaluations bounds the number of fixed points that one decision computes to find jobs with a
@@ -25,55 +25,54 @@ const mostEvaluations = 256
 type Mechanism struct {
 	classes []messages.Name
 	market  *Market
-	seats   []*seat // all jobs of the view, by number
-	left    int     // seats of jobs that are gone
-	placed  []*seat // by position in market
-	changed []*seat // since the last decision
+	seats   []*seat // seats of all jobs of the view, by job number
+	left    int     // number of seats whose jobs are gone
+	placed  []*seat // by position in the market
+	changed []*seat // seats that changed since the last decision
 	worked  []*seat // seats whose rows the last decision computed, if not all
-	minimum int     // bidding seats with a minimum utility
-	pending []int   // by class: jobs with work pending there
-	sharing []int   // by class: the part of pending that bid in the market when all rows were last computed
+	minimum int     // number of bidding seats with a minimum utility
+	pending []int   // by class: number of jobs with pending tasks there
+	sharing []int   // by class: number of them that bid in the market when all rows were last computed
 	prices  []float64
-	faced   []float64      // by class: the total with which the shares of seats were computed
+	faced   []float64      // by class: the total when the shares of seats were computed
 	scale   []float64      // by class: factor that corrects those shares: faced divided by the present total
 	torn    map[*seat]bool // seats that want several classes: their rows depend on all totals
-	seen    []float64      // by class: the totals with which torn seats were last computed
+	seen    []float64      // by class: the total when torn seats were last computed
 	pool    pooling
 	weights [][]float64
 	pooled  bool // the last decision kept jobs out so that a minimum utility is met
 	lone    bool // some class has fewer than two bidders
-	// contention is by class; nil: jobs owe their budgets on completion.
+	// contention is by class. It is nil if jobs owe their budgets on completion.
 	contention []*Contention
 }
 
-// mostLeft bounds the seats of jobs that are gone: one in mostLeft seats.
+// mostLeft bounds the seats whose jobs are gone: to one of mostLeft seats.
 const mostLeft = 64
 
-// mostKept is the number of changes up to which the memory of their lists is kept for the next
-// decision.
+// mostKept is the largest number of changes for which the memory of their lists is kept for the next decision.
 const mostKept = 4096
 
 // seat is a job with its bids.
 type seat struct {
 	job      *mechanism.Job
-	at       int32 // position in market; −1: it bids nothing
+	at       int32 // position in the market; −1 if it bids nothing
 	gone     bool  // its job is gone
 	rejected bool  // if it were served, its minimum utility or another job's could not be met
 	bids     bool
 	numbers  []float64 // weights, spends and shares
-	parts    []part    // by class
+	parts    []part    // by class: see part
 }
 
-// weights returns the weights with which the seat bids, by class: 0 if it has no work pending there.
+// weights returns the weights with which the seat bids, by class: 0 if it has no pending tasks there.
 func (s *seat) weights() []float64 { return s.numbers[:len(s.parts):len(s.parts)] }
 
 // spends returns the seat's sub-budgets, by class.
 func (s *seat) spends() []float64 { return s.numbers[len(s.parts) : 2*len(s.parts) : 2*len(s.parts)] }
 
-// shares returns the seat's shares, by class, to be multiplied by Mechanism.scale.
+// shares returns the seat's shares, by class. Multiply them by Mechanism.scale.
 func (s *seat) shares() []float64 { return s.numbers[2*len(s.parts):] }
 
-// Describe says what the mechanism is.
+// Describe returns the traits of the mechanism.
 func Describe(m *messages.Market) mechanism.Traits {
 	t := mechanism.Traits{
 		Name: messages.Proportional, Make: mechanism.Maker(New), Solve: SolveDocument,
@@ -112,7 +111,7 @@ func New(m messages.Market) (*Mechanism, error) {
 
 var _ mechanism.Incremental = (*Mechanism)(nil)
 
-// Admit refuses a bid that this market cannot compare with others.
+// Admit refuses a bid that this mechanism cannot compare with other bids.
 func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if bid.Budget <= 0 || bid.Budget > messages.MaxCredits {
 		return messages.Errorf(messages.Invalid, "budget: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Budget)
@@ -135,8 +134,7 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return c.admitMinimum(bid)
 }
 
-// admitMinimum refuses a minimum utility that the job could not reach even with all slots of all
-// classes.
+// admitMinimum refuses a minimum utility that the job could not reach with all slots of all classes.
 func (c *Mechanism) admitMinimum(bid *mechanism.Bid) error {
 	x := bid.MinUtility
 	if math.IsNaN(x) || math.IsInf(x, 0) {

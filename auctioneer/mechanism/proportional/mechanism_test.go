@@ -36,8 +36,8 @@ func job(id messages.JobID, credits, wMap, wReduce float64, pending ...int) *mec
 	}
 }
 
-// TestLiveMarketIsThePaper: with work pending everywhere, the decision is the
-// fixed point of the paper's figure 2 (testdata/proportional.json).
+// TestLiveMarketIsThePaper: if all jobs have pending tasks everywhere, the decision must be the fixed point of the
+// paper's figure 2 (testdata/proportional.json).
 func TestLiveMarketIsThePaper(t *testing.T) {
 	want := casetest.Cases[golden](t, "proportional.json")[0].Expect
 	a := live(t, 0.5).Allocate(view(job(1, 100, 3, 2, 9, 9), job(2, 200, 3, 2, 9, 9), job(3, 160, 2, 4, 9, 9)))
@@ -60,9 +60,8 @@ func TestJobsBidWhereTheirWorkIs(t *testing.T) {
 	near(t, "weights", a.Weights, [][]float64{{1, 0}, {0, 1}, {0, 0}}, func(int) float64 { return 1e-9 })
 }
 
-// TestDecisionsDoNotDependOnHistory: after any changes, by Allocate or Update,
-// the shares are those of a mechanism made anew, and add up to one over the
-// jobs with work pending in a class.
+// TestDecisionsDoNotDependOnHistory makes changes, with Allocate or Update. The shares must equal the shares of a new
+// mechanism, and sum to one over the jobs with pending tasks in a class.
 func TestDecisionsDoNotDependOnHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, v := live(t, rapid.SampledFrom([]float64{0, 0.5, 0.9}).Draw(rt, "alpha")), view()
@@ -117,8 +116,8 @@ func sameAsAnew(t *rapid.T, c *Mechanism, v *mechanism.View) {
 	}
 }
 
-// TestLargeMarketStaysWithinTolerance: a thousand jobs come one by one after
-// ten thousand, told and untold; the shares stay within the tolerance.
+// TestLargeMarketStaysWithinTolerance: a market has ten thousand jobs, and a thousand more arrive one by one. Every
+// second arrival is passed to Update; Allocate must find the others. The shares must stay within the tolerance.
 func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 	c, v, p := live(t, 0.5), view(), workload(11_000, 2, 0.5, 0.3)
 	add := func(i int) *mechanism.Job {
@@ -150,8 +149,8 @@ func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 	}
 }
 
-// TestWhatUpdatesSayScalesToShares: whoever keeps the weights that updates list, and the
-// last scale, has the shares of a mechanism made anew; and an arrival has few rows worked out.
+// TestWhatUpdatesSayScalesToShares keeps the weights that Update lists, and multiplies them by the last scale. The
+// result must be the shares of a new mechanism. An arrival must cause few rows to be computed.
 func TestWhatUpdatesSayScalesToShares(t *testing.T) {
 	c, v, rng := live(t, 0.5), view(), rand.New(rand.NewPCG(23, 1))
 	weights, scale, listed, next := map[messages.JobID][]float64{}, []float64{1, 1}, 0, messages.JobID(1)
@@ -164,7 +163,7 @@ func TestWhatUpdatesSayScalesToShares(t *testing.T) {
 	}
 	arrive := func() *mechanism.Job {
 		maps, reduces := 1, 0
-		if next%40 == 0 { // some want both classes, and so follow both totals
+		if next%40 == 0 { // some jobs want both classes, so their rows depend on both totals
 			reduces = 1
 		} else if next%3 == 0 {
 			maps, reduces = 0, 1
@@ -282,8 +281,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestTheAdviceIsTrue: with the budget that Explain names, the share about
-// doubles.
+// TestTheAdviceIsTrue: with the larger budget that Explain suggests, the share must about double.
 func TestTheAdviceIsTrue(t *testing.T) {
 	c, v := live(t, 0.5), view()
 	for i := range 20 {

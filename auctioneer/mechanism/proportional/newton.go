@@ -2,51 +2,50 @@ package proportional
 
 import "math"
 
-// leastNewtonAlpha is the exponent below which plain rounds are used. There they are as fast as
-// Newton's method, because each contracts by about alpha, and Newton's logarithms of sub-budgets lose
-// digits as 1/alpha grows.
+// leastNewtonAlpha is the exponent below which plain rounds are used. There rounds are as fast as Newton's
+// method, because each round reduces the changes by about the factor alpha. Newton's logarithms of
+// sub-budgets lose digits as 1/alpha grows.
 const leastNewtonAlpha = 0.05
 
-// dominance is the share of a class above which a job is computed from the sum of the others instead
-// of from the total. Above it, 1−s would lose digits.
+// dominance is the share of a class above which a job's answer is computed from the sum of the others instead
+// of from the total. With the total, 1−s would lose digits.
 const dominance = 0.9
 
-// newton solves for what the jobs face (the fields) instead of for what they bid. Given the total T_j
-// of the powers in each class, job i has one answer b_i(T): the row at which its marginal utilities
-// per credit are equal. The fixed point is the T at which the powers of all answers add up to T.
-// These are m equations, whatever the number of jobs. Newton's method solves them with the exact
-// derivative, which each job's answer provides.
+// newton solves for what the jobs face (the fields) instead of for what they bid. Given the total T_j of the
+// powers in each class, job i has one answer b_i(T): the row with which its marginal utilities per credit are
+// equal. The fixed point is the T at which the powers of all answers sum to T. These are m equations, for any
+// number of jobs. Newton's method solves them. Each job's answer comes with its exact derivative.
 //
-// A job that wants a single class bids its whole budget there, whatever it faces. A job with nearly
-// all of a class is called dominant. It faces the sum Q_j of the others there instead of T_j, so the
-// class has a second unknown. Field j is T_j, field m+j is Q_j.
+// A job that wants a single class always bids its whole budget there. A job with nearly all of a class is
+// called dominant. There it faces the sum Q_j of the others instead of T_j, so the class has a second
+// unknown. Field j is T_j, field m+j is Q_j.
 //
-// Equations, as each pass accumulates them into sum and jacobian:
+// Each pass adds up these equations in sum, and their derivatives in jacobian:
 //
 //	class without a dominant job:  Σ_i p_ij − T_j = 0                      (row j)
 //	class with dominant job d:     Q_j + p_dj − T_j = 0                    (row j)
 //	                               Σ_{i≠d} p_ij − Q_j = 0                  (row m+j)
 type newton struct {
 	auction   *auction
-	ready     bool      // fields belong to an outcome
-	fields    []float64 // 2m
+	ready     bool      // fields are those of an outcome
+	fields    []float64 // 2m: see above
 	before    []float64 // 2m: fields before the last step
 	dominant  []int     // m: the job with nearly all of the class, or −1
-	dominated bool      // some class has one
-	sum       []float64 // 2m
+	dominated bool      // some class has a dominant job
+	sum       []float64 // 2m: left sides of the equations
 	jacobian  []float64 // 2m·2m: derivative of sum by the logarithms of the fields
 	matrix    []float64 // 2m·2m, scratch of the linear solve
 	step      []float64 // 2m: change of the logarithms of the fields
 	loose     float64   // relative error of the spending that an answer may have before its correction
-	guess     []float64 // n: each job's multiplier in the pass before, its logarithm if alpha ≠ 1/2
+	guess     []float64 // n: each job's multiplier in the pass before; if alpha ≠ 1/2 its logarithm
 	row       answer
 }
 
-// answer is one job's answer and its derivatives, class by class, with functions of the fields that
-// it needs: 1/f² (alpha = 1/2) and ln(f)/alpha.
+// answer is the answer of one job and its derivatives, class by class. It also has the functions of the
+// fields that the answer needs: 1/f² (alpha = 1/2) and ln(f)/alpha.
 type answer struct {
-	p, pg, ph []float64 // power; its derivative by ln λ, and by ln f at fixed λ
-	b, bg, bh []float64 // sub-budget; its derivatives, as for p. p and b are the solver's rows
+	p, pg, ph []float64 // the power; its derivative by ln λ; its derivative by ln f with fixed λ
+	b, bg, bh []float64 // the same for the sub-budget; p and b are the solver's rows
 	z, c      []float64 // scratch
 	inverse   []float64 // 2m: 1/f²
 	logarithm []float64 // 2m: ln(f)/alpha
@@ -68,16 +67,16 @@ func (w *newton) reset() {
 	w.guess = resize(w.guess, n)
 }
 
-// Limits of the search.
+// Limits of the search:
 const (
-	mostPasses  = 200   // passes over the jobs, at one exponent
-	mostClimb   = 5000  // passes over the jobs, over all exponents of climb
+	mostPasses  = 200   // passes over the jobs with one exponent
+	mostClimb   = 5000  // passes over the jobs with all exponents of climb together
 	longestStep = 2.0   // largest change of a field's logarithm in a step
-	rounding    = 1e-11 // a difference of the fields that may come from rounding
-	farOff      = 0.2   // value of loose for a cold start
+	rounding    = 1e-11 // a difference of the fields that may be a rounding error
+	farOff      = 0.2   // first value of loose for a cold start
 )
 
-// keepFields checks that the fields of the last outcome can start this one.
+// keepFields reports whether this search can start with the fields of the last outcome.
 func (w *newton) keepFields() bool {
 	for j, c := range w.auction.contenders {
 		if c > 1 && !(w.fields[j] > 0) {
@@ -89,7 +88,7 @@ func (w *newton) keepFields() bool {
 	return true
 }
 
-// fieldsFromBids sets the fields, and who is dominant, from the powers.
+// fieldsFromBids sets the fields and the dominant jobs from the powers.
 func (w *newton) fieldsFromBids() {
 	w.dominated = false
 	w.auction.addUp()
@@ -103,20 +102,20 @@ func (w *newton) fieldsFromBids() {
 		for j, p := range w.auction.powers[i*w.auction.m : (i+1)*w.auction.m] {
 			if p > dominance*w.auction.totals[j] && w.auction.wanted[i] > 1 {
 				w.dominant[j], w.dominated = i, true
-				w.fields[w.auction.m+j] = max(w.auction.sumOthers(i, j), 1e-18*w.auction.totals[j]) // at alpha = 1 it may be 0
+				w.fields[w.auction.m+j] = max(w.auction.sumOthers(i, j), 1e-18*w.auction.totals[j]) // at alpha = 1 the sum may be 0
 			}
 		}
 	}
 }
 
-// iterate runs Newton's method, with a line search on the largest relative difference between the
-// fields and the answers to them. loose is the first value of newton.loose.
+// iterate runs Newton's method, with a line search on the largest relative difference between the fields and the
+// answers to them. loose is the first value of newton.loose. It reports whether the fields are found.
 func (w *newton) iterate(loose float64) bool {
 	length, last := 1.0, math.Inf(1)
 	w.loose = loose
 	for range mostPasses {
 		gap := w.pass()
-		if !(gap < last) { // worse, or a job could not spend its budget: make a shorter step
+		if !(gap < last) { // the gap is larger, or a job cannot spend its budget: make a shorter step
 			if math.IsInf(last, 1) {
 				return false
 			}
@@ -148,21 +147,21 @@ func (w *newton) iterate(loose float64) bool {
 	return false
 }
 
-// accept makes the answers of the last pass the outcome. They spend the budgets to within 1e-13.
+// accept turns the answers of the last pass into the outcome. It reports whether they are good enough. They spend the
+// budgets to within 1e-13.
 func (w *newton) accept() bool {
 	w.ready, w.loose = true, closeEnough
 	return true
 }
 
-// move sets the fields to a part of the step from where they were before.
+// move sets the fields to before plus a part of the step.
 func (w *newton) move(length float64) {
 	for f, d := range w.step {
 		w.fields[f] = w.before[f] * math.Exp(length*d)
 	}
 }
 
-// nextMove estimates how far, relative to its budget, any sub-budget would
-// move in the step.
+// nextMove estimates the largest change of a sub-budget in the step, relative to the budget.
 func (w *newton) nextMove() float64 {
 	most := 0.0
 	for _, d := range w.step {
@@ -171,14 +170,14 @@ func (w *newton) nextMove() float64 {
 	return most * sensitivity(w.auction.alpha)
 }
 
-// sensitivity returns about the largest |d ln b/d ln f|: 1/(alpha·k), where k is the least slope of
-// an answer. It does not hold for bids that are almost 0.
+// sensitivity returns an estimate of the largest |d ln b/d ln f|: 1/(alpha·k), where k is the least slope of
+// an answer. It is wrong for bids that are almost 0.
 func sensitivity(alpha float64) float64 {
 	return 1 / max(alpha*min(1, 1/alpha-1), 0.05)
 }
 
-// dominable reports whether the largest budget could dominate a class. This is a quick test that
-// fails for most auctions.
+// dominable reports whether the largest budget could dominate a class. It is a quick test; in most auctions the
+// answer is no.
 func (w *newton) dominable() bool {
 	largest := power(w.auction.largest, w.auction.alpha)
 	for j, c := range w.auction.contenders {
@@ -189,8 +188,8 @@ func (w *newton) dominable() bool {
 	return false
 }
 
-// redominate reports whether other jobs became dominant by the answers of the last pass. If so, it
-// sets the fields from those answers.
+// redominate reports whether other jobs became dominant with the answers of the last pass. If so, it sets the fields
+// from these answers.
 func (w *newton) redominate() bool {
 	if !w.dominated && !w.dominable() {
 		return false
@@ -207,7 +206,7 @@ func (w *newton) redominate() bool {
 	return false
 }
 
-// direction solves for the step; it returns false if the system is singular.
+// direction computes the step. It returns false if the system of equations is singular.
 func (w *newton) direction() bool {
 	m := w.auction.m
 	size, fields := 2*m, 2*m
@@ -259,9 +258,8 @@ func (w *newton) shorten() {
 	}
 }
 
-// eliminate solves a·x = x in place by Gaussian elimination with partial
-// pivoting; it returns false if a is singular. a has len(x)² entries, by rows,
-// and is overwritten.
+// eliminate solves a·x = x in place by Gaussian elimination with partial pivoting: it replaces the right side x by
+// the solution. It returns false if a is singular. a has len(x)² entries, row by row, and is overwritten.
 func eliminate(a, x []float64) bool {
 	n := len(x)
 	for c := range n {

@@ -8,12 +8,12 @@ import (
 
 // Pool says which jobs with a minimum utility can be served together.
 type Pool struct {
-	Members     []int   // ascending; the greedy pool
-	Profit      float64 // sum of its budgets
-	Best        []int   // the most profitable group the search found
-	BestProfit  float64 // at least Profit
+	Members     []int   // the greedy pool, in ascending order
+	Profit      float64 // sum of the pool's budgets
+	Best        []int   // the most profitable group that the search found
+	BestProfit  float64 // sum of its budgets, at least Profit
 	Evaluations int     // number of fixed points computed
-	Complete    bool    // the search was not cut short: no group is more profitable than Best
+	Complete    bool    // the search was complete: no group is more profitable than Best
 }
 
 // slack allows for rounding if a utility equals its minimum exactly.
@@ -22,21 +22,21 @@ const slack = 1e-12
 // pooling looks for groups in which every member reaches its minimum utility.
 type pooling struct {
 	p       *Problem
-	minimum []float64 // n; −∞: none
-	order   []int     // by budget, largest first, ties by index
+	minimum []float64 // n: least utility of each job; −∞ for none
+	order   []int     // by descending budget, ties by index
 	solver  Solver
 	sub     Problem
 	limit   int
 	count   int
 }
 
-// NewPool chooses which jobs of p are served; the others wait. minimum has the least utility of each
-// job, −∞ for none. The greedy pool tries jobs by descending budget, ties by index. It keeps a job if
-// every member of the pool still reaches its minimum at the fixed point. This takes one evaluation
-// for each job and is never cut short. Then a search looks for a group with a larger sum of budgets,
-// within `limit` further evaluations (0: no search).
+// NewPool chooses which jobs of p are served; the others wait. minimum has the least utility of each job, or
+// −∞ for a job that has no minimum. The greedy pool tries jobs by descending budget, ties by index. It keeps
+// a job if every member of the pool still reaches its minimum at the fixed point. This takes one evaluation
+// for each job, and always finishes. Then a search looks for a group with a larger sum of budgets, with at
+// most `limit` further evaluations (0: no search).
 //
-// An evaluation is a fixed point over the members: O(n·m²).
+// An evaluation computes the fixed point of the members, in O(n·m²).
 func NewPool(p *Problem, minimum []float64, limit int) (*Pool, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func byBudget(budgets []float64) []int {
 	return order
 }
 
-// with returns a new ascending group that also has i.
+// with returns a new group that has the jobs of group and i, in ascending order.
 func with(group []int, i int) []int {
 	at, _ := slices.BinarySearch(group, i)
 	return slices.Insert(slices.Clone(group), at, i)
@@ -100,7 +100,7 @@ func (q *pooling) serves(group []int) bool {
 	return true
 }
 
-// choose sets p to the jobs of q that are in group, in p's own memory.
+// choose sets p to the jobs of q that are in group. It uses p's own memory.
 func (p *Problem) choose(q *Problem, group []int) {
 	p.Alpha, p.Classes = q.Alpha, q.Classes
 	p.Budgets, p.Weights, p.Log = p.Budgets[:0], p.Weights[:0], p.Log[:0]
@@ -111,7 +111,7 @@ func (p *Problem) choose(q *Problem, group []int) {
 	}
 }
 
-// search improves on a group: first by exchanges, then by branch and bound.
+// search looks for a more profitable group: first by exchanges, then by branch and bound.
 func (q *pooling) search(group []int) (best []int, complete bool) {
 	for {
 		better, ok := q.exchange(group)
@@ -133,7 +133,7 @@ func (q *pooling) search(group []int) (best []int, complete bool) {
 	return b.best, complete
 }
 
-// exchange looks for a job that can join the group, if necessary in place of one cheaper member.
+// exchange looks for a job that can join the group, if necessary in place of one member with a smaller budget.
 func (q *pooling) exchange(group []int) ([]int, bool) {
 	for _, i := range q.order {
 		if slices.Contains(group, i) {
@@ -158,21 +158,21 @@ func (q *pooling) exchange(group []int) ([]int, bool) {
 	return nil, false
 }
 
-// bounding is branch and bound: for each job, by descending budget, it is either in or out. A branch
-// ends when all remaining jobs together could not exceed the best profit.
+// bounding searches by branch and bound: it decides for each job, by descending budget, whether the job is in
+// the group. A branch ends when all remaining jobs together could not exceed the best profit.
 //
-// While hopeful, a branch also ends when the group is not served, because a further member usually
-// takes from all others. In about one instance in fifty it does not: its money draws others away
-// from a class. Therefore a second search runs without this rule.
+// While hopeful, a branch also ends when the group is not served, because a further member usually takes from
+// all others. In about one instance in fifty a further member helps: its bid makes others move to other
+// classes. Therefore a second search runs without this rule.
 type bounding struct {
 	*pooling
 	best    []int
 	profit  float64
-	left    []float64 // sum of the budgets from a position on
+	left    []float64 // left[i]: sum of the budgets from position i on
 	hopeful bool
 }
 
-// branch decides on the jobs from a position on; false if the limit ended it early.
+// branch decides on the jobs from position `at` on. It returns false if the limit ended the search early.
 func (b *bounding) branch(at int, group []int, profit float64) bool {
 	if at == len(b.order) || profit+b.left[at] <= b.profit {
 		return true

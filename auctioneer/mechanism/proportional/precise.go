@@ -6,36 +6,36 @@ import (
 	"slices"
 )
 
-// precise solves problems that need more digits than float64 has: with alpha near 1 and budgets far
-// apart, the bids of a poor job may depend on the 18th digit of a rich job's bid. It does what newton
-// does, with the same fields, equations and derivatives, on numbers of more digits. The largest
-// bidder of each class always counts as dominant. It costs some hundreds of times as much.
+// precise solves problems that need more digits than float64 has: with alpha near 1 and very different
+// budgets, the bids of a poor job may depend on the 18th digit of a rich job's bid. It does the same as
+// newton, with the same fields, equations and derivatives, on numbers with more digits. The largest bidder of
+// each class always counts as dominant. It takes some hundreds of times as long.
 type precise struct {
 	*digits
 	auction              *auction
-	spread               int          // binary orders of magnitude between the largest number and the smallest
+	spread               int          // number of binary orders of magnitude between the largest and the smallest number
 	unit                 bool         // alpha is 1
 	alpha, inverse, rest *big.Float   // alpha, 1/alpha, 1/alpha − 1
 	dominant             []int        // m: the largest bidder of the class; −1 without a contest
-	contenders           []int        // m: jobs that still compete in the class
-	wanted               []int32      // n
-	fields, before, logs []*big.Float // 2m: as newton's, and ln(f)/alpha
+	contenders           []int        // m: number of jobs that still compete in the class
+	wanted               []int32      // n: number of classes that the job still wants
+	fields, before, logs []*big.Float // 2m: as in newton, and ln(f)/alpha
 	sum, step            []*big.Float // 2m
 	jacobian             []*big.Float // 2m·2m
-	weights, logWeights  []*big.Float // n·m; nil for none
+	weights, logWeights  []*big.Float // n·m; nil if the weight is 0
 	budgets              []*big.Float // n
-	hopeless             *big.Float   // if all others together have less than this part of a class, its contest is over
-	guess                []*big.Float // n: ln λ in the pass before; nil for none
+	hopeless             *big.Float   // if all other jobs together have less than this part of a class, its contest is over
+	guess                []*big.Float // n: ln λ in the pass before; nil if there is none
 	bids, powers         []*big.Float // n·m
 	row                  []entry      // m
 }
 
-// entry is a job's answer in a class, with its derivatives by ln λ and, at fixed
-// λ, by the logarithm of the field.
+// entry is a job's answer in a class. It has the derivatives by ln λ and, with fixed λ, by the logarithm of the
+// field.
 type entry struct{ p, pg, ph, b, bg, bh *big.Float }
 
-// solvePrecisely finds the fixed point. The rows have the fixed point at the exponent 1 − near. It
-// starts from there, and if that is too far, goes through exponents in between.
+// solvePrecisely finds the fixed point. The rows of a must have the fixed point at the exponent 1 − near, from which
+// it starts. If this is too far away, it goes through exponents in between.
 func solvePrecisely(a *auction, near float64) bool {
 	x := newPrecise(a)
 	goal := 1 - a.p.Alpha
@@ -58,7 +58,7 @@ func solvePrecisely(a *auction, near float64) bool {
 	return false
 }
 
-// attempt calls solve, and restores the bids if it fails.
+// attempt calls solve, and restores the bids if solve fails.
 func (x *precise) attempt(short float64) bool {
 	before := slices.Clone(x.bids)
 	if !x.solve(short) {
@@ -73,8 +73,8 @@ func (x *precise) attempt(short float64) bool {
 	return true
 }
 
-// mostTries bounds the passes at one exponent, patience all passes, so that the time of the search
-// is bounded by the number of entries.
+// mostTries bounds the passes with one exponent. patience bounds all passes, so that the time depends only on the
+// number of entries.
 const mostTries = 30
 
 func (x *precise) patience() int { return min(max(2_000_000/len(x.bids), 20), 1000) }
@@ -108,8 +108,8 @@ func newPrecise(a *auction) *precise {
 	return x
 }
 
-// orders returns an upper bound for the number of binary orders of magnitude between the positive
-// numbers of any one vector.
+// orders returns an upper bound of the number of binary orders of magnitude between the positive numbers of one
+// vector.
 func orders(vectors ...[]float64) int {
 	most := 0
 	for _, v := range vectors {
@@ -126,7 +126,7 @@ func orders(vectors ...[]float64) int {
 	return most + 8
 }
 
-// take copies job i from the solver, and adjusts its row to spend the budget exactly.
+// take copies job i from the solver, and adjusts its row so that it spends the budget exactly.
 func (x *precise) take(i int) {
 	m := x.auction.m
 	x.budgets[i].SetFloat64(x.auction.p.Budgets[i])
@@ -152,8 +152,8 @@ func (d *digits) numbers(n int) []*big.Float {
 	return out
 }
 
-// solve runs Newton's method at the exponent 1 − short, from the present bids, with a line search on
-// the largest difference between a field and the answers.
+// solve runs Newton's method at the exponent 1 − short, starting from the present bids. It has a line search
+// on the largest difference between a field and the answers.
 func (x *precise) solve(short float64) bool {
 	x.unit = short == 0
 	x.alpha = minus(x.one, x.number(short))
@@ -188,10 +188,10 @@ func (x *precise) solve(short float64) bool {
 	return false
 }
 
-// concede ends contests that are over. If poor jobs have a class to themselves, alpha near 1 moves
-// their bids there, away from the classes of a rich job. The bids that remain shrink as a number below
-// 1 to the power 1/(1 − alpha), below any limit. When one job has all of a class except the part
-// hopeless, it keeps its row, and the other jobs leave its classes.
+// concede ends contests that are decided. If poor jobs can have a class to themselves, alpha near 1 moves
+// their bids to this class, away from the classes of a rich job. Their other bids fall below any limit. When
+// one job has all of a class except for the part hopeless, its row is fixed, and the other jobs leave its
+// classes.
 func (x *precise) concede() {
 	m := x.auction.m
 	for j, d := range x.dominant {
@@ -219,7 +219,7 @@ func (x *precise) abandon(d, j int) {
 	x.contenders[j], x.dominant[j] = 1, -1
 }
 
-// kept, as a number of wanted classes, marks a job whose row does not change any more.
+// kept is stored as the number of wanted classes of a job whose row is fixed.
 const kept = -1
 
 func (x *precise) start() {
@@ -253,7 +253,7 @@ func (x *precise) power(b *big.Float) *big.Float {
 	return x.exp(times(x.alpha, x.log(b)))
 }
 
-// pass does what newton.pass does.
+// pass does the same as newton.pass.
 func (x *precise) pass() float64 {
 	x.auction.passes++
 	for _, v := range [...][]*big.Float{x.sum, x.jacobian} {
@@ -281,7 +281,7 @@ func (x *precise) pass() float64 {
 
 func (x *precise) active(f int) bool { return x.dominant[f%x.auction.m] >= 0 }
 
-// answered returns the value of field f that follows from the answers; almost 0 if no job bids.
+// answered returns the value of field f that follows from the answers. It is almost 0 if no job bids.
 func (x *precise) answered(f int) *big.Float {
 	sum := x.sum[f]
 	if f < x.auction.m {
@@ -293,8 +293,8 @@ func (x *precise) answered(f int) *big.Float {
 	return sum
 }
 
-// residual returns the logarithm of the ratio between the value of field f that follows from the
-// answers, and field f. It is a logarithm because bids can be off by many orders of magnitude.
+// residual returns the logarithm of the value of field f that follows from the answers, divided by field f. It is a
+// logarithm because bids can be wrong by many orders of magnitude.
 func (x *precise) residual(f int) *big.Float {
 	ratio := over(x.answered(f), x.fields[f])
 	if ratio.Sign() <= 0 {
@@ -313,7 +313,7 @@ func (x *precise) gap() float64 {
 	return most
 }
 
-// accumulate does what newton.accumulate does, with a dominant job in every class.
+// accumulate does the same as newton.accumulate, with a dominant job in every class.
 func (x *precise) accumulate(i int) {
 	m, size := x.auction.m, 2*x.auction.m
 	slack := x.number(0)
@@ -342,7 +342,7 @@ func (x *precise) accumulate(i int) {
 	}
 }
 
-// direction does what newton.direction does.
+// direction does the same as newton.direction.
 func (x *precise) direction() bool {
 	m, size := x.auction.m, 2*x.auction.m
 	matrix := make([]*big.Float, size*size)
@@ -375,8 +375,8 @@ func (x *precise) direction() bool {
 	return true
 }
 
-// shorten bounds the step. A field that is many orders of magnitude from 1 may move by proportionally
-// many, because it changes as a power of 1/(1 − alpha).
+// shorten bounds the step. A field that is many orders of magnitude from 1 may move by proportionally many,
+// because it changes like a power of 1/(1 − alpha).
 func (x *precise) shorten() {
 	most := 1.0
 	for f, d := range x.step {

@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// field does what newton.field does.
+// field does the same as newton.field.
 func (x *precise) field(i, j int) int {
 	if x.dominant[j] == i {
 		return x.auction.m + j
@@ -13,7 +13,7 @@ func (x *precise) field(i, j int) int {
 	return j
 }
 
-// respond computes the answer of job i; false if it cannot spend its budget at these fields.
+// respond computes the answer of job i. It returns false if the job cannot spend its budget at these fields.
 func (x *precise) respond(i int) bool {
 	m := x.auction.m
 	if x.wanted[i] < 2 {
@@ -50,7 +50,7 @@ func (x *precise) affordable(i int) bool {
 	return less(x.budgets[i], room)
 }
 
-// spendAll does what newton.answerAny does.
+// spendAll does the same as newton.answerAny.
 func (x *precise) spendAll(i int) bool {
 	ell := x.guess[i]
 	if ell == nil {
@@ -84,9 +84,9 @@ func (x *precise) spendAll(i int) bool {
 	return false
 }
 
-// bracketed returns the next guess after ell, at which the part off of the total is missing. It makes
-// Newton steps on the logarithm of the total, while they halve and stay between low and high.
-// Otherwise it returns the middle; while a side is open, it makes a bounded step.
+// bracketed returns the next guess of ln λ after ell. off is the missing part of the total at ell. It makes
+// Newton steps on the logarithm of the total, if they become smaller by half and stay between low and high.
+// Otherwise it returns the middle of low and high. If one of them is not known, it makes a bounded step.
 func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before float64) *big.Float {
 	const far = 40
 	step := x.number(math.Inf(1))
@@ -113,7 +113,7 @@ func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before
 	return over(plus(low, high), x.two)
 }
 
-// firstGuess returns the ln λ for which the answer has the largest bid of the previous row.
+// firstGuess returns the ln λ with which the answer has the same largest bid as the previous row.
 func (x *precise) firstGuess(i int) *big.Float {
 	m, at := x.auction.m, -1
 	for j := range x.row {
@@ -137,7 +137,7 @@ func (x *precise) firstGuess(i int) *big.Float {
 	return ell
 }
 
-// spend computes the row for ln λ = ell. It returns the cost of the row and its derivative by ell.
+// spend computes the row for ln λ = ell. It returns the sum of the sub-budgets, and its derivative by ell.
 func (x *precise) spend(i int, ell *big.Float) (total, slope *big.Float) {
 	total, slope = x.number(0), x.number(0)
 	var lambda *big.Float
@@ -161,8 +161,8 @@ func (x *precise) spend(i int, ell *big.Float) (total, slope *big.Float) {
 	return total, slope
 }
 
-// atOne computes the answer at alpha = 1. There b = s·T = s/(1−s)·Q, which is a rational function of
-// the total T, or has a root of the others' sum Q; a is λ·w.
+// atOne computes the answer at alpha = 1, where b = s·T = s/(1−s)·Q. It is a rational function of the total
+// T, or contains a square root if the job faces the others' sum Q. a is λ·w.
 //
 //	linear: 1 = a·(1−s)/T, or b = 0 if that is less even at s = 0
 //	log:    b = a·(1−s)
@@ -190,7 +190,7 @@ func (x *precise) atOne(e *entry, isLog, dominant bool, a, f *big.Float) {
 	e.p, e.pg, e.ph = e.b, e.bg, e.bh
 }
 
-// below computes the answer at alpha < 1, in the logit of the share; see newton.answerAny.
+// below computes the answer at alpha < 1, with the logit of the share; see newton.answerAny.
 func (x *precise) below(e *entry, i, j int, c *big.Float) {
 	a, k := x.one, x.inverse
 	if !x.auction.p.log(i) {
@@ -216,7 +216,7 @@ func (x *precise) below(e *entry, i, j int, c *big.Float) {
 	e.pg, e.ph = times(e.p, times(x.alpha, g)), times(e.p, times(x.alpha, h))
 }
 
-// invert solves a·sp(z) − k·sp(−z) = y: in doubles, then by Newton's method.
+// invert solves a·sp(z) − k·sp(−z) = y: first in float64, then by Newton's method.
 func (x *precise) invert(a, k, y *big.Float) *big.Float {
 	rough := curve{double(a), double(k)}.search(double(y))
 	z := x.number(rough)
@@ -234,8 +234,8 @@ func (x *precise) invert(a, k, y *big.Float) *big.Float {
 	return z
 }
 
-// search inverts the curve, for k > 0, by halving a bracket. From its result Newton's method does not
-// overshoot.
+// search inverts the curve for k > 0 by halving a bracket. The result is near enough for Newton's method not
+// to overshoot.
 func (c curve) search(y float64) float64 {
 	low, high := -1.0, 1.0
 	for c.at(low) > y {

@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// extreme draws auctions of up to 12 jobs over up to 4 classes with budgets from
-// 1e-6 to 1e12, linear and logarithmic, some of whose weights are 0 and, in one
-// of five, the others 1 or 2, so that many jobs want the same.
+// extreme draws auctions of up to 12 jobs and 4 classes, with budgets from 1e-6 to 1e12 and linear and logarithmic
+// utilities. Some weights are 0. In one auction of five, the other weights are 1 or 2, so that many jobs want the
+// same.
 func extreme(r *rand.Rand, alpha float64) *Problem {
 	p := &Problem{Alpha: alpha, Classes: 1 + r.IntN(4)}
 	alike := r.IntN(5) == 0
@@ -32,9 +32,8 @@ func extreme(r *rand.Rand, alpha float64) *Problem {
 	return p
 }
 
-// stays checks with numbers of 400 bits that another round moves no sub-budget
-// by more than 1e-11 of the budget. Classes without a contest are not its
-// business, nor are rows in which all products are 0, which stay as they are.
+// stays checks, with numbers of 400 bits, that one more round changes no sub-budget by more than 1e-11 of the budget.
+// It ignores classes without a contest, and rows in which all products are 0: a round does not change these.
 func stays(t *testing.T, p *Problem, b []float64) {
 	t.Helper()
 	m := p.Classes
@@ -85,8 +84,8 @@ func stays(t *testing.T, p *Problem, b []float64) {
 	}
 }
 
-// TestExtremeAuctionsConverge, at every alpha; before there were more digits,
-// one in fifteen at alpha = 1 did not.
+// TestExtremeAuctionsConverge solves extreme auctions at every alpha. With float64 alone, one in fifteen at alpha = 1
+// did not converge.
 func TestExtremeAuctionsConverge(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s Solver
@@ -109,10 +108,9 @@ func TestExtremeAuctionsConverge(t *testing.T) {
 	}
 }
 
-// TestThePoorSplitTheRich: the poor job's money decides the rich one's split, and is
-// itself split so that the prices, T = (0.4, 0.6)·1e12, make the poor job
-// indifferent: in proportion to T², or the rich one would move. Where it bids
-// hangs on the 18th digit of the prices.
+// TestThePoorSplitTheRich: the bid of the poor job decides how the rich job splits its budget. At the fixed point the
+// prices are T = (0.4, 0.6)·1e12, and the poor job gains the same in both classes. How it splits its budget depends
+// on the 18th digit of the prices.
 func TestThePoorSplitTheRich(t *testing.T) {
 	p := &Problem{Alpha: 1, Classes: 2, Budgets: []float64{1e12, 1e-6}, Weights: []float64{1, 1, 1, 1.5}}
 	r := solve(t, p)
@@ -144,9 +142,9 @@ func TestPreciseRowsAreBestAnswers(t *testing.T) {
 	}
 }
 
-// bestAnswers checks at alpha = 1 that a job's marginal utility per credit,
-// w·(1−s)/T or w·(1−s)/b, is the same to 1e-25 wherever it bids and no higher
-// elsewhere: here another credit would show in the 19th digit.
+// bestAnswers checks best answers at alpha = 1. A job's marginal utility per credit, w·(1−s)/T or w·(1−s)/b, must be
+// the same to 1e-25 in all classes where it bids, and not larger elsewhere. So many digits are needed because another
+// credit would change only the 19th digit.
 func (x *precise) bestAnswers(t *testing.T) {
 	t.Helper()
 	m := x.auction.m
@@ -181,9 +179,8 @@ func (x *precise) bestAnswers(t *testing.T) {
 	}
 }
 
-// TestContestThatVanishes: two poor jobs have class 1 to themselves, and near
-// alpha = 1 leave the rich one's classes by more orders of magnitude than numbers
-// have: it gets these whole.
+// TestContestThatVanishes: two poor jobs have class 1 to themselves. Near alpha = 1 their bids in the rich job's
+// classes become smaller than any float64. The rich job must get these classes whole.
 func TestContestThatVanishes(t *testing.T) {
 	for _, alpha := range []float64{0.97, 0.999, 1 - 1e-13, 1} {
 		p := &Problem{Alpha: alpha, Classes: 4, Budgets: []float64{93744.90369, 1.3959774e-4, 1.508821e-6},
@@ -203,7 +200,7 @@ func TestContestThatVanishes(t *testing.T) {
 	}
 }
 
-// TestDigits compares with doubles, and logarithms with powers.
+// TestDigits compares results with float64, and logarithms with powers.
 func TestDigits(t *testing.T) {
 	d := newDigits(300)
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,22 +9,22 @@ import (
 
 // Problem is one auction of n jobs over m classes. The solver only reads it.
 type Problem struct {
-	Alpha   float64   // exponent of the share, in [0, 1]
-	Classes int       // m
+	Alpha   float64   // exponent of the shares, in [0, 1]
+	Classes int       // number of classes, m
 	Budgets []float64 // n; each in [Smallest, Largest]
-	Log     []bool    // n: the job's utility is Σ w·ln s, not Σ w·s; nil: all are Σ w·s
+	Log     []bool    // n: true if the job's utility is Σ w·ln s, false if Σ w·s; nil: false for all
 	Weights []float64 // n·m, job by job; each 0 or in [Smallest, Largest]
 }
 
-// Smallest and Largest bound budgets and weights, in any unit of money: within
-// them no intermediate product of the solver overflows.
+// Smallest and Largest bound budgets and weights, in any unit of money. Within these bounds no intermediate product
+// of the solver overflows.
 const (
 	Smallest = 1e-60
 	Largest  = 1e60
 )
 
-// Check returns an error that names the job and the field if a problem is invalid. A job may have only
-// weights of 0: it wants nothing, gets nothing and does not affect others.
+// Check returns an error if a problem is invalid. The error names the job and the field. A job may have only
+// weights of 0: it wants nothing, gets nothing and does not affect other jobs.
 func (p *Problem) Check() error {
 	if !(p.Alpha >= 0 && p.Alpha <= 1) {
 		return messages.Errorf(messages.Invalid, "alpha: must be from 0 to 1, is %v", p.Alpha)
@@ -67,8 +67,8 @@ func outOfRange(job int, field string, x float64, want string) error {
 
 func (p *Problem) log(i int) bool { return p.Log != nil && p.Log[i] }
 
-// Utility returns what shares, one for each class, are worth to job i. A class of weight 0 does not
-// count. With a logarithmic utility, a share of 0 is worth −∞.
+// Utility returns the value of shares, one for each class, to job i. A class with weight 0 does not count.
+// With a logarithmic utility, a share of 0 has the value −∞.
 func (p *Problem) Utility(i int, shares []float64) float64 {
 	return utility(p.log(i), p.Weights[i*p.Classes:(i+1)*p.Classes], shares)
 }

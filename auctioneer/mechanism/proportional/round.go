@@ -2,7 +2,7 @@ package proportional
 
 import "math"
 
-// rounds moves the bids of an auction in the paper's rounds.
+// rounds changes the bids of an auction by the paper's rounds.
 type rounds struct {
 	auction *auction
 	values  []float64 // m, scratch of a row
@@ -13,14 +13,14 @@ func (r *rounds) reset(a *auction) {
 	r.auction, r.values, r.others = a, resize(r.values, a.m), resize(r.others, a.m)
 }
 
-// round updates every job once, in order; each sees the new rows of the jobs before it (the paper's
-// algorithms 1 and 2). With damping, a job moves only the part theta of the way to its new row. round
-// returns the largest undamped change of a sub-budget, relative to its job's budget.
+// round updates every job once, in order. Each job uses the new rows of the jobs before it (the paper's
+// algorithms 1 and 2). With damping, a job moves only the part theta of the way to its new row. round returns
+// the largest undamped change of a sub-budget, relative to its job's budget.
 //
 // Cost: O(n·m); at alpha = 1/2 a square root and two divisions for each entry.
 func (r *rounds) round(theta float64) float64 {
 	a := r.auction
-	a.addUp() // again in every round, so that rounding errors do not accumulate
+	a.addUp() // in every round, so that rounding errors do not accumulate
 	if a.alpha == 0.5 && theta == 1 {
 		return r.roundHalf()
 	}
@@ -41,9 +41,9 @@ func (r *rounds) round(theta float64) float64 {
 // overflow. Such a small sum is 0, or comes from bids that have become almost 0.
 const nothing = 1e-200
 
-// appraise fills values with (∂u/∂s)·s·(1−s) for each class of job i, and
-// others with the powers of all other jobs there; it returns the sum of the values. If the job has
-// most of a class, it computes 1−s from the sum of the others, because subtraction would lose digits.
+// appraise sets values to (∂u/∂s)·s·(1−s) for each class of job i, and others to the sum of the powers of all
+// other jobs there. It returns the sum of values. If the job has most of a class, it computes 1−s from the
+// sum of the others, because a subtraction would lose digits.
 func (r *rounds) appraise(i int) float64 {
 	a, k := r.auction, i*r.auction.m
 	w, p := a.weights[k:k+a.m], a.powers[k:k+a.m]
@@ -68,8 +68,8 @@ func (r *rounds) appraise(i int) float64 {
 	return sum
 }
 
-// apply moves job i towards the row proportional to values. It returns the largest undamped change,
-// relative to the budget.
+// apply moves job i towards the row that is proportional to values. It returns the largest undamped change of
+// a sub-budget, relative to the budget.
 func (r *rounds) apply(i int, budget, sum, theta float64) float64 {
 	a, k := r.auction, i*r.auction.m
 	b, p := a.subbudgets[k:k+a.m], a.powers[k:k+a.m]
@@ -87,7 +87,7 @@ func (r *rounds) apply(i int, budget, sum, theta float64) float64 {
 	return most / budget
 }
 
-// roundHalf does what round(1) does at alpha = 1/2, in one pass over the memory.
+// roundHalf does the same as round(1) at alpha = 1/2, with one pass over the memory.
 func (r *rounds) roundHalf() float64 {
 	a, m, move := r.auction, r.auction.m, 0.0
 	totals, values, others := a.totals[:m], r.values[:m], r.others[:m]
@@ -132,17 +132,17 @@ func (r *rounds) roundHalf() float64 {
 	return move
 }
 
-// Limits of settle: the entries visited in all rounds, the number of rounds, and the number of rounds
-// within which the changes must become smaller. If they do not, the rounds go in a circle.
+// Limits of settle: the number of entries visited in all rounds, the number of rounds, and the number of
+// rounds in which the changes must become smaller. If they do not, the rounds go in a circle.
 const (
 	mostVisits  = 1 << 28
 	mostRounds  = 20_000
 	cycleWindow = 200
 )
 
-// settle does rounds until nothing changes, and reports whether this was reached. Above alpha = 1/2
-// the rounds may go in a circle. If the changes have not become smaller over a window of rounds, each
-// job moves half as far from then on.
+// settle does rounds until they change nothing. It reports whether this was reached. Above alpha = 1/2 the
+// rounds may go in a circle. If the changes have not become smaller over a number of rounds, each job moves
+// only half as far from then on.
 func (r *rounds) settle() bool {
 	a, theta, least := r.auction, 1.0, math.Inf(1)
 	last := a.passes + min(mostRounds, 100+mostVisits/len(a.weights))

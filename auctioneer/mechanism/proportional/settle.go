@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Settle charges a job for the slot time that it had, however it ended. Slot time after the job was
-// complete for prices never lowers the charge; otherwise a retry in a quiet hour would make a busy
-// hour cheaper. Time that the site lost is not charged.
+// Settle charges a job for the slot time that it had. How the job ended does not matter. Slot time after the
+// job was complete for prices never lowers the charge; otherwise a retry in a quiet hour would make a busy
+// hour cheaper. Time that was lost by the site's fault is not charged.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	if c.contention == nil {
 		return onCompletion(job, end)
@@ -27,7 +27,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 		}
 	}
 	if end.Began == 0 {
-		had = Had{} // a gang that failed by the site's fault still has the time of members that ended well
+		had = Had{} // a gang that failed by the site's fault may have members that ended well; their time counts
 	}
 	p := mechanism.Payment{From: job.Job, Amount: had.Owed(job.Budget)}
 	switch {
@@ -49,7 +49,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-// contended converts an amount metered at the levels of contention to slot time.
+// contended converts an amount that was metered at the levels of contention to slot time.
 func contended(metered messages.Credits) messages.Duration {
 	return messages.Duration(min(metered, math.MaxInt64/1000)) * 1000
 }
@@ -71,8 +71,8 @@ func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	return []mechanism.Payment{p}
 }
 
-// received returns the utility of the average shares that a job received. For classes in which it
-// never had work pending, it assumes the same utility per weight as in the others.
+// received returns the utility of the average shares that a job received. For classes in which it never had pending
+// tasks, it assumes the same utility for each unit of weight as in the other classes.
 func received(bid *mechanism.Bid, shares []mechanism.Share) float64 {
 	weights, got := make([]float64, len(bid.Weights)), make([]float64, len(bid.Weights))
 	used, all := 0.0, 0.0
@@ -98,7 +98,7 @@ func fraction(budget messages.Credits, done, tasks int) messages.Credits {
 		return budget
 	}
 	hi, lo := bits.Mul64(uint64(budget), uint64(done))
-	quotient, rest := bits.Div64(hi, lo, uint64(tasks)) // hi < tasks: done < tasks
+	quotient, rest := bits.Div64(hi, lo, uint64(tasks)) // no overflow: hi < tasks, because done < tasks
 	if twice := 2 * rest; twice > uint64(tasks) || twice == uint64(tasks) && quotient%2 == 1 {
 		quotient++
 	}

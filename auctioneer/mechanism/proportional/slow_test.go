@@ -7,10 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slowFixedPoint is the auction as simply as it can be said: every job in
-// turn goes a little of the way to the row of the paper's algorithm 2, each 1−s
-// added up from the others, until nothing moves. Classes without a contest are
-// not its business. Cost: O(n²·m) a round, hundreds to thousands of rounds.
+// slowFixedPoint solves the auction in the simplest way: in turn, each job moves a little towards the row of the
+// paper's algorithm 2, until no job moves. Each 1−s is the sum of the others' shares. It ignores classes without a
+// contest. It takes O(n²·m) for a round, and hundreds to thousands of rounds.
 func slowFixedPoint(p *Problem, theta float64) ([]float64, bool) {
 	m := p.Classes
 	b := make([]float64, len(p.Weights))
@@ -36,7 +35,7 @@ func slowFixedPoint(p *Problem, theta float64) ([]float64, bool) {
 	return b, false
 }
 
-// slowRow is algorithm 2 for job i: (∂u/∂s)·s·(1−s), scaled to the budget.
+// slowRow returns the row of algorithm 2 for job i: (∂u/∂s)·s·(1−s), scaled to the budget.
 func slowRow(p *Problem, b []float64, i int) []float64 {
 	m := p.Classes
 	row, sum := make([]float64, m), 0.0
@@ -59,8 +58,8 @@ func slowRow(p *Problem, b []float64, i int) []float64 {
 	return row
 }
 
-// contested draws auctions in which every class is wanted by every job, with
-// budgets up to the given number of orders of magnitude apart.
+// contested draws auctions in which every job wants every class. The budgets differ by up to the given number of
+// orders of magnitude.
 func contested(t *rapid.T, most int, orders float64, alphas ...float64) *Problem {
 	p := &Problem{
 		Alpha:   rapid.SampledFrom(alphas).Draw(t, "alpha"),
@@ -105,13 +104,12 @@ func TestSolveIsTheSlowFixedPoint(t *testing.T) {
 	})
 }
 
-// TestEveryRowIsABestAnswer checks the condition of optimality itself, at any
-// alpha, with budgets up to 18 orders apart: where a job bids, its marginal
-// utility per credit is the same, and where it does not, no higher.
+// TestEveryRowIsABestAnswer checks the condition for the best answer directly, at any alpha, with budgets up to 18
+// orders of magnitude apart: one more round must change no row.
 func TestEveryRowIsABestAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spread, alphas := rapid.SampledFrom([]float64{1, 5, 18}).Draw(t, "spread"), []float64{0.01, 0.1, 0.3, 0.5, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99}
-		if spread < 8 { // beyond, doubles do not determine the split at alpha = 1; see doc.go
+		if spread < 8 { // with more, float64 does not determine the split at alpha = 1; see doc.go
 			alphas = append(alphas, 1, 1)
 		}
 		p := contested(t, 8, spread, alphas...)

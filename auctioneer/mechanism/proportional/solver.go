@@ -5,32 +5,30 @@ import (
 	"slices"
 )
 
-// Tolerance is how far a sub-budget may still move, relative to the job's
-// budget, when the solver stops.
+// Tolerance is the largest change of a sub-budget, relative to the job's budget, that a further round may cause when
+// the solver stops.
 const Tolerance = 1e-12
 
-// mostAmbiguous is the number of entries up to which an auction with alpha above 1/2 is treated as if
+// mostAmbiguous is the largest number of entries with which an auction with alpha above 1/2 is solved as if
 // it might have several fixed points; see doc.go.
 const mostAmbiguous = 2048
 
-// Result is an outcome. Its slices belong to the solver and hold until its
-// next call.
+// Result is an outcome. Its slices belong to the solver, and are valid until its next call.
 type Result struct {
 	Subbudgets []float64 // n·m, in the unit of the budgets
 	Shares     []float64 // n·m, in [0, 1]; each class sums to 1
-	Rounds     int       // passes over the jobs
+	Rounds     int       // number of passes over the jobs
 	Converged  bool
 }
 
-// Solver finds fixed points. Its zero value is ready; it keeps its memory, so
-// that a problem no larger than an earlier one is solved without allocation.
-// It is not safe for concurrent use.
+// Solver finds fixed points. Its zero value is ready to use. It keeps its memory: a problem that is no larger than an
+// earlier one is solved without allocation. It is not safe for concurrent use.
 type Solver struct {
 	auction auction
 	rounds  rounds
 	newton  newton
 	shares  []float64 // n·m
-	start   []float64 // n·m: sub-budgets to return to
+	start   []float64 // n·m: saved sub-budgets
 	beyond  bool      // the outcome needed more digits than float64 has
 	result  Result
 }
@@ -41,16 +39,16 @@ func (s *Solver) Solve(p *Problem) (*Result, error) {
 	return s.solve(p, false)
 }
 
-// Resolve finds the fixed point of p, starting from the class totals of the previous call. That call
-// may have had other jobs, but must have had the same alpha and classes. The result equals Solve's
+// Resolve finds the fixed point of p. It starts from the class totals of the previous call. That call may
+// have had other jobs, but must have had the same alpha and classes. The result equals the result of Solve
 // within Tolerance, and takes fewer passes.
 func (s *Solver) Resolve(p *Problem) (*Result, error) {
 	return s.solve(p, true)
 }
 
-// Rounds does k rounds exactly as the paper's algorithm 1, with one step of algorithm 2 for each job
-// in turn, from the even split. It stops earlier if nothing changes by more than Tolerance. It does
-// not damp cycles, and treats classes without a contest like all others.
+// Rounds does k rounds exactly as in the paper's algorithm 1, with one step of algorithm 2 for each job in
+// turn, starting from the even split. It stops earlier if nothing changes by more than Tolerance. It does not
+// damp circles, and treats classes without a contest like all others.
 func (s *Solver) Rounds(p *Problem, k int) (*Result, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -109,7 +107,7 @@ func (s *Solver) reset(p *Problem) {
 // fixedPoint solves the auction. If warm, it starts from the fields of the last outcome.
 func (s *Solver) fixedPoint(warm bool) bool {
 	a, w := &s.auction, &s.newton
-	same := len(w.guess) == a.n // then the jobs are about the same, and so are their multipliers
+	same := len(w.guess) == a.n // then the jobs are nearly the same, and their multipliers too
 	w.reset()
 	if !same {
 		clear(w.guess)
@@ -141,8 +139,8 @@ func (s *Solver) byRounds() bool {
 	return s.fromBids()
 }
 
-// fromBids finds the fixed point from the present bids by Newton's method. If the bids are too far
-// away, it goes through smaller exponents. If float64 has too few digits, it uses more digits.
+// fromBids finds the fixed point by Newton's method, starting from the present bids. If they are too far away, it
+// first solves with smaller exponents. If float64 has too few digits, it uses numbers with more digits.
 func (s *Solver) fromBids() bool {
 	a, w := &s.auction, &s.newton
 	clear(w.guess)
@@ -163,9 +161,9 @@ func (s *Solver) fromBids() bool {
 	return s.beyondDoubles(reached)
 }
 
-// polish improves the outcome of rounds. Its distance from the fixed point is about the last change
-// multiplied by 1/(1 − alpha). Above mostPolished it does nothing, because float64 has too few
-// digits. If the improved outcome is far away, it belongs to another fixed point and is dropped.
+// polish improves the outcome of rounds. The distance of this outcome from the fixed point is about the last
+// change multiplied by 1/(1 − alpha). Above mostPolished it does nothing, because float64 has too few digits.
+// If the improved outcome is far away, it belongs to another fixed point, and is dropped.
 func (s *Solver) polish() {
 	a := &s.auction
 	if a.alpha < leastPolished || a.alpha > mostPolished {
@@ -177,7 +175,7 @@ func (s *Solver) polish() {
 	good := s.newton.iterate(closeEnough)
 	for k, b := range a.subbudgets {
 		good = good && math.Abs(s.start[k]-b) < nearby*a.p.Budgets[k/a.m]
-		s.shares[k] = s.start[k] // not yet in use
+		s.shares[k] = s.start[k] // scratch: shares are not computed yet
 		s.start[k] = b
 	}
 	if !good || !s.atRest() {
@@ -187,15 +185,15 @@ func (s *Solver) polish() {
 	s.newton.ready = false
 }
 
-// Limits of polish.
+// Limits of polish:
 const (
 	leastPolished, mostPolished = 0.9, 0.9999
 	nearby                      = 1e-7
 )
 
-// climb starts from the fixed point of an easier auction, with a smaller exponent, and raises the
-// exponent in steps that Newton's method can follow. Each step divides 1−alpha by a factor; for
-// alpha = 1 the last step goes to 0. It returns the exponent that it reached, with its bids in start.
+// climb solves the auction first with a smaller exponent, which is easier, and raises the exponent in steps
+// that Newton's method can follow. Each step divides 1−alpha by a factor; if alpha is 1, the last step goes
+// to 0. It returns the exponent that it reached, with its bids in start.
 func (s *Solver) climb() float64 {
 	a, goal := &s.auction, s.auction.p.Alpha
 	a.alpha = min(goal/2, 0.25)
@@ -223,8 +221,8 @@ func (s *Solver) climb() float64 {
 	return at
 }
 
-// atRest reports whether another round changes nothing. Near alpha = 1, float64 may have too few
-// digits for this test. start must have the same bids.
+// atRest reports whether one more round changes nothing. Near alpha = 1, float64 may have too few digits for this
+// test. start must have the present bids.
 func (s *Solver) atRest() bool {
 	a := &s.auction
 	a.addUp()
@@ -234,8 +232,8 @@ func (s *Solver) atRest() bool {
 	return move <= Tolerance
 }
 
-// beyondDoubles continues with more digits from the bids in start, the fixed point at the exponent
-// that was reached.
+// beyondDoubles continues with more digits. It starts from the bids in start, the fixed point at the exponent that
+// was reached.
 func (s *Solver) beyondDoubles(reached float64) bool {
 	a := &s.auction
 	copy(a.subbudgets, s.start)
@@ -247,17 +245,17 @@ func (s *Solver) beyondDoubles(reached float64) bool {
 	return s.rounds.settle()
 }
 
-// divide computes shares from powers (equation 1). A class without a sub-budget is split evenly.
+// divide computes the shares from the powers (equation 1). A class without sub-budgets is split evenly.
 func (s *Solver) divide() {
 	a := &s.auction
 	if s.newton.ready && !s.newton.dominated {
-		copy(a.totals, s.newton.sum) // the last pass added them up
+		copy(a.totals, s.newton.sum) // the last pass has computed them
 	} else {
 		a.addUp()
 	}
 	inverse := s.rounds.values
 	for j, t := range a.totals {
-		inverse[j] = 1 / t // infinite for a class without a sub-budget
+		inverse[j] = 1 / t // infinite for a class without sub-budgets
 	}
 	for k := 0; k < len(a.powers); k += a.m {
 		p, shares := a.powers[k:k+a.m], s.shares[k:k+a.m]
@@ -272,9 +270,9 @@ func (s *Solver) divide() {
 	}
 }
 
-// uncontested gives each class that only one job wants to that job. The job's budget is free for its
-// other classes. If it has no others, its even split remains; money on such a class does not change
-// any share.
+// uncontested gives each class that only one job wants to this job. The job's whole budget remains for its
+// other classes. If it has no others, its even split remains; money on such a class does not change any
+// share.
 func (s *Solver) uncontested() {
 	a := &s.auction
 	if a.alpha == 0 || a.n == 1 || !slices.Contains(a.contenders, 1) {

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
-// permuted returns p with job i at order[i].
+// permuted returns p with job i moved to position order[i].
 func permuted(p *Problem, order []int) *Problem {
 	q := &Problem{Alpha: p.Alpha, Classes: p.Classes, Budgets: make([]float64, len(order)),
 		Log: make([]bool, len(order)), Weights: make([]float64, len(p.Weights))}
@@ -67,7 +67,7 @@ func TestAJobThatWantsNothingChangesNothing(t *testing.T) {
 	})
 }
 
-// TestSharesOfAClassAddUpToOne, with classes that one job or none wants.
+// TestSharesOfAClassAddUpToOne includes classes that only one job wants, and classes that no job wants.
 func TestSharesOfAClassAddUpToOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 6, 12, 0, 0.02, 0.3, 0.5, 0.9, 1)

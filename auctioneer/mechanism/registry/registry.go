@@ -63,7 +63,7 @@ func Rows() (rows []string) {
 	return rows
 }
 
-// Of returns the traits of a market's mechanism; zero traits if there is no such mechanism.
+// Of returns the traits of a market's mechanism. If there is no such mechanism, it returns zero traits.
 func Of(m *messages.Market) (t mechanism.Traits) {
 	if d := described[m.Mechanism]; d != nil {
 		t = d(m)
@@ -71,7 +71,8 @@ func Of(m *messages.Market) (t mechanism.Traits) {
 	return t
 }
 
-// Names lists the mechanisms whose traits satisfy is, in alphabetical order. If is is nil, it lists all.
+// Names returns, in alphabetical order, the mechanisms for whose traits `is` returns true. If `is` is nil, it
+// returns all.
 func Names(is func(*mechanism.Traits) bool) (out []messages.Name) {
 	for name, d := range described {
 		if t := d(&messages.Market{}); is == nil || is(&t) {
@@ -82,7 +83,7 @@ func Names(is func(*mechanism.Traits) bool) (out []messages.Name) {
 	return out
 }
 
-// Make makes the mechanism that a valid market names. An error begins with the parameter that is wrong.
+// Make makes the mechanism that a valid market names. An error begins with the name of the wrong parameter.
 func Make(m messages.Market) (mechanism.Mechanism, error) {
 	t := Of(&m)
 	if t.Make == nil {
@@ -102,8 +103,8 @@ func Make(m messages.Market) (mechanism.Mechanism, error) {
 // common lists the fields of a market that every mechanism accepts.
 var common = []string{"name", "mechanism", "classes", "units", "time_limit", "nodes", "max_jobs", "max_tasks", "default_budget", "closed", "allow", "deny", "default_for", "at_once"}
 
-// Check refuses parameters of other mechanisms, which would be ignored silently, and unknown modes. It joins the errors;
-// each begins with the field.
+// Check refuses parameters that only other mechanisms use, because they would be ignored silently. It also refuses
+// unknown modes. It joins the errors; each begins with the field.
 func Check(m *messages.Market) error {
 	var found []error
 	t, v := Of(m), reflect.ValueOf(m).Elem()

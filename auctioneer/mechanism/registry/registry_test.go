@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestParametersOfOtherMechanisms: a market is told which mechanisms have a parameter that its
-// own has no use for, and what its modes are.
+// TestParametersOfOtherMechanisms: a parameter that a market's mechanism does not use must be refused, and an error
+// about a mode must list the mechanism's modes.
 func TestParametersOfOtherMechanisms(t *testing.T) {
 	half, second := 0.5, messages.Duration(time.Second)
 	for _, c := range []struct {
@@ -41,7 +41,8 @@ func TestParametersOfOtherMechanisms(t *testing.T) {
 	}
 }
 
-// TestEachMechanismSaysWhatGains: by what an owner gains more than by the truth. The page of markets has the same words.
+// TestEachMechanismSaysWhatGains: each mechanism must say which lies can gain more than the truth, and the page of
+// markets must have the same words.
 func TestEachMechanismSaysWhatGains(t *testing.T) {
 	text, err := os.ReadFile("../../../deploy/docs/markets.md")
 	if err != nil {
@@ -58,7 +59,7 @@ func TestEachMechanismSaysWhatGains(t *testing.T) {
 	}
 }
 
-// TestTableOfMechanisms: the README says of each mechanism what the mechanism says of itself.
+// TestTableOfMechanisms: the table in the README must have the words with which each mechanism describes itself.
 func TestTableOfMechanisms(t *testing.T) {
 	page, err := os.ReadFile("../../../README.md")
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 type Bid struct {
 	Length   int
 	Deadline int
-	Value    float64 // what this is worth to the bidder
-	Width    int     // only in a problem with Nodes
+	Value    float64 // what a reservation is worth to the bidder
+	Width    int     // number of nodes; only in a problem with Nodes
 }
 
-// Problem is a period of Horizon granules that is sold, with the bids for it.
+// Problem is a period of Horizon granules that is for sale, with the bids for it.
 type Problem struct {
-	Nodes   int // 0: every bid takes the whole machine
+	Nodes   int // number of nodes; 0: every bid takes the whole machine
 	Horizon int
 	Bids    []Bid
 }
@@ -52,7 +52,7 @@ func (p *Problem) checkBid(place string, bid Bid) error {
 		return casefile.Invalid(place+"l", "must be from 0 to %d, is %d", int64(LargestTime), bid.Length)
 	case bid.Deadline < 0 || bid.Deadline > LargestTime:
 		return casefile.Invalid(place+"d", "must be from 0 to %d, is %d", int64(LargestTime), bid.Deadline)
-	case !(bid.Value >= 0 && bid.Value <= LargestValue): // NaN is neither
+	case !(bid.Value >= 0 && bid.Value <= LargestValue): // written so that NaN is refused too
 		return casefile.Invalid(place+"v", "must be from 0 to %g, is %g", LargestValue, bid.Value)
 	case p.wide() && (bid.Width < 1 || bid.Width > math.MaxInt32):
 		return casefile.Invalid(place+"n", "must be from 1 to %d nodes, is %d", math.MaxInt32, bid.Width)
@@ -75,16 +75,16 @@ const Lost = -1
 
 // Outcome is a schedule and its prices, by position in Problem.Bids.
 type Outcome struct {
-	Value    float64   // sum of the values of served bids
+	Value    float64   // sum of the values of the served bids
 	Start    []int     // Lost if the bid is not served
-	Without  []float64 // value of the best schedule if this bid's value is not counted
+	Without  []float64 // by bid: value of the best schedule if this bid's value is not counted
 	Payments []float64 // from 0 to the bid's value; 0 if it is not served
 }
 
-// Winners returns the served bids, ascending.
+// Winners returns the served bids, in ascending order.
 func (o *Outcome) Winners() []int { return met(o.Start) }
 
-// met returns the bids that a schedule serves, ascending.
+// met returns the bids that a schedule serves, in ascending order.
 func met(start []int) []int {
 	bids := []int{}
 	for i, at := range start {

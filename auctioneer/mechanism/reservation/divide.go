@@ -8,13 +8,13 @@ import (
 
 // division divides the machine's nodes into lanes, and gives each bid to one lane that is wide enough, or to none.
 type division struct {
-	widths []int   // ascending
-	bids   [][]int // by lane
+	widths []int   // by lane, in ascending order
+	bids   [][]int // by lane: its bids
 }
 
-// divide writes the division of candidate c. It draws a largest width, each order of magnitude with the same probability,
-// and considers only bids up to this width. The lanes are that wide, or as wide as randomly drawn bids. A bid goes to
-// one of the narrowest lanes that are wide enough, or sometimes to any lane that is.
+// divide writes the division of candidate c into d. It draws a largest width, such that each order of magnitude has the
+// same probability, and considers only bids up to this width. Each lane is that wide, or as wide as a randomly drawn bid.
+// A bid goes to one of the narrowest lanes that are wide enough, or sometimes to any lane that is wide enough.
 func (a *plan) divide(c int, d *division) {
 	r := a.random(c)
 	if a.fixed {
@@ -48,8 +48,9 @@ func (d *division) empty() {
 	}
 }
 
-// divideFixed writes a division that is drawn without looking at bids. The first division has the whole machine as one
-// lane. A bid gets the lane of a node drawn for it. If that lane is too narrow, the bid is left out.
+// divideFixed writes a division that is drawn without looking at bids. In the first division the whole machine is one
+// lane. For each bid a node is drawn, and the bid gets the lane of this node. If the lane is too narrow, the bid is
+// left out.
 func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	widest, equal := a.nodes, true
 	if c > 0 {
@@ -77,7 +78,7 @@ func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	}
 }
 
-// draw draws the width of a random bid. If all tries give bids of more than most nodes, it returns most.
+// draw draws the width of a random bid. If it is above `most` in all tries, draw returns `most`.
 func (a *plan) draw(r *rand.Rand, most int) int {
 	const attempts = 20
 	for range attempts {
@@ -88,7 +89,8 @@ func (a *plan) draw(r *rand.Rand, most int) int {
 	return most
 }
 
-// assign gives bids up to the width widest to lanes. loose is the part of them that may go to wider lanes than they need.
+// assign gives the bids with a width of at most widest to lanes. loose is the part of them that may go to wider lanes
+// than they need.
 func (a *plan) assign(d *division, widest int, loose float64, r *rand.Rand) {
 	for k := range a.shapes {
 		x := &a.shapes[k]

@@ -27,7 +27,7 @@ type inputSearch struct {
 	Seed   uint64 `json:"seed,omitempty"`
 }
 
-// output is what it prints. A start is null for a bid that is not met.
+// output is the answer that `candor solve reservation` prints. The start of a bid that is not served is null.
 type output struct {
 	Optimal  *float64   `json:"optimal_value,omitempty"`
 	PerOrder []perOrder `json:"per_order,omitempty"`
@@ -52,9 +52,9 @@ type perOrder struct {
 	Value    float64 `json:"value"`
 }
 
-// SolveDocument answers a JSON document: {"T", "bids": [{"l", "d", "v"}…]} for
-// a whole machine, solved exactly; with "N" and "n" for each bid, and "orders":
-// [[…]…] or "search": {"orders", "seed"}, for bids of any width.
+// SolveDocument answers a JSON document {"T", "bids": [{"l", "d", "v"}…]} for a whole machine, and solves it exactly.
+// For bids of any width the document also has "N", an "n" for each bid, and "orders": [[…]…] or "search": {"orders",
+// "seed"}.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {

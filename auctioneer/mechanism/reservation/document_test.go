@@ -38,7 +38,7 @@ func TestDocumentRefuses(t *testing.T) {
 	})
 }
 
-// TestNoNumber: a Go caller can pass what JSON cannot.
+// TestNoNumber passes NaN and infinity, which a Go caller can pass but JSON cannot express. They must be refused.
 func TestNoNumber(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1)} {
 		if _, err := Solve(&Problem{Bids: []Bid{{Value: v}}}); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "bids[0].v") {
@@ -62,17 +62,17 @@ func TestExtremes(t *testing.T) {
 			t.Errorf("%s: %+v", doc, out)
 		}
 	}
-	// A bid of no length is met wherever its deadline allows, for nothing.
+	// A bid of length 0 is served anywhere before its deadline, and pays nothing.
 	out := casetest.Solve[*output](t, SolveDocument, `{"T":4,"bids":[{"l":4,"d":4,"v":5},{"l":0,"d":4,"v":3},{"l":0,"d":0,"v":2},{"l":0,"d":4,"v":0}]}`)
 	if *out.Optimal != 10 || fmt.Sprint(out.Winners) != "[0 1 2]" || fmt.Sprint(out.Payments) != "[0 0 0 0]" {
 		t.Errorf("%+v", out)
 	}
-	// One alone pays nothing; of two who want the same, the winner pays what the other offered.
+	// A single bid pays nothing. If two bids want the same time, the winner pays the value of the other.
 	out = casetest.Solve[*output](t, SolveDocument, `{"T":4,"bids":[{"l":3,"d":4,"v":5.25},{"l":2,"d":4,"v":3.1}]}`)
 	if fmt.Sprint(out.Winners, out.Payments, *out.Start[0], out.Start[1]) != "[0] [3.1 0] 0 <nil>" {
 		t.Errorf("%+v", out)
 	}
-	// Times beyond any table are as good as their common divisor.
+	// Large times are no problem if they have a large common divisor.
 	out = casetest.Solve[*output](t, SolveDocument, `{"T":1000000000000,"bids":[{"l":250000000000,"d":600000000000,"v":5},{"l":500000000000,"d":900000000000,"v":7}]}`)
 	if *out.Optimal != 12 || *out.Start[1] != 250000000000 {
 		t.Errorf("%+v", out)
@@ -83,7 +83,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// TestExactHasALimit: a table of a trillion cells is refused.
+// TestExactHasALimit: a problem with a table of a trillion cells must be refused.
 func TestExactHasALimit(t *testing.T) {
 	p := thesis(1, 2000, 0, 1<<30, 1<<26)
 	if _, err := Solve(p); messages.KindOf(err) != messages.TooLarge || !strings.Contains(err.Error(), "coarser") {
@@ -91,8 +91,7 @@ func TestExactHasALimit(t *testing.T) {
 	}
 }
 
-// TestMoney: decimals are exact; a payment of hugely different values is still
-// within its bounds.
+// TestMoney: decimals must be exact. With very different values, a payment must still be between 0 and the bid.
 func TestMoney(t *testing.T) {
 	p := &Problem{Horizon: 3, Bids: []Bid{{1, 3, 0.1, 0}, {1, 3, 0.2, 0}, {1, 3, 0.3, 0}, {1, 3, 0.000001, 0}}}
 	o, err := Solve(p)
@@ -106,7 +105,7 @@ func TestMoney(t *testing.T) {
 	}
 }
 
-// bounded is SolveDocument without large searches, which take long.
+// bounded is SolveDocument, but refuses large searches, which take long.
 func bounded(document []byte) (any, error) {
 	if text := string(document); strings.Contains(text, `"search"`) && len(text) > 150 || strings.Count(text, "0") > 30 {
 		return nil, messages.Errorf(messages.TooLarge, "takes long")
@@ -114,8 +113,8 @@ func bounded(document []byte) (any, error) {
 	return SolveDocument(document)
 }
 
-// FuzzSolveDocument: whatever comes, an error of the sender or an answer that
-// JSON can say, with payments from nothing to the bid.
+// FuzzSolveDocument checks that any document gives either an error that blames the sender, or an answer that JSON can
+// encode. Payments must be from 0 to the bid.
 func FuzzSolveDocument(f *testing.F) {
 	casetest.Fuzz(f, bounded, 1<<20, func(t *testing.T, out *output) {
 		for _, x := range out.Payments {

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 )
 
-// thesis draws bids as chapter 5 and 7 of the thesis do: uniform lengths,
-// deadlines, values and widths.
+// thesis draws bids with the distributions of chapters 5 and 7 of the thesis: uniform lengths, deadlines, values and
+// widths.
 func thesis(seed uint64, bids, nodes, horizon, longest int) *Problem {
 	r := rand.New(rand.NewPCG(seed, 7))
 	p := &Problem{Nodes: nodes, Horizon: horizon}
@@ -19,7 +19,7 @@ func thesis(seed uint64, bids, nodes, horizon, longest int) *Problem {
 	return p
 }
 
-// kind of instance: uniform values, or values by size times a lognormal price.
+// instance is a kind of problem: with uniform values, or with values that are the size times a lognormal price.
 type instance struct {
 	bids, nodes, horizon, longest int
 	bySize                        bool
@@ -37,7 +37,7 @@ func (c instance) problem(seed uint64) *Problem {
 	return p
 }
 
-// randomOrders is the value of the best of so many random orders.
+// randomOrders returns the value of the best of a number of random orders.
 func randomOrders(p *Problem, orders int) float64 {
 	r := rand.New(rand.NewPCG(1, 1))
 	a, m := newPlacer(p), newMoney(p.Bids)

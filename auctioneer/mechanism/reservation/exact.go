@@ -2,11 +2,11 @@ package reservation
 
 import "github.com/candor-grid/candor/messages"
 
-// Limits of the exact program.
+// Limits of the exact program:
 const (
-	// MaxCells bounds the number of bids times the number of granules, and so the time.
+	// MaxCells bounds the number of bids times the number of granules, and with it the time.
 	MaxCells = 1 << 36
-	// MaxMemory bounds the rows that are kept, in bytes.
+	// MaxMemory bounds the memory of the rows that are kept, in bytes.
 	MaxMemory = 512 << 20
 )
 
@@ -42,7 +42,7 @@ func (a *lane) check() error {
 		len(a.items), a.horizon)
 }
 
-// starts sets when each bid starts; Lost for bids that are not in the lane.
+// starts sets when each bid starts. Bids that the lane does not serve get Lost.
 func (a *lane) starts(start []int) {
 	for i := range start {
 		start[i] = Lost

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNoMisreportPaysOnFixedTimetables: in value, length, width and deadline together, with
-// bids of any width. On timetables that are made for the bids some do.
+// TestNoMisreportPaysOnFixedTimetables tries lies about value, length, width and deadline together, for bids of any
+// width. No lie may gain on fixed timetables. Some must gain on timetables that are made for the bids.
 func TestNoMisreportPaysOnFixedTimetables(t *testing.T) {
 	gains := map[bool]int{}
 	for _, fixed := range []bool{true, false} {
@@ -34,7 +34,7 @@ func TestNoMisreportPaysOnFixedTimetables(t *testing.T) {
 				}
 				worth := truth.Value
 				if report.Length < truth.Length || report.Width < truth.Width || o.Start[i]+truth.Length > min(truth.Deadline, p.Horizon) {
-					worth = 0 // it cannot use what it has
+					worth = 0 // it cannot use its reservation
 				}
 				return worth - o.Payments[i]
 			}
@@ -49,8 +49,8 @@ func TestNoMisreportPaysOnFixedTimetables(t *testing.T) {
 	t.Logf("of 2000 lies gain: %d on timetables made for the bids, %d on fixed ones", gains[false], gains[true])
 }
 
-// TestWhatFixedTimetablesAreWorth reports their value beside that of timetables made for
-// the bids, with as many candidates.
+// TestWhatFixedTimetablesAreWorth reports the value of fixed timetables, compared with timetables that are made for
+// the bids, with the same number of candidates.
 func TestWhatFixedTimetablesAreWorth(t *testing.T) {
 	for _, nodes := range []int{8, 100} {
 		for _, candidates := range []int{200, 2000} {

@@ -45,7 +45,7 @@ func TestSampleCases(t *testing.T) {
 			if *out.Optimal != want.Optimal || !slices.Equal(out.Without, want.Without) {
 				t.Errorf("value %v, without %v; want %v and %v", *out.Optimal, out.Without, want.Optimal, want.Without)
 			}
-			if want.Winners == nil { // several schedules are as good
+			if want.Winners == nil { // several schedules have the same value
 				return
 			}
 			if !slices.Equal(out.Winners, want.Winners) || !slices.Equal(out.Payments, want.Payments) || out.Revenue != want.Revenue {

@@ -12,10 +12,10 @@ import (
 // Times are in units of the greatest common divisor of the lengths. Served bids follow one another without gaps, so no other
 // times occur.
 type lane struct {
-	items   []item // by deadline, ties by index
+	items   []item // in the order of deadlines, ties by index
 	unit    int
 	horizon int
-	block   int // rows from one kept suffix row to the next
+	block   int // one suffix row of each block of this many is kept
 
 	row    []int64   // the suffix row that is computed now
 	kept   [][]int64 // suffix rows 0, block, 2·block…
@@ -28,10 +28,10 @@ type item struct {
 	bid              int // position in Problem.Bids
 	length, deadline int
 	value            int64
-	start            int // Lost, or its start in the problem's time
+	start            int // its start in the problem's time, or Lost
 }
 
-// gather takes the bids that can be served and have a positive value.
+// gather puts those of the given bids into the lane that can be served and have a positive value.
 func (a *lane) gather(p *Problem, m *money, bids []int) {
 	a.items, a.unit, a.horizon = a.items[:0], 0, 0
 	for _, i := range bids {
@@ -73,9 +73,9 @@ func (a *lane) before(k int) int {
 	return a.items[k-1].deadline
 }
 
-// suffix computes the suffix rows from back to front, keeps one row of each block, and returns the value of the best schedule.
-// Entry t of row k is the highest value of items from k on, if the first of them that is served starts at t. It is computed
-// for t up to before(k).
+// suffix computes the suffix rows from back to front, keeps one row of each block, and returns the value of the best
+// schedule. Entry t of row k is the highest value of the items from k on, if the first of them that is served starts
+// at t. It is computed for t up to before(k).
 func (a *lane) suffix() int64 {
 	a.row = zeros(a.row, a.horizon+1)
 	count := len(a.items)/a.block + 1
@@ -97,7 +97,7 @@ func (a *lane) suffix() int64 {
 func (a *lane) prepend(k int) {
 	x := &a.items[k]
 	n := min(x.deadline-x.length, a.before(k)) + 1
-	if x.length == 0 { // it takes no time, so it is served if its deadline allows
+	if x.length == 0 { // the bid takes no time, so it is served if its deadline allows
 		for t := range n {
 			a.row[t] += x.value
 		}
@@ -108,14 +108,14 @@ func (a *lane) prepend(k int) {
 	}
 	here, after := a.row[:n], a.row[x.length:]
 	after = after[:len(here)]
-	for t, skip := range here { // ascending, so that entries of row k+1 are read before they are overwritten
+	for t, skip := range here { // in ascending order, so that entries of row k+1 are read before they are overwritten
 		here[t] = max(skip, after[t]+x.value)
 	}
 }
 
-// trace goes through the items from front to back, block by block, and sets which ones are served, and when. An item is served
-// if this gives strictly more value. If without is not nil, trace sets it, for each served bid, to the value of the best
-// schedule that does not serve the bid.
+// trace goes through the items from front to back, block by block, and sets which items are served and when. An item
+// is served if this gives a strictly higher value. If without is not nil, trace sets it, for each served bid, to the
+// value of the best schedule that does not serve the bid.
 func (a *lane) trace(without []int64) {
 	if without != nil {
 		a.prefix = zeros(a.prefix, a.horizon+1)
@@ -167,12 +167,13 @@ func (a *lane) append(k int) {
 		a.prefix[t] = a.prefix[last]
 	}
 	row := a.prefix[:x.deadline+1]
-	for t := x.deadline; t >= x.length; t-- { // descending, so that entries are read before they are overwritten
+	for t := x.deadline; t >= x.length; t-- { // in descending order, so that entries are read before they are overwritten
 		row[t] = max(row[t], row[t-x.length]+x.value)
 	}
 }
 
-// combine returns the highest value of a prefix that ends at some time and a suffix that starts at the same time.
+// combine returns the highest value of a prefix that ends at some time plus a suffix that starts at the same
+// time.
 func combine(prefix, suffix []int64) (best int64) {
 	suffix = suffix[:len(prefix)]
 	for t, x := range prefix {
@@ -181,7 +182,7 @@ func combine(prefix, suffix []int64) (best int64) {
 	return best
 }
 
-// zeros returns a slice of n zeros, in the same memory if it fits.
+// zeros returns a slice of n zeros. It uses the memory of s if it is large enough.
 func zeros(s []int64, n int) []int64 {
 	if cap(s) < n {
 		return make([]int64, n)

@@ -10,20 +10,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The defaults of a market's parameters.
+// Defaults of a market's parameters.
 const (
 	defaultPeriod     = 24 * time.Hour
 	defaultGranule    = 15 * time.Minute
 	defaultCandidates = 2000
 )
 
-// Mechanism runs a live market. It remembers what was sold to a job until the job is settled, and repeats its orders until they
-// are carried out.
+// Mechanism runs a live market. It remembers what was sold to a job until the job is settled. It repeats its orders
+// until they are carried out.
 type Mechanism struct {
 	period     time.Duration // length of the time that is sold in one auction; periods are counted from the Unix epoch
-	granule    time.Duration // lengths and deadlines are rounded to it
+	granule    time.Duration // lengths and deadlines are rounded to granules
 	candidates int           // number of candidates in the search for a schedule of bids of different widths
-	fixed      bool          // candidates do not depend on declarations
+	fixed      bool          // candidates do not depend on the declarations
 	rounds     map[messages.JobID]*round
 }
 
@@ -32,10 +32,10 @@ type round struct {
 	won    bool
 	start  messages.Time
 	price  messages.Credits
-	rivals int // bids in the auction
+	rivals int // number of bids in the auction
 }
 
-// Describe says what the mechanism is.
+// Describe returns the traits of the mechanism.
 func Describe(*messages.Market) mechanism.Traits {
 	return mechanism.Traits{
 		Name: messages.Reservation, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
@@ -58,7 +58,8 @@ func NewMechanism(m messages.Market) (*Mechanism, error) {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// Admit refuses a bid that this market cannot compare with others, or that its auction could not serve.
+// Admit refuses a bid that this mechanism cannot compare with other bids, or that its auction could not
+// serve.
 func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	slots := 0
 	if len(view.Classes) > 0 {
@@ -82,7 +83,7 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 
 func (c *Mechanism) micros(d time.Duration) messages.Time { return messages.Time(d / time.Microsecond) }
 
-// startOf returns the start of the period that contains an instant.
+// startOf returns the start of the period that contains the instant t.
 func (c *Mechanism) startOf(t messages.Time) messages.Time {
 	period := c.micros(c.period)
 	return t - (t%period+period)%period
@@ -98,8 +99,8 @@ func (c *Mechanism) granules(from, to messages.Time) int {
 	return int(max(0, to-from) / c.micros(c.granule))
 }
 
-// Allocate holds the auction for the period that has begun, among the bids that arrived before it. It repeats orders that are
-// not carried out yet. The price is what all winners of the auction pay together, in credits.
+// Allocate holds the auction for the period that has begun, among the bids that arrived before it. It repeats orders
+// that are not carried out yet. The price is the sum of the payments of all winners of the auction, in credits.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: make([]float64, len(view.Classes))}
 	if bids := c.bidders(view); len(bids) > 0 {
@@ -121,7 +122,8 @@ func (c *Mechanism) bidders(view *mechanism.View) []*mechanism.Job {
 	return bids
 }
 
-// auction sells the rest of the period, from the next granule on, on slots that no job has and that were not sold before.
+// auction sells the rest of the period, from the next granule on. It sells slots that no job has and that were not sold
+// before.
 func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	granule := c.micros(c.granule)
 	begin := c.startOf(view.Now)
@@ -146,8 +148,9 @@ func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	}
 }
 
-// solve finds a schedule. If every bid takes the whole machine, it finds the best one. If that would take too long, or widths
-// differ, it searches for a good one. The choice depends only on widths and on the numbers of bids and granules.
+// solve finds a schedule. If every bid takes the whole machine, it finds the best schedule. If widths differ, or if
+// that would take too long, it searches for a good one. This choice depends only on the widths, and on the numbers of
+// bids and granules.
 func (c *Mechanism) solve(p *Problem, seed uint64) (*Outcome, error) {
 	if p.Nodes == 0 {
 		o := &Outcome{Start: slices.Repeat([]int{Lost}, len(p.Bids)), Without: make([]float64, len(p.Bids)), Payments: make([]float64, len(p.Bids))}
@@ -177,8 +180,8 @@ func (p *Problem) whole() *Problem {
 	return out
 }
 
-// free returns the number of slots to sell from begin on. Slots that a job has, or that were sold before, do not count, unless
-// their time is over by then.
+// free returns how many slots can be sold from begin on. Slots that a job has, or that were sold before, cannot,
+// unless their time is over by then.
 func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	free := view.Classes[0].Slots
 	for _, job := range view.Jobs {
@@ -191,10 +194,11 @@ func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	return min(max(0, free), math.MaxInt32)
 }
 
-// lateness is how much later than its reservation a job may end, because messages take time and so it began late.
+// lateness is how much after its reserved time a job may end. Messages take time, so the job may have started
+// late.
 const lateness = messages.Duration(time.Second)
 
-// over returns when the time of a running job is over.
+// over returns when the reserved time of a running job is over.
 func (c *Mechanism) over(job *mechanism.Job) messages.Time {
 	if r := c.rounds[job.Job]; r != nil && r.won {
 		return r.start + messages.Time(c.length(job.Bid))*c.micros(c.granule)

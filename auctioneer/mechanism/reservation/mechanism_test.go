@@ -33,9 +33,10 @@ func bid(id messages.JobID, value messages.Credits, hours, deadline int, width i
 	}
 }
 
-// TestADay goes through the life of bids: sealed, sold, run, settled.
+// TestADay follows bids through the day: they are sealed, served or not, run, and settled. The job that wins must pay
+// the value of the job that loses.
 func TestADay(t *testing.T) {
-	for _, widths := range [][3]int{{8, 8, 8}, {8, 7, 8}} { // exact, and by search
+	for _, widths := range [][3]int{{8, 8, 8}, {8, 7, 8}} { // solved exactly, and by search
 		c := market(t)
 		view := &mechanism.View{Now: 6 * hour, Classes: []mechanism.Class{{Name: "cpu", Slots: 8}},
 			Jobs: []*mechanism.Job{bid(1, 50, 10, 12, widths[0]), bid(2, 80, 10, 12, widths[1]), bid(3, 20, 10, 24, widths[2])}}
@@ -50,7 +51,7 @@ func TestADay(t *testing.T) {
 		}
 		view.Now = day + second/2
 		a = c.Allocate(view)
-		granule := messages.Time(15*60) * second // the first quarter of an hour has begun
+		granule := messages.Time(15*60) * second // the first granule, a quarter of an hour, has begun when the auction is held
 		want := []mechanism.Directive{{Job: 1, Action: mechanism.Discard},
 			{Job: 2, Action: mechanism.Start, At: day + granule, Slots: widths[1]},
 			{Job: 3, Action: mechanism.Start, At: day + granule + 10*hour, Slots: widths[2]}}
@@ -58,7 +59,7 @@ func TestADay(t *testing.T) {
 			t.Fatalf("%+v, want %+v", a, want)
 		}
 		for i, reason := range []string{Outbid, Reserved, Reserved} {
-			if e := c.Explain(view, view.Jobs[i]); e.Reason != reason || e.Message == "" || strings.Contains(e.Message, "100") { // what the others bid
+			if e := c.Explain(view, view.Jobs[i]); e.Reason != reason || e.Message == "" || strings.Contains(e.Message, "100") { // the messages must not have 100
 				t.Errorf("job %d: %+v, want %s", i+1, e, reason)
 			}
 		}
@@ -70,7 +71,7 @@ func settleADay(t *testing.T, c *Mechanism, view *mechanism.View, start messages
 	t.Helper()
 	one, two, three := view.Jobs[0], view.Jobs[1], view.Jobs[2]
 	view.Jobs = view.Jobs[1:]
-	for range 2 { // as it is discarded, and when it has ended
+	for range 2 { // when it is discarded, and again when it has ended
 		if p := c.Settle(view, one, mechanism.End{State: messages.Discarded}); p[0].Amount != 0 || p[0].From != 1 || p[0].Reason != "the job did not win a reservation" {
 			t.Errorf("a loser pays %+v", p)
 		}
@@ -95,7 +96,8 @@ func settleADay(t *testing.T, c *Mechanism, view *mechanism.View, start messages
 	}
 }
 
-// TestTooManyGranulesAreSearched: where the best schedule cannot be found, a period is sold all the same.
+// TestTooManyGranulesAreSearched: with many granules the best schedule would take too long to find. A good
+// schedule must still be sold.
 func TestTooManyGranulesAreSearched(t *testing.T) {
 	c, err := NewMechanism(messages.Market{Name: "night", Mechanism: "reservation", Classes: []messages.Name{"cpu"},
 		Cycle: messages.Duration(24 * time.Hour), Granule: messages.Duration(100 * time.Millisecond), Orders: 50})
@@ -105,7 +107,7 @@ func TestTooManyGranulesAreSearched(t *testing.T) {
 	view := &mechanism.View{Now: day, Classes: []mechanism.Class{{Name: "cpu", Slots: 8}}}
 	for i := range 2000 {
 		job := bid(messages.JobID(i+1), messages.Credits(1+i), 1, 24, 8)
-		job.Length -= messages.Duration(time.Duration(i) * 100 * time.Millisecond) // of no common unit
+		job.Length -= messages.Duration(time.Duration(i) * 100 * time.Millisecond) // lengths without a common unit
 		view.Jobs = append(view.Jobs, job)
 	}
 	won := 0
@@ -119,7 +121,7 @@ func TestTooManyGranulesAreSearched(t *testing.T) {
 	}
 }
 
-// TestANewLeaderDecidesAlike: made anew and given the same view.
+// TestANewLeaderDecidesAlike makes the mechanism anew and gives it the same view. It must decide the same.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	view := &mechanism.View{Now: day, Classes: []mechanism.Class{{Name: "cpu", Slots: 8}}}
 	for i := range 30 {

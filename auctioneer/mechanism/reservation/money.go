@@ -2,16 +2,16 @@ package reservation
 
 import "math"
 
-// money converts values to whole numbers of a common unit, so that sums and differences are exact and do not depend on their
-// order. So a payment is never above the value or below zero, not even by rounding.
+// money converts values to whole numbers of a common unit, so that sums and differences are exact in any order. So a payment
+// is never above the value or below zero because of rounding.
 type money struct {
 	amounts []int64
-	decimal float64 // number of units in 1; 0: use binary
+	decimal float64 // number of units in 1; if 0, binary is used
 	binary  int     // 1 has 2^binary units
 }
 
-// newMoney chooses the unit: 1 or a millionth, if all values are multiples of it (decimals with up to six places are) and their
-// sum is below 2^62 units. Otherwise it is a power of two with which the sum has 61 bits, and values are rounded down.
+// newMoney chooses the unit. It is 1 or a millionth if all values are multiples of it and their sum is below 2^62
+// units. Otherwise it is a power of two, such that the sum has 61 bits, and values are rounded down.
 func newMoney(bids []Bid) *money {
 	for _, per := range []float64{1, 1e6} {
 		if m := (&money{decimal: per}); m.take(bids) {
@@ -30,7 +30,7 @@ func newMoney(bids []Bid) *money {
 	return m
 }
 
-// take converts values that are whole numbers of a decimal unit.
+// take converts the values to units. It returns false if some value is not a whole number of the decimal unit.
 func (m *money) take(bids []Bid) bool {
 	sum := 0.0
 	for _, bid := range bids {
@@ -43,7 +43,7 @@ func (m *money) take(bids []Bid) bool {
 	return true
 }
 
-// float converts an amount back, rounding once.
+// float converts an amount back, and rounds once.
 func (m *money) float(x int64) float64 {
 	if m.decimal > 0 {
 		return float64(x) / m.decimal

@@ -11,7 +11,7 @@ import (
 // window ends too late.
 type Placement struct {
 	Start    []int // by bid; Lost if dropped
-	Accepted []int // ascending
+	Accepted []int // in ascending order
 	Value    float64
 }
 
@@ -20,7 +20,7 @@ type placer struct {
 	problem *Problem
 	profile *profile.Profile
 	start   []int
-	rest    []bool // to check that an order is one
+	rest    []bool // scratch for checking an order
 }
 
 func newPlacer(p *Problem) *placer {
@@ -43,7 +43,7 @@ func (a *placer) place(order []int) {
 	}
 }
 
-// check refuses an order that does not name each bid once.
+// check refuses an order that does not have each bid exactly once.
 func (a *placer) check(place string, order []int) error {
 	n := len(a.problem.Bids)
 	if len(order) != n {

@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 )
 
-// plan determines the candidates. It is made from lengths, deadlines and widths, and never sees a value.
+// plan determines the candidates. It is made from lengths, deadlines and widths, and has no values.
 type plan struct {
 	nodes  int
 	seed   uint64
-	shapes []shape // for the bids that fit, by index
+	shapes []shape // the bids that fit, by index
 	widest int
-	stride int // candidate c consists of lanes if stride divides c
+	stride int // candidate c consists of lanes if c is a multiple of stride
 	fixed  bool
 }
 
@@ -19,7 +19,7 @@ type plan struct {
 type shape struct {
 	bid   int
 	width int
-	logs  [3]float64 // of length, width and the time to the deadline
+	logs  [3]float64 // logarithms of length, width and the time to the deadline
 }
 
 func newPlan(p *Problem, seed uint64) *plan {
@@ -38,7 +38,8 @@ func newPlan(p *Problem, seed uint64) *plan {
 	return a
 }
 
-// newFixedPlan makes a plan in which all candidates are lanes. It depends on the number of bids, but on nothing that they declare.
+// newFixedPlan makes a plan in which all candidates consist of lanes. It depends on the number of bids, but not on
+// their declarations.
 func newFixedPlan(p *Problem, seed uint64) *plan {
 	a := &plan{nodes: p.Nodes, seed: seed, stride: 1, fixed: true}
 	for i, bid := range p.Bids {
@@ -47,7 +48,7 @@ func newFixedPlan(p *Problem, seed uint64) *plan {
 	return a
 }
 
-// A candidate made of lanes takes about as long as one order for each rowsPerPlacement granules of its horizon.
+// The lanes of a candidate take about as long as one order for each rowsPerPlacement granules of the horizon.
 const rowsPerPlacement, maxStride = 400, 64
 
 func (a *plan) isOrder(c int) bool { return c%a.stride != a.stride-1 }
@@ -64,7 +65,8 @@ func (a *plan) random(c int) *rand.Rand {
 	return rand.New(rand.NewPCG(a.seed, uint64(c)*0x9e3779b97f4a7c15))
 }
 
-// standard has the exponents of length, width and deadline in the keys of the first orders: by deadline, area, length, width, …
+// standard has the exponents of length, width and deadline in the sort keys of the first orders: by deadline, by
+// area, by length, by width, …
 var standard = [][3]float64{{0, 0, 1}, {1, 1, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 1}, {1, 2, 0}, {-1, -1, 0}, {0, -1, 0}}
 
 // order writes the order of candidate c.
@@ -77,7 +79,7 @@ func (a *plan) order(c int, s *sorter) []int {
 		power = standard[k]
 	case k%3 == 0: // a random order
 		noise = 1
-	default: // by a random mix of size, length, width and urgency, ascending or descending
+	default: // sorted by a random combination of size, length, width and urgency, ascending or descending
 		power = [3]float64{3*r.Float64() - 1.5, 3*r.Float64() - 1.5, 2*r.Float64() - 0.5}
 		noise = 4 * r.Float64() * r.Float64()
 	}
@@ -93,7 +95,7 @@ func (a *plan) order(c int, s *sorter) []int {
 	return s.order
 }
 
-// sorter sorts positions by keys in buckets. Positions in the same bucket keep their order.
+// sorter sorts positions by keys, in buckets. Positions in the same bucket keep their order.
 type sorter struct {
 	keys  []float64
 	slot  []uint16

@@ -1,13 +1,14 @@
 package reservation
 
-// ledger keeps what the outcome depends on, for a set of schedules. Schedules can be added in any order, and ledgers can be joined.
+// ledger keeps the numbers that determine the outcome for a set of schedules. Schedules can be added in any order,
+// and ledgers can be joined.
 type ledger struct {
 	amounts []int64
 	best    int64 // value of the best schedule
-	which   int   // the lowest number of a candidate with this schedule's value; −1: none yet
-	start   []int // starts of that schedule
-	// without[i] is the highest value so far if bid i is not counted: of schedules that do not
-	// serve bid i, and after settle of all schedules.
+	which   int   // the lowest number of a candidate with this value; −1: none yet
+	start   []int // starts of the best schedule
+	// without[i] is the highest value so far if bid i is not counted. Before settle only schedules that do not serve
+	// bid i count, afterwards all schedules.
 	without []int64
 }
 
@@ -25,8 +26,8 @@ func (l *ledger) value(start []int) (sum int64) {
 	return sum
 }
 
-// add adds a schedule, or the best one of several. Afterwards without takes the schedule into account for bids that it does not
-// serve. For several schedules without is only a lower bound for the other bids.
+// add adds a schedule, or the best one of several schedules. It raises without for the bids that the schedule does
+// not serve. For several schedules without is only a lower bound for the other bids.
 func (l *ledger) add(which int, value int64, start []int) {
 	if value > l.best || value == l.best && which < l.which {
 		l.best, l.which = value, which
@@ -53,7 +54,7 @@ func (l *ledger) join(other *ledger) {
 	}
 }
 
-// settle also takes the best schedule into account for the bids that it serves, with the bid's value not counted. So no price is
+// settle also counts the best schedule for the bids that it serves, with the bid's value subtracted. So no price is
 // below zero.
 func (l *ledger) settle() {
 	l.best = max(l.best, 0)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// gain is the most that bid i can gain by any report of its value among those
-// tried, over reporting it truly: its value if it is met less what it pays.
+// gain returns the most that bid i can gain over the truth by the tried reports of its value. The gain is its value
+// if it is served, less its payment.
 func gain(t *testing.T, p *Problem, i int, solve func(*Problem) (*Outcome, error)) float64 {
 	t.Helper()
 	payoff := func(report float64) float64 {
@@ -35,8 +35,8 @@ func gain(t *testing.T, p *Problem, i int, solve func(*Problem) (*Outcome, error
 	return best - truth
 }
 
-// TestNoMisreportOfValuePays, whatever the widths: by enumeration of reports,
-// between, at and beyond the values of the others. With decimals this is exact.
+// TestNoMisreportOfValuePays tries reports between, at and beyond the values of the others, for bids of any width.
+// None may gain. With decimals this is exact.
 func TestNoMisreportOfValuePays(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for k := range 150 {
@@ -69,7 +69,7 @@ func TestNoMisreportOfValuePays(t *testing.T) {
 	}
 }
 
-// TestCandidatesIgnoreValues: what is tried is the same whatever is reported.
+// TestCandidatesIgnoreValues: the candidates must be the same for all reported values.
 func TestCandidatesIgnoreValues(t *testing.T) {
 	p := thesis(5, 60, 8, 50, 12)
 	q := *p
@@ -94,8 +94,8 @@ func TestCandidatesIgnoreValues(t *testing.T) {
 	}
 }
 
-// TestDivisionsAreFeasible: the lanes together are the machine, and each bid is
-// in at most one, which is wide enough.
+// TestDivisionsAreFeasible: the widths of the lanes must sum to the machine, and each bid must be in at most one
+// lane, which is wide enough.
 func TestDivisionsAreFeasible(t *testing.T) {
 	p := thesis(6, 200, 37, 50, 12)
 	plan := newPlan(p, 1)
@@ -118,7 +118,7 @@ func TestDivisionsAreFeasible(t *testing.T) {
 	}
 }
 
-// TestWorkersDoNotMatter: the same result from one goroutine and from many.
+// TestWorkersDoNotMatter: one goroutine and many must give the same result.
 func TestWorkersDoNotMatter(t *testing.T) {
 	p := thesis(7, 150, 16, 60, 12)
 	var first *Result
@@ -136,9 +136,9 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
-// TestSearchIsBetterThanRandomOrders: where there are many more bids than room,
-// a tenth of the candidates are worth more than the thesis' random orders,
-// whether value comes with size or not; and more candidates are never worth less.
+// TestSearchIsBetterThanRandomOrders: if there are many more bids than can be served, a tenth of the candidates must
+// be worth more than the random orders of the thesis, with both kinds of values. More candidates must never be worth
+// less.
 func TestSearchIsBetterThanRandomOrders(t *testing.T) {
 	for _, c := range []instance{{400, 64, 96, 16, false}, {400, 64, 96, 16, true}, {200, 8, 96, 16, true}} {
 		p := c.problem(2)
@@ -158,8 +158,7 @@ func TestSearchIsBetterThanRandomOrders(t *testing.T) {
 	}
 }
 
-// best is the optimum of any schedule there is: of six bids, the best of first
-// fits in all orders.
+// best returns the highest value of any schedule of six bids, by trying all orders.
 func best(p *Problem) (value float64) {
 	order := all(len(p.Bids))
 	var permute func(k int)
@@ -184,8 +183,7 @@ func best(p *Problem) (value float64) {
 	return value
 }
 
-// TestSearchAgainstOptimum: of few bids the search finds the best schedule
-// nearly always.
+// TestSearchAgainstOptimum: with few bids the search must nearly always find the best schedule.
 func TestSearchAgainstOptimum(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	found, ratio := 0, 0.0
@@ -214,7 +212,7 @@ func TestSearchAgainstOptimum(t *testing.T) {
 	}
 }
 
-// TestPermutation: the order in which bids are listed changes no value.
+// TestPermutation: the order of the bids in the problem must not change the value.
 func TestPermutation(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 10))
 	for range 300 {
@@ -237,8 +235,7 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// TestScaling: finer granules and another unit of money change the outcome by
-// just that.
+// TestScaling changes the granule and the unit of money. The outcome must change by the same factors only.
 func TestScaling(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 11))
 	for range 300 {
@@ -263,9 +260,9 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// TestTwoWhoOverstateTogetherPayNothing: the example of the thesis, section 8.4. A rival values the
-// whole period at 10, two others value a half of it at 4 each. Each of them alone loses by
-// overstating; if both say 1,000, neither changes what is decided, and both are served for nothing.
+// TestTwoWhoOverstateTogetherPayNothing is the example of section 8.4 of the thesis. A rival values the whole
+// period at 10, and two others value half of it at 4 each. Each of the two alone loses by overstating. If
+// both say 1,000, they are served, and pay nothing.
 func TestTwoWhoOverstateTogetherPayNothing(t *testing.T) {
 	payoffs := func(a, b float64) (of [2]float64) {
 		o, err := Solve(&Problem{Horizon: 10, Bids: []Bid{{Length: 5, Deadline: 10, Value: a}, {Length: 5, Deadline: 10, Value: b}, {Length: 10, Deadline: 10, Value: 10}}})

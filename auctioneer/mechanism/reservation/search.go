@@ -11,16 +11,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Search says how far to search for a schedule of bids of any width.
+// Search says how long to search for a schedule of bids of any width.
 type Search struct {
-	// Candidates is how many candidates to try. On average, each takes about as long as making
-	// the schedule of one order.
+	// Candidates is the number of candidates to try. On average, each takes about as long as making the schedule of
+	// one order.
 	Candidates int
 	Seed       uint64
-	// Workers is how many goroutines to use; 0: one for each processor. They do not
-	// change the result.
+	// Workers is the number of goroutines to use; 0 means one for each processor. It does not change the result.
 	Workers int
-	// Fixed: candidates do not depend on declarations, so that the truth is best in all of them.
+	// Fixed means that candidates do not depend on declarations, so that the truth about all of them is best.
 	Fixed bool
 }
 
@@ -30,12 +29,12 @@ const MaxCandidates = 1 << 30
 // Result is what a search found.
 type Result struct {
 	Outcome
-	Best int    // the number of the candidate
+	Best int    // number of the best candidate
 	Kind string // "order" or "lanes"
 }
 
-// Find searches for a schedule of high value among candidates that are fixed without looking at values, and computes its prices over
-// these candidates. More candidates give a better schedule.
+// Find searches for a schedule with a high value, among candidates that are fixed without looking at values. It
+// computes the prices over these candidates. More candidates give a better schedule.
 func Find(p *Problem, s Search) (*Result, error) {
 	if !p.wide() {
 		return nil, messages.Errorf(messages.Invalid, "N: a search is for bids of any width: give the number of nodes")
@@ -63,16 +62,16 @@ type finder struct {
 	money   *money
 	search  Search
 	trials  []*trial  // by worker
-	worths  [][]worth // by worker: values of candidates made of lanes
+	worths  [][]worth // by worker: the values of its candidates made of lanes
 }
 
-// worth is the value of a candidate.
+// worth is a candidate and its value.
 type worth struct {
 	candidate int
 	value     int64
 }
 
-// run tries the candidates, and prices the best schedule.
+// run tries the candidates, and computes the prices of the best schedule.
 func (f *finder) run() *ledger {
 	workers := cmp.Or(f.search.Workers, runtime.GOMAXPROCS(0))
 	for range min(workers, f.search.Candidates) {
@@ -109,8 +108,9 @@ func (f *finder) try() {
 	})
 }
 
-// price completes the values without each winner. For orders they are known. Candidates made of lanes are solved again if they can
-// change a price. Those with the highest values come first, because after them few others can change a price.
+// price computes, for each winner, the highest value without it. For orders it is known. Candidates made of lanes are
+// solved again if they can change a price. Those with the highest values come first, because after them few others
+// can change a price.
 func (f *finder) price(l *ledger) {
 	l.settle()
 	worths := slices.Concat(f.worths...)

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// direct repeats orders that are not carried out yet, and gives weights to the jobs whose time has come. It sets when to decide again:
-// when the next job's time comes, or the next period begins.
+// direct repeats orders that are not carried out yet, and gives weight to the jobs whose reserved time has come. It
+// sets Wake to when the next job's time comes, or the next period begins.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	a.Wake = c.startOf(view.Now) + c.micros(c.period)
 	total := 0
@@ -41,8 +41,9 @@ func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	}
 }
 
-// Settle charges a winner its price, however it ended, because its time could not be sold to others. A job owes nothing if it failed
-// before it could start, or did not win. A loser is settled twice: when it is discarded, and when it has ended.
+// Settle charges a winner its price. How the job ended does not matter, because its time could not be sold to others.
+// A job owes nothing if it failed before it could start, or did not win. A loser is settled twice: when it is
+// discarded, and when it has ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	r := c.rounds[job.Job]
 	delete(c.rounds, job.Job)
@@ -63,13 +64,13 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 
 // The reasons that Explain gives.
 const (
-	Reserved          = "Reserved"          // it won, and its time has not come yet
-	Outbid            = "Outbid"            // it did not win
+	Reserved          = "Reserved"          // the job won, and its time has not come yet
+	Outbid            = "Outbid"            // the job did not win
 	WaitingForAuction = "WaitingForAuction" // its auction is at the start of the next period
 )
 
-// Explain says how a job stands and what would change that. Except for the price that the job pays, it gives no number that is computed
-// from the bids of others.
+// Explain says how a job stands, and what would change that. It gives no number that is computed from the bids of
+// others, except for the price that the job pays.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.rounds[job.Job]
 	switch {

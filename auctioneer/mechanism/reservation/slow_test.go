@@ -7,15 +7,14 @@ import (
 	"testing"
 )
 
-// small draws a problem of few bids, ties, zeros and bids that cannot be met
-// included.
+// small draws a problem with few bids. It may have ties, zeros, and bids that cannot be served.
 func small(r *rand.Rand, bids int, nodes int) *Problem {
 	p := &Problem{Nodes: nodes, Horizon: r.IntN(20)}
 	scale := []float64{1, 0.01, 1. / 3}[r.IntN(3)]
 	for range bids {
 		b := Bid{Length: r.IntN(8), Deadline: r.IntN(24), Value: float64(r.IntN(12)) * scale}
 		if r.IntN(4) > 0 {
-			b.Length = 2 * (1 + b.Length/2) // a common divisor
+			b.Length = 2 * (1 + b.Length/2) // give lengths a common divisor
 		}
 		if nodes > 0 {
 			b.Width = 1 + r.IntN(nodes+1)
@@ -25,8 +24,8 @@ func small(r *rand.Rand, bids int, nodes int) *Problem {
 	return p
 }
 
-// meets says whether a set of bids can all be met on a whole machine: by
-// deadline, one after the other.
+// meets reports whether all bids of a set can be served on a whole machine, one after the other in the order of
+// deadlines.
 func meets(p *Problem, set int) bool {
 	var bids []Bid
 	for i, b := range p.Bids {
@@ -44,7 +43,7 @@ func meets(p *Problem, set int) bool {
 	return true
 }
 
-// bestSubset tries all sets of bids but for one.
+// bestSubset returns the highest value of a set of bids that can be served. It tries all sets without the given bid.
 func bestSubset(p *Problem, without int) float64 {
 	best := 0.0
 	for set := range 1 << len(p.Bids) {
@@ -85,8 +84,8 @@ func TestSolveIsSlow(t *testing.T) {
 	}
 }
 
-// checkSchedule: every bid met is met in time, no more nodes are taken than
-// there are, the values add up, and each pays between nothing and its value.
+// checkSchedule checks that every served bid ends in time, that there are enough nodes, that the values sum to the
+// total, and that each payment is from 0 to the value.
 func checkSchedule(t *testing.T, p *Problem, o *Outcome) {
 	t.Helper()
 	sum := 0.0
@@ -102,7 +101,7 @@ func checkSchedule(t *testing.T, p *Problem, o *Outcome) {
 		if start < 0 || start+b.Length > p.latest(i) || !(price >= 0 && price <= b.Value) {
 			t.Fatalf("bid %d starts at %d and pays %v: %+v %+v", i, start, price, p, o)
 		}
-		taken := 0 // at its start, when it is most of what it overlaps
+		taken := 0 // it is enough to count at the start of each bid
 		for l, at := range o.Start {
 			if at != Lost && at <= start && start < at+p.Bids[l].Length {
 				taken += max(1, p.Bids[l].Width)
@@ -117,8 +116,8 @@ func checkSchedule(t *testing.T, p *Problem, o *Outcome) {
 	}
 }
 
-// TestBlocksDoNotMatter: a few hundred bids go through many blocks of rows; the
-// value without a winner is that of the problem without it.
+// TestBlocksDoNotMatter solves problems of a few hundred bids, which take many blocks of rows. The value without a
+// winner must be the value of the problem without its bid.
 func TestBlocksDoNotMatter(t *testing.T) {
 	p := thesis(3, 300, 0, 200, 30)
 	o, err := Solve(p)
@@ -138,7 +137,7 @@ func TestBlocksDoNotMatter(t *testing.T) {
 	}
 }
 
-// firstFit is the schedule of an order, said as shortly as can be.
+// firstFit makes the schedule of an order in the simplest way.
 func firstFit(p *Problem, order []int) []int {
 	free, start := slices.Repeat([]int{p.Nodes}, p.Horizon+1), slices.Repeat([]int{Lost}, len(p.Bids))
 	for _, i := range order {
@@ -178,7 +177,7 @@ func TestOrdersAreSlow(t *testing.T) {
 				want, first = placed[i].Value, i
 			}
 		}
-		// Thirds tie or not by what is rounded off.
+		// If values are thirds, rounding decides whether they tie.
 		if decimal := newMoney(p.Bids).decimal > 0; o.Value != want || placed[best].Value != want || decimal && best != first {
 			t.Fatalf("%d: order %d of %v, want %d of %v", k, best, o.Value, first, want)
 		}
@@ -190,7 +189,7 @@ func TestOrdersAreSlow(t *testing.T) {
 	}
 }
 
-// withoutSlowly is the best of the same schedules with a bid's value not counted.
+// withoutSlowly returns the highest value of the same schedules if the value of bid i is not counted.
 func withoutSlowly(p *Problem, placed []Placement, i int) (best float64) {
 	for _, x := range placed {
 		value := x.Value
@@ -202,9 +201,7 @@ func withoutSlowly(p *Problem, placed []Placement, i int) (best float64) {
 	return best
 }
 
-// TestFindIsSlow: the value of a search, and that without each winner, are those
-// of its candidates, asked one by one: an order's schedule; of lanes, the best
-// sets of bids, lane by lane, by trying all of them.
+// TestFindIsSlow compares a search with findSlowly: its value, and the value without each winner.
 func TestFindIsSlow(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for k := range 200 {
@@ -226,7 +223,8 @@ func TestFindIsSlow(t *testing.T) {
 	}
 }
 
-// findSlowly is the value of the best candidate, one bid not counted.
+// findSlowly returns the value of the best candidate if the value of one bid is not counted. It tries all sets of
+// bids in each lane.
 func findSlowly(p *Problem, s Search, without int) (best float64) {
 	plan := newPlan(p, s.Seed)
 	counted := *p

@@ -1,6 +1,6 @@
 package reservation
 
-// trial tries candidates, one after the other, in the same memory.
+// trial tries candidates, one after the other, and uses the same memory for all.
 type trial struct {
 	problem *Problem
 	plan    *plan
@@ -10,7 +10,7 @@ type trial struct {
 	sorter  sorter
 	cut     division
 	lane    lane
-	without []int64 // by bid, for the lane that serves it
+	without []int64 // by bid: value without it, in the lane that serves it
 }
 
 // try adds a candidate to the ledger and returns its value.
@@ -43,8 +43,8 @@ func (t *trial) lanes(c int, start []int) (value int64) {
 	return value
 }
 
-// price raises without: for each bid that the best schedule serves, to the value of this candidate if the bid is not served. Only one lane
-// of the candidate changes with each bid.
+// price raises without for the bids that the best schedule serves: to the value of this candidate if the bid is not
+// served. For each bid only one lane of the candidate changes.
 func (t *trial) price(w worth, best []int, without []int64) {
 	t.plan.divide(w.candidate, &t.cut)
 	for _, bids := range t.cut.bids {
@@ -62,7 +62,7 @@ func (t *trial) price(w worth, best []int, without []int64) {
 	}
 }
 
-// matters reports whether a candidate can raise without for one of these bids. value is the candidate's value.
+// matters reports whether a candidate with the given value can raise without for one of these bids.
 func matters(value int64, bids, best []int, without []int64) bool {
 	for _, i := range bids {
 		if best[i] != Lost && value > without[i] {

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { casetest.Main(m, 2000) }
 
 type scheduler = func(*rigid.Instance) (*rigid.Schedule, error)
 
-// all are the schedulers; those with a half-life in units of the instances'.
+// all has the schedulers. Half-lives are in the instances' unit of time.
 var all = map[string]scheduler{
 	"fifo":           fifo.Schedule,
 	"fairshare now":  func(in *rigid.Instance) (*rigid.Schedule, error) { return fairshare.Schedule(in, 0) },
@@ -31,8 +31,7 @@ var all = map[string]scheduler{
 	},
 }
 
-// draw makes a small instance with many coinciding instants; estimates are
-// right, too long or too short.
+// draw makes a small instance with many events at the same time. Estimates are right, too long or too short.
 func draw(t *rapid.T, widest int) *rigid.Instance {
 	nodes := rapid.IntRange(1, 6).Draw(t, "nodes")
 	in := &rigid.Instance{Nodes: nodes, Weights: []float64{1, 2, 0.5}}
@@ -49,7 +48,7 @@ func draw(t *rapid.T, widest int) *rigid.Instance {
 	return in
 }
 
-// forAll runs a property for every scheduler.
+// forAll checks a property for every scheduler.
 func forAll(t *testing.T, widest int, property func(t *rapid.T, in *rigid.Instance, schedule scheduler)) {
 	for name, schedule := range all {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +65,7 @@ func run(t interface{ Fatal(...any) }, schedule scheduler, in *rigid.Instance) *
 	return s
 }
 
-// held is how many nodes are held at an instant, by jobs that run longer than 0.
+// held returns how many nodes are held at an instant, by jobs that run longer than 0.
 func held(in *rigid.Instance, s *rigid.Schedule, at float64) int {
 	n := 0
 	for i, job := range in.Jobs {
@@ -91,7 +90,7 @@ func TestCapacityIsNeverExceeded(t *testing.T) {
 	})
 }
 
-// TestSerialWorkIsConserved: no node idles while a job of width 1 waits.
+// TestSerialWorkIsConserved: no node may be idle while a job of width 1 waits.
 func TestSerialWorkIsConserved(t *testing.T) {
 	forAll(t, 1, func(t *rapid.T, in *rigid.Instance, schedule scheduler) {
 		s := run(t, schedule, in)
@@ -111,7 +110,7 @@ func TestSerialWorkIsConserved(t *testing.T) {
 	})
 }
 
-// TestScaling: with all times doubled, everything is at twice the time.
+// TestScaling doubles all times. All starts and ends must be doubled.
 func TestScaling(t *testing.T) {
 	past := func(in *rigid.Instance) (*rigid.Schedule, error) { return fairshare.Schedule(in, 16) }
 	forAll(t, 6, func(t *rapid.T, in *rigid.Instance, schedule scheduler) {
@@ -133,8 +132,7 @@ func TestScaling(t *testing.T) {
 	})
 }
 
-// TestPermutation: where no two jobs are submitted together, the order of the
-// input does not matter.
+// TestPermutation: if no two jobs are submitted at the same time, the order of the input must not matter.
 func TestPermutation(t *testing.T) {
 	forAll(t, 6, func(t *rapid.T, in *rigid.Instance, schedule scheduler) {
 		for i := range in.Jobs {
@@ -176,7 +174,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// load makes an instance of n jobs for 256 nodes, kept busy at the given rate.
+// load makes an instance of n jobs for 256 nodes. Their work is rate times what the nodes can do.
 func load(n int, rate float64) *rigid.Instance {
 	rng := rand.New(rand.NewPCG(11, uint64(n)))
 	in, now := &rigid.Instance{Nodes: 256, Jobs: make([]rigid.Job, n), Weights: slices.Repeat([]float64{1}, 50)}, 0.0
@@ -196,7 +194,7 @@ func load(n int, rate float64) *rigid.Instance {
 	return in
 }
 
-// TestAMillionJobs goes through, on a machine that gets more work than it can do.
+// TestAMillionJobs runs a million jobs on a machine that gets more work than it can do.
 func TestAMillionJobs(t *testing.T) {
 	in := load(1_000_000, 1.05)
 	for _, name := range []string{"fifo", "easy"} {

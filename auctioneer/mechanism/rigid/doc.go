@@ -1,42 +1,36 @@
 // Package rigid simulates a machine with jobs that each need a fixed number of nodes at the same time. A policy decides
-// which jobs start when. The mechanisms fifo, fairshare and backfill share it.
+// when each job starts. The mechanisms fifo, fairshare and backfill use this package.
 //
 // # Model
 //
-// A job needs Width nodes for Runtime without interruption; the policy knows only its Estimate. Events of an instant apply
-// in this order: jobs end or outlive their estimates, jobs arrive, then the policy decides once. A job of runtime 0 also
-// needs its nodes: it ends at the instant it starts, and the policy then decides again. Jobs arrive in the order of
-// submission, ties by index, and end in the order of their indices.
+// A job needs Width nodes for the time Runtime without interruption. The policy knows only its Estimate. Events at the
+// same time are applied in this order: jobs end or outlive their estimates, then jobs arrive, then the policy decides
+// once. A job of runtime 0 also needs its nodes: it ends at the instant at which it starts, and the policy then decides
+// again. Jobs arrive in the order of submission, ties by index, and end in the order of their indices.
 //
 // When a job outlives its estimate, its expected total time is doubled, as often as needed.
 //
 // # Shapes and units
 //
-// Times are in any one unit, from −Largest to Largest (BSD's minute is 60 of
-// them); jobs, schedules and measures are by index in the input. Flow is finish
-// less submission, bounded slowdown (BSD) flow/max(runtime, 60), makespan the
-// last finish less the first submission, utilisation the work done over nodes
-// times makespan (0 where the makespan is 0). The posted price is for a node
-// during a unit of time.
+// Times are in any one unit, from −Largest to Largest. Slices are by index of the job in the input. Flow is finish less
+// submission. Bounded slowdown (BSD) is flow/max(runtime, 60), where 60 is a minute if the unit is a second. Makespan is
+// the last finish less the first submission. Utilisation is the work done, divided by nodes times makespan (0 if the
+// makespan is 0). The posted price is for a node during a unit of time.
 //
 // # The document
 //
-// The baselines read {"nodes", "jobs": [{"submit", "runtime", "width",
-// "estimate"?, "user"?, "weight"?, "budget"?}…], "price"?} and keys of their
-// own; they print "start", "finish", "flow", "bsd" by job, "makespan",
-// "utilisation", "mean_flow", "mean_bsd", and with a price "payments" and
-// "revenue": a job pays the price of what it used, at most its budget. The
-// estimate is the runtime where none is given; the weight is the user's, 1 where
-// none is given, and must be the same on all jobs of a user; jobs without a user
-// are the user "". Keys that a mechanism does not use are checked and have no effect, so the same document works for all
-// of them.
+// The three mechanisms read {"nodes", "jobs": [{"submit", "runtime", "width", "estimate"?, "user"?, "weight"?,
+// "budget"?}…], "price"?} and keys of their own; They print "start", "finish", "flow", "bsd" by job, "makespan",
+// "utilisation", "mean_flow", "mean_bsd", and with a price "payments" and "revenue". A job pays the price of what it
+// used, at most its budget. Without an estimate, the runtime is the estimate. The weight is the weight of the user, and
+// must be the same in all jobs of a user; without it, it is 1. Jobs without a user belong to the user "". Keys that a
+// mechanism does not use are checked and have no effect, so the same document works for all of them.
 //
 // # Errors
 //
-// Numbers out of range and jobs wider than the machine are Invalid, naming the
-// job and the field.
+// Numbers out of range, and jobs wider than the machine, are refused as Invalid. The error names the job and the field.
 //
 // # Cost
 //
-// O(n log n) and what the policy takes; memory O(n).
+// O(n log n) time, plus the time of the policy, and O(n) memory.
 package rigid

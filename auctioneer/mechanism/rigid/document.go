@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// Input is the document that the baselines read.
+// Input is the document that fifo, fairshare and backfill read.
 type Input struct {
 	Nodes int        `json:"nodes"`
 	Jobs  []InputJob `json:"jobs"`
@@ -24,7 +24,7 @@ type InputJob struct {
 	Budget   *float64 `json:"budget,omitempty"`
 }
 
-// Output is the answer of the baselines.
+// Output is the answer of fifo, fairshare and backfill.
 type Output struct {
 	Start  []float64 `json:"start"`
 	Finish []float64 `json:"finish"`
@@ -32,7 +32,7 @@ type Output struct {
 	*bill
 }
 
-// bill has what the jobs pay at a posted price.
+// bill has the payments of the jobs at a posted price.
 type bill struct {
 	Payments []float64 `json:"payments"`
 	Revenue  float64   `json:"revenue"`
@@ -101,7 +101,7 @@ func SolveDocument(data []byte, schedule func(*Instance) (*Schedule, error)) (an
 	return in.Solve(schedule)
 }
 
-// Solve schedules what the document describes.
+// Solve schedules the jobs of the document.
 func (in *Input) Solve(schedule func(*Instance) (*Schedule, error)) (any, error) {
 	instance, err := in.Instance()
 	if err != nil {

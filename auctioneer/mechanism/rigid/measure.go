@@ -2,20 +2,20 @@ package rigid
 
 import "math"
 
-// Measures says how good a schedule is.
+// Measures are numbers that say how good a schedule is.
 type Measures struct {
 	Flow        []float64 `json:"flow"` // by job
 	BSD         []float64 `json:"bsd"`  // by job: bounded slowdown
 	Makespan    float64   `json:"makespan"`
 	Utilisation float64   `json:"utilisation"`
-	MeanFlow    float64   `json:"mean_flow"` // 0 without jobs
+	MeanFlow    float64   `json:"mean_flow"` // 0 if there are no jobs
 	MeanBSD     float64   `json:"mean_bsd"`
 }
 
-// minute is the shortest run time in a bounded slowdown; a shorter one counts as this.
+// minute is the shortest run time in a bounded slowdown. A shorter run time counts as a minute.
 const minute = 60
 
-// Measure measures a schedule of the instance.
+// Measure computes the measures of a schedule of the instance.
 func (in *Instance) Measure(s *Schedule) *Measures {
 	n := len(in.Jobs)
 	m := &Measures{Flow: make([]float64, n), BSD: make([]float64, n)}

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// Largest is the largest time, length and weight. With it, sums of millions of times are still exact to a thousandth of a
-// second over a century.
+// Largest is the largest time, length and weight. Up to it, sums of millions of times are still exact to a thousandth of
+// a second over a century.
 const Largest = 1e15
 
 // Job is a job of fixed width.
@@ -29,7 +29,7 @@ type Instance struct {
 	Weights []float64 // by user
 }
 
-// Schedule says when each job runs.
+// Schedule has the start and the end of each job, by index.
 type Schedule struct{ Start, Finish []float64 }
 
 // Check refuses an instance for which there is no schedule.

@@ -7,22 +7,21 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// Policy says which jobs start. Jobs are given by their index.
+// Policy decides which jobs start. Jobs are given by their index.
 type Policy interface {
-	// Arrive tells the policy that a job was submitted, End that a job has ended and returned its
-	// nodes.
+	// Arrive tells the policy that a job was submitted. End tells it that a job has ended and returned its nodes.
 	Arrive(m *Machine, job int)
 	End(m *Machine, job int)
-	// Decide starts jobs, by m.Start. It comes after all events of an instant.
+	// Decide starts jobs, by m.Start. It is called after all events at the same time.
 	Decide(m *Machine)
 }
 
-// Expecting is a Policy that plans with estimates.
+// Expecting is a Policy that makes plans with the estimates.
 type Expecting interface {
 	Policy
-	// Outlive tells the policy that a job still runs at its expected end, and its new expected end.
+	// Outlive tells the policy that a job still runs at its expected end. until is its new expected end.
 	Outlive(m *Machine, job int, until float64)
-	// Next returns when to decide if no event happens before; +Inf: never.
+	// Next returns when to call Decide if no event happens before. +Inf means never.
 	Next() float64
 }
 
@@ -30,15 +29,15 @@ type Expecting interface {
 type Machine struct {
 	Jobs []Job
 	Now  float64
-	Free int // nodes
+	Free int // number of free nodes
 
 	schedule  Schedule
-	running   []event   // a heap, inTime
-	expecting Expecting // nil: estimates do not matter
+	running   []event   // a heap, in the order inTime
+	expecting Expecting // nil if the policy ignores estimates
 	expected  []float64 // by job: expected total time
 }
 
-// Run puts an instance through a policy. It checks the instance first.
+// Run runs an instance with a policy. It checks the instance first.
 func Run(in *Instance, p Policy) (*Schedule, error) {
 	if err := in.Check(); err != nil {
 		return nil, err
@@ -120,12 +119,12 @@ func (m *Machine) Start(job int) {
 	m.watch(job)
 }
 
-// watch enters the next event of a running job: its end, or its expected end if that is before. It returns the expected
+// watch adds the next event of a running job: its end, or its expected end if this is earlier. It returns the expected
 // end.
 func (m *Machine) watch(job int) (until float64) {
 	start, finish := m.schedule.Start[job], m.schedule.Finish[job]
 	until = start + m.expected[job]
-	for until <= m.Now && finish > m.Now { // the expected end is rounded to now
+	for until <= m.Now && finish > m.Now { // the expected end may be rounded to now
 		m.expected[job] *= 2
 		until = start + m.expected[job]
 	}
@@ -136,7 +135,7 @@ func (m *Machine) watch(job int) (until float64) {
 // Until returns when a running job is expected to end.
 func (m *Machine) Until(job int) float64 { return m.schedule.Start[job] + m.expected[job] }
 
-// event says that a job ends, or that it outlives its expected end.
+// event is the end of a job, or an expected end that the job outlives.
 type event struct {
 	at       float64
 	job      int

@@ -16,8 +16,8 @@ const DefaultEpsilon = 0.01
 type Curve struct {
 	shape    shape
 	max      float64
-	a, b     float64 // sigmoid: slope, and the time at which half is left
-	from, to float64 // step: full value to from; decay: falling from from to to
+	a, b     float64 // sigmoid: the slope, and the time at which half of the value is left
+	from, to float64 // step: full value up to from; decay: it falls between from and to
 	points   []messages.ValuationPoint
 }
 
@@ -30,7 +30,7 @@ const (
 	lines
 )
 
-// New makes the curve of a valuation.
+// New makes the curve of a valuation. It returns an error if the valuation is invalid.
 func New(v messages.Valuation) (Curve, error) {
 	if err := v.Validate(); err != nil {
 		return Curve{}, err
@@ -52,9 +52,9 @@ func New(v messages.Valuation) (Curve, error) {
 	return c, nil
 }
 
-// slope returns the parameters a and b of the sigmoid max/(1+e^{a(x−b)}). At mu it has lost the part epsilon (0:
-// DefaultEpsilon) of its maximum, at mu+delta only this part is left. A slope too steep for a double becomes the largest
-// double.
+// slope returns the parameters a and b of the sigmoid max/(1+e^{a(x−b)}). At mu it has lost the part epsilon of its
+// maximum, and at mu+delta only this part is left. An epsilon of 0 means DefaultEpsilon. A slope that is too steep for a
+// float64 becomes the largest float64.
 func slope(mu, delta, epsilon float64) (a, b float64) {
 	epsilon = cmp.Or(epsilon, DefaultEpsilon)
 	return min(2*math.Log((1-epsilon)/epsilon)/delta, math.MaxFloat64), mu + delta/2
@@ -76,11 +76,12 @@ func (c *Curve) At(x float64) float64 {
 		if x > c.from {
 			return 0
 		}
-		return c.max + 0*x // NaN for NaN
+		return c.max + 0*x // NaN if x is NaN
 	}
 }
 
-// part returns the value at x of a line that falls from 1 at from to 0 at to. If both are the same double, it is 0 after from.
+// part returns the value at x of a line that falls from 1 at from to 0 at to. If from and to are equal, it is 0 after
+// from.
 func part(x, from, to float64) float64 {
 	if x <= from {
 		return 1
@@ -103,7 +104,8 @@ func (c *Curve) partAt(x float64) float64 {
 	return p[i].Part + left*(p[i-1].Part-p[i].Part)
 }
 
-// Latest returns the last x ≥ 0 at which completion is worth at least level: +Inf if it always is, false if it never is.
+// Latest returns the last x ≥ 0 at which completion is worth at least level. It returns +Inf if this is so at all times;
+// ever is false if it never is.
 func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	switch {
 	case math.IsNaN(level):
@@ -115,7 +117,7 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	}
 	switch c.shape {
 	case sigmoid:
-		// A sigmoid is 0 from the x on at which its exponential overflows.
+		// From some x on the exponential of the sigmoid overflows, and the value is 0.
 		x = c.b + math.Log(min(c.max/level, math.MaxFloat64)-1)/c.a
 	case decay:
 		x = c.to - level/c.max*(c.to-c.from)
@@ -127,14 +129,14 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	return max(0, x), true
 }
 
-// latestPart does what Latest does, for a part of the maximum that some corner has.
+// latestPart does the same as Latest, for a part of the maximum that some corner has.
 func (c *Curve) latestPart(level float64) float64 {
 	p := c.points
-	i := sort.Search(len(p), func(i int) bool { return p[i].Part < level }) // the first corner below
+	i := sort.Search(len(p), func(i int) bool { return p[i].Part < level }) // the first corner below level
 	switch {
 	case i == len(p):
 		return math.Inf(1)
-	case i == 0: // only by rounding
+	case i == 0: // rounding only
 		return p[0].At
 	}
 	down := (p[i-1].Part - level) / (p[i-1].Part - p[i].Part)

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// close compares to a relative tolerance.
+// closeTo compares two numbers with a relative tolerance.
 func closeTo(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*math.Abs(want)
 }
@@ -86,8 +86,8 @@ func TestAValuationNeverRises(t *testing.T) {
 	})
 }
 
-// TestLatestIsTheInverse: at the time it gives the level is still reached, and
-// after it no longer.
+// TestLatestIsTheInverse: at the time that Latest returns, the value must still reach the level. After it, it must
+// not.
 func TestLatestIsTheInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := made(t)
@@ -146,8 +146,9 @@ func TestLatestAtTheEdges(t *testing.T) {
 	}
 }
 
-// TestAFallTooFastForADouble: a fall of less than the distance of two doubles, or with a
-// slope that none is, goes from all to nothing, by half of it at most; it is never NaN.
+// TestAFallTooFastForADouble: the fall takes less time than the distance of two float64, or its slope is too steep
+// for a float64. The value must fall from the maximum to 0, with at least half of it left at mu, and must never be
+// NaN.
 func TestAFallTooFastForADouble(t *testing.T) {
 	for _, class := range []messages.ValuationClass{messages.LinearDecay, messages.Sigmoidal} {
 		for _, delta := range []float64{1e-15, 1e-309, math.SmallestNonzeroFloat64} {
@@ -168,8 +169,7 @@ func TestAFallTooFastForADouble(t *testing.T) {
 	}
 }
 
-// TestSigmoidMeetsItsDefinition: v(μ) = (1−ε)·max and v(μ+δ) = ε·max, for the
-// default ε too.
+// TestSigmoidMeetsItsDefinition checks v(μ) = (1−ε)·max and v(μ+δ) = ε·max, also with the default ε.
 func TestSigmoidMeetsItsDefinition(t *testing.T) {
 	for _, epsilon := range []float64{0, 1e-6, 0.01, 0.05, 0.3} {
 		c, err := New(messages.Valuation{Class: messages.Sigmoidal, Max: 80, Mu: 300, Delta: 50, Epsilon: epsilon})

@@ -13,8 +13,8 @@
 //	linear-decay  max up to μ, then straight down to 0 at μ+δ
 //	custom        straight lines between points, level before and after them
 //
-// New makes the Curve of a valuation; Curve.At is v and Curve.Latest its
-// inverse, the last x at which v(x) is at least a level.
+// New makes the Curve of a valuation. Curve.At is v. Curve.Latest is its inverse: the last x at which v(x) is at
+// least a level.
 //
 // # Shapes and units
 //
@@ -22,23 +22,22 @@
 //
 // # Guarantees
 //
-// 0 ≤ v(x) ≤ max, and v never rises, also in floating point. Where v is continuous and falling, At(Latest(y)) equals y with a
-// relative error of 1e-12·(1+a·x), which is the condition of the sigmoid. Up to this error, later times are worth less than
-// y.
+// 0 ≤ v(x) ≤ max, and v never rises, also in floating point. If v is continuous and falling at x = Latest(y), then
+// At(x) equals y with a relative error of 1e-12·(1+a·x). Up to this error, later times are worth less than y.
 //
 // # Errors
 //
-// New refuses what messages.Valuation.Validate refuses, as Invalid, with the field. At and Latest accept all numbers; they
-// return NaN only for NaN.
+// New refuses as Invalid what messages.Valuation.Validate refuses; the error names the field. At and Latest accept
+// all numbers. They return NaN only for NaN.
 //
 // # Cost
 //
-// One exponential, or a binary search of the points.
+// At and Latest take one exponential, or a binary search of the points.
 //
 // # Source
 //
-// Z. Huang, S. M. Weinberg, L. Zheng, C. Joe-Wong, M. Chiang, "Discovering
-// valuations and enforcing truthfulness in a deadline-aware scheduler", sections
-// III-B and IV. The paper says that the sigmoid "becomes zero" at μ+δ, but no sigmoid does; ε says how near to zero it is, by
-// default 0.01. The paper's triple (max value, dropping point, zero point) is our (max, μ, μ+δ).
+// Z. Huang, S. M. Weinberg, L. Zheng, C. Joe-Wong, M. Chiang, "Discovering valuations and enforcing truthfulness in a
+// deadline-aware scheduler", sections III-B and IV. The paper says that the sigmoid "becomes zero" at μ+δ, but no
+// sigmoid becomes zero. ε is the part of the maximum that is left there, by default 0.01. The paper's triple (max
+// value, dropping point, zero point) is our (max, μ, μ+δ).
 package valuation

@@ -13,17 +13,17 @@ type input struct {
 	Levels []float64 `json:"levels,omitempty"`
 }
 
-// output is the answer that `candor solve valuation` prints. Latest is null for a level that is always or never reached.
+// output is the answer that `candor solve valuation` prints. An entry of Latest is null if the level is always or never
+// reached.
 type output struct {
-	A      *float64   `json:"a,omitempty"` // of a sigmoid
+	A      *float64   `json:"a,omitempty"` // only for a sigmoid
 	B      *float64   `json:"b,omitempty"`
 	V      []float64  `json:"v"`      // by time
 	Latest []*float64 `json:"latest"` // by level
 }
 
-// SolveDocument answers a JSON document: {"class", "max", the parameters of the
-// class, "t"?, "levels"?} with the value at each time of t, and the last time
-// that is worth as much as each of levels.
+// SolveDocument answers a JSON document {"class", "max", the parameters of the class, "t"?, "levels"?}. The answer
+// has the value at each time in t. For each level it has the last time with at least this value.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {
@@ -46,7 +46,7 @@ func SolveDocument(data []byte) (any, error) {
 	return out, nil
 }
 
-// latestOf returns Latest, or nil if it is no number that JSON has.
+// latestOf returns the result of Latest, or nil if JSON has no such number.
 func (c *Curve) latestOf(level float64) *float64 {
 	x, ever := c.Latest(level)
 	if !ever || x-x != 0 {
