@@ -16,23 +16,22 @@ import (
 type Config struct {
 	Site      messages.Name
 	Bus       bus.Bus         // connected as "$estimator"
-	Operators []messages.Name // may ask about all accounts' jobs
-	// Markets of the site, for jobs that do not name their market or classes.
+	Operators []messages.Name // may ask about the jobs of all accounts
+	// Markets of the site. They are used for jobs that do not name their market or classes.
 	Markets []messages.Market
 	// Profiles are the site's job profile classes.
 	Profiles []messages.Profile
-	// Dir has the snapshot from which a restart continues; "": there is none, and each start
-	// reads the stream from its beginning.
+	// Dir has the snapshot from which a restart continues. If it is "", there is none, and each start reads the
+	// stream from its beginning.
 	Dir string
-	// Every is how often a snapshot is written if something changed; default a minute. Close
-	// writes one too.
+	// Every is the time between two snapshots, if something changed; default a minute. Close also writes a snapshot.
 	Every   time.Duration
-	Log     *zap.Logger           // default: none
-	Metrics prometheus.Registerer // default: nowhere
+	Log     *zap.Logger           // default: no log
+	Metrics prometheus.Registerer // default: no metrics
 }
 
 const (
-	// retryInterval is the wait before another try to open the stream.
+	// retryInterval is the wait before the stream is opened again after an error.
 	retryInterval = time.Second
 	// saveEvery is the default of Config.Every.
 	saveEvery = time.Minute

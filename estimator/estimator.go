@@ -21,18 +21,18 @@ type Estimator struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	// doubt is signalled when the stream is not the one that was read before.
+	// doubt gets a signal when the stream is not the one that was read before.
 	doubt chan struct{}
 
 	mu       sync.Mutex
 	memory   *memory.Memory
 	sequence uint64 // number of the last message that the memory has read
-	saved    uint64 // sequence of the last snapshot
-	resuming bool   // no message was read since a snapshot was loaded
+	saved    uint64 // value of sequence in the last snapshot
+	resuming bool   // a snapshot was loaded, and no message was read since
 }
 
-// Start runs an estimator until ctx ends or Close. It answers from the beginning, with what it
-// has read so far.
+// Start runs an estimator until ctx ends or Close is called. It answers requests at once, with what it has read so
+// far.
 func Start(ctx context.Context, c Config) (*Estimator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Start(ctx context.Context, c Config) (*Estimator, error) {
 	return e, nil
 }
 
-// Close stops, and writes a snapshot.
+// Close stops the estimator, and writes a snapshot.
 func (e *Estimator) Close() error {
 	e.cancel()
 	<-e.done
@@ -65,19 +65,19 @@ func (e *Estimator) Close() error {
 	return nil
 }
 
-// Kinds returns how many kinds of job are remembered.
+// Kinds returns the number of kinds of job in the memory.
 func (e *Estimator) Kinds() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.memory.Kinds()
 }
 
-// resumeWithin is how long the estimator waits, after a restart, for the last message that its
-// snapshot knows. If it does not come, the stream is another one, and is read from its
-// beginning: observations that were learned before change nothing.
+// resumeWithin is how long the estimator waits, after a restart, for the last message that its snapshot contains. If
+// this message does not come, the stream is a different one, and is read from its beginning. Observations that were
+// learned before change nothing.
 const resumeWithin = 5 * time.Second
 
-// follow reads the stream until ctx ends, and saves what it learned.
+// follow reads the stream until ctx ends, and saves snapshots.
 func (e *Estimator) follow(ctx context.Context) {
 	defer close(e.done)
 	from := uint64(0)
@@ -112,7 +112,7 @@ func (e *Estimator) stillResuming() bool {
 	return e.resuming
 }
 
-// again reads the stream from its beginning.
+// again closes the subscription, and reads the stream from its beginning.
 func (e *Estimator) again(ctx context.Context, reading bus.Subscription) bus.Subscription {
 	e.config.Log.Warn("the stream is not the stream of the snapshot; reading the stream from its beginning")
 	e.stop(reading)
@@ -133,12 +133,12 @@ func (e *Estimator) stop(subscriptions ...bus.Subscription) {
 	}
 }
 
-// startTries is how often opening the stream may fail while a site's servers start one after
-// another; after that each failure is a warning.
+// startTries is how many failures to open the stream are normal, while the servers of a site start one after another.
+// Each later failure is logged as a warning.
 const startTries = 5
 
-// open begins to read the stream after a sequence number. It tries again until it succeeds; nil
-// if ctx ended.
+// open begins to read the stream after a sequence number. It tries again until it succeeds. It returns nil if ctx has
+// ended.
 func (e *Estimator) open(ctx context.Context, after uint64) bus.Subscription {
 	for tries := 1; ; tries++ {
 		reading, err := e.consume(ctx, after)
@@ -170,8 +170,8 @@ func (e *Estimator) consume(ctx context.Context, after uint64) (bus.Subscription
 	return stream.Consume(ctx, after, e.observe)
 }
 
-// observe learns from one message of the stream. It skips a malformed message, which would be
-// malformed at every start.
+// observe learns from one message of the stream. It skips a malformed message, because it would be malformed at every
+// start.
 func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	var o messages.Observation
 	err := messages.Unmarshal(payload, messages.Detect(payload, ""), &o)
@@ -193,9 +193,9 @@ func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	}
 }
 
-// advance notes how far the stream was read. The first message after loading a snapshot must be
-// the last one that the snapshot knows, or a later one if that is gone. Otherwise the stream is
-// not the one that was read before.
+// advance notes how far the stream was read. The first message after a snapshot was loaded must be the last one that
+// the snapshot contains. If this one is gone, it may be a later one. Otherwise the stream is not the one that was
+// read before.
 func (e *Estimator) advance(seq uint64, fresh bool) {
 	if e.resuming {
 		e.resuming = false

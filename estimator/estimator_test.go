@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// patience bounds every wait of these tests for something that must happen.
+// patience bounds every wait in these tests.
 const patience = await.Patience
 
 type bed struct {
@@ -63,9 +63,8 @@ func (b *bed) start(change ...func(*Config)) *Estimator {
 	return e
 }
 
-// run is a job that took 60 slot-seconds of maps and 10 of reduces, with shares
-// that change from job to job, and whose response time is what these make it on
-// a site of 10 slots each.
+// run returns the observation of a job that took 60 slot-seconds of maps and 10 of reduces, on a site with 10 slots
+// of each. Its shares depend on its number, and its response time follows from them.
 func run(job messages.JobID, account messages.Name, name string) messages.Observation {
 	maps, reduces := 0.3+float64(job%5)/30, 0.3+float64(job*3%5)/30
 	first := at(60 / (10 * maps))
@@ -85,10 +84,10 @@ func run(job messages.JobID, account messages.Name, name string) messages.Observ
 	}
 }
 
-// at is so many seconds.
+// at returns the instant that is a number of seconds after 0.
 func at(seconds float64) messages.Time { return messages.Time(seconds * 1e6) }
 
-// publish appends a payload under an identifier that the stream has not seen.
+// publish appends a payload to the stream, under an identifier that the stream has not seen.
 func (b *bed) publish(id string, payload []byte) {
 	b.Helper()
 	if err := b.stream.Append(context.Background(), messages.ObservationSubject("here"), id, payload); err != nil {
@@ -105,7 +104,7 @@ func (b *bed) observe(id string, o messages.Observation) {
 	b.publish(id, payload)
 }
 
-// read waits until the estimator has read so many messages of each fate.
+// read waits until the estimator has read the given numbers of messages: kept, repeated and malformed ones.
 func (b *bed) read(kept, repeated, malformed float64) {
 	b.Helper()
 	want := fmt.Sprint(kept, repeated, malformed)
@@ -113,7 +112,7 @@ func (b *bed) read(kept, repeated, malformed float64) {
 	b.await(func() bool { return got() == want }, func() string { return fmt.Sprintf("kept, repeated, malformed are %s, want %s", got(), want) })
 }
 
-// await waits until something is so, and says what is so instead if it never is.
+// await waits until so returns true. If it never does, the test fails with the text of instead.
 func (b *bed) await(so func() bool, instead func() string) {
 	b.Helper()
 	deadline := time.After(patience)
@@ -126,7 +125,7 @@ func (b *bed) await(so func() bool, instead func() string) {
 	}
 }
 
-// fate is the count of observations of a fate.
+// fate returns how many observations had a fate: kept, repeated or malformed.
 func (b *bed) fate(fate string) float64 {
 	families, err := b.metrics.Gather()
 	if err != nil {
@@ -156,8 +155,8 @@ func ask[Rep any](b *bed, caller messages.Name, verb string, r any) (Rep, error)
 
 var bothClasses = []messages.Name{"map", "reduce"}
 
-// TestStreamIsReadFromItsBeginning: observations from before the start count, and a second
-// estimator gives the same answers.
+// TestStreamIsReadFromItsBeginning: observations from before the start must count, and a second estimator must give
+// the same answers.
 func TestStreamIsReadFromItsBeginning(t *testing.T) {
 	b := newBed(t)
 	for job := range messages.JobID(5) {
@@ -185,12 +184,12 @@ func TestStreamIsReadFromItsBeginning(t *testing.T) {
 	}
 }
 
-// TestRepeatedAndMalformed observations are counted and change nothing.
+// TestRepeatedAndMalformed checks that repeated and malformed observations are counted, and change no answer.
 func TestRepeatedAndMalformed(t *testing.T) {
 	b := newBed(t)
 	e := b.start()
 	b.observe("a", run(1, "ada", "sort"))
-	b.observe("b", run(1, "ada", "sort")) // the stream's own memory of ids is short
+	b.observe("b", run(1, "ada", "sort")) // the stream itself recognises repeated identifiers only for a short time
 	elsewhere := run(1, "ada", "sort")
 	elsewhere.Site = "there"
 	b.observe("c", elsewhere)
@@ -209,8 +208,8 @@ func TestRepeatedAndMalformed(t *testing.T) {
 	}
 }
 
-// TestUtilityIsLearned: from no run it is the default; from five it is what the
-// jobs are like: six times as much work in maps as in reduces.
+// TestUtilityIsLearned: without runs the utility must be the default. After five runs it must show that the jobs have
+// six times as much work in maps as in reduces.
 func TestUtilityIsLearned(t *testing.T) {
 	b := newBed(t)
 	b.start()
@@ -241,8 +240,8 @@ func TestUtilityIsLearned(t *testing.T) {
 	}
 }
 
-// TestSeveralShareRequests: each reads the whole stream, any answers, and as one
-// ends the others go on.
+// TestSeveralShareRequests: each of several estimators reads the whole stream, and any of them answers. When one
+// ends, the others must continue.
 func TestSeveralShareRequests(t *testing.T) {
 	b := newBed(t)
 	unmeasured := func(c *Config) { c.Metrics = nil }
@@ -266,11 +265,11 @@ func TestSeveralShareRequests(t *testing.T) {
 	}
 }
 
-// sortSpec is a job of the kind that run tells of.
+// sortSpec is a job of the kind that run describes.
 var sortSpec = messages.JobSpec{Name: "sort", Budget: messages.Credit, Stages: []messages.Stage{
 	{Name: "m", Tasks: 6, Command: []string{"sort"}}, {Name: "r", Class: "reduce", After: []messages.Name{"m"}, Command: []string{"merge"}}}}
 
-// TestEveryVerbAnswers from what was learned.
+// TestEveryVerbAnswers sends each request, and checks the answer against the observed runs.
 func TestEveryVerbAnswers(t *testing.T) {
 	b := newBed(t)
 	b.start()
@@ -286,7 +285,7 @@ func TestEveryVerbAnswers(t *testing.T) {
 	if err != nil || job.Utility.Runs != 20 || !(job.Completion.Median.Seconds() > 10 && job.Completion.Median.Seconds() < 70) {
 		t.Errorf("%+v, %v", job, err)
 	}
-	for caller, told := range map[messages.Name]int{"ada": 0, "ops": 2} { // what is made of single types is not for users
+	for caller, told := range map[messages.Name]int{"ada": 0, "ops": 2} { // users do not get answers that are computed from single types
 		classes, err := ask[messages.ClassesReply](b, caller, messages.VerbClasses, messages.Empty{})
 		if err != nil || len(classes.Classes) != 1 || classes.Classes[0].Samples != 20 || len(classes.Classes[0].Bandwidth) != told || len(classes.Classes[0].Mean) != told {
 			t.Errorf("%s: %+v, %v", caller, classes, err)
@@ -298,7 +297,7 @@ func TestEveryVerbAnswers(t *testing.T) {
 	}
 }
 
-// TestVerbsRefuse those who may not ask, and what makes no sense.
+// TestVerbsRefuse checks that requests are refused from callers who may not ask, and if they are invalid.
 func TestVerbsRefuse(t *testing.T) {
 	b := newBed(t)
 	b.start()
@@ -362,8 +361,8 @@ func TestUtilityRefusals(t *testing.T) {
 	}
 }
 
-// TestStreamThatOpensLate: the estimator answers meanwhile, and reads as soon
-// as it may.
+// TestStreamThatOpensLate: while the stream cannot be opened, the estimator must answer. It must read the stream as
+// soon as it can.
 func TestStreamThatOpensLate(t *testing.T) {
 	b := newBed(t)
 	b.observe("a", run(1, "ada", "sort"))
@@ -406,7 +405,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// Seen returns how many different jobs the estimator has learned from.
+// Seen returns the number of different jobs that the estimator has learned from.
 func (e *Estimator) Seen() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,7 +10,7 @@ type metrics struct {
 	seconds                   *prometheus.HistogramVec
 	snapshots                 *prometheus.CounterVec
 
-	all *prometheus.Registry // the metrics above
+	all *prometheus.Registry // registry of the metrics above
 }
 
 func newMetrics(e *Estimator) *metrics {

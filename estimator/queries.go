@@ -68,7 +68,7 @@ func (e *Estimator) estimate(_ context.Context, caller messages.Name, r messages
 	return e.memory.Estimate(r.Account, &r.Spec)
 }
 
-// complete fills in what a job leaves to the site, as the auctioneer does.
+// complete fills in the fields that a job leaves to the site, as the auctioneer does.
 func (e *Estimator) complete(spec *messages.JobSpec) error {
 	var market *messages.Market
 	for i := range e.config.Markets {
@@ -96,8 +96,8 @@ func (e *Estimator) complete(spec *messages.JobSpec) error {
 	return nil
 }
 
-// classes says what is known about each class. Only callers who may draw samples see the
-// estimates of declared types: the change of a mean when a job ends would show the job's type.
+// classes returns what is known about each class. Only callers who may draw samples see the estimates of declared
+// types: if a mean changes when a job ends, the change shows the job's type.
 func (e *Estimator) classes(_ context.Context, caller messages.Name, _ messages.Empty) (reply messages.ClassesReply, err error) {
 	e.mu.Lock()
 	reply, err = e.memory.Classes()
@@ -110,8 +110,7 @@ func (e *Estimator) classes(_ context.Context, caller messages.Name, _ messages.
 	return reply, err
 }
 
-// samples draws types. Only services and operators may ask: many draws would let others guess
-// single types.
+// samples draws types. Only services and operators may ask, because many draws would let a user guess single types.
 func (e *Estimator) samples(_ context.Context, caller messages.Name, r messages.SamplesRequest) (reply messages.SamplesReply, err error) {
 	if !e.privileged(caller) {
 		return reply, messages.Errorf(messages.PermissionDenied, "account %q may not draw types of a class; the site's services and operators may", caller)
@@ -125,8 +124,8 @@ func (e *Estimator) samples(_ context.Context, caller messages.Name, r messages.
 	return draw()
 }
 
-// permit returns an error if an account is not the caller's and the caller is no service or
-// operator. An empty account means the caller's.
+// permit returns the account that a request is about; an empty account means the caller's. It returns an error if
+// this is not the caller's account, and the caller is no service or operator.
 func (e *Estimator) permit(caller, account messages.Name) (messages.Name, error) {
 	if account == "" || account == caller {
 		return caller, nil

@@ -19,17 +19,17 @@ import (
 	"github.com/candor-grid/candor/messages/parts"
 )
 
-// SnapshotFile is the name of the snapshot in Config.Dir: the line magic; records, each with
-// its length before it, the first of them a header; and a checksum of all this.
+// SnapshotFile is the name of the snapshot in Config.Dir. The file has the line magic, then records, then a checksum.
+// Each record is preceded by its length. The first record is a header.
 const SnapshotFile = "memory"
 
-// magic is the first line; its number changes with the meaning of the records.
+// magic is the first line. Its number changes if the meaning of the records changes.
 const magic = "candor estimator 1\n"
 
 // header is a snapshot's first record.
 type header struct {
 	Site     messages.Name
-	Sequence uint64   // number of the last message that the memory has read
+	Sequence uint64   // number of the last message in the memory
 	Profiles [32]byte // hash of the job profile classes
 	Records  uint64   // number of records that follow
 }
@@ -46,8 +46,8 @@ func (c *Config) profilesHash() ([32]byte, error) {
 	return [32]byte(h.Sum(nil)), nil
 }
 
-// save writes a snapshot if something changed since the last one. Requests wait only while the
-// memory is copied.
+// save writes a snapshot if something changed since the last one. Requests have to wait only while the memory is
+// copied.
 func (e *Estimator) save() {
 	if e.config.Dir == "" {
 		return
@@ -73,7 +73,7 @@ func (e *Estimator) save() {
 	e.mu.Unlock()
 }
 
-// write replaces the file by a new one as a whole.
+// write writes a new file, and then replaces the old one by it.
 func (e *Estimator) write(sequence uint64, records []memory.Record) error {
 	if err := os.MkdirAll(e.config.Dir, 0o700); err != nil {
 		return err
@@ -100,8 +100,8 @@ func encode(to io.Writer, c *Config, sequence uint64, records []memory.Record) e
 	return err
 }
 
-// load continues from the snapshot, if there is one that fits. Otherwise it ignores it: the
-// stream has all recent observations.
+// load continues from the snapshot, if there is one that fits. Otherwise it ignores the snapshot: the stream has all
+// recent observations.
 func (e *Estimator) load() {
 	if e.config.Dir == "" {
 		return

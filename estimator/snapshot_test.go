@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// answers is all that an estimator says of ada's jobs.
+// answers returns all answers of an estimator about ada's jobs, as one text.
 func (b *bed) answers() string {
 	b.Helper()
 	u, err := b.utility("ada", messages.UtilityRequest{Name: "sort", Market: "main", Classes: bothClasses})
@@ -38,8 +38,8 @@ func (b *bed) close(e *Estimator) {
 	}
 }
 
-// TestRestartGoesOnFromTheSnapshot: it answers as before at once, and reads only
-// what is new and the last message before that.
+// TestRestartGoesOnFromTheSnapshot: after a restart, the answers must at once be the same as before. Only the last
+// known message and new messages may be read.
 func TestRestartGoesOnFromTheSnapshot(t *testing.T) {
 	b, dir := newBed(t), t.TempDir()
 	in := func(c *Config) { c.Dir = dir }
@@ -60,7 +60,7 @@ func TestRestartGoesOnFromTheSnapshot(t *testing.T) {
 		t.Errorf("seen %d", e.Seen())
 	}
 	b.close(e)
-	whole := b.start() // without a snapshot: all of the stream
+	whole := b.start() // without a snapshot: reads the whole stream
 	b.read(61, 0, 0)
 	all := b.answers()
 	b.close(whole)
@@ -71,8 +71,8 @@ func TestRestartGoesOnFromTheSnapshot(t *testing.T) {
 	}
 }
 
-// TestAnotherStreamIsReadWhole: one that does not have what the snapshot was made
-// from.
+// TestAnotherStreamIsReadWhole: if the stream does not contain the messages of the snapshot, it must be read from its
+// beginning.
 func TestAnotherStreamIsReadWhole(t *testing.T) {
 	b, dir := newBed(t), t.TempDir()
 	in := func(c *Config) { c.Dir = dir }
@@ -91,7 +91,7 @@ func TestAnotherStreamIsReadWhole(t *testing.T) {
 	other.await(func() bool { return e.Seen() == 8 }, func() string { return fmt.Sprintf("seen %d jobs of 8", e.Seen()) })
 }
 
-// TestSnapshotsThatDoNotFit are left aside, and the stream is read whole.
+// TestSnapshotsThatDoNotFit: such snapshots must be ignored, and the stream must be read from its beginning.
 func TestSnapshotsThatDoNotFit(t *testing.T) {
 	b, dir := newBed(t), t.TempDir()
 	in := func(c *Config) { c.Dir = dir }
@@ -135,8 +135,7 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// FuzzDecode: a file with a good checksum, whatever is in it, is refused or makes a
-// memory that answers.
+// FuzzDecode: a file with a correct checksum and any content must be refused, or give a memory that answers.
 func FuzzDecode(f *testing.F) {
 	c := Config{Site: "here"}
 	m, err := memory.New(c.Profiles)

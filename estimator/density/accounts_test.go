@@ -2,7 +2,7 @@ package density
 
 import "github.com/candor-grid/candor/messages"
 
-// Screen screens the samples of accounts.
+// Screen reports which samples the screening keeps, with the weights of accounts capped by influence.
 func Screen(d *Data, accounts []messages.Name, influence float64) (keep []bool, err error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -21,8 +21,8 @@ func Screen(d *Data, accounts []messages.Name, influence float64) (keep []bool, 
 	return screen(d, weights, count), nil
 }
 
-// Influence caps the weights of accounts. An account "" is nobody's: each of its
-// samples counts as from an account of its own.
+// Influence returns weights in which no account has more than `multiple` even shares. Each sample with account ""
+// counts as from an account of its own.
 func Influence(accounts []messages.Name, weights []float64, multiple float64) ([]float64, error) {
 	if weights == nil {
 		weights = ones(len(accounts))
@@ -33,7 +33,7 @@ func Influence(accounts []messages.Name, weights []float64, multiple float64) ([
 	return capped(owners(accounts), weights, multiple), nil
 }
 
-// owners numbers the accounts in the order of their first sample.
+// owners returns a number for each sample's account, in the order of the accounts' first samples.
 func owners(accounts []messages.Name) []int {
 	owner, known, next := make([]int, len(accounts)), map[messages.Name]int{}, 0
 	for k, a := range accounts {

@@ -11,8 +11,8 @@ import (
 // Rule names a way to choose a bandwidth matrix.
 type Rule string
 
-// The rules. With n the total weight, L dimensions, σ the standard deviations
-// and C the covariance with divisor n−1.
+// In the formulas below, n is the total weight, L the number of dimensions, σ the standard deviations, and C the
+// covariance with divisor n−1.
 const (
 	ScottFull     Rule = "scott_full"     // n^(−2/(L+4))·C
 	SilvermanFull Rule = "silverman_full" // (n(L+2)/4)^(−2/(L+4))·C
@@ -30,9 +30,9 @@ func (r Rule) Check() error {
 		ScottFull, SilvermanFull, ScottDiag, SilvermanDiag, string(r))
 }
 
-// Bandwidth returns the bandwidth matrix H, the covariance of each kernel, by a rule. It is
-// singular if the samples lie in a plane; Regular repairs it. A total weight of 1 or less has
-// no spread and is an error.
+// Bandwidth returns the bandwidth matrix H, the covariance of each kernel, by a rule. It is singular if the samples
+// lie in a plane; Regular repairs it. If the total weight is 1 or less, the samples have no spread, and Bandwidth
+// returns an error.
 func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -66,22 +66,21 @@ func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
 }
 
 const (
-	// leastPivot is the minimum of the squared pivots of a correlation matrix's Cholesky factor:
-	// the part of a coordinate's variance that the coordinates before it do not explain. Below
-	// it the matrix counts as singular.
+	// leastPivot is the smallest allowed squared pivot of the Cholesky factor of a correlation matrix. A squared
+	// pivot is the part of a coordinate's variance that the coordinates before it do not explain. With a smaller one
+	// the matrix counts as singular.
 	leastPivot = 1e-10
-	// leastWidth: a bandwidth below this part of its scale counts as 0.
+	// leastWidth is a part of a coordinate's scale. A smaller bandwidth counts as 0.
 	leastWidth = 1e-9
-	// floorWidth replaces a bandwidth that counts as 0, as a part of the scale.
+	// floorWidth is the bandwidth, as a part of the scale, that replaces a bandwidth that counts as 0.
 	floorWidth = 1e-3
 	// shrink is the part by which the correlations of a singular matrix are reduced.
 	shrink = 0.01
 )
 
-// Regular repairs a singular bandwidth matrix, and reports whether it had to. A coordinate
-// without width gets 1/1000 of its scale, for example of the distance of its bounds. If the
-// matrix is still singular, correlations are reduced by 1 %, after which it is not. With a nil
-// scale, a coordinate without width is an error.
+// Regular repairs a singular bandwidth matrix, and reports whether it had to. A coordinate without width gets 1/1000
+// of its scale, for example of the distance of its bounds. If the matrix is still singular, all correlations are
+// reduced by 1 %; then it is not singular. If scale is nil, a coordinate without width is an error.
 func Regular(h *mat.SymDense, scale []float64) (regular *mat.SymDense, mended bool, err error) {
 	l := h.SymmetricDim()
 	regular = mat.NewSymDense(l, nil)
@@ -122,16 +121,15 @@ func correlations(h mat.Symmetric) *mat.SymDense {
 	return r
 }
 
-// pivot returns the smallest squared pivot of the Cholesky factor of h's correlation matrix, 0
-// if h is not positive definite.
+// pivot returns the smallest squared pivot of the Cholesky factor of h's correlation matrix, or 0 if h is not
+// positive definite.
 func pivot(h mat.Symmetric) float64 {
 	_, least := factor(h)
 	return least
 }
 
-// factor returns the lower Cholesky factor of h, row by row, and the smallest part of a
-// coordinate's variance that the coordinates before it do not explain; no factor and 0 if h is
-// not positive definite.
+// factor returns the lower Cholesky factor of h, row by row. least is the smallest part of a coordinate's variance
+// that the coordinates before it do not explain. If h is not positive definite, it returns nil and 0.
 func factor(h mat.Symmetric) (lower []float64, least float64) {
 	l := h.SymmetricDim()
 	for i := range l {
@@ -140,7 +138,7 @@ func factor(h mat.Symmetric) (lower []float64, least float64) {
 		}
 	}
 	var c mat.Cholesky
-	if !c.Factorize(correlations(h)) { // the condition of the correlations does not depend on units
+	if !c.Factorize(correlations(h)) { // correlations do not depend on the units of the coordinates
 		return nil, 0
 	}
 	var t mat.TriDense

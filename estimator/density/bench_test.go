@@ -28,7 +28,7 @@ func must[T any](tb testing.TB) func(T, error) T {
 	}
 }
 
-// estimate is the density of data by a rule.
+// estimate returns the density of data, with the bandwidth of a rule.
 func estimate(tb testing.TB, d *Data, rule Rule) *Density {
 	tb.Helper()
 	return must[*Density](tb)(New(d, must[*mat.SymDense](tb)(Bandwidth(d, rule))))
@@ -66,8 +66,7 @@ func BenchmarkBandwidth(b *testing.B) {
 	}
 }
 
-// fill makes a class of three parameters that has seen n samples of 100
-// accounts.
+// fill returns a class of three parameters that has n samples of 100 accounts, and the samples.
 func fill(tb testing.TB, n int) (*Class, *Data) {
 	box := Bounds{Low: []float64{-10, -10, -10}, High: []float64{10, 10, 10}}
 	c := must[*Class](tb)(NewClass(Config{Bounds: box}))

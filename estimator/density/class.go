@@ -6,16 +6,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Class learns the distribution of the types of one job profile class as they are submitted, in
-// bounded memory. It is not safe for concurrent use; the densities that it returns are.
+// Class learns the distribution of the types of one job profile class, as they are submitted, in bounded memory. It
+// is not safe for concurrent use, but the densities that it returns are.
 type Class struct {
 	config Config
 	store  store
 
-	built, before *Density // the present estimate, and the previous one
+	built, before *Density // the present estimate, and the one before it
 	builtAt       float64  // number of samples in built
 	effective     float64  // effective number of these samples, after capping and screening
-	screened      float64  // the part of the weight that was screened out
+	screened      float64  // the part of the weight that was screened out, from 0 to 1
 }
 
 // NewClass returns a class without samples.
@@ -25,9 +25,8 @@ func NewClass(c Config) (*Class, error) {
 	return k, k.build()
 }
 
-// Add adds the type that an account submitted, if it is inside the template; otherwise nothing
-// changes. Samples of account "" and of accounts above half the kernels count as of one
-// account. O(Kernels·L).
+// Add adds the type that an account submitted, if it is within the template, and reports whether it is. Accounts
+// above Kernels/2, and the account "", count together as one account. O(Kernels·L).
 func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 	if within = c.config.Bounds.Contains(x); within {
 		c.store.add(account, x)
@@ -35,12 +34,11 @@ func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 	return within
 }
 
-// Refresh is the part by which the number of samples must grow before Estimate computes a new
-// estimate.
+// Refresh is the relative growth of the number of samples after which Estimate computes a new estimate.
 const Refresh = 1.0 / 32
 
-// Estimate returns the density of the samples, up to a recent one: it computes a new one when
-// there are 1/32 more samples, in up to O(Kernels²·L), and otherwise returns the present one.
+// Estimate returns the density of the samples. It computes a new density if there are 1/32 more samples than in the
+// present one, in up to O(Kernels²·L). Otherwise it returns the present one.
 func (c *Class) Estimate() (*Density, error) {
 	if c.store.Count-c.builtAt >= max(1, Refresh*c.builtAt) {
 		if err := c.build(); err != nil {
@@ -50,7 +48,7 @@ func (c *Class) Estimate() (*Density, error) {
 	return c.built, nil
 }
 
-// Draws returns n draws within the template's bounds.
+// Draws returns n types drawn from the estimate, all within the template's bounds.
 func (c *Class) Draws(seed uint64, n int) ([]float64, error) {
 	f, err := c.Estimate()
 	if err != nil {
@@ -60,8 +58,8 @@ func (c *Class) Draws(seed uint64, n int) ([]float64, error) {
 	return values, nil
 }
 
-// Sufficient is how many samples replace the prior. Until then the prior counts as the missing
-// samples. From there on the variance of the estimate is small (Huang et al., figure 7).
+// Sufficient is the number of samples that replace the prior. With fewer samples, the prior has the weight of the
+// missing ones. With at least this number, the variance of the estimate is small (Huang et al., figure 7).
 const Sufficient = 20
 
 func (c *Class) build() error {
@@ -79,7 +77,7 @@ func (c *Class) build() error {
 	return nil
 }
 
-// kept returns the kernels that remain, with capped weights, and their total weight.
+// kept returns the kernels that were not screened out, with capped weights. count is their total weight.
 func (c *Class) kept() (d *Data, count float64) {
 	all, owner := c.store.data()
 	weights := capped(owner, all.Weights, c.config.Influence)
@@ -100,7 +98,7 @@ func (c *Class) kept() (d *Data, count float64) {
 	return d, count
 }
 
-// addPrior adds the prior with a total weight.
+// addPrior adds the prior's samples to d, with a given total weight.
 func (c *Class) addPrior(d *Data, weight float64) {
 	if weight <= 0 {
 		return
@@ -112,9 +110,8 @@ func (c *Class) addPrior(d *Data, weight float64) {
 	}
 }
 
-// bandwidth chooses the bandwidth by the rule. Many samples can be in few kernels, and only the
-// number of kernels counts for the density's shape. So the rule gets the effective number of
-// kernels (Kish).
+// bandwidth chooses the bandwidth by the rule. Many samples can be merged into few kernels, and only the number of
+// kernels determines the shape of the density. So the rule gets the effective number of kernels (Kish).
 func (c *Class) bandwidth(d *Data) (*mat.SymDense, error) {
 	n, _, covariance := d.moments()
 	squares := 0.0
@@ -135,12 +132,12 @@ func (c *Class) Effective() float64 { return c.effective }
 
 // Summary describes a class at its last estimate.
 type Summary struct {
-	Samples   float64 // added
-	Accounts  int     // accounts that are distinguished
-	Kernels   int     // kernels of the estimate
+	Samples   float64 // number of samples added
+	Accounts  int     // number of accounts that are distinguished
+	Kernels   int     // number of kernels in the estimate
 	Effective float64 // effective number of samples after capping and screening
-	Screened  float64 // the part of the weight that was screened out
-	Prior     float64 // the part of the estimate that comes from the prior
+	Screened  float64 // the part of the weight that was screened out, from 0 to 1
+	Prior     float64 // the part of the estimate that comes from the prior, from 0 to 1
 	Bandwidth *mat.SymDense
 	Moved     float64 // divergence of the estimate from the previous one, in nats
 	MovedBy   float64 // standard error of Moved

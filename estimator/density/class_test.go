@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// truthful is the distribution of types of Huang et al., section IV.
+// truthful returns the distribution of types of section IV of Huang et al.
 func truthful(t testing.TB) *Density {
 	f, err := New(&Data{Dimensions: 2, Values: []float64{2000, 1000}}, mat.NewSymDense(2, []float64{1e6, 0, 0, 250_000}))
 	if err != nil {
@@ -24,7 +24,7 @@ func truthful(t testing.TB) *Density {
 
 var template = Bounds{Low: []float64{-10_000, -10_000}, High: []float64{20_000, 20_000}}
 
-// lies are what liars submit.
+// lies are functions that draw what liars submit, by name.
 var lies = map[string]func(r *rand.Rand) []float64{
 	"corner": func(*rand.Rand) []float64 { return []float64{20_000, 20_000} },
 	"far":    func(*rand.Rand) []float64 { return []float64{12_000, 1000} },
@@ -34,8 +34,8 @@ var lies = map[string]func(r *rand.Rand) []float64{
 	},
 }
 
-// poisoned has 40 accounts submit types in n turns; two of them lie, if there
-// is a lie to tell, and do so five times a turn.
+// poisoned lets 40 accounts submit types in n turns. If lie is not nil, two of them lie, and submit five times in
+// each turn. It returns the estimate with capping and screening, and without.
 func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, raw *Density) {
 	t.Helper()
 	truth, r := truthful(t), rand.New(rand.NewPCG(5, 5))
@@ -61,9 +61,9 @@ func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, ra
 	return must[*Density](t)(c.Estimate()), estimate(t, all, ScottFull)
 }
 
-// TestPoisoning: 5 % of the accounts, which submit a fifth of the types, lie. Lies far from all
-// honest accounts do not move the estimate; lies at the edge of the honest types move it by at
-// most three quarters of what they would without the cap.
+// TestPoisoning: 5 % of the accounts lie, and submit a fifth of the types. Lies far from all honest types must not
+// move the estimate. Lies at the edge of the honest types may move it by at most three quarters of what they would
+// move it without the cap.
 func TestPoisoning(t *testing.T) {
 	truth := truthful(t)
 	from := func(f *Density) float64 {
@@ -87,8 +87,8 @@ func TestPoisoning(t *testing.T) {
 	}
 }
 
-// TestMinoritiesStay: a second mode of a fifth of the accounts, far from the first, loses only
-// its outer samples; a mode of a tenth is screened out.
+// TestMinoritiesStay: a second mode, far from the first, with a fifth of the accounts must lose only its outer
+// samples. A mode with a tenth must be screened out.
 func TestMinoritiesStay(t *testing.T) {
 	for minority, atLeast := range map[int]float64{30: 0.98, 20: 0.9, 10: 0} {
 		d, accounts := normal(1000, 2, 3), make([]messages.Name, 1000)
@@ -113,8 +113,8 @@ func TestMinoritiesStay(t *testing.T) {
 	}
 }
 
-// TestFalseAlarms: of honest normal samples about one in a thousand is screened
-// out, in any number of dimensions.
+// TestFalseAlarms: about one in a thousand of honest normal samples must be screened out, in any number of
+// dimensions.
 func TestFalseAlarms(t *testing.T) {
 	for _, l := range []int{1, 2, 3, 5} {
 		lost := 0
@@ -144,8 +144,8 @@ func TestFewSamplesAreNotScreened(t *testing.T) {
 	}
 }
 
-// TestInfluence: no account above the ceiling, those below untouched, and the
-// ceiling is reached.
+// TestInfluence: no account may be above the ceiling, accounts below it must keep their weights, and the accounts
+// above must have exactly the ceiling.
 func TestInfluence(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -174,8 +174,7 @@ func TestInfluence(t *testing.T) {
 	}
 }
 
-// TestClassBeginsWithThePrior: without samples the estimate is the prior's, and
-// 20 samples displace it.
+// TestClassBeginsWithThePrior: without samples the estimate must be the prior, and 20 samples must replace it.
 func TestClassBeginsWithThePrior(t *testing.T) {
 	c := must[*Class](t)(NewClass(Config{Bounds: Bounds{Low: []float64{0}, High: []float64{100}}, Prior: []float64{70, 80, 90}}))
 	last := 2.0
@@ -205,7 +204,7 @@ func TestClassBeginsWithThePrior(t *testing.T) {
 	}
 }
 
-// TestConstantClass: a thousand times the same type is a narrow peak there.
+// TestConstantClass adds the same type a thousand times. The density must be a narrow peak there.
 func TestConstantClass(t *testing.T) {
 	for _, rule := range []Rule{"", SilvermanDiag} {
 		c := must[*Class](t)(NewClass(Config{Bounds: Bounds{Low: []float64{0, 0}, High: []float64{1, 1000}}, Rule: rule}))
@@ -222,9 +221,8 @@ func TestConstantClass(t *testing.T) {
 	}
 }
 
-// TestCompactFormIsBounded: whoever submits, kernels stay few, all samples are
-// counted, and the estimate is about as good as one from so many samples as
-// there are kernels.
+// TestCompactFormIsBounded: with any accounts, the number of kernels must stay bounded, all samples must be counted,
+// and the estimate must be about as good as from as many samples as there are kernels.
 func TestCompactFormIsBounded(t *testing.T) {
 	truth := must[*Density](t)(New(&Data{Dimensions: 2, Values: []float64{0, 0, 6, 3}}, mat.NewSymDense(2, []float64{1, 0.5, 0.5, 1})))
 	for _, accounts := range []int{1, 30, 3000} {
@@ -255,7 +253,7 @@ func TestCompactFormIsBounded(t *testing.T) {
 	}
 }
 
-// TestSnapshot: a class restored goes on as the one that was saved.
+// TestSnapshot: a restored class must continue like the one that was saved.
 func TestSnapshot(t *testing.T) {
 	config := Config{Bounds: Bounds{Low: []float64{-10, -10, -10}, High: []float64{10, 10, 10}}, Kernels: 64}
 	c := must[*Class](t)(NewClass(config))
@@ -313,7 +311,7 @@ func TestSnapshotRefuses(t *testing.T) {
 
 func ones(n int) []float64 { return slices.Repeat([]float64{1}, n) }
 
-// TestClassRefuses types that are not within the template.
+// TestClassRefuses checks that types outside of the template are refused.
 func TestClassRefuses(t *testing.T) {
 	c := must[*Class](t)(NewClass(Config{Bounds: Bounds{Low: []float64{0}, High: []float64{1}}}))
 	for _, x := range [][]float64{{0.5, 0.5}, {math.NaN()}, {-1}, {math.Inf(1)}, nil} {

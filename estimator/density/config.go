@@ -4,18 +4,17 @@ import "cmp"
 
 // Config configures a job profile class. [messages.Profile.Validate] has checked it.
 type Config struct {
-	// Bounds of the template, finite and in order, one pair for each of L dimensions.
+	// Bounds of the template: finite and in order, one pair for each of L dimensions.
 	Bounds Bounds
-	// Prior has samples to use until there are enough, L numbers each; nil: all types within the
-	// bounds are equally likely.
+	// Prior has samples that are used until there are enough real ones, L numbers each. If it is nil, all types
+	// within the bounds have the same prior probability.
 	Prior []float64
-	// Rule chooses the bandwidth; "": Scott's, full.
+	// Rule chooses the bandwidth. "" means Scott's full rule.
 	Rule Rule
-	// Influence bounds the weight of an account, as a multiple of an even share; at least 1;
-	// 0: 2.
+	// Influence bounds the weight of an account, as a multiple of an even share. It is at least 1; 0 means 2.
 	Influence float64
-	// Kernels is the maximum number of kernels, at least 64; 0: 1024. If there are more samples,
-	// they are merged. At most Kernels/2 accounts are distinguished; later accounts count as one.
+	// Kernels is the largest number of kernels, at least 64; 0 means 1024. If there are more samples, they are
+	// merged. At most Kernels/2 accounts are distinguished; all later accounts count as one.
 	Kernels int
 }
 
@@ -31,10 +30,10 @@ func (c *Config) defaults() {
 	}
 }
 
-// evenSamples is the weight of an even prior, as a number of samples.
+// evenSamples is the number of samples of a uniform prior.
 const evenSamples = 64
 
-// evenly returns samples spread evenly over the bounds (Halton's sequence).
+// evenly returns samples that are spread evenly over the bounds (Halton's sequence).
 func evenly(b *Bounds) []float64 {
 	values := make([]float64, 0, evenSamples*len(b.Low))
 	for k := range evenSamples {
@@ -60,7 +59,8 @@ func nextPrime(p int) int {
 	}
 }
 
-// radicalInverse mirrors the digits of k at the radix point.
+// radicalInverse mirrors the digits of k in a base at the radix point. Example: 6 is 110 in base 2, and becomes
+// 0.011.
 func radicalInverse(k, base int) float64 {
 	x, place := 0.0, 1/float64(base)
 	for ; k > 0; k /= base {

@@ -11,21 +11,21 @@ import (
 
 // Limits of accepted values.
 const (
-	MaxDimensions = 32    // parameters of a type
-	Largest       = 1e100 // largest coordinate; its square does not overflow
+	MaxDimensions = 32    // largest number of parameters of a type
+	Largest       = 1e100 // largest absolute coordinate; its square does not overflow
 )
 
 // Data has weighted samples. Functions that take Data only read it.
 type Data struct {
-	Dimensions int       // L
+	Dimensions int       // number of coordinates of a sample, L
 	Values     []float64 // n·L, sample by sample
-	Weights    []float64 // n, each the number of samples that it counts as, 0 or above; nil: 1 each
+	Weights    []float64 // n: how many samples each counts as, at least 0; nil: 1 each
 }
 
 // Len returns the number of samples, n.
 func (d *Data) Len() int { return len(d.Values) / d.Dimensions }
 
-// At returns sample k, which shares the memory of d.
+// At returns sample k. It shares the memory of d.
 func (d *Data) At(k int) []float64 {
 	return d.Values[k*d.Dimensions : (k+1)*d.Dimensions : (k+1)*d.Dimensions]
 }
@@ -38,8 +38,8 @@ func (d *Data) Weight(k int) float64 {
 	return d.Weights[k]
 }
 
-// Check returns an error for data without samples, or with a number that is not finite; it
-// names the sample and the coordinate.
+// Check returns an error if there are no samples, or if a number is not finite. The error names the sample and the
+// coordinate.
 func (d *Data) Check() error {
 	if d.Dimensions < 1 || d.Dimensions > MaxDimensions {
 		return messages.Errorf(messages.Invalid, "samples: must have 1 to %d coordinates, have %d", MaxDimensions, d.Dimensions)
@@ -85,8 +85,8 @@ func checkCoordinate(place string, j int, x float64) error {
 	return messages.Errorf(messages.Invalid, "%s[%d]: %g is beyond %g: choose another unit", place, j, x, Largest)
 }
 
-// moments returns the total weight, the mean, and the covariance with divisor total−1; the
-// covariance is nil unless the total is above 1.
+// moments returns the total weight, the mean, and the covariance with divisor total−1. The covariance is nil if the
+// total is not above 1.
 func (d *Data) moments() (total float64, mean []float64, c *mat.SymDense) {
 	mean = make([]float64, d.Dimensions)
 	for k := range d.Len() {

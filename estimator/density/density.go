@@ -14,19 +14,19 @@ type Density struct {
 	dims    int
 	h       *mat.SymDense
 	lower   []float64 // Cholesky factor of h, row by row
-	centre  []float64 // subtracted before whitening, to lose fewer digits
-	kernels []float64 // whitened, L·n: coordinate by coordinate
-	logs    []float64 // logarithm of each kernel's part of the weight
-	peak    float64   // logarithm of the value of a kernel of weight 1 at its centre
+	centre  []float64 // is subtracted before whitening, so that fewer digits are lost
+	kernels []float64 // L·n whitened centres of the kernels, coordinate by coordinate
+	logs    []float64 // by kernel: logarithm of its part of the weight
+	peak    float64   // logarithm of the density of a kernel with weight 1 at its centre
 	pick    alias
 }
 
-// smallest is the relative squared pivot below which a matrix does not count as positive
-// definite, because rounding decides.
+// smallest is the smallest relative squared pivot with which a matrix counts as positive definite. With smaller ones
+// the result depends on rounding.
 const smallest = 1e-14
 
-// New returns the density of data with bandwidth matrix h, the positive definite covariance of
-// each kernel. Samples of weight 0 are omitted. O(n·L²).
+// New returns the density of data with bandwidth matrix h, the covariance of each kernel. h must be positive
+// definite. Samples of weight 0 are left out. O(n·L²).
 func New(d *Data, h mat.Symmetric) (*Density, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func checkBandwidth(h mat.Symmetric, dims int) error {
 	return nil
 }
 
-// place whitens the samples of positive weight.
+// place computes the whitened kernels of all samples with a positive weight.
 func (f *Density) place(d *Data, total float64) {
 	n := 0
 	for k := range d.Len() {
@@ -105,7 +105,7 @@ func (f *Density) H() *mat.SymDense {
 	return h
 }
 
-// whiten solves lower·z = x − centre.
+// whiten solves lower·z = x − centre for z.
 func (f *Density) whiten(x, z []float64) {
 	for i := range z {
 		row := f.lower[i*f.dims : i*f.dims+i+1]
@@ -117,8 +117,8 @@ func (f *Density) whiten(x, z []float64) {
 	}
 }
 
-// CheckPoint returns an error for a point without L finite coordinates. index is its position
-// in a list, for the error.
+// CheckPoint returns an error if x does not have L finite coordinates. index is the position of x in a list, for the
+// error.
 func (f *Density) CheckPoint(index int, x []float64) error {
 	if len(x) != f.dims {
 		return messages.Errorf(messages.Invalid, "points[%d]: must have %d coordinates as the samples have, has %d", index, f.dims, len(x))
@@ -132,17 +132,16 @@ func (f *Density) CheckPoint(index int, x []float64) error {
 }
 
 const (
-	// block is the number of kernels evaluated together: their exponents stay in the first-level
+	// block is the number of kernels that are evaluated together, so that their exponents stay in the first-level
 	// cache.
 	block = 128
-	// negligible: a kernel with a smaller exponent than this is omitted, which changes the sum
-	// by less than 1e-19 of its largest term.
+	// negligible is the exponent below which a kernel is left out. This changes the sum by less than 1e-19 of its
+	// largest term.
 	negligible = -44
 )
 
-// Log returns the logarithm of the density at x, which has L coordinates. It does not
-// underflow: it is finite for every x, and −math.MaxFloat64 if the squared distance overflows.
-// O(n·L), no allocation.
+// Log returns the logarithm of the density at x, which has L coordinates. It is finite for every x: it does not
+// underflow, and if the squared distance overflows, it is −math.MaxFloat64. O(n·L), no allocation.
 func (f *Density) Log(x []float64) float64 {
 	var point [MaxDimensions]float64
 	z := point[:f.dims]
@@ -170,7 +169,7 @@ func (f *Density) Log(x []float64) float64 {
 	return max(-math.MaxFloat64, f.peak+top+math.Log(sum))
 }
 
-// exponents sets e to ln w_k − |z−y_k|²/2 for len(e) kernels, beginning with from.
+// exponents sets e to ln w_k − |z−y_k|²/2 for len(e) kernels k, the first of them from.
 func (f *Density) exponents(from int, z, e []float64) {
 	n := len(f.logs)
 	clear(e)

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// slow is the formula as it is written, with no shortcut.
+// slow computes the logarithm of the density by its formula, without shortcuts.
 func slow(d *Data, h mat.Symmetric, x []float64) float64 {
 	l := d.Dimensions
 	var inverse mat.Dense
@@ -34,7 +34,7 @@ func slow(d *Data, h mat.Symmetric, x []float64) float64 {
 	return sum / total / math.Sqrt(math.Pow(2*math.Pi, float64(l))*mat.Det(h))
 }
 
-// instance draws data, a bandwidth matrix and points.
+// instance draws data, a bandwidth matrix and some points.
 func instance(r *rand.Rand) (d *Data, h *mat.SymDense, points *Data) {
 	l, n := 1+r.IntN(4), 1+r.IntN(300)
 	d = normal(n, l, r.Uint64())
@@ -71,8 +71,8 @@ func TestFastIsSlow(t *testing.T) {
 	}
 }
 
-// TestIntegratesToOne: by the trapezoidal rule on a grid, which for smooth
-// functions that vanish at its ends is exact to far more digits.
+// TestIntegratesToOne integrates the density with the trapezoidal rule on a grid. For smooth functions that are 0 at
+// the ends of the grid, this rule is exact to many digits.
 func TestIntegratesToOne(t *testing.T) {
 	for l, cells := range map[int]int{1: 4000, 2: 200, 3: 50} {
 		f := estimate(t, normal(30, l, 4), SilvermanFull)
@@ -92,9 +92,8 @@ func TestIntegratesToOne(t *testing.T) {
 	}
 }
 
-// TestEquivariance: where samples and points are moved by x ↦ A·x + b, the full
-// rules' densities are divided by |det A|; the order of the samples does not
-// matter.
+// TestEquivariance moves samples and points by x ↦ A·x + b. With the full rules, the density must be divided by |det
+// A|. The order of the samples must not matter.
 func TestEquivariance(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for _, rule := range []Rule{ScottFull, SilvermanFull} {
@@ -141,8 +140,8 @@ func moved(d *Data, a *mat.Dense, shift float64) *Data {
 	return out
 }
 
-// TestDuplicatesAreWeights: for every rule, a sample given three times is one
-// of weight 3, and one of weight 0 is none.
+// TestDuplicatesAreWeights: with every rule, three equal samples must give the same as one sample of weight 3. A
+// sample of weight 0 must change nothing.
 func TestDuplicatesAreWeights(t *testing.T) {
 	d := normal(40, 2, 6)
 	weighted, repeated := &Data{Dimensions: 2}, &Data{Dimensions: 2}
@@ -162,8 +161,8 @@ func TestDuplicatesAreWeights(t *testing.T) {
 	}
 }
 
-// TestLogIsFinite: however far away, and for points that no template has, there
-// is a number, and the farther the lower.
+// TestLogIsFinite: the logarithm must be finite at any point, also at points that are not numbers, and must fall with
+// the distance.
 func TestLogIsFinite(t *testing.T) {
 	f := estimate(t, normal(100, 2, 7), ScottFull)
 	before := math.Inf(1)
@@ -196,8 +195,8 @@ func TestAddExp(t *testing.T) {
 	}
 }
 
-// TestLogFarAway: at 100 bandwidths the density is far below the least double;
-// its logarithm is still the nearest kernel's.
+// TestLogFarAway: at 100 bandwidths the density is far below the smallest float64. Its logarithm must still be that
+// of the nearest kernel.
 func TestLogFarAway(t *testing.T) {
 	f := must[*Density](t)(New(&Data{Dimensions: 1, Values: []float64{0, 1}}, mat.NewSymDense(1, []float64{1})))
 	want := math.Log(0.5) - 0.5*math.Log(2*math.Pi) - 0.5*100*100 + math.Log1p(math.Exp(-0.5*(101*101-100*100)))
@@ -232,9 +231,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestDegenerateSamplesAreMended: constant coordinates, samples in a plane,
-// duplicates and few samples give a positive-definite matrix that keeps what
-// spread there is.
+// TestDegenerateSamplesAreMended: constant coordinates, samples in a plane, duplicates and few samples must give a
+// positive definite matrix that keeps the existing spread.
 func TestDegenerateSamplesAreMended(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, n := rapid.IntRange(1, 4).Draw(t, "L"), rapid.IntRange(2, 8).Draw(t, "n")

@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Divergence estimates the Kullback-Leibler divergence of q from p from a number of draws: the
-// mean of ln p(x) − ln q(x) over x drawn from p, in nats. It also returns the standard error.
-// The mean is 0 or above, up to that error. The same seed gives the same draws.
+// Divergence estimates the Kullback-Leibler divergence of q from p: the mean of ln p(x) − ln q(x) over draws x from
+// p, in nats. It also returns the standard error. Up to this error the mean is at least 0. The same seed gives the
+// same draws.
 func Divergence(p, q *Density, draws int, seed uint64) (mean, standardError float64, err error) {
 	if p.dims != q.dims {
 		return 0, 0, messages.Errorf(messages.Invalid, "densities: of %d and %d dimensions cannot be compared", p.dims, q.dims)
@@ -30,5 +30,6 @@ func Divergence(p, q *Density, draws int, seed uint64) (mean, standardError floa
 	return mean, math.Sqrt(squares / float64(draws-1) / float64(draws)), nil
 }
 
-// generator returns the random numbers of a seed, in a stream for this package.
+// generator returns the random numbers of a seed. The second number keeps the stream apart from other uses of the
+// seed.
 func generator(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x64656e73697479)) }

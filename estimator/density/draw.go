@@ -5,13 +5,12 @@ import (
 	"math/rand/v2"
 )
 
-// Bounds are a parameter template: coordinate j is in [Low[j], High[j]]. An end may be
-// infinite.
+// Bounds are a parameter template: coordinate j is in [Low[j], High[j]]. Bounds may be infinite.
 type Bounds struct {
 	Low, High []float64
 }
 
-// widths returns the distances between the ends.
+// widths returns High − Low for each coordinate.
 func (b *Bounds) widths() []float64 {
 	widths := make([]float64, len(b.Low))
 	for j, low := range b.Low {
@@ -20,7 +19,7 @@ func (b *Bounds) widths() []float64 {
 	return widths
 }
 
-// Contains reports whether x has L coordinates within the bounds; a NaN is not.
+// Contains reports whether x has L coordinates within the bounds. NaN is outside.
 func (b *Bounds) Contains(x []float64) bool {
 	if len(x) != len(b.Low) {
 		return false
@@ -33,8 +32,8 @@ func (b *Bounds) Contains(x []float64) bool {
 	return true
 }
 
-// reflect mirrors x at the bounds until it is within: a coordinate that is d beyond an end is
-// moved to d before it.
+// reflect mirrors x at the bounds until it is within: a coordinate at a distance d outside a bound is moved to the
+// distance d inside it.
 func (b *Bounds) reflect(x []float64) {
 	for j, v := range x {
 		low, high := b.Low[j], b.High[j]
@@ -49,14 +48,14 @@ func (b *Bounds) reflect(x []float64) {
 		default:
 			v = high - (v - high)
 		}
-		x[j] = min(high, max(low, v)) // rounding
+		x[j] = min(high, max(low, v)) // rounding may leave it outside
 	}
 }
 
 // Redraws is how often a draw outside the bounds is repeated before it is reflected.
 const Redraws = 100
 
-// Draw draws from the density into x, which has L coordinates. O(L²).
+// Draw draws a point from the density and writes it to x, which has L coordinates. O(L²).
 func (f *Density) Draw(r *rand.Rand, x []float64) {
 	k, n := f.pick.draw(r), len(f.logs)
 	var white [MaxDimensions]float64
@@ -72,9 +71,9 @@ func (f *Density) Draw(r *rand.Rand, x []float64) {
 	}
 }
 
-// DrawWithin draws into x from the density truncated to the bounds: it repeats draws outside.
-// After 100 in a row, which means that hardly any of the density is within, it reflects the
-// last one at the bounds, and returns true.
+// DrawWithin draws a point from the density truncated to the bounds, and writes it to x: it repeats draws that fall
+// outside. If 100 in a row do, hardly any of the density is within the bounds. Then it reflects the last one at the
+// bounds, and returns true.
 func (f *Density) DrawWithin(r *rand.Rand, b *Bounds, x []float64) (reflected bool) {
 	for range Redraws {
 		if f.Draw(r, x); b.Contains(x) {
@@ -85,7 +84,7 @@ func (f *Density) DrawWithin(r *rand.Rand, b *Bounds, x []float64) (reflected bo
 	return true
 }
 
-// Draws returns n draws, n·L numbers, and how many were reflected. Nil bounds are none.
+// Draws returns n draws, as n·L numbers, and how many of them were reflected. If b is nil, there are no bounds.
 func (f *Density) Draws(r *rand.Rand, n int, b *Bounds) (values []float64, reflected int) {
 	values = make([]float64, n*f.dims)
 	for k := range n {
@@ -128,7 +127,7 @@ func newAlias(parts []float64) alias {
 			small = append(small, l)
 		}
 	}
-	for _, k := range append(small, large...) { // the rest is 1, except for rounding
+	for _, k := range append(small, large...) { // the probability that is left is 1, except for rounding
 		a.keep[k] = 1
 	}
 	return a

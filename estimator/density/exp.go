@@ -3,9 +3,10 @@ package density
 import "math"
 
 const (
-	// expSteps is how many steps a factor of two is divided into.
+	// expSteps is the number of steps into which a factor of two is divided.
 	expSteps = 64
-	// shifter rounds a number that is added to it to a whole number, in its lowest bits.
+	// shifter rounds: when it is added to a number, the lowest bits of the sum are the number rounded to a whole
+	// number.
 	shifter = 0x1.8p52
 	// stepHigh+stepLow is ln 2/64; whole multiples of stepHigh up to 2^20 are
 	// exact.
@@ -13,7 +14,7 @@ const (
 	stepLow  = 0x1.a39ef35793c76p-39
 )
 
-// powers are the bits of 2^(i/64).
+// powers has the bits of 2^(i/64).
 var powers = func() (p [expSteps]uint64) {
 	for i := range p {
 		p[i] = math.Float64bits(math.Exp2(float64(i) / expSteps))
@@ -21,9 +22,9 @@ var powers = func() (p [expSteps]uint64) {
 	return p
 }()
 
-// addExp returns sum + Σ e^(v−top) over the v ≤ top that are not negligible. It takes half the
-// time of calling math.Exp, and its error is at most 4e-16 of each term: e^x = 2^(k/64)·e^r
-// with |r| ≤ ln 2/128, and e^r is its Taylor polynomial of degree 5.
+// addExp returns sum + Σ e^(v−top) over all v ≤ top that are not negligible. It takes half the time of math.Exp. Its
+// error is at most 4e-16 of each term: e^x = 2^(k/64)·e^r with |r| ≤ ln 2/128, and e^r is computed by the Taylor
+// polynomial of degree 5.
 func addExp(sum float64, values []float64, top float64) float64 {
 	for _, v := range values {
 		x := v - top

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// DefaultInfluence bounds the weight of an account, as a multiple of an even share of the total
-// weight. With 2, a twentieth of the accounts has at most a tenth of the weight, which is less than
+// DefaultInfluence bounds the weight of an account, as a multiple of an even share of the total weight. With
+// 2, a twentieth of the accounts has at most a tenth of the weight. This is less than support, the part that
 // screen requires.
 const DefaultInfluence = 2
 
-// capped returns weights such that no account has more than multiple times an even share of
-// their sum; multiple is at least 1. owner numbers the account of each sample. The samples of
-// an account above that are all scaled down by one factor; the others keep their weights.
+// capped returns weights such that no account has more than `multiple` (at least 1) even shares of their sum. owner
+// has the number of each sample's account. The samples of an account above this ceiling are all multiplied by one
+// factor. The others keep their weights.
 func capped(owner []int, weights []float64, multiple float64) []float64 {
 	totals := make([]float64, slices.Max(append([]int{-1}, owner...))+1)
 	out := slices.Clone(weights)
@@ -28,8 +28,7 @@ func capped(owner []int, weights []float64, multiple float64) []float64 {
 	return out
 }
 
-// ceiling returns the largest c with c ≤ part·Σ min(total, c), where part is multiple even
-// shares.
+// ceiling returns the largest c with c ≤ part·Σ min(total, c). part is `multiple` divided by the number of accounts.
 func ceiling(totals []float64, multiple float64) float64 {
 	sorted := slices.DeleteFunc(slices.Clone(totals), func(t float64) bool { return t == 0 })
 	slices.SortFunc(sorted, func(a, b float64) int { return cmp.Compare(b, a) })

@@ -10,24 +10,21 @@ import (
 )
 
 const (
-	// core is the part of the weight that determines location and scatter: up to a quarter may
-	// be lies.
+	// core is the part of the weight from which location and scatter are computed. Up to a quarter may be lies.
 	core = 0.75
-	// coreSteps is the maximum of steps towards the core of least scatter.
+	// coreSteps is the largest number of steps towards the core with the least scatter.
 	coreSteps = 20
-	// normalMAD is the ratio of a normal distribution's standard deviation to its median
-	// absolute deviation, normalMean to its mean absolute deviation.
+	// normalMAD is the standard deviation of a normal distribution divided by its median absolute deviation;
+	// normalMean is the same with the mean absolute deviation.
 	normalMAD, normalMean = 1.482602218505602, 1.2533141373155001
-	// floorScatter is the minimum of the core's standard deviation, as a part of the standard
-	// deviation of all samples.
+	// floorScatter is the least standard deviation of the core, as a part of the standard deviation of all samples.
 	floorScatter = 0.01
 )
 
-// robust returns the samples whitened by a location and scatter that outliers do not influence:
-// the mean and covariance of the three quarters of the weight that lie closest together, scaled
-// to agree with a normal distribution at the median distance. It begins with medians and
-// deviations from them; each step takes the samples nearest by the previous step (fast minimum
-// covariance determinant).
+// robust returns the samples whitened by a location and scatter that outliers do not influence: the mean and
+// covariance of the three quarters of the weight that lie closest together. They are scaled so that the median
+// distance is as in a normal distribution. It begins with medians and deviations from them. Each step takes the
+// samples that are nearest by the step before (fast minimum covariance determinant).
 func robust(d *Data, weights []float64) []float64 {
 	l, n := d.Dimensions, d.Len()
 	scale := make([]float64, l)
@@ -61,9 +58,9 @@ func robust(d *Data, weights []float64) []float64 {
 	return white
 }
 
-// spread returns the weighted median of coordinate j, and a robust standard deviation: from the
-// median absolute deviation; from the mean absolute deviation if more than half the samples are
-// equal; 0 if all are.
+// spread returns the weighted median of coordinate j, and a robust standard deviation. This is computed from the
+// median absolute deviation. If more than half of the samples are equal, it is computed from the mean absolute
+// deviation. If all are equal, it is 0.
 func spread(d *Data, weights []float64, j int) (middle, deviation float64) {
 	x := make([]float64, d.Len())
 	for k := range x {
@@ -93,7 +90,7 @@ func squares(white []float64, l int) []float64 {
 	return out
 }
 
-// ordered returns indices by ascending value, ties by index.
+// ordered returns the indices in ascending order of values, ties by index.
 func ordered(values []float64) []int {
 	order := make([]int, len(values))
 	for k := range order {
@@ -103,21 +100,21 @@ func ordered(values []float64) []int {
 	return order
 }
 
-// median returns the smallest value at or below which half the weight lies.
+// median returns the smallest value such that at least half of the weight is at or below it.
 func median(values, weights []float64) float64 {
 	order := ordered(values)
 	return values[order[len(upTo(order, weights, 0.5))-1]]
 }
 
-// nearest returns the samples with the smallest distances that have the core's weight, in
-// ascending order.
+// nearest returns the samples with the smallest distances that together have the weight of the core, in ascending
+// order.
 func nearest(distances, weights []float64) []int {
 	members := slices.Clone(upTo(ordered(distances), weights, core))
 	slices.Sort(members)
 	return members
 }
 
-// upTo returns the shortest prefix of an order that has the part p of the weight.
+// upTo returns the shortest first part of an order that has the part p of the weight.
 func upTo(order []int, weights []float64, p float64) []int {
 	total := 0.0
 	for _, w := range weights {
@@ -132,7 +129,7 @@ func upTo(order []int, weights []float64, p float64) []int {
 	return order
 }
 
-// whitenBy whitens all samples by the mean and covariance of some of them.
+// whitenBy whitens all samples by the mean and covariance of the members.
 func whitenBy(d *Data, weights []float64, members []int, scale []float64) []float64 {
 	l := d.Dimensions
 	some := Data{Dimensions: l}
@@ -151,8 +148,8 @@ func whitenBy(d *Data, weights []float64, members []int, scale []float64) []floa
 	return white
 }
 
-// floored returns the Cholesky factor of a core's covariance, in which each coordinate is at
-// least as wide as a hundredth of its scale.
+// floored returns the Cholesky factor of a core's covariance. Each coordinate is made at least a hundredth of its
+// scale wide.
 func floored(c *mat.SymDense, scale []float64) []float64 {
 	for j, s := range scale {
 		c.SetSym(j, j, max(c.At(j, j), floorScatter*floorScatter*s*s))
@@ -163,7 +160,7 @@ func floored(c *mat.SymDense, scale []float64) []float64 {
 			return lower
 		}
 	}
-	// Only rounding leads here: use the coordinates without their correlations.
+	// This happens only by rounding. Use the coordinates without their correlations.
 	lower := make([]float64, len(scale)*len(scale))
 	for j := range scale {
 		lower[j*len(scale)+j] = math.Sqrt(c.At(j, j))

@@ -7,22 +7,22 @@ import (
 )
 
 const (
-	// Enough is how many samples a good estimate needs; with fewer, outliers cannot be told
-	// (Huang et al., figure 7).
+	// Enough is the number of samples for a good estimate. With fewer, outliers cannot be recognised (Huang et al.,
+	// figure 7).
 	Enough = 50
-	// support is the part of the weight that must be near a sample, or the sample is screened out. It is
-	// more than a twentieth of the accounts has, so that so many liars cannot support one another.
+	// support is the part of the weight that must be near a sample; otherwise the sample is screened out. It
+	// is larger than the weight that a twentieth of the accounts can have, so that liars cannot support one
+	// another.
 	support = 0.12
 	// falseAlarm is the part of normally distributed samples that is screened out.
 	falseAlarm = 0.001
 )
 
-// screen reports which samples to keep. weights are capped, and count is the number of samples
-// that d stands for. Below 50 samples it keeps all. Otherwise a sample stays if accounts with
-// 12 % of the weight have samples near it: within sqrt(χ²(0.999, L)) − 1.17 standard
-// deviations, by a robust measure of all samples' spread. So it removes one in a thousand
-// normal samples. A separate group is removed if it has less than 12 %, and loses only its
-// outer samples if it has a fifth. O(n²·L) in the worst case, usually about a fifth of that.
+// screen reports which samples to keep. weights are capped, and count is the number of samples that d stands for.
+// Below 50 samples it keeps all. Otherwise a sample stays if accounts with 12 % of the weight have samples near it:
+// within sqrt(χ²(0.999, L)) − 1.17 robust standard deviations of all samples. So it removes one in a thousand normal
+// samples. A separate group with less than 12 % of the weight is removed. A group with a fifth loses only its outer
+// samples. O(n²·L) in the worst case, usually about a fifth of that.
 func screen(d *Data, weights []float64, count float64) []bool {
 	keep := make([]bool, d.Len())
 	if count < Enough {
@@ -43,8 +43,8 @@ func screen(d *Data, weights []float64, count float64) []bool {
 	return keep
 }
 
-// reach returns how near samples must be. From a distant point, normal samples with the part
-// support of the weight begin at that quantile of their projection on the line of sight.
+// reach returns how near samples must be. Seen from a distant point, the nearest normal samples with the part support
+// of the weight begin at the quantile `support` of their projection on the line of sight.
 func reach(dimensions int) float64 {
 	chi := distuv.ChiSquared{K: float64(dimensions)}
 	return math.Sqrt(chi.Quantile(1-falseAlarm)) - distuv.UnitNormal.Quantile(1-support)

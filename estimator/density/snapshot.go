@@ -8,11 +8,11 @@ import (
 
 // Snapshot is everything that a class remembers.
 type Snapshot struct {
-	Count   float64   // samples
+	Count   float64   // number of samples
 	Widths  []float64 // scale of each coordinate, for distances
 	Rescale float64   // count at which the scales are next measured
 	Drawn   uint64    // state of the random numbers
-	Groups  []Group   // in the order of their first sample
+	Groups  []Group   // one for each account, in the order of the first samples
 }
 
 // Snapshot returns a copy of everything that the class remembers.
@@ -27,8 +27,8 @@ func (s Snapshot) clone() Snapshot {
 	return s
 }
 
-// RestoreClass returns a class that continues from a copy of a snapshot. It returns an error if
-// the snapshot is damaged or does not fit the configuration.
+// RestoreClass returns a class that continues from a snapshot, which it copies. It returns an error if the snapshot
+// is damaged or does not fit the configuration.
 func RestoreClass(config Config, s *Snapshot) (*Class, error) {
 	c, err := NewClass(config)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Class) check(s *Snapshot) error {
 	return nil
 }
 
-// sound reports whether a group has the right shape, with numbers inside the template.
+// sound reports whether a group has slices of the right lengths, and numbers within the template.
 func (g *Group) sound(c *Config) bool {
 	l, n := len(c.Bounds.Low), len(g.Weights)
 	if n == 0 || len(g.Values) != n*l || g.Turn < 0 {

@@ -6,24 +6,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Group has the samples of one account, merged into kernels: the account's share of all
-// kernels.
+// Group has the samples of one account, merged into kernels. These are the account's share of all kernels.
 type Group struct {
 	Account messages.Name
-	Weights []float64 // samples merged into each kernel
-	Values  []float64 // L for each kernel: one of its samples, drawn by weight
-	Turn    int       // index of the kernel that is considered for merging next
+	Weights []float64 // by kernel: number of samples merged into it
+	Values  []float64 // L numbers for each kernel: one of its samples, drawn by weight
+	Turn    int       // index of the kernel that may be merged next
 }
 
-// store keeps a bounded number of kernels. Accounts share them evenly: when all are in use, the
-// account with the most gives up one. A merged kernel is placed at one of its samples, drawn by
-// weight. So each sample is equally likely to represent those around it, and the spread is
-// kept.
+// store keeps a bounded number of kernels. Accounts share them evenly: when all are in use, the account with the most
+// gives up one. A merged kernel is placed at one of its samples, drawn by weight. So each sample has the same
+// probability to represent its neighbours, and the spread of the samples is kept.
 type store struct {
 	Snapshot
 	dims, kernels, accounts int
 
-	index map[messages.Name]int // index of each account's group
+	index map[messages.Name]int // by account: index of its group
 	used  int                   // number of kernels
 }
 
@@ -76,8 +74,8 @@ func (s *store) most() *Group {
 	return &s.Groups[at]
 }
 
-// measure sets the scale of each coordinate from the samples: when all kernels are in use for the
-// first time, and whenever the number of samples has doubled.
+// measure sets the scale of each coordinate from the samples: when all kernels are in use for the first time, and
+// each time the number of samples has doubled.
 func (s *store) measure() {
 	s.Rescale *= 2
 	d, _ := s.data()
@@ -116,9 +114,8 @@ func (g *Group) put(x []float64) {
 	g.Values = append(g.Values, x...)
 }
 
-// absorb adds a sample to a group without adding a kernel: it merges the sample into the
-// nearest kernel, or, if that costs less, merges the next kernel and gives its place to the
-// sample.
+// absorb adds a sample to a group without adding a kernel. It merges the sample into the nearest kernel. If it costs
+// less, it merges the next kernel into its nearest, and the sample takes its place.
 func (g *Group) absorb(x []float64, s *store) {
 	into, cost := g.near(x, 1, -1, math.Inf(1), s.Widths)
 	i := g.next()
@@ -132,7 +129,7 @@ func (g *Group) absorb(x []float64, s *store) {
 	copy(g.value(i, s.dims), x)
 }
 
-// give removes a kernel: the next one is merged into its nearest.
+// give removes a kernel: it merges the next one into its nearest.
 func (g *Group) give(s *store) {
 	i, last := g.next(), len(g.Weights)-1
 	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, math.Inf(1), s.Widths)
@@ -152,9 +149,9 @@ func (g *Group) next() int {
 
 func (g *Group) value(k, l int) []float64 { return g.Values[k*l : (k+1)*l : (k+1)*l] }
 
-// near returns the kernel, other than except, into which merging a kernel of weight w at x
-// costs least: by how much the squared distances within it grow (Ward). −1: none costs less
-// than limit.
+// near returns the kernel, other than except, into which a kernel of weight w at x can be merged at the lowest cost.
+// The cost is the growth of the squared distances within the kernel (Ward). It returns −1 if none costs less than
+// limit.
 func (g *Group) near(x []float64, w float64, except int, limit float64, widths []float64) (at int, cost float64) {
 	var scale [MaxDimensions]float64
 	l := len(x)

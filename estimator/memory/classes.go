@@ -9,13 +9,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// class is a job profile class with what was learned about it.
+// class is a job profile class with the samples that were learned for it.
 type class struct {
 	profile messages.Profile
 	density *density.Class
-	outside uint64 // samples outside the template
+	outside uint64 // number of samples outside the template
 
-	told *messages.ClassEstimate // the latest answer of estimate
+	told *messages.ClassEstimate // the latest answer of estimate; nil: none yet
 	of   *density.Density
 }
 
@@ -38,8 +38,8 @@ func densityConfig(p *messages.Profile) density.Config {
 	return c
 }
 
-// learnType adds what a job declared as a sample to the first class that has its shape and has
-// it within its bounds. If there is none, the first class of its shape counts it as outside.
+// learnType adds the valuation that a job declared as a sample to a class: the first class of the same shape whose
+// bounds contain it. If there is none, the first class of its shape counts it as outside.
 func (m *Memory) learnType(o *messages.Observation) {
 	var near *class
 	for _, c := range m.classes {
@@ -66,7 +66,7 @@ func (m *Memory) class(name messages.Name) (*class, error) {
 	return nil, messages.Errorf(messages.NotFound, "class: there is no job profile class %q; `candor estimate classes` lists them", name)
 }
 
-// Classes says what is known about each job profile class.
+// Classes returns what is known about each job profile class.
 func (m *Memory) Classes() (reply messages.ClassesReply, err error) {
 	reply.Classes = []messages.ClassEstimate{}
 	for _, c := range m.classes {
@@ -82,8 +82,7 @@ func (m *Memory) Classes() (reply messages.ClassesReply, err error) {
 // momentDraws is the number of draws from which a class's mean and deviation are computed.
 const momentDraws = 2000
 
-// estimate describes the class. It takes thousands of draws, once for each new density of the
-// class.
+// estimate describes the class. For each new density of the class it makes thousands of draws.
 func (c *class) estimate() (messages.ClassEstimate, error) {
 	f, err := c.density.Estimate()
 	if err != nil {
@@ -133,8 +132,8 @@ func moments(values []float64, l int) (mean, deviation []float64) {
 	return mean, deviation
 }
 
-// Samples prepares draws from a class. The returned function makes them, without using the
-// memory.
+// Samples prepares draws from a class. The returned function makes them. It does not use the memory, so it needs no
+// lock.
 func (m *Memory) Samples(r *messages.SamplesRequest) (draw func() (messages.SamplesReply, error), err error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -153,12 +152,12 @@ func (m *Memory) Samples(r *messages.SamplesRequest) (draw func() (messages.Samp
 	return func() (messages.SamplesReply, error) { return drawTypes(reply, f, &profile, &bounds, &request) }, nil
 }
 
-// redraws is how often a draw is repeated if it is no valid type, for example a custom one
-// whose points are out of order.
+// redraws is how often a draw is repeated if it is not a valid type, for example a custom type whose points are out
+// of order.
 const redraws = 1000
 
 func drawTypes(reply messages.SamplesReply, f *density.Density, p *messages.Profile, b *density.Bounds, r *messages.SamplesRequest) (messages.SamplesReply, error) {
-	random := rand.New(rand.NewPCG(r.Seed, 0x74797065)) // a stream for this use only
+	random := rand.New(rand.NewPCG(r.Seed, 0x74797065)) // the second number keeps the stream apart from other uses of the seed
 	x := make([]float64, len(p.Bounds))
 	if p.Class == messages.Queued {
 		for range r.Draws {

@@ -9,11 +9,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// plays is how many times a job is simulated.
+// plays is the number of times that a job is simulated.
 const plays = 512
 
-// Estimate says what is expected of a job: what it is worth, how long a task of each stage
-// runs, and when it would be complete. The job must be valid.
+// Estimate returns what is expected of a job: what it is worth, how long a task of each stage runs, and when the job
+// would be complete. The job must be valid.
 func (m *Memory) Estimate(account messages.Name, spec *messages.JobSpec) (reply messages.EstimateReply, err error) {
 	if reply.Utility, reply.Declared, err = m.worth(account, spec); err != nil {
 		return reply, err
@@ -35,7 +35,7 @@ func (m *Memory) Estimate(account messages.Name, spec *messages.JobSpec) (reply 
 	return m.play(account, spec, draws, reply)
 }
 
-// worth returns the job's own utility function, or the one that it would get.
+// worth returns the utility function that the job declares, or otherwise the one that it would get.
 func (m *Memory) worth(account messages.Name, spec *messages.JobSpec) (r messages.UtilityReply, declared bool, err error) {
 	if spec.Utility != nil {
 		return messages.UtilityReply{Utility: *spec.Utility}, true, nil
@@ -50,10 +50,10 @@ func (m *Memory) worth(account messages.Name, spec *messages.JobSpec) (r message
 
 // stageDraws has the distributions with which a stage is simulated.
 type stageDraws struct {
-	task  *runtime.Distribution // nil: nothing is known
-	slots *runtime.Distribution // nil: nothing is known
+	task  *runtime.Distribution // seconds of a task; nil: nothing is known
+	slots *runtime.Distribution // average slots while the stage runs; nil: nothing is known
 	tasks float64
-	most  float64 // maximum of slots at once
+	most  float64 // the largest number of slots at once
 	after []int
 }
 
@@ -72,13 +72,13 @@ func (m *Memory) stage(account messages.Name, spec *messages.JobSpec, i int, tas
 	var err error
 	j := slots(account, spec.Market, s.Class, s.TaskCount())
 	if d.slots, err = m.paces.slots.Estimate(j); err == nil && d.slots != nil && d.slots.Runs == 0 {
-		d.slots = nil // it comes only from the number of tasks, not from an observation
+		d.slots = nil // no run was observed: the number comes only from the number of tasks
 	}
 	return d, err
 }
 
-// play simulates the job many times. A stage with unknown slots has one. An unknown wait is 0.
-// Without a run time there is no answer.
+// play simulates the job many times. A stage with an unknown number of slots gets one slot. An unknown wait counts as
+// 0. If a run time is unknown, there is no answer.
 func (m *Memory) play(account messages.Name, spec *messages.JobSpec, draws []stageDraws, reply messages.EstimateReply) (messages.EstimateReply, error) {
 	wait, err := m.paces.waits.Estimate(waiting(account, spec.Name, spec.Market, len(spec.Stages)))
 	if err != nil {
@@ -112,7 +112,7 @@ func (m *Memory) play(account messages.Name, spec *messages.JobSpec, draws []sta
 	return reply, nil
 }
 
-// once simulates the job and returns when it is complete.
+// once simulates the job once, and returns when it is complete.
 func once(r *rand.Rand, draws []stageDraws, order []int, begin float64, ends []float64) float64 {
 	last := begin
 	for _, i := range order {
@@ -127,7 +127,7 @@ func once(r *rand.Rand, draws []stageDraws, order []int, begin float64, ends []f
 	return last
 }
 
-// span returns how long the stage takes: its work on its slots, but at least one task.
+// span returns how long the stage takes: its work divided by its slots, and at least the time of one task.
 func (d *stageDraws) span(r *rand.Rand) float64 {
 	slots := 1.0
 	if d.slots != nil {
@@ -138,10 +138,10 @@ func (d *stageDraws) span(r *rand.Rand) float64 {
 	return min(runtime.Largest, max(task, task*d.tasks/slots))
 }
 
-// leastSlots is the minimum of a stage's slots: one slot for a hundredth of the time.
+// leastSlots is the least average number of slots of a stage: one slot for a hundredth of the time.
 const leastSlots = 0.01
 
-// ordered sorts the stages so that each follows the stages that it waits for.
+// ordered sorts the stages so that each comes after the stages that it waits for. ok is false if this is impossible.
 func ordered(draws []stageDraws) (order []int, ok bool) {
 	placed := make([]bool, len(draws))
 	for range draws {

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// jobSet is a set of job numbers. The numbers are consecutive, so one bit for each is enough.
+// jobSet is a set of job numbers. Job numbers are consecutive, so one bit for each is enough.
 type jobSet struct {
 	blocks map[messages.JobID]*[64]uint64
 }
@@ -37,7 +37,7 @@ type JobBlock struct {
 	Words  [64]uint64
 }
 
-// blocksOf returns the set of a site, ordered by Number.
+// blocksOf returns the blocks of a site's jobs, ordered by Number.
 func (s *jobSet) blocksOf(site messages.Name) []JobBlock {
 	var out []JobBlock
 	for number, words := range s.blocks {

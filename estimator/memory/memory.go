@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// mostKinds is the maximum of kinds of job remembered.
+	// mostKinds is the largest number of kinds of job in the memory.
 	mostKinds = 100_000
 	// halfLife is the time after which a run has half of its weight.
 	halfLife = messages.Duration(30 * 24 * time.Hour)
 )
 
-// checkProfiles returns an error for the first thing that is wrong with job profile classes.
+// checkProfiles returns an error for the first invalid field of job profile classes.
 func checkProfiles(profiles []messages.Profile) error {
 	if len(profiles) > messages.MaxProfiles {
 		return messages.Errorf(messages.TooLarge, "profiles: %d are more than the limit of %d", len(profiles), messages.MaxProfiles)
@@ -36,8 +36,8 @@ func checkProfiles(profiles []messages.Profile) error {
 
 // Memory is what an estimator has learned. It is not safe for concurrent use.
 type Memory struct {
-	seen     map[messages.Name]*jobSet // by site
-	observed uint64                    // number of jobs
+	seen     map[messages.Name]*jobSet // by site: numbers of the observed jobs
+	observed uint64                    // number of observed jobs
 	kinds    *recent.Map[kind, *worth]
 	paces    paces
 
@@ -63,11 +63,11 @@ func New(profiles []messages.Profile) (*Memory, error) {
 // Observed returns the number of different jobs that the memory has learned from.
 func (m *Memory) Observed() uint64 { return m.observed }
 
-// Kinds returns the number of kinds of job remembered.
+// Kinds returns the number of kinds of job in the memory.
 func (m *Memory) Kinds() int { return m.kinds.Len() }
 
-// Observe learns from an observation. fresh is false if the memory has already learned from the
-// same job. An observation that no auctioneer makes is an error.
+// Observe learns from an observation. fresh is false if the memory has already learned from the same job. An
+// observation that no auctioneer would make is an error.
 func (m *Memory) Observe(o *messages.Observation) (fresh bool, err error) {
 	if err := check(o); err != nil {
 		return false, err

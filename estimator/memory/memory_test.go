@@ -19,7 +19,7 @@ func span(seconds float64) messages.Duration { return messages.Duration(seconds 
 
 func at(seconds float64) messages.Time { return messages.Time(seconds * 1e6) }
 
-// profiles are one class of each shape.
+// profiles returns one job profile class of each shape.
 func profiles() []messages.Profile {
 	bounds := func(pairs ...any) (out []messages.ParameterBounds) {
 		for i := 0; i < len(pairs); i += 2 {
@@ -54,8 +54,8 @@ func (m *Memory) see(tb testing.TB, o messages.Observation) {
 	}
 }
 
-// observed is a job of a site: 60 s of maps, then 10 s of reduces, on what shares
-// it got of 10 slots each.
+// observed returns the observation of a job with 60 s of maps and then 10 s of reduces. It got random shares of 10
+// slots each.
 func observed(r *rand.Rand, job messages.JobID, account messages.Name) messages.Observation {
 	maps, reduces := 0.25+0.25*r.Float64(), 0.25+0.25*r.Float64()
 	begin := at(float64(job) * 100)
@@ -74,8 +74,7 @@ func observed(r *rand.Rand, job messages.JobID, account messages.Name) messages.
 	}
 }
 
-// ask is all that can be asked about an account's jobs; it fails on anything that
-// is not finite.
+// ask makes all requests about an account's jobs, and returns the answers. It fails if a number is not finite.
 func (m *Memory) ask(tb rapid.TB, account messages.Name) string {
 	u, err := m.Utility(&messages.UtilityRequest{Account: account, Name: "sort", Market: "main", Classes: []messages.Name{"reduce", "map"}})
 	must(tb, err)
@@ -111,7 +110,7 @@ func must(tb rapid.TB, err error) {
 	}
 }
 
-// TestNothingSeen: it says so, and goes by the default, the prior and the limits.
+// TestNothingSeen: without observations, answers must say so, and use the default, the prior and the limits.
 func TestNothingSeen(t *testing.T) {
 	m := remember(t)
 	m.ask(t, "ada")
@@ -125,7 +124,8 @@ func TestNothingSeen(t *testing.T) {
 	}
 }
 
-// TestWhatIsLearned: from fifty runs of one user, and from another's nothing.
+// TestWhatIsLearned observes fifty runs of one user. They must be learned for this user, and nothing for another
+// user.
 func TestWhatIsLearned(t *testing.T) {
 	m, r := remember(t), rand.New(rand.NewPCG(1, 1))
 	for job := messages.JobID(1); job <= 50; job++ {
@@ -150,8 +150,8 @@ func TestWhatIsLearned(t *testing.T) {
 	}
 }
 
-// TestTypesGoToTheirClass: the first of their shape that has them within its
-// bounds; what no class has is counted.
+// TestTypesGoToTheirClass: a type must go to the first class of its shape whose bounds contain it. Types outside of
+// all bounds must be counted.
 func TestTypesGoToTheirClass(t *testing.T) {
 	m := remember(t)
 	for job, v := range []messages.Valuation{
@@ -180,8 +180,8 @@ func TestTypesGoToTheirClass(t *testing.T) {
 	}
 }
 
-// TestRepeatedAndOutOfOrder: repeated observations and another order do not change the answers,
-// except for rounding.
+// TestRepeatedAndOutOfOrder: repeated observations and another order must not change the answers, except for
+// rounding.
 func TestRepeatedAndOutOfOrder(t *testing.T) {
 	var all []messages.Observation
 	r := rand.New(rand.NewPCG(2, 2))
@@ -217,11 +217,10 @@ func TestRepeatedAndOutOfOrder(t *testing.T) {
 	}
 }
 
-// odd draws numbers that break what is not careful.
+// odd draws numbers that break careless code.
 var odd = rapid.SampledFrom([]float64{0, 1, 0.5, -1, 1e-300, 1e300, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1)})
 
-// TestOddNumbersComeToNothing: whatever numbers an observation holds, no answer is
-// NaN or infinite.
+// TestOddNumbersComeToNothing: with any numbers in an observation, no answer may be NaN or infinite.
 func TestOddNumbersComeToNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, r := remember(t), rand.New(rand.NewPCG(3, 3))
@@ -286,7 +285,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestSnapshot: what is restored answers, and goes on learning, alike.
+// TestSnapshot: a restored memory must answer and learn like the one that was saved.
 func TestSnapshot(t *testing.T) {
 	m, r := remember(t), rand.New(rand.NewPCG(5, 5))
 	for job := messages.JobID(1); job <= 200; job++ {
@@ -305,7 +304,7 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("%d jobs of %d kinds, want %d of %d", n.Observed(), n.Kinds(), m.Observed(), m.Kinds())
 	}
 	a, b := m.ask(t, "user1"), n.ask(t, "user1")
-	// How far an estimate moved from the one before is not kept.
+	// A snapshot does not keep how far an estimate moved from the one before.
 	if cut := func(s string) string { return s[:strings.Index(s, "Moved:")] }; cut(a) != cut(b) {
 		t.Errorf("restored\n%s\nwant\n%s", b, a)
 	}
@@ -316,7 +315,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded in the kinds of job.
+// TestMemoryIsBounded checks that the number of kinds of job stays bounded.
 func TestMemoryIsBounded(t *testing.T) {
 	m, r := remember(t), rand.New(rand.NewPCG(6, 6))
 	m.kinds = recent.New[kind, *worth](10)
@@ -349,7 +348,7 @@ func TestJobSet(t *testing.T) {
 	}
 }
 
-// BenchmarkTake is of a site of 200 users, with two stages and a type a job.
+// BenchmarkTake observes jobs of a site with 200 users. Each job has two stages and a type.
 func BenchmarkTake(b *testing.B) {
 	m, r := remember(b), rand.New(rand.NewPCG(7, 7))
 	all := make([]messages.Observation, 4096)
@@ -379,9 +378,8 @@ func BenchmarkUtility(b *testing.B) {
 	}
 }
 
-// TestLiarsMoveTheirOwnWeightsOnly: two of forty accounts run the same job as the
-// others, with shares and run times that say the opposite, five times as often; the
-// weights of the others are to the last bit what they are without them.
+// TestLiarsMoveTheirOwnWeightsOnly: two of forty accounts run the same job as the others, five times as often, with
+// shares and run times that mislead. The weights of the others must be exactly the same as without them.
 func TestLiarsMoveTheirOwnWeightsOnly(t *testing.T) {
 	honest, lied := remember(t), remember(t)
 	r, job := rand.New(rand.NewPCG(9, 9)), messages.JobID(0)

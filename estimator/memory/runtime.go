@@ -8,18 +8,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// paces has what was learned about how long things take.
+// paces has what was learned about times, and about numbers of slots.
 type paces struct {
-	tasks *runtime.Predictor // seconds of one task
+	tasks *runtime.Predictor // seconds that one task takes
 	waits *runtime.Predictor // seconds from submission to the first claim
 	slots *runtime.Predictor // average slots of a stage while it runs
 }
 
-// Differences that are too small to matter.
+// Differences that are too small to matter:
 const (
-	taskGrain = 0.1 // seconds
-	waitGrain = 1   // seconds
-	slotGrain = 0.5 // slots
+	taskGrain = 0.1 // in seconds
+	waitGrain = 1   // in seconds
+	slotGrain = 0.5 // in slots
 )
 
 // learn learns from a completed job. The predictors refuse numbers out of range, which are
@@ -67,15 +67,15 @@ func waiting(account messages.Name, job string, market messages.Name, stages int
 	return &runtime.Job{User: account, Group: job, Command: market, Size: int64(stages)}
 }
 
-// slots returns the job by which a stage's slots are predicted: they depend only on the market,
-// the class and the number of tasks, which is their limit.
+// slots returns the description of a stage for predicting its slots. They depend only on the market, the class and
+// the number of tasks, which is their limit.
 func slots(account, market, class messages.Name, tasks int) *runtime.Job {
 	return &runtime.Job{User: account, Group: market, Command: class, Size: int64(tasks), Limit: float64(tasks)}
 }
 
 const defaultPart = 0.9
 
-// Runtime says how long the tasks of stages take.
+// Runtime returns how long the tasks of stages take.
 func (m *Memory) Runtime(r *messages.RuntimeRequest) (reply messages.RuntimeReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -90,11 +90,10 @@ func (m *Memory) Runtime(r *messages.RuntimeRequest) (reply messages.RuntimeRepl
 	return reply, nil
 }
 
-// nothingKnown is the source of an answer without an estimate.
+// nothingKnown is the source of an answer if there is no estimate.
 const nothingKnown = "nothing is known: no run was observed, and there is no time limit"
 
-// task estimates the run time of one task of a stage; the distribution is nil if nothing is
-// known.
+// task estimates the run time of one task of a stage. The distribution is nil if nothing is known.
 func (m *Memory) task(r *messages.RuntimeRequest, s *messages.StageShape) (messages.RuntimeEstimate, *runtime.Distribution, error) {
 	e := messages.RuntimeEstimate{Stage: s.Name, Source: nothingKnown}
 	d, err := m.paces.tasks.Estimate(task(r.Account, r.Name, s))
@@ -120,10 +119,10 @@ func spread(d *runtime.Distribution) messages.Spread {
 	return messages.Spread{Low: seconds(d.Quantile(0.1)), Median: seconds(d.Quantile(0.5)), High: seconds(d.Quantile(0.9)), Mean: seconds(d.Mean())}
 }
 
-// seconds converts seconds to a duration, at most what that can hold: some 292 years.
+// seconds converts seconds to a duration, at most some 292 years, the longest duration.
 func seconds(x float64) messages.Duration { return messages.Duration(min(x, 9e9) * 1e9) }
 
-// spreadOf returns the spread of simulated times; it sorts them.
+// spreadOf returns the spread of simulated times. It sorts times.
 func spreadOf(times []float64) messages.Spread {
 	slices.Sort(times)
 	at := func(part float64) messages.Duration { return seconds(times[int(part*float64(len(times)-1))]) }

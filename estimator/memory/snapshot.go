@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Record is a part of what a memory remembers; exactly one field is set.
+// Record is a part of a memory. Exactly one field is set.
 type Record struct {
 	Jobs  *JobBlock
 	Kind  *KindRecord
@@ -27,7 +27,7 @@ type KindRecord struct {
 	Regression utility.Snapshot
 }
 
-// TimesRecord is a part of what is known about one sort of time: of tasks, waits, or slots.
+// TimesRecord is a part of what is known about task times, about waits, or about slots.
 type TimesRecord struct {
 	Sort   uint8
 	Record runtime.Record
@@ -44,7 +44,7 @@ func (p *paces) all() []*runtime.Predictor {
 	return []*runtime.Predictor{p.tasks, p.waits, p.slots}
 }
 
-// Snapshot returns copies of everything that is remembered.
+// Snapshot returns a copy of the memory, as records.
 func (m *Memory) Snapshot() []Record {
 	var out []Record
 	for _, site := range slices.Sorted(maps.Keys(m.seen)) {
@@ -66,8 +66,8 @@ func (m *Memory) Snapshot() []Record {
 	return out
 }
 
-// Restore returns a memory that continues from a snapshot. A snapshot that is damaged, or of
-// other job profile classes, is an error.
+// Restore returns a memory that continues from a snapshot. It returns an error if the snapshot is damaged, or was
+// made for other job profile classes.
 func Restore(profiles []messages.Profile, records []Record) (*Memory, error) {
 	m, err := New(profiles)
 	if err != nil {
@@ -129,7 +129,7 @@ func (m *Memory) restoreClass(r *ClassRecord) error {
 	return nil
 }
 
-// mark remembers that a job was observed; false if it was already.
+// mark notes that a job was observed. It returns false if it was observed before.
 func (m *Memory) mark(site messages.Name, job messages.JobID) bool {
 	jobs := m.seen[site]
 	if jobs == nil {

@@ -14,14 +14,14 @@ type kind struct {
 	account messages.Name
 	name    string
 	market  messages.Name
-	classes string // sorted names, separated by spaces
+	classes string // sorted names of the classes, separated by spaces
 }
 
 func kindOf(account messages.Name, name string, market messages.Name, classes []messages.Name) kind {
 	return kind{account, name, market, strings.Join(classes, " ")}
 }
 
-// worth is what is remembered about a kind.
+// worth has the regression of a kind of job.
 type worth struct{ regression *utility.Regression }
 
 // learnUtility learns from a completed job what its shares were worth.
@@ -33,20 +33,19 @@ func (m *Memory) learnUtility(o *messages.Observation) {
 	k := m.kinds.Touch(kindOf(o.Account, o.Name, o.Market, classes), func() *worth {
 		g, err := utility.New(messages.Linear, len(classes), halfLife)
 		if err != nil {
-			return &worth{} // more classes than a job can have stages: check prevents it
+			return &worth{} // too many classes: check prevents this
 		}
 		return &worth{g}
 	})
 	if k.regression != nil {
-		// Shares out of range make the run uninformative; nothing changes then.
+		// If shares are out of range, nothing is learned from the run.
 		_ = k.regression.Observe(o.Ended, shares, y)
 	}
 }
 
-// Run returns what a completed job says about the worth of its shares: the classes that its
-// stages used, by name; its share of each; and its utility, which is the number of slots that
-// it kept busy on average from its submission to its end. ok is false if the job did not
-// complete, or took no time.
+// Run returns what a completed job shows about the worth of its shares: the classes that its stages used, by name;
+// its share of each class; and its utility. The utility is the number of slots that the job kept busy, on average
+// from its submission to its end. ok is false if the job did not complete, or took no time.
 func Run(o *messages.Observation) (classes []messages.Name, shares []float64, worth float64, ok bool) {
 	response := o.Ended.Sub(o.Submitted).Seconds()
 	if o.State != messages.Completed || !(response > 0) || len(o.Stages) == 0 {
@@ -70,8 +69,8 @@ func Run(o *messages.Observation) (classes []messages.Name, shares []float64, wo
 	return classes, shares, work / response, work > 0
 }
 
-// shareOf returns the job's share of a class while it had work pending there; 1 if it never had
-// for long enough to be recorded.
+// shareOf returns the job's share of a class while it had tasks pending there. It is 1 if it never had for long
+// enough to be recorded.
 func shareOf(shares []messages.ClassShare, class messages.Name) (share float64, known bool) {
 	for _, s := range shares {
 		switch {
@@ -85,11 +84,11 @@ func shareOf(shares []messages.ClassShare, class messages.Name) (share float64, 
 	return 0, false
 }
 
-// leastWeight is the minimum of the weight of each class that the job uses, as a part of the
-// largest: with weight 0 it would never get a slot there.
+// leastWeight is the least weight of a class that the job uses, as a part of the largest weight. With weight 0 the
+// job would never get a slot there.
 const leastWeight = 0.01
 
-// Utility says what a kind of job is worth. Classes may be in any order and repeated.
+// Utility returns what a kind of job is worth. Classes may be in any order, and may be repeated.
 func (m *Memory) Utility(r *messages.UtilityRequest) (messages.UtilityReply, error) {
 	if len(r.Classes) == 0 || len(r.Classes) > messages.MaxStages {
 		return messages.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: are %d; name those that the job has stages in, 1 to %d", len(r.Classes), messages.MaxStages)
@@ -116,8 +115,7 @@ func defaultReply(classes []messages.Name, weights []float64) messages.UtilityRe
 	return messages.UtilityReply{Utility: messages.Utility{Form: messages.Linear, Weights: named(classes, weights)}, Default: 1}
 }
 
-// answer scales the weights of an estimate so that they sum to their number, as the default's
-// do.
+// answer scales the weights of an estimate so that their sum is their number, as in the default.
 func answer(classes []messages.Name, e *utility.Estimate) messages.UtilityReply {
 	weights := slices.Clone(e.Weights)
 	largest, sum := slices.Max(weights), 0.0
@@ -139,7 +137,7 @@ func answer(classes []messages.Name, e *utility.Estimate) messages.UtilityReply 
 	return r
 }
 
-// errorsOf returns the standard errors by class, in the weights' unit. It returns none if one
+// errorsOf returns the standard errors by class, in the unit of the weights. It returns none if one of them
 // overflows, for example because the job had almost no share of a class.
 func errorsOf(classes []messages.Name, errors []float64, scale float64) messages.Weights {
 	if errors == nil {

@@ -5,23 +5,22 @@ import (
 	"slices"
 )
 
-// Run is what is kept of one observed run.
+// Run is what is kept of an observed run.
 type Run struct {
-	Ended  int64     // microseconds
+	Ended  int64     // when it ended, in microseconds
 	Owner  uint64    // hash of the user
-	Values []float64 // ascending, at most mostValues
+	Values []float64 // run times in ascending order, at most mostValues
 }
 
 const (
-	mostRuns   = 24 // runs of one context
-	mostValues = 4  // values of one run
-	// own is the weight of each run relative to the next one of the same user.
+	mostRuns   = 24 // largest number of runs of one context
+	mostValues = 4  // largest number of values of one run
+	// own is the weight of each run of a user, relative to the user's next run.
 	own = 0.8
 )
 
-// context has the latest runs of similar jobs, in the order of their ends. With a fade below 1
-// all are of one user. With a fade of 1 it has the last run of each user, so that no user has
-// more weight by running more.
+// context has the latest runs of similar jobs, in the order of their ends. If fade is below 1, all are runs of one
+// user. If fade is 1, it has the last run of each user, so that no user gets more weight by running more jobs.
 type context struct {
 	runs []Run
 	fade float64
@@ -34,7 +33,7 @@ func newContext(l *level) *context {
 	return &context{fade: 1}
 }
 
-// add adds a run to the latest ones.
+// add adds a run, and removes an older one if there are too many.
 func (c *context) add(r Run) {
 	at, _ := slices.BinarySearchFunc(c.runs, r.Ended+1, func(r Run, ended int64) int {
 		if r.Ended < ended {
@@ -65,7 +64,7 @@ func (c *context) drop(owner uint64) bool {
 	return false
 }
 
-// weight returns Σ fade^k over the runs, and Σ fade^2k.
+// weight returns Σ fade^k over the runs, and Σ fade^2k. k counts from the latest run.
 func (c *context) weight() (sum, squares float64) {
 	w := 1.0
 	for range c.runs {
@@ -79,7 +78,7 @@ func (c *context) weight() (sum, squares float64) {
 // atom is a run time and its probability.
 type atom struct{ value, part float64 }
 
-// atoms appends the runs' times, multiplied by scale and bounded by most. Their parts sum to
+// atoms appends the run times to out, multiplied by scale and bounded by most. The sum of their probabilities is
 // total.
 func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	sum, _ := c.weight()
@@ -94,7 +93,7 @@ func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	return out
 }
 
-// middle returns the median of the runs' middle times. O(mostRuns²), no allocation.
+// middle returns the median over the runs of their middle values. O(mostRuns²), no allocation.
 func (c *context) middle() float64 {
 	var sorted [mostRuns]atom
 	n, total, w := 0, 0.0, 1.0
@@ -123,8 +122,8 @@ func ownerOf(user string) uint64 {
 	return h.Sum64()
 }
 
-// few returns at most mostValues of sorted values: the middle of each of mostValues equal
-// parts.
+// few returns at most mostValues of the sorted values: it divides them into mostValues equal parts, and takes the
+// middle of each.
 func few(sorted []float64) []float64 {
 	if len(sorted) <= mostValues {
 		return sorted

@@ -8,18 +8,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Distribution is the distribution of a job's run time: atoms in ascending order. It does not
-// change.
+// Distribution is the distribution of a job's run time: run times in ascending order with their probabilities. It
+// does not change.
 type Distribution struct {
-	atoms []atom // parts sum to 1
-	// Runs is the effective number of runs of equal weight (Kish), on average over the levels:
-	// at most 9, because old runs fade.
+	atoms []atom // probabilities sum to 1
+	// Runs is the effective number of runs of equal weight (Kish), on average over the levels. It is at most 9,
+	// because old runs count less.
 	Runs   float64
-	Source string // the source of most of the estimate
+	Source string // the level from which most of the estimate comes
 }
 
-// newDistribution sorts atoms, which it takes over, and scales their parts to sum to 1. It
-// returns nil if all parts are 0.
+// newDistribution sorts the atoms, and scales their probabilities to sum to 1. It uses their memory. It returns nil
+// if all probabilities are 0.
 func newDistribution(atoms []atom) *Distribution {
 	slices.SortFunc(atoms, func(a, b atom) int { return cmp.Compare(a.value, b.value) })
 	sum := 0.0
@@ -35,8 +35,8 @@ func newDistribution(atoms []atom) *Distribution {
 	return &Distribution{atoms: atoms}
 }
 
-// Quantile returns the smallest time that suffices with a probability of at least part; 0.5 is
-// the median, which is the estimate to use.
+// Quantile returns the smallest time that is enough with a probability of at least part. With 0.5 it is the median,
+// the best single estimate.
 func (d *Distribution) Quantile(part float64) float64 {
 	sum := 0.0
 	for _, a := range d.atoms {
@@ -56,8 +56,8 @@ func (d *Distribution) Mean() float64 {
 	return sum
 }
 
-// Samples returns n times that are equally likely: the quantiles in the middle of n equal
-// parts. O(atoms+n).
+// Samples returns n times with equal probabilities: it divides the distribution into n equal parts, and takes the
+// quantile in the middle of each. O(atoms+n).
 func (d *Distribution) Samples(n int) []float64 {
 	out := make([]float64, 0, n)
 	sum := 0.0
@@ -67,21 +67,20 @@ func (d *Distribution) Samples(n int) []float64 {
 			out = append(out, a.value)
 		}
 	}
-	for len(out) < n { // rounding
+	for len(out) < n { // needed only because of rounding
 		out = append(out, d.atoms[len(d.atoms)-1].value)
 	}
 	return out
 }
 
-// Divergence returns the radius, in nats, of a ball around the distribution that contains the
-// truth 19 times of 20, assuming that the distribution is as good as Runs runs drawn from the
-// truth: half the 95 % quantile of χ² with one degree of freedom, divided by the runs (Owen,
-// empirical likelihood).
+// Divergence returns a radius in nats. The ball of this radius around the distribution contains the true distribution
+// with a probability of 95 %, if the distribution is as good as Runs runs drawn from the truth. It is half of the 95
+// % quantile of χ² with one degree of freedom, divided by the runs (Owen, empirical likelihood).
 func (d *Distribution) Divergence() float64 { return 1.92 / max(1, d.Runs) }
 
-// Robust returns the smallest time that suffices with a probability of at least part, in (0,
-// 1), under every distribution p with D(p‖this) ≤ delta. These have the same times as this one,
-// with other probabilities.
+// Robust returns the smallest time that is enough with a probability of at least part, in (0, 1), under every
+// distribution p with D(p‖this) ≤ delta. Such distributions have the same times as this one, with other
+// probabilities.
 func (d *Distribution) Robust(part, delta float64) (float64, error) {
 	if !(part > 0 && part < 1) {
 		return 0, messages.Errorf(messages.Invalid, "part: must be above 0 and below 1, is %g", part)
@@ -92,9 +91,9 @@ func (d *Distribution) Robust(part, delta float64) (float64, error) {
 	return d.Quantile(needed(part, delta)), nil
 }
 
-// needed returns the smallest q such that an event of probability q has at least probability
-// part under every distribution within delta. It is the q ≥ part with part·ln(part/q) +
-// (1−part)·ln((1−part)/(1−q)) = delta, found by bisection.
+// needed returns the smallest q such that every distribution within delta gives at least probability part to an event
+// of probability q. It is the q ≥ part with part·ln(part/q) + (1−part)·ln((1−part)/(1−q)) = delta, and is found by
+// bisection.
 func needed(part, delta float64) float64 {
 	if delta == 0 {
 		return part
@@ -114,8 +113,7 @@ func needed(part, delta float64) float64 {
 	return high
 }
 
-// divergence returns the Kullback-Leibler divergence from a coin of probability q to one of p,
-// for 0 < p ≤ q < 1.
+// divergence returns the Kullback-Leibler divergence between coins of probabilities p and q, for 0 < p ≤ q < 1.
 func divergence(p, q float64) float64 {
 	return p*math.Log(p/q) + (1-p)*math.Log((1-p)/(1-q))
 }

@@ -3,29 +3,26 @@
 //
 // # Model
 //
-// There are eleven levels of similarity, from runs of the same command by the same user with
-// the same size and limit, through all runs of that user and what these took of their limits,
-// to everybody's runs. For each level and each combination of what its jobs have in common, a
-// context keeps the 24 runs that ended last. In a context of one user, each run counts 0.8 as
-// much as the next one; in a context of everybody, there is one run of each user, and all count
-// the same.
+// There are eleven levels of similarity. The narrowest has the runs of the same command by the same user with the
+// same size and limit. Wider levels have all runs of the user, as times or as parts of their limits. The widest has
+// the runs of all users. In each level, a context is a set of similar jobs, for example all jobs of alice with the
+// command sort. It keeps the 24 runs that ended last. In a context of one user, each run counts 0.8 times as much as
+// the next one. In a context of all users, there is one run of each user, and all count the same.
 //
-// The estimate is a mixture of the job's contexts. Their weights are learned. When a job has
-// ended, the median of each context is compared with its run time. If a level's median was
-// wrong by a factor of e^loss, on average over the user's latest jobs, its weight is
-// e^(−loss/least loss), a tenth less for each narrower level, and less if it has few runs. A
-// new user starts with the site's losses, which count as two of the user's own.
+// The estimate is a mixture of the job's contexts. Their weights are learned. When a job has ended, the median of
+// each context is compared with its run time. If a level's median was wrong by a factor of e^loss, on average over
+// the user's latest jobs, its weight is e^(−loss/least loss), where least loss is that of the best level. Each step
+// to a wider level reduces the weight by a tenth. It is also reduced if the context has few runs. A new user starts
+// with the mean losses of the site, which count as two losses of the user.
 //
-//   - Predictor.Observe takes in what ended, Predictor.Estimate answers.
-//   - Distribution has quantiles, a mean, and samples that are equally likely,
-//     which is what a scheduler plans with.
-//   - Distribution.Robust is the quantile under the worst distribution within a
-//     Kullback-Leibler ball around the estimate. Distribution.Divergence is the
-//     ball's radius where none is given: the fewer runs, the larger.
+//   - Predictor.Observe learns from a run that ended. Predictor.Estimate returns the distribution for a job.
+//   - Distribution has quantiles, a mean, and samples with equal probabilities, with which a scheduler can plan.
+//   - Distribution.Robust is the quantile under the worst distribution within a Kullback-Leibler ball around the
+//     estimate. Distribution.Divergence is the default radius of the ball: it is larger if there are fewer runs.
 //
-// The user's limit bounds every answer, and is itself a possible run time. Its probability is
-// 1/16 after one run, and divided by 4 by each further run. So after one run the robust
-// estimate is the limit. Without any run the answer is the limit.
+// The user's limit bounds every answer, and is itself a possible run time. Its probability is 1/16 after one run,
+// and each further run divides it by 4. So after one run the robust estimate is the limit. Without any run the
+// answer is the limit.
 //
 // # Shapes and units
 //
@@ -35,14 +32,13 @@
 //
 // # Guarantees
 //
-// Estimates use only earlier observations. The order of observing runs that ended at different
-// times does not change what a user's context has; it slightly changes the trust in the levels.
-// What is learned of everybody's runs has one run of each user, so nobody's many runs decide
-// what others are told. (TestNobodyDecidesForOthers: two of forty accounts lie as far as they
-// can, a hundred times in a row. The median and the 90 % quantile that a newcomer is told do
-// not move; without the cap both are the lie.) Everything else that a user is told comes from
-// runs of the same user. Robust is the quantile at δ = 0, never falls as δ grows, and never
-// exceeds the largest time of the distribution. No answer is NaN.
+// Estimates use only earlier observations. If runs that ended at different times are observed in another order, a
+// user's contexts are the same, but the trust in the levels changes slightly. A context of all users has one run of
+// each user, so a user with many runs does not decide what others are told. (TestNobodyDecidesForOthers: two of
+// forty accounts lie as far as they can, a hundred times in a row. The median and the 90 % quantile that a newcomer
+// is told do not change. If each run counted, both would be the lie.) Everything else that a user is told comes from
+// runs of the same user. Robust is the quantile at δ = 0, never falls as δ grows, and never exceeds the largest time
+// of the distribution. No answer is NaN.
 //
 // # Errors
 //
@@ -58,13 +54,11 @@
 //
 // # Evidence
 //
-// TestTraces, go test -run Traces -traces DIR -v with DIR a directory of logs of
-// the Parallel Workloads Archive: each job is estimated when it is submitted, from
-// jobs that had ended by then. The estimate is the median; last two is the mean
-// of the user's last two jobs that ended, up to the limit. Errors are means over
-// all jobs that have a limit: absolute in seconds, and relative to the run time or
-// a minute, whichever is more. Enough is the part of jobs, cut at their limits,
-// that ran no longer than the robust demand for 0.9.
+// TestTraces, go test -run Traces -traces DIR -v with DIR a directory of logs of the Parallel Workloads Archive:
+// each job is estimated when it is submitted, from jobs that had ended by then. "Ours" is the median. "Last two" is
+// the mean of the user's last two ended jobs, up to the limit. Errors are means over all jobs that have a limit: in
+// seconds, and relative to the run time or a minute, whichever is longer. "Enough" is the part of the jobs that ran
+// no longer than the robust demand for 0.9; run times are cut at the limits.
 //
 //	                         absolute error, s           relative error
 //	log              jobs    limit last two   ours    limit last two   ours  enough
@@ -77,9 +71,8 @@
 //	SDSC-DS        85,045    10650     5004   4424    55.47    13.55  11.27    0.98
 //	SDSC-SP2       54,009     9466     4123   3547    47.54    10.28   8.80    0.99
 //
-// LLNL-Thunder says nothing about waits; there, jobs are taken to have begun when
-// they were submitted. In RICC, half of whose jobs are two users', the robust demand
-// falls short of the nine in ten that it is for.
+// LLNL-Thunder has no waiting times; its jobs are assumed to have begun when they were submitted. In RICC two users
+// have half of the jobs; there the robust demand is enough for fewer than nine jobs in ten.
 //
 // # Source
 //

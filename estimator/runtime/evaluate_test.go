@@ -8,36 +8,36 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// Submission is a job of a log, with what became of it.
+// Submission is a job of a log, with its end and its run time.
 type Submission struct {
 	Job
-	Submitted float64 // seconds
-	Ended     float64 // seconds, Submitted or later
-	Runtime   float64 // seconds
+	Submitted float64 // in seconds
+	Ended     float64 // in seconds, not before Submitted
+	Runtime   float64 // in seconds
 }
 
-// Score is how far an estimate was off, on average over all jobs.
+// Score is the mean error of an estimate over all jobs.
 type Score struct {
-	Absolute float64 // |estimate − run time|, seconds
-	// Relative is the same over the larger of the run time and a minute, without
-	// unit: short jobs are not to decide it.
+	Absolute float64 // |estimate − run time|, in seconds
+	// Relative is the error divided by the run time, or by a minute if that is longer, so that short jobs do not
+	// dominate it.
 	Relative float64
 }
 
-// Evaluation compares three estimates of the run time, all made when a job is
-// submitted, from jobs that had ended by then.
+// Evaluation compares three estimates of the run time. All are made when a job is submitted, from jobs that had ended
+// by then.
 type Evaluation struct {
 	Jobs    int
-	Request Score // the user's own limit
-	LastTwo Score // mean of the user's last two jobs, up to the limit; without any, the limit
-	Ours    Score // the median of Predictor's distribution
-	// Covered is the part of jobs that needed at most the robust demand at 0.9. Run times are
-	// cut at the limits, which some logs exceed.
+	Request Score // the error of the user's own limit
+	LastTwo Score // the error of the mean of the user's last two jobs, up to the limit; without such jobs, of the limit
+	Ours    Score // the error of the median of Predictor's distribution
+	// Covered is the part of the jobs that ran no longer than the robust demand at 0.9. Run times are cut at the
+	// limits, which some logs exceed.
 	Covered float64
 }
 
-// Evaluate runs through a log in the order of submission. Jobs without a limit
-// are left out, as there is nothing to compare with.
+// Evaluate goes through a log in the order of submission. Jobs without a limit are left out, because then there is
+// nothing to compare with.
 func Evaluate(log []Submission) (*Evaluation, error) {
 	p := New(tenSeconds)
 	log = slices.Clone(log)

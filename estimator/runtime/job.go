@@ -6,22 +6,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Job is what is known about a job, or about a task of a stage, before it runs.
+// Job describes a job, or a task of a stage, before it runs.
 type Job struct {
 	User    string
 	Group   string  // the user's name for such jobs, or their queue
 	Command string  // the program that it runs
-	Size    int64   // processors, or tasks
-	Limit   float64 // the user's own limit of the run time, in seconds; 0: none
+	Size    int64   // number of processors, or of tasks
+	Limit   float64 // the user's own limit of the run time, in seconds; 0: no limit
 }
 
 // Limits of accepted values.
 const (
-	Largest = 1e12 // seconds
-	maxText = 4096 // bytes
+	Largest = 1e12 // largest time in seconds
+	maxText = 4096 // largest length of a text in bytes
 )
 
-// Check returns an error for a field that is out of range.
+// Check returns an error if a field is out of range.
 func (j *Job) Check() error {
 	if !(j.Limit >= 0 && j.Limit <= Largest) {
 		return messages.Errorf(messages.Invalid, "limit: must be from 0 to %g seconds, is %g", Largest, j.Limit)
@@ -44,7 +44,7 @@ func checkRuntimes(runtimes []float64) error {
 	return nil
 }
 
-// key has what the jobs of one context have in common; other fields are zero.
+// key has what the jobs of one context have in common. Other fields are zero.
 type key struct {
 	Level                uint8
 	User, Group, Command string
@@ -55,12 +55,12 @@ type key struct {
 // level is one definition of "similar jobs".
 type level struct {
 	user, group, command, size, limit bool
-	// With ratio, run times are remembered as parts of the limit.
+	// If ratio is set, run times are remembered as parts of the limit.
 	ratio bool
 	label string
 }
 
-// levels are all levels, the narrowest first.
+// levels has all levels, the narrowest first.
 var levels = [...]level{
 	{user: true, group: true, command: true, size: true, limit: true, label: "runs of this command by this user, of this size and time limit"},
 	{user: true, group: true, command: true, size: true, label: "runs of this command by this user, of this size"},
@@ -75,8 +75,8 @@ var levels = [...]level{
 	{label: "everybody's runs"},
 }
 
-// key returns the key of the job's context in a level; false if it has none, for example
-// because the level needs a limit and the job has none.
+// key returns the key of the job's context in a level. It returns false if the job has none, for example because the
+// level needs a limit and the job has no limit.
 func (l *level) key(i int, j *Job) (key, bool) {
 	k := key{Level: uint8(i)}
 	if (l.limit || l.ratio) && j.Limit == 0 {

@@ -7,26 +7,25 @@ import (
 	"github.com/candor-grid/candor/estimator/internal/recent"
 )
 
-// mostContexts is the maximum of contexts (sets of similar jobs). Each takes up to 2 kB.
+// mostContexts is the largest number of contexts (sets of similar jobs). Each takes up to 2 kB.
 const mostContexts = 50_000
 
 // Predictor learns how long jobs run. It is not safe for concurrent use.
 type Predictor struct {
 	grain    float64
 	contexts *recent.Map[key, *context]
-	trust    *recent.Map[string, *trust] // by user
+	trust    *recent.Map[string, *trust] // by user: trust in each level
 	site     trust
 }
 
-// New returns a predictor without runs. grain, above 0, is a difference too small to matter, in
-// the unit of what is predicted.
+// New returns a predictor without runs. grain, which is positive, is a difference that is too small to matter, in the
+// unit of what is predicted.
 func New(grain float64) *Predictor {
 	return &Predictor{grain: grain, contexts: recent.New[key, *context](mostContexts), trust: recent.New[string, *trust](mostContexts)}
 }
 
-// Observe takes in a job that ended, the time of its end in microseconds, and its run time. For
-// a job of several tasks these are the run times of all, or of some chosen evenly; together
-// they count as one run. After an error nothing has changed.
+// Observe learns from a job that ended. ended is the time of its end in microseconds. runtimes are the run times of
+// its tasks, or of some tasks chosen evenly; together they count as one run. After an error nothing has changed.
 func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
 	if err := j.Check(); err != nil {
 		return err
@@ -55,7 +54,7 @@ func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
 	return nil
 }
 
-// judge updates the trust in each level by how close its guess was.
+// judge updates the trust in each level by the error of its guess. truth is the run time.
 func (p *Predictor) judge(j *Job, truth float64) {
 	user := p.trust.Touch(j.User, func() *trust { return &trust{} })
 	for i := range levels {
@@ -70,8 +69,8 @@ func (p *Predictor) judge(j *Job, truth float64) {
 	}
 }
 
-// context returns the job's context in a level, nil if it is empty; the factor for its times;
-// and their maximum.
+// context returns the job's context in a level, or nil if it has no runs. Times of the context must be multiplied by
+// scale, and bounded by most.
 func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 	scale, most = 1, Largest
 	if j.Limit > 0 {
@@ -88,12 +87,12 @@ func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 	return c, scale, most
 }
 
-// thin is how many runs a context lacks: with n runs it has n/(n+thin) of the weight that it
-// would have with many.
+// thin reduces the weight of a context with few runs: with n runs it has n/(n+thin) of the weight that it would have
+// with many.
 const thin = 0.5
 
-// Estimate returns the distribution of a job's run time from everything observed; nil if
-// nothing is known: no run was observed, and the job has no limit.
+// Estimate returns the distribution of a job's run time, from everything observed. It returns nil if nothing is
+// known: no run was observed, and the job has no limit.
 func (p *Predictor) Estimate(j *Job) (*Distribution, error) {
 	if err := j.Check(); err != nil {
 		return nil, err
@@ -118,14 +117,14 @@ func (p *Predictor) Estimate(j *Job) (*Distribution, error) {
 
 // mixture is the weighted sum of the levels.
 type mixture struct {
-	parts, runs float64 // Σ part, Σ part·runs
+	parts, runs float64 // sums over the levels: Σ part, Σ part·runs
 	largest     float64
 	source      string
 }
 
-// mostCounted is the largest number of runs that a context counts as. It equals (1+own)/(1−own),
-// the number that the fading runs of one user count as. More runs of many users tell no more about
-// the next one.
+// mostCounted is the largest number of runs that a context counts as. It is (1+own)/(1−own), the effective number of
+// runs of a context of one user, in which older runs count less. More runs of many users say no more about the next
+// one.
 const mostCounted = (1 + own) / (1 - own)
 
 // add adds a context and returns its part of the mixture.
@@ -140,7 +139,7 @@ func (m *mixture) add(c *context, say float64, label string) (part float64) {
 	return part
 }
 
-// unseen returns the distribution of a job for which only the limit is known.
+// unseen returns the distribution of a job if only its limit is known.
 func unseen(j *Job) *Distribution {
 	if j.Limit == 0 {
 		return nil
@@ -148,10 +147,10 @@ func unseen(j *Job) *Distribution {
 	return &Distribution{atoms: []atom{{j.Limit, 1}}, Source: "the time limit alone: no run was observed"}
 }
 
-// doubt is the probability of the limit after one run; each further run divides it by 4.
+// doubt is the probability of the limit after one run. Each further run divides it by 4.
 const doubt = 1.0 / 16
 
-// complete adds the job's own time limit to the observed times, because a few runs do not prove that no run takes that
+// complete adds the job's own limit to the observed times, because a few runs do not prove that no run takes that
 // long.
 func (m *mixture) complete(j *Job, atoms []atom) *Distribution {
 	runs := m.runs / m.parts

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// tenSeconds do not matter to the predictors of these tests.
+// tenSeconds is the grain of the predictors in these tests: differences below it do not matter.
 const tenSeconds = 10
 
 func (p *Predictor) see(tb testing.TB, j Job, ended int64, runtimes ...float64) {
@@ -33,7 +33,7 @@ func (p *Predictor) expect(tb testing.TB, j Job) *Distribution {
 	return d
 }
 
-// TestNothingObserved: the limit is the answer, and without one there is none.
+// TestNothingObserved: without runs the estimate must be the limit. Without a limit there must be no estimate.
 func TestNothingObserved(t *testing.T) {
 	p := New(tenSeconds)
 	if d := p.expect(t, Job{User: "ada"}); d != nil {
@@ -45,7 +45,7 @@ func TestNothingObserved(t *testing.T) {
 	}
 }
 
-// TestSimilarJobsCountMost: of a user's two commands each is told by its own runs.
+// TestSimilarJobsCountMost: a user has two commands. The estimate of each must come from its own runs.
 func TestSimilarJobsCountMost(t *testing.T) {
 	p := New(tenSeconds)
 	short, long := Job{User: "ada", Command: "short", Limit: 1000}, Job{User: "ada", Command: "long", Limit: 1000}
@@ -58,8 +58,8 @@ func TestSimilarJobsCountMost(t *testing.T) {
 	}
 }
 
-// TestOneRunIsDoubted: its robust demand is the limit; the robust demand of many equal
-// runs is what they took.
+// TestOneRunIsDoubted: after one run the robust demand must be the limit. After many equal runs it must be their run
+// time.
 func TestOneRunIsDoubted(t *testing.T) {
 	p, j := New(tenSeconds), Job{User: "ada", Limit: 3600}
 	p.see(t, j, 0, 10)
@@ -82,8 +82,7 @@ func TestOneRunIsDoubted(t *testing.T) {
 	}
 }
 
-// TestOrderDoesNotMatter: contexts hold the runs that ended last, in whatever
-// order they were observed.
+// TestOrderDoesNotMatter: contexts must hold the runs that ended last, in whatever order they were observed.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "runs")
@@ -105,14 +104,13 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestNobodyDecidesForOthers: two of forty accounts lie about what everybody runs,
-// and run it five times as often, at last a hundred times in a row. A stranger is
-// told what the honest ones need all the same; of someone with runs of their own
-// nothing changes. Without the cap, a stranger would be told the lie.
+// TestNobodyDecidesForOthers: two of forty accounts run a common command five times as often as the others, at last a
+// hundred times in a row, with false run times. A newcomer must be told what the honest accounts need. A user with
+// own runs must be told the same as before. If each run counted, a newcomer would be told the lie.
 func TestNobodyDecidesForOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
-		fade float64 // of the contexts that users share
-		told bool    // the truth
+		fade float64 // fade of the contexts that users share
+		told bool    // whether a newcomer is told the truth
 	}{"capped": {1, true}, "not": {own, false}} {
 		p := New(tenSeconds)
 		ended := int64(0)
@@ -145,7 +143,7 @@ func TestNobodyDecidesForOthers(t *testing.T) {
 	}
 }
 
-// slowNeeded finds by search over coins what needed computes.
+// slowNeeded computes the same as needed by a search over coins.
 func slowNeeded(part, delta float64) float64 {
 	for k := range 200_000 {
 		q := part + (1-part)*float64(k)/200_000
@@ -187,7 +185,7 @@ func TestRobustIsTheWorstInTheBall(t *testing.T) {
 	})
 }
 
-// TestRefuses: bad input is named, and changes nothing.
+// TestRefuses: an error must name the bad input, and nothing may change.
 func TestRefuses(t *testing.T) {
 	p := New(tenSeconds)
 	nan, inf := math.NaN(), math.Inf(1)
@@ -220,7 +218,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// random is a stream of jobs as a site has them.
+// random draws a job and its run times, as a site would have them.
 func random(r *rand.Rand) (Job, []float64) {
 	j := Job{User: fmt.Sprint("u", r.IntN(30)), Group: fmt.Sprint("g", r.IntN(3)), Command: fmt.Sprint("c", r.IntN(5)), Size: 1 << r.IntN(4)}
 	if r.IntN(4) > 0 {
@@ -233,7 +231,7 @@ func random(r *rand.Rand) (Job, []float64) {
 	return j, runtimes
 }
 
-// TestSnapshot: what is restored answers, and goes on learning, alike.
+// TestSnapshot: a restored predictor must answer and learn like the one that was saved.
 func TestSnapshot(t *testing.T) {
 	p, r := New(tenSeconds), rand.New(rand.NewPCG(1, 1))
 	for k := range int64(2000) {
@@ -256,7 +254,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: in contexts, whatever is observed.
+// TestMemoryIsBounded: the number of contexts must stay bounded.
 func TestMemoryIsBounded(t *testing.T) {
 	p := New(tenSeconds)
 	p.contexts = recent.New[key, *context](100)

@@ -6,28 +6,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Record is a part of a predictor's memory: the runs of a context, or the trust of a user or
-// the site in each level.
+// Record is a part of a predictor's memory: the runs of a context, or the trust of a user or of the site in each
+// level.
 type Record struct {
-	// For a context:
+	// These fields are for a context:
 	Level                uint8
 	User, Group, Command string
 	Size                 int64
 	Limit                float64
 	Runs                 []Run
-	// for trust, without Runs: of the site; else of User
+	// These fields are for trust, without Runs: if Site is set, the trust of the site, otherwise of User.
 	Site         bool
 	Loss, Weight []float64
 }
 
-// Snapshot visits copies of everything that the predictor remembers. Restoring them in this
-// order gives an equal predictor.
+// Snapshot calls visit with copies of everything that the predictor remembers. Restoring the records in this order
+// gives an equal predictor.
 func (p *Predictor) Snapshot(visit func(*Record)) {
 	visit(trustRecord("", true, &p.site))
 	p.trust.OldestFirst(func(user string, t *trust) { visit(trustRecord(user, false, t)) })
 	p.contexts.OldestFirst(func(k key, c *context) {
 		r := &Record{Level: k.Level, User: k.User, Group: k.Group, Command: k.Command, Size: k.Size, Limit: k.Limit}
-		r.Runs = append(r.Runs, c.runs...) // the content of a run never changes
+		r.Runs = append(r.Runs, c.runs...) // a run never changes, so its slices can be shared
 		visit(r)
 	})
 }
@@ -36,7 +36,7 @@ func trustRecord(user string, site bool, t *trust) *Record {
 	return &Record{User: user, Site: site, Loss: append([]float64{}, t.Loss[:]...), Weight: append([]float64{}, t.Weight[:]...)}
 }
 
-// Restore takes in a record of a snapshot. It returns an error for a damaged one.
+// Restore adds a record of a snapshot. It returns an error if the record is damaged.
 func (p *Predictor) Restore(r *Record) error {
 	if len(r.Runs) > 0 {
 		return p.restoreContext(r)

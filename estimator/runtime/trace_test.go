@@ -13,8 +13,7 @@ import (
 
 var traces = flag.String("traces", "", "a directory of logs in the Standard Workload Format, *.swf.gz, for TestTraces")
 
-// readLog reads what the estimate needs of a log: jobs with a run time, a user
-// and a limit.
+// readLog reads the jobs of a log that have a run time, a user and a limit.
 func readLog(tb testing.TB, path string) (log []Submission) {
 	tb.Helper()
 	f, err := os.Open(path)
@@ -60,10 +59,9 @@ func submission(tb testing.TB, fields []string) (s Submission, ok bool) {
 	return s, run >= 0 && limit > 0 && n[11] >= 0
 }
 
-// TestTraces: on real logs the estimate is nearer than the users' requests and
-// than the mean of their last two jobs, in seconds and relatively, and what is
-// to be enough for nine jobs in ten is, but for RICC's, where it is for 88 %. Without -traces the log is the one of the
-// examples.
+// TestTraces: on real logs the estimate must be nearer than the users' limits, and nearer than the mean of their last
+// two jobs, both in seconds and relatively. The robust demand must be enough for nine jobs in ten; in RICC for 88 %.
+// Without -traces the test reads the example log.
 func TestTraces(t *testing.T) {
 	paths := []string{"../../deploy/examples/trace-analysis/sdsc-sp2-1999.swf.gz"}
 	if *traces != "" {
@@ -75,7 +73,7 @@ func TestTraces(t *testing.T) {
 	for _, path := range paths {
 		name := filepath.Base(path)
 		if strings.HasPrefix(name, "lublin") || strings.HasPrefix(name, "NASA") {
-			continue // they have no limits
+			continue // jobs of this log have no limits
 		}
 		e, err := Evaluate(readLog(t, path))
 		if err != nil {

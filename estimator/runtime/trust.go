@@ -2,23 +2,22 @@ package runtime
 
 import "math"
 
-// trust keeps the errors of the guesses of each level: a sum of losses and a sum of their weights.
-// Older losses count less in both.
+// trust has the errors of the guesses of each level: a sum of losses, and a sum of their weights. Older losses have
+// smaller weights.
 type trust struct {
 	Loss, Weight [len(levels)]float64
 }
 
 const (
-	userMemory = 0.95   // factor by which a user's older losses count after each new one
-	siteMemory = 0.9999 // the same factor for losses over the whole site
-	// inherited is how many of the user's own losses the site's mean loss counts as.
+	userMemory = 0.95   // each new loss multiplies the weights of a user's older losses by it
+	siteMemory = 0.9999 // the same for the losses of the whole site
+	// inherited is the number of the user's own losses that the mean loss of the site counts as.
 	inherited = 2
-	// worst is the maximum of a mean loss, so that its exponential does not underflow.
+	// worst bounds a mean loss from above, so that its exponential does not underflow.
 	worst = 50.0
-	// narrow is the weight of each level relative to the next narrower one, if both are equally
-	// good.
+	// narrow is the weight of each level relative to the next narrower level, if both are equally good.
 	narrow = 0.9
-	// tiny is the minimum of a mean loss: 1 %. Below it levels count as equally good.
+	// tiny bounds a mean loss from below: levels with errors below 1 % count as equally good.
 	tiny = 0.01
 )
 
@@ -27,9 +26,9 @@ func (t *trust) add(i int, loss, memory float64) {
 	t.Weight[i] = memory*t.Weight[i] + 1
 }
 
-// say returns the weight of each level in the estimate for a user's job: e^(1−loss/least),
-// where loss is the level's mean loss and least the smallest of these, reduced for wider
-// levels. user may be nil. A level that was never judged counts as the best.
+// say returns the weight of each level in the estimate for a user's job: e^(1−loss/least). loss is the level's mean
+// loss, and least the smallest of all. Weights are reduced for wider levels. user may be nil. A level that was never
+// judged counts as the best.
 func (t *trust) say(user *trust) (say [len(levels)]float64) {
 	best := worst
 	for i := range say {

@@ -12,19 +12,19 @@ type Form = messages.Form
 
 // Limits of accepted values.
 const (
-	MaxResources = 64    // m
+	MaxResources = 64    // largest number of resources, m
 	Largest      = 1e100 // largest utility or duration
-	slack        = 1e-9  // a share may exceed 1 by this much, because it is a rounded mean
+	slack        = 1e-9  // a share may be larger than 1 by this much, because it is a rounded mean
 )
 
-// Segment is a part of a job's run during which its shares were constant.
+// Segment is a part of a job's run in which its shares were constant.
 type Segment struct {
 	Duration float64   `json:"duration"` // in any unit of time, at least 0
-	Shares   []float64 `json:"s"`        // m, in [0, 1]
+	Shares   []float64 `json:"s"`        // m shares, in [0, 1]
 }
 
-// Average returns the average job resource (definition 1): the mean of the shares, weighted by
-// the time for which they were in force.
+// Average returns the average job resource (definition 1 of the paper): the mean of the shares, weighted by the
+// durations of the segments.
 func Average(segments []Segment) ([]float64, error) {
 	total, average := 0.0, []float64(nil)
 	for i, s := range segments {
@@ -48,8 +48,8 @@ func Average(segments []Segment) ([]float64, error) {
 	return average, nil
 }
 
-// check returns an error for a number out of range, or if the number of shares differs from
-// before; 0: there is no segment before.
+// check returns an error if a number is out of range, or if the number of shares is not `before`, that of the segment
+// before. For the first segment, before is 0.
 func (s *Segment) check(place string, before int) error {
 	if !(s.Duration >= 0 && s.Duration <= Largest) {
 		return messages.Errorf(messages.Invalid, "%sduration: must be 0 or above and finite, is %g", place, s.Duration)
@@ -69,7 +69,7 @@ func checkShares(place string, shares []float64) error {
 	return nil
 }
 
-// features stores the variables of the linear utility in into: the average shares, or their logarithms.
+// features writes the variables of the regression to into: the average shares, or their logarithms.
 func features(form Form, average, into []float64) error {
 	if err := checkShares("average", average); err != nil {
 		return err

@@ -3,50 +3,45 @@
 //
 // # Model
 //
-// A run l had the average job resource s̄_l, for each of m resources the mean of
-// its share over the time that the run took (Average), and a utility
-// u_l, such as the inverse of that time. Utility is Σ w_j·s̄_lj (linear) or
-// Σ w_j·ln s̄_lj (log). A Regression takes in runs as they end and finds the
-// weights of least squares, without intercept:
+// A run l had a utility u_l, such as the inverse of its run time, and an average job resource s̄_l: for each of m
+// resources, the mean of its share over the run time (Average). The utility is Σ w_j·s̄_lj (linear) or Σ w_j·ln s̄_lj
+// (log). A Regression learns from runs as they end. It finds the weights w by least squares, without intercept:
 //
-//   - Fit is plain, with the rank, the standard errors and the condition.
-//   - Nonnegative is under w ≥ 0.
-//   - Estimate is what to go by: never negative, never undetermined.
+//   - Fit is plain least squares, with the rank, the standard errors and the condition number.
+//   - Nonnegative is least squares with w ≥ 0.
+//   - Estimate is for practical use: its weights are never negative, and always determined.
 //
-// Estimate assumes that the weights are normally distributed around a default's, with a spread
-// of their own size, and that each run has normal noise. It returns the most likely weights
-// that are not negative. The default is scaled to fit the runs, so only its ratios matter. The
-// noise comes from the residuals, with one more degree of freedom in which it is a tenth of the
-// utilities: so a few runs that fit exactly by chance are not overrated. Estimate.Default is
-// the part of the answer that the runs do not determine: the mean, over directions, of the
-// default's precision over the total.
+// Estimate assumes that each weight is normally distributed around a default weight, with a standard deviation as
+// large as the default weight, and that each run has normal noise. It returns the most likely weights that are not
+// negative. The default is scaled to fit the runs, so only its ratios matter. The noise is computed from the
+// residuals, with one more degree of freedom for an assumed noise of a tenth of the utilities. So a few runs that fit
+// exactly by chance are not overrated. Estimate.Default is the part of the answer that comes from the default: the
+// precision of the default divided by the total precision, averaged over directions.
 //
-// With a half-life, a run counts 2^(−t/half-life) when another ended t after it.
+// With a half-life, the weight of a run is 2^(−t/half-life) if the latest run ended t after it.
 //
 // # Shapes and units
 //
-// m is 1 to 64. Shares are in [0, 1], above 0 for the log form. Utilities are in any one unit,
-// and so are durations. Times are the ends of runs.
+// m is 1 to 64. Shares are in [0, 1]; for the log form they must be positive. Utilities are in any one unit;
+// durations too. Times are the ends of runs.
 //
 // # Guarantees
 //
-// Runs may be added in any order; the result equals the regression on the whole history, except
-// for rounding. If the rank is below m, because there are fewer runs than resources or their
-// shares are in fixed ratios, Fit says so and gives no weights. The rank is the rank of the
-// features with columns scaled to length 1; singular values below 1e-12 of the largest count as
-// 0. In either case the residual sum of squares is of the best weights. Standard errors assume
-// that runs have independent errors of one size, and that a faded run is a part of one.
-// Estimate's weights are 0 or above, at least one of them positive; with another unit of
-// utility they are scaled.
+// Runs may be added in any order; the result equals the regression on the whole history, except for rounding. If the
+// rank is below m, because there are fewer runs than resources or their shares are in fixed ratios, Fit says so and
+// gives no weights. The rank is the rank of the features with columns scaled to length 1; singular values below 1e-12
+// of the largest count as 0. With any rank, the residual sum of squares is the least possible. Standard errors assume
+// that runs have independent errors with the same variance, and that a run with a weight of 1/2 counts as half a run.
+// The weights of Estimate are at least 0, and one of them is positive. In another unit of utility they are multiplied
+// by a factor.
 //
 // A user who reports false utilities misleads only the estimate of the user's
 // own jobs.
 //
 // # Errors
 //
-// Shares outside [0, 1], a share of 0 in the log form, numbers that are not finite, lists of
-// different lengths and segments without a duration are refused as Invalid, with their place.
-// Nothing changes then.
+// Shares outside [0, 1], a share of 0 in the log form, numbers that are not finite, lists of different lengths and
+// segments without a duration are refused as Invalid, with their place. After an error nothing has changed.
 //
 // # Cost
 //
@@ -56,8 +51,9 @@
 //
 // # Evidence
 //
-// The lab repeats figure 11 of the source: a user whose weights are 6 to 1, shares
-// anywhere in (0, 1), utilities 5 % off. Of a thousand estimates (its TestRecovery):
+// The lab repeats figure 11 of the source: the true weights are 6 to 1, shares are uniform in (0, 1), and utilities
+// have an error of 5 %. The table describes the ratio of the weights in a thousand estimates (TestRecovery of the
+// lab):
 //
 //	runs  plain: median  from 5 to 9  deviation   Estimate: median  from 5 to 9  deviation
 //	   5          5.94         68 %      0.421               5.66         65 %      0.360
@@ -65,10 +61,10 @@
 //	  20          6.02         94 %      0.126               5.99         94 %      0.125
 //	  50          6.00        100 %      0.076               5.99        100 %      0.076
 //
-// "deviation" is of the ratio's logarithm. The inverse of a run time is only approximately
-// linear in the shares: a job of two phases of 60 and 10 s has weights in the ratio of their
-// times if its shares are equal, and otherwise in that ratio times the square of the shares'
-// ratio. With shares from 1/4 to 1/2 the median of 20 runs is 5.6.
+// "deviation" is the standard deviation of the logarithm of the ratio. The inverse of a run time is only
+// approximately linear in the shares. If a job has two phases of 60 and 10 s, and equal shares, the ratio of its
+// weights is 6. With other shares, it is 6 times the square of the ratio of the shares. With shares from 1/4 to 1/2
+// the median with 20 runs is 5.6.
 //
 // # Source
 //
@@ -78,7 +74,7 @@
 //
 //   - The paper solves anew at each estimate, in O(k·m²); we update a triangular
 //     factor by Givens rotations, and solve in O(m³).
-//   - It needs m runs before it says anything, and may then say that a share is
-//     worth less than nothing: Estimate does neither.
-//   - Equation 2 prints the weights with a job's index; they are a user's.
+//   - It needs m runs before it gives an estimate, and may then give negative weights. Estimate needs no runs, and
+//     its weights are never negative.
+//   - Equation 2 prints the weights with the index of a job; they belong to a user.
 package utility

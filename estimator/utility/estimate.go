@@ -9,12 +9,12 @@ import (
 
 // Estimate says what a kind of job is worth.
 type Estimate struct {
-	Fit *Fit // from the runs alone
-	// Weights are m, 0 or above, at least one positive: the fit, moved towards the default the
-	// more, the less the runs determine it. Only their ratios matter.
+	Fit *Fit // the fit of the runs, without the default
+	// Weights are m weights, at least 0, and one is positive. They are the fit, moved towards the default; the better
+	// the runs determine them, the less they are moved. Only their ratios matter.
 	Weights []float64
-	// Default is the part of Weights that comes from the default and not from the runs, in [0,
-	// 1]: 1 without runs, near 0 with many.
+	// Default is the part of Weights that comes from the default and not from the runs, in [0, 1]. It is 1 without
+	// runs, and near 0 with many.
 	Default float64
 	// Residual is the root mean square, over the runs, of the part of their utilities that
 	// Weights do not explain. Scale is the root mean square of the utilities.
@@ -22,26 +22,25 @@ type Estimate struct {
 }
 
 const (
-	// assumedNoise is the noise of a utility, as a part of it, before the runs show how much it
-	// is; it counts as one degree of freedom.
+	// assumedNoise is the noise of a utility, as a part of the utility, that is assumed before the runs show their
+	// noise. It counts as one degree of freedom.
 	assumedNoise = 0.1
-	// defaultSpread is the standard deviation of a weight from the default's, as a part of the
-	// weight, before any run.
+	// defaultSpread is the standard deviation of a weight from the default weight, as a part of the default weight,
+	// before any run.
 	defaultSpread = 1.0
 )
 
-// Estimate moves the fit towards a default. The default has m weights, each at least 0; only their
-// ratios matter. Estimate scales the default to fit the runs best. It then assumes that each weight
-// is normally distributed around the default's weight, with a standard deviation of the same size,
-// and that the runs have normal noise of the size that they show. It returns the most likely
-// weights that are not negative. O(m³).
+// Estimate moves the fit towards a default. The default has m weights, each at least 0; only their ratios
+// matter. Estimate scales the default to fit the runs best. It then assumes that each weight is normally
+// distributed around the default weight, with a standard deviation of the same size, and that the runs have
+// normal noise of the size that they show. It returns the most likely weights that are not negative. O(m³).
 func (g *Regression) Estimate(fallback []float64) (*Estimate, error) {
 	if err := g.checkDefault(fallback); err != nil {
 		return nil, err
 	}
 	e := &Estimate{Fit: g.Fit(), Weights: append([]float64{}, fallback...), Default: 1}
 	scale := g.scaleOf(fallback)
-	if scale == 0 { // no run, or none with a utility
+	if scale == 0 { // there is no run, or all utilities are 0
 		return e, nil
 	}
 	prior := make([]float64, g.m)
@@ -86,8 +85,9 @@ func (g *Regression) checkDefault(fallback []float64) error {
 	return nil
 }
 
-// scaleOf returns the factor with which the default fits the runs best; if that is not
-// positive, the factor that gives it their size; 0 if there is nothing to fit.
+// scaleOf returns the factor with which the default fits the runs best. If this is not positive, it returns the
+// factor with which the default's utilities have the same size as those of the runs. It returns 0 if there is nothing
+// to fit.
 func (g *Regression) scaleOf(fallback []float64) float64 {
 	var product, square float64
 	for i := range g.m {
@@ -107,7 +107,7 @@ func (g *Regression) scaleOf(fallback []float64) float64 {
 	return math.Sqrt(g.size() / square)
 }
 
-// size returns Σ weight·y².
+// size returns Σ weight·y² over the runs.
 func (g *Regression) size() float64 {
 	sum := g.rss
 	for _, z := range g.z {
@@ -116,24 +116,23 @@ func (g *Regression) size() float64 {
 	return sum
 }
 
-// noise returns the standard deviation of a run's utility: from the residuals, and from the
-// assumption as one more degree of freedom.
+// noise returns the standard deviation of a run's utility, computed from the residuals, and from the assumed noise as
+// one more degree of freedom.
 func (g *Regression) noise(f *Fit) float64 {
 	assumed := assumedNoise * assumedNoise * g.size() / g.weight
 	freedom := max(0, g.weight-float64(f.Rank))
 	return math.Sqrt((f.RSS + assumed) / (freedom + 1))
 }
 
-// shrink adds to the runs an equation w_j = prior_j for each weight, weighted by noise over
-// spread, and solves for w ≥ 0. It also returns the part of the answer that the prior
-// determines: the mean over directions of κ²/(σ²+κ²), the trace of the prior's precision over
-// the total's.
+// shrink adds an equation w_j = prior_j for each weight to the equations of the runs. It is weighted by noise divided
+// by spread. shrink then solves for w ≥ 0. It also returns the part of the answer that comes from the prior: the
+// precision of the prior divided by the total precision, averaged over directions.
 func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float64, part float64, err error) {
 	m := g.m
 	r, z := append([]float64{}, g.r...), append([]float64{}, g.z...)
 	row, precisions := make([]float64, m), make([]float64, m)
 	for j := range m {
-		// Even a weight of 0 in the default may be as large as the others.
+		// A weight that is 0 in the default may still be as large as the others.
 		spread := defaultSpread * prior[j]
 		spread = cmp.Or(spread, defaultSpread*largest)
 		precisions[j] = noise / spread
@@ -152,7 +151,7 @@ func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float6
 func priorPart(r, precisions []float64) float64 {
 	m, trace := len(precisions), 0.0
 	for j, p := range precisions {
-		// x solves Rᵀx = p·e_j; |x|² is that entry of the trace.
+		// x solves Rᵀx = p·e_j. |x|² is the j-th entry of the trace.
 		x := make([]float64, m)
 		for i := j; i < m; i++ {
 			s := 0.0

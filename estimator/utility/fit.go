@@ -12,31 +12,31 @@ import (
 // Fit is a least-squares fit.
 type Fit struct {
 	Runs   int
-	Weight float64 // Σ of the runs' faded weights; Runs if none has faded
+	Weight float64 // Σ of the runs' faded weights; equals Runs if none has faded
 	Rank   int
-	// Weights are m; nil if the rank is below m, because then the runs do not determine them.
+	// Weights are m weights. They are nil if the rank is below m, because then the runs do not determine them.
 	Weights []float64
 	RSS     float64 // residual sum of squares
-	// StandardErrors of the weights; nil unless there are more runs, after fading, than weights.
+	// StandardErrors are the standard errors of the weights. They are nil unless there are more runs, after fading,
+	// than weights.
 	StandardErrors []float64
-	// Condition is the condition number of the features, each scaled to length 1: noise grows by
-	// about this factor; +Inf if the rank is below m.
+	// Condition is the condition number of the features, each scaled to length 1. Noise grows by about this factor.
+	// It is +Inf if the rank is below m.
 	Condition float64
 }
 
-// rankTolerance is the part of the largest singular value below which a singular value counts
-// as 0, with columns scaled to length 1: a share that is a multiple of another's to within
-// 1e-12 tells nothing about its weight.
+// rankTolerance is the part of the largest singular value below which a singular value counts as 0, if columns are
+// scaled to length 1. Example: if a share is a multiple of another share to within 1e-12, their weights cannot be
+// told apart.
 const rankTolerance = 1e-12
 
-// Fit solves the plain least squares, without intercept or sign constraint.
-// O(m³).
+// Fit solves the plain least squares, without intercept and without constraints. O(m³).
 func (g *Regression) Fit() *Fit {
 	f := &Fit{Runs: g.runs, Weight: g.weight, RSS: g.rss, Condition: math.Inf(1)}
 	scaled, scale := g.scaled()
 	var svd mat.SVD
 	if !svd.Factorize(scaled, mat.SVDThin) {
-		return f // cannot happen: numbers are bounded and finite
+		return f // cannot happen, because all numbers are bounded and finite
 	}
 	values := svd.Values(nil)
 	for _, v := range values {
@@ -54,8 +54,7 @@ func (g *Regression) Fit() *Fit {
 	return f
 }
 
-// scaled returns R with its columns scaled to length 1, and their lengths; for a column of
-// zeros the length is 1.
+// scaled returns R with its columns scaled to length 1, and the lengths. For a column of zeros the length is 1.
 func (g *Regression) scaled() (*mat.Dense, []float64) {
 	r, scale := mat.NewDense(g.m, g.m, nil), make([]float64, g.m)
 	for j := range g.m {
@@ -70,7 +69,7 @@ func (g *Regression) scaled() (*mat.Dense, []float64) {
 	return r, scale
 }
 
-// unexplained returns the part of z outside the range of R.
+// unexplained returns the squared length of the part of z outside the range of R.
 func (g *Regression) unexplained(svd *mat.SVD, rank int) float64 {
 	var u mat.Dense
 	svd.UTo(&u)
@@ -99,8 +98,7 @@ func backward(r, z []float64) []float64 {
 	return w
 }
 
-// errors returns the square roots of the diagonal of s²·(RᵀR)⁻¹, where s² is rss over the
-// degrees of freedom.
+// errors returns the square roots of the diagonal of s²·(RᵀR)⁻¹, where s² is rss divided by the degrees of freedom.
 func (g *Regression) errors(svd *mat.SVD, scale []float64) []float64 {
 	freedom := g.weight - float64(g.m)
 	if !(freedom > slack) {
@@ -119,8 +117,7 @@ func (g *Regression) errors(svd *mat.SVD, scale []float64) []float64 {
 	return out
 }
 
-// Nonnegative solves the least squares under w ≥ 0. If the rank is below m, it returns one of
-// several solutions.
+// Nonnegative solves the least squares with w ≥ 0. If the rank is below m, it returns one of several solutions.
 func (g *Regression) Nonnegative() (weights []float64, rss float64, err error) {
 	w, ok := nonnegative(g.r, g.z)
 	if !ok {

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// nonnegative minimises ‖r·w−z‖² over w ≥ 0 for an upper triangular r (Lawson and Hanson's
-// active set). Columns that the columns in use already explain stay at 0. It returns false if
-// it cycles because of rounding.
+// nonnegative minimises ‖r·w−z‖² over w ≥ 0 for an upper triangular r (Lawson and Hanson's active set). Columns that
+// are combinations of the columns in use stay at 0. It returns false if rounding makes it go in a circle.
 func nonnegative(r, z []float64) (w []float64, ok bool) {
 	m := len(z)
 	s := &activeSet{m: m, r: r, z: z, w: make([]float64, m), tolerance: tolerance(r, z)}
@@ -19,7 +18,7 @@ func nonnegative(r, z []float64) (w []float64, ok bool) {
 		}
 		s.use = append(s.use, enter)
 		if !s.descend() || s.w[enter] <= 0 {
-			// Only rounding is gained.
+			// The new column gains nothing but rounding: remove it again.
 			s.use = slices.DeleteFunc(s.use, func(j int) bool { return j == enter })
 			s.w[enter] = 0
 			barred[enter] = true
@@ -36,10 +35,10 @@ type activeSet struct {
 	r, z      []float64
 	w         []float64
 	use       []int
-	tolerance []float64 // tolerance of the gradient, by column
+	tolerance []float64 // by column: gradient below which it counts as 0
 }
 
-// tolerance returns the part of each column's gradient that is rounding.
+// tolerance returns, for each column, how much of its gradient may be rounding.
 func tolerance(r, z []float64) []float64 {
 	m, length := len(z), 0.0
 	for _, v := range z {
@@ -55,8 +54,8 @@ func tolerance(r, z []float64) []float64 {
 	return out
 }
 
-// steepest returns the unused column along which the residual falls most, relative to the
-// column's length; −1 if it falls along none.
+// steepest returns the unused column along which the residual falls most, relative to the column's length. It returns
+// −1 if the residual falls along none.
 func (s *activeSet) steepest(barred []bool) int {
 	left := slices.Clone(s.z)
 	for i := range left {
@@ -73,15 +72,15 @@ func (s *activeSet) steepest(barred []bool) int {
 		for i := range j + 1 {
 			gradient += s.r[i*s.m+j] * left[i]
 		}
-		if part := gradient / s.tolerance[j]; part > best { // NaN for a column of zeros
+		if part := gradient / s.tolerance[j]; part > best { // part is NaN for a column of zeros
 			best, at = part, j
 		}
 	}
 	return at
 }
 
-// descend moves to the least squares over the columns in use, and removes columns that would become
-// negative on the way. It returns false if the columns are linearly dependent.
+// descend moves to the least-squares solution over the columns in use. Columns that would become negative on
+// the way are removed. It returns false if the columns are linearly dependent.
 func (s *activeSet) descend() bool {
 	for len(s.use) > 0 {
 		v, ok := s.solve()
@@ -108,7 +107,7 @@ func (s *activeSet) descend() bool {
 	return true
 }
 
-// solve returns the least squares over the columns in use.
+// solve returns the least-squares solution over the columns in use. It returns false if they are linearly dependent.
 func (s *activeSet) solve() ([]float64, bool) {
 	k := len(s.use)
 	r, z, row := make([]float64, k*k), make([]float64, k), make([]float64, k)

@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// triangular draws a triangular system, at times with dependent columns or one
-// of zeros.
+// triangular draws a triangular system. Sometimes columns are dependent, or one is zero.
 func triangular(r *rand.Rand, m int) (matrix, z []float64) {
 	matrix, z = make([]float64, m*m), make([]float64, m)
 	row := make([]float64, m)
@@ -32,9 +31,8 @@ func triangular(r *rand.Rand, m int) (matrix, z []float64) {
 	return matrix, z
 }
 
-// TestNonnegativeIsOptimal: the conditions of Karush, Kuhn and Tucker, which for
-// a convex problem are sufficient: w ≥ 0, the residual falls along no column, and
-// is level along those in use.
+// TestNonnegativeIsOptimal checks the conditions of Karush, Kuhn and Tucker, which are sufficient for a convex
+// problem: w ≥ 0, the residual falls along no column, and its gradient is 0 along the columns in use.
 func TestNonnegativeIsOptimal(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for n := range 20_000 {
@@ -62,7 +60,7 @@ func TestNonnegativeIsOptimal(t *testing.T) {
 	}
 }
 
-// TestNonnegativeIsBestSubset: against every choice of columns in use.
+// TestNonnegativeIsBestSubset compares the result with the best of all choices of columns in use.
 func TestNonnegativeIsBestSubset(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for n := range 3000 {
@@ -100,8 +98,8 @@ func bestSubset(matrix, z []float64) float64 {
 	return best
 }
 
-// TestEstimateGoesFromTheDefaultToTheFit: as runs grow, weights come less from
-// the default and near the truth; without noise they do so at once.
+// TestEstimateGoesFromTheDefaultToTheFit: with more runs, less of the weights must come from the default, and they
+// must be nearer to the truth. Without noise a few runs must be enough.
 func TestEstimateGoesFromTheDefaultToTheFit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	truth, fallback := []float64{6, 1, 2}, []float64{1, 1, 1}
@@ -131,8 +129,8 @@ func TestEstimateGoesFromTheDefaultToTheFit(t *testing.T) {
 	}
 }
 
-// TestEstimateHasNoUnit: utilities in another unit give the same ratios, and so
-// does a default in another; weights are never negative, nor all zero.
+// TestEstimateHasNoUnit: another unit of the utilities, or of the default, must give the same ratios. Weights must
+// never be negative, and never all zero.
 func TestEstimateHasNoUnit(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	for range 1000 {

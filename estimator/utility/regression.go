@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Regression remembers the runs of one kind of job as m·(m+3)/2 numbers, however many runs
-// there were: the triangular factor R and the vector z with ‖Rw−z‖² + rss = Σ weight·(y−x·w)²
-// for every w. It is not safe for concurrent use.
+// Regression remembers the runs of one kind of job. It needs only m·(m+3)/2 numbers for any number of runs: the
+// triangular factor R and the vector z with ‖Rw−z‖² + rss = Σ weight·(y−x·w)² for every w. It is not safe for
+// concurrent use.
 type Regression struct {
 	form     Form
 	m        int
@@ -23,8 +23,8 @@ type Regression struct {
 	row    []float64 // scratch
 }
 
-// New returns a regression over m resources. A run counts half when another ended halfLife
-// after it; 0: runs never fade.
+// New returns a regression over m resources. The weight of a run is halved when another run ends halfLife after it.
+// If halfLife is 0, weights never change.
 func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
 	if form != messages.Linear && form != messages.Log {
 		return nil, messages.Errorf(messages.Invalid, "form: must be %q or %q, is %.64q", messages.Linear, messages.Log, string(form))
@@ -42,9 +42,8 @@ func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
 // Runs returns the number of observed runs, faded or not.
 func (g *Regression) Runs() int { return g.runs }
 
-// Observe adds a run that ended at a time, with its average job resource (m shares in [0, 1],
-// above 0 for the log form) and its utility. Runs may come in any order. After an error nothing
-// has changed. O(m²), no allocation.
+// Observe adds a run. ended is when it ended, average its average job resource (m shares in [0, 1], positive for the
+// log form). Runs may come in any order. After an error nothing has changed. O(m²), no allocation.
 func (g *Regression) Observe(ended messages.Time, average []float64, utility float64) error {
 	if len(average) != g.m {
 		return messages.Errorf(messages.Invalid, "average: must be one share for each of %d resources, there are %d", g.m, len(average))
@@ -60,8 +59,7 @@ func (g *Regression) Observe(ended messages.Time, average []float64, utility flo
 	return nil
 }
 
-// fade reduces the weights of old runs if a run ended later than all before it, and returns the
-// weight of this run.
+// fade reduces the weights of old runs if this run ended later than all of them. It returns the weight of this run.
 func (g *Regression) fade(ended messages.Time) float64 {
 	if g.runs == 0 {
 		g.latest = ended
@@ -69,7 +67,7 @@ func (g *Regression) fade(ended messages.Time) float64 {
 	if g.halfLife == 0 {
 		return 1
 	}
-	// In floats, because the difference of two times may overflow an integer.
+	// Computed in float64, because the difference of two times may overflow an integer.
 	lives := (float64(ended) - float64(g.latest)) / float64(g.halfLife)
 	if lives <= 0 {
 		return math.Exp2(lives)
@@ -98,8 +96,8 @@ func (g *Regression) rotate(weight, y float64) {
 	g.rss += left * left
 }
 
-// turn adds the equation row·w = y to the triangular system r·w = z and returns the rest of y.
-// It overwrites row.
+// turn adds the equation row·w = y to the triangular system r·w = z. It returns the part of y that the system cannot
+// explain. It overwrites row.
 func turn(r, z, row []float64, y float64) float64 {
 	m := len(z)
 	for j, x := range row {

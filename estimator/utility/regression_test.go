@@ -20,8 +20,8 @@ type run struct {
 	utility float64
 }
 
-// history draws k runs of a job that is worth weights·shares (or of their
-// logarithms) with noise of a standard deviation relative to it.
+// history draws k runs of a job whose utility is weights·shares (or weights·logarithms of the shares). The noise has
+// a standard deviation relative to the utility.
 func history(r *rand.Rand, form Form, weights []float64, k int, noise float64) []run {
 	runs := make([]run, k)
 	for i := range runs {
@@ -53,8 +53,8 @@ func learn(tb testing.TB, form Form, m int, halfLife messages.Duration, runs []r
 	return g
 }
 
-// batch is the whole history at once, each run with its weight, solved by the
-// singular value decomposition.
+// batch solves the regression on the whole history at once, each run with its weight, by the singular value
+// decomposition.
 func batch(form Form, m int, halfLife messages.Duration, runs []run) (w []float64, rss float64, rank int, errors []float64, condition float64) {
 	latest := runs[0].ended
 	for _, o := range runs {
@@ -103,8 +103,8 @@ func near(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*math.Max(1, math.Abs(want))
 }
 
-// TestRecursiveIsBatch: what is updated run by run, in any order, is the
-// regression on the whole history, with fading and without.
+// TestRecursiveIsBatch: the regression that is updated run by run, in any order, must equal the regression on the
+// whole history, with and without fading.
 func TestRecursiveIsBatch(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
@@ -136,8 +136,8 @@ func TestRecursiveIsBatch(t *testing.T) {
 	}
 }
 
-// TestStandardErrorsAreHonest: of many histories, the weights are off by the
-// standard error that is reported, on average.
+// TestStandardErrorsAreHonest: over many histories, the errors of the weights must on average be as large as the
+// reported standard errors.
 func TestStandardErrorsAreHonest(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	sum, n := 0.0, 0.0
@@ -152,14 +152,14 @@ func TestStandardErrorsAreHonest(t *testing.T) {
 			n++
 		}
 	}
-	// A square of Student's t with 18 degrees of freedom is 18/16 on average.
+	// The square of Student's t with 18 degrees of freedom is 18/16 on average.
 	if got := sum / n; math.Abs(got-18.0/16) > 0.1 {
 		t.Errorf("mean square of error over standard error: %.3f", got)
 	}
 }
 
-// TestRankIsShort: fewer runs than weights, equal shares, shares in a fixed
-// ratio, a resource that was never had.
+// TestRankIsShort: with fewer runs than weights, equal shares, shares in a fixed ratio, or a resource without any
+// share, the rank must be below m.
 func TestRankIsShort(t *testing.T) {
 	for name, c := range map[string]struct {
 		rank int
@@ -188,8 +188,7 @@ func TestRankIsShort(t *testing.T) {
 	}
 }
 
-// TestUnexplainedWithoutRank: where the rank is short the rss still belongs to
-// the best weights.
+// TestUnexplainedWithoutRank: if the rank is below m, the rss must still be the least possible.
 func TestUnexplainedWithoutRank(t *testing.T) {
 	runs := []run{{0, []float64{0.5, 0.25}, 1}, {0, []float64{0.5, 0.25}, 3}}
 	if f := learn(t, messages.Linear, 2, 0, runs).Fit(); f.Rank != 1 || !near(f.RSS, 2, 1e-14) { // (1−2)²+(3−2)²
@@ -197,8 +196,8 @@ func TestUnexplainedWithoutRank(t *testing.T) {
 	}
 }
 
-// TestHalfLife: of a job whose nature changed, a run a half-life ago counts
-// half; one 10,000 of them ago counts nothing and breaks nothing.
+// TestHalfLife: the nature of a job changes. A run one half-life ago must count half. A run 10,000 half-lives ago
+// must count nothing, and cause no error.
 func TestHalfLife(t *testing.T) {
 	const hour = messages.Duration(3600e6)
 	runs := []run{{messages.Time(hour), []float64{1}, 0}, {messages.Time(2 * hour), []float64{1}, 3}}
@@ -212,9 +211,8 @@ func TestHalfLife(t *testing.T) {
 	}
 }
 
-// TestFigure11: user 3 of the paper, whose jobs are worth 6 times as much on map
-// as on reduce slots. Of 20 estimates from 5 runs most are between 5 and 9, and
-// their variance falls as runs grow (Ding et al., figure 11).
+// TestFigure11 repeats figure 11 of Ding et al.: for user 3, map slots are worth 6 times as much as reduce slots. Of
+// 20 estimates from 5 runs most must be between 5 and 9, and their variance must fall with more runs.
 func TestFigure11(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 1))
 	ratios := func(k, repetitions int) (values []float64, variance float64) {

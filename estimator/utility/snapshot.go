@@ -25,8 +25,8 @@ func (g *Regression) Snapshot() *Snapshot {
 	return &Snapshot{g.form, g.m, g.halfLife, g.latest, g.runs, g.weight, slices.Clone(g.r), slices.Clone(g.z), g.rss}
 }
 
-// Restore returns a regression that continues from a copy of a snapshot. A damaged snapshot is
-// an error.
+// Restore returns a regression that continues from a snapshot, which it copies. It returns an error if the snapshot
+// is damaged.
 func Restore(s *Snapshot) (*Regression, error) {
 	g, err := New(s.Form, s.M, s.HalfLife)
 	if err != nil {
@@ -38,7 +38,7 @@ func Restore(s *Snapshot) (*Regression, error) {
 	g.latest, g.runs, g.weight, g.rss = s.Latest, s.Runs, s.Weight, s.RSS
 	copy(g.r, s.R)
 	copy(g.z, s.Z)
-	for i := range g.m { // a regression leaves zeros below the diagonal
+	for i := range g.m { // entries below the diagonal must be 0
 		clear(g.r[i*g.m : i*g.m+i])
 	}
 	return g, nil

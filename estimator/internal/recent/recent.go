@@ -1,5 +1,5 @@
-// Package recent is a map of bounded size that removes the least recently touched key first. It
-// is deterministic, and not safe for concurrent use.
+// Package recent is a map of bounded size. When it is full, it removes the key that was not touched for the longest
+// time. It is deterministic, and not safe for concurrent use.
 package recent
 
 import "container/list"
@@ -8,7 +8,7 @@ import "container/list"
 type Map[K comparable, V any] struct {
 	most  int
 	index map[K]*list.Element
-	order *list.List // entries, the most recently used first
+	order *list.List // entries, the most recently touched first
 }
 
 type entry[K comparable, V any] struct {
@@ -16,7 +16,7 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// New returns a map with room for most keys, which must be 1 or more.
+// New returns a map with room for `most` keys, at least 1.
 func New[K comparable, V any](most int) *Map[K, V] {
 	return &Map[K, V]{most: most, index: map[K]*list.Element{}, order: list.New()}
 }
@@ -24,7 +24,7 @@ func New[K comparable, V any](most int) *Map[K, V] {
 // Len returns the number of keys.
 func (m *Map[K, V]) Len() int { return m.order.Len() }
 
-// Get returns the value of a key without touching it.
+// Get returns the value of a key. It does not count as a touch.
 func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	e := m.index[k]
 	if e == nil {
@@ -33,8 +33,8 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	return e.Value.(*entry[K, V]).value, true
 }
 
-// Touch returns the value of a key and makes it the most recently touched. It adds a missing
-// key, for which another may be removed. O(1).
+// Touch returns the value of a key, and makes the key the most recently touched. If the key is missing, it is added
+// with the value of fresh(), and if the map is full, another key is removed. O(1).
 func (m *Map[K, V]) Touch(k K, fresh func() V) V {
 	if e := m.index[k]; e != nil {
 		m.order.MoveToFront(e)
@@ -48,7 +48,7 @@ func (m *Map[K, V]) Touch(k K, fresh func() V) V {
 	return v
 }
 
-// OldestFirst visits every key. Touching the keys in this order gives an equal map.
+// OldestFirst visits every key, the least recently touched first. Touching the keys in this order gives an equal map.
 func (m *Map[K, V]) OldestFirst(visit func(K, V)) {
 	for e := m.order.Back(); e != nil; e = e.Prev() {
 		x := e.Value.(*entry[K, V])
