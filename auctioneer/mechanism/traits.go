@@ -30,8 +30,8 @@ type Traits struct {
 	Manner
 	Tells Disclosure
 	// Decides is the field of a bid that decides how much a job gets: messages.TermBudget or TermRate. It is set if
-	// users may ask what another bid would change. Unasked says why they may not ask. If both are "", Tells decides
-	// whether they may.
+	// users may ask what another bid would change. Unasked says why they may not ask. If both are "", the field
+	// Tells decides whether they may.
 	Decides, Unasked string
 
 	// Owes and Rule say in an offer how much a job will pay: Owes as an amount, Rule in words.

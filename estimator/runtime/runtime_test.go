@@ -143,7 +143,7 @@ func TestNobodyDecidesForOthers(t *testing.T) {
 	}
 }
 
-// slowNeeded computes the same as needed by a search over coins.
+// slowNeeded returns the result of needed. It searches over the probabilities of coins.
 func slowNeeded(part, delta float64) float64 {
 	for k := range 200_000 {
 		q := part + (1-part)*float64(k)/200_000

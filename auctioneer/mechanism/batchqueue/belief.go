@@ -41,7 +41,8 @@ func (b *Beliefs) Consider(account messages.Name, t messages.QueuedType) {
 }
 
 // without returns the expected types for a queue in which the present accounts have jobs. These are the types of
-// considered jobs of other accounts. If they are fewer than fewest, it returns the prior.
+// considered jobs of other accounts. If there are fewer than 20 of them (the constant fewest), it returns the
+// prior.
 func (b *Beliefs) without(present map[messages.Name]bool) []messages.QueuedType {
 	var out []messages.QueuedType
 	for _, s := range b.seen {

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
-// golden is a sample case; see testdata/README.md for their origin.
+// golden is a sample case. testdata/README.md says where the cases come from.
 type golden struct {
 	ID            string          `json:"id"`
 	N             *int            `json:"N"`

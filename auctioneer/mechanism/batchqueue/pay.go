@@ -34,7 +34,7 @@ const MaxDraws = 1 << 24
 type Payments struct {
 	// Externality is G_j: what the others can expect to gain in total, given what job j announces.
 	Externality []float64
-	// Net payments. Their floating-point sum is exactly 0, in any order.
+	// Net has the net payments. Their floating-point sum is exactly 0, in any order.
 	Net []float64
 	// Errors are the standard errors of Net: 0 if the expectation is exact, NaN with a single
 	// draw.

@@ -155,7 +155,7 @@ func (p *Problem) asked() (first, end int) {
 	return q.span()
 }
 
-// capacityAt returns the number of slots in a unit, given as the number of units after the first.
+// capacityAt returns the number of slots in the unit that is `after` units after the first.
 func (p *Problem) capacityAt(after int) int {
 	if len(p.Capacities) == 0 {
 		return p.Capacity

@@ -128,7 +128,7 @@ func (m *simulation) leave(t int) {
 	m.present = slices.DeleteFunc(m.present, func(c contender) bool { return !m.effective(c.task, c.done, t) })
 }
 
-// arrive enters the tasks that come in unit t into the ranking.
+// arrive adds the tasks that arrive in unit t to the ranking.
 func (m *simulation) arrive(t int) {
 	news := m.spare[:0]
 	for len(m.coming) > 0 && m.p.Tasks[m.coming[0]].Arrival-m.first == t {

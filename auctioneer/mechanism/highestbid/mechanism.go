@@ -96,7 +96,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return &mechanism.Allocation{Weights: weights, Prices: d.Prices, Tariffs: d.Tariffs, Directives: d.Directives, Wake: d.Wake}
 }
 
-// Update decides after the given changes.
+// Update decides like Allocate, after the given changes.
 func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	if c.roster == nil {
 		c.roster = c.newRoster(len(view.Classes))

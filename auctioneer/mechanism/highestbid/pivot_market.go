@@ -93,7 +93,7 @@ func (c *PivotMechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return c.Mechanism.Allocate(view)
 }
 
-// Update decides after the given changes.
+// Update decides like Allocate, after the given changes.
 func (c *PivotMechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	c.remember(view, changed, gone)
 	return c.Mechanism.Update(view, changed, gone)

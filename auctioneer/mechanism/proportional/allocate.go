@@ -23,7 +23,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return &mechanism.Allocation{Weights: c.weights, Prices: c.prices, Tariffs: c.tariffs(view)}
 }
 
-// Update decides after the given changes.
+// Update decides like Allocate, after the given changes.
 func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	for _, id := range gone {
 		if i, known := c.find(id); known && !c.seats[i].gone {

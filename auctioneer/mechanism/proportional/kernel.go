@@ -44,7 +44,7 @@ func (w *newton) answerHalfLinear(i int) bool {
 	return false
 }
 
-// firstLinear returns the multiplier in the limit of small shares.
+// firstLinear returns a first guess of the multiplier: its value if all shares are small.
 func firstLinear(budget float64, w, inverse []float64) float64 {
 	sum := 0.0
 	for j, weight := range w {
@@ -98,7 +98,7 @@ func (w *newton) answerHalfLog(i int) bool {
 	return false
 }
 
-// firstLog returns the multiplier in the limit of small shares.
+// firstLog returns a first guess of the multiplier: its value if all shares are small.
 func firstLog(budget float64, w []float64) float64 {
 	sum := 0.0
 	for _, weight := range w {

@@ -37,8 +37,9 @@ func (r *rounds) round(theta float64) float64 {
 	return move
 }
 
-// nothing is the sum of values up to which a row is not changed, because dividing a budget by it would
-// overflow. Such a small sum is 0, or comes from bids that have become almost 0.
+// nothing is a limit. If the sum of a row's values is at most nothing, the row is not changed, because
+// dividing a budget by the sum would overflow. Such a small sum is 0, or comes from bids that have become
+// almost 0.
 const nothing = 1e-200
 
 // appraise sets values to (∂u/∂s)·s·(1−s) for each class of job i, and others to the sum of the powers of all

@@ -26,8 +26,8 @@ func (l *ledger) value(start []int) (sum int64) {
 	return sum
 }
 
-// add adds a schedule, or the best one of several schedules. It raises without for the bids that the schedule does
-// not serve. For several schedules without is only a lower bound for the other bids.
+// add adds a schedule, or the best one of several schedules. It raises without[i] for each bid i that the schedule
+// does not serve. For several schedules without[i] is only a lower bound if i is served.
 func (l *ledger) add(which int, value int64, start []int) {
 	if value > l.best || value == l.best && which < l.which {
 		l.best, l.which = value, which

@@ -43,8 +43,8 @@ func (t *trial) lanes(c int, start []int) (value int64) {
 	return value
 }
 
-// price raises without for the bids that the best schedule serves: to the value of this candidate if the bid is not
-// served. For each bid only one lane of the candidate changes.
+// price raises without[i] for each bid i that the best schedule serves: to the value of this candidate if bid i is
+// not served. For each bid only one lane of the candidate changes.
 func (t *trial) price(w worth, best []int, without []int64) {
 	t.plan.divide(w.candidate, &t.cut)
 	for _, bids := range t.cut.bids {
@@ -62,7 +62,7 @@ func (t *trial) price(w worth, best []int, without []int64) {
 	}
 }
 
-// matters reports whether a candidate with the given value can raise without for one of these bids.
+// matters reports whether a candidate with the given value can raise without[i] for one of these bids i.
 func matters(value int64, bids, best []int, without []int64) bool {
 	for _, i := range bids {
 		if best[i] != Lost && value > without[i] {

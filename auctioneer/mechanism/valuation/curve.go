@@ -63,7 +63,7 @@ func slope(mu, delta, epsilon float64) (a, b float64) {
 // Max returns the highest value of the curve.
 func (c *Curve) Max() float64 { return c.max }
 
-// At returns the value of completing x seconds after submission.
+// At returns the value if the job completes x seconds after its submission.
 func (c *Curve) At(x float64) float64 {
 	switch c.shape {
 	case sigmoid:
