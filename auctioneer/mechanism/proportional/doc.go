@@ -59,7 +59,7 @@
 // % at most. At α = 1/2 none gained.
 //
 // This is about lies about weights, if all jobs are linear and bid at the same time. The owner also chooses the
-// budget; the section "What a job owes" says what a false budget gains. Measured with candor audit over 25 jobs of
+// budget; the section "What a job owes" says what a false budget gains. candor audit measured lies over 25 jobs of
 // four days of the KTH SP2 log on 4 slots, at four times their load. If all jobs ask for a minimum (slo 0.1), the
 // same false budget for all jobs gained 0.070 [0.036, 0.103] of the value on average. The best false budget of each
 // job gained 2.3 [−0.8, 5.4] with seed 1, 0.01 and 0.03 with seeds 2 and 3, and 34 at most. Over seeds 1 to 10 a
