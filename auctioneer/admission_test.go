@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAdmissionAloneKeepsTokens: neither users nor operators nor nodes reach the tokens
-// in the log but by way of it, and what it is answered is what the log says.
+// TestAdmissionAloneKeepsTokens checks that only the admission service reaches the join tokens in the log: users,
+// operators and nodes are refused. The answers to the admission service are the tokens in the log.
 func TestAdmissionAloneKeepsTokens(t *testing.T) {
 	f := start(t)
 	token := messages.TokenState{ID: "join-a", Node: "node7", By: "operator", Issued: 1, Expires: f.Clock().Add(messages.MaxTokenLife)}
@@ -38,7 +38,8 @@ func TestAdmissionAloneKeepsTokens(t *testing.T) {
 	}
 }
 
-// TestOperatorsChangeReplicas, nobody else; and not of a group that has none.
+// TestOperatorsChangeReplicas checks that only an operator can add or remove a replica, and that nobody can if the
+// group has no replicas.
 func TestOperatorsChangeReplicas(t *testing.T) {
 	f := start(t)
 	for caller, want := range map[messages.Name]messages.Kind{"alice": messages.PermissionDenied, "$bank": messages.PermissionDenied, "operator": messages.Invalid} {

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// past has jobs of alice end in a book, as the log of a site tells it.
+// past adds commands to the log of a site with which jobs of alice run and end.
 func past(t *testing.T, m mailbox.Machine, jobs int) {
 	t.Helper()
 	apply := func(c *book.Command) any {
@@ -50,7 +50,7 @@ func past(t *testing.T, m mailbox.Machine, jobs int) {
 		for _, id := range ids {
 			apply(&book.Command{Settle: &book.Settle{Job: id, Reason: "nothing ran"}})
 		}
-		for range 2 { // the charges, and the observations
+		for range 2 { // confirm the charges, and then the observations
 			c := &book.Confirm{}
 			for range ids {
 				effect++
@@ -61,7 +61,7 @@ func past(t *testing.T, m mailbox.Machine, jobs int) {
 	}
 }
 
-// withPast starts an auctioneer with an archive, whose book tells of jobs that have ended.
+// withPast starts an auctioneer with an archive. Its book has jobs that have ended.
 func withPast(t *testing.T, dir string, jobs int) *fixture {
 	t.Helper()
 	f := startWith(t, func(c *Config) {
@@ -79,8 +79,8 @@ func withPast(t *testing.T, dir string, jobs int) *fixture {
 	return f
 }
 
-// TestEndedJobsAreFound: after more jobs than the book remembers, each is found as before, by its
-// owner and operators alone, and lists reach back to the first.
+// TestEndedJobsAreFound ends more jobs than the book remembers. The owner and operators, and nobody else, must still
+// find each job, and lists must reach back to the first job.
 func TestEndedJobsAreFound(t *testing.T) {
 	const jobs = book.RetainEnded + 1500
 	f := withPast(t, t.TempDir(), jobs)
@@ -127,8 +127,8 @@ func TestEndedJobsAreFound(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
-// TestANewArchiveLacksNothing: where the book forgets jobs, a new archive has all of them, and says
-// of none that it may be missing. Beside a book that came as an image, jobs may be.
+// TestANewArchiveLacksNothing checks that a new archive gets all jobs that the book forgets, and reports none as
+// missing. If the book came as an image, jobs may be missing.
 func TestANewArchiveLacksNothing(t *testing.T) {
 	f := withPast(t, t.TempDir(), book.RetainEnded+1000)
 	if lacks, ended := f.lacking(); lacks {
@@ -152,8 +152,8 @@ func TestANewArchiveLacksNothing(t *testing.T) {
 	}
 }
 
-// TestOldRecordsAreNotMissed: a record whose retention is over, or that the leader whose archive was copied
-// has not either, is no reason to copy the leader's archive again.
+// TestOldRecordsAreNotMissed checks that two kinds of records do not cause another copy of the leader's archive:
+// records whose retention is over, and records that the leader lacks too.
 func TestOldRecordsAreNotMissed(t *testing.T) {
 	now := messages.TimeOf(time.Now())
 	records, err := archive.Open(archive.Config{Dir: t.TempDir(), SegmentBytes: 1, Clock: func() messages.Time { return now }})
@@ -181,8 +181,8 @@ func TestOldRecordsAreNotMissed(t *testing.T) {
 	}
 }
 
-// TestAStartGoesOnWithTheArchive: the log is applied again, and no record is written twice; what is damaged
-// meanwhile is said.
+// TestAStartGoesOnWithTheArchive restarts a replica, so that its log is applied again. No record may be written
+// twice, and damage that happened meanwhile must be reported.
 func TestAStartGoesOnWithTheArchive(t *testing.T) {
 	const jobs = book.RetainWhole + 50
 	dir := t.TempDir()
@@ -223,8 +223,8 @@ func TestAStartGoesOnWithTheArchive(t *testing.T) {
 	}
 }
 
-// TestAReplicaThatLacksRecordsLetsOthersLead: a replica that an image brought up to date, or
-// whose disk had no room for a record, lacks what others have, and lists that it gives are not whole.
+// TestAReplicaThatLacksRecordsLetsOthersLead checks that a replica hands over if its archive lacks records: an image
+// brought it up to date, or its disk had no room for a record. Its lists would be incomplete.
 func TestAReplicaThatLacksRecordsLetsOthersLead(t *testing.T) {
 	const jobs = book.RetainWhole + 50
 	bare := func(dir string) *replica {
@@ -266,8 +266,8 @@ func TestAReplicaThatLacksRecordsLetsOthersLead(t *testing.T) {
 	}
 }
 
-// TestRerunIsOfAJobOfOnesOwn: a job cannot be said to do again a job of another account, or one that
-// never was; one in the archive it can. Who may not see a job is told what is told of none.
+// TestRerunIsOfAJobOfOnesOwn checks that a job can name only a job of the same account as its original, also one in
+// the archive. For a job of another account, the error is the same as for a job that does not exist.
 func TestRerunIsOfAJobOfOnesOwn(t *testing.T) {
 	const jobs = book.RetainEnded + 1500
 	f := withPast(t, t.TempDir(), jobs)
@@ -299,7 +299,8 @@ func TestRerunIsOfAJobOfOnesOwn(t *testing.T) {
 	}
 }
 
-// TestAJobThatARestorationLost: whoever asks for it is told that the site was restored, and to when.
+// TestAJobThatARestorationLost asks for a job that the restore of a backup lost. The error must say that the site was
+// restored, and to which time.
 func TestAJobThatARestorationLost(t *testing.T) {
 	a := &site{replica: newReplica(nil, zap.NewNop())}
 	restored := messages.Time(1_900_000_000_000_000)

@@ -18,25 +18,25 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// fakeBank grants every hold up to a limit and remembers what it was asked.
+// fakeBank grants every hold up to a limit, and records the requests.
 type fakeBank struct {
 	mu       sync.Mutex
 	holds    map[string]messages.Credits
-	resolved map[string]messages.Credits // charged, by hold; 0 for a void
+	resolved map[string]messages.Credits // by hold: the charged amount; 0 for a void
 	limit    messages.Credits
-	poison   string // a transfer for which a whole request is refused
-	// arrived, if there is one, is given for each hold what lets it go on.
+	poison   string // a request with this transfer is refused as a whole
+	// arrived gets a channel for each hold; the hold waits until the test closes it. nil: no hold waits.
 	arrived chan chan struct{}
 }
 
-// meet makes holds wait from now on: each gives the channel what lets it go on. nil: none waits.
+// meet makes holds wait from now on, with the given channel for arrived. nil: no hold waits.
 func (f *fakeBank) meet(arrived chan chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.arrived = arrived
 }
 
-// wait makes a hold wait until it may go on.
+// wait makes a hold wait until the test lets it continue.
 func (f *fakeBank) wait(r *messages.TransferRequest) {
 	f.mu.Lock()
 	arrived := f.arrived
@@ -77,7 +77,7 @@ func (f *fakeBank) transfer(_ context.Context, caller messages.Name, r messages.
 	return reply, nil
 }
 
-// charged waits for the hold of a job to be resolved.
+// charged waits until the hold of a job is resolved, and returns the charged amount.
 func (f *fakeBank) charged(hold string) (messages.Credits, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,7 +85,7 @@ func (f *fakeBank) charged(hold string) (messages.Credits, bool) {
 	return c, ok
 }
 
-// fixture is one auctioneer on an in-memory bus, with a bank.
+// fixture is one auctioneer on an in-memory bus, with a fake bank.
 type fixture struct {
 	t    *testing.T
 	net  *bus.Network
@@ -99,14 +99,13 @@ func start(t *testing.T) *fixture {
 	return startOn(t, func(b bus.Bus) bus.Bus { return b })
 }
 
-// startOn starts the auctioneer on a bus that wrap makes of the ordinary one.
+// startOn starts the auctioneer on the bus that wrap returns for an in-memory bus.
 func startOn(t *testing.T, wrap func(bus.Bus) bus.Bus) *fixture {
 	t.Helper()
 	return startWith(t, func(c *Config) { c.Bus = wrap(c.Bus) })
 }
 
-// behind has an auctioneer commit through a mailbox of the test's, which stands before the
-// ordinary one.
+// behind makes an auctioneer commit through a mailbox of the test, which wraps the ordinary one.
 func behind(stand func(ordinary mailbox.Mailbox) mailbox.Mailbox) func(*Config) {
 	return func(c *Config) {
 		open := c.Open
@@ -117,7 +116,7 @@ func behind(stand func(ordinary mailbox.Mailbox) mailbox.Mailbox) func(*Config) 
 	}
 }
 
-// startWith starts it with a configuration that is not quite the ordinary one.
+// startWith starts the auctioneer after adjust has changed its configuration.
 func startWith(t *testing.T, adjust func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, net: bus.NewMemory(), bank: &fakeBank{
@@ -170,7 +169,7 @@ func (f *fixture) submit(caller messages.Name, key string, spec messages.JobSpec
 	return must[messages.SubmitReply](f, caller, messages.VerbSubmit, messages.SubmitRequest{Key: key, Spec: spec})
 }
 
-// register adds a node with map slots.
+// register registers a node with slots of the class map.
 func (f *fixture) register(node string, slots int) {
 	f.t.Helper()
 	must[messages.RegisterReply](f, node, messages.VerbRegister,
@@ -233,8 +232,8 @@ func TestSameKeySameAnswer(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
-// TestLateTryOfAnEndedJob: of two tries of a submission one waits at the bank
-// until the other's job has ended and its hold is resolved.
+// TestLateTryOfAnEndedJob sends a submission twice. One try waits at the bank until the other's job has ended and its
+// hold is resolved.
 func TestLateTryOfAnEndedJob(t *testing.T) {
 	f := start(t)
 	f.bank.meet(make(chan chan struct{}))
@@ -293,8 +292,8 @@ func TestBadSubmissionsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestJobsAreFoundAndCancelledByWhatTheyAre: a user finds jobs by label, and cancels
-// several at once, of which each is answered.
+// TestJobsAreFoundAndCancelledByWhatTheyAre finds jobs of a user by label, and cancels several jobs in one request.
+// Each job must have its own answer.
 func TestJobsAreFoundAndCancelledByWhatTheyAre(t *testing.T) {
 	f := start(t)
 	var ids []messages.JobID
@@ -364,7 +363,8 @@ func TestOthersJobsAreNotYours(t *testing.T) {
 	}
 }
 
-// TestCancelledJobStopsAndOwesForWhatRan: of two tasks one had a slot, and is complete for prices.
+// TestCancelledJobStopsAndOwesForWhatRan cancels a job with two tasks. The task that had a slot must be complete for
+// prices.
 func TestCancelledJobStopsAndOwesForWhatRan(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job
@@ -393,8 +393,8 @@ func TestCancelledJobStopsAndOwesForWhatRan(t *testing.T) {
 	wantKind(t, err, messages.Ended)
 }
 
-// TestVectorsFollowTheJobs: an agent that listens learns of a job at once, and
-// that it is gone once its last task is claimed.
+// TestVectorsFollowTheJobs checks that an agent gets a vector when a job comes, and another one without the job after
+// its last task is claimed.
 func TestVectorsFollowTheJobs(t *testing.T) {
 	f := start(t)
 	vectors := make(chan messages.Vector, 64)
@@ -478,8 +478,7 @@ func TestAgentsAreChecked(t *testing.T) {
 	}
 }
 
-// TestFailingTaskEndsTheJob: attempts are used up, the job fails, and what was
-// done of it is paid for.
+// TestFailingTaskEndsTheJob uses up the attempts of a task. The job must fail, and pay for the work that was done.
 func TestFailingTaskEndsTheJob(t *testing.T) {
 	f := start(t)
 	spec := oneStage(2)
@@ -507,9 +506,8 @@ func TestFailingTaskEndsTheJob(t *testing.T) {
 	}
 }
 
-// TestFullDiskRefusesAndLosesNothing: while the log cannot grow, submissions are
-// refused by name and what is there can be read; once there is space again, the
-// same request is taken.
+// TestFullDiskRefusesAndLosesNothing lets the log run out of space. Submissions must be refused with the right error,
+// and queries must work. When there is space again, the same request must be accepted.
 func TestFullDiskRefusesAndLosesNothing(t *testing.T) {
 	f := start(t)
 	first := f.submit("alice", "k1", oneStage(1)).Job
@@ -526,9 +524,8 @@ func TestFullDiskRefusesAndLosesNothing(t *testing.T) {
 	}
 }
 
-// TestNewLeaderGoesOn: what the old term committed is there in the new one,
-// its vectors have a higher term, and a submission whose answer was lost is the
-// same job.
+// TestNewLeaderGoesOn changes the leader. The new leader must have everything that was committed, its vectors must
+// have a higher term, and a repeated submission must return the same job.
 func TestNewLeaderGoesOn(t *testing.T) {
 	f := start(t)
 	f.register("n1", 1)
@@ -552,7 +549,7 @@ func TestNewLeaderGoesOn(t *testing.T) {
 	await.Until(t, "the job is charged", func() bool { _, ok := f.bank.charged("job/west/alice/k1"); return ok })
 }
 
-// cut is a bus on which services cannot be started for a while.
+// cut is a bus on which services cannot be started for some time.
 type cut struct {
 	bus.Bus
 	refusals atomic.Int32
@@ -574,7 +571,7 @@ func TestLeaderServesOnceTheBusIsBack(t *testing.T) {
 	f.submit("alice", "k1", oneStage(1))
 }
 
-// kindOf is the kind of an error, 0 for none.
+// kindOf returns the kind of an error; 0: there is no error.
 func kindOf(err *messages.Error) messages.Kind {
 	if err == nil {
 		return 0

@@ -7,14 +7,14 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// waiting is how many requests wait for the end of a job.
+// waiting returns how many requests wait for the end of a job.
 func (f *fixture) waiting() int {
 	f.endings.mu.Lock()
 	defer f.endings.mu.Unlock()
 	return f.endings.all
 }
 
-// ask asks for a job whose end is waited for, and returns where the answer will come.
+// ask requests a job and waits for its end in the background. It returns the channel that gets the answer.
 func (f *fixture) ask(job messages.JobID) <-chan messages.JobDetail {
 	answered := make(chan messages.JobDetail, 1)
 	go func() {
@@ -28,8 +28,8 @@ func (f *fixture) ask(job messages.JobID) <-chan messages.JobDetail {
 	return answered
 }
 
-// TestQueryWaitsForTheEnd: the answer comes with the end of the job, also where another
-// leader has followed, and nothing is left of the wait.
+// TestQueryWaitsForTheEnd checks that a request which waits for the end of a job is answered when the job ends, also
+// after a change of the leader. Then no wait may be left.
 func TestQueryWaitsForTheEnd(t *testing.T) {
 	f := start(t)
 	f.register("n1", 2)
@@ -63,7 +63,8 @@ func TestQueryWaitsForTheEnd(t *testing.T) {
 	}
 }
 
-// TestWaitsAreBounded: who asks for more, for another's job or for nonsense is answered at once.
+// TestWaitsAreBounded checks that three kinds of requests are answered at once: above the limits, for another
+// account's job, and with invalid values.
 func TestWaitsAreBounded(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(1)).Job

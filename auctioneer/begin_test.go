@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestAJobBeginsAtItsTime, though nothing else happens at the site then.
+// TestAJobBeginsAtItsTime checks that a job begins at its begin time, even if nothing else happens at the site.
 func TestAJobBeginsAtItsTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	id := g.enter("alice", "a", 1, func(s *messages.JobSpec) { s.Rate, s.Begin = messages.Credit, epoch.Add(minute) })

@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestOutputThatWasNotKeptIsTold by job and why, whatever an agent says.
+// TestOutputThatWasNotKeptIsTold checks that lost output is reported with its job and the reason, whatever number an
+// agent reports.
 func TestOutputThatWasNotKeptIsTold(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	id := g.enter("alice", "a", 2, rate(1))

@@ -14,15 +14,14 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// dry is a bus that keeps no stream.
+// dry is a bus without streams.
 type dry struct{ bus.Bus }
 
 func (dry) Stream(context.Context, string, []string) (bus.Stream, error) {
 	return nil, messages.Errorf(messages.Unavailable, "no streams here")
 }
 
-// TestMoneyDoesNotWaitForObservations: without a stream for what is learned
-// from jobs, jobs are charged all the same.
+// TestMoneyDoesNotWaitForObservations removes the stream for observations. Jobs must be charged all the same.
 func TestMoneyDoesNotWaitForObservations(t *testing.T) {
 	f := startOn(t, func(b bus.Bus) bus.Bus { return dry{b} })
 	f.register("n1", 1)
@@ -36,7 +35,7 @@ func TestMoneyDoesNotWaitForObservations(t *testing.T) {
 	}
 }
 
-// visitor enters a job of another site, past all that is asked before.
+// visitor enters a job of another site directly, without the usual checks.
 func (f *fixture) visitor(number messages.JobID) messages.JobID {
 	f.t.Helper()
 	spec := oneStage(1)
@@ -54,7 +53,7 @@ func (f *fixture) visitor(number messages.JobID) messages.JobID {
 	return result.(book.Receipt).Job
 }
 
-// clearing has the bank refuse charges to other sites until it is opened.
+// clearing makes the bank refuse charges to other sites until opened is set.
 func (f *fixture) clearing() (asked *atomic.Int64, opened *atomic.Bool) {
 	f.t.Helper()
 	asked, opened = new(atomic.Int64), new(atomic.Bool)
@@ -77,7 +76,8 @@ func (f *fixture) final(id messages.JobID) bool {
 	return must[messages.JobDetail](f, "operator", messages.VerbJob, messages.JobRequest{Job: id}).State.Final()
 }
 
-// TestChargesToOtherSitesAreTriedAgain on a site where nothing else happens.
+// TestChargesToOtherSitesAreTriedAgain checks that refused charges to other sites are tried again, on a site where
+// nothing else happens.
 func TestChargesToOtherSitesAreTriedAgain(t *testing.T) {
 	f := start(t)
 	asked, opened := f.clearing()
@@ -88,7 +88,8 @@ func TestChargesToOtherSitesAreTriedAgain(t *testing.T) {
 	await.Until(t, "the job is final", func() bool { return f.final(id) })
 }
 
-// TestChargesThatWaitLetOthersPass, however many they are.
+// TestChargesThatWaitLetOthersPass checks that many waiting charges to other sites do not delay the site's own
+// charges.
 func TestChargesThatWaitLetOthersPass(t *testing.T) {
 	f := start(t)
 	f.clearing()
@@ -101,7 +102,7 @@ func TestChargesThatWaitLetOthersPass(t *testing.T) {
 	await.Until(t, "a job of the site is final", func() bool { return f.final(id) })
 }
 
-// failing is a bus whose stream takes nothing at first.
+// failing is a bus whose stream refuses everything at first.
 type failing struct {
 	bus.Bus
 	tries *atomic.Int64
@@ -124,7 +125,7 @@ func (s failingStream) Append(ctx context.Context, subject, id string, data []by
 	return s.Stream.Append(ctx, subject, id, data)
 }
 
-// TestObservationsAreTriedAgain on a site where nothing else happens.
+// TestObservationsAreTriedAgain checks that observations are sent again, on a site where nothing else happens.
 func TestObservationsAreTriedAgain(t *testing.T) {
 	tries := new(atomic.Int64)
 	f := startOn(t, func(b bus.Bus) bus.Bus { return failing{b, tries} })
@@ -149,7 +150,8 @@ func (m *forgetful) ProposeInOrder(ctx context.Context, commands [][]byte) ([]an
 	return m.Mailbox.ProposeInOrder(ctx, commands)
 }
 
-// TestSettlementKeepsItsShares though its first commit is lost.
+// TestSettlementKeepsItsShares loses the first commit of a settlement. The repeated settlement must have the same
+// shares.
 func TestSettlementKeepsItsShares(t *testing.T) {
 	box := new(forgetful)
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {
@@ -170,8 +172,8 @@ func TestSettlementKeepsItsShares(t *testing.T) {
 	}
 }
 
-// TestOneBadTransferRefusesNoOther: where the bank refuses a request for one of its
-// transfers, the others are carried out.
+// TestOneBadTransferRefusesNoOther lets the bank refuse a request because of one of its transfers. The others must be
+// carried out.
 func TestOneBadTransferRefusesNoOther(t *testing.T) {
 	f := start(t)
 	f.bank.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// estimator answers what jobs are worth.
+// estimator starts an estimator that answers with the given function what jobs are worth.
 func (f *fixture) estimator(answer func(context.Context, messages.Name, messages.UtilityRequest) (messages.UtilityReply, error)) {
 	f.t.Helper()
 	sub, err := f.net.Connect("$estimator").Serve(bus.Service{Name: "estimator", Version: "1.0.0", Endpoints: []bus.Endpoint{
@@ -27,15 +27,15 @@ func (f *fixture) assumed(job messages.JobID) string {
 	return must[messages.WhyReply](f, "alice", messages.VerbWhy, messages.JobRequest{Job: job}).Message
 }
 
-// twoClasses is a job whose worth depends on weights.
+// twoClasses returns a job in two classes, whose worth depends on weights.
 func twoClasses() messages.JobSpec {
 	spec := oneStage(1)
 	spec.Stages = append(spec.Stages, messages.Stage{Name: "reduce", Class: "reduce", After: []messages.Name{"map"}, Command: []string{"true"}})
 	return spec
 }
 
-// TestUtilityIsAssumed from what the estimator says, and the job's owner can read
-// from what. With one class any weight means the same, and nothing is said.
+// TestUtilityIsAssumed checks that the estimator's answer is used, and that the job's owner can read where it came
+// from. For a job with one class, weights have no effect, and nothing is reported.
 func TestUtilityIsAssumed(t *testing.T) {
 	f := start(t)
 	f.estimator(func(_ context.Context, caller messages.Name, r messages.UtilityRequest) (messages.UtilityReply, error) {
@@ -47,7 +47,7 @@ func TestUtilityIsAssumed(t *testing.T) {
 	if text := f.assumed(f.submit("alice", "one", oneStage(1)).Job); strings.Contains(text, "assumed") {
 		t.Error(text)
 	}
-	// The machine may be too slow for the answer to come in time; not each time.
+	// On a slow machine the answer may come too late; so try several times.
 	for k := range 100 {
 		job := f.submit("alice", fmt.Sprint("k", k), twoClasses()).Job
 		if text := f.assumed(job); strings.Contains(text, "estimated from 7 runs") && strings.Contains(text, "25 % is the default's") {
@@ -61,7 +61,7 @@ func TestUtilityIsAssumed(t *testing.T) {
 	t.Error("the estimator was never heard")
 }
 
-// TestSilentEstimator: a submission does not wait for it, and goes by the default.
+// TestSilentEstimator checks that a submission does not wait for a silent estimator, and uses the default.
 func TestSilentEstimator(t *testing.T) {
 	f, over := start(t), make(chan struct{})
 	f.estimator(func(context.Context, messages.Name, messages.UtilityRequest) (messages.UtilityReply, error) {

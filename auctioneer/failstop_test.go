@@ -16,12 +16,12 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// believing is a machine that has everything proposed, as a leader of another release may.
+// believing is a machine whose Check accepts every command, as a leader of another version may.
 type believing struct{ *replica }
 
 func (believing) Check([]byte) error { return nil }
 
-// fatal is what a process does in place of its end.
+// fatal receives what a process would log before it ends.
 type fatal chan string
 
 func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
@@ -34,8 +34,9 @@ func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 	runtime.Goexit()
 }
 
-// TestCommandThatCannotBeReadEndsTheReplica: it passes over nothing that is in the log, at the next
-// start either; nothing of the book changes. As a leader it refuses such a command.
+// TestCommandThatCannotBeReadEndsTheReplica puts a command that cannot be decoded into the log. The replica must end,
+// also at the next start, and its book must not change: no command in the log may be skipped. A leader must refuse
+// such a command.
 func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 	t.Parallel()
 	good := book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}}}
@@ -73,13 +74,13 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 				if now := r.book.Now(); now != 0 {
 					t.Errorf("the book is at %v", now)
 				}
-				_ = box.Close() // which says how it ended
+				_ = box.Close() // Close returns how it ended
 			}
 		})
 	}
 }
 
-// more is a command with more fields than this build knows, which a later release may write.
+// more returns a command with a field that this version does not know, as a later version may write.
 func more(t *testing.T, command []byte) []byte {
 	t.Helper()
 	if command[0] != 0xdc {

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// likelyJobs is what the operator of a batch queue thinks that jobs declare.
+// likelyJobs are the jobs that the operator of a batch queue expects.
 var likelyJobs = []messages.QueuedType{{Value: 20 * messages.Credit, Delay: messages.Credit / 20, Length: 50 * second},
 	{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100 * second}}
 
@@ -17,7 +17,7 @@ func queued(change func(*messages.Market)) messages.Market {
 	return m
 }
 
-// ganged is a gang that is worth so much, and loses delay for a second of waiting.
+// ganged returns a gang that is worth value, and loses delay for each second of waiting.
 func ganged(value, delay messages.Credits, length messages.Duration) func(*messages.JobSpec) {
 	return func(s *messages.JobSpec) {
 		s.Value, s.Delay, s.Length, s.Stages[0].Gang = value*messages.Credit, delay*messages.Credit/100, length, true
@@ -25,9 +25,8 @@ func ganged(value, delay messages.Credits, length messages.Duration) func(*messa
 	}
 }
 
-// TestBatchQueueRunsOrDiscards: a gang of two runs on two nodes at once; the
-// front job that is worth less than the delay it causes is discarded; and the
-// payments of each decision sum to zero.
+// TestBatchQueueRunsOrDiscards checks that a gang of two runs on two nodes at once. A front job that is worth less
+// than the delay it causes must be discarded. The payments of each decision must sum to zero.
 func TestBatchQueueRunsOrDiscards(t *testing.T) {
 	g := newGrid(t, 1, queued(func(*messages.Market) {}))
 	other := &node{name: "n2", slots: 1}
@@ -67,9 +66,8 @@ func TestBatchQueueRunsOrDiscards(t *testing.T) {
 	}
 }
 
-// TestGangsStartTogetherOrNotAtAll: with one node where two are needed, the task
-// that was claimed waits; it is given back when that takes too long; and once
-// there is another node, both start.
+// TestGangsStartTogetherOrNotAtAll starts a gang that needs two nodes on a site with one. The claimed task must wait,
+// and be given back when that takes too long. With another node, both tasks must start.
 func TestGangsStartTogetherOrNotAtAll(t *testing.T) {
 	g := newGrid(t, 2, queued(func(*messages.Market) {}))
 	other := &node{name: "n2", slots: 1}
@@ -94,7 +92,7 @@ func TestGangsStartTogetherOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestOneFailureEndsTheGang: and the whole of it is tried again.
+// TestOneFailureEndsTheGang lets one task of a gang fail. The whole gang must run again.
 func TestOneFailureEndsTheGang(t *testing.T) {
 	g := newGrid(t, 2, queued(func(*messages.Market) {}))
 	id := g.enter("alice", "a", 2, ganged(50, 0, 100*second))
@@ -122,9 +120,8 @@ func night(change func(*messages.Market)) messages.Market {
 	return m
 }
 
-// TestReservationsStartAtTheirTime: two gangs that each take the machine for six
-// of ten minutes: the better one wins and pays what the other bid; a third of
-// four minutes fits after it, for nothing.
+// TestReservationsStartAtTheirTime submits two gangs that each need all slots for six of ten minutes. The better one
+// must win and pay the other's bid. A third gang of four minutes fits after it, and pays nothing.
 func TestReservationsStartAtTheirTime(t *testing.T) {
 	g := newGrid(t, 2, night(func(*messages.Market) {}))
 	g.pass(minute)
@@ -155,7 +152,7 @@ func TestReservationsStartAtTheirTime(t *testing.T) {
 	}
 }
 
-// TestReservationsOutliveTheLeader: what was sold stays sold.
+// TestReservationsOutliveTheLeader changes the leader. A reservation that was sold must stay.
 func TestReservationsOutliveTheLeader(t *testing.T) {
 	g := newGrid(t, 2, night(func(*messages.Market) {}))
 	id := g.enter("alice", "a", 2, ganged(40, 0, 10*minute))
@@ -187,8 +184,8 @@ func TestGangsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// TestBatchQueuePaysWithinWhatIsLeft: a job that pays in one decision after the
-// other never pays more than its budget, and what is left comes back.
+// TestBatchQueuePaysWithinWhatIsLeft lets a job pay in one decision after another. It must never pay more than its
+// budget, and must get the rest back.
 func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 	g := newGrid(t, 1, queued(func(*messages.Market) {}))
 	holder := g.enter("dan", "hold", 1, ganged(50, 0, 100*second))
@@ -229,8 +226,8 @@ func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestAGhostThatIsCancelledKeepsNothing: a job that waits is paid by one that runs, is
-// cancelled before its turn, and the payer has its credits back.
+// TestAGhostThatIsCancelledKeepsNothing: a running job pays a waiting job, which is cancelled before its turn. The
+// payer must get its credits back.
 func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 	for _, pricing := range []string{"externality", "pivot"} {
 		g := newGrid(t, 1, queued(func(m *messages.Market) {
@@ -268,8 +265,8 @@ func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestALargerValueIsPaidNoMore: a job that waits, and would run at either value, has the
-// same payments whether it announces 20 credits or 900.
+// TestALargerValueIsPaidNoMore: a waiting job would run with either of two values. It must have the same payments
+// whether it declares 20 credits or 900.
 func TestALargerValueIsPaidNoMore(t *testing.T) {
 	end := func(value messages.Credits) messages.Credits {
 		g := newGrid(t, 1, queued(func(m *messages.Market) {

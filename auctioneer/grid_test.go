@@ -18,8 +18,7 @@ const (
 	minute = 60 * second
 )
 
-// grid is an auctioneer with markets, a clock that the test moves, a bank that
-// keeps balances, and one node.
+// grid is an auctioneer with markets, a clock that the test moves, a bank with balances, and one node.
 type grid struct {
 	*fixture
 	now   atomic.Int64
@@ -28,15 +27,15 @@ type grid struct {
 	slots int
 }
 
-// node is an agent that does as it is told, when it is told to look.
+// node is an agent that looks and obeys when the test says so.
 type node struct {
 	name    messages.Name
 	slots   int
 	seq     uint64
-	running []messages.Attempt // in hand, in the order of their grants
+	running []messages.Attempt // attempts that run, in the order of their grants
 	held    []messages.Attempt
 	version uint64
-	most    int // suspended tasks, where it is registered again for that
+	most    int // limit of suspended tasks, if it registered again with one
 }
 
 func (n *node) session() uint64 { return 7 + uint64(n.most) }
@@ -83,18 +82,18 @@ func (g *grid) enroll(n *node) {
 	})
 }
 
-// pass lets time pass and the leader notice.
+// pass lets time pass, and waits until the leader has noticed.
 func (g *grid) pass(d messages.Duration) {
 	g.now.Add(int64(d / 1000))
 	g.replica.wake()
 }
 
-// look has a node claim what it can, and obey.
+// look lets a node claim what it can, and obey its directives.
 func (g *grid) look(n *node) {
 	g.t.Helper()
 	free := n.slots - (len(n.running) - len(n.held))
 	x := messages.Exchange{Session: n.session(), Seq: n.seq + 1}
-	if free > 0 { // the leader knows better than a vector which job is to have the slots
+	if free > 0 { // the leader knows better than a vector which job gets the slots
 		for _, m := range g.Markets {
 			x.Claims = append(x.Claims, messages.Claim{Market: m.Name, Class: "cpu", Slots: free})
 		}
@@ -123,7 +122,7 @@ func (g *grid) exchange(n *node, x messages.Exchange) {
 	}
 }
 
-// report tells the leader of attempts that ended.
+// report reports ended attempts to the leader.
 func (g *grid) report(n *node, finished ...messages.Finished) {
 	g.t.Helper()
 	for _, f := range finished {
@@ -132,7 +131,7 @@ func (g *grid) report(n *node, finished ...messages.Finished) {
 	g.exchange(n, messages.Exchange{Session: n.session(), Seq: n.seq + 1, Finished: finished})
 }
 
-// going lists the jobs whose tasks run on a node.
+// going returns the jobs whose tasks run on a node.
 func (n *node) going() (out []messages.JobID) {
 	for _, a := range n.running {
 		if !slices.Contains(n.held, a) {
@@ -142,7 +141,7 @@ func (n *node) going() (out []messages.JobID) {
 	return out
 }
 
-// until has the node look until exactly these jobs run on it.
+// until lets the node look until exactly these jobs run on it.
 func (g *grid) until(jobs ...messages.JobID) {
 	g.t.Helper()
 	slices.Sort(jobs)
@@ -171,7 +170,7 @@ func (g *grid) job(id messages.JobID) messages.JobDetail {
 	return must[messages.JobDetail](g.fixture, "operator", messages.VerbJob, messages.JobRequest{Job: id})
 }
 
-// final waits for a job to be settled.
+// final waits until a job is settled.
 func (g *grid) final(id messages.JobID) (j messages.JobDetail) {
 	g.t.Helper()
 	await.Until(g.t, "the job is settled", func() bool { j = g.job(id); return j.State.Final() })
@@ -183,7 +182,7 @@ func (g *grid) why(id messages.JobID) messages.WhyReply {
 	return must[messages.WhyReply](g.fixture, "operator", messages.VerbWhy, messages.JobRequest{Job: id})
 }
 
-// reason waits until a job has been explained so.
+// reason waits until the explanation of a job has this reason.
 func (g *grid) reason(id messages.JobID, want string) (w messages.WhyReply) {
 	g.t.Helper()
 	await.Until(g.t, "the reason is "+want, func() bool { w = g.why(id); return w.Reason == want })
@@ -193,7 +192,7 @@ func (g *grid) reason(id messages.JobID, want string) (w messages.WhyReply) {
 	return w
 }
 
-// bids is a job of one stage of tasks.
+// bids returns a job with one stage of tasks.
 func bids(tasks int, change func(*messages.JobSpec)) messages.JobSpec {
 	spec := messages.JobSpec{Name: "job", Budget: 100 * messages.Credit,
 		Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
@@ -206,7 +205,7 @@ func (g *grid) enter(who messages.Name, key string, tasks int, change func(*mess
 	return g.submit(who, key, bids(tasks, change)).Job
 }
 
-// books is a bank of accounts with 1,000 credits each.
+// books is a bank whose accounts have 1,000 credits each at first.
 type books struct {
 	fakeBank
 	balances map[messages.Name]messages.Credits

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestHistory: the leader keeps how a market and a node were, and says what of a request is
-// wrong.
+// TestHistory checks that the leader keeps the history of a market and a node, and that an invalid request gets a
+// clear error.
 func TestHistory(t *testing.T) {
 	g := newGrid(t, 2, messages.Market{Name: "m", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}})
 	g.submit("alice", "a", bids(3, func(s *messages.JobSpec) { s.Budget = 5 * messages.Credit }))

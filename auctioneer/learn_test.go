@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// runtimes is an estimator that has seen so many runs of so many seconds.
+// runtimes starts an estimator that has seen a number of runs, each with this run time in seconds.
 func (f *fixture) runtimes(runs, seconds float64) {
 	f.t.Helper()
 	answer := func(_ context.Context, caller messages.Name, r messages.RuntimeRequest) (reply messages.RuntimeReply, err error) {
@@ -24,7 +24,7 @@ func (f *fixture) runtimes(runs, seconds float64) {
 	f.estimates(answer)
 }
 
-// unlearned is an estimator that has seen nothing. Without any, each quote waits for one.
+// unlearned starts an estimator that has seen no runs. Without an estimator, each quote would wait for one.
 func (f *fixture) unlearned() {
 	f.t.Helper()
 	f.estimates(func(context.Context, messages.Name, messages.RuntimeRequest) (reply messages.RuntimeReply, err error) {
@@ -32,7 +32,7 @@ func (f *fixture) unlearned() {
 	})
 }
 
-// estimates is an estimator that answers so about run times.
+// estimates starts an estimator that answers questions about run times with the given function.
 func (f *fixture) estimates(answer func(context.Context, messages.Name, messages.RuntimeRequest) (messages.RuntimeReply, error)) {
 	f.t.Helper()
 	sub, err := f.net.Connect("$estimator").Serve(bus.Service{Name: "estimator", Version: "1.0.0", Endpoints: []bus.Endpoint{
@@ -48,9 +48,8 @@ func (f *fixture) estimates(answer func(context.Context, messages.Name, messages
 	f.t.Cleanup(func() { _ = sub.Stop() })
 }
 
-// TestContractsArePlannedWithWhatWasSeen: a job of 10 s as declared, whose like
-// took 25 s, is quoted for after 25 s, and its owner can read why; with too few
-// runs seen it is quoted as declared.
+// TestContractsArePlannedWithWhatWasSeen: a job declares 10 s, and similar jobs took 25 s. The quote must plan with
+// 25 s, and the owner must be able to read why. If too few runs were seen, it must plan with the declared time.
 func TestContractsArePlannedWithWhatWasSeen(t *testing.T) {
 	for _, c := range []struct {
 		runs  float64

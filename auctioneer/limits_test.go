@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// ruled is an auctioneer with limits, at a time that stands still unless moved.
+// ruled starts an auctioneer with limits, and a clock that the test moves.
 func ruled(t *testing.T, rules quota.Rules) (*fixture, *atomic.Int64) {
 	t.Helper()
 	now := new(atomic.Int64)
@@ -28,7 +28,7 @@ func ruled(t *testing.T, rules quota.Rules) (*fixture, *atomic.Int64) {
 	return f, now
 }
 
-// limitedBy is how many submissions a limit has refused.
+// limitedBy returns how many submissions a limit has refused.
 func (f *fixture) limitedBy(limit string) float64 {
 	f.t.Helper()
 	var m dto.Metric
@@ -38,9 +38,8 @@ func (f *fixture) limitedBy(limit string) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// TestFloodIsRefusedAndOthersAreNot: an account over its rate is told when to try
-// again; nothing is held for it, nobody else is refused, and what it asks again
-// under a key that is known is answered.
+// TestFloodIsRefusedAndOthersAreNot: an account exceeds its rate. It must be told when to try again, and nothing may
+// be held for it. Other accounts must not be refused, and repeated requests with a known key must be answered.
 func TestFloodIsRefusedAndOthersAreNot(t *testing.T) {
 	const burst, flood = 5, 200
 	f, now := ruled(t, quota.Rules{PerSecond: 1, Burst: burst})
@@ -87,7 +86,7 @@ func TestFloodIsRefusedAndOthersAreNot(t *testing.T) {
 	}
 }
 
-// TestPendingLimit bounds an account's jobs that have not ended, and counts.
+// TestPendingLimit checks the limit on an account's jobs that have not ended, and the counter of refusals.
 func TestPendingLimit(t *testing.T) {
 	f, _ := ruled(t, quota.Rules{PendingJobs: 2})
 	first := f.submit("alice", "1", oneStage(1)).Job
@@ -106,7 +105,8 @@ func TestPendingLimit(t *testing.T) {
 	}
 }
 
-// TestDepositOfAJobThatIsTakenBack is charged; one that its owner lets be is not.
+// TestDepositOfAJobThatIsTakenBack checks that the deposit is charged if the owner cancels the job too soon, and not
+// otherwise.
 func TestDepositOfAJobThatIsTakenBack(t *testing.T) {
 	f, now := ruled(t, quota.Rules{Deposit: messages.Credit / 2, DepositWindow: messages.Duration(60_000_000_000)})
 	soon, late := f.submit("alice", "soon", oneStage(1)), f.submit("alice", "late", oneStage(1))
@@ -127,8 +127,8 @@ func TestDepositOfAJobThatIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestPendingLimitHoldsForDepartures: of jobs for another site that are submitted at
-// once no more enter than may be pending.
+// TestPendingLimitHoldsForDepartures submits many jobs for another site at the same time. No more than the limit may
+// enter.
 func TestPendingLimitHoldsForDepartures(t *testing.T) {
 	const most, tries = 2, 12
 	f, _ := ruled(t, quota.Rules{PendingJobs: most})
@@ -170,7 +170,7 @@ func TestPendingLimitHoldsForDepartures(t *testing.T) {
 	})
 }
 
-// TestAJobThatSaysNothingOfMoneyIsTaken: its slot for an hour is paid for.
+// TestAJobThatSaysNothingOfMoneyIsTaken submits a job without a budget. Its budget must pay for its slot for an hour.
 func TestAJobThatSaysNothingOfMoneyIsTaken(t *testing.T) {
 	f := start(t)
 	spec := oneStage(1)
@@ -181,7 +181,8 @@ func TestAJobThatSaysNothingOfMoneyIsTaken(t *testing.T) {
 	}
 }
 
-// TestAJobForAnotherSiteWithoutABudget is told so, and not that 0 is too small.
+// TestAJobForAnotherSiteWithoutABudget checks that the error says that a budget is missing, and not that 0 is too
+// small.
 func TestAJobForAnotherSiteWithoutABudget(t *testing.T) {
 	f := start(t)
 	spec := oneStage(1)

@@ -31,9 +31,8 @@ func rate(c messages.Credits) func(*messages.JobSpec) {
 	return func(s *messages.JobSpec) { s.Rate = c * messages.Credit }
 }
 
-// TestSpotSuspendsResumesAndChargesTheIntegral: one slot, the k-th price, a
-// reserve of 1. Alice runs alone for 10 s at 1; Bob's bid takes her slot for
-// 5 s at her bid of 2; she goes on where she was for 3 s at 1.
+// TestSpotSuspendsResumesAndChargesTheIntegral: one slot, the k-th price, a reserve of 1. Alice runs alone for 10 s
+// at 1. Bob's bid takes her slot for 5 s, at her bid of 2. Then she continues for 3 s at 1.
 func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	alice := g.enter("alice", "a", 1, rate(2))
@@ -58,7 +57,7 @@ func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
 	}
 }
 
-// TestSpotRequeues: the same with tasks that are run again.
+// TestSpotRequeues is the same with tasks that begin again instead of being suspended.
 func TestSpotRequeues(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *messages.Market) { m.Preemption = messages.PreemptRequeue }))
 	alice := g.enter("alice", "a", 1, rate(2))
@@ -78,7 +77,7 @@ func TestSpotRequeues(t *testing.T) {
 	g.says(alice, "Completed", "the price of the slots", "because its market gave the slot to others")
 }
 
-// says holds what why says of a job, and what tasks says of its first attempt.
+// says checks the reason that why gives for a job, and the state that tasks gives for its first attempt.
 func (g *grid) says(id messages.JobID, reason, why, task string) {
 	g.t.Helper()
 	w := must[messages.WhyReply](g.fixture, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
@@ -91,7 +90,7 @@ func (g *grid) says(id messages.JobID, reason, why, task string) {
 	}
 }
 
-// TestSpotCancels: what loses its slot is ended, and says why.
+// TestSpotCancels checks that a job which loses its slot is ended, and that the reason says so.
 func TestSpotCancels(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *messages.Market) { m.Preemption, m.Price = messages.PreemptCancel, "first" }))
 	alice := g.enter("alice", "a", 1, rate(2))
@@ -105,7 +104,7 @@ func TestSpotCancels(t *testing.T) {
 	g.says(alice, "Preempted", "", "because its job had ended: its slots went to others")
 }
 
-// TestSpotEndsWhoHasSpentTheBudget: at 1 a second, a budget of 5 is gone after 5 s.
+// TestSpotEndsWhoHasSpentTheBudget runs a job with a budget of 5 at a price of 1 a second. It must end after 5 s.
 func TestSpotEndsWhoHasSpentTheBudget(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	alice := g.enter("alice", "a", 1, func(s *messages.JobSpec) { s.Rate, s.Budget = 2*messages.Credit, 5*messages.Credit })
@@ -117,7 +116,8 @@ func TestSpotEndsWhoHasSpentTheBudget(t *testing.T) {
 	g.says(alice, "BudgetSpent", "its slots cost its whole budget", "")
 }
 
-// TestPostedPrices: the slot-seconds at the posted price, in each of the three.
+// TestPostedPrices checks the charge at a posted price: the slot-seconds times the price, for each of the three
+// mechanisms.
 func TestPostedPrices(t *testing.T) {
 	half := messages.Price(messages.Credit / 2)
 	for _, mechanism := range []string{messages.FIFO, messages.FairShare, messages.Backfill} {
@@ -146,17 +146,16 @@ func deadlines(change func(*messages.Market)) messages.Market {
 	return m
 }
 
-// due is a job of so many slots' length, due so many after the first.
+// due changes a job so that it needs a number of slots in sequence, and must end within a number of units.
 func due(value messages.Credits, slots, within int) func(*messages.JobSpec) {
 	return func(s *messages.JobSpec) {
 		s.Value, s.Length, s.Deadline = value*messages.Credit, messages.Duration(slots)*10*second, epoch.Add(messages.Duration(within+1)*10*second)
 	}
 }
 
-// TestDeadlineChargesTheCriticalValue: one slot and two jobs of two units, due
-// within three: the better one runs and pays, at its deadline, what the other
-// bid; the other learns that it cannot make it as soon as that is so. Whenever
-// another replica takes over, the price is the same.
+// TestDeadlineChargesTheCriticalValue: two jobs of two units compete for one slot, and must end within three units.
+// The better one must run and pay, at its deadline, the other's bid. The other must learn that it cannot meet its
+// deadline as soon as that is certain. If another replica takes over at any time, the price must be the same.
 func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 	for _, change := range []string{"never", "while it runs", "as it ends", "before its deadline"} {
 		t.Run(change, func(t *testing.T) {
@@ -165,10 +164,10 @@ func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 				if change == moment {
 					g.log.Depose()
 					g.log.Elect()
-					must[messages.MarketsReply](g.fixture, "n1", messages.VerbMarkets, messages.Empty{}) // the next leader is there before time passes
+					must[messages.MarketsReply](g.fixture, "n1", messages.VerbMarkets, messages.Empty{}) // the next leader must lead before time passes
 				}
 			}
-			g.pass(second) // what comes as a unit begins may compete in it or not
+			g.pass(second) // a job that comes as a unit begins may compete in it or not
 			better, worse := g.enter("alice", "a", 1, due(20, 2, 3)), g.enter("bob", "b", 1, due(12, 2, 3))
 			g.pass(10 * second)
 			g.until(better)
@@ -196,8 +195,8 @@ func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 	}
 }
 
-// TestDeadlineThatNobodyMetIsSettledAtOnce: a job that never kept anybody waiting
-// owes nothing, and knows that when it ends.
+// TestDeadlineThatNobodyMetIsSettledAtOnce: a job never delayed another job. It must owe nothing, and its charge must
+// be known when it ends.
 func TestDeadlineThatNobodyMetIsSettledAtOnce(t *testing.T) {
 	g := newGrid(t, 1, deadlines(func(*messages.Market) {}))
 	id := g.enter("alice", "a", 1, due(20, 2, 9))
@@ -221,7 +220,7 @@ func TestDeadlineThatHasPassedIsRefused(t *testing.T) {
 	}
 }
 
-// TestDependencies: a job waits for others, and ends with one that had to complete.
+// TestDependencies checks that a job waits for others, and ends if one that had to complete did not.
 func TestDependencies(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	first := g.enter("alice", "a", 1, rate(2))
@@ -252,14 +251,13 @@ func sold(change func(*messages.Market)) messages.Market {
 	return m
 }
 
-// valued is a job of 10 s that is worth 20 credits if it completes within a minute.
+// valued changes a job: it takes 10 s, and is worth 20 credits if it completes within a minute.
 func valued(s *messages.JobSpec) {
 	s.Length, s.Valuation = 10*second, &messages.Valuation{Class: messages.LinearDecay, Max: 20, Mu: 60, Delta: 60}
 }
 
-// TestContractIsQuotedTakenAndAdjusted: a menu with a free contract and the
-// declared one; the job that took a contract and takes far longer than it declared pays
-// its price.
+// TestContractIsQuotedTakenAndAdjusted gets a menu with a free contract and one for the declared valuation. A job
+// that accepted a contract and takes far longer than declared must pay its price.
 func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	g := newGrid(t, 1, sold(func(*messages.Market) {}))
 	spec := bids(1, valued)
@@ -281,13 +279,13 @@ func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	_, err = call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "again", Spec: spec})
 	wantKind(t, err, messages.Conflict)
 	g.until(id)
-	g.pass(1000 * second) // far too late to be worth anything, by its own doing
+	g.pass(1000 * second) // far too late to be worth anything, through its own fault
 	g.complete(id)
 	if j := g.final(id); j.Charged != chosen.Price {
 		t.Errorf("charged %v of a price of %v", j.Charged, chosen.Price)
 	}
 	told := must[messages.MarketsReply](g.fixture, "bob", messages.VerbMarkets, messages.Empty{}).Markets[0].Promises
-	if told == nil || *told != (messages.Promises{Kept: 1}) { // what was late was its own doing
+	if told == nil || *told != (messages.Promises{Kept: 1}) { // it was late through its own fault, so the contract was kept
 		t.Errorf("promises: %+v", told)
 	}
 	g.pass(minute * 10)
@@ -296,16 +294,16 @@ func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	wantKind(t, err, messages.Expired)
 }
 
-// TestFinishingLateByChoiceCostsThePrice: a job that was started in time for its contract,
-// and whose owner lets it go on until it is worth nothing by its valuation, owes what was
-// agreed.
+// TestFinishingLateByChoiceCostsThePrice: a job is started in time for its contract, and its owner lets it run until
+// its valuation is 0. It must owe the agreed price.
 func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	falls := func(worth, within float64) messages.Valuation {
 		return messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: 10, Delta: within}
 	}
-	// The draws of a menu are secret. The others are of one type, with more to lose than the poorer of Alice's types and less
-	// than the richer: she is before them as the one and after them as the other, and both lose by being late, so that
-	// being early has a price. They were promised completion after a job that then ends early, which leaves her room.
+	// The random types of a menu are secret. The other jobs have one type. They would lose more by waiting than the
+	// poorer of Alice's types, and less than the richer one. So she comes after them as the poorer type and before
+	// them as the richer type. Both types lose by being late, so an early time has a price. The others were promised
+	// completion after a job that then ends early, which leaves room for her.
 	other := messages.Valuation{Class: messages.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 	g := newGrid(t, 1, sold(func(m *messages.Market) {
 		m.Prior = []messages.Valuation{falls(90, 60), falls(5, 60), other}
@@ -340,7 +338,7 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	await.Until(t, "alice's job runs", func() bool {
 		g.look(g.node)
 		going := g.node.going()
-		if len(going) == 1 && going[0] != id { // who ran before, or the leader had not ordered the jobs anew
+		if len(going) == 1 && going[0] != id { // the job that ran before, or the leader had not ordered the jobs again
 			g.complete(going[0])
 		}
 		return slices.Equal(going, []messages.JobID{id})
@@ -352,8 +350,8 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	}
 }
 
-// TestDrainedNodeIsEmptiedByItsTime: what runs there goes on until the notice is
-// over, its owner is told, and then it is run elsewhere.
+// TestDrainedNodeIsEmptiedByItsTime drains a node with notice. Its tasks must run until the notice is over, the owner
+// must be told, and then the tasks must run elsewhere.
 func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
@@ -383,7 +381,8 @@ func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 	g.until(third)
 }
 
-// TestTasksOfADrainedNodeRunToTheirEnd where the operator gives no notice: nothing else is claimed there.
+// TestTasksOfADrainedNodeRunToTheirEnd drains a node without a time limit. Its tasks must run to their end, and no
+// other may be claimed there.
 func TestTasksOfADrainedNodeRunToTheirEnd(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
@@ -408,7 +407,8 @@ func TestTasksOfADrainedNodeRunToTheirEnd(t *testing.T) {
 	g.until(next)
 }
 
-// TestANodeSaysWhyItTakesNoTasks: everybody who looks at the nodes reads it, also while the node has a task, which it keeps.
+// TestANodeSaysWhyItTakesNoTasks checks that everybody can read why a node takes no tasks, also while it still has a
+// task, which it keeps.
 func TestANodeSaysWhyItTakesNoTasks(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
@@ -427,12 +427,13 @@ func TestANodeSaysWhyItTakesNoTasks(t *testing.T) {
 	}
 }
 
-// can has a node say what it can do.
+// can registers the abilities of a node.
 func (g *grid) can(node messages.Name, session uint64, abilities ...messages.Name) {
 	must[messages.RegisterReply](g.fixture, node, messages.VerbRegister, messages.RegisterRequest{Session: session, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}, Abilities: abilities})
 }
 
-// TestWhyNamesNodesThatTakeNoTasks: a job that waits for them says so, as long as they are its nodes.
+// TestWhyNamesNodesThatTakeNoTasks checks that the explanation of a waiting job names the nodes that take no tasks,
+// while they offer its slots.
 func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	g.can("n1", g.node.session(), messages.AbilityFull)
@@ -460,8 +461,8 @@ func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 	}
 }
 
-// TestANodeSaysGoodbye: a node whose agent stops is shown as stopped at once, its task is
-// run elsewhere, and an operator takes the node off the list.
+// TestANodeSaysGoodbye stops the agent of a node. The node must be shown as stopped at once, its task must run
+// elsewhere, and an operator must be able to remove the node.
 func TestANodeSaysGoodbye(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
@@ -486,8 +487,8 @@ func TestANodeSaysGoodbye(t *testing.T) {
 	}
 }
 
-// TestMarketsAppliedOnce: a change that is repeated with its key changes nothing more,
-// whatever others applied in between; one for another version changes nothing.
+// TestMarketsAppliedOnce repeats a change of markets with its key. It must change nothing more, whatever was applied
+// in between. A change for another version must change nothing.
 func TestMarketsAppliedOnce(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	apply := func(key string, version uint64, limit messages.Duration) (messages.ApplyReply, error) {
@@ -528,8 +529,8 @@ func TestMarketsAppliedOnce(t *testing.T) {
 	is(4, 0)
 }
 
-// TestMarketsAreAppliedToARunningSite: a market comes, another changes; the jobs
-// there stay and run; one with jobs cannot go.
+// TestMarketsAreAppliedToARunningSite adds a market and changes another. The jobs must stay and run. A market with
+// jobs cannot be removed.
 func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
@@ -565,15 +566,15 @@ func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 	}
 }
 
-// TestRequeuedAndCancelledOwesForItsTime: a job whose user has it begin anew, and cancels it
-// before it has another slot, owes for the slot time that it had while others waited.
+// TestRequeuedAndCancelledOwesForItsTime: a user requeues a job, and cancels it before it has another slot. The job
+// must owe for the slot time that it had while others waited.
 func TestRequeuedAndCancelledOwesForItsTime(t *testing.T) {
 	g := newGrid(t, 1, messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}})
 	same := func(*messages.JobSpec) {}
 	alice := g.enter("alice", "a", 1, same)
 	g.until(alice)
 	g.reason(g.enter("bob", "b", 1, same), "WaitingForShare")
-	await.Until(t, "alice owes something", func() bool { // once the leader has noted that bob waits
+	await.Until(t, "alice owes something", func() bool { // when the leader has noticed that bob waits
 		g.pass(10 * second)
 		return !strings.Contains(g.why(alice).Message, "no other account waited")
 	})
@@ -586,10 +587,10 @@ func TestRequeuedAndCancelledOwesForItsTime(t *testing.T) {
 	}
 }
 
-// returned is a log of a replica that leads again before it noticed that it had not led.
+// returned is the log of a replica that leads again before it noticed that it had not led.
 type returned struct {
 	mailbox.Mailbox
-	later atomic.Uint64 // terms
+	later atomic.Uint64 // number of terms to add
 }
 
 func (m *returned) Status() mailbox.Status {
@@ -598,8 +599,8 @@ func (m *returned) Status() mailbox.Status {
 	return s
 }
 
-// TestTheLeaderOfAnEarlierTermAnswersNothing that it has not from the book: another leader may
-// have applied markets between.
+// TestTheLeaderOfAnEarlierTermAnswersNothing: another leader may have applied markets between two terms of a replica.
+// In the later term, the desk of the earlier term must answer nothing.
 func TestTheLeaderOfAnEarlierTermAnswersNothing(t *testing.T) {
 	box := new(returned)
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {
@@ -616,8 +617,7 @@ func TestTheLeaderOfAnEarlierTermAnswersNothing(t *testing.T) {
 	}
 }
 
-// afterApply is a log that does something once markets were applied, before their leader hears
-// of it.
+// afterApply is a log that calls a function after markets were applied, before the leader gets the answer.
 type afterApply struct {
 	mailbox.Mailbox
 	do func()
@@ -631,8 +631,8 @@ func (m *afterApply) Propose(ctx context.Context, data []byte) (any, error) {
 	return result, err
 }
 
-// TestMarketsAreInForceWhenTheyAreAcknowledged: a leader that stops before says to ask again, and the
-// next one has them in force.
+// TestMarketsAreInForceWhenTheyAreAcknowledged stops the leader before applied markets are in force. The answer must
+// be to ask again, and the markets must be in force at the next leader.
 func TestMarketsAreInForceWhenTheyAreAcknowledged(t *testing.T) {
 	var f *fixture
 	box := &afterApply{do: func() {
@@ -666,7 +666,7 @@ func TestMarketsAreInForceWhenTheyAreAcknowledged(t *testing.T) {
 	}
 }
 
-// unheard is a log that says of applied markets that what became of them is not known.
+// unheard is a log that answers, for applied markets, that the outcome is unknown.
 type unheard struct{ mailbox.Mailbox }
 
 func (m *unheard) Propose(ctx context.Context, data []byte) (any, error) {
@@ -677,13 +677,13 @@ func (m *unheard) Propose(ctx context.Context, data []byte) (any, error) {
 	return result, err
 }
 
-// TestMarketsOfALostRequestAreInForce though nobody asks again.
+// TestMarketsOfALostRequestAreInForce checks that applied markets come into force even if nobody repeats the request.
 func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox { return &unheard{ordinary} }))
 	version := func() uint64 {
 		return must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Version
 	}
-	version() // somebody leads
+	version() // a replica leads
 	limited := f.Markets[0]
 	limited.TimeLimit = messages.Duration(time.Hour)
 	request, err := messages.Marshal(messages.ApplyRequest{Markets: []messages.Market{limited}}, messages.Msgpack)
@@ -696,7 +696,8 @@ func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 	await.Until(t, "the markets are in force", func() bool { return version() == 2 })
 }
 
-// TestMarketsOfBeforeAreNotTold between the commit of a change and its being in force.
+// TestMarketsOfBeforeAreNotTold sends requests between the commit of a change and its coming into force. No answer
+// may have the old markets.
 func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 	box, asked := &afterApply{}, 0
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// best is what the best contract of a menu is worth to a bidder, less its price.
+// best returns the largest surplus of a menu: what a contract is worth to a bidder, minus its price.
 func best(t *testing.T, menu messages.QuoteReply) float64 {
 	t.Helper()
 	if len(menu.Contracts) == 0 {
@@ -24,10 +24,10 @@ func best(t *testing.T, menu messages.QuoteReply) float64 {
 	return most
 }
 
-// TestAskingAgainYieldsTheSameMenu: the best of ten menus was worth half of the value more than the first.
-// Neither another account nor a job of one's own has another menu drawn before menus are over.
+// TestAskingAgainYieldsTheSameMenu: the best of ten random menus would be worth half of the value more than the first
+// one. Neither another account nor a job of the bidder may cause a new menu before the time of the menus is over.
 func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
-	for range 10 { // each site draws with a key of its own, and one menu in thirty has a single contract
+	for range 10 { // each site draws with its own key, and one menu in thirty has a single contract
 		if asksAgain(t) {
 			return
 		}
@@ -35,7 +35,7 @@ func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 	t.Fatal("ten sites in a row drew a menu of one contract")
 }
 
-// asksAgain asks a new site for one menu many times, and reports whether the menu has several contracts.
+// asksAgain asks a new site for the same menu many times, and reports whether the menu has several contracts.
 func asksAgain(t *testing.T) bool {
 	m := sold(func(m *messages.Market) { m.Quote = 100 * second })
 	g := newGrid(t, 1, m)
@@ -48,7 +48,7 @@ func asksAgain(t *testing.T) bool {
 		}
 		return menu
 	}
-	for i, worth := range []float64{3, 9, 15, 30, 60} { // who are before some types and after others, as each has ten seconds to spare
+	for i, worth := range []float64{3, 9, 15, 30, 60} { // they come before some types and after others, because each has ten seconds to spare
 		rival := bids(1, func(s *messages.JobSpec) {
 			s.Length, s.Valuation = 50*second, &messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: 60 * float64(i+1), Delta: 300}
 		})
@@ -73,7 +73,8 @@ func asksAgain(t *testing.T) bool {
 	return true
 }
 
-// TestMenusAreDrawnWithAKey: by market and class, whoever bids what, and as nobody can guess.
+// TestMenusAreDrawnWithAKey checks that the seed of a menu depends only on the key, the market and the class, and on
+// no bid.
 func TestMenusAreDrawnWithAKey(t *testing.T) {
 	k, spec := intake.NewMenuKey(), bids(1, valued)
 	a, b := sold(func(*messages.Market) {}), sold(func(m *messages.Market) { m.Name = "other" })

@@ -21,14 +21,13 @@ func (c *counted) Serve(s bus.Service) (bus.Subscription, error) {
 	return c.Bus.Serve(s)
 }
 
-// limited is the market of the fixture, for jobs of at most so many tasks.
+// limited returns the market of the fixture, for jobs of at most this number of tasks.
 func limited(tasks int) []messages.Market {
 	return []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map", "reduce"}, MaxTasks: tasks}}
 }
 
-// TestApplyingMarketsRefusesNobody: while markets are applied over and over,
-// requests are sent once each, without repeating any, and all are answered well;
-// no service is closed and opened for that.
+// TestApplyingMarketsRefusesNobody applies markets again and again, and sends requests without repeating any. All
+// must be answered without errors, and no service may be closed and opened for this.
 func TestApplyingMarketsRefusesNobody(t *testing.T) {
 	const clients, each, applications = 4, 25, 25
 	var b *counted
@@ -78,8 +77,8 @@ func TestApplyingMarketsRefusesNobody(t *testing.T) {
 	}
 }
 
-// TestSubmissionMeetsTheMarketsInForce: one that is under way while its market is
-// changed is checked against the market as it is then.
+// TestSubmissionMeetsTheMarketsInForce changes a market while a submission is under way. The submission must be
+// checked against the changed market.
 func TestSubmissionMeetsTheMarketsInForce(t *testing.T) {
 	f := start(t)
 	f.bank.meet(make(chan chan struct{}))

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// looked is histories of a market, an account and a node, after some looks from an instant on.
+// looked returns histories of a market, an account and a node, with a number of samples.
 func looked(p *histories, from messages.Time, looks int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -29,7 +29,7 @@ func looked(p *histories, from messages.Time, looks int) {
 	}
 }
 
-// told is all that histories tell.
+// told returns everything in the histories as text.
 func (p *histories) told(now messages.Time) string {
 	text := ""
 	for _, over := range []messages.Duration{600, 3600, 12 * 3600, 7 * 86400} {
@@ -41,8 +41,8 @@ func (p *histories) told(now messages.Time) string {
 	return text
 }
 
-// TestHistoriesAreCopied: what is copied from time to time is the same as what was looked at,
-// as over restarts of either side.
+// TestHistoriesAreCopied copies histories from time to time, with restarts of both replicas. The copy must equal the
+// original.
 func TestHistoriesAreCopied(t *testing.T) {
 	from := epoch
 	a, b := &histories{}, &histories{}
@@ -50,7 +50,7 @@ func TestHistoriesAreCopied(t *testing.T) {
 		looked(a, from, 1+i%7)
 		from = a.last.Add(2 * aSecond)
 		if i%3 == 0 {
-			continue // it was away
+			continue // this replica was away
 		}
 		for after := ""; ; {
 			part := a.part(b.last, after)
@@ -66,15 +66,15 @@ func TestHistoriesAreCopied(t *testing.T) {
 		t.Errorf("the leader has\n%s\nand the copy\n%s", x, y)
 	}
 	before := b.told(from)
-	b.merge(&part) // once more
+	b.merge(&part) // the same part again
 	b.merge(&messages.PastReply{Since: from, Now: from, Parts: []messages.Past{{Key: "n/"}, {Key: "m/m", Classes: []messages.Name{"cpu"}, Steps: part.Parts[1].Steps}}})
 	if b.told(from) != before {
 		t.Error("a part that came twice, or is not of the series, changed the copy")
 	}
 }
 
-// TestHistoriesAreBounded: a new node takes the place of one that was not seen for long, and
-// finds none among nodes that are there.
+// TestHistoriesAreBounded checks that a new node takes the place of a node whose last sample is old. If all nodes
+// have new samples, there is no place.
 func TestHistoriesAreBounded(t *testing.T) {
 	p := &histories{}
 	p.begin(epoch)
@@ -98,8 +98,8 @@ func TestHistoriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestHistoriesAreKept: the file gives the histories back, also if it was cut or damaged, up
-// to there; and it stays bounded.
+// TestHistoriesAreKept checks that the file gives the histories back. If it was cut or damaged, the part before must
+// be read. The file must stay small.
 func TestHistoriesAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "past")
 	open := func() *Auctioneer {
@@ -163,8 +163,7 @@ func TestHistoriesAreKept(t *testing.T) {
 	}
 }
 
-// TestTheNextLeaderKnowsTheHistory: a replica that takes over, and one that is started
-// again, tell what was before.
+// TestTheNextLeaderKnowsTheHistory checks that a replica which takes over, or which is restarted, has the history.
 func TestTheNextLeaderKnowsTheHistory(t *testing.T) {
 	net, dir := bus.NewMemory(), t.TempDir()
 	began := time.Now()
@@ -172,7 +171,7 @@ func TestTheNextLeaderKnowsTheHistory(t *testing.T) {
 		var log *mailbox.Memory
 		a, err := Start(t.Context(), Config{Site: "west", Replica: id, Bus: net.Connect("$auctioneer"), Markets: []messages.Market{{Name: "m", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}}},
 			Past:  filepath.Join(dir, id),
-			Clock: func() messages.Time { return epoch.Add(messages.Duration(20 * time.Since(began))) }, // so that steps pass
+			Clock: func() messages.Time { return epoch.Add(messages.Duration(20 * time.Since(began))) }, // fast, so that steps end
 			Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
 				log = mailbox.NewMemory(m)
 				log.Depose()

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A node can drain and be paused by its agent at the same time; both reasons are told.
+// TestNodeTellsAllReasons: a node can drain and be paused by its agent at the same time. Both reasons must be shown.
 func TestNodeTellsAllReasons(t *testing.T) {
 	full := messages.Paused([]messages.Name{messages.AbilityFull})
 	for _, c := range []struct {

@@ -12,9 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// TestARefusedContractLeavesNoHold: of two submissions that take contracts of one quote
-// at a time, one is refused after its hold was made. The hold is freed. A third is refused
-// before anything is held.
+// TestARefusedContractLeavesNoHold: two submissions accept contracts of one quote at the same time. One is refused
+// after its hold was made, and the hold must be freed. A third one must be refused before anything is held.
 func TestARefusedContractLeavesNoHold(t *testing.T) {
 	g := newGrid(t, 1, sold(func(*messages.Market) {}))
 	spec := bids(1, valued)
@@ -51,7 +50,7 @@ func TestARefusedContractLeavesNoHold(t *testing.T) {
 	}
 }
 
-// deposed is the mailbox of a leader that another one has followed, and that does not know.
+// deposed is the mailbox of a leader that another one has replaced, without knowing it.
 type deposed struct {
 	mailbox.Mailbox
 	is atomic.Bool
@@ -64,8 +63,8 @@ func (m *deposed) Verify(ctx context.Context) error {
 	return m.Mailbox.Verify(ctx)
 }
 
-// TestOnlyWhoLeadsRefuses: a leader that may have been followed by another one lacks that one's
-// jobs, and does not say of a job that there is none.
+// TestOnlyWhoLeadsRefuses: another replica may have replaced a leader. The old leader lacks the new leader's jobs, so
+// it must not say that a job does not exist.
 func TestOnlyWhoLeadsRefuses(t *testing.T) {
 	box := new(deposed)
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {

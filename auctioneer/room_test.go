@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// laden is a job of stages that share an environment of about 740 kB.
+// laden returns a job with stages that share an environment of about 740 kB.
 func laden(stages int) messages.JobSpec {
 	s := messages.JobSpec{Name: "laden", Budget: 10 * messages.Credit}
 	for i := range 180 {
@@ -20,8 +20,8 @@ func laden(stages int) messages.JobSpec {
 	return s
 }
 
-// TestOneExchangeIsNeverTooLarge: whatever jobs ask for, what is claimed fits the
-// answer, and what does not is claimed by a later exchange.
+// TestOneExchangeIsNeverTooLarge claims tasks of large jobs. What is claimed must fit in the answer, and the rest
+// must be claimed by a later exchange.
 func TestOneExchangeIsNeverTooLarge(t *testing.T) {
 	for _, able := range []bool{true, false} {
 		t.Run(fmt.Sprintf("able=%v", able), func(t *testing.T) {
@@ -58,8 +58,8 @@ func TestOneExchangeIsNeverTooLarge(t *testing.T) {
 	}
 }
 
-// TestAClaimForAMarketThatIsGoneIsDropped: the other claims of the exchange and
-// what it reports count.
+// TestAClaimForAMarketThatIsGoneIsDropped claims for a removed market. The other claims and the finishes of the
+// exchange must count.
 func TestAClaimForAMarketThatIsGoneIsDropped(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k", oneStage(2)).Job

@@ -11,11 +11,11 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// secrets are words of a bid, and its numbers as their leading digits.
+// secrets has the secret words of a bid, and its secret numbers as their first digits.
 type secrets struct{ words, numbers []string }
 
-// in lists what of the secrets a reply contains. A number of four digits or more counts
-// as soon as its first four are there.
+// in returns the secrets that a reply contains. A number of four or more digits counts as found if its first four
+// digits are found.
 func (s secrets) in(reply any, err error) (found []string) {
 	data, _ := json.Marshal(reply)
 	text := string(data)
@@ -38,8 +38,7 @@ func (s secrets) in(reply any, err error) (found []string) {
 	return found
 }
 
-// sealedMarkets are one of each mechanism, and what others may not learn of the bids of
-// Alice, who waits there alone.
+// sealedMarkets returns one market of each mechanism, with the secrets of Alice's bid, which waits there alone.
 func sealedMarkets() map[messages.Name]struct {
 	market messages.Market
 	slots  int
@@ -67,12 +66,12 @@ func sealedMarkets() map[messages.Name]struct {
 			secrets{hidden, []string{"79193", "67", "31337"}}},
 		messages.DeadlineBid: {market(messages.DeadlineBid), 1, func(s *messages.JobSpec) {
 			s.Value, s.Length, s.Deadline = 6131_713_331, 277*second, epoch.Add(4751*second)
-		}, secrets{hidden, []string{"79193", "6131", "277", "4751", "218989"}}}, // a unit's value too
+		}, secrets{hidden, []string{"79193", "6131", "277", "4751", "218989"}}}, // the value of a unit is also secret
 		messages.BatchQueue: {func() messages.Market { m := market(messages.BatchQueue); m.PriorJobs = likelyJobs; return m }(), 97, func(s *messages.JobSpec) {
 			gang(s)
 			s.Stages[0].Gang = true
 			s.Value, s.Length, s.Delay = 6131_713_331, 277*second, 3_187_003
-		}, secrets{hidden, []string{"79193", "6131", "277", "67", "3187", "8827"}}}, // the delay for a length too
+		}, secrets{hidden, []string{"79193", "6131", "277", "67", "3187", "8827"}}}, // the delay for a length is also secret
 		messages.Reservation: {market(messages.Reservation), 97, func(s *messages.JobSpec) {
 			gang(s)
 			s.Value, s.Length = 6131_713_331, 277*second
@@ -83,15 +82,15 @@ func sealedMarkets() map[messages.Name]struct {
 	}
 }
 
-// TestSealedBids: Alice bids, and Eve, who has no job, asks everything that a user can ask.
-// No reply has Alice's name, the name of her job, or a number of her bid.
+// TestSealedBids: Alice bids, and Eve, who has no job, asks everything that a user can ask. No reply may have Alice's
+// name, the name of her job, or a number of her bid.
 func TestSealedBids(t *testing.T) {
 	for mechanism, bid := range sealedMarkets() {
 		t.Run(mechanism, func(t *testing.T) {
-			t.Parallel() // some replies wait for an estimator, which is not there
+			t.Parallel() // some replies wait for the estimator, which does not exist
 			g := newGrid(t, bid.slots, bid.market)
 			jobs := 2
-			if mechanism == messages.BatchQueue { // a job that runs leaves too few slots, so that Alice's wait
+			if mechanism == messages.BatchQueue { // a running job leaves too few slots, so that Alice's job waits
 				jobs++
 				g.enter("carol", "c", 50, func(s *messages.JobSpec) { s.Stages[0].Gang, s.Length = true, 1000*second })
 				await.Until(t, "the first is to run", func() bool {
@@ -99,14 +98,14 @@ func TestSealedBids(t *testing.T) {
 				})
 			}
 			var ids []messages.JobID
-			for _, key := range []string{"a", "b"} { // the second makes a price of what waits
+			for _, key := range []string{"a", "b"} { // the second job makes the waiting bid set the price
 				spec := bids(1, func(s *messages.JobSpec) { s.Name, s.Budget = "quarryname", 7919_317_017; bid.change(s) })
 				ids = append(ids, g.submit("alice", key, g.contracted("alice", spec)).Job)
 			}
 			await.Until(t, "the market knows the jobs", func() bool {
 				return must[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == jobs
 			})
-			g.pass(11 * second) // a unit of the market of deadlines begins
+			g.pass(11 * second) // a unit begins in the market with deadlines
 			await.Until(t, "the history has the bid", func() bool {
 				past := must[messages.HistoryReply](g.fixture, "operator", messages.VerbHistory, messages.HistoryRequest{Market: "m"})
 				return len(past.At) > 0 && past.Classes[0].Pending[len(past.At)-1] > 0
@@ -127,7 +126,7 @@ func TestSealedBids(t *testing.T) {
 	}
 }
 
-// contracted is a job with the contract that it needs, in a market that sells them.
+// contracted submits a job with a contract, in a market that sells contracts.
 func (g *grid) contracted(who messages.Name, spec messages.JobSpec) messages.JobSpec {
 	g.t.Helper()
 	if g.Markets[0].Mechanism != messages.ContractMenu {
@@ -145,11 +144,11 @@ type answered struct {
 	err   error
 }
 
-// everything is what the auctioneer answers a user who asks all verbs of users, about
-// another's job where a verb is about a job.
+// everything returns the answers to all requests that a user can make. Requests about a job ask about another
+// account's job.
 func (g *grid) everything(who messages.Name, another messages.JobID, change func(*messages.JobSpec)) []answered {
 	spec := bids(1, func(s *messages.JobSpec) {
-		change(s) // what the market needs, in numbers of its own
+		change(s) // the fields that the market needs, with numbers of its own
 		s.Stages[0].Tasks, s.Budget = 1, 5*messages.Credit
 		s.Value, s.Delay, s.Rate = min(s.Value, messages.Credit), min(s.Delay, messages.Credit), min(s.Rate, 2*messages.Credit)
 		s.Length = min(s.Length, 10*second)

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// serviceOf has the series of a replica by name and the values of their labels, in the order of the labels' names.
+// serviceOf returns the metrics of a replica, by name and label values, in the order of the label names.
 func serviceOf(t *testing.T, a *Auctioneer) map[string]float64 {
 	t.Helper()
 	r := prometheus.NewRegistry()
@@ -31,7 +31,8 @@ func serviceOf(t *testing.T, a *Auctioneer) map[string]float64 {
 	return out
 }
 
-// TestMetricsSayWhatIsSoldAndWhatWaits, for as long as this replica leads.
+// TestMetricsSayWhatIsSoldAndWhatWaits checks the metrics about slots and waiting jobs, while this replica leads and
+// afterwards.
 func TestMetricsSayWhatIsSoldAndWhatWaits(t *testing.T) {
 	half := messages.Price(messages.Credit / 2)
 	g := newGrid(t, 2, messages.Market{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}, Reserve: &half})

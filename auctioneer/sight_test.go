@@ -12,19 +12,19 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// TestWhoLeadsNeedsTheBank: a leader hands over after the others have missed the bank too if it is
-// away, and nobody takes over who was not answered just now.
+// TestWhoLeadsNeedsTheBank checks that a leader hands over only when the other replicas would also have noticed that
+// the bank is away. A replica that got no answer just before must not take over.
 func TestWhoLeadsNeedsTheBank(t *testing.T) {
 	began := time.Now()
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
 	type request struct {
-		sent, ended int // ms
+		sent, ended int // in ms
 		answered    bool
 	}
 	for name, c := range map[string]struct {
 		requests     []request
 		now          int
-		leads, takes bool // the replica goes on to lead, or may take the lead over
+		leads, takes bool // the replica may continue to lead; it may take over
 	}{
 		"nothing was asked":                     {nil, 0, true, true},
 		"one answer":                            {[]request{{0, 1, true}}, 1, true, true},
@@ -60,8 +60,8 @@ func (m threefold) Status() mailbox.Status {
 	return s
 }
 
-// TestALeaderWithoutTheBankIsWeak, until the bank answers again; one that has no other replica is
-// never asked to hand over.
+// TestALeaderWithoutTheBankIsWeak checks that a leader is weak until the bank answers again. A leader without other
+// replicas must never be asked to hand over.
 func TestALeaderWithoutTheBankIsWeak(t *testing.T) {
 	t.Parallel()
 	f := startWith(t, behind(func(m mailbox.Mailbox) mailbox.Mailbox { return threefold{m} }))

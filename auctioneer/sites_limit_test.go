@@ -15,13 +15,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// bookkeeper is a leader without a term: a book, and what picks its effects.
+// bookkeeper returns a leader without a term: it has a book, and a desk for its effects.
 func bookkeeper(t *testing.T) *term {
 	t.Helper()
 	return &term{site: &site{Config: Config{Site: "west", Clock: func() messages.Time { return epoch }}, replica: newReplica(nil, nil)}}
 }
 
-// visits enters a job, of another site's user if there is a home.
+// visits enters a job: a visiting job if home is set.
 func (l *term) visits(t *testing.T, home, account messages.Name) *book.Submit {
 	t.Helper()
 	spec := oneStage(1)
@@ -29,7 +29,7 @@ func (l *term) visits(t *testing.T, home, account messages.Name) *book.Submit {
 	s := &book.Submit{Account: account, Key: account, Payer: account, Spec: &spec, Hold: "job/" + account, Held: spec.Budget}
 	if home != "" {
 		s.Account, s.Hold = messages.VisitorName(account, home), ""
-		l.number++ // numbers the jobs there
+		l.number++ // its number at the home site
 		s.Visit = &book.Visit{Visit: messages.Visit{Home: home, Job: messages.JobID(l.number)}, Authorisation: account + "/k", Until: epoch + 1}
 	}
 	if err, refused := l.replica.book.Apply(&book.Command{Submit: s}).(error); refused {
@@ -38,8 +38,8 @@ func (l *term) visits(t *testing.T, home, account messages.Name) *book.Submit {
 	return s
 }
 
-// A site is held to the limits of one account, under however many names its users
-// come, and no other site or account for its sake.
+// TestASitesJobsAreBoundedAsOnes checks that the limits of one account apply to a whole site, whatever names its
+// users have. Other sites and accounts must not be affected.
 func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	l := bookkeeper(t)
 	l.metrics = newMetrics(prometheus.NewRegistry())
@@ -66,7 +66,8 @@ func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	}
 }
 
-// No site can take the quotes of all other sites, under however many names its users come.
+// TestASitesQuotesAreBounded checks that no site can use up the quotes of all other sites, whatever names its users
+// have.
 func TestASitesQuotesAreBounded(t *testing.T) {
 	l := bookkeeper(t)
 	for i := range book.MaxSiteQuotes {
@@ -86,7 +87,7 @@ func TestASitesQuotesAreBounded(t *testing.T) {
 	}
 }
 
-// Users who wait for a silent peer leave room for those who ask another.
+// TestLooksAreBoundedPerPeer checks that users who wait for a silent peer leave room for users who ask another peer.
 func TestLooksAreBoundedPerPeer(t *testing.T) {
 	p := &peers{site: "west"}
 	var leave func()
@@ -110,8 +111,8 @@ func TestLooksAreBoundedPerPeer(t *testing.T) {
 	}
 }
 
-// TestASiteHasAPace: what another site asks is bounded by kind, whatever it calls its users, and
-// no other site has less for it; few of its quotes are made at once.
+// TestASiteHasAPace checks the rate of another site's requests, for each kind of request, whatever names its users
+// have. Other sites must not be affected. Only a few of its quotes may be made at the same time.
 func TestASiteHasAPace(t *testing.T) {
 	g := &gate{metrics: newMetrics(prometheus.NewRegistry())}
 	for verb, rules := range map[string]*quota.Rules{messages.VerbPeerQuote: &quotePace, messages.VerbPeerSubmit: &submitPace, messages.VerbPeerJob: &askPace} {
@@ -155,7 +156,7 @@ func TestASiteHasAPace(t *testing.T) {
 	}
 }
 
-// TestJobsAtASilentSiteLeaveRoomForOthers: a site is sent no more jobs than its part.
+// TestJobsAtASilentSiteLeaveRoomForOthers checks that a site gets at most its part of the remote jobs.
 func TestJobsAtASilentSiteLeaveRoomForOthers(t *testing.T) {
 	l := bookkeeper(t)
 	r := &remote{site: l.site}

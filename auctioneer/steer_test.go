@@ -8,14 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// job asks for a job as an account.
+// job requests a job as this account.
 func (f *fixture) job(account messages.Name, id messages.JobID) messages.JobDetail {
 	f.t.Helper()
 	return must[messages.JobDetail](f, account, messages.VerbJob, messages.JobRequest{Job: id})
 }
 
-// TestHoldAndRelease puts a job on hold: no share of the market is for it, it says who
-// holds it, and its release brings it back.
+// TestHoldAndRelease puts a job on hold. It must have no share in the market, and must say who holds it. After the
+// release it must take part again.
 func TestHoldAndRelease(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job
@@ -48,7 +48,8 @@ func TestHoldAndRelease(t *testing.T) {
 	await.Until(t, "tasks are granted", func() bool { seq++; return len(f.claim("n1", seq, id, 2).Grants) > 0 })
 }
 
-// TestArrayGoesOn fails one of three tasks for good: the job says so, and the others run.
+// TestArrayGoesOn lets one of three tasks fail in all its attempts. The job must report it, and the other tasks must
+// run.
 func TestArrayGoesOn(t *testing.T) {
 	f := start(t)
 	spec := oneStage(3)
@@ -71,7 +72,7 @@ func TestArrayGoesOn(t *testing.T) {
 	}
 }
 
-// TestRequeuedTaskRunsAgain requeues one of two tasks.
+// TestRequeuedTaskRunsAgain requeues one of two tasks, and checks that it runs again.
 func TestRequeuedTaskRunsAgain(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job
@@ -86,14 +87,14 @@ func TestRequeuedTaskRunsAgain(t *testing.T) {
 	await.Until(t, "the stage counts it", func() bool { return f.job("alice", id).Stages[0].Requeued == 1 })
 }
 
-// TestBudgetIsRaised raises a budget: the bank frees the hold and makes a larger one, the
-// new budget is in force then, and the charge is of the new hold.
+// TestBudgetIsRaised raises a budget. The bank must free the hold and make a larger one. Then the new budget must
+// apply, and the charge must use the new hold.
 func TestBudgetIsRaised(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job
 	before := f.job("alice", id).Budget
 	raise := messages.ChangeRequest{Key: "c1", Job: id, Budget: before + 5*messages.Credit, Name: "other"}
-	for range 2 { // the second changes nothing
+	for range 2 { // the second request changes nothing
 		if r := must[messages.ChangeReply](f, "alice", messages.VerbChange, raise); r.Budget != before+5*messages.Credit || r.Pending != 0 {
 			t.Fatalf("change: %+v", r)
 		}
@@ -124,7 +125,7 @@ func TestBudgetIsRaised(t *testing.T) {
 	await.Until(t, "the larger hold is freed", func() bool { return f.job("alice", id).State == messages.Cancelled })
 }
 
-// TestStageIsChanged changes a waiting job's time limit and bound.
+// TestStageIsChanged changes the time limit and the bound of a waiting job's stage.
 func TestStageIsChanged(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(3)).Job
@@ -140,7 +141,7 @@ func TestStageIsChanged(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
-// TestRateIsRaised has a waiting job outbid another by a change: it is next then.
+// TestRateIsRaised raises the rate of a waiting job above another's. Then it must be the next job.
 func TestRateIsRaised(t *testing.T) {
 	f := startWith(t, func(c *Config) {
 		c.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"map"}}}
@@ -165,7 +166,7 @@ func TestRateIsRaised(t *testing.T) {
 	wantKind(t, err, messages.Invalid)
 }
 
-// TestTasksAreCancelled by their owner: one of three, which the list of tasks names.
+// TestTasksAreCancelled lets an owner cancel one of three tasks. The list of tasks must show it.
 func TestTasksAreCancelled(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(3)).Job

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestSeveralJobsInOneRequest: each job has the answer that it would have alone, and a
-// repeated request has the same answers.
+// TestSeveralJobsInOneRequest checks that each job gets the answer that it would get alone, and that a repeated
+// request gets the same answers.
 func TestSeveralJobsInOneRequest(t *testing.T) {
 	f := start(t)
 	first := f.submit("alice", "k0", oneStage(1))
@@ -77,9 +77,9 @@ func TestARequestOfSeveralJobsIsChecked(t *testing.T) {
 	}
 }
 
-// TestSubmissionsGoTogether: what comes while others are with the bank is paid for by one request,
-// and each submission has the answer that it would have alone: also where the bank refuses a
-// whole request because of one of them.
+// TestSubmissionsGoTogether sends submissions while others wait for the bank. One request to the bank must pay for
+// them. Each must get the answer that it would get alone, also if the bank refuses the whole request because of one
+// of them.
 func TestSubmissionsGoTogether(t *testing.T) {
 	const jobs, poisoned, dear = 30, 7, 8
 	for _, poison := range []string{"", fmt.Sprint("job/west/alice/k", poisoned)} {

@@ -6,9 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestNodeKeepsSoManySuspendedTasks: with room for one suspended task, the second
-// preemption has that one begin again which has run less; the prices are as if
-// nothing were bounded, and all is completed in the end.
+// TestNodeKeepsSoManySuspendedTasks: a node has room for one suspended task. At the second preemption, the task that
+// has run for the shorter time must begin again. The prices must be as without a bound, and all jobs must complete.
 func TestNodeKeepsSoManySuspendedTasks(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	g.node.most = 1

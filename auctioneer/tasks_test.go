@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestTaskSearch: the search lists each attempt with its state and reason, keeps to its
-// filters, and goes on where it stopped.
+// TestTaskSearch checks that a search lists each attempt with its state and reason, uses its filters, and continues
+// where it stopped.
 func TestTaskSearch(t *testing.T) {
 	b, seq := book.New(), map[messages.Name]uint64{}
 	do := func(at messages.Time, c book.Command) any {

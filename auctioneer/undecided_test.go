@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// once sends a request once, and does not repeat it.
+// once sends a request once, without repeating it.
 func once[Reply any](f *fixture, caller messages.Name, verb string, request any) (reply Reply, err error) {
 	f.t.Helper()
 	data, err := messages.Marshal(request, messages.Msgpack)
@@ -26,7 +26,7 @@ func once[Reply any](f *fixture, caller messages.Name, verb string, request any)
 	return reply, err
 }
 
-// agreed is a market of contracts, and a job with the contract of a quote that ends soon.
+// agreed returns a market of contracts, and a job with a contract whose quote ends soon.
 func agreed(t *testing.T) (*grid, messages.JobSpec) {
 	g := newGrid(t, 1, sold(func(m *messages.Market) { m.Quote = second }))
 	spec := bids(1, valued)
@@ -36,9 +36,9 @@ func agreed(t *testing.T) (*grid, messages.JobSpec) {
 	return g, spec
 }
 
-// TestNothingIsRefusedWhileItIsEntered: a submission whose time is over is not refused while an
-// earlier try of it waits for the bank, or is on its way in the log: the job would appear after
-// its owner was told that there is none.
+// TestNothingIsRefusedWhileItIsEntered: the time of a submission is over, and an earlier try of it waits for the bank
+// or is on its way in the log. The submission must not be refused: the job would appear after its owner was told that
+// there is none.
 func TestNothingIsRefusedWhileItIsEntered(t *testing.T) {
 	for name, several := range map[string]bool{"alone": false, "several in a request": true} {
 		// submit submits the job under a key, and returns its number.
@@ -69,8 +69,8 @@ func TestNothingIsRefusedWhileItIsEntered(t *testing.T) {
 	}
 }
 
-// TestARepeatedRequestIsKnownUnderOtherRules: rules that have become stricter do not make a
-// submission refused whose job was entered before.
+// TestARepeatedRequestIsKnownUnderOtherRules makes the rules stricter. A repeated submission whose job is in the book
+// must not be refused.
 func TestARepeatedRequestIsKnownUnderOtherRules(t *testing.T) {
 	f := start(t)
 	job := f.submit("alice", "k", oneStage(3)).Job
@@ -84,11 +84,11 @@ func TestARepeatedRequestIsKnownUnderOtherRules(t *testing.T) {
 	wantKind(t, err, messages.TooLarge)
 }
 
-// TestNothingIsRefusedWhileTheBankIsAsked: of two tries of a submission the bank refuses one, and
-// then has the credits for the other.
+// TestNothingIsRefusedWhileTheBankIsAsked: the bank refuses one of two tries of a submission, and then has the
+// credits for the other. The submission must not be refused.
 func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
 	f := start(t)
-	must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // it serves
+	must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // the leader serves
 	f.bank.limit = 0
 	f.bank.meet(make(chan chan struct{}, 2))
 	submit := func() (messages.SubmitReply, error) {
@@ -122,7 +122,8 @@ func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
 	}
 }
 
-// TestAChangeIsKnownUnderOtherRules, and so is one that is on its way in the log.
+// TestAChangeIsKnownUnderOtherRules repeats a change after the rules became stricter, once when it is in the book and
+// once while it is on its way in the log. It must not be refused.
 func TestAChangeIsKnownUnderOtherRules(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k", oneStage(3)).Job
@@ -141,8 +142,8 @@ func TestAChangeIsKnownUnderOtherRules(t *testing.T) {
 	}
 }
 
-// TestAVisitorOnItsWayIsNotGivenUp: a job of another site that is on its way in the log is not
-// refused, nor its authorisation given back, and it can be cancelled.
+// TestAVisitorOnItsWayIsNotGivenUp: a job of another site is on its way in the log. It must not be refused, its
+// authorisation must not be given back, and it must be possible to cancel it.
 func TestAVisitorOnItsWayIsNotGivenUp(t *testing.T) {
 	for name, then := range map[string]func(*fixture, messages.PeerSubmitRequest) (messages.JobID, error){
 		"sent again": func(f *fixture, visit messages.PeerSubmitRequest) (messages.JobID, error) {
@@ -171,7 +172,7 @@ func TestAVisitorOnItsWayIsNotGivenUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer sub.Stop()
-			must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // it serves
+			must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // the leader serves
 			visit := messages.PeerSubmitRequest{Job: 5, Account: "ada", Spec: oneStage(1), Authorisation: messages.SignedAuthorisation{Authorisation: messages.Authorisation{
 				Issuer: "east", Peer: "west", ID: messages.RemoteJobAuthorisation(5), Account: "ada", Member: "ada", Amount: 10 * messages.Credit,
 				Issued: f.Clock(), Interval: 60 * minute, Margin: messages.MaxClockSkew}}}

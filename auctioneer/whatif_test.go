@@ -13,16 +13,16 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// same reports whether two numbers differ by rounding alone.
+// same reports whether two numbers differ only by rounding.
 func same(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(1, math.Abs(x)) }
 
-// asks asks what a bid would change.
+// asks asks what another bid would change.
 func (g *grid) asks(who messages.Name, id messages.JobID, bid messages.Credits) messages.WhatIfReply {
 	g.t.Helper()
 	return must[messages.WhatIfReply](g.fixture, who, messages.VerbWhatIf, messages.WhatIfRequest{Job: id, Bid: bid})
 }
 
-// idle waits until the market knows how many slots are idle.
+// idle waits until the market knows that n slots are idle.
 func (g *grid) idle(n int) {
 	g.t.Helper()
 	await.Until(g.t, "the market knows what runs", func() bool {
@@ -31,7 +31,7 @@ func (g *grid) idle(n int) {
 	})
 }
 
-// isAsWhySays holds a what-if at the present bid to what is.
+// isAsWhySays compares a what-if at the present bid with the explanation of the job.
 func (g *grid) isAsWhySays(id messages.JobID, x messages.WhatIfReply) {
 	g.t.Helper()
 	w := must[messages.WhyReply](g.fixture, "operator", messages.VerbWhy, messages.JobRequest{Job: id})
@@ -43,8 +43,8 @@ func (g *grid) isAsWhySays(id messages.JobID, x messages.WhatIfReply) {
 	}
 }
 
-// TestWhatIfWithAHigherRate: in a market that is full, the present bid waits and a higher
-// bid starts; nothing of it happens.
+// TestWhatIfWithAHigherRate: in a full market, the job waits at its present bid and would start at a higher bid. The
+// question must change nothing.
 func TestWhatIfWithAHigherRate(t *testing.T) {
 	g := newGrid(t, 2, spot(func(*messages.Market) {}))
 	alice, bob := g.enter("alice", "a", 1, rate(5)), g.enter("bob", "b", 1, rate(4))
@@ -56,7 +56,7 @@ func TestWhatIfWithAHigherRate(t *testing.T) {
 	})
 	g.isAsWhySays(carol, g.asks("carol", carol, 0))
 	g.isAsWhySays(alice, g.asks("operator", alice, 0))
-	for bid, slots := range map[messages.Credits]float64{1: 0, 3: 0, 4: 0, 5: 1, 6: 2} { // an equal earlier bid goes first
+	for bid, slots := range map[messages.Credits]float64{1: 0, 3: 0, 4: 0, 5: 1, 6: 2} { // an equal bid that came earlier goes first
 		x := g.asks("carol", carol, bid*messages.Credit)
 		if x.Term != messages.TermRate || x.Now.Classes[0].Slots != 0 || x.Then.Bid != bid*messages.Credit || x.Then.Classes[0].Slots != slots || (x.Then.Reason == "Running") != (slots > 0) {
 			t.Errorf("a bid of %v: %+v, now %+v", bid, x.Then, x.Now)
@@ -66,8 +66,8 @@ func TestWhatIfWithAHigherRate(t *testing.T) {
 	g.until(alice, bob)
 }
 
-// TestWhatIfWithALargerBudget: a share grows with the budget as the market's own rule says:
-// with α ½ and four times the budget, the odds are doubled.
+// TestWhatIfWithALargerBudget checks that a share grows with the budget by the market's rule: with α = ½ and four
+// times the budget, the weight is doubled.
 func TestWhatIfWithALargerBudget(t *testing.T) {
 	g := newGrid(t, 4, sealedMarkets()[messages.Proportional].market)
 	ids := []messages.JobID{}
@@ -88,8 +88,8 @@ func TestWhatIfWithALargerBudget(t *testing.T) {
 	}
 }
 
-// TestWhatIfOfEachMechanism: each mechanism answers, or says in a sentence why not. Where
-// one other account bids, only operators are told.
+// TestWhatIfOfEachMechanism checks that each mechanism answers, or says in a sentence why it does not. If only one
+// other account bids, only operators may get an answer.
 func TestWhatIfOfEachMechanism(t *testing.T) {
 	markets := sealedMarkets()
 	if all := append(slices.Collect(maps.Keys(markets)), messages.Karma); len(all) != len(registry.Names(nil)) {
@@ -127,8 +127,8 @@ func TestWhatIfOfEachMechanism(t *testing.T) {
 	}
 }
 
-// TestWhatIfIsRefused: of jobs of others, of bids that the market would not take, of what is
-// asked too often; and a job that is over says so.
+// TestWhatIfIsRefused asks about other accounts' jobs, about bids that the market would not accept, and too often.
+// All must be refused. For an ended job the answer must say that it has ended.
 func TestWhatIfIsRefused(t *testing.T) {
 	g := newGrid(t, 2, spot(func(m *messages.Market) { m.Reserve = new(messages.Price(messages.Credit)) }))
 	alice := g.enter("alice", "a", 1, rate(5))
@@ -144,9 +144,9 @@ func TestWhatIfIsRefused(t *testing.T) {
 	refused("alice", 99, 0, messages.NotFound)
 	refused("alice", 0, 0, messages.Invalid)
 	refused("alice", alice, -1, messages.Invalid)
-	refused("alice", alice, messages.Credit/2, messages.Invalid) // below the reserve
+	refused("alice", alice, messages.Credit/2, messages.Invalid) // below the reserve price
 	for range askedRules.Burst {
-		_, _ = call[messages.WhatIfReply](g.fixture, "alice", messages.VerbWhatIf, messages.WhatIfRequest{Job: alice}) // the clock stands
+		_, _ = call[messages.WhatIfReply](g.fixture, "alice", messages.VerbWhatIf, messages.WhatIfRequest{Job: alice}) // the clock does not move
 	}
 	refused("alice", alice, 0, messages.Exhausted)
 	g.isAsWhySays(alice, g.asks("operator", alice, 0))

@@ -33,7 +33,7 @@ func open(t *testing.T, c Config) *Archive {
 	return a
 }
 
-// jobs lists the jobs of an account, ascending.
+// jobs returns the numbers of an account's jobs, in ascending order.
 func jobs(t *testing.T, a *Archive, account messages.Name) (ids []messages.JobID, unreadable int) {
 	t.Helper()
 	unreadable, err := a.Scan(account, func(Extent) bool { return true }, func(messages.JobID) bool { return true }, func(j *messages.JobSummary) error {
@@ -47,7 +47,7 @@ func jobs(t *testing.T, a *Archive, account messages.Name) (ids []messages.JobID
 	return ids, unreadable
 }
 
-// files are the names of an archive's files with records.
+// files returns the names of the record files of an archive.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
@@ -57,8 +57,8 @@ func files(t *testing.T, dir string) []string {
 	return all
 }
 
-// TestRecordsAreFound, whatever file they are in, once each though they are added again, and
-// after a start as before.
+// TestRecordsAreFound adds records in several files, some of them twice, and checks that each job is found once.
+// After a restart the result must be the same.
 func TestRecordsAreFound(t *testing.T) {
 	c := Config{Dir: t.TempDir(), SegmentBytes: 2000}
 	a := open(t, c)
@@ -85,7 +85,7 @@ func TestRecordsAreFound(t *testing.T) {
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if round == 1 { // as in a crash before the list was written
+		if round == 1 { // as after a crash before the list was written
 			if err := os.Remove(filepath.Join(c.Dir, contentsFile)); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,8 @@ func TestRecordsAreFound(t *testing.T) {
 	}
 }
 
-// TestOldFilesGo: by age and by size, and the archive says from when on it has all.
+// TestOldFilesGo checks that files are removed by age and by size, and that the archive then says since when it is
+// complete.
 func TestOldFilesGo(t *testing.T) {
 	now := messages.Time(0)
 	a := open(t, Config{Dir: t.TempDir(), SegmentBytes: 1000, MostBytes: 5000, Retention: 3000, Clock: func() messages.Time { return now }})
@@ -125,8 +126,8 @@ func TestOldFilesGo(t *testing.T) {
 	}
 }
 
-// TestDamageIsNamedAndSkipped: each byte of a file is flipped in turn; no record is ever served
-// otherwise than it was written, and all but the one that was hit are found.
+// TestDamageIsNamedAndSkipped flips each byte of a file in turn. A record must never be returned with other content,
+// and all records except the damaged one must be found.
 func TestDamageIsNamedAndSkipped(t *testing.T) {
 	whole := t.TempDir()
 	a := open(t, Config{Dir: whole})
@@ -164,8 +165,8 @@ func TestDamageIsNamedAndSkipped(t *testing.T) {
 	}
 }
 
-// TestDamageBehindTheBack: if an open file of the archive, or one in its list, is damaged, cut
-// or removed, only its own records are lost; another replica's copy restores them.
+// TestDamageBehindTheBack damages, cuts or removes files of a running archive. Only the records of these files may be
+// lost, and a copy from another replica must restore them.
 func TestDamageBehindTheBack(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"zeroed": func(path string) error { return os.WriteFile(path, make([]byte, 900), 0o600) },
@@ -205,9 +206,9 @@ func TestDamageBehindTheBack(t *testing.T) {
 	}
 }
 
-// TestExaminationFindsDamage: nobody asks for the jobs of a file that is damaged, cut or removed
-// while the archive has it open; they are missing after the next examination, and are copied
-// from another replica without a start.
+// TestExaminationFindsDamage damages, cuts or removes a file that the archive has open, and nobody asks for its jobs.
+// After the next examination the jobs must be missing, and a copy from another replica must restore them without a
+// restart.
 func TestExaminationFindsDamage(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"flipped": func(path string) error {
@@ -248,7 +249,7 @@ func TestExaminationFindsDamage(t *testing.T) {
 	}
 }
 
-// copyAll copies an archive part by part.
+// copyAll copies an archive to another one, part by part.
 func copyAll(t *testing.T, to, from *Archive) {
 	t.Helper()
 	var file []byte
@@ -272,13 +273,13 @@ func copyAll(t *testing.T, to, from *Archive) {
 	to.Completed(from.About().Complete)
 }
 
-// TestAFullDisk: what cannot be written is left out and said; when there is room again, the
-// archive goes on.
+// TestAFullDisk checks that records which cannot be written are left out and reported, and that the archive continues
+// when there is room again.
 func TestAFullDisk(t *testing.T) {
 	c := Config{Dir: filepath.Join(t.TempDir(), "archive"), SegmentBytes: 500}
 	a := open(t, c)
 	a.Add(record(1, "alice"))
-	if err := os.RemoveAll(c.Dir); err != nil { // no file can be begun there
+	if err := os.RemoveAll(c.Dir); err != nil { // no file can be created there
 		t.Fatal(err)
 	}
 	for id := messages.JobID(2); id <= 10; id++ {
@@ -306,8 +307,8 @@ func TestANewerArchive(t *testing.T) {
 	}
 }
 
-// TestAPassingErrorLosesNoRecord: a read that fails because too many files are open, or once because of
-// an input/output error, leaves the record where it is; the answer is to ask again, or right at once.
+// TestAPassingErrorLosesNoRecord makes reads fail because too many files are open, or once with an input/output
+// error. The record must stay. The answer must be to ask again, or the record itself after a second read.
 func TestAPassingErrorLosesNoRecord(t *testing.T) {
 	defer func() { openFile = os.Open }()
 	for name, code := range map[string]syscall.Errno{"too many open files": syscall.EMFILE, "an input/output error": syscall.EIO} {
@@ -316,7 +317,7 @@ func TestAPassingErrorLosesNoRecord(t *testing.T) {
 			for id := messages.JobID(1); id <= 20; id++ {
 				a.Add(record(id, "alice"))
 			}
-			for round := range 4 { // the places of records are known after the first
+			for round := range 4 { // after the first round the positions of records are known
 				failures := 1
 				openFile = func(path string) (*os.File, error) {
 					if failures--; failures >= 0 {
@@ -346,7 +347,8 @@ func TestAPassingErrorLosesNoRecord(t *testing.T) {
 	}
 }
 
-// TestFilesAreSyncedUntilTheyAre: a file whose sync failed is synced again the next time.
+// TestFilesAreSyncedUntilTheyAre makes the sync of a file fail, and checks that the file is synced again the next
+// time.
 func TestFilesAreSyncedUntilTheyAre(t *testing.T) {
 	defer func() { syncFile = syncPath }()
 	a := open(t, Config{Dir: t.TempDir(), SegmentBytes: 1000})
@@ -374,7 +376,8 @@ func TestFilesAreSyncedUntilTheyAre(t *testing.T) {
 	}
 }
 
-// TestACopyThatCannotBeWrittenIsNoCopy: records that another replica has are not said to be here.
+// TestACopyThatCannotBeWrittenIsNoCopy makes the writing of copied records fail, and checks that the archive does not
+// claim to have them.
 func TestACopyThatCannotBeWrittenIsNoCopy(t *testing.T) {
 	from, c := open(t, Config{Dir: t.TempDir()}), Config{Dir: filepath.Join(t.TempDir(), "archive")}
 	from.Add(record(1, "alice"))

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// exchange has a node say something, claiming for a job with so many tasks ahead.
+// exchange sends an exchange of the node. It claims slots for a job, and the number ahead of tasks ahead.
 func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finished ...messages.Finished) []messages.Grant {
 	s.t.Helper()
 	g, ok := s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: seq, Sent: s.at, Finished: finished,
@@ -18,12 +18,13 @@ func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finish
 	return g
 }
 
-// passed is the end of a granted attempt whose slot went to another task some time ago.
+// passed returns the end of a granted attempt. Its slot went to the task next some time ago.
 func (s *site) passed(g, next messages.Grant, ago messages.Time) messages.Finished {
 	return messages.Finished{Attempt: g.Attempt, Next: &messages.Successor{Attempt: next.Attempt, At: s.at - ago}}
 }
 
-// TestAheadNeitherRunsNorCosts: what is claimed ahead is pending until it has a slot.
+// TestAheadNeitherRunsNorCosts checks that a task which is claimed ahead counts as pending, and costs nothing, until
+// it has a slot.
 func TestAheadNeitherRunsNorCosts(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 1)
@@ -41,7 +42,7 @@ func TestAheadNeitherRunsNorCosts(t *testing.T) {
 	if again := s.exchange(3, other, 5, 3); len(again) != 0 {
 		t.Fatalf("granted %v beyond the bound", again)
 	}
-	// The first ends; the second has had its slot and ended too; the third has it now.
+	// The first task ends. The second one got its slot and has ended too. The third one has the slot now.
 	s.at += 1000
 	since := s.at + 1 - 500
 	s.exchange(4, other, 0, 0, s.passed(first[0], g[0], 500), s.passed(g[0], g[1], 200))
@@ -67,7 +68,8 @@ func TestAheadNeitherRunsNorCosts(t *testing.T) {
 	}
 }
 
-// TestAheadIsUndoneWithItsNode: a lost node, a new session, and a job that ends leave nothing of it.
+// TestAheadIsUndoneWithItsNode checks that claims ahead are removed when their node is lost, when a new session
+// begins, and when their job ends.
 func TestAheadIsUndoneWithItsNode(t *testing.T) {
 	for name, end := range map[string]func(s *site, id messages.JobID){
 		"lost":    func(s *site, _ messages.JobID) { s.apply(Command{Lost: &Lost{Node: "n1", Session: 7}}) },
@@ -93,7 +95,7 @@ func TestAheadIsUndoneWithItsNode(t *testing.T) {
 	}
 }
 
-// TestDrainedNodeClaimsNothingAhead: nor does a gang claim ahead.
+// TestDrainedNodeClaimsNothingAhead checks that a node which drains gets no tasks ahead, and that a gang gets none.
 func TestDrainedNodeClaimsNothingAhead(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 1)
@@ -109,9 +111,9 @@ func TestDrainedNodeClaimsNothingAhead(t *testing.T) {
 	}
 }
 
-// TestAheadOnASlotThatIsTaken: the leader gave the slot to another task before it heard
-// that the agent had given the slot to one that was ahead, which is ended, and owes nothing.
-// Where the slot is free, or its task was told to end, the one that was ahead has it.
+// TestAheadOnASlotThatIsTaken: an agent gives a free slot to a task that was claimed ahead, and the leader gives the
+// same slot to another task before it knows. The task ahead must be ended and owe nothing. If the slot is free, or
+// its task was told to end, the task ahead must get it.
 func TestAheadOnASlotThatIsTaken(t *testing.T) {
 	for _, how := range []string{"taken", "free", "leaving"} {
 		t.Run(how, func(t *testing.T) {

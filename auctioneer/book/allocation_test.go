@@ -13,7 +13,7 @@ func allocationStage(nodes, width int) messages.Stage {
 	return s
 }
 
-// end is what a node reports of an attempt.
+// end sends a node's report of the end of an attempt, and returns the grants.
 func (s *site) end(node messages.Name, f messages.Finished) []messages.Grant {
 	n := s.Node(node)
 	return s.apply(Command{Exchange: &Exchange{Node: node, Session: n.Session, Seq: n.Seq + 1, Finished: []messages.Finished{f}}}).([]messages.Grant)
@@ -23,8 +23,9 @@ func (s *site) next(node messages.Name, slots int, job messages.JobID) []message
 	return s.claim(node, s.Node(node).Session, s.Node(node).Seq+1, slots, job)
 }
 
-// TestAnAllocationStartsAsAWhole: each task is on a node of its own, and none runs before all have their slots, of which one
-// node gathers some; it pays for what it held. The end of the first task ends all.
+// TestAnAllocationStartsAsAWhole claims an allocation on several nodes; one node must gather slots first. Each task
+// must be on its own node, and none may run before all have their slots. The job pays for the slots that waited. The
+// end of the first task must end all tasks.
 func TestAnAllocationStartsAsAWhole(t *testing.T) {
 	s := newSite(t)
 	for _, n := range []messages.Name{"n1", "n2"} {
@@ -65,7 +66,8 @@ func TestAnAllocationStartsAsAWhole(t *testing.T) {
 	}
 }
 
-// TestAnAllocationIsLostAsAWhole: with a node, and with a task that ends before the first.
+// TestAnAllocationIsLostAsAWhole checks that all tasks of an allocation start again if one of its nodes is lost, or
+// if another task ends before the first one.
 func TestAnAllocationIsLostAsAWhole(t *testing.T) {
 	for name, lose := range map[string]func(*site, messages.Grant){
 		"node": func(s *site, _ messages.Grant) { s.apply(Command{Lost: &Lost{Node: "n2", Session: 7}}) },
@@ -91,8 +93,8 @@ func TestAnAllocationIsLostAsAWhole(t *testing.T) {
 	}
 }
 
-// TestOneAllocationGathersAtATime: another has none of a class's nodes until the first has all, or has given up; a replica that
-// was restored knows whose turn it is.
+// TestOneAllocationGathersAtATime checks that a second allocation gets no nodes of a class until the first one has
+// all its nodes or has given up. A replica restored from an image must know which one gathers.
 func TestOneAllocationGathersAtATime(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)

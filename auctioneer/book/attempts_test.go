@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// attemptsBook has a job of some tasks, and two nodes that have taken one task each.
+// attemptsBook returns a book with one job of some tasks, and two nodes that have claimed one task each.
 func attemptsBook(t *testing.T, tasks int) (*Book, func(at messages.Time, c Command) any) {
 	t.Helper()
 	b := New()
@@ -33,7 +33,7 @@ func attemptsBook(t *testing.T, tasks int) (*Book, func(at messages.Time, c Comm
 	return b, do
 }
 
-// turn claims the next task on a node and, with an end, ends it.
+// turnOn claims the next task on a node and, with an end, ends it.
 func turnOn(do func(messages.Time, Command) any, node messages.Name, seq *uint64, at messages.Time, f *messages.Finished) {
 	*seq++
 	grants, _ := do(at, Command{Exchange: &Exchange{Node: node, Session: 1, Seq: *seq, Claims: []Claim{{Class: "cpu", Slots: 1, Jobs: []messages.JobID{1}}}}}).([]messages.Grant)
@@ -45,8 +45,8 @@ func turnOn(do func(messages.Time, Command) any, node messages.Name, seq *uint64
 	do(at+1e6, Command{Exchange: &Exchange{Node: node, Session: 1, Seq: *seq, Finished: []messages.Finished{*f}}})
 }
 
-// TestEarlierAttemptsAreKept: each attempt that came to nothing is kept with its node, its
-// numbers and its reason, and survives an image.
+// TestEarlierAttemptsAreKept checks that each failed attempt is kept with its node, numbers and reason, also in an
+// image.
 func TestEarlierAttemptsAreKept(t *testing.T) {
 	b, do := attemptsBook(t, 1)
 	var one, two uint64
@@ -80,7 +80,7 @@ func TestEarlierAttemptsAreKept(t *testing.T) {
 	}
 }
 
-// TestCauses: who cancelled a job, and which dependency failed, is kept.
+// TestCauses checks that the book keeps who cancelled a job, and which dependency failed.
 func TestCauses(t *testing.T) {
 	b, do := attemptsBook(t, 1)
 	spec := &messages.JobSpec{Market: "main", Budget: 1, AfterOK: []messages.JobID{1}, Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: 1, Command: []string{"x"}}}}
@@ -101,8 +101,9 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestAJobWaitsForAStartOrAFailure: a job that waits for the start of another is free when a task of that is claimed,
-// one that waits for its failure when it failed; who waits for the failure of a job that completes ends with it.
+// TestAJobWaitsForAStartOrAFailure checks three cases. A job that waits for another's start can begin when a task of
+// it is claimed. A job that waits for another's failure can begin when it has failed. If that other job completes,
+// the waiting job ends.
 func TestAJobWaitsForAStartOrAFailure(t *testing.T) {
 	b, do := attemptsBook(t, 1)
 	enter := func(key string, wait func(*messages.JobSpec)) {
@@ -111,10 +112,10 @@ func TestAJobWaitsForAStartOrAFailure(t *testing.T) {
 		do(2, Command{Submit: &Submit{Account: "alice", Payer: "alice", Key: key, Spec: spec, Hold: key, Held: 1}})
 	}
 	one := []messages.JobID{1}
-	enter("start", func(s *messages.JobSpec) { s.AfterStart = one })                    // 2
-	enter("failed", func(s *messages.JobSpec) { s.AfterFailed = one })                  // 3
-	enter("both", func(s *messages.JobSpec) { s.AfterStart, s.AfterFailed = one, one }) // 4
-	enter("ok", func(s *messages.JobSpec) { s.AfterOK = one })                          // 5
+	enter("start", func(s *messages.JobSpec) { s.AfterStart = one })                    // job 2
+	enter("failed", func(s *messages.JobSpec) { s.AfterFailed = one })                  // job 3
+	enter("both", func(s *messages.JobSpec) { s.AfterStart, s.AfterFailed = one, one }) // job 4
+	enter("ok", func(s *messages.JobSpec) { s.AfterOK = one })                          // job 5
 	blocked := func(when string, want ...int) {
 		t.Helper()
 		var image bytes.Buffer
@@ -152,16 +153,16 @@ func TestAJobWaitsForAStartOrAFailure(t *testing.T) {
 	if err := b.Dependable(&spec); messages.KindOf(err) != messages.Ended {
 		t.Errorf("a job that waits for the failure of a completed one: %v", err)
 	}
-	enter("unstarted", func(s *messages.JobSpec) { s.Hold = true })                      // 6
-	enter("failure", func(s *messages.JobSpec) { s.AfterFailed = []messages.JobID{6} })  // 7
-	enter("cancelled", func(s *messages.JobSpec) { s.AfterStart = []messages.JobID{6} }) // 8
+	enter("unstarted", func(s *messages.JobSpec) { s.Hold = true })                      // job 6
+	enter("failure", func(s *messages.JobSpec) { s.AfterFailed = []messages.JobID{6} })  // job 7
+	enter("cancelled", func(s *messages.JobSpec) { s.AfterStart = []messages.JobID{6} }) // job 8
 	do(5, Command{Cancel: &Cancel{Job: 6, By: "alice"}})
 	if fails, starts := b.Job(7), b.Job(8); fails.Blocked != 0 || !fails.Active() || starts.Blocked != 0 || !starts.Active() {
 		t.Errorf("after a cancel: %d %v, %d %v", fails.Blocked, fails.State, starts.Blocked, starts.State)
 	}
 }
 
-// TestEvictedAttempt: an attempt that ends because its node drains says so.
+// TestEvictedAttempt checks that an attempt which ends because its node drains has this reason.
 func TestEvictedAttempt(t *testing.T) {
 	b, do := attemptsBook(t, 1)
 	var seq uint64
@@ -175,8 +176,8 @@ func TestEvictedAttempt(t *testing.T) {
 	}
 }
 
-// TestTasksThatLostAProcessSaySo: a task that ended well after its memory limit had ended a process of it
-// is done, and its job tells.
+// TestTasksThatLostAProcessSaySo ends a task well after its memory limit killed one of its processes. The task must
+// be done, and its job must report the killed process.
 func TestTasksThatLostAProcessSaySo(t *testing.T) {
 	b, do := attemptsBook(t, 3)
 	var seq uint64
@@ -191,8 +192,8 @@ func TestTasksThatLostAProcessSaySo(t *testing.T) {
 	}
 }
 
-// TestKeptAttemptsAreBounded: a job whose tasks fail without end, each in other words,
-// takes a bounded place, and says how many attempts it does not keep.
+// TestKeptAttemptsAreBounded makes tasks of a job fail many times, each with another text. The memory must stay
+// limited, and the job must count the attempts that are not kept.
 func TestKeptAttemptsAreBounded(t *testing.T) {
 	b, do := attemptsBook(t, 3)
 	var seq uint64
@@ -212,12 +213,12 @@ func TestKeptAttemptsAreBounded(t *testing.T) {
 	if len(j.Kept) != MaxKept || total > maxDetails {
 		t.Errorf("keeps %d attempts with %d bytes", len(j.Kept), total)
 	}
-	if want := attempts - MaxKept - 1; !j.Active() || j.Omitted != want { // of the latest one the task itself tells
+	if want := attempts - MaxKept - 1; !j.Active() || j.Omitted != want { // the latest attempt is stored in the task itself
 		t.Errorf("%d attempts are not kept, want %d", j.Omitted, want)
 	}
 }
 
-// TestMillionTasks prints what a million finished tasks take.
+// TestMillionTasks prints the memory that a million finished tasks take.
 func TestMillionTasks(t *testing.T) {
 	if size := unsafe.Sizeof(Task{}); size != 48 {
 		t.Errorf("a task has %d bytes, and its comment says 48", size)

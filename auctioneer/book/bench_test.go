@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// busy is a book in which nodes run tasks of jobs, and the grants of each node.
+// busy returns a book in which nodes run tasks of jobs, and the grants of each node.
 func busy(b *testing.B, nodes, jobs, tasks int) (*Book, [][]messages.Grant) {
 	b.Helper()
 	out, ids := New(), []messages.JobID{}
@@ -28,7 +28,7 @@ func busy(b *testing.B, nodes, jobs, tasks int) (*Book, [][]messages.Grant) {
 	return out, grants
 }
 
-// BenchmarkExchange ends a node's eight tasks and claims eight others.
+// BenchmarkExchange measures an exchange that ends a node's eight tasks and claims eight others.
 func BenchmarkExchange(b *testing.B) {
 	const nodes = 500
 	book, grants := busy(b, nodes, 100, 1<<30)
@@ -50,7 +50,7 @@ func BenchmarkExchange(b *testing.B) {
 	}
 }
 
-// BenchmarkJob takes a job of one task from its submission to its end.
+// BenchmarkJob measures a job of one task from its submission to its end.
 func BenchmarkJob(b *testing.B) {
 	book, _ := busy(b, 1, 10_000, 1)
 	spec := &messages.JobSpec{Market: "main", Budget: 1000, Stages: []messages.Stage{{Name: "map", Class: "map", Tasks: 1}}}
@@ -72,7 +72,7 @@ func BenchmarkJob(b *testing.B) {
 	}
 }
 
-// BenchmarkCapture copies what may change of a book with many jobs.
+// BenchmarkCapture measures the capture of a book with many jobs.
 func BenchmarkCapture(b *testing.B) {
 	book, _ := busy(b, 500, 10_000, 10)
 	b.ReportAllocs()
@@ -81,7 +81,7 @@ func BenchmarkCapture(b *testing.B) {
 	}
 }
 
-// BenchmarkImage writes a captured book and restores it.
+// BenchmarkImage measures writing a captured book and restoring it.
 func BenchmarkImage(b *testing.B) {
 	book, _ := busy(b, 500, 10_000, 10)
 	b.ReportAllocs()

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// site is a book under test with one node, and a clock that only it moves.
+// site is a book under test with one node, and a clock that only the test moves.
 type site struct {
 	*Book
 	t  testing.TB
@@ -80,7 +80,7 @@ func mapStage(tasks int) messages.Stage {
 	return messages.Stage{Name: "map", Class: "map", Tasks: tasks, Attempts: 3, Command: []string{"true"}}
 }
 
-// invariant says what is wrong with a book, if anything is.
+// invariant returns what is wrong with a book; nil: nothing.
 func invariant(b *Book) error {
 	for _, check := range []func(*Book) error{accounted, claimed, effective, indexed, counted, licensed, bounded} {
 		if err := check(b); err != nil {
@@ -90,7 +90,7 @@ func invariant(b *Book) error {
 	return paid(b)
 }
 
-// claimed reports whether tasks, nodes and counts agree on what is claimed.
+// claimed returns an error if tasks, nodes and counts disagree about what is claimed.
 func claimed(b *Book) error {
 	held, nodes := map[messages.TaskRef]int{}, map[messages.TaskRef]int{}
 	for _, n := range b.nodes.inOrder {
@@ -151,7 +151,7 @@ func claimed(b *Book) error {
 	return nil
 }
 
-// counted reports whether the nodes are counted right that are there, and that accept work.
+// counted returns an error if the counts of present nodes, or of nodes that accept work, are wrong.
 func counted(b *Book) error {
 	present, taking := 0, map[messages.Name]int{}
 	for _, n := range b.nodes.inOrder {
@@ -170,7 +170,7 @@ func counted(b *Book) error {
 	return nil
 }
 
-// licensed reports whether the licences in use are those of the claims.
+// licensed returns an error if the licences in use are not the licences of the claims.
 func licensed(b *Book) error {
 	used := map[messages.Name]int{}
 	for _, n := range b.nodes.inOrder {
@@ -222,8 +222,8 @@ func bounded(b *Book) error {
 	return nil
 }
 
-// tallied reports whether a stage counts its claims right, and whether its gang is
-// together: some of it runs only when all of it does, or has been broken.
+// tallied returns an error if a stage counts its claims wrong, or if a gang runs in part: unless it was broken, all
+// its tasks must run or none.
 func tallied(b *Book, j *Job, stage int) error {
 	s, going := &j.Stages[stage], 0
 	var seen Stage
@@ -248,7 +248,7 @@ func tallied(b *Book, j *Job, stage int) error {
 	return nil
 }
 
-// paid reports whether what jobs paid one another adds up, within their holds.
+// paid returns an error if the payments between jobs do not add up, or exceed the holds.
 func paid(b *Book) error {
 	var sum messages.Credits
 	for id, j := range b.every {
@@ -308,14 +308,15 @@ func TestRepeatedExchangeHasTheFirstAnswer(t *testing.T) {
 	refusal(t, s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 8, Seq: 2}}), messages.Fenced)
 }
 
-// A node that is up stays; one that is down can be removed, and its agent brings it back.
+// TestANodeThatIsDownCanBeRemoved checks that a node that is up cannot be removed. A node that is down can, and a
+// registration brings it back.
 func TestANodeThatIsDownCanBeRemoved(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 1)
 	remove := Command{Drain: &Drain{Node: "n1", Remove: true}}
 	refusal(t, s.apply(remove), messages.Conflict)
 	s.apply(Command{Drain: &Drain{Node: "n1", Until: 9, Reason: "new disk"}})
-	s.apply(Command{Lost: &Lost{Node: "n1", Session: 8, Stopped: true}}) // of another session
+	s.apply(Command{Lost: &Lost{Node: "n1", Session: 8, Stopped: true}}) // a message of another session
 	if n := s.Node("n1"); !n.Up || n.Stopped || n.DrainReason != "new disk" {
 		t.Fatalf("%+v", n)
 	}
@@ -375,7 +376,7 @@ func TestAgentKeepsItsTasksOverARestart(t *testing.T) {
 func TestTaskFailsAfterItsAttempts(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		attempts int // of the stage; 0: it does not say
+		attempts int // allowed attempts of the stage; 0: not set
 		outcome  messages.Outcome
 		tries    int
 		reason   string
@@ -479,9 +480,8 @@ func TestMaxRunningBoundsAStage(t *testing.T) {
 	}
 }
 
-// A registration that was under way for long, of a session that another one has
-// followed, must not take the node over: its claims would be given to others
-// while its tasks run.
+// TestALateRegistrationChangesNothing: a registration arrives late, and a newer session has replaced its session. It
+// must not take over the node: its claims would be given to others while its tasks run.
 func TestALateRegistrationChangesNothing(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(2))
@@ -501,12 +501,12 @@ func TestALateRegistrationChangesNothing(t *testing.T) {
 	restored.at = s.at
 	copyInto(t, s.Book, restored.Book)
 	late(restored, 2)
-	if stop := s.register("n1", 3, 2); len(stop) != 0 { // said again, it is the same
+	if stop := s.register("n1", 3, 2); len(stop) != 0 { // a repeated registration has the same answer
 		t.Errorf("to stop: %v", stop)
 	}
 }
 
-// Sessions are remembered only for a while.
+// TestLeftSessionsAreBounded checks that only the latest replaced sessions are remembered.
 func TestLeftSessionsAreBounded(t *testing.T) {
 	s := newSite(t)
 	for session := uint64(1); session <= 3*keptSessions; session++ {
@@ -517,9 +517,8 @@ func TestLeftSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRandomHistories drives a book through random commands, late and repeated
-// ones among them, holding its invariant after each; a replica that joins by
-// an image in the middle ends byte-identical.
+// TestRandomHistories applies random commands to a book, with late and repeated ones, and checks the invariant after
+// each. A replica that starts from an image in the middle must end with the same bytes.
 func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s, other := newSite(t), New()
@@ -568,7 +567,7 @@ func copyInto(t *testing.T, from, to *Book) {
 func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) Command {
 	node := rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "node")
 	session := max(1, seqs[node+"/session"])
-	if rapid.IntRange(0, 5).Draw(rt, "late") == 0 { // or early
+	if rapid.IntRange(0, 5).Draw(rt, "late") == 0 { // send it late, or early
 		session = rapid.Uint64Range(1, session+1).Draw(rt, "session")
 	}
 	job := messages.JobID(rapid.IntRange(1, 4).Draw(rt, "job"))
@@ -625,7 +624,7 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 	return Command{Exchange: x}
 }
 
-// waits draws jobs to wait for.
+// waits draws random jobs to wait for.
 func waits(rt *rapid.T, name string, job messages.JobID) []messages.JobID {
 	if other := messages.JobID(rapid.IntRange(0, 8).Draw(rt, name)); other > 0 && other <= 4 && other != job {
 		return []messages.JobID{other}
@@ -633,7 +632,7 @@ func waits(rt *rapid.T, name string, job messages.JobID) []messages.JobID {
 	return nil
 }
 
-// decision draws what a market might decide, and what it could not.
+// decision draws a random decision, with possible and impossible parts.
 func decision(rt *rapid.T, attempts []messages.Attempt) *Decide {
 	d := &Decide{Market: "main"}
 	job := func(name string) messages.JobID { return messages.JobID(rapid.IntRange(1, 4).Draw(rt, name)) }
@@ -661,8 +660,8 @@ func decision(rt *rapid.T, attempts []messages.Attempt) *Decide {
 	return d
 }
 
-// TestElementsOfArraysHaveNumbers where the job asks for that: the next job has the number after them, also in a book that
-// was restored.
+// TestElementsOfArraysHaveNumbers checks that an array reserves a number for each element if the job asks for that.
+// The next job gets the number after them, also in a restored book.
 func TestElementsOfArraysHaveNumbers(t *testing.T) {
 	s := newSite(t)
 	array := mapStage(0)

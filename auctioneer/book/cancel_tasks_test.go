@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// cancelTasks cancels tasks of the first stage of a job, as an array names them.
+// cancelTasks cancels tasks of the first stage of a job; tasks is an array such as "0-3".
 func (s *site) cancelTasks(id messages.JobID, tasks string) any {
 	s.t.Helper()
 	array, _, err := messages.ParseArray(tasks)
@@ -19,8 +19,8 @@ func (s *site) cancelTasks(id messages.JobID, tasks string) any {
 	return s.apply(Command{CancelTasks: &CancelTasks{Job: id, Tasks: array, By: "alice", Window: 1e9}})
 }
 
-// TestTasksAreCancelledAlone: of five tasks a done one, a running one and two that never
-// began are to be cancelled. The job runs the fifth task and ends as cancelled.
+// TestTasksAreCancelledAlone cancels four of five tasks: one is done, one runs, and two never began. The job must run
+// the fifth task and end as cancelled.
 func TestTasksAreCancelledAlone(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(5))
@@ -50,7 +50,7 @@ func TestTasksAreCancelledAlone(t *testing.T) {
 	}
 }
 
-// TestCancelledTaskOfALostNode does not run again.
+// TestCancelledTaskOfALostNode cancels a task and then loses its node. The task must not run again.
 func TestCancelledTaskOfALostNode(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))
@@ -63,7 +63,8 @@ func TestCancelledTaskOfALostNode(t *testing.T) {
 	}
 }
 
-// TestAllTasksCancelled before any began end the job, and its deposit stays with the site.
+// TestAllTasksCancelled cancels all tasks before any of them began. The job must end, and the site must keep the
+// deposit.
 func TestAllTasksCancelled(t *testing.T) {
 	s := newSite(t)
 	id := s.secured("k", 0).(Receipt).Job
@@ -78,8 +79,8 @@ func TestAllTasksCancelled(t *testing.T) {
 	refusal(t, s.cancelTasks(s.submit("g", gang), "0"), messages.Conflict)
 }
 
-// TestCancelledTasksNeverRun cancels and runs tasks at random: a cancelled task is never
-// granted again, and the job ends with every task done or cancelled.
+// TestCancelledTasksNeverRun cancels and runs tasks at random. A cancelled task must never be granted again, and the
+// job must end when every task is done or cancelled.
 func TestCancelledTasksNeverRun(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSite(t)

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestRaise raises a budget of 100 to 150: it is in force once the bank has set it aside,
-// the job is then under another hold, and what it is charged may be that much.
+// TestRaise raises a budget from 100 to 150. The raise must apply once the bank has set it aside: then the job has
+// another hold, and may be charged up to 150.
 func TestRaise(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))
@@ -32,8 +32,8 @@ func TestRaise(t *testing.T) {
 	refusal(t, s.apply(Command{Change: &Change{Job: id, Key: "d", Budget: 200}}), messages.Ended)
 }
 
-// TestRaiseIsRefused has the bank refuse a raise: budget and hold stay, and the reason is
-// kept. A raise that is answered after the end of its job comes before the charge.
+// TestRaiseIsRefused lets the bank refuse a raise. Budget and hold must stay, and the reason must be kept. A raise
+// that is answered after the end of its job must come before the charge.
 func TestRaiseIsRefused(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))
@@ -54,8 +54,8 @@ func TestRaiseIsRefused(t *testing.T) {
 	}
 }
 
-// TestDescribe changes the name and rate of a waiting job; a description made of an older
-// one, or of a job that was started, is refused, and who has the old one sees no change.
+// TestDescribe changes the name and rate of a waiting job. A change that is based on an older description must be
+// refused, and so must a change of a started job. A reader of the old description must see no change.
 func TestDescribe(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))

@@ -6,13 +6,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestCompletionForPrices: a task is complete with the first attempt that its program or its
-// owner ended, and no later one changes that. What the site ended is forgiven.
+// TestCompletionForPrices checks that a task is complete with the first attempt that its program or its owner ended,
+// and that later attempts do not change this. Attempts that the site ended must not count.
 func TestCompletionForPrices(t *testing.T) {
 	const second = 1_000_000
 	for name, c := range map[string]struct {
 		play func(w *timed, id messages.JobID, a messages.Attempt)
-		at   messages.Time // in seconds; 0: never
+		at   messages.Time // when the job is complete, in seconds; 0: never
 		had  messages.Duration
 	}{
 		"exit code 0": {func(w *timed, id messages.JobID, a messages.Attempt) { w.end(10, messages.Exited, 0, a) }, 10, 9e9},
@@ -71,7 +71,7 @@ func TestCompletionForPrices(t *testing.T) {
 	}
 }
 
-// timed is a site with a node of one slot, on which things happen at given seconds.
+// timed is a site with a node of one slot, on which events happen at given seconds.
 type timed struct {
 	*site
 	session, seq uint64
@@ -85,14 +85,14 @@ func (w *timed) do(at messages.Time, c Command) {
 	}
 }
 
-// claims has the node claim the task of a job.
+// claims lets the node claim the task of a job.
 func (w *timed) claims(id messages.JobID) messages.Attempt {
 	w.t.Helper()
 	w.seq++
 	return w.claim("n1", w.session, w.seq, 1, id)[0].Attempt
 }
 
-// end ends an attempt at a second.
+// end ends an attempt at the second at.
 func (w *timed) end(at messages.Time, outcome messages.Outcome, exit int, a messages.Attempt) {
 	w.t.Helper()
 	w.passTo(at * 1_000_000)
@@ -100,7 +100,7 @@ func (w *timed) end(at messages.Time, outcome messages.Outcome, exit int, a mess
 	w.finish("n1", w.session, w.seq, outcome, exit, a)
 }
 
-// again runs the task of a job once more, from one second to another, with exit code 1.
+// again runs the task of a job once more, from one second to another, and ends it with exit code 1.
 func (w *timed) again(from messages.Time, id messages.JobID, to messages.Time) {
 	w.t.Helper()
 	w.passTo(from * 1_000_000)

@@ -15,7 +15,7 @@ func gang(tasks int) messages.Stage {
 	return s
 }
 
-// at has the book's time be an instant before the next command.
+// passTo sets the time so that the next command has the time at.
 func (s *site) passTo(at messages.Time) { s.at = at - 1 }
 
 func TestSuspendedClaimLeavesItsSlotAndTakesItAgain(t *testing.T) {
@@ -47,8 +47,8 @@ func TestSuspendedClaimLeavesItsSlotAndTakesItAgain(t *testing.T) {
 	}
 }
 
-// TestMeterCountsAtTheTariffsThatHeld: 2 slots for 10 µs at 3 a second, for 5 µs
-// at the own bid of 4, suspended for a while, then 5 µs at 6·(own length 2)/(3).
+// TestMeterCountsAtTheTariffsThatHeld changes the tariffs while a job runs. It has 2 slots for 10 µs at 3 a second,
+// then for 5 µs at its own bid of 4. It is suspended for a while, and then runs for 5 µs at 6·(own length 2)/(3).
 func TestMeterCountsAtTheTariffsThatHeld(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Hold: "k", Held: 100,
@@ -84,8 +84,8 @@ func TestMeterCountsAtTheTariffsThatHeld(t *testing.T) {
 	}
 }
 
-// TestMeterDoesNotDependOnHowTimeIsCut: against the sum of its parts, with
-// prices and times of any size.
+// TestMeterDoesNotDependOnHowTimeIsCut divides a period at random, with prices and times of any size. The meter must
+// equal the sum over the parts.
 func TestMeterDoesNotDependOnHowTimeIsCut(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSite(t)
@@ -108,8 +108,8 @@ func TestMeterDoesNotDependOnHowTimeIsCut(t *testing.T) {
 	})
 }
 
-// TestMeterOfManySpellsAtOnce: spells that are metered together come to what they come to one
-// by one, with prices of any size and tariffs of which some depend on the job.
+// TestMeterOfManySpellsAtOnce meters many spells together and one by one. The results must be equal, for prices of
+// any size and for tariffs that depend on the job.
 func TestMeterOfManySpellsAtOnce(t *testing.T) {
 	together := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -204,7 +204,7 @@ func TestRoundMovesOnlyWhatHoldsCover(t *testing.T) {
 	}
 }
 
-// TestRefusedRoundIsTakenBack: what the bank refused was not paid.
+// TestRefusedRoundIsTakenBack checks that payments are undone if the bank refuses them.
 func TestRefusedRoundIsTakenBack(t *testing.T) {
 	s := newSite(t)
 	a, b := s.submit("a", mapStage(1)), s.submit("b", mapStage(1))
@@ -215,8 +215,7 @@ func TestRefusedRoundIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestLongChainOfDependents: cancelling the first of 10,000 jobs that wait for
-// one another ends them all.
+// TestLongChainOfDependents cancels the first of 10,000 jobs that wait for one another. All of them must end.
 func TestLongChainOfDependents(t *testing.T) {
 	b := New()
 	for i := range 10_000 {
@@ -245,7 +244,7 @@ func TestQuoteIsTakenOnceByItsAccountInTime(t *testing.T) {
 		return s.apply(Command{Submit: &Submit{Account: who, Key: key, Quote: id, Spec: &messages.JobSpec{Market: "main", Stages: []messages.Stage{mapStage(1)}}}})
 	}
 	first := quote()
-	refusal(t, take("bob", "b", first), messages.Expired) // as of a quote that never was
+	refusal(t, take("bob", "b", first), messages.Expired) // names a quote that does not exist
 	if _, ok := take("alice", "a", first).(Receipt); !ok {
 		t.Fatal("refused")
 	}
@@ -264,8 +263,8 @@ func TestQuoteIsTakenOnceByItsAccountInTime(t *testing.T) {
 	refusal(t, s.apply(Command{Quote: &Quote{Account: "alice", Expires: 1000}}), messages.Exhausted)
 }
 
-// TestWhatTheSiteBrokeIsNotPaid: of two tasks one is lost with its node, drained, given
-// up by its agent, or ends by its own fault and runs again. Only the last is paid for.
+// TestWhatTheSiteBrokeIsNotPaid runs one of two tasks again, because it was lost with its node, drained, given up by
+// its agent, or failed by its own fault. Only in the last case must the job pay for the first attempt.
 func TestWhatTheSiteBrokeIsNotPaid(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -278,7 +277,7 @@ func TestWhatTheSiteBrokeIsNotPaid(t *testing.T) {
 		{"drained", func(s *site, _ messages.Attempt) {
 			s.apply(Command{Drain: &Drain{Node: "n2", Until: 1}})
 			s.apply(Command{Drain: &Drain{Node: "n2", Until: 1, Evict: true}})
-		}, 2, false}, // it has its slot until its agent has ended it
+		}, 2, false}, // the task has its slot until its agent has ended it
 		{"given up by its agent", func(s *site, a messages.Attempt) { s.finish("n2", 8, 2, messages.Stopped, 0, a) }, 1, false},
 		{"failed", func(s *site, a messages.Attempt) { s.finish("n2", 8, 2, messages.Exited, 1, a) }, 2, true},
 	} {

@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAJobWaitsForItsTime by the book's clock, for other jobs too, and in an image.
+// TestAJobWaitsForItsTime checks that a job with a begin time waits until the book's clock reaches it. It checks the
+// same for a job that also waits for another job, and in an image.
 func TestAJobWaitsForItsTime(t *testing.T) {
 	b := New()
 	enter := func(key string, begin messages.Time, after ...messages.JobID) messages.JobID {
@@ -43,7 +44,7 @@ func TestAJobWaitsForItsTime(t *testing.T) {
 	blocked("at 20", map[messages.JobID]int{soon: 1, both: 1}, 30)
 	b.must(t, &Command{At: 30, Cancel: &Cancel{Job: first, By: "alice"}})
 	blocked("at 30", map[messages.JobID]int{soon: 0, both: 0}, 0)
-	for id, want := range map[messages.JobID]messages.Time{past: 10, soon: 30, both: 30} { // who waits for a job keeps no place by that either
+	for id, want := range map[messages.JobID]messages.Time{past: 10, soon: 30, both: 30} { // a job that waits for another job does not keep an earlier place either
 		if at := b.Job(id).Arrived(); at != want {
 			t.Errorf("job %d has its place since %v, want %v", id, at, want)
 		}

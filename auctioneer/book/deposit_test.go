@@ -10,15 +10,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// secured is a job of 100 and a deposit of 7.
+// secured submits a job with a budget of 100 and a deposit of 7.
 func (s *site) secured(key string, most int) any {
 	s.t.Helper()
 	return s.apply(Command{Submit: &Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 107, Deposit: 7, Most: most,
 		Spec: &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{mapStage(1)}}}})
 }
 
-// accounted reports whether pending jobs are counted right, and nobody owes more than
-// was held.
+// accounted returns an error if pending jobs are counted wrong, or if a job owes more than its hold.
 func accounted(b *Book) error {
 	pending := map[messages.Name]int{}
 	for id, j := range b.every {
@@ -43,7 +42,8 @@ func accounted(b *Book) error {
 	return nil
 }
 
-// TestDepositIsKept only where the owner cancels before a start and within the window.
+// TestDepositIsKept checks that the site keeps a deposit only if the owner cancels within the window and before a
+// task has started.
 func TestDepositIsKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		by    messages.Name
@@ -79,7 +79,7 @@ func TestDepositIsKept(t *testing.T) {
 	}
 }
 
-// TestPendingJobsAreBounded, of one account, until one ends.
+// TestPendingJobsAreBounded checks that an account can have only so many pending jobs, until one of them ends.
 func TestPendingJobsAreBounded(t *testing.T) {
 	s := newSite(t)
 	first := s.secured("a", 2).(Receipt).Job
@@ -91,7 +91,7 @@ func TestPendingJobsAreBounded(t *testing.T) {
 		t.Errorf("the first request again made job %d", again.Job)
 	}
 	s.apply(Command{Cancel: &Cancel{Job: first, By: "alice"}})
-	refusal(t, s.secured("c", 2), messages.Exhausted) // it is not settled yet
+	refusal(t, s.secured("c", 2), messages.Exhausted) // the job is not settled yet
 	s.apply(Command{Settle: &Settle{Job: first}})
 	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: slices.Collect(s.EachEffect)[0].ID}}}})
 	if _, ok := s.secured("c", 2).(Receipt); !ok {
@@ -99,8 +99,8 @@ func TestPendingJobsAreBounded(t *testing.T) {
 	}
 }
 
-// TestDepositsInRandomHistories: whatever happens, in whatever order, the invariants
-// hold, and a book restored in between comes to the same.
+// TestDepositsInRandomHistories applies random commands, and checks the invariants after each. A book restored in
+// between must end in the same state.
 func TestDepositsInRandomHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s, other := newSite(t), New()

@@ -9,18 +9,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// turns is a book with a node of which each slot goes from task to task, and what its
-// tasks had.
+// turns is a book with one node whose slots go from task to task, and the slot time that the tasks really had.
 type turns struct {
 	*site
 	rng   *rand.Rand
 	seq   uint64
 	jobs  []messages.JobID
-	runs  []turn // by slot; none: idle
+	runs  []turn // by slot: its tasks; empty: idle
 	ahead []messages.Grant
 	ended []messages.Finished
-	had   map[messages.JobID]messages.Time // by the tasks that have had a slot
-	owes  map[messages.JobID]int64         // at the price of each moment
+	had   map[messages.JobID]messages.Time // by job: slot time that its tasks had
+	owes  map[messages.JobID]int64         // by job: cost of this time at the price of each moment
 	price int64
 }
 
@@ -40,7 +39,7 @@ func newTurns(t *testing.T, seed uint64, slots, jobs int) *turns {
 	return w
 }
 
-// pass passes time, in which each task that runs has its slot.
+// pass lets time pass in which each running task has its slot.
 func (w *turns) pass(micros messages.Time) {
 	w.at += micros
 	for _, r := range w.runs {
@@ -51,7 +50,7 @@ func (w *turns) pass(micros messages.Time) {
 	}
 }
 
-// leap sets the clock ahead: no task has had that time.
+// leap sets the clock ahead. No task has had that time.
 func (w *turns) leap(micros messages.Time) {
 	w.at += micros - 1
 	w.apply(Command{Leap: messages.Duration(micros) * 1000, Begin: &Begin{}})
@@ -62,7 +61,7 @@ func (w *turns) leap(micros messages.Time) {
 	}
 }
 
-// end ends the task on a slot, and gives the slot to the first that was claimed ahead.
+// end ends the task on a slot, and gives the slot to the first task that was claimed ahead.
 func (w *turns) end(slot int) {
 	f := messages.Finished{Attempt: w.runs[slot].grant.Attempt}
 	w.runs[slot] = turn{}
@@ -75,7 +74,8 @@ func (w *turns) end(slot int) {
 	w.ended = append(w.ended, f)
 }
 
-// say sends what has ended, as of a time, and claims for jobs in turn, without time passing.
+// say sends an exchange with the ended tasks and with claims for jobs in turn. No time passes. sent is its time of
+// sending.
 func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
 	w.t.Helper()
 	x := &Exchange{Node: "n1", Session: 7, Seq: w.seq + 1, Sent: sent, Finished: w.ended}
@@ -83,7 +83,7 @@ func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
 	for _, id := range jobs {
 		x.Claims = append(x.Claims, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{id}, Ahead: 8})
 	}
-	w.at-- // which apply adds
+	w.at-- // because apply adds 1
 	grants := w.apply(Command{Exchange: x}).([]messages.Grant)
 	for _, g := range grants {
 		if g.Ahead {
@@ -99,14 +99,14 @@ func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
 	}
 }
 
-// tariff sets what a slot-second costs.
+// tariff sets the price of a slot-second.
 func (w *turns) tariff(price int64) {
 	w.at--
 	w.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: messages.Credits(price)}}}})
 	w.price = price
 }
 
-// check compares what jobs have had by the book with what they had.
+// check compares the slot times and costs in the book with the real ones.
 func (w *turns) check() {
 	w.t.Helper()
 	for _, id := range w.jobs {
@@ -120,9 +120,9 @@ func (w *turns) check() {
 	}
 }
 
-// TestSlotTimeIsDividedByRunTimes: two jobs on one slot, of tasks of 1 ms and of 20 ms, pay
-// in proportion, also where many tasks begin and end between two exchanges, and where an
-// exchange begins at every start of a task.
+// TestSlotTimeIsDividedByRunTimes runs two jobs on one slot, with tasks of 1 ms and of 20 ms. They must pay in
+// proportion to their run times. It checks this with many tasks between two exchanges, and with an exchange at every
+// start of a task.
 func TestSlotTimeIsDividedByRunTimes(t *testing.T) {
 	for name, every := range map[string]int{"one exchange for each end": 1, "for three": 3, "for seven": 7} {
 		t.Run(name, func(t *testing.T) {
@@ -152,8 +152,8 @@ func TestSlotTimeIsDividedByRunTimes(t *testing.T) {
 	}
 }
 
-// TestDividedTimeIsExact: whatever the order of ends, exchanges, tariffs and leaps of the clock,
-// each job pays for each microsecond at its price.
+// TestDividedTimeIsExact applies ends, exchanges, tariffs and leaps of the clock in random order. Each job must pay
+// for each microsecond at its price.
 func TestDividedTimeIsExact(t *testing.T) {
 	first, end := seeds(t, 60)
 	for seed := first; seed < end; seed++ {
@@ -167,7 +167,7 @@ func TestDividedTimeIsExact(t *testing.T) {
 				w.tariff(w.rng.Int64N(5_000_000))
 			case w.rng.IntN(3) > 0 && w.runs[slot].grant.Attempt.Task.Job != 0 && (len(w.ahead) > 0 || w.rng.IntN(4) == 0):
 				idles := len(w.ahead) == 0
-				if w.end(slot); idles { // what has no successor has its slot until the exchange
+				if w.end(slot); idles { // a task without a successor has its slot until the exchange
 					w.say(w.at, w.some()...)
 				}
 			case w.rng.IntN(2) == 0:
@@ -188,8 +188,8 @@ func (w *turns) some() (jobs []messages.JobID) {
 	return jobs
 }
 
-// TestAbsurdTimesMoveNoMoreThanTheSlotHad: whatever an agent says, all jobs together have
-// the time of the slots, at its price.
+// TestAbsurdTimesMoveNoMoreThanTheSlotHad lets an agent report absurd times. All jobs together must still have the
+// time and the price of the slots.
 func TestAbsurdTimesMoveNoMoreThanTheSlotHad(t *testing.T) {
 	first, end := seeds(t, 60)
 	for seed := first; seed < end; seed++ {
@@ -215,7 +215,7 @@ func TestAbsurdTimesMoveNoMoreThanTheSlotHad(t *testing.T) {
 	}
 }
 
-// sums are the slot time and the cost of all jobs, by the book and as they were.
+// sums returns the slot time and the cost of all jobs: by the book, and the real ones.
 func (w *turns) sums() (got, want [2]uint64) {
 	for _, id := range w.jobs {
 		m := w.Job(id).Stages[0].Meter
@@ -226,8 +226,8 @@ func (w *turns) sums() (got, want [2]uint64) {
 	return got, want
 }
 
-// TestAnExchangeMovesNoTimeOfEarlierOnes: an agent says that a task had its slot for an
-// hour, a millisecond after it said that another task has it.
+// TestAnExchangeMovesNoTimeOfEarlierOnes: an agent reports that a task had its slot for an hour, a millisecond after
+// it reported that another task has it. The first task's time must not grow.
 func TestAnExchangeMovesNoTimeOfEarlierOnes(t *testing.T) {
 	w := newTurns(t, 1, 1, 2)
 	w.say(w.at, w.jobs[0])

@@ -10,14 +10,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// retaining has books remember no more than n ended jobs, for a test.
+// retaining makes books remember at most n ended jobs, for one test.
 func retaining(t *testing.T, n int) {
 	retainEnded = n
 	t.Cleanup(func() { retainEnded = RetainEnded })
 }
 
-// TestEffectsKeepTheirJobs: a job is not forgotten while an effect speaks of it,
-// though others are confirmed before it, and effects stay in their order.
+// TestEffectsKeepTheirJobs checks that a job stays in the book while an effect refers to it, even if later effects
+// are confirmed first, and that effects keep their order.
 func TestEffectsKeepTheirJobs(t *testing.T) {
 	retaining(t, 1)
 	s := newSite(t)
@@ -26,7 +26,7 @@ func TestEffectsKeepTheirJobs(t *testing.T) {
 		s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}})
 		s.apply(Command{Settle: &Settle{Job: id}})
 	}
-	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: 1}}}}) // leaves the observation, 4
+	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: 1}}}}) // the observation stays: effect 4
 	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: 2}, {Effect: 3}}}})
 	var ids []uint64
 	for _, e := range slices.Collect(s.EachEffect) {
@@ -41,8 +41,7 @@ func TestEffectsKeepTheirJobs(t *testing.T) {
 	}
 }
 
-// TestEffectsOfJobsThatAreGone: an image may have effects of jobs that were forgotten; it
-// loads, and they are let go.
+// TestEffectsOfJobsThatAreGone loads an image with effects of forgotten jobs. The effects must be dropped.
 func TestEffectsOfJobsThatAreGone(t *testing.T) {
 	b := New()
 	b.must(t, &Command{Submit: &Submit{Account: "alice", Key: "k", Held: 5, Spec: roamSpec()}})
@@ -72,13 +71,13 @@ func TestEffectsOfJobsThatAreGone(t *testing.T) {
 	}
 }
 
-// TestNumbersAreASet in order, whichever are added and removed.
+// TestNumbersAreASet adds and removes random numbers. The list must have each number once, in ascending order.
 func TestNumbersAreASet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, want, next := newNumbers(), []messages.JobID{}, messages.JobID(0)
 		for range rapid.IntRange(0, 40).Draw(t, "steps") {
 			for range rapid.IntRange(0, 300).Draw(t, "added") {
-				id := next - min(next, messages.JobID(rapid.IntRange(-3, 40).Draw(t, "back"))) // as a rule one that is higher than all
+				id := next - min(next, messages.JobID(rapid.IntRange(-3, 40).Draw(t, "back"))) // mostly one that is higher than all others
 				if at, found := slices.BinarySearch(want, id); !found {
 					want = slices.Insert(want, at, id)
 				}
@@ -107,8 +106,8 @@ func TestNumbersAreASet(t *testing.T) {
 	})
 }
 
-// TestVisitorsPayAtTheirEnd: what a visiting job pays by decisions of its market goes to the
-// site with its one charge, also where it is cancelled; nobody pays it.
+// TestVisitorsPayAtTheirEnd checks that a visiting job pays everything that it owes by decisions of its market with
+// its one charge, also if it is cancelled. No job pays a visiting job.
 func TestVisitorsPayAtTheirEnd(t *testing.T) {
 	b := New()
 	visit := &Visit{messages.Visit{Home: "west", Job: 17}, "a", 1000}

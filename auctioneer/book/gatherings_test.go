@@ -13,8 +13,8 @@ func wideStage(width, tasks int) messages.Stage {
 	return s
 }
 
-// TestANodeGathersSlotsForAWideTask: what becomes free goes to the task, and to nobody else,
-// until the task has all of its slots; it pays for the slots that were idle for it.
+// TestANodeGathersSlotsForAWideTask checks that slots that become free are kept for a task of several slots, until it
+// has all of them. The job must pay for the slots that were idle meanwhile.
 func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)
@@ -30,7 +30,7 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	if n := s.Node("n1").Free("map"); n != 1 {
 		t.Fatalf("%d slots are free, want 1", n)
 	}
-	began := s.at - 1 // the gathering
+	began := s.at - 1 // when the gathering began
 	s.at += 1_000_000
 	ends := func(seq uint64, ended ...messages.Grant) []messages.Grant {
 		x := &Exchange{Node: "n1", Session: 7, Seq: seq}
@@ -51,7 +51,7 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	if left := s.Node("n1").Gatherings; len(left) != 0 {
 		t.Fatalf("the node still gathers %v", left)
 	}
-	// One slot was idle until the middle, then two.
+	// One slot was idle from began to middle, and two slots afterwards.
 	idle := middle.Sub(began) + 2*s.at.Sub(middle)
 	start := s.at
 	s.at += 500_000
@@ -65,7 +65,7 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	}
 }
 
-// TestAGatheringEnds: with the job, with the node, and after its time.
+// TestAGatheringEnds checks that a gathering ends with its job, with its node, and after its time limit.
 func TestAGatheringEnds(t *testing.T) {
 	for name, end := range map[string]func(*site, messages.JobID){
 		"cancelled": func(s *site, wide messages.JobID) { s.apply(Command{Cancel: &Cancel{Job: wide, By: "alice"}}) },
@@ -95,7 +95,7 @@ func TestAGatheringEnds(t *testing.T) {
 	}
 }
 
-// TestConstraintsBindClaims: no node is granted a task that it does not suit.
+// TestConstraintsBindClaims checks that a node gets only tasks whose requirements it meets.
 func TestConstraintsBindClaims(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Register: &Register{Node: "n1", Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: 9}}, Labels: []messages.Name{"a100", "ib"}}})
@@ -116,7 +116,8 @@ func TestConstraintsBindClaims(t *testing.T) {
 	}
 }
 
-// TestClassesShareANode: what one class has of the processors, and what is gathered there, another one cannot have.
+// TestClassesShareANode checks that two classes on a node share its processors: what one class uses or gathers, the
+// other class cannot have.
 func TestClassesShareANode(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Register: &Register{Node: "n1", Session: 7, Resources: &messages.Resources{CPUs: 8, GPUs: 2},

@@ -10,13 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// measured makes a book with n things, and returns the time of one command among them.
+// measured builds a book with n things, and returns the time of one command in it.
 type measured func(t *testing.T, n int) time.Duration
 
-// growth is how many times as much a command costs among ten times as many things: the least of some
-// measurements of each, taken in turn, since a busy machine can only make one larger.
+// growth returns how many times longer a command takes with ten times as many things. It takes several measurements
+// of both sizes in turn, and compares the smallest ones: a busy machine can only make a measurement larger.
 func growth(t *testing.T, n int, of measured) (times float64) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // its share of a command is chance
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
 	few, many := math.Inf(1), math.Inf(1)
 	for round := range 12 {
 		few, many = min(few, of(t, n).Seconds()), min(many, of(t, 10*n).Seconds())
@@ -27,17 +27,17 @@ func growth(t *testing.T, n int, of measured) (times float64) {
 	return times
 }
 
-// most is how many times as much a command may cost among ten times as many things. A list that is looked
-// through costs ten times; what does not fit the processor's cache any more cost 3.6 times while other tests ran.
+// most is the accepted growth for ten times as many things. A command that scans a list takes ten times longer. With
+// other tests running, data that no longer fit in the processor's cache took 3.6 times longer.
 const most = 5
 
-// TestCommandsCostNoMoreAmongMore: a command that once looked through a list does not cost more in
-// proportion to how many things there are.
+// TestCommandsCostNoMoreAmongMore checks commands that once scanned a list. Their cost must not grow in proportion to
+// the number of things.
 func TestCommandsCostNoMoreAmongMore(t *testing.T) {
 	whole(t, 10)
 	retaining(t, 10)
 	for name, of := range map[string]measured{
-		"tasks that were given back are cancelled": func(t *testing.T, n int) time.Duration { // for each task
+		"tasks that were given back are cancelled": func(t *testing.T, n int) time.Duration { // the time for each task
 			s := newSite(t)
 			s.register("n", 1, n)
 			id := s.submit("k", mapStage(n))

@@ -11,12 +11,12 @@ import (
 
 const seconds = messages.Duration(1e9)
 
-// ward is a site whose nodes claim and end tasks in turns, once a second.
+// ward is a site whose nodes claim and end tasks in turns, one turn each second.
 type ward struct {
 	*site
 	nodes []*patient
-	bad   func(account messages.Name, node string) bool // which tasks fail at once
-	ends  map[string]int                                // tasks that ended there, by node
+	bad   func(account messages.Name, node string) bool // whether a task fails at once
+	ends  map[string]int                                // by node: number of tasks that ended there
 }
 
 // patient is a node of a ward.
@@ -24,8 +24,8 @@ type patient struct {
 	name    string
 	seq     uint64
 	slots   int
-	broken  bool // every task fails at once there, probes too
-	silent  bool // probes never end
+	broken  bool // every task fails at once on it, probes too
+	silent  bool // probes on it never end
 	probes  int
 	pending []messages.Grant
 }
@@ -52,7 +52,7 @@ func (w *ward) enter(account messages.Name, tasks, attempts int) messages.JobID 
 	return r.Job
 }
 
-// turn lets every node report, claim and run, the first ones first.
+// turn lets each node report, claim and run tasks, in order.
 func (w *ward) turn() {
 	w.at = w.at.Add(seconds)
 	var jobs []messages.JobID
@@ -83,7 +83,7 @@ func (w *ward) turn() {
 	}
 }
 
-// turns takes turns until a condition holds.
+// turns takes turns until a condition is true, at most most of them.
 func (w *ward) turns(most int, what string, done func() bool) {
 	w.t.Helper()
 	for range most {
@@ -121,8 +121,8 @@ func (w *ward) quarantined() (names []string) {
 	return names
 }
 
-// TestNodeThatFailsEverythingIsQuarantined: it takes two tasks, fails its probe, and
-// jobs complete on the other node, with as few attempts as they may have.
+// TestNodeThatFailsEverythingIsQuarantined adds a node on which everything fails. It may take only two tasks before
+// it fails its probe. The jobs must complete on the other node, even if a task may have only one attempt.
 func TestNodeThatFailsEverythingIsQuarantined(t *testing.T) {
 	w := newWard(t, 2)
 	w.nodes[0].broken = true
@@ -140,7 +140,7 @@ func TestNodeThatFailsEverythingIsQuarantined(t *testing.T) {
 		t.Error("the node still takes work")
 	}
 
-	w.nodes[0].broken = false // mended: it comes back by itself
+	w.nodes[0].broken = false // the node is repaired, and comes back by itself
 	w.turns(700, "the node comes back", func() bool { return len(w.quarantined()) == 0 })
 	c := w.enter("carol", 4, 1)
 	w.turns(20, "the next job ends", w.ended(c))
@@ -150,8 +150,8 @@ func TestNodeThatFailsEverythingIsQuarantined(t *testing.T) {
 	}
 }
 
-// TestBrokenNodesTimeIsNotPaid: the time of tasks that failed at once is the site's own
-// once their node is in quarantine.
+// TestBrokenNodesTimeIsNotPaid checks that jobs do not pay for the time of tasks that failed at once, once their node
+// is in quarantine.
 func TestBrokenNodesTimeIsNotPaid(t *testing.T) {
 	w := newWard(t, 1)
 	w.nodes[0].broken = true
@@ -173,8 +173,8 @@ func TestBrokenNodesTimeIsNotPaid(t *testing.T) {
 	}
 }
 
-// TestAForgivenJobIsFollowed: the leader is told that a job is no longer complete for prices once its node is
-// in quarantine.
+// TestAForgivenJobIsFollowed checks that the leader is told when a job is no longer complete for prices, because its
+// node went into quarantine.
 func TestAForgivenJobIsFollowed(t *testing.T) {
 	w := newWard(t, 1)
 	w.nodes[0].broken = true
@@ -198,8 +198,8 @@ func TestAForgivenJobIsFollowed(t *testing.T) {
 	}
 }
 
-// TestABrokenNodesTimeIsGivenBack: a job that has ended, and was charged, when its node is found out gets
-// the charge for that time back, and pays in the end what a job pays that goes on then.
+// TestABrokenNodesTimeIsGivenBack: a job has ended and was charged, and then its node goes into quarantine. The
+// charge for the failed time must be given back. In the end the job pays as much as a job that still runs then.
 func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 	w := newWard(t, 2)
 	w.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 100}}}})
@@ -239,7 +239,7 @@ func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestBadJobQuarantinesNobody: a job that fails everywhere is a bad job.
+// TestBadJobQuarantinesNobody runs a job that fails on every node. No node may go into quarantine.
 func TestBadJobQuarantinesNobody(t *testing.T) {
 	w := newWard(t, 3)
 	w.bad = func(account messages.Name, _ string) bool { return account == "mallory" || account == "trudy" }
@@ -256,8 +256,8 @@ func TestBadJobQuarantinesNobody(t *testing.T) {
 	}
 }
 
-// TestUserCannotQuarantineANode: not one whose tasks fail on that node only, and not
-// a crowd whose tasks fail there, while others' end well there.
+// TestUserCannotQuarantineANode tries it in two ways: with a user whose tasks fail only on that node, and with many
+// such users while other users' tasks end well there. Neither may cause a quarantine.
 func TestUserCannotQuarantineANode(t *testing.T) {
 	w := newWard(t, 2)
 	w.bad = func(account messages.Name, node string) bool { return account == "mallory" && node == "n1" }
@@ -281,8 +281,8 @@ func TestUserCannotQuarantineANode(t *testing.T) {
 	}
 }
 
-// TestAPeerCannotQuarantineANode: users of one peer count as one account, and a user of another peer as a
-// second one.
+// TestAPeerCannotQuarantineANode checks that all users of one peer count as one account, and that a user of another
+// peer counts as a second one.
 func TestAPeerCannotQuarantineANode(t *testing.T) {
 	for second, want := range map[messages.Name]int{"bob@west": 0, "bob@east": 1} {
 		w := newWard(t, 2)
@@ -297,9 +297,9 @@ func TestAPeerCannotQuarantineANode(t *testing.T) {
 	}
 }
 
-// TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut: what a probe does not see, such as a
-// file system that is missing, is seen by several accounts; the node comes back, is
-// found out again, and stays longer.
+// TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut adds a node on which probes end well and tasks of users fail, for
+// example because a file system is missing. Failures of several accounts must cause a quarantine. The node comes
+// back, goes into quarantine again, and must stay longer.
 func TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut(t *testing.T) {
 	w := newWard(t, 3)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
@@ -336,8 +336,8 @@ func TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut(t *testing.T) {
 	}
 }
 
-// TestLastNodeIsNotQuarantinedInSilence: a last node that fails its probe is, and the
-// reason says so; one that only tasks speak against takes work.
+// TestLastNodeIsNotQuarantinedInSilence checks the last node of a class. If it fails its probe, it goes into
+// quarantine, and the reason must say that it is the last one. If only tasks failed, it must still take work.
 func TestLastNodeIsNotQuarantinedInSilence(t *testing.T) {
 	w := newWard(t, 1)
 	w.nodes[0].broken = true
@@ -348,7 +348,7 @@ func TestLastNodeIsNotQuarantinedInSilence(t *testing.T) {
 	}
 	w.nodes[0].broken = false
 	w.turns(100, "the job ends", w.ended(id))
-	w.outcome(messages.Completed, id) // with the attempts that failed there given back
+	w.outcome(messages.Completed, id) // the attempts that failed there are given back
 
 	w = newWard(t, 2)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
@@ -356,7 +356,7 @@ func TestLastNodeIsNotQuarantinedInSilence(t *testing.T) {
 	w.enter("bob", 2, 3)
 	w.turn()
 	w.turn()
-	w.turn() // some have failed on n1, and run on n2
+	w.turn() // some have failed on n1, and now run on n2
 	w.apply(Command{Drain: &Drain{Node: "n2", Until: w.at.Add(1e15)}})
 	w.turn()
 	w.turn()
@@ -365,7 +365,7 @@ func TestLastNodeIsNotQuarantinedInSilence(t *testing.T) {
 	}
 }
 
-// TestProbeThatNeverEnds is a failed one.
+// TestProbeThatNeverEnds checks that a probe which does not end in time counts as failed.
 func TestProbeThatNeverEnds(t *testing.T) {
 	w := newWard(t, 2)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
@@ -380,7 +380,8 @@ func TestProbeThatNeverEnds(t *testing.T) {
 	w.outcome(messages.Completed, id)
 }
 
-// TestUnstartableIsTriedElsewhere: it does not count, and not on the same node.
+// TestUnstartableIsTriedElsewhere checks that a task which cannot start runs on another node, and that the attempt
+// does not count.
 func TestUnstartableIsTriedElsewhere(t *testing.T) {
 	s := newSite(t)
 	stage := mapStage(1)
@@ -405,16 +406,17 @@ func TestUnstartableIsTriedElsewhere(t *testing.T) {
 		t.Fatal("the other node got nothing")
 	}
 	exchange("n2", 2, messages.Finished{Attempt: g[0].Attempt, Outcome: messages.Unstartable})
-	if j := s.Job(id); j.Active() || j.Reason != "CannotStart" { // there is no third
+	if j := s.Job(id); j.Active() || j.Reason != "CannotStart" { // there is no third node
 		t.Errorf("job %v %s", j.State, j.Reason)
 	}
 }
 
-// TestTaskWaitsForAnotherNodeOnlySoLong: that one may be busy for days.
+// TestTaskWaitsForAnotherNodeOnlySoLong checks that a task which failed on a node waits only a limited time for
+// another node, because that one may be busy for days.
 func TestTaskWaitsForAnotherNodeOnlySoLong(t *testing.T) {
 	w := newWard(t, 2)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
-	w.nodes[1].slots = 0 // never claims
+	w.nodes[1].slots = 0 // this node never claims
 	id := w.enter("alice", 1, 2)
 	w.turn()
 	w.turn()
@@ -425,7 +427,8 @@ func TestTaskWaitsForAnotherNodeOnlySoLong(t *testing.T) {
 	}
 }
 
-// TestOperatorLiftsAQuarantine, and an agent that registers anew is probed at once.
+// TestOperatorLiftsAQuarantine checks that an operator can end a quarantine, and that a node is probed at once after
+// its agent registers again.
 func TestOperatorLiftsAQuarantine(t *testing.T) {
 	w := newWard(t, 2)
 	w.nodes[0].broken = true
@@ -441,7 +444,7 @@ func TestOperatorLiftsAQuarantine(t *testing.T) {
 	}
 }
 
-// TestHealthIsKeptInAnImage, and the doubts of jobs with it.
+// TestHealthIsKeptInAnImage checks that an image keeps the health of nodes and the doubts of jobs.
 func TestHealthIsKeptInAnImage(t *testing.T) {
 	w := newWard(t, 2)
 	w.nodes[0].broken = true
@@ -458,7 +461,7 @@ func TestHealthIsKeptInAnImage(t *testing.T) {
 	}
 }
 
-// doubts is how many tasks that failed at once jobs remember.
+// doubts returns how many tasks that failed at once the jobs remember.
 func doubts(b *Book) (n int) {
 	for j := range b.Jobs {
 		n += len(j.Doubts)

@@ -11,15 +11,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// alone is a stage whose tasks fail independently, at the first attempt.
+// alone returns a stage whose tasks fail independently of one another, at the first attempt.
 func alone(name messages.Name, tasks int, after ...messages.Name) messages.Stage {
 	s := mapStage(tasks)
 	s.Name, s.After, s.Attempts, s.OnFailure = name, after, 1, messages.GoOn
 	return s
 }
 
-// TestTaskFailsAlone fails one task of three: the others run to their end, and the job
-// ends as failed then, with the exit code of the task that failed.
+// TestTaskFailsAlone lets one of three tasks fail. The others must run to their end. Then the job must end as failed,
+// with the exit code of the failed task.
 func TestTaskFailsAlone(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", alone("map", 3))
@@ -38,8 +38,8 @@ func TestTaskFailsAlone(t *testing.T) {
 	}
 }
 
-// TestStopIsTheDefault has a task fail where the stage says nothing, as jobs of earlier
-// versions: the job ends at once.
+// TestStopIsTheDefault lets a task fail in a stage that does not set what happens then, as in jobs of earlier
+// versions. The job must end at once.
 func TestStopIsTheDefault(t *testing.T) {
 	s := newSite(t)
 	stage := alone("map", 3)
@@ -53,8 +53,8 @@ func TestStopIsTheDefault(t *testing.T) {
 	}
 }
 
-// TestStagesAfterAFailedStage do not run, nor those after them; a stage that waits for
-// none of them does.
+// TestStagesAfterAFailedStage checks that the stages after a failed stage do not run. A stage that does not wait for
+// it must run.
 func TestStagesAfterAFailedStage(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", alone("last", 1, "next"), alone("next", 1, "map"), alone("map", 2), alone("other", 2))
@@ -71,8 +71,8 @@ func TestStagesAfterAFailedStage(t *testing.T) {
 	}
 }
 
-// TestFailuresEndTheJob runs jobs of random stages with tasks that fail at random: each
-// ends, a job without a failure completes, and stages after one with failures never began.
+// TestFailuresEndTheJob runs jobs of random stages whose tasks fail at random. Each job must end. A job without a
+// failure must complete. Stages after a stage with failures must never have begun.
 func TestFailuresEndTheJob(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSite(t)
@@ -118,8 +118,8 @@ func TestFailuresEndTheJob(t *testing.T) {
 	})
 }
 
-// TestRequeue ends a task at its owner's wish: it runs again under another number, its
-// tries are left, and the job pays for the time of both attempts.
+// TestRequeue requeues a task at its owner's request. It must run again with a new attempt number, its number of
+// tries must stay, and the job must pay for both attempts.
 func TestRequeue(t *testing.T) {
 	s := newSite(t)
 	stage := alone("map", 2)
@@ -149,7 +149,7 @@ func TestRequeue(t *testing.T) {
 	refusal(t, s.apply(Command{Requeue: &Requeue{Job: id}}), messages.Ended)
 }
 
-// TestRequeueAll requeues a gang by two of its tasks: all of it begins anew, once.
+// TestRequeueAll requeues two tasks of a gang in one command. The whole gang must begin again, once.
 func TestRequeueAll(t *testing.T) {
 	s := newSite(t)
 	gang := mapStage(2)
@@ -167,8 +167,8 @@ func TestRequeueAll(t *testing.T) {
 	}
 }
 
-// TestRepeatedTasksKeepTheirPlaces grants tasks that do others again: each goes by the
-// position that the other had.
+// TestRepeatedTasksKeepTheirPlaces runs a job that repeats some tasks of another job. Each task must have the
+// position that the original had.
 func TestRepeatedTasksKeepTheirPlaces(t *testing.T) {
 	s := newSite(t)
 	stage := mapStage(0)
@@ -186,8 +186,8 @@ func TestRepeatedTasksKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestExitCodeOfAJob is null in JSON where there was none: of a job that runs, or whose
-// task could not start.
+// TestExitCodeOfAJob checks that the exit code is null in JSON if there is none: for a running job, and for a job
+// whose task could not start.
 func TestExitCodeOfAJob(t *testing.T) {
 	for outcome, want := range map[messages.Outcome]messages.Exit{messages.Unstartable: messages.NoExit, messages.Exited: 7} {
 		s := newSite(t)

@@ -13,10 +13,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// crowd is a book with n of each thing that a book can have many of: accounts, each with a job that
-// waits, one that waits for a time, one that waits for another job, one that runs, one that has
-// ended and one at another site; nodes, removed nodes, join tokens, quotes, notices and effects; and
-// a job with n tasks that were given back, n that run and n that were cancelled.
+// crowd is a book with n of each thing that can be many. It has n accounts, each with six jobs: one that waits, one
+// that waits for a time, one that waits for another job, one that runs, one that has ended and one at another site.
+// It has n nodes, removed nodes, join tokens, quotes, notices and effects. It also has a job with n tasks that were
+// given back, n that run and n that were cancelled.
 type crowd struct {
 	*Book
 	t       *testing.T
@@ -24,14 +24,14 @@ type crowd struct {
 	at      messages.Time
 	keys    int
 	seqs    map[messages.Name]uint64
-	grants  map[messages.Name]messages.Grant // of the nodes' first tasks
+	grants  map[messages.Name]messages.Grant // by node: the grant of its first task
 	awaited messages.JobID
 	big     messages.JobID
 	waiting []messages.JobID
 	remote  []messages.JobID
 }
 
-// do applies a command, which must not be refused, and returns its result.
+// do applies a command and returns its result. A refusal fails the test.
 func (w *crowd) do(c *Command) any {
 	w.t.Helper()
 	c.At = w.at
@@ -68,7 +68,7 @@ func (w *crowd) exchange(name messages.Name, finished []messages.Finished, claim
 	return &Command{Exchange: &Exchange{Node: name, Session: 1, Seq: w.seqs[name], Finished: finished, Claims: claims}}
 }
 
-// claim has a node claim tasks of a job.
+// claim lets a node claim tasks of a job.
 func (w *crowd) claim(name messages.Name, slots int, job messages.JobID) []messages.Grant {
 	w.t.Helper()
 	g := w.do(w.exchange(name, nil, Claim{Class: "map", Slots: slots, Jobs: []messages.JobID{job}})).([]messages.Grant)
@@ -80,7 +80,7 @@ func (w *crowd) claim(name messages.Name, slots int, job messages.JobID) []messa
 
 func node(i int) messages.Name { return fmt.Sprint("node", i) }
 
-// settling is a job that has ended and owes nothing yet.
+// settling returns a job that has ended and is not settled.
 func (w *crowd) settling() messages.JobID {
 	w.t.Helper()
 	id := w.submit(nil)
@@ -88,7 +88,7 @@ func (w *crowd) settling() messages.JobID {
 	return id
 }
 
-// charging is the effect of a job that is settled.
+// charging returns the effect that charges a settled job.
 func (w *crowd) charging() uint64 {
 	w.t.Helper()
 	w.do(&Command{Settle: &Settle{Job: w.settling()}})
@@ -100,7 +100,7 @@ func crowded(t *testing.T, n int) *crowd {
 	w.Archive(func(Ended) {})
 	w.do(&Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 3}}}})
 	w.awaited = w.submit(nil)
-	for range n { // first: effects of jobs that have ended wait from now on
+	for range n { // first, so that effects of ended jobs wait from now on
 		w.charging()
 	}
 	for i := range n {
@@ -140,7 +140,8 @@ func crowded(t *testing.T, n int) *crowd {
 	return w
 }
 
-// kinds make the i-th command of each kind. What a command needs is made before it is timed.
+// kinds has, for each kind of command, a function that returns its i-th command. It prepares everything that the
+// command needs, before the command is timed.
 var kinds = map[string]func(w *crowd, i int) *Command{
 	"submit": func(w *crowd, i int) *Command { return w.submission(nil) },
 	"submit, to begin": func(w *crowd, i int) *Command {
@@ -192,7 +193,7 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 		return w.exchange(node(i), nil, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{w.big}})
 	},
 	"a task is claimed again, before one that avoids the node": func(w *crowd, i int) *Command {
-		if j := w.jobs.own(w.big); j.Doubts == nil { // what came back first has failed on these nodes
+		if j := w.jobs.own(w.big); j.Doubts == nil { // the first tasks to be claimed again have failed on these nodes
 			d := &Doubt{}
 			for k := range uint32(50) {
 				at, _ := w.Position(node(i + int(k)))
@@ -293,7 +294,7 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 	"restored": func(w *crowd, i int) *Command { return &Command{Restored: &Restored{Backup: messages.Time(i)}} },
 }
 
-// runs is a task of the big job that runs on a node.
+// runs returns a task of the big job that runs on the i-th node.
 func (w *crowd) runs(i int) uint32 {
 	for r := range w.Node(node(i)).Claims {
 		if r.Job == w.big {
@@ -308,13 +309,13 @@ func (w *crowd) cancelTask(index uint32) *Command {
 	return &Command{CancelTasks: &CancelTasks{Job: w.big, By: "operator", Tasks: messages.Array{{First: int64(index), Last: int64(index), Step: 1}}}}
 }
 
-// TestEachKindOfCommandCostsNoMoreAmongMore: each kind of command costs at most twice as much in a book
-// with ten times as much of all.
+// TestEachKindOfCommandCostsNoMoreAmongMore checks that each kind of command takes at most twice as long in a book
+// with ten times as many things.
 func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // its share of a command is chance
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
 	whole(t, 10)
 	names, tried := slices.Sorted(maps.Keys(kinds)), map[string]bool{}
-	const n = 900 // ten times as many are within the limits of quotes, notices and tokens
+	const n = 900 // ten times this number is within the limits of quotes, notices and tokens
 	ratios := map[string]float64{}
 	for try := 0; try < 8 && (try == 0 || len(ratios) > 0); try++ {
 		few, many := crowded(t, n), crowded(t, 10*n)
@@ -339,7 +340,7 @@ func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
 	}
 }
 
-// cost is the median time of some commands of a kind, which a pause of the machine cannot move. Each
+// cost returns the median time of several commands of a kind. A pause of the machine does not change a median. Each
 // kind has its own jobs and nodes.
 func (w *crowd) cost(kind string, at int, tried map[string]bool) float64 {
 	const each = 15
@@ -356,5 +357,5 @@ func (w *crowd) cost(kind string, at int, tried map[string]bool) float64 {
 		all[i] = time.Since(began).Seconds()
 	}
 	slices.Sort(all[:])
-	return max(all[each/2], 3e-6) // what takes less looks through nothing, and a busy machine can double it
+	return max(all[each/2], 3e-6) // a command this fast scans nothing, and a busy machine can double its time
 }

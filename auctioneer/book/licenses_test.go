@@ -6,8 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestATaskHasItsLicencesUntilItsClaimEnds: tasks wait for licences that others have, also while these
-// are suspended; a lost node frees its tasks' licences, and a replica that starts from an image counts the same.
+// TestATaskHasItsLicencesUntilItsClaimEnds checks that tasks wait for licences that other tasks have, also while
+// these are suspended. A lost node must free its tasks' licences. A replica that starts from an image must count the
+// same.
 func TestATaskHasItsLicencesUntilItsClaimEnds(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 5}}}})
@@ -45,7 +46,7 @@ func TestATaskHasItsLicencesUntilItsClaimEnds(t *testing.T) {
 	}
 }
 
-// TestAnAllocationHasItsLicencesOnce: not once for each of its nodes.
+// TestAnAllocationHasItsLicencesOnce checks that an allocation has its licences once, not once for each of its nodes.
 func TestAnAllocationHasItsLicencesOnce(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 2}}}})
@@ -68,7 +69,8 @@ func TestAnAllocationHasItsLicencesOnce(t *testing.T) {
 	}
 }
 
-// TestNoTaskWithLicencesIsClaimedAhead: it would have them before it has a slot.
+// TestNoTaskWithLicencesIsClaimedAhead checks that a task with licences is not claimed ahead: it would have them
+// before it has a slot.
 func TestNoTaskWithLicencesIsClaimedAhead(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 9}}}})

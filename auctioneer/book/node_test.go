@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAListOfHaltedAttemptsStays: a list that somebody has read says the same for ever, and the
-// node has another list once the list says something else.
+// TestAListOfHaltedAttemptsStays changes the halted attempts of a node. A list that a reader has must never change;
+// the node must have a new list.
 func TestAListOfHaltedAttemptsStays(t *testing.T) {
 	type reading struct{ list, said []messages.Attempt }
 	for seed := range uint64(50) {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestNotesAreKeptForTheNextLeader: by market and job, over an image, until they
-// are forgotten.
+// TestNotesAreKeptForTheNextLeader checks that notes are kept by market and job, also in an image, until they are
+// forgotten.
 func TestNotesAreKeptForTheNextLeader(t *testing.T) {
 	b := New()
 	keep := func(market messages.Name, forget bool, notes ...Note) {
@@ -47,7 +47,8 @@ func TestNotesAreKeptForTheNextLeader(t *testing.T) {
 	expect("other")
 }
 
-// TestMarketsKeepAllTheirFieldsInAnImage: also fields that were added after images were introduced.
+// TestMarketsKeepAllTheirFieldsInAnImage checks that an image keeps every field of a market, including fields that
+// were added later.
 func TestMarketsKeepAllTheirFieldsInAnImage(t *testing.T) {
 	b, want := New(), []messages.Market{{Name: "fair", Mechanism: messages.FairShare, Classes: []messages.Name{"cpu"}, Weights: messages.Weights{{Class: "alice", Weight: 2}}}}
 	b.Apply(&Command{ApplyMarkets: &ApplyMarkets{Markets: want}})

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestNotices: a job's notices are entered with its end, survive an image, are told of at the
-// job, and keep nothing from being settled or forgotten.
+// TestNotices ends a job that wants notifications. The notices must be entered at its end, be in an image, and be
+// listed with the job. They must not delay the settlement or the forgetting of the job.
 func TestNotices(t *testing.T) {
 	b := New()
 	spec := &messages.JobSpec{Budget: messages.Credit, Market: "main", Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 1}},

@@ -10,30 +10,30 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// walk takes random steps: jobs come and end, nodes claim, lose, drain and come back, and replicas
-// start from images.
+// walk takes random steps: jobs come and end, nodes claim, are lost, drain and come back, and replicas start from
+// images.
 type walk struct {
 	*site
 	rng      *rand.Rand
 	step     int
 	nodes    map[string]*walked
 	jobs     []messages.JobID
-	licensed bool // stages take licences
+	licensed bool // stages need licences
 	bounded  bool // accounts and projects have bounds
 	lowered  bool // the last step lowered the number of licences, or the bounds
 
 	bounds messages.AtOnce
 
-	started, resumed, waited int // what the steps met
+	started, resumed, waited int // how often steps started, resumed and kept waiting
 }
 
-// walked is the agent of a node.
+// walked is the agent of a node in a walk.
 type walked struct {
 	session, seq uint64
 	held         []messages.Attempt
 }
 
-// Two classes share the processors of each node.
+// Two classes that share the processors of each node.
 var (
 	walkNames   = []string{"n1", "n2", "n3"}
 	walkClasses = []messages.Name{"map", "reduce"}
@@ -81,7 +81,7 @@ func (w *walk) next() {
 	case at == 14 && w.licensed:
 		w.lowered = true
 		w.setLicenses(2+rng.IntN(4), 1+rng.IntN(2))
-	case at == 15: // a replica that starts from an image leads
+	case at == 15: // a replica that starts from an image continues
 		again := New()
 		copyInto(w.t.(*testing.T), w.Book, again)
 		w.Book = again
@@ -95,7 +95,7 @@ func (w *walk) next() {
 	case at < 8:
 		w.apply(Command{Lost: &Lost{Node: name, Session: n.session}})
 		delete(w.nodes, name)
-	case at < 10: // the agent comes back with what it still runs
+	case at < 10: // the agent comes back with the tasks that it still runs
 		n.session, n.seq = session, 0
 		w.register(name, n.session, n.held...)
 	case at < 12 && len(n.held) > 0:
@@ -127,7 +127,7 @@ func (w *walk) submitNext() {
 	w.jobs = append(w.jobs, w.submit(fmt.Sprint("job", len(w.jobs)), stage))
 }
 
-// decide makes tasks of a node give up their slots, and has others go on where slots are free.
+// decide makes some tasks of a node give up their slots, and resumes others that have free slots.
 func (w *walk) decide(name string, n *walked) {
 	d := &Decide{Market: "main"}
 	for _, a := range n.held {
@@ -173,8 +173,8 @@ func (w *walk) exchange(name string, n *walked) {
 	}
 }
 
-// TestNoNodeIsOversold: whatever nodes claim, lose, drain and come back with, no node has more
-// slots in use than it has.
+// TestNoNodeIsOversold takes random steps in which nodes claim, are lost, drain and come back. No node may ever use
+// more slots than it has.
 func TestNoNodeIsOversold(t *testing.T) {
 	first, end := seeds(t, 40)
 	started, both, resumed := 0, 0, 0
@@ -211,8 +211,8 @@ func TestNoNodeIsOversold(t *testing.T) {
 	}
 }
 
-// TestLicencesAreNeverOversold: no step makes tasks have more licences than there are. Only where the
-// operator lowers their number do tasks keep more, which no step adds to.
+// TestLicencesAreNeverOversold takes random steps. Tasks may never have more licences than there are. Only if the
+// operator lowers the number may tasks keep more; then no step may add to them.
 func TestLicencesAreNeverOversold(t *testing.T) {
 	first, end := seeds(t, 10)
 	all, waited, over := 0, 0, 0

@@ -8,14 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// arrayOf is a stage of an array whose tasks go on when one of them fails.
+// arrayOf returns the stage of an array whose other tasks continue when one fails.
 func arrayOf(last int64) messages.Stage {
 	stage := mapStage(int(last) + 1)
 	stage.Array, stage.OnFailure, stage.Attempts = messages.Array{{First: 0, Last: last, Step: 1}}, messages.GoOn, 1
 	return stage
 }
 
-// wait submits a job with conditions, and returns its number, or why it was refused.
+// wait submits a job with conditions, and returns its number, or the refusal.
 func (s *site) wait(key string, stage messages.Stage, change func(*messages.JobSpec)) (messages.JobID, error) {
 	spec := &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{stage}}
 	change(spec)
@@ -28,8 +28,9 @@ func (s *site) wait(key string, stage messages.Stage, change func(*messages.JobS
 	return 0, nil
 }
 
-// TestTasksOfArraysWaitForOneAnother: each task starts when its counterpart has completed, and not before; it is cancelled if
-// the counterpart did not. A restored book does the same.
+// TestTasksOfArraysWaitForOneAnother checks that each task starts when its counterpart in the other array has
+// completed, and not before. If the counterpart did not complete, the task must be cancelled. A restored book must do
+// the same.
 func TestTasksOfArraysWaitForOneAnother(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)
@@ -74,7 +75,8 @@ func TestTasksOfArraysWaitForOneAnother(t *testing.T) {
 	}
 }
 
-// TestArraysThatDoNotMatchAreRefused
+// TestArraysThatDoNotMatchAreRefused submits jobs that wait task by task for arrays with other indices. They must be
+// refused.
 func TestArraysThatDoNotMatchAreRefused(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)
@@ -97,7 +99,8 @@ func TestArraysThatDoNotMatchAreRefused(t *testing.T) {
 	}
 }
 
-// TestOneOfSeveralJobsIsEnough: a job starts when one of them did what is said, and ends when none can any more.
+// TestOneOfSeveralJobsIsEnough submits jobs for which one of several jobs is enough. A job must start when one of
+// them has ended as required. It must end when none of them can any more.
 func TestOneOfSeveralJobsIsEnough(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)
@@ -144,7 +147,8 @@ func TestOneOfSeveralJobsIsEnough(t *testing.T) {
 	}
 }
 
-// TestAJobStartsSomeTimeAfterAStart: the time counts from the start, also if that was before the submission.
+// TestAJobStartsSomeTimeAfterAStart checks a job that waits some time after another job's start. The time must count
+// from the start, even if that was before the submission.
 func TestAJobStartsSomeTimeAfterAStart(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)

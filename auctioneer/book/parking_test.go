@@ -17,8 +17,8 @@ func (s *site) park(p Park) (Parking, error) {
 	return Parking{}, nil
 }
 
-// TestParkedJobGetsNoTasks puts a job with a running task on hold: the task continues, no
-// other is claimed, and after the release the others are.
+// TestParkedJobGetsNoTasks puts a job with a running task on hold. The task must continue, and no other may be
+// claimed. After the release, the others must be claimed.
 func TestParkedJobGetsNoTasks(t *testing.T) {
 	s := newSite(t)
 	s.register("n", 1, 4)
@@ -42,13 +42,13 @@ func TestParkedJobGetsNoTasks(t *testing.T) {
 	}
 }
 
-// TestOperatorsHold has an operator hold a job: its owner cannot release it.
+// TestOperatorsHold lets an operator put a job on hold. Its owner must not be able to release it.
 func TestOperatorsHold(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))
 	s.park(Park{Job: id, By: "alice"})
 	s.park(Park{Job: id, By: "root", Operator: true})
-	s.park(Park{Job: id, By: "alice"}) // which does not make it alice's again
+	s.park(Park{Job: id, By: "alice"}) // this does not make it alice's hold again
 	if _, err := s.park(Park{Job: id, By: "alice", Release: true}); messages.KindOf(err) != messages.PermissionDenied || !s.Job(id).Away() {
 		t.Errorf("alice released what an operator holds: %v", err)
 	}
@@ -60,8 +60,8 @@ func TestOperatorsHold(t *testing.T) {
 	}
 }
 
-// TestParkRefuses refuses to hold what is over, what does not exist, and what others
-// were promised the slots, or the completion, of.
+// TestParkRefuses checks that some jobs cannot be put on hold: ended jobs, jobs that do not exist, and jobs with a
+// final order or a contract.
 func TestParkRefuses(t *testing.T) {
 	s := newSite(t)
 	ended, ordered, contracted := s.submit("a", mapStage(1)), s.submit("b", mapStage(1)), s.submit("c", mapStage(1))
@@ -75,7 +75,7 @@ func TestParkRefuses(t *testing.T) {
 	}
 }
 
-// TestSubmittedOnHold submits a job on hold.
+// TestSubmittedOnHold submits a job that is on hold from the start.
 func TestSubmittedOnHold(t *testing.T) {
 	s := newSite(t)
 	s.register("n", 1, 4)

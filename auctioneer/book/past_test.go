@@ -9,13 +9,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// whole has new books keep the records of no more than n ended jobs of each kind, for a test.
+// whole makes new books keep the records of at most n ended jobs of each kind, for one test.
 func whole(t *testing.T, n int) {
 	retainWhole = n
 	t.Cleanup(func() { retainWhole = RetainWhole })
 }
 
-// ended enters a job, ends it, and has the bank and the estimator confirm its effects.
+// ended enters a job, ends it, and confirms its effects as the bank and the estimator would.
 func (s *site) ended(key string) messages.JobID {
 	s.t.Helper()
 	id := s.submit(key, mapStage(2))
@@ -27,8 +27,8 @@ func (s *site) ended(key string) messages.JobID {
 	return id
 }
 
-// TestRecordsLeaveTheBook: of ended jobs but the latest the book keeps what answers a repeated
-// submission and a job that waits for them; the records are handed over, once each and in order.
+// TestRecordsLeaveTheBook checks which data of ended jobs stay when their records leave the book: enough to answer a
+// repeated submission, and for jobs that wait for them. Each record must be handed over once, in order.
 func TestRecordsLeaveTheBook(t *testing.T) {
 	whole(t, 2)
 	s := newSite(t)
@@ -74,7 +74,8 @@ func TestRecordsLeaveTheBook(t *testing.T) {
 	}
 }
 
-// TestAnImageWithAllRecords leads to the book that had handed them over all along.
+// TestAnImageWithAllRecords loads an image that has all records. The result must be the book that handed over the old
+// records before.
 func TestAnImageWithAllRecords(t *testing.T) {
 	all := newSite(t)
 	whole(t, 3)

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// refusedSubmit is a job of alice, who may have one, under a key.
+// refusedSubmit returns a submission of alice, who may have one job, under a key.
 func refusedSubmit(key string, seen uint64) *Command {
 	return &Command{Submit: &Submit{Account: "alice", Key: key, Hold: "job/" + key, Held: 5, Spec: roamSpec(), Most: 1, Seen: seen}}
 }
@@ -22,7 +22,8 @@ func (b *Book) releases() (holds []string) {
 	return holds
 }
 
-// TestARefusedSubmissionFreesItsHold once, and never the hold of a job.
+// TestARefusedSubmissionFreesItsHold checks that a refused submission frees its hold once, and never frees the hold
+// of a job.
 func TestARefusedSubmissionFreesItsHold(t *testing.T) {
 	b := New()
 	b.must(t, refusedSubmit("a", 1))
@@ -54,7 +55,7 @@ func TestARefusedSubmissionFreesItsHold(t *testing.T) {
 	if err := b.Restore(&image); err != nil || !slices.Equal(b.releases(), []string{"job/b"}) {
 		t.Fatal(err, b.releases())
 	}
-	// Another try of what was refused found its hold at the bank before it was freed.
+	// Another try of the refused submission found its hold at the bank before the hold was freed.
 	for i, seen := range []uint64{2, 1} {
 		try := refusedSubmit("b", seen)
 		try.Submit.Most = 0

@@ -74,7 +74,7 @@ func TestRoamPhases(t *testing.T) {
 	}
 }
 
-// A job that is to end, and that the other site then refuses, was cancelled.
+// TestRoamCancelledOnItsWay cancels a remote job, and then the other site refuses it. The job must end as cancelled.
 func TestRoamCancelledOnItsWay(t *testing.T) {
 	b := New()
 	b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: "k", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
@@ -113,7 +113,7 @@ func TestRoamThatIsNotSent(t *testing.T) {
 	}
 }
 
-// A key is of one job, wherever that runs.
+// TestKeysOfRoams checks that a key belongs to one job, whether it runs here or at another site.
 func TestKeysOfRoams(t *testing.T) {
 	b := New()
 	b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: "away", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
@@ -144,7 +144,7 @@ func TestVisits(t *testing.T) {
 	}
 }
 
-// TestRoamImages: a book restored from its image is the same, and goes on alike.
+// TestRoamImages checks that a book restored from its image is equal, and continues in the same way.
 func TestRoamImages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := New()
@@ -221,8 +221,8 @@ func TestRoamsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestUnreachableRemoteJobsEnd once what was authorised for them has ended: a site that is
-// gone keeps nothing for ever.
+// TestUnreachableRemoteJobsEnd checks that remote jobs end when their authorisations have ended: a site that is gone
+// must not keep them for ever.
 func TestUnreachableRemoteJobsEnd(t *testing.T) {
 	b := New()
 	enter := func(key string, steps ...Step) *RemoteJob {
@@ -256,8 +256,8 @@ func TestUnreachableRemoteJobsEnd(t *testing.T) {
 	}
 }
 
-// After a restoration jobs get numbers that none had before, once for each backup that is
-// restored.
+// TestARestorationLeavesNumbersOut checks that after a restore jobs get numbers that no job had before. Each restored
+// backup must skip numbers only once.
 func TestARestorationLeavesNumbersOut(t *testing.T) {
 	b := New()
 	enter := func(key string) messages.JobID {
@@ -269,7 +269,7 @@ func TestARestorationLeavesNumbersOut(t *testing.T) {
 	if id := enter("b"); id != 1001 || b.Backup() != 6 {
 		t.Errorf("the next job is %d, after backup %v", id, b.Backup())
 	}
-	restored.Restored.Last = 5000 // by another leader, from the same backup
+	restored.Restored.Last = 5000 // sent by another leader, for the same backup
 	b.must(t, restored)
 	if id := enter("c"); id != 1002 {
 		t.Errorf("the next job is %d", id)

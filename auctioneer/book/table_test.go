@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// variousJobs are jobs that wait, which differ in the length of their texts and in what they have.
+// variousJobs returns waiting jobs that differ in the lengths of their texts and in the fields that are set.
 func variousJobs() (out []*Job) {
 	for i, n := range []int{0, 1, 5, 31, 32, 200, 255, 256, 3000} {
 		for k, hold := range []string{"job/site/A/K", "A/K", "K", "", "job/A/A/K/rest"} {
@@ -28,15 +28,15 @@ func variousJobs() (out []*Job) {
 			out = append(out, j)
 		}
 	}
-	for _, key := range []string{"a/a", "a/a/a/", "x\xa1a/", "a/x\xc4"} { // that look like what follows them
+	for _, key := range []string{"a/a", "a/a/a/", "x\xa1a/", "a/x\xc4"} { // keys that look like the bytes that follow them
 		j := newJob(&Submit{Account: "a", Key: key, Digest: []byte("a/" + key), Payer: "a", Spec: out[0].Spec, Hold: "job/site/a/" + key}, messages.JobID(len(out)+1), 0)
 		out = append(out, j)
 	}
 	return out
 }
 
-// TestPackedRecords: what is packed has the record that the job has, and the index finds the
-// account and the key of each job, once in memory where they are short.
+// TestPackedRecords checks that a packed job has the same record as the job, and that the index finds the account and
+// the key of each job. Short keys must be in memory only once.
 func TestPackedRecords(t *testing.T) {
 	keys := map[string]bool{}
 	for i, j := range variousJobs() {
@@ -68,7 +68,7 @@ func TestPackedRecords(t *testing.T) {
 	}
 }
 
-// TestGlance: a glance at one job after another shows each as it is.
+// TestGlance reads several jobs with the same spare memory. Each must be read correctly.
 func TestGlance(t *testing.T) {
 	s := table{chunks: map[messages.JobID]*chunk{}}
 	jobs := variousJobs()

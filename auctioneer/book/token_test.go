@@ -20,8 +20,7 @@ func (s *site) use(id, key string) any {
 	return s.apply(Command{Admit: &Admit{Use: &messages.TokenUse{ID: id, Key: key}}})
 }
 
-// TestTokenIsUsedOnce: by the first key that shows it in time, however often that
-// asks, and by no other.
+// TestTokenIsUsedOnce checks that only the first key that shows a token in time can use it, as often as it asks.
 func TestTokenIsUsedOnce(t *testing.T) {
 	s := newSite(t)
 	s.token("join-a", 100)
@@ -63,7 +62,7 @@ func TestTokenExpiresAndIsRevoked(t *testing.T) {
 	}
 }
 
-// TestTokensAreBounded: expired ones make room, others do not.
+// TestTokensAreBounded checks that expired tokens are removed for new ones, and that other tokens are not.
 func TestTokensAreBounded(t *testing.T) {
 	s := newSite(t)
 	for i := range MaxTokens {

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// seeds are those to try: CANDOR_SEEDS of them from CANDOR_FIRST_SEED on.
+// seeds returns the range of seeds to try: CANDOR_SEEDS seeds from CANDOR_FIRST_SEED on.
 func seeds(t *testing.T, usual uint64) (first, end uint64) {
 	t.Helper()
 	from := func(name string, usual uint64) uint64 {
@@ -32,15 +32,15 @@ func seeds(t *testing.T, usual uint64) (first, end uint64) {
 	return first, first + from("CANDOR_SEEDS", usual)
 }
 
-// twins are two books that apply the same commands: one keeps what it has, the other
-// is restored from an image, or replays the log, now and then.
+// twins are two books that apply the same commands. One keeps its state. The other is sometimes restored from an
+// image, or replays the log.
 type twins struct {
 	rng      *rand.Rand
 	at       messages.Time
 	one      *Book
 	two      *Book
 	log      [][]byte
-	sessions [3]uint64 // of each node
+	sessions [3]uint64 // session of each node
 	seqs     [3]uint64
 	attempts []messages.Attempt
 	late     *lateImage
@@ -51,24 +51,24 @@ type lateImage struct {
 	image  *Image
 	want   []byte
 	is     chan []byte
-	steps  int  // until it must have been written
-	during bool // it is written while these are made, not after them
+	steps  int  // number of commands until it must have been written
+	during bool // write it while the commands are applied, not afterwards
 }
 
 func (l *lateImage) write() {
 	var buf bytes.Buffer
-	_, _ = l.image.WriteTo(&buf) // a buffer takes everything
+	_, _ = l.image.WriteTo(&buf) // writing to a buffer cannot fail
 	l.is <- buf.Bytes()
 }
 
 const (
 	twinSteps  = 250
-	twinRetain = 2 // so that jobs are forgotten
+	twinRetain = 2 // low, so that jobs are forgotten
 )
 
-// TestTwins drives a book by random commands, valid, late and absurd ones. After
-// each a twin that came to its state another way has the same bytes and gave the
-// same answer, nothing has panicked, and what must always hold does.
+// TestTwins applies random commands to a book: valid, late and absurd ones. After each command, a twin that reached
+// its state in another way must have the same bytes and the same answer. Nothing may panic, and the invariants must
+// be true.
 func TestTwins(t *testing.T) {
 	retaining(t, twinRetain)
 	whole(t, twinRetain/2)
@@ -93,7 +93,7 @@ func (w *twins) step() error {
 	return err
 }
 
-// do has both books apply a command, and returns their answer.
+// do applies a command to both books, and returns their answer.
 func (w *twins) do(c Command) (answer any, err error) {
 	w.at += messages.Time(w.rng.IntN(4))
 	if w.chance(10) {
@@ -153,8 +153,8 @@ func (w *twins) do(c Command) (answer any, err error) {
 	return one, nil
 }
 
-// writeLate writes an image while later commands change the book: it has to be the bytes that
-// the book had when the image was captured, and was written at once.
+// writeLate writes an image while later commands change the book. The image must have the bytes that it would have
+// had if it had been written when it was captured.
 func (w *twins) writeLate(now []byte) error {
 	if w.late == nil {
 		if !w.chance(4) {
@@ -196,7 +196,7 @@ func imageOf(b *Book) []byte {
 	return buf.Bytes()
 }
 
-// sound says what is wrong with a book that may have forgotten jobs.
+// sound returns what is wrong with a book, which may have forgotten jobs.
 func sound(b *Book) error {
 	for _, check := range []func(*Book) error{claimed, accounted, covered, effective, indexed, counted} {
 		if err := check(b); err != nil {
@@ -206,7 +206,7 @@ func sound(b *Book) error {
 	return nil
 }
 
-// covered reports whether each job's hold covers what it pays and owes.
+// covered returns an error if a job's hold does not cover the job's payments and debts.
 func covered(b *Book) error {
 	for id, j := range b.every {
 		if j.Paid < 0 || j.Gained < 0 || j.Drawn > j.Paid || j.Paid+j.Owed > j.Held || j.Charged > j.Owed {
@@ -216,8 +216,8 @@ func covered(b *Book) error {
 	return nil
 }
 
-// effective reports whether the effects that wait are in order and speak of jobs that
-// are there, and whether no more is remembered than has to be.
+// effective returns an error if the waiting effects are out of order or refer to missing jobs, or if more is
+// remembered than needed.
 func effective(b *Book) error {
 	spoken, frees := map[messages.JobID]int{}, map[string]bool{}
 	last := uint64(0)
@@ -246,7 +246,7 @@ func effective(b *Book) error {
 	return nil
 }
 
-// indexed reports whether what is worked out from the state is as it would be now.
+// indexed returns an error if derived state differs from the state that it is derived from.
 func indexed(b *Book) error {
 	lists := map[messages.Name][]messages.JobID{}
 	enter := func(account messages.Name, id messages.JobID) {
@@ -321,10 +321,10 @@ func indexed(b *Book) error {
 	return nil
 }
 
-// one in n times.
+// chance returns true once in n calls, on average.
 func (w *twins) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
-// job is one that there may be: as a rule a late one.
+// job returns the number of a random job, mostly a late one.
 func (w *twins) job() messages.JobID {
 	return messages.JobID(max(0, int(w.one.index.lastJob)+1-w.rng.IntN(10)))
 }
@@ -342,7 +342,7 @@ func (w *twins) attempt() messages.Attempt {
 
 func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
 
-// command draws one.
+// command returns a random command.
 func (w *twins) command() Command {
 	switch n := w.rng.IntN(100); {
 	case n < 14:
@@ -395,7 +395,7 @@ func (w *twins) command() Command {
 	return Command{Exchange: w.exchange()}
 }
 
-// change raises a budget, or describes a job otherwise.
+// change returns a random change of a budget or a description.
 func (w *twins) change() *Change {
 	c := &Change{Job: w.job(), Key: fmt.Sprint(w.rng.IntN(9)), Budget: messages.Credits(w.rng.IntN(300)), Unstarted: w.chance(2)}
 	if j := w.one.Job(c.Job); j != nil && w.chance(2) {
@@ -449,7 +449,7 @@ func (w *twins) submission() *Submit {
 	return s
 }
 
-// session is a node's, or now and then one before or after.
+// session returns the session of a node; sometimes an earlier or later one.
 func (w *twins) session(i int) uint64 {
 	if w.chance(10) {
 		return w.rng.Uint64N(w.sessions[i] + 2)
@@ -513,7 +513,7 @@ func (w *twins) exchange() *Exchange {
 	return x
 }
 
-// passOn has some tasks that ended give their slots to tasks claimed ahead.
+// passOn gives the slots of some ended tasks to tasks claimed ahead.
 func (w *twins) passOn(x *Exchange) {
 	n := w.one.Node(x.Node)
 	if n == nil {
@@ -532,7 +532,7 @@ func (w *twins) finish(a messages.Attempt) messages.Finished {
 	return messages.Finished{Attempt: a, Outcome: messages.Outcome(max(0, w.rng.IntN(12)-7)), ExitCode: w.rng.IntN(8) / 7, CPU: messages.Duration(w.rng.Int64N(1 << 62))}
 }
 
-// settlement is as a rule of a job that waits for one.
+// settlement returns a settlement, mostly for a job that waits for one.
 func (w *twins) settlement() *Settle {
 	s := &Settle{Job: w.job(), Charge: messages.Credits(w.rng.IntN(220) - 10), Shares: []Share{{Class: "map", Allocated: 1}}}
 	for id := range w.one.Listed("").All() {
@@ -544,11 +544,11 @@ func (w *twins) settlement() *Settle {
 	return s
 }
 
-// confirmation answers some of the effects that wait, in any order.
+// confirmation answers some of the waiting effects, in any order.
 func (w *twins) confirmation() *Confirm {
 	c := &Confirm{}
 	for e := range w.one.EachEffect {
-		if rare := 1 + w.rng.IntN(2); e.Kind == Observe && !w.chance(1+2*rare) || w.chance(4) { // observations may wait long
+		if rare := 1 + w.rng.IntN(2); e.Kind == Observe && !w.chance(1+2*rare) || w.chance(4) { // observations may wait for long
 			continue
 		}
 		o := Confirmation{Effect: e.ID}

@@ -6,15 +6,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAnAttemptHadWhatItsAgentSays: the end of a task is heard of late, as its site was down or
-// cut off. Its slot time, cost and run time are what its agent says, between nothing and the time
-// from its claim to now.
+// TestAnAttemptHadWhatItsAgentSays: the end of a task is reported late, because its site was down or cut off. Slot
+// time, cost and run time must be as the agent says, but at least 0 and at most the time from the claim to now.
 func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	const second = 1_000_000
 	for name, c := range map[string]struct {
 		started, ended messages.Time // in seconds of the agent's clock
-		paused         messages.Time // when it was suspended for 2 s; 0: it was not
-		left           messages.Time // when it was suspended for good, in seconds; 0: it was not
+		paused         messages.Time // when it was suspended for 2 s; 0: never
+		left           messages.Time // when it was suspended for good, in seconds; 0: never
 		exit           int
 		had            messages.Duration
 	}{
@@ -62,8 +61,8 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	}
 }
 
-// TestAnAttemptThatEndedLongAgo: if tariffs have changed too often since, no more is taken off
-// than what the time after the end cost by the mean.
+// TestAnAttemptThatEndedLongAgo: the tariffs have changed too often since an attempt ended. Then only the mean cost
+// of the time after the end may be subtracted.
 func TestAnAttemptThatEndedLongAgo(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}
@@ -89,7 +88,8 @@ func TestAnAttemptThatEndedLongAgo(t *testing.T) {
 	}
 }
 
-// TestAGangRanFromWhenItWasThere: the time in which a gang gathers is no part of what its tasks ran.
+// TestAGangRanFromWhenItWasThere checks that the time in which a gang gathers does not count as run time of its
+// tasks.
 func TestAGangRanFromWhenItWasThere(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}
@@ -114,9 +114,10 @@ func TestAGangRanFromWhenItWasThere(t *testing.T) {
 	}
 }
 
-// TestNoJobPaysMoreThanItBid: a task runs from 2 s on, at first for nothing. From 12 s on the price is the job's bid, and two
-// tasks run on a node that is lost at 22 s. Then the first task ends, and its agent says that it ran for 4 s. The time of the two
-// is forgiven at the mean cost, half of the bid, so that more than the bid is left for the 4 s.
+// TestNoJobPaysMoreThanItBid: a task runs from 2 s on, at first for nothing. From 12 s on the price is the job's bid,
+// and two more tasks run on a node that is lost at 22 s. Then the first task ends, and its agent says that it ran for
+// 4 s. The time of the two tasks is forgiven at the mean cost, half of the bid. So more than the bid would be left
+// for the 4 s; the job must not pay more than its bid.
 func TestNoJobPaysMoreThanItBid(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}

@@ -16,18 +16,18 @@ const (
 	lease  = 30 * second
 )
 
-// site is a desk and the book it leads, whose commands are committed at once.
+// site is a desk with its book. Commands are committed at once.
 type site struct {
 	*testing.T
 	*book.Book
 	desk  *Desk
 	now   Instant
-	asked []Request // that are not answered
+	asked []Request // requests without an answer
 	all   []Request
 	told  []any
-	lost  func(*book.Command) error // why a proposal is not committed; nil: it is
+	lost  func(*book.Command) error // returns why a proposal is not committed; nil: all are committed
 	ran   []*book.Command
-	waits []messages.Duration // of the commands that ran, for others
+	waits []messages.Duration // the patience of each command that ran
 	next  messages.Duration
 }
 
@@ -51,7 +51,7 @@ func (s *site) Read(f func(*book.Book)) { f(s.Book) }
 // Changes implements Book.
 func (s *site) Changes(f func(*book.Book, book.Changes)) { f(s.Book, s.TakeChanges()) }
 
-// apply commits a command.
+// apply commits a command and returns its result.
 func (s *site) apply(c *book.Command) any {
 	s.Helper()
 	c.At, c.Leap, s.now.Leap = s.now.Wall, s.now.Leap, 0
@@ -65,7 +65,7 @@ func (s *site) apply(c *book.Command) any {
 	return s.Book.Apply(c)
 }
 
-// must commits a command that is not refused.
+// must commits a command, and fails the test if it is refused.
 func (s *site) must(c *book.Command) any {
 	s.Helper()
 	result := s.apply(c)
@@ -75,7 +75,7 @@ func (s *site) must(c *book.Command) any {
 	return result
 }
 
-// step steps until nothing more is to be committed.
+// step makes steps until the desk has nothing more to commit.
 func (s *site) step(in ...Input) {
 	s.Helper()
 	for range 1000 {
@@ -106,13 +106,13 @@ func (s *site) step(in ...Input) {
 	s.Fatal("the desk is never done")
 }
 
-// pass lets time pass, with a step whenever the desk wants one.
+// pass lets time pass, and makes a step whenever the desk wants one.
 func (s *site) pass(d messages.Duration) {
 	s.Helper()
 	for d > 0 {
 		some := d
 		if s.next >= 0 {
-			some = min(d, max(s.next, 1000)) // a wall clock has microseconds
+			some = min(d, max(s.next, 1000)) // a wall clock counts microseconds
 		}
 		s.now.Wall, s.now.Mono, d = s.now.Wall.Add(some), s.now.Mono+some, d-some
 		s.step()
@@ -130,7 +130,7 @@ func (s *site) answer(reply any, err error) {
 	s.step(Done{r.ID, reply, err})
 }
 
-// carriesOut answers all requests as a bank does that carries out everything.
+// carriesOut answers all requests like a bank that carries out everything.
 func (s *site) carriesOut() {
 	s.Helper()
 	for len(s.asked) > 0 {
@@ -145,7 +145,7 @@ func (s *site) carriesOut() {
 	}
 }
 
-// moved says that all transfers were made.
+// moved returns the reply of a bank that made all transfers.
 func moved(r messages.TransferRequest) *messages.TransferReply {
 	reply := new(messages.TransferReply)
 	for _, t := range r.Transfers {
@@ -168,7 +168,7 @@ func (s *site) enter(c *book.Submit, tasks int) messages.JobID {
 	return s.must(&book.Command{Submit: c}).(book.Receipt).Job
 }
 
-// visit enters a visiting job, the n-th of a site.
+// visit enters the n-th visiting job of a site.
 func (s *site) visit(home messages.Name, n int) messages.JobID {
 	s.Helper()
 	v := messages.Visit{Home: home, Job: messages.JobID(n)}
@@ -195,7 +195,7 @@ func (s *site) register(node messages.Name, session uint64) {
 	s.step()
 }
 
-// claim has a node claim tasks of a job.
+// claim lets a node claim tasks of a job.
 func (s *site) claim(node messages.Name, session, seq uint64, id messages.JobID, slots int) []messages.Grant {
 	s.Helper()
 	x := &messages.Exchange{Session: session, Seq: seq, Claims: []messages.Claim{{Market: "main", Class: "cpu", Job: id, Slots: slots}}}
@@ -209,8 +209,8 @@ func (s *site) claim(node messages.Name, session, seq uint64, id messages.JobID,
 
 func usual(*Config) {}
 
-// TestSilentNodesLoseTheirClaims half a lease after their agents have stopped, by the
-// monotonic clock, and only they.
+// TestSilentNodesLoseTheirClaims checks that a silent node loses its claims half a lease after its agent has stopped
+// its tasks, by the monotonic clock. Other nodes must keep theirs.
 func TestSilentNodesLoseTheirClaims(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 4)
@@ -222,7 +222,7 @@ func TestSilentNodesLoseTheirClaims(t *testing.T) {
 		s.pass(lease / 4)
 		s.step(Heard{"n2", s.now.Mono})
 	}
-	s.now.Wall = s.now.Wall.Add(1000 * lease) // somebody sets the clock
+	s.now.Wall = s.now.Wall.Add(1000 * lease) // somebody sets the wall clock
 	s.step()
 	s.pass(lease/2 - second)
 	if !s.Node("n1").Up {
@@ -239,8 +239,8 @@ func TestSilentNodesLoseTheirClaims(t *testing.T) {
 	}
 }
 
-// TestARegistrationThatComesAgainIsHeard, though the session is known: of a node that is
-// up, and of one that was lost, whichever of the book and the answer comes first.
+// TestARegistrationThatComesAgainIsHeard repeats a registration in a known session, of a node that is up and of one
+// that was lost. It must renew the lease, whether the desk reads the book or answers first.
 func TestARegistrationThatComesAgainIsHeard(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -259,7 +259,8 @@ func TestARegistrationThatComesAgainIsHeard(t *testing.T) {
 	}
 }
 
-// TestANewDeskGivesNodesAWholeLease, and one that takes other markets into force goes on counting.
+// TestANewDeskGivesNodesAWholeLease checks that a new desk gives each node a whole lease, and that a change of
+// markets does not begin the leases again.
 func TestANewDeskGivesNodesAWholeLease(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -284,8 +285,8 @@ func TestANewDeskGivesNodesAWholeLease(t *testing.T) {
 	}
 }
 
-// TestALateFirstStepGivesNodesNoMoreTime: a new desk that first has a leap of the clock committed, for
-// which the log has no room for a while, counts the silence of nodes from when it began.
+// TestALateFirstStepGivesNodesNoMoreTime: a new desk must first commit a leap of the clock, and the log has no room
+// for a while. The silence of nodes must still count from the time when the desk began.
 func TestALateFirstStepGivesNodesNoMoreTime(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -310,8 +311,8 @@ func TestALateFirstStepGivesNodesNoMoreTime(t *testing.T) {
 	}
 }
 
-// TestVectorsOfAMarketThatComesBackAreTaken: an agent that did not hear that the market was gone
-// takes no vector of the same term with a smaller number.
+// TestVectorsOfAMarketThatComesBackAreTaken removes a market and adds it again in the same term. Its vectors must
+// have higher numbers than before, because an agent ignores smaller ones.
 func TestVectorsOfAMarketThatComesBackAreTaken(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -330,7 +331,7 @@ func TestVectorsOfAMarketThatComesBackAreTaken(t *testing.T) {
 	}
 }
 
-// TestANodeIsTakenBackThoughACommitFails: it is proposed again.
+// TestANodeIsTakenBackThoughACommitFails lets the commit of a lost node fail. The command must be proposed again.
 func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -346,9 +347,8 @@ func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	}
 }
 
-// TestAFullLogIsTriedAtIntervals: a log without room refuses all commands at once, for 20 seconds.
-// A decision, a job whose time to begin has come, and a clock that is set ahead are proposed
-// again, each some times and not without a rest.
+// TestAFullLogIsTriedAtIntervals lets the log refuse all commands for 20 seconds. A decision, a job whose begin time
+// has come, and a clock that is set ahead must each be proposed several times, with pauses.
 func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 	spec := messages.JobSpec{Market: "main", Budget: messages.Credit, Rate: messages.Credit / 100, Begin: epoch.Add(2 * second),
 		Stages: []messages.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}
@@ -358,7 +358,7 @@ func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 		begin func(*site)
 	}{
 		{"a decision", func(c *book.Command) bool { return c.Decide != nil }, func(s *site) {
-			for i, rate := range []messages.Credits{2, 1, 3} { // the last has the slot of the first
+			for i, rate := range []messages.Credits{2, 1, 3} { // the last job has the slot of the first
 				now := spec
 				now.Rate, now.Begin = rate*spec.Rate, 0
 				id := s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: fmt.Sprint(i), Payer: "alice", Hold: fmt.Sprint("job/", i), Held: messages.Credit, Spec: &now}}).(book.Receipt).Job
@@ -403,7 +403,7 @@ func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 	}
 }
 
-// TestAGangIsGivenBackThoughACommitFails: it is proposed again soon.
+// TestAGangIsGivenBackThoughACommitFails lets the commit fail that ends a gathering. It must soon be proposed again.
 func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, func(c *Config) {
 		c.Markets[0].Mechanism, c.Markets[0].GangTimeout = messages.Backfill, 2*second
@@ -432,7 +432,8 @@ func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
 	}
 }
 
-// TestDrainedNodesAreEvicted when their time is over, by the wall clock.
+// TestDrainedNodesAreEvicted checks that the tasks on a drained node are ended when its drain is over, by the wall
+// clock.
 func TestDrainedNodesAreEvicted(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 2)
@@ -448,8 +449,8 @@ func TestDrainedNodesAreEvicted(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsSetDelaysNoDuty: a desk that begins by a clock far behind makes a
-// step soon after the clock was set, though by the first time there was long to wait.
+// TestAClockThatIsSetDelaysNoDuty starts a desk with a clock that is far behind, so that the next step seems far
+// away. Soon after the clock is set, the desk must make a step.
 func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.Idle = second })
 	id := s.submit("k", 2)
@@ -466,9 +467,8 @@ func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {
 	}
 }
 
-// TestNobodyPaysForALeapOfTheClock: a clock is set ahead by a day while a job runs whose budget
-// is enough for an hour. The job goes on, and no more than the time that passed is counted. A
-// day that passes ends the job.
+// TestNobodyPaysForALeapOfTheClock sets the clock ahead by a day while a job runs whose budget is enough for an hour.
+// The job must continue and pay only for the time that passed. A real day must end the job.
 func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
 	const day = 24 * 3600 * second
 	s := newSite(t, func(c *Config) {
@@ -494,7 +494,8 @@ func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
 	}
 }
 
-// TestEndsInAStreamWaitForOthers: what follows the end of a lone job is committed at once.
+// TestEndsInAStreamWaitForOthers checks that commands after the ends of jobs wait for others if jobs end shortly
+// after one another. After the end of a single job, the command must be committed at once.
 func TestEndsInAStreamWaitForOthers(t *testing.T) {
 	s := newSite(t, usual)
 	for i, c := range []struct{ after, settle, pay messages.Duration }{
@@ -526,8 +527,8 @@ func TestEndsInAStreamWaitForOthers(t *testing.T) {
 	}
 }
 
-// TestSettlementIsProposedUntilItIsInTheBook, the same each time: shares are known
-// only once.
+// TestSettlementIsProposedUntilItIsInTheBook loses proposals of a settlement. It must be proposed again with the same
+// content, because the shares are known only once.
 func TestSettlementIsProposedUntilItIsInTheBook(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 1)
@@ -557,7 +558,7 @@ func TestSettlementIsProposedUntilItIsInTheBook(t *testing.T) {
 	}
 }
 
-// TestAJobOfAMarketThatIsGoneOwesNothing.
+// TestAJobOfAMarketThatIsGoneOwesNothing ends a job whose market was removed. It must owe nothing.
 func TestAJobOfAMarketThatIsGoneOwesNothing(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.Markets[0].Name = "other" })
 	id := s.submit("k", 1)
@@ -569,8 +570,8 @@ func TestAJobOfAMarketThatIsGoneOwesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatFailsIsTriedAgain on a site where nothing else happens: the bank's silence,
-// a lost confirmation, a stream that is not there.
+// TestWhatFailsIsTriedAgain checks retries on a site where nothing else happens: the bank is silent, a confirmation
+// is lost, the stream does not work.
 func TestWhatFailsIsTriedAgain(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 1)
@@ -612,8 +613,8 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestOneBadTransferRefusesNoOther: where the bank refuses a request as a whole, each
-// of its transfers is asked for alone.
+// TestOneBadTransferRefusesNoOther lets the bank refuse a request as a whole. Then each of its transfers must be sent
+// alone.
 func TestOneBadTransferRefusesNoOther(t *testing.T) {
 	s := newSite(t, usual)
 	var ids []messages.JobID
@@ -646,8 +647,8 @@ func TestOneBadTransferRefusesNoOther(t *testing.T) {
 	}
 }
 
-// TestABatchIsSharedFairly: what waits for a silent site fills no batch. The site's own
-// charges are in the first one, then those of each other site in turn.
+// TestABatchIsSharedFairly checks that charges to a silent site do not fill a batch. The first batch must have the
+// site's own charges, and the next ones the charges of each other site in turn.
 func TestABatchIsSharedFairly(t *testing.T) {
 	s := newSite(t, usual)
 	for i := range 4 * feesAtOnce {
@@ -704,8 +705,8 @@ func TestABatchIsSharedFairly(t *testing.T) {
 	}
 }
 
-// TestHoldsAreExtended each quarter of their time, those of jobs that live, and soon
-// again where the bank did not answer; one that is refused keeps no other from it.
+// TestHoldsAreExtended checks that the holds of jobs that have not ended are extended in each quarter of their time,
+// and soon again if the bank did not answer. A hold that is refused must not stop the others.
 func TestHoldsAreExtended(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.HoldFor = 400 * second })
 	s.submit("a", 1)
@@ -750,8 +751,8 @@ func TestHoldsAreExtended(t *testing.T) {
 	}
 }
 
-// TestHoldsAreExtendedWhenTheClockIsSet: the time of the site goes ahead of the time that passed, and
-// holds are extended by the new time within a minute.
+// TestHoldsAreExtendedWhenTheClockIsSet sets the site's clock ahead. The holds must be extended by the new time
+// within a minute.
 func TestHoldsAreExtendedWhenTheClockIsSet(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.HoldFor = 3600 * second })
 	s.submit("a", 1)
@@ -773,15 +774,15 @@ func TestHoldsAreExtendedWhenTheClockIsSet(t *testing.T) {
 	}
 }
 
-// The claims of a node that registers while its loss is being committed, and then falls
-// silent, are taken back, though other nodes are looked at meanwhile.
+// TestANodeThatComesBackDuringItsLossIsLostAgain: a node registers while its loss is being committed, and then falls
+// silent. Its claims must be taken back, even if the desk looks at other nodes meanwhile.
 func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	register := func(node messages.Name, session uint64) {
 		s.must(&book.Command{Register: &book.Register{Node: node, Session: session, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}}})
 	}
 	began := s.now
-	// lost steps at a time, and returns the proposal that a node is lost.
+	// lost makes a step after a time, and returns the proposal that a node is lost.
 	lost := func(after messages.Duration, node messages.Name, in ...Input) (found Proposal) {
 		s.now = Instant{Wall: began.Wall.Add(after), Mono: began.Mono + after}
 		for _, p := range s.desk.Step(s.now, in...).Propose {
@@ -809,8 +810,8 @@ func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 	}
 }
 
-// TestALeaseCountsFromTheAnswer: a node registers while the clock has leapt ahead, and the book hears of the leap
-// three seconds later. If the node then falls silent, its lease counts from the answer to its registration.
+// TestALeaseCountsFromTheAnswer: a node registers after the clock has jumped ahead, and the book learns of the jump
+// three seconds later. If the node then falls silent, its lease must count from the answer to its registration.
 func TestALeaseCountsFromTheAnswer(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	r := &messages.RegisterRequest{Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}}
@@ -847,8 +848,8 @@ func (m *meddled) Read(f func(*book.Book)) {
 	f(m.Book)
 }
 
-// TestANewLeaderReadsInParts: a job that ends before its part is read is not in the market, and
-// the other jobs are.
+// TestANewLeaderReadsInParts ends a job before a new leader has read its part of the jobs. That job must not be in
+// the market, and the other jobs must be.
 func TestANewLeaderReadsInParts(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	last := messages.JobID(0)
@@ -880,12 +881,12 @@ func TestANewLeaderReadsInParts(t *testing.T) {
 	}
 }
 
-// TestClaimsWaitForADecision: a claim is worth a wait as long as its market does not know of an
-// end, and no longer; a market that weighs has nobody wait.
+// TestClaimsWaitForADecision checks that a claim waits only while its market does not know of an end yet. In a market
+// that sets weights, no claim may wait.
 func TestClaimsWaitForADecision(t *testing.T) {
 	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
 		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })
-		s.register("n1", 1) // has two slots
+		s.register("n1", 1) // a node with two slots
 		first := s.claim("n1", 1, 1, s.submitted("a"), 1)
 		s.claim("n1", 1, 2, s.submitted("b"), 1)
 		waits := s.submitted("c")
@@ -904,9 +905,8 @@ func TestClaimsWaitForADecision(t *testing.T) {
 	}
 }
 
-// TestAWaveIsServedByOneDecision: where all tasks of a market that directs end together, and
-// their nodes claim whatever jobs they have drawn from the vector, each claim is granted a task,
-// though all of them are on their way at the same time.
+// TestAWaveIsServedByOneDecision ends all tasks of a directing market together. Their nodes claim with jobs drawn
+// from the vector, all at the same time. Each claim must be granted a task.
 func TestAWaveIsServedByOneDecision(t *testing.T) {
 	const nodes = 700
 	s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = messages.HighestBid })
@@ -939,8 +939,8 @@ func TestAWaveIsServedByOneDecision(t *testing.T) {
 	}
 }
 
-// TestVainClaims: a claim can wait where another one is to get all that there is, unless its node has a
-// task whose end would wait with it, or its market directs.
+// TestVainClaims checks which claims can wait because other claims have reserved all tasks. A claim must not wait if
+// its node has a task whose end would wait with it, or if its market directs.
 func TestVainClaims(t *testing.T) {
 	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
 		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })
@@ -968,15 +968,15 @@ func TestVainClaims(t *testing.T) {
 	}
 }
 
-// submitted submits a job that the desk knows.
+// submitted submits a job, and makes a step so that the desk knows it.
 func (s *site) submitted(key string) messages.JobID {
 	id := s.submit(key, 1)
 	s.step()
 	return id
 }
 
-// TestUngranted: the tasks of jobs that a claim did not come to are no longer reserved, nor those for
-// which the answer has no room.
+// TestUngranted checks that reservations end for jobs that a claim did not reach, and for jobs that the answer has no
+// room for.
 func TestUngranted(t *testing.T) {
 	x := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}}, {Jobs: []messages.JobID{4}}, {Jobs: []messages.JobID{5, 2}}}}
 	grant := func(id messages.JobID) messages.Grant {
@@ -1001,8 +1001,8 @@ func TestUngranted(t *testing.T) {
 	}
 }
 
-// TestABrokenNodesTimeIsGivenBack: a job has ended and was charged when the node is found out on which an
-// attempt of it failed. The bank is asked for the charge for that attempt.
+// TestABrokenNodesTimeIsGivenBack: a job has ended and was charged, and then the node of a failed attempt goes into
+// quarantine. The bank must be asked to give back the charge for that attempt.
 func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 	s := newSite(t, func(c *Config) {
 		c.Markets = []messages.Market{{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}}}
@@ -1016,7 +1016,7 @@ func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 		x := &book.Exchange{Node: node, Session: 7, Seq: seqs[node], Claims: []book.Claim{{Class: "cpu", Slots: 1, Jobs: jobs}}}
 		for _, g := range ended {
 			f := messages.Finished{Attempt: g.Attempt, ExitCode: exit, Started: s.now.Wall.Add(-second), Ended: s.now.Wall}
-			if g.Attempt.Task.Job == 0 { // a probe: only tasks of users fail there
+			if g.Attempt.Task.Job == 0 { // a probe ends well: only tasks of users fail there
 				f.ExitCode = 0
 			}
 			x.Finished = append(x.Finished, f)

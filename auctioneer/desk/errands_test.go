@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A remote job goes from phase to phase by what the desk asks, and a peer that is
-// silent is asked again.
+// TestErrandsAreRun takes a remote job from phase to phase with the desk's requests. A silent peer must be asked
+// again.
 func TestErrandsAreRun(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.RemoteFor = 3600 * second })
 	id := s.must(&book.Command{EnterRemote: &book.EnterRemote{Account: "ada", Key: "k", Digest: []byte("k"), Payer: "ada", Peer: "east",
@@ -43,7 +43,7 @@ func TestErrandsAreRun(t *testing.T) {
 	}
 }
 
-// A visiting job ends before its authorisation does.
+// TestVisitingJobsEndInTime checks that a visiting job ends before its authorisation ends.
 func TestVisitingJobsEndInTime(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.visit("east", 1)

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAJobThatWaitsForLicencesBidsForNoSlot: its market counts its tasks when licences are free, and
-// not before, so that its slots go to others meanwhile.
+// TestAJobThatWaitsForLicencesBidsForNoSlot checks that a market counts the tasks of a job only when licences are
+// free, so that its slots go to other jobs meanwhile.
 func TestAJobThatWaitsForLicencesBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	s.must(&book.Command{SetLicenses: &book.SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 1}}}})

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestNoReceiverDelaysAnything: a receiver that hangs takes two places, its job is settled,
-// what is for others goes out, and what fails is tried again for a day.
+// TestNoReceiverDelaysAnything lets a receiver hang. It may use only two places. Its job must be settled, and notices
+// for other receivers must be sent. A failed notice must be tried again for a day.
 func TestNoReceiverDelaysAnything(t *testing.T) {
 	s := newSite(t, usual)
 	var last messages.JobID

@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestObservationsThatWaitAreBounded: while the stream is out of service, ended jobs do not stay in
-// memory without bound: above a number the oldest are dropped, and after a day all. What is
-// dropped is told. When the stream is back, what is left is sent.
+// TestObservationsThatWaitAreBounded takes the stream out of service. Above a number, the oldest observations must be
+// dropped, and after a day all of them; dropped ones must be reported. When the stream works again, the rest must be
+// sent.
 func TestObservationsThatWaitAreBounded(t *testing.T) {
 	s := newSite(t, usual)
 	jobs := mostObservations + 20

@@ -24,7 +24,7 @@ func offer(site messages.Name, seconds int64, price messages.Credits) messages.O
 	return o
 }
 
-// with is an offer with so many free slots.
+// with returns an offer with a number of free slots.
 func with(o messages.Offer, free int) messages.Offer {
 	o.Free = free
 	return o
@@ -53,7 +53,7 @@ func TestChoose(t *testing.T) {
 		"free slots, and a higher price":  {&plain, []messages.Offer{offer("west", 0, c), with(offer("east", 0, 2*c), 9)}, 0, "cheapest"},
 		"later and cheaper in time":       {&hard, []messages.Offer{offer("west", 10, 6*c), offer("east", 99, 1*c)}, 1, "worth 8 credits"},
 		"too late for any value":          {&hard, []messages.Offer{offer("west", 101, 1*c)}, -1, "no offer is worth its price"},
-		"a credit a hundred seconds":      {&decay, []messages.Offer{offer("west", 100, 4*c), offer("east", 300, 1*c)}, 1, "worth 5 credits"}, // 7−4, 5−1
+		"a credit a hundred seconds":      {&decay, []messages.Offer{offer("west", 100, 4*c), offer("east", 300, 1*c)}, 1, "worth 5 credits"}, // surplus 7−4, and 5−1
 		"value and deadline":              {&valued, []messages.Offer{offer("west", 101, 0), offer("east", 99, 7*c)}, 1, "worth 8 credits"},
 		"no time, and a value":            {&valued, []messages.Offer{offer("west", 0, c)}, -1, "completion time"},
 	} {
@@ -64,7 +64,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestChooseIsBest: of no offer within the budget would the job have more.
+// TestChooseIsBest checks that no other offer within the budget has a larger surplus than the chosen one.
 func TestChooseIsBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := &messages.JobSpec{Budget: messages.Credits(rapid.Int64Range(1, 20).Draw(t, "budget")) * c,
@@ -89,7 +89,8 @@ func TestChooseIsBest(t *testing.T) {
 	})
 }
 
-// TestExpectSaysHowFullAMarketIs, by the class of the job that has least room.
+// TestExpectSaysHowFullAMarketIs checks the number of free slots in an offer: it is that of the job's class with the
+// least room.
 func TestExpectSaysHowFullAMarketIs(t *testing.T) {
 	prices := []messages.ClassPrice{{Class: "cpu", Slots: 8, Idle: 3, Pending: 5}, {Class: "gpu", Slots: 2, Idle: 2}}
 	market := &messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu", "gpu", "tape"}}
@@ -143,7 +144,8 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// TestExpectCountsSlots: a task of four slots pays for four, and starts at once only where a node has them.
+// TestExpectCountsSlots checks that a task of four slots pays for four slots, and is expected to start at once only
+// if a node has four.
 func TestExpectCountsSlots(t *testing.T) {
 	reserve := messages.Price(c / 10)
 	market := &messages.Market{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}, Reserve: &reserve}

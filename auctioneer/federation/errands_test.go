@@ -39,7 +39,7 @@ type trip struct {
 	*Errands
 	now messages.Duration
 
-	standing messages.PeerStanding // of every peer, as the bank says
+	standing messages.PeerStanding // standing of every peer, by the bank
 }
 
 func newTrip(t *testing.T) *trip {
@@ -72,7 +72,7 @@ func (t *trip) sends(peer messages.Name) messages.JobID {
 	return p.Job
 }
 
-// arrived commits a remote job that is at its peer.
+// arrived commits a remote job that has arrived at its peer.
 func (t *trip) arrived(peer messages.Name) messages.JobID {
 	t.Helper()
 	id := t.sends(peer)
@@ -81,7 +81,7 @@ func (t *trip) arrived(peer messages.Name) messages.JobID {
 	return id
 }
 
-// due are the requests that are due, which must be of these verbs.
+// due returns the requests that are due. They must have these verbs.
 func (t *trip) due(verbs ...string) []Request {
 	t.Helper()
 	list := slices.DeleteFunc(t.Due(t.now, t.book), func(q Request) bool {
@@ -100,7 +100,7 @@ func (t *trip) due(verbs ...string) []Request {
 	return list
 }
 
-// answers has a request answered, and what it says committed.
+// answers answers a request, and commits the steps that follow.
 func (t *trip) answers(q Request, reply any, err error) {
 	if c := t.Answered(t.now, t.book, q.ID, reply, err); c != nil {
 		t.do(c)
@@ -115,14 +115,14 @@ func (t *trip) is(id messages.JobID, phase book.RemotePhase, reason string) {
 	}
 }
 
-const longest = messages.Duration(4 * time.Second) // a wait between tries, as a rule
+const longest = messages.Duration(4 * time.Second) // the longest usual wait between two tries
 
 var (
 	silent = messages.Errorf(messages.Unavailable, "nobody answers")
 	forbid = messages.Errorf(messages.Invalid, "no")
 )
 
-// A job goes from phase to phase by its errands, and what the peer says is heard.
+// TestAJobGoesAndEnds takes a job from phase to phase with its errands. The peer's reports must be in the book.
 func TestAJobGoesAndEnds(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
@@ -130,7 +130,7 @@ func TestAJobGoesAndEnds(t *testing.T) {
 	if r := q.Body.(*messages.AuthoriseRequest); q.Peer != "" || r.Amount != 5*c || r.Peer != "east" || r.Key != messages.RemoteJobKey(id) || r.Interval != messages.Duration(time.Hour) {
 		t.Errorf("the bank is asked %+v", r)
 	}
-	tr.due() // it is asked once
+	tr.due() // the request is sent once
 	tr.answers(q, &messages.SignedAuthorisation{}, nil)
 	q = tr.due(messages.VerbPeerSubmit)[0]
 	tr.answers(q, &messages.PeerSubmitReply{Job: messages.JobSummary{State: messages.Waiting, Reason: "Waiting"}}, nil)
@@ -141,7 +141,7 @@ func TestAJobGoesAndEnds(t *testing.T) {
 	if charged := tr.book.Remote(id).Status.Charged; charged != 5*c {
 		t.Errorf("the peer was trusted to have charged %v", charged)
 	}
-	q = tr.due(messages.VerbRevoke)[0] // the bank is told, so that the peer charges soon or never
+	q = tr.due(messages.VerbRevoke)[0] // the bank is told, so that the peer must charge soon or cannot charge
 	if r := q.Body.(*messages.RevokeRequest); q.Peer != "" || !r.Ended || r.ID != messages.RemoteJobAuthorisation(id) {
 		t.Errorf("the bank is asked %+v", r)
 	}
@@ -152,7 +152,8 @@ func TestAJobGoesAndEnds(t *testing.T) {
 	}
 }
 
-// A peer that is silent is left alone longer and longer, and nobody waits for it.
+// TestASilentPeerKeepsNobodyWaiting checks that a silent peer gets requests at growing intervals, and that other
+// peers do not wait for it.
 func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 	tr := newTrip(t)
 	for _, peer := range []messages.Name{"east", "north"} {
@@ -185,7 +186,8 @@ func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// Errands to one destination go in rounds; those that fail let the others pass.
+// TestRoundsAreBoundedAndFair checks that errands to one destination are sent in rounds, and that failed ones let the
+// others pass.
 func TestRoundsAreBoundedAndFair(t *testing.T) {
 	tr := newTrip(t)
 	for range atOnce + 5 {
@@ -197,7 +199,7 @@ func TestRoundsAreBoundedAndFair(t *testing.T) {
 	}
 	for _, q := range first {
 		tr.due()
-		tr.answers(q, nil, messages.Errorf(messages.Exhausted, "the disk is almost full")) // decides nothing
+		tr.answers(q, nil, messages.Errorf(messages.Exhausted, "the disk is almost full")) // this answer decides nothing
 	}
 	tr.due()
 	tr.now += longest
@@ -214,11 +216,11 @@ func TestRefused(t *testing.T) {
 	tr.answers(list[0], nil, messages.Errorf(messages.Insufficient, "too little"))
 	tr.answers(list[1], &messages.SignedAuthorisation{}, nil)
 	tr.is(poor, book.Releasing, "RefusedByBank")
-	list = tr.due(messages.VerbAuthorise, messages.VerbPeerSubmit) // whether there is something to release is not known
+	list = tr.due(messages.VerbAuthorise, messages.VerbPeerSubmit) // it is unknown whether there is an authorisation to release
 	tr.answers(list[0], nil, messages.Errorf(messages.Insufficient, "too little"))
 	tr.answers(list[1], nil, forbid)
 	tr.is(bad, book.Releasing, "RefusedBySite")
-	list = tr.due(messages.VerbRevoke, messages.VerbPeerCancel) // an earlier request may have been taken
+	list = tr.due(messages.VerbRevoke, messages.VerbPeerCancel) // the peer may have accepted an earlier request
 	tr.answers(list[0], nil, messages.Errorf(messages.NotFound, "there is none"))
 	tr.answers(list[1], nil, silent)
 	tr.now += longest
@@ -229,9 +231,9 @@ func TestRefused(t *testing.T) {
 	tr.due()
 }
 
-// A job waits here while the bank's key is rotated, and its peer trusts only the new key:
-// the bank signs the authorisation again. A peer that refuses that one too has refused the job,
-// and so has one for which the bank does not sign again.
+// TestAnAuthorisationIsSignedAgain: a job waits here while the bank's key is rotated, and its peer trusts only the
+// new key. The bank must sign the authorisation again. If the peer refuses that one too, or the bank does not sign
+// again, the job is refused.
 func TestAnAuthorisationIsSignedAgain(t *testing.T) {
 	by := func(key string) *messages.SignedAuthorisation {
 		return &messages.SignedAuthorisation{Signature: []byte(key)}
@@ -239,8 +241,8 @@ func TestAnAuthorisationIsSignedAgain(t *testing.T) {
 	old := messages.Errorf(messages.PermissionDenied, "the signature is not that of the bank")
 	for name, c := range map[string]struct {
 		asked []error // the bank's answers to the second request
-		key   string  // which then signed what is sent
-		says  error   // the peer
+		key   string  // the key that signed the authorisation that is sent
+		says  error   // the peer's answer
 		phase book.RemotePhase
 	}{
 		"a new key":         {[]error{nil}, "new", nil, book.There},
@@ -274,8 +276,8 @@ func TestAnAuthorisationIsSignedAgain(t *testing.T) {
 	}
 }
 
-// A job that is cancelled while the bank is asked is not sent, and what the bank set
-// aside is released.
+// TestCancelledBeforeItIsSent cancels a job while the bank is being asked. The job must not be sent, and the credits
+// that the bank set aside must be released.
 func TestCancelledBeforeItIsSent(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
@@ -290,7 +292,7 @@ func TestCancelledBeforeItIsSent(t *testing.T) {
 	tr.is(id, book.Over, "CancelledByUser")
 }
 
-// A job that is cancelled while it is sent is recalled, until the peer knows.
+// TestCancelledWhileItIsSent cancels a job while it is being sent. It must be recalled until the peer knows.
 func TestCancelledWhileItIsSent(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
@@ -299,7 +301,7 @@ func TestCancelledWhileItIsSent(t *testing.T) {
 	tr.step(book.Step{Job: id, Cancel: "ada"})
 	tr.answers(q, &messages.PeerSubmitReply{Job: messages.JobSummary{State: messages.Waiting}}, nil)
 	list := tr.due(messages.VerbPeerCancel, messages.VerbPeerJobs)
-	tr.answers(list[0], nil, forbid) // whatever that means, the peer has not said that the job ends
+	tr.answers(list[0], nil, forbid) // the peer has not said that the job ends, whatever this answer means
 	tr.now += longest
 	tr.answers(tr.due(messages.VerbPeerCancel)[0], nil, messages.Errorf(messages.Ended, "it has ended"))
 	if r := tr.book.Remote(id); !r.Told || r.Phase != book.There {
@@ -308,7 +310,8 @@ func TestCancelledWhileItIsSent(t *testing.T) {
 	tr.due()
 }
 
-// A full log loses nothing: what could not be committed is asked for again.
+// TestWhatIsNotCommittedIsAskedAgain lets the log be full. Answers that could not be committed must be asked for
+// again.
 func TestWhatIsNotCommittedIsAskedAgain(t *testing.T) {
 	tr := newTrip(t)
 	full := messages.Errorf(messages.Exhausted, "the disk is almost full")
@@ -335,8 +338,8 @@ func TestWhatIsNotCommittedIsAskedAgain(t *testing.T) {
 	}
 }
 
-// A peer that tells of all its jobs, page by page, is asked by name for those that it
-// did not speak of.
+// TestAWalkFindsAForgottenJob: a peer returns all its jobs, page by page, and leaves some out. The peer must be asked
+// for each of those by number.
 func TestAWalkFindsAForgottenJob(t *testing.T) {
 	tr := newTrip(t)
 	told, forgotten, late := tr.arrived("east"), tr.arrived("east"), tr.arrived("east")
@@ -349,7 +352,7 @@ func TestAWalkFindsAForgottenJob(t *testing.T) {
 		}
 		return r
 	}
-	tr.answers(list[0], page(true, true, 1, told, other), nil) // other is not of this peer
+	tr.answers(list[0], page(true, true, 1, told, other), nil) // the job other is not at this peer
 	q := tr.due(messages.VerbPeerJobs)[0]
 	if cursor := q.Body.(*messages.PeerJobsRequest); cursor.Epoch != 7 || cursor.After != 1 {
 		t.Errorf("the cursor is %+v", cursor)
@@ -364,7 +367,7 @@ func TestAWalkFindsAForgottenJob(t *testing.T) {
 	tr.is(forgotten, book.Releasing, "ForgottenThere")
 	tr.now += longest
 	list = tr.due(messages.VerbRevoke, messages.VerbPeerJob)
-	tr.answers(list[0], &messages.ClearingReply{}, nil) // what is set aside for it is given back
+	tr.answers(list[0], &messages.ClearingReply{}, nil) // the credits set aside for it are given back
 	tr.is(forgotten, book.Over, "ForgottenThere")
 	tr.answers(list[1], &messages.JobDetail{JobSummary: messages.JobSummary{State: messages.Completed, Reason: "Completed"}}, nil)
 	tr.is(late, book.Over, "Completed")
@@ -374,7 +377,7 @@ func TestAWalkFindsAForgottenJob(t *testing.T) {
 	tr.due()
 }
 
-// An answer of the wrong kind decides nothing.
+// TestAStrangeAnswerDecidesNothing checks that an answer of the wrong type changes nothing.
 func TestAStrangeAnswerDecidesNothing(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
@@ -388,8 +391,8 @@ func TestAStrangeAnswerDecidesNothing(t *testing.T) {
 	}
 }
 
-// Jobs at a peer that the site has parted from end there and then, whether the peer
-// ever took them or not. One that is to end anyway was cancelled.
+// TestJobsAtALostPeerEnd checks that jobs at a peer which the site has parted from end at once, whether the peer took
+// them or not. A job that was already cancelled must end as cancelled.
 func TestJobsAtALostPeerEnd(t *testing.T) {
 	tr := newTrip(t)
 	there, sent, cancelled, other := tr.arrived("east"), tr.sends("east"), tr.arrived("east"), tr.arrived("north")
@@ -417,9 +420,8 @@ func TestJobsAtALostPeerEnd(t *testing.T) {
 	tr.is(other, book.There, "")
 }
 
-// A job that a peer refused, and that it runs nevertheless because an earlier request came
-// late, is ended there before its authorisation is given up; but not for ever, where the
-// peer is silent.
+// TestARefusedJobIsRecalled: a peer refused a job, but runs it because an earlier request came late. The job must be
+// ended there before its authorisation is given up. If the peer stays silent, this is not tried for ever.
 func TestARefusedJobIsRecalled(t *testing.T) {
 	tr := newTrip(t)
 	ends := messages.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}

@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestTame: nothing that a peer says moves a cursor, or is no number, no time or no end.
+// TestTame checks that no answer of a peer changes a cursor, or has an invalid number, an impossible time or an
+// endless text.
 func TestTame(t *testing.T) {
 	said := &messages.JobDetail{
 		JobSummary: messages.JobSummary{Started: -5, Ended: math.MaxInt64, Charged: math.MinInt64},

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A peer is not trusted with more than the job.
+// TestHeard checks that a peer's report can change only the peer's own job, and only to possible values.
 func TestHeard(t *testing.T) {
 	r := &book.RemoteJob{Spec: &messages.JobSpec{Budget: 5, Stages: []messages.Stage{{Tasks: 3}}}}
 	for name, said := range map[string]messages.JobSummary{
@@ -82,7 +82,7 @@ func (h *hosts) do(at messages.Time, c *book.Command) {
 	h.errands.Changed(h.book, changed)
 }
 
-// visit commits a job of a peer, whose authorisation ends after a time.
+// visit commits a job of a peer whose authorisation ends after for_.
 func (h *hosts) visit(home messages.Name, for_ time.Duration) *book.Job {
 	h.last++
 	v := messages.Visit{Home: home, Job: 100 + h.last}
@@ -92,7 +92,7 @@ func (h *hosts) visit(home messages.Name, for_ time.Duration) *book.Job {
 	return h.book.Visitor(v)
 }
 
-// A visiting job ends before its authorisation does, and no other.
+// TestEnding checks that visiting jobs end before their authorisations end, and that no other jobs do.
 func TestEnding(t *testing.T) {
 	h := newHosts(t)
 	short, long := h.visit("east", time.Minute), h.visit("east", time.Hour)
@@ -113,8 +113,8 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-// A peer learns of each change once, in order and in pages, and of all jobs in a
-// new epoch.
+// TestSince checks that a peer gets each change once, in order and in pages, and that it gets all jobs in a new
+// epoch.
 func TestSince(t *testing.T) {
 	h := newHosts(t)
 	if _, r, ready := h.Since("east", messages.PeerJobsRequest{Epoch: 7}); ready || r.Whole || r.Next != 0 {
@@ -143,7 +143,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// One request at a time takes a job, and no peer has all the places.
+// TestTake checks that only one request at a time can enter a job, and that no peer can use all places.
 func TestTake(t *testing.T) {
 	v := NewVisits(7)
 	for i := range messages.JobID(maxEntering) {
@@ -178,8 +178,7 @@ func TestPoll(t *testing.T) {
 	}
 }
 
-// An authorisation is given back where an earlier try may have had it accepted, and
-// nowhere else.
+// TestDecline checks that an authorisation is given back only if an earlier try may have had it accepted.
 func TestDecline(t *testing.T) {
 	h := newHosts(t)
 	taken := h.visit("east", time.Hour).Visit.Visit
@@ -213,8 +212,8 @@ func TestDecline(t *testing.T) {
 	}
 }
 
-// A visiting job's number that its site gives again, as after a backup was restored, is
-// not answered with the earlier job, even where the two look alike.
+// TestANumberThatIsGivenAgain: a site uses the number of a visiting job again, as after the restore of a backup. The
+// answer must not be the earlier job, even if the two jobs look the same.
 func TestANumberThatIsGivenAgain(t *testing.T) {
 	h := newHosts(t)
 	j := h.visit("west", time.Hour)

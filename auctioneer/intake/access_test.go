@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestMarketsTakeTheJobsOfWhomTheyName: by account and by project, of this site and of others. A job that names no market
-// goes to one that takes it.
+// TestMarketsTakeTheJobsOfWhomTheyName checks which markets take a job, by account and by project, of this site and
+// of others. A job that names no market must go to one that takes it.
 func TestMarketsTakeTheJobsOfWhomTheyName(t *testing.T) {
 	of := func(name messages.Name, allow, deny, usual []messages.Name) messages.Market {
 		return messages.Market{Name: name, Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}, Allow: allow, Deny: deny, DefaultFor: usual}

@@ -11,8 +11,9 @@ import (
 
 const hour = messages.Duration(time.Hour)
 
-// TestAJobThatSaysNothingOfMoneyHasABudget: the price of its slots times the time that it asks for. The amounts are worked
-// out by hand: a credit for a slot-hour, or the reserve.
+// TestAJobThatSaysNothingOfMoneyHasABudget checks the assumed budget of a job: the price of its slots times the time
+// that it asks for. The expected amounts were computed by hand, with one credit for a slot-hour, or the reserve
+// price.
 func TestAJobThatSaysNothingOfMoneyHasABudget(t *testing.T) {
 	hundredth, nothing := messages.Price(messages.Credit/100), messages.Price(0)
 	for name, c := range map[string]struct {
@@ -50,7 +51,7 @@ func TestAJobThatSaysNothingOfMoneyHasABudget(t *testing.T) {
 	}
 }
 
-// TestASlotIsPaidForAsOftenAsATaskTakesIt: a task that its shape makes three slots wide costs three times as much.
+// TestASlotIsPaidForAsOftenAsATaskTakesIt checks that a task whose shape takes three slots costs three times as much.
 func TestASlotIsPaidForAsOftenAsATaskTakesIt(t *testing.T) {
 	r, _ := shaped(t, messages.Proportional)
 	unit := r.Configs[0].Units[0]
@@ -63,7 +64,8 @@ func TestASlotIsPaidForAsOftenAsATaskTakesIt(t *testing.T) {
 	}
 }
 
-// TestAWholeNodeIsPaidForWhole: how many slots a node has is known when the job is placed.
+// TestAWholeNodeIsPaidForWhole checks the budget of a task that takes a whole node: how many slots that is, is known
+// when the job is placed.
 func TestAWholeNodeIsPaidForWhole(t *testing.T) {
 	r, b := shaped(t, messages.Proportional)
 	q := request("k")
@@ -78,7 +80,8 @@ func TestAWholeNodeIsPaidForWhole(t *testing.T) {
 	}
 }
 
-// TestBuysSaysHowLongABudgetLasts in words, and whether that is less than the job asks for.
+// TestBuysSaysHowLongABudgetLasts checks the sentence about how long a budget lasts, and whether that is shorter than
+// the job asks for.
 func TestBuysSaysHowLongABudgetLasts(t *testing.T) {
 	r := rules()
 	two := messages.Price(2 * messages.Credit)

@@ -14,7 +14,7 @@ import (
 
 const epoch = messages.Time(1_000_000_000_000_000)
 
-// rules returns the rules of a site with a market of each manner.
+// rules returns the rules of a site with one market of each kind.
 func rules() *intake.Rules {
 	return &intake.Rules{Site: "west", Deposit: messages.Credit, Pending: 3, Operators: []messages.Name{"operator"}, MostMemory: map[messages.Name]int64{"cpu": 1 << 30},
 		Markets: &desk.Markets{Version: 4, Configs: []messages.Market{
@@ -38,7 +38,7 @@ func prepared(t *testing.T, account messages.Name, q *messages.SubmitRequest) *i
 func entered(t *testing.T, b *book.Book, s *intake.Submission) book.Receipt {
 	t.Helper()
 	c := s.Command()
-	c.At, c.Submit.MarketsVersion = epoch, 0 // the book has no markets applied
+	c.At, c.Submit.MarketsVersion = epoch, 0 // no markets were applied to the book
 	receipt, ok := b.Apply(c).(book.Receipt)
 	if !ok {
 		t.Fatalf("refused: %v", b.Apply(c))
@@ -46,7 +46,8 @@ func entered(t *testing.T, b *book.Book, s *intake.Submission) book.Receipt {
 	return receipt
 }
 
-// TestPrepareFillsInWhatIsLeftOut, and holds the deposit in addition to the budget.
+// TestPrepareFillsInWhatIsLeftOut checks the defaults of a submission, and that the deposit is held in addition to
+// the budget.
 func TestPrepareFillsInWhatIsLeftOut(t *testing.T) {
 	s := prepared(t, "alice", request("k"))
 	if st := s.Spec.Stages[0]; s.Spec.Market != "share" || st.Class != "cpu" || s.Payer != "alice" {
@@ -63,7 +64,7 @@ func TestPrepareFillsInWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestPrepareRefusesWhatTheMarketHasNoRoomFor.
+// TestPrepareRefusesWhatTheMarketHasNoRoomFor submits jobs that exceed the market's limits. They must be refused.
 func TestPrepareRefusesWhatTheMarketHasNoRoomFor(t *testing.T) {
 	for want, spoil := range map[string]func(*messages.JobSpec){
 		`no market "none"`:   func(s *messages.JobSpec) { s.Market = "none" },
@@ -86,8 +87,8 @@ func TestPrepareRefusesWhatTheMarketHasNoRoomFor(t *testing.T) {
 	}
 }
 
-// TestKnown: the same request is answered with the same job, another under its key is
-// refused, and so is a job beyond those that the market takes of an account.
+// TestKnown checks that a repeated request returns the same job. Another request under its key must be refused, and
+// so must a job above the limit on the account's jobs.
 func TestKnown(t *testing.T) {
 	b, r := book.New(), rules()
 	s := prepared(t, "alice", request("k"))
@@ -114,8 +115,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestJudged: a submission is refused by the markets that it was prepared for. After others its
-// job may be elsewhere, and the refusal says nothing.
+// TestJudged checks the refusal of a submission. If other markets were applied after it was prepared, the answer must
+// ask to try again instead of refusing.
 func TestJudged(t *testing.T) {
 	b, r := book.New(), rules()
 	r.Version = b.MarketsVersion()
@@ -129,7 +130,7 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestHoldFindsOutWhetherAnEarlierOneHasLapsed.
+// TestHoldFindsOutWhetherAnEarlierOneHasLapsed checks that a hold of an earlier try that has lapsed is noticed.
 func TestHoldFindsOutWhetherAnEarlierOneHasLapsed(t *testing.T) {
 	s := prepared(t, "alice", request("k"))
 	list := s.Hold(epoch)
@@ -158,7 +159,8 @@ func TestHoldFindsOutWhetherAnEarlierOneHasLapsed(t *testing.T) {
 	}
 }
 
-// TestAgree: a contract is taken by whom it was quoted to, for what, while it holds.
+// TestAgree checks that only the account that got a quote can accept its contract, only for the quoted work, and only
+// while the quote is valid.
 func TestAgree(t *testing.T) {
 	b, q := book.New(), request("k")
 	q.Spec.Market, q.Spec.Contract = "menu", "q1-1"
@@ -195,8 +197,8 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// TestABidThatTheMarketIgnoresIsRefused with what the market wants, and where else the
-// field is read.
+// TestABidThatTheMarketIgnoresIsRefused checks that the error says what the market wants, and which markets read the
+// field.
 func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 	spoil := map[string]func(*messages.JobSpec){
 		"rate":     func(s *messages.JobSpec) { s.Rate = 1 },
@@ -243,7 +245,7 @@ func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 	}
 }
 
-// TestALimitOnMemoryThatNobodyEnforcesIsSaid.
+// TestALimitOnMemoryThatNobodyEnforcesIsSaid checks that a job gets a warning if no node enforces its memory limit.
 func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 	b := book.New()
 	node := func(name messages.Name, abilities ...messages.Name) {
@@ -266,14 +268,14 @@ func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 		}
 	}
 	s = prepared(t, "alice", request("k2"))
-	s.Spec.Stages[0].Memory = 1 << 20 // as a job has what its slots have
+	s.Spec.Stages[0].Memory = 1 << 20 // as for a job that has the memory of its slots
 	if got := intake.Unenforced(b, s); got != nil {
 		t.Errorf("%q of a job that bounds no memory", got)
 	}
 }
 
-// TestAJobWithoutABidHasThatOfItsMarket: the budget is for each task, a repeated request
-// is the same one, and without a default the slots of each task for an hour are paid for.
+// TestAJobWithoutABidHasThatOfItsMarket checks the default budget of a market: it is for each task, and a repeated
+// request is the same request. Without a default, the budget pays for the slots of each task for an hour.
 func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
 	r := rules()
 	r.Configs[0].DefaultBudget = 2 * messages.Credit
@@ -284,7 +286,7 @@ func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
 	if err != nil || s.Spec.Budget != 6*messages.Credit || len(s.Said) != 1 {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	r.Configs[0].DefaultBudget = messages.Credit // a user who asks again asks for the same
+	r.Configs[0].DefaultBudget = messages.Credit // a user who repeats the request expects the same job
 	if again, err := r.Prepare("ada", request()); err != nil || string(again.Digest) != string(s.Digest) {
 		t.Errorf("the digest depends on the default (%v)", err)
 	}
@@ -294,8 +296,8 @@ func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
 	}
 }
 
-// TestAnUnknownMarketIsSaidOfAJobWithoutABudget: it was told that a budget of 0 is too small,
-// and was not passed on to the auctioneer that has the market.
+// TestAnUnknownMarketIsSaidOfAJobWithoutABudget submits a job without a budget to an unknown market. The error must
+// name the market, and not say that the budget of 0 is too small.
 func TestAnUnknownMarketIsSaidOfAJobWithoutABudget(t *testing.T) {
 	for _, budget := range []messages.Credits{0, messages.Credit} {
 		q := request("k")
@@ -307,7 +309,8 @@ func TestAnUnknownMarketIsSaidOfAJobWithoutABudget(t *testing.T) {
 	}
 }
 
-// TestAChainIsToldWhatItPays: where each job pays for the waiting that it spares itself.
+// TestAChainIsToldWhatItPays checks that a job which waits for others gets a warning in a market where each job pays
+// for the waiting that it avoids.
 func TestAChainIsToldWhatItPays(t *testing.T) {
 	pivot := &messages.Market{Name: "spot", Price: messages.PricePivot}
 	for name, c := range map[string]struct {

@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestWhereTimesArePromisedNoTaskWaitsForAnother of another array.
+// TestWhereTimesArePromisedNoTaskWaitsForAnother checks that a market which promises times refuses a job whose tasks
+// wait for tasks of another array.
 func TestWhereTimesArePromisedNoTaskWaitsForAnother(t *testing.T) {
 	for mechanism, refused := range map[messages.Name]bool{messages.FIFO: false, "reservation": true, "deadline": true} {
 		r, b := shaped(t, mechanism)

@@ -16,7 +16,7 @@ func TestAShapeIsRefusedWhereAClassHasNoUnit(t *testing.T) {
 		"disk":                     func(s *messages.Stage) { s.Disk = 1 },
 		"a whole node (exclusive)": func(s *messages.Stage) { s.Exclusive = true },
 		"all memory of a node":     func(s *messages.Stage) { s.Memory = messages.AllMemory },
-		"":                         func(s *messages.Stage) { s.Memory, s.Width = 1<<20, 9 }, // a bound, as ever
+		"":                         func(s *messages.Stage) { s.Memory, s.Width = 1<<20, 9 }, // memory is only a limit, as before
 	} {
 		r := rules()
 		spec := &request("k").Spec
@@ -31,7 +31,7 @@ func TestAShapeIsRefusedWhereAClassHasNoUnit(t *testing.T) {
 	}
 }
 
-// shaped are rules with a class sold by a unit, and a book with two nodes of it.
+// shaped returns rules with a class of a defined slot size, and a book with two nodes of this class.
 func shaped(t *testing.T, mechanism messages.Name) (*intake.Rules, *book.Book) {
 	t.Helper()
 	r := rules()
@@ -135,8 +135,8 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheSmallestClassIsChosen: a job that names no market and no class goes where its shape fits, with
-// the fewest GPUs.
+// TestTheSmallestClassIsChosen submits a job that names no market and no class. It must get the class with the fewest
+// GPUs that its shape fits in.
 func TestTheSmallestClassIsChosen(t *testing.T) {
 	r := rules()
 	r.Configs = []messages.Market{
@@ -160,7 +160,8 @@ func TestTheSmallestClassIsChosen(t *testing.T) {
 	}
 }
 
-// TestTheDefaultBudgetIsThatOfTheMarket to which a job goes that names no market: the first whose slots hold its shape.
+// TestTheDefaultBudgetIsThatOfTheMarket submits a job that names no market. It must get the default budget of the
+// market that it goes to: the first one whose slots have its shape.
 func TestTheDefaultBudgetIsThatOfTheMarket(t *testing.T) {
 	r, _ := shaped(t, messages.Proportional)
 	gpu := r.Configs[0]
@@ -176,8 +177,8 @@ func TestTheDefaultBudgetIsThatOfTheMarket(t *testing.T) {
 	}
 }
 
-// TestLicencesThatASiteNeverHasAreRefused: a job that would wait for ever is refused, and so are licences where a
-// market fixes times.
+// TestLicencesThatASiteNeverHasAreRefused checks that a job is refused if it would wait for its licences for ever, or
+// if its market promises times.
 func TestLicencesThatASiteNeverHasAreRefused(t *testing.T) {
 	for want, c := range map[string]struct {
 		has       messages.Licenses

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// jobs are some, the newest first, as a site shows them.
+// jobs returns some jobs, newest first, as a site shows them.
 func jobs() []messages.JobSummary {
 	return []messages.JobSummary{
 		{Job: 6, Name: "train-b", Market: "gpu", Payer: "lab", State: messages.Running, Submitted: 60, Charged: 0, Labels: messages.Labels{{Name: "run", Value: "8"}}},
@@ -21,7 +21,7 @@ func jobs() []messages.JobSummary {
 	}
 }
 
-// list answers a request about some jobs.
+// list returns the answer to a request about some jobs.
 func list(t *testing.T, all []messages.JobSummary, r messages.JobsRequest) messages.JobsReply {
 	t.Helper()
 	p, err := New(&r)
@@ -49,8 +49,7 @@ func numbers(r messages.JobsReply) (ids []int) {
 	return ids
 }
 
-// TestNamedJobsAreLookedForWhereTheyCanBe: archive files with none of the requested jobs are
-// not read.
+// TestNamedJobsAreLookedForWhereTheyCanBe checks that archive files without any of the requested jobs are not read.
 func TestNamedJobsAreLookedForWhereTheyCanBe(t *testing.T) {
 	p, err := New(&messages.JobsRequest{Jobs: []messages.JobID{7, 30}})
 	if err != nil {
@@ -99,8 +98,7 @@ func TestWhichJobsFit(t *testing.T) {
 	}
 }
 
-// TestPagesJoin: whatever the order and the size of a page, the pages together are all jobs,
-// each once.
+// TestPagesJoin checks that all pages together have each job once, for every order and page size.
 func TestPagesJoin(t *testing.T) {
 	for _, by := range messages.JobSortings {
 		for _, sort := range []string{by, "-" + by} {
@@ -139,7 +137,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestAPageIsBounded, however many jobs it is shown and however long their names are.
+// TestAPageIsBounded checks the size of a page, however many jobs there are and however long their names are.
 func TestAPageIsBounded(t *testing.T) {
 	var many []messages.JobSummary
 	for i := range 20_000 {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAUsedUpBudgetIsNothing: what is left of a budget that other jobs were paid from
-// is what the mechanism sees, also if that is nothing.
+// TestAUsedUpBudgetIsNothing checks that the mechanism sees the rest of a budget after payments to other jobs, also
+// if the rest is 0.
 func TestAUsedUpBudgetIsNothing(t *testing.T) {
 	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
 	j := &book.Job{ID: 1, Held: 100, Spec: &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{{Name: "s", Class: "cpu"}}}, Stages: make([]book.Stage, 1)}
@@ -24,8 +24,8 @@ func TestAUsedUpBudgetIsNothing(t *testing.T) {
 	}
 }
 
-// TestCrowdsWithoutSharesAreSampled: before the first allocation, more bidders than a
-// vector can carry are in it by chance, each alike.
+// TestCrowdsWithoutSharesAreSampled: before the first allocation, more jobs bid than a vector can have. Each job must
+// be in the vector with the same probability.
 func TestCrowdsWithoutSharesAreSampled(t *testing.T) {
 	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
 	const jobs = MostJobs + 476

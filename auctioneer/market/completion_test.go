@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestSharesEndWithCompletion: a job whose tasks are complete for prices, and which runs again
-// while others have the slots, has the shares until then: a minimum utility is not missed by that.
+// TestSharesEndWithCompletion: the tasks of a job are complete for prices, and run again while others have the slots.
+// Its shares must count only until the completion, so that it does not miss a minimum utility.
 func TestSharesEndWithCompletion(t *testing.T) {
 	const second = 1_000_000
 	for _, complete := range []bool{false, true} {

@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestACrowdIsDrawnByItsShares: where thousands of jobs come and go, substitutes follow the
-// shares of four groups of budgets, never are jobs that are gone, and newcomers are among
-// them once the draws before are too old; and the view has each job once.
+// TestACrowdIsDrawnByItsShares adds and removes thousands of jobs. Substitutes must follow the shares of four groups
+// of budgets, and must never be jobs that are gone. New jobs must be among them when the old draws have expired. The
+// view must have each job once.
 func TestACrowdIsDrawnByItsShares(t *testing.T) {
 	m, err := Open(messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}})
 	if err != nil {
@@ -77,7 +77,7 @@ func TestACrowdIsDrawnByItsShares(t *testing.T) {
 	}
 }
 
-// TestAJobTakenInAnewIsCountedOnce: its bid has changed.
+// TestAJobTakenInAnewIsCountedOnce changes the bid of a job. The job must be counted once.
 func TestAJobTakenInAnewIsCountedOnce(t *testing.T) {
 	m, err := Open(messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestToldToEverybody: what a history tells everybody of a class is what nobody's own look at
-// the market, a stranger's or a bidder's, would seal.
+// TestToldToEverybody checks that a history discloses the price of a class to everybody only if neither a stranger
+// nor a bidder would see it as sealed in the market.
 func TestToldToEverybody(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	accounts := []messages.Name{"alice", "bob", "carol", "dave", "erin@west", "frank@west", "grace@west"}

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// places is systematic over a list of all jobs: what it is to come to.
+// places is a simple version of systematic, over a list of all jobs. It has the expected result.
 func places(bidders []*entry, k, n int, u float64) (out []messages.JobID) {
 	pull, total := func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, e := range bidders {
@@ -29,9 +29,8 @@ func places(bidders []*entry, k, n int, u float64) (out []messages.JobID) {
 	return out
 }
 
-// TestPlacesPassOverParts: whatever came to the jobs of a market, places are drawn as from a list
-// of all jobs, but for rounding: of the same number, in the order of the jobs, each job one more
-// or one less at most.
+// TestPlacesPassOverParts compares systematic with places after random changes. Except for rounding, the result must
+// be the same: the same number of places, in the order of the jobs, and for each job at most one more or one less.
 func TestPlacesPassOverParts(t *testing.T) {
 	for _, name := range []messages.Name{messages.Proportional, messages.HighestBid} {
 		m, err := Open(messages.Market{Name: "main", Mechanism: name, Classes: []messages.Name{"cpu", "gpu"}})
@@ -84,9 +83,9 @@ func TestPlacesPassOverParts(t *testing.T) {
 	}
 }
 
-// TestReservedTasks: of many claims for the same job, by nodes that have the same vector, each
-// reserves a task that no other has reserved, before any of them is committed. Nothing of a job is
-// reserved once it has changed, or a claim did not get it.
+// TestReservedTasks: many nodes with the same vector claim tasks of the same job, before any claim is committed. Each
+// claim must reserve tasks that no other claim has. The reservations must end when the job changes, or a claim did
+// not get the job.
 func TestReservedTasks(t *testing.T) {
 	const jobs = 100
 	m, b, rng := newMarket(), book.New(), rand.New(rand.NewPCG(1, 1))

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// passOn ends a task that runs, and has its slot go to the next in line in the same entry; it
-// reports whether it does.
+// passOn ends a running task, and gives its slot to the next job in the same log entry. It reports whether a job was
+// next.
 func (f *floor) passOn(c claim) bool {
 	ended := []messages.Finished{{Attempt: c.Attempt, Outcome: messages.Exited}}
 	name := f.book.Nodes()[c.node].Name
@@ -28,9 +28,9 @@ func (f *floor) passOn(c claim) bool {
 	return ok
 }
 
-// TestTheNextInLineIsWhomADecisionChooses: whatever bids come and tasks end, one or several before
-// the market decides, no decision takes a slot back that was passed on, and at rest all is as
-// where decisions give away each slot.
+// TestTheNextInLineIsWhomADecisionChooses submits random bids and ends random tasks, one or several before each
+// decision. No decision may take back a slot that was passed on. At rest, the state must be the same as if each slot
+// had been given by a decision.
 func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
 	passed, left, beside := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -69,8 +69,8 @@ func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
 	}
 }
 
-// TestNobodyIsNextWhereOnlyADecisionKnows: after a failure, which may run again, after a stage
-// that others wait for, and once all tasks of the next in line are reserved.
+// TestNobodyIsNextWhereOnlyADecisionKnows checks the cases in which no job is next: after a failure that may run
+// again, after a stage that others wait for, and when all tasks of the next job are reserved.
 func TestNobodyIsNextWhereOnlyADecisionKnows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 2)
@@ -102,12 +102,12 @@ func TestNobodyIsNextWhereOnlyADecisionKnows(t *testing.T) {
 
 var _ mechanism.Lining = lining{}
 
-// lining is a mechanism that has a job of another market next.
+// lining is a mechanism whose next job belongs to another market.
 type lining struct{ mechanism.Mechanism }
 
 func (lining) Next(int) messages.JobID { return 12345 }
 
-// TestAnUnknownJobIsNotNext: a mechanism may still have a job in line that has left its market.
+// TestAnUnknownJobIsNotNext: the next job of a mechanism has left the market. No job may be next.
 func TestAnUnknownJobIsNotNext(t *testing.T) {
 	m := New(mechanism.Manner{Directs: true, Order: func(x, y *mechanism.Job) int { return 0 }}, messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, lining{})
 	if _, ok := m.ReserveFreedSlots(book.New(), 0, nil, &messages.Claim{Class: "cpu", Slots: 1}); ok {

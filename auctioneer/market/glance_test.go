@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestBidsKeepNoGlance: a leader makes bids of jobs at which it glances; a bid is still what the
-// job declares once the leader has glanced at others.
+// TestBidsKeepNoGlance makes bids of jobs that are read with the same spare memory. A bid must stay correct after
+// other jobs have been read.
 func TestBidsKeepNoGlance(t *testing.T) {
 	m, err := Open(messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu", "gpu"}})
 	if err != nil {

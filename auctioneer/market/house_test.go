@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestWideTasksHaveTheirNodes: whatever bids of whatever widths come and tasks end, the market comes to rest; then no node has
-// slots free for a task that waits or is suspended there, none runs worse tasks in the place of a better one that waits for slots,
-// and no node gathers.
+// TestWideTasksHaveTheirNodes submits random bids of random widths and ends random tasks. The market must come to
+// rest. Then no node may have free slots for a task that waits or is suspended there, and no node may gather. No node
+// may run worse tasks in the place of a better one that waits.
 func TestWideTasksHaveTheirNodes(t *testing.T) {
 	for _, preemption := range []string{messages.PreemptSuspend, messages.PreemptRequeue, messages.PreemptCancel} {
 		t.Run(preemption, func(t *testing.T) {
@@ -48,12 +48,12 @@ func TestWideTasksHaveTheirNodes(t *testing.T) {
 	}
 }
 
-// slots is how many slots a claim takes.
+// slots returns how many slots a claim takes.
 func (f *floor) slots(c claim) int {
 	return f.book.Job(c.Task.Job).Spec.Stages[c.Task.Stage].Slots()
 }
 
-// checkHouses reports how many tasks of several slots are suspended.
+// checkHouses checks the nodes at rest, and returns how many tasks of several slots are suspended.
 func (f *floor) checkHouses(rt *rapid.T) (suspended int) {
 	going, halted := f.claims(book.Goes), f.claims(book.Suspended)
 	for at, n := range f.book.Nodes() {
@@ -81,7 +81,7 @@ func (f *floor) checkHouses(rt *rapid.T) (suspended int) {
 			if f.slots(s) > 1 {
 				suspended++
 			}
-			if n.Idle("cpu") >= f.slots(s) { // a worse task may run there, while slots that it cannot have are free elsewhere
+			if n.Idle("cpu") >= f.slots(s) { // a worse task may run there, while free slots elsewhere do not fit the better one
 				rt.Fatalf("node %s has slots free, and a task of job %d is suspended there that takes %d", n.Name, s.Task.Job, f.slots(s))
 			}
 		}
@@ -89,8 +89,8 @@ func (f *floor) checkHouses(rt *rapid.T) (suspended int) {
 	return suspended
 }
 
-// TestTheWorstTasksMakeRoom: of two nodes with the same slots, the tasks of the worse bids make room for one of two slots, and
-// where some slots are free, the node that has them is not broken up.
+// TestTheWorstTasksMakeRoom: on two nodes with the same slots, the tasks of the worst bids must make room for a task
+// of two slots. If some slots are free, the node that has them must be used.
 func TestTheWorstTasksMakeRoom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}, 2, 2)
@@ -121,8 +121,8 @@ func TestTheWorstTasksMakeRoom(t *testing.T) {
 	})
 }
 
-// TestAJobThatNoNodeHoldsKeepsNobodyWaiting: without preemption the best bid waits until a node has its slots, and while no node
-// that is up has as many at all, the others go on.
+// TestAJobThatNoNodeHoldsKeepsNobodyWaiting: without preemption the best bid waits until a node has enough free
+// slots. If no node that is up has that many slots at all, the other jobs must not wait.
 func TestAJobThatNoNodeHoldsKeepsNobodyWaiting(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		algorithm := rapid.SampledFrom([]string{"NPHB", "WSPT", "WSEPT"}).Draw(rt, "algorithm")

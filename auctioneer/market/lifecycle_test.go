@@ -14,8 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// stall is a book and a market with one node, from the submission of jobs to the
-// bank's charge.
+// stall is a book and a market with one node. It takes jobs from their submission to the bank's charge.
 type stall struct {
 	testing.TB
 	book      *book.Book
@@ -63,7 +62,7 @@ func (s *stall) submit(spec messages.JobSpec) messages.JobID {
 	return s.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "purse", Spec: &spec, Hold: key, Held: spec.Budget}}).(book.Receipt).Job
 }
 
-// follow brings the market up to date with the book, and settles what has ended.
+// follow updates the market from the book, and settles the ended jobs.
 func (s *stall) follow() {
 	slots := NewSlots([]messages.Market{s.market.Config})
 	for i, n := range s.book.Nodes() {
@@ -88,7 +87,7 @@ func (s *stall) follow() {
 	s.confirm()
 }
 
-// confirm asks a bank that grants everything for what effects come to.
+// confirm confirms effects, like a bank that grants everything.
 func (s *stall) confirm() {
 	done := &book.Confirm{}
 	for e := range s.book.EachEffect {
@@ -105,8 +104,8 @@ func (s *stall) confirm() {
 	s.apply(book.Command{Confirm: done})
 }
 
-// balanced fails unless a round pays out what it takes, but for what the site keeps or
-// gives, as one chain.
+// balanced fails the test unless a round of payments is one chain that pays out what it takes, except for the
+// payments from and to the site.
 func (s *stall) balanced(round []messages.Transfer, legs []book.Leg) {
 	s.Helper()
 	sum := messages.Credits(0)
@@ -135,8 +134,7 @@ func (s *stall) balanced(round []messages.Transfer, legs []book.Leg) {
 	s.rounds++
 }
 
-// turn lets the market decide, the vector go out, and the node end what it runs and
-// claim what it may.
+// turn lets the market decide and publish, and lets the node end its tasks and claim new ones.
 func (s *stall) turn() {
 	s.follow()
 	if s.market.Stale(s.now) {
@@ -170,13 +168,13 @@ func (s *stall) turn() {
 	s.now = s.now.Add(1e9)
 }
 
-// TestEveryMechanismTakesJobsToTheirEnd: whatever the mechanism, jobs that it admits
-// end, are settled within their budgets, and the bank is asked for what they owe; a
-// market that a later leader opens over the book half-way goes on with the rest.
+// TestEveryMechanismTakesJobsToTheirEnd runs jobs with every mechanism. Admitted jobs must end and be settled within
+// their budgets, and the bank must be asked for what they owe. Half-way, another leader opens the market over the
+// book, and must continue.
 func TestEveryMechanismTakesJobsToTheirEnd(t *testing.T) {
 	for _, name := range registry.Names(nil) {
 		if name == messages.ContractMenu {
-			continue // its jobs come with a quote: TestQuotes
+			continue // its jobs need a quote: see TestQuotes
 		}
 		t.Run(name, func(t *testing.T) {
 			config := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mechanism: name,
@@ -224,7 +222,7 @@ func TestEveryMechanismTakesJobsToTheirEnd(t *testing.T) {
 	}
 }
 
-// TestReports: what users are told of a market is what it has in force.
+// TestReports checks that the reports for users agree with the market's present state.
 func TestReports(t *testing.T) {
 	m := newMarket()
 	put(m, 0, 1, 30, 2, 0)
@@ -239,7 +237,7 @@ func TestReports(t *testing.T) {
 	if next := m.SeenBy("", true).Next(); len(next) != 1 || next[0].Job != 1 {
 		t.Errorf("the next slot goes to %+v", next)
 	}
-	put(m, 1e6, 1, 30, 1, 5) // half of the slots for what is three quarters of the budgets
+	put(m, 1e6, 1, 30, 1, 5) // half of the slots, for three quarters of the budgets
 	top := m.SeenBy("", true).Top(2e6, 1)
 	if len(top) != 1 || top[0].Job != 1 || top[0].Running != 5 || top[0].Pending != 1 {
 		t.Errorf("the largest budget has %+v", top)
@@ -262,7 +260,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestQuotes: a market of contracts quotes a menu to a bid, another one refuses to.
+// TestQuotes checks that a market of contracts returns a menu for a bid, and that other markets refuse.
 func TestQuotes(t *testing.T) {
 	declared := messages.Valuation{Class: messages.Sigmoidal, Max: 40, Mu: 60, Delta: 30}
 	s := newStall(t, messages.Market{Mechanism: messages.ContractMenu, Prior: []messages.Valuation{declared}}, 4)
@@ -280,8 +278,8 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
-// TestMechanismsOfMarkets: a configuration that names no mechanism that there is, or
-// that the mechanism refuses, is refused by the parameter.
+// TestMechanismsOfMarkets checks that a configuration with an unknown mechanism, or with parameters that the
+// mechanism refuses, gets an error that names the field.
 func TestMechanismsOfMarkets(t *testing.T) {
 	for text, m := range map[string]messages.Market{
 		`mechanism: "lottery" is not one`: {Mechanism: "lottery"},
@@ -297,7 +295,7 @@ func TestMechanismsOfMarkets(t *testing.T) {
 	}
 }
 
-// TestRunTimesAreAskedForAgain once the known run times are old.
+// TestRunTimesAreAskedForAgain checks that run times are asked for again when the known ones are old.
 func TestRunTimesAreAskedForAgain(t *testing.T) {
 	m := New(mechanism.Manner{Plans: true}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
 	put(m, 1, 1, 30, 2, 0)
@@ -325,8 +323,8 @@ func TestRunTimesAreAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestVectorsGoOut when weights changed or there is new work, and then as reminders;
-// those of a publisher that goes on after another are whole.
+// TestVectorsGoOut checks that a vector is published when weights changed or there is new work, and then as a
+// reminder. The first vector of a publisher that continues another must be complete.
 func TestVectorsGoOut(t *testing.T) {
 	m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
 	p, now := NewPublisher(3, m), messages.Time(1e9)
@@ -352,8 +350,8 @@ func TestVectorsGoOut(t *testing.T) {
 	}
 }
 
-// TestAPriceOfOneBidIsSealed: it is told to an operator, and to its bidder; to others from
-// two bidders on, whose names are not.
+// TestAPriceOfOneBidIsSealed checks that the price of a single bid is shown only to operators and to its bidder. With
+// at least two bidders, others may see it, but not their names.
 func TestAPriceOfOneBidIsSealed(t *testing.T) {
 	m := newMarket()
 	m.Config.Mechanism = messages.Proportional

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// byBudget is a mechanism that shares each class in proportion to budgets.
+// byBudget is a mechanism that shares each class in proportion to the budgets.
 type byBudget struct{}
 
 func (*byBudget) Admit(*mechanism.View, *mechanism.Bid) error { return nil }
@@ -58,7 +58,7 @@ func put(m *Market, at messages.Time, id messages.JobID, budget messages.Credits
 	m.Put(at, bid, id, Progress{Pending: []int{pending}, Running: []int{running}})
 }
 
-// agent follows vectors as a node agent does.
+// agent applies vectors like a node agent.
 type agent struct {
 	seq  uint64
 	jobs map[messages.JobID]float32
@@ -79,8 +79,8 @@ func (a *agent) take(t interface{ Fatalf(string, ...any) }, v messages.Vector) {
 	}
 }
 
-// TestChangesAddUpToTheWhole: an agent that follows the changes holds, within
-// the threshold, weights in the proportions of the shares that the market has in force.
+// TestChangesAddUpToTheWhole: an agent applies the published changes. Its weights must have the proportions of the
+// market's shares, within the threshold.
 func TestChangesAddUpToTheWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
@@ -116,9 +116,9 @@ func TestChangesAddUpToTheWhole(t *testing.T) {
 	})
 }
 
-// TestDeparturesAreNoDecision: where jobs leave and the shares of the others keep their
-// proportions, agents are told of those that left alone; one that comes back is as it was, and of
-// a new one they are told in proportion. Only the last is a decision.
+// TestDeparturesAreNoDecision: jobs leave, and the shares of the others keep their proportions. Only the removed jobs
+// may be published. A job that comes back must have its old weight, and a new job a weight in proportion. Only the
+// new job needs a decision.
 func TestDeparturesAreNoDecision(t *testing.T) {
 	m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
 	p, a := NewPublisher(3, m), &agent{}
@@ -166,20 +166,20 @@ func TestSharesAreAveragedWhileWorkIsPending(t *testing.T) {
 	put(m, 0, 1, 3, 5, 0)
 	put(m, 0, 2, 1, 5, 0)
 	m.Allocate(0)
-	put(m, 1*second, 1, 3, 4, 5) // a second with 0 of 10 slots, then one with 5
-	put(m, 2*second, 1, 3, 0, 5) // nothing pending any more: not counted
+	put(m, 1*second, 1, 3, 4, 5) // one second with 0 of 10 slots, and then one with 5
+	put(m, 2*second, 1, 3, 0, 5) // nothing is pending any more, so this second does not count
 	m.Allocate(2 * second)
 	job, shares := m.Remove(9*second, 1)
 	s := shares[0]
 	if job.Job != 1 || math.Abs(s.Allocated-0.75) > 1e-9 || math.Abs(s.Received-0.25) > 1e-9 || s.Over.Seconds() != 2 {
 		t.Fatalf("shares %+v, want 0.75 allocated and 0.25 received over 2 s", s)
 	}
-	if job.Lacked != 0 { // before it had its first slot
+	if job.Lacked != 0 { // before its first slot nothing counts
 		t.Fatalf("lacked %v", job.Lacked)
 	}
 }
 
-// TestWhatAJobLacks is counted from its first slot on, and is of slots that it could use.
+// TestWhatAJobLacks checks Lacked: it counts from the job's first slot on, and only slots that the job could use.
 func TestWhatAJobLacks(t *testing.T) {
 	const second = messages.Time(1e6)
 	m := newMarket()
@@ -190,7 +190,7 @@ func TestWhatAJobLacks(t *testing.T) {
 	m.Put(0, bid, 1, Progress{Pending: []int{5}, Running: []int{0}})
 	m.Allocate(0)
 	m.Put(1*second, bid, 1, Progress{Pending: []int{4}, Running: []int{5}, Started: 1 * second})
-	m.Put(2*second, bid, 1, Progress{Pending: []int{1}, Running: []int{1}, Started: 1 * second}) // of 7.5 slots it had 5
+	m.Put(2*second, bid, 1, Progress{Pending: []int{1}, Running: []int{1}, Started: 1 * second}) // it had 5 of 7.5 slots
 	m.Put(3*second, bid, 1, Progress{Pending: []int{0}, Running: []int{1}, Started: 1 * second}) // it could use 2
 	if job, _ := m.Remove(9*second, 1); job.Lacked.Seconds() != 3.5 {
 		t.Errorf("lacked %v, want 3.5 s", job.Lacked)
@@ -216,11 +216,10 @@ func TestAllocatesOnlyWhenBiddersOrSlotsChange(t *testing.T) {
 	}
 }
 
-// TestSampleMatchesShares: where more jobs wait than a vector carries, the
-// expected weight of each is its share. 2,000 jobs in 4 groups of budgets,
-// 500 samples; chi-squared on the groups' summed weight would be too kind to a
-// systematic sample, so each job's mean is checked against ⌊ns⌋ and ⌈ns⌉, and
-// the groups' means against their shares.
+// TestSampleMatchesShares: more jobs wait than a vector can have. The expected weight of each job must be its share.
+// The test draws 500 samples of 2,000 jobs in 4 groups of budgets. A chi-squared test of the groups' weights would be
+// too weak for a systematic sample. So each job's mean is checked against ⌊ns⌋ and ⌈ns⌉, and each group's mean
+// against its share.
 func TestSampleMatchesShares(t *testing.T) {
 	m := newMarket()
 	const jobs, draws = 2000, 500
@@ -252,7 +251,7 @@ func TestSampleMatchesShares(t *testing.T) {
 	}
 }
 
-// TestSubstitutesMatchShares: chi-squared over 100,000 substitutes.
+// TestSubstitutesMatchShares checks 100,000 substitutes with a chi-squared test.
 func TestSubstitutesMatchShares(t *testing.T) {
 	m, rng := newMarket(), rand.New(rand.NewPCG(7, 8))
 	const jobs, draws = 20, 100_000

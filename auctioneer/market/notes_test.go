@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// bid enters a job of a market of deadlines, of some units of 10 s, that is due so
-// many after the next begins.
+// bid enters a job in a market with deadlines. It needs units of 10 s, and must end within a number of units from the
+// next one.
 func (f *floor) bid(value messages.Credits, units, within int) messages.JobID {
 	const unit = messages.Duration(10e9)
 	f.keys++
@@ -22,9 +22,8 @@ func (f *floor) bid(value messages.Credits, units, within int) messages.JobID {
 	return messages.JobID(f.keys)
 }
 
-// decide has the market decide; with lost its leader is lost before the decision is
-// committed, and another one takes over, as it does too after one that is committed
-// if relieved.
+// decide lets the market decide. With lost, the leader is lost before the decision is committed, and another one
+// takes over. With relieved, another leader takes over after the commit.
 func (f *floor) decide(lost, relieved bool) {
 	f.look()
 	d := f.t.Decide(f.now, func(read func(*book.Book)) { read(f.book) })
@@ -32,7 +31,7 @@ func (f *floor) decide(lost, relieved bool) {
 		f.apply(book.Command{Decide: d})
 		f.t.Committed()
 	}
-	f.claim() // as the vectors have gone out
+	f.claim() // because the vectors have been published
 	if !lost && !relieved {
 		return
 	}
@@ -44,9 +43,9 @@ func (f *floor) decide(lost, relieved bool) {
 	f.t = live
 }
 
-// TestLeaderLostWithItsNotes: two jobs of two units compete for one slot, due within
-// three. Whenever leaders are lost, with decisions that are committed or not, before
-// the next one looks or after some units, the winner pays what the other bid.
+// TestLeaderLostWithItsNotes: two jobs of two units compete for one slot, and must end within three units. Leaders
+// are lost at all possible times, with and without their decisions committed. The winner must always pay the other's
+// bid.
 func TestLeaderLostWithItsNotes(t *testing.T) {
 	gaps := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -83,7 +82,7 @@ func TestLeaderLostWithItsNotes(t *testing.T) {
 	}
 }
 
-// checkCharge settles a job when it can be, and compares what it owes.
+// checkCharge settles a job as soon as possible, and compares the charge.
 func (f *floor) checkCharge(id messages.JobID, want messages.Credits) {
 	s := f.t.Settlement(f.now, f.book, f.book.Job(id))
 	if s.At > f.now {

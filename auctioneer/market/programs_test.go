@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// heavy is a job as large as it may be, or a small one, of stages of one class.
+// heavy returns a job with stages of one class: the largest possible one, or a small one.
 func heavy(rng *rand.Rand) *messages.JobSpec {
 	s := &messages.JobSpec{Market: "main", Budget: 1}
 	text := func(most int) string { return strings.Repeat("x", 1+rng.IntN(most)) }
@@ -34,8 +34,8 @@ func heavy(rng *rand.Rand) *messages.JobSpec {
 	return s
 }
 
-// TestWhatFitsCanBeAnswered: whatever is granted of claims that were cut down has
-// its program in the answer, which can be encoded; and something is granted.
+// TestWhatFitsCanBeAnswered cuts claims so that they fit in an answer. Whatever is granted of them, the answer must
+// have all programs and must be possible to encode, and something must be granted.
 func TestWhatFitsCanBeAnswered(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -77,8 +77,8 @@ func TestWhatFitsCanBeAnswered(t *testing.T) {
 	}
 }
 
-// TestClaimsStayInTheirMarket: a job of another market that has the class too is not
-// claimed, though the mechanism directs nobody.
+// TestClaimsStayInTheirMarket: another market has the same class. Its jobs must not be claimed, even if the mechanism
+// does not direct claims.
 func TestClaimsStayInTheirMarket(t *testing.T) {
 	b := book.New()
 	b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Spec: &messages.JobSpec{Market: "other", Budget: 1,

@@ -11,9 +11,8 @@ import (
 
 const second = messages.Duration(1e9)
 
-// TestGangsAreLateInTurn: a gang that gathers for longer than its market says is
-// given back, again after a while should that be lost, and never once it is
-// complete.
+// TestGangsAreLateInTurn: a gang gathers for longer than its market allows. It must be given back, and again after a
+// while in case that was lost, but never when it is complete.
 func TestGangsAreLateInTurn(t *testing.T) {
 	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, GangTimeout: 5 * second}, new(byBudget))
 	spec := &messages.JobSpec{Stages: []messages.Stage{{Gang: true}, {}, {Gang: true}}}
@@ -45,15 +44,15 @@ func TestGangsAreLateInTurn(t *testing.T) {
 	if late := g.Late(8e6); len(late) != 0 {
 		t.Errorf("asked for twice: %+v", late)
 	}
-	put(2) // it is complete
+	put(2) // the gang is complete
 	put(3)
 	if late := g.Late(messages.Time(7e6).Add(defaultGangTimeout)); len(late) != 1 || late[0].Job != 1 {
 		t.Errorf("again: %+v", late)
 	}
 }
 
-// TestSlotsFollowNodes: the slots of the nodes and classes of each market, of nodes
-// that drain what is taken, and none of nodes that are down.
+// TestSlotsFollowNodes checks the counted slots of each market. A node that drains must count only the slots that
+// have tasks, and a node that is down must count none.
 func TestSlotsFollowNodes(t *testing.T) {
 	s := NewSlots([]messages.Market{{Classes: []messages.Name{"cpu", "gpu"}}, {Classes: []messages.Name{"cpu"}, Nodes: []messages.Name{"b"}}})
 	node := func(name messages.Name, used int) *book.Node {
@@ -81,7 +80,8 @@ func TestSlotsFollowNodes(t *testing.T) {
 	}
 }
 
-// TestDuesWait: what can be said is settled at once, the rest when it can be.
+// TestDuesWait checks that settlements whose price is known are made at once, and the others when their time has
+// come.
 func TestDuesWait(t *testing.T) {
 	settlement := func(id messages.JobID, at messages.Time) *Settlement {
 		return &Settlement{At: at, said: true, settle: &book.Settle{Job: id}}

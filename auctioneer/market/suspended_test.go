@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestNodesKeepNoMoreThanTheirBound: whatever bids come and tasks end, no node
-// keeps more suspended tasks than it is to, what is ended for that has run no
-// longer than what is kept, and the slots go to the best bids all the same.
+// TestNodesKeepNoMoreThanTheirBound submits random bids and ends random tasks. No node may have more suspended tasks
+// than its bound. The tasks that are ended for that must have run for the shortest time, and the slots must still go
+// to the best bids.
 func TestNodesKeepNoMoreThanTheirBound(t *testing.T) {
 	requeued := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -60,10 +60,9 @@ func (f *floor) checkSuspended(rt *rapid.T) {
 	}
 }
 
-// TestNoSlotIsIdleForSuspendedTasks: whatever bids come and tasks end, at rest no slot is free
-// while a task waits that could have it, however many tasks wait that could not, and no task
-// is suspended where a lower bid runs. (Once a decision gave up after it had been told four
-// times of suspended tasks whose nodes are full, and left the slots free that it meant for them.)
+// TestNoSlotIsIdleForSuspendedTasks submits random bids and ends random tasks. At rest, no slot may be free while a
+// task waits that could use it, and no task may be suspended where a lower bid runs. Once, a decision gave up after
+// four rounds with suspended tasks on full nodes, and left the slots free that were meant for them.
 func TestNoSlotIsIdleForSuspendedTasks(t *testing.T) {
 	full := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -86,7 +85,7 @@ func TestNoSlotIsIdleForSuspendedTasks(t *testing.T) {
 	}
 }
 
-// checkIdle reports how many suspended tasks wait while a slot elsewhere is free.
+// checkIdle returns how many suspended tasks wait while a slot on another node is free.
 func (f *floor) checkIdle(rt *rapid.T) (wait int) {
 	rate := func(c claim) messages.Credits { return f.book.Job(c.Task.Job).Spec.Rate }
 	for _, n := range f.book.Nodes() {
@@ -114,8 +113,8 @@ func (f *floor) checkIdle(rt *rapid.T) (wait int) {
 	return wait
 }
 
-// TestWhatRanLeastBeginsAgain: of the tasks that a node would keep beyond its
-// bound, suspended before or now, those that have run least.
+// TestWhatRanLeastBeginsAgain checks which tasks begin again if a node would exceed its bound: those that have run
+// for the shortest time, whether they were suspended before or now.
 func TestWhatRanLeastBeginsAgain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 1)
@@ -137,9 +136,8 @@ func TestWhatRanLeastBeginsAgain(t *testing.T) {
 	})
 }
 
-// TestAJobTakenInAnewIsSeenAsItIs: a job whose bid changes while tasks of it are suspended is
-// told to the mechanism once, with its new bid. (Once the old bid came after it, so that
-// the job waited behind lower bids.)
+// TestAJobTakenInAnewIsSeenAsItIs changes the bid of a job with suspended tasks. The mechanism must see the job once,
+// with its new bid. Once, the old bid came after the new one, so that the job waited behind lower bids.
 func TestAJobTakenInAnewIsSeenAsItIs(t *testing.T) {
 	m, err := Open(messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}})
 	if err != nil {
@@ -160,8 +158,8 @@ func TestAJobTakenInAnewIsSeenAsItIs(t *testing.T) {
 	}
 }
 
-// TestASlotThatIsFreedIsOfItsClass: where a task of one class leaves its slot, no suspended task
-// of another class of the node goes on.
+// TestASlotThatIsFreedIsOfItsClass: a task of one class leaves its slot. No suspended task of another class on this
+// node may resume.
 func TestASlotThatIsFreedIsOfItsClass(t *testing.T) {
 	m, err := Open(messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu", "gpu"}})
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// floor is a market at work without its shell: a book, the market, and nodes
-// that claim whatever they may.
+// floor is a market without its shell: a book, the market, and nodes that claim whatever they may.
 type floor struct {
 	*rapid.T
 	book  *book.Book
@@ -22,10 +21,10 @@ type floor struct {
 	seq   map[messages.Name]uint64
 	now   messages.Time
 	keys  int
-	width int        // of the tasks of the next jobs; 0: 1
-	rng   *rand.Rand // claims are resolved as a leader does; nil: each claims all that it may
+	width int        // width of the tasks of the next jobs; 0: 1
+	rng   *rand.Rand // claims are resolved as by a leader; nil: each node claims all that it may
 
-	asked       int // slots that jobs have asked for
+	asked       int // number of slots that jobs have asked for
 	suspensions int
 	suspended   map[messages.JobID]int
 }
@@ -53,7 +52,7 @@ func (f *floor) apply(c book.Command) any {
 	return result
 }
 
-// submit enters a job of some tasks.
+// submit enters a job with some tasks.
 func (f *floor) submit(rate messages.Credits, tasks int) {
 	f.keys++
 	f.asked += tasks
@@ -62,7 +61,7 @@ func (f *floor) submit(rate messages.Credits, tasks int) {
 	f.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: messages.JobID(f.keys).String(), Payer: "alice", Spec: &spec, Hold: "h", Held: spec.Budget}})
 }
 
-// look brings the market up to date with the book.
+// look updates the market from the book.
 func (f *floor) look() {
 	idle := 0
 	for i, n := range f.book.Nodes() {
@@ -86,8 +85,7 @@ func (f *floor) look() {
 	f.read()
 }
 
-// settle lets the market decide and the nodes claim until nothing changes, and
-// fails if that never is.
+// settle lets the market decide and the nodes claim until nothing changes. It fails the test if that never happens.
 func (f *floor) settle() {
 	for round := 0; ; round++ {
 		f.look()
@@ -113,7 +111,7 @@ func (f *floor) settle() {
 	}
 }
 
-// losing are the attempts that run and lose their slots by a decision.
+// losing returns the running attempts that lose their slots by a decision.
 func (f *floor) losing(d *book.Decide) []messages.Attempt {
 	lost := slices.Clone(d.Suspend)
 	for _, c := range f.claims(book.Goes) {
@@ -124,7 +122,7 @@ func (f *floor) losing(d *book.Decide) []messages.Attempt {
 	return lost
 }
 
-// obey has every node end what it is to end.
+// obey lets every node end the tasks that it must end.
 func (f *floor) obey() {
 	for _, name := range f.nodes {
 		var ended []messages.Finished
@@ -138,7 +136,7 @@ func (f *floor) obey() {
 	}
 }
 
-// claim has every node claim what it may; it reports whether any got something.
+// claim lets every node claim what it may, and reports whether any node got a task.
 func (f *floor) claim() (any bool) {
 	for _, name := range f.nodes {
 		free := f.book.Node(name).Idle("cpu")
@@ -176,8 +174,8 @@ func (f *floor) claim() (any bool) {
 	return any
 }
 
-// claims lists the claims of a job that are halted in a way, and not about to end, in the order
-// of stage and index: what a plan reads of them is to come to, in its order.
+// claims returns the claims of a job with this halt that are not about to end, ordered by stage and index. This is
+// what a plan must read.
 func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	for i := range j.Stages {
 		for k := range j.Stages[i].Tasks {
@@ -190,8 +188,7 @@ func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	return out
 }
 
-// read compares the claims that the market has read, of which most stood, with those that are
-// read anew.
+// read compares the claims that the market has read, most of which did not change, with claims that are read again.
 func (f *floor) read() {
 	p := &f.t.plan
 	p.begin(f.t, f.book, f.now)
@@ -205,7 +202,7 @@ func (f *floor) read() {
 	}
 }
 
-// claims lists the claims of all jobs that are halted in a way.
+// claims returns the claims of all jobs with this halt.
 func (f *floor) claims(halt book.Halt) (out []claim) {
 	for j := range f.book.Jobs {
 		if j.Active() {
@@ -216,10 +213,10 @@ func (f *floor) claims(halt book.Halt) (out []claim) {
 	return out
 }
 
-// check sees to it that who took the slots pays for it: the price of a slot is
-// from then on at least what any job bids that lost it.
+// check checks that a job which takes slots pays for them: from then on the price of a slot must be at least the bid
+// of any job that lost one.
 func (f *floor) check(lost []messages.Attempt) {
-	if len(lost) == 0 || f.width > 0 { // a job of several slots may take those of better tasks than it must, for they are together
+	if len(lost) == 0 || f.width > 0 { // a job of several slots may take slots of better tasks than necessary, because it needs them together
 		return
 	}
 	price := f.book.Tariffs("spot")[0].Price
@@ -230,22 +227,21 @@ func (f *floor) check(lost []messages.Attempt) {
 	}
 }
 
-// finish ends a task that runs, on its node.
+// finish ends a running task on its node.
 func (f *floor) finish(c claim) {
 	name := f.book.Nodes()[c.node].Name
 	f.seq[name]++
 	f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: []messages.Finished{{Attempt: c.Attempt}}}})
 }
 
-// TestNoThrash: whatever bids come and tasks end, the market comes to rest after
-// each event; slots change hands by suspension no more often than slots were
-// asked for; no job is suspended more often than better bids than its own asked
-// for slots; and whoever's bid takes a slot pays at least what it displaced.
+// TestNoThrash submits random bids and ends random tasks. After each event the market must come to rest. Slots may
+// change hands by suspension at most as often as slots were asked for. No job may be suspended more often than better
+// bids asked for slots. A bid that takes a slot must pay at least the bid that it displaced.
 func TestNoThrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}
 		f := newFloor(rt, m, rapid.IntRange(1, 3).Draw(rt, "nodes"), rapid.IntRange(1, 2).Draw(rt, "slots"))
-		better := map[messages.JobID]int{} // slots asked for by better bids while a job was there
+		better := map[messages.JobID]int{} // by job: slots asked for by better bids while the job was there
 		for range rapid.IntRange(1, 25).Draw(rt, "events") {
 			f.now = f.now.Add(messages.Duration(1e9))
 			running := f.claims(book.Goes)

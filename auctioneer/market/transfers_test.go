@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestTheReasonOfAChargeStays: an attempt that ends after its job changes nothing of the
-// transfer, which the bank may be asked for again. An attempt that ended before is told.
+// TestTheReasonOfAChargeStays: an attempt ends after its job. The transfer must not change, because the bank may be
+// asked for it again. An attempt that ended before the job must be in the reason.
 func TestTheReasonOfAChargeStays(t *testing.T) {
 	used := func(ended messages.Time) string {
 		j := &book.Job{Ended: 100, Why: "job 1", Spec: &messages.JobSpec{Stages: []messages.Stage{{Name: "s"}}}, Stages: []book.Stage{{Tasks: make([]book.Task, 1)}}}
@@ -25,8 +25,8 @@ func TestTheReasonOfAChargeStays(t *testing.T) {
 	}
 }
 
-// TestEachLineOfARoundHasItsReason: who pays taxes and has a part of them back finds on the
-// statement why for each, and who receives is not told why another paid.
+// TestEachLineOfARoundHasItsReason: a job pays taxes and gets a part of them back. Its statement must give the reason
+// of each line, and a receiver must not see why another job paid.
 func TestEachLineOfARoundHasItsReason(t *testing.T) {
 	b := book.New()
 	for _, account := range []messages.Name{"bob", "carol"} {

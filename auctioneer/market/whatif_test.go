@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// crowded is a market in which jobs wait and run, that has decided.
+// crowded returns a market with waiting and running jobs that has decided.
 func crowded(t interface{ Fatal(...any) }, config messages.Market, jobs int, draw func(what string, least, most int) int) *Market {
 	m, err := Open(config)
 	if err != nil {
@@ -42,8 +42,8 @@ func crowded(t interface{ Fatal(...any) }, config messages.Market, jobs int, dra
 	return m
 }
 
-// TestForkIsTheMarket: a fork decides at the present bid what the market decided, a higher
-// bid never gets less, and the market stays as it was.
+// TestForkIsTheMarket checks that a fork decides with the present bid what the market decided, that a higher bid
+// never gets less, and that the market does not change.
 func TestForkIsTheMarket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		config := messages.Market{Name: "m", Classes: []messages.Name{"cpu"},
@@ -92,8 +92,8 @@ func TestForkIsTheMarket(t *testing.T) {
 	})
 }
 
-// BenchmarkFork is what a question costs in a market of 20,000 jobs: the copy, for which the
-// leader waits, and the decision on it.
+// BenchmarkFork measures a question in a market of 20,000 jobs: the copy, during which the leader waits, and the
+// decision on it.
 func BenchmarkFork(b *testing.B) {
 	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
 		m := crowded(b, messages.Market{Name: "m", Classes: []messages.Name{"cpu"}, Mechanism: mechanism}, MostForked, func(_ string, _, most int) int { return most })

@@ -19,7 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// secretFile is a file with a secret, that nobody else may read.
+// secretFile creates a file with a secret, with the given mode.
 func secretFile(t *testing.T, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
@@ -47,8 +47,7 @@ func notice(to string) *book.Notice {
 		State: messages.Failed, Reason: "TaskFailed", ExitCode: 3, Tasks: 4, Done: 3, Charged: messages.Credit, Budget: 2 * messages.Credit}}
 }
 
-// TestWebhook: the body that is signed is the body that comes, under the same identifier
-// however often it is sent.
+// TestWebhook checks that the signature fits the body, and that a repeated notification has the same identifier.
 func TestWebhook(t *testing.T) {
 	type call struct {
 		header http.Header
@@ -75,8 +74,8 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// TestReceiversOfOneAccountForgeNothingForAnother: what signs ada's webhooks signs nobody
-// else's, and the site's own secret signs none.
+// TestReceiversOfOneAccountForgeNothingForAnother checks that the secret of ada's webhooks signs only ada's
+// notifications, and that the site's own secret signs none.
 func TestReceiversOfOneAccountForgeNothingForAnother(t *testing.T) {
 	signatures := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -102,7 +101,7 @@ func TestReceiversOfOneAccountForgeNothingForAnother(t *testing.T) {
 	}
 }
 
-// TestWhatAReceiverAnswers decides whether the word is sent again.
+// TestWhatAReceiverAnswers checks for each status code whether the notification is sent again.
 func TestWhatAReceiverAnswers(t *testing.T) {
 	followed := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -144,8 +143,7 @@ func TestWhatAReceiverAnswers(t *testing.T) {
 	}
 }
 
-// TestWhoCanBeCalled: only listed hosts, and no address that is not public unless it is
-// listed, whatever a name leads to.
+// TestWhoCanBeCalled checks that only listed hosts are called, and no address that is not public unless it is listed.
 func TestWhoCanBeCalled(t *testing.T) {
 	r := Rules{Hosts: []string{"hooks.example.org", "127.0.0.1:80", "10.0.0.7", "localhost:81"}, Networks: []string{"192.168.7.0/24"}}
 	for to, want := range map[string]string{
@@ -179,7 +177,8 @@ func TestWhoCanBeCalled(t *testing.T) {
 	}
 }
 
-// TestANameThatLeadsInside is refused when the connection is made.
+// TestANameThatLeadsInside checks that a name which resolves to a private address is refused when the connection is
+// made.
 func TestANameThatLeadsInside(t *testing.T) {
 	called := false
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }))
@@ -194,7 +193,7 @@ func TestANameThatLeadsInside(t *testing.T) {
 	}
 }
 
-// relay is a mail server that answers as it is told, and says what came.
+// relay starts a mail server that gives the given answers. It returns the letters that it received.
 func relay(t *testing.T, answers map[string]string) (address string, letters chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -287,7 +286,7 @@ func TestWhatARelayAnswers(t *testing.T) {
 	}
 }
 
-// TestASecretThatOthersRead is refused.
+// TestASecretThatOthersRead checks that a file of a secret is refused if other users can read it.
 func TestASecretThatOthersRead(t *testing.T) {
 	for mode, want := range map[os.FileMode]messages.Kind{0o644: messages.PermissionDenied, 0o640: messages.PermissionDenied} {
 		_, err := New("west", Rules{Hosts: []string{"h"}, SecretFile: secretFile(t, mode)})

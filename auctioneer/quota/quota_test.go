@@ -14,7 +14,7 @@ import (
 
 const second = messages.Time(1_000_000)
 
-// By hand: two a second, three at once.
+// TestBucket has expected values that were computed by hand, for two submissions a second and three at once.
 func TestBucket(t *testing.T) {
 	r := Rules{PerSecond: 2, Burst: 3}
 	var b Buckets
@@ -28,7 +28,7 @@ func TestBucket(t *testing.T) {
 		{10*second + second/2 - 1, false, 10*second + second/2},
 		{10*second + second/2, true, 0},
 		{10*second + second/2, false, 11 * second},
-		{9 * second, false, 11 * second}, // a clock that goes back earns nothing
+		{9 * second, false, 11 * second}, // a clock that is set back earns no tokens
 		{100 * second, true, 0}, {100 * second, true, 0}, {100 * second, true, 0}, {100 * second, false, 100*second + second/2},
 	} {
 		if ok, again := b.Take(&r, c.at, "alice"); ok != c.ok || again != c.again {
@@ -43,7 +43,7 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// slow is the bucket as it is usually drawn: tokens that drip in.
+// slow is the bucket as it is usually described: tokens arrive one by one.
 type slow struct {
 	tokens, rate, burst float64
 	last                messages.Time
@@ -59,9 +59,8 @@ func (s *slow) take(now messages.Time) bool {
 	return true
 }
 
-// TestBucketAgainstDripping: whatever arrives when, the answers equal those of a bucket into
-// which tokens drip. A refusal names the first instant that will be accepted. In no stretch of
-// time is more accepted than a burst and what the rate allows.
+// TestBucketAgainstDripping compares the bucket with slow for random requests. A refusal must name the first time at
+// which a request is accepted. In any period, no more may be accepted than a burst plus what the rate allows.
 func TestBucketAgainstDripping(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := Rules{PerSecond: rapid.SampledFrom([]float64{0.5, 1, 2, 4, 10, 1000}).Draw(rt, "rate"), Burst: rapid.IntRange(1, 6).Draw(rt, "burst")}
@@ -103,7 +102,7 @@ func (b *Buckets) copy() *Buckets {
 	return c
 }
 
-// TestBucketsAreForgotten: what is remembered is bounded by those who asked lately.
+// TestBucketsAreForgotten checks that only accounts that asked recently are remembered.
 func TestBucketsAreForgotten(t *testing.T) {
 	r := Rules{PerSecond: 1}
 	var b Buckets

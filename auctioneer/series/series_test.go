@@ -11,7 +11,7 @@ import (
 
 const second = messages.Duration(time.Second)
 
-// The slow obvious way: all samples are kept, and the means are taken when they are asked for.
+// means is the slow, simple way: it keeps all samples and computes the means when asked.
 func means(samples []Row, step Step, from messages.Time, width int) (rows []Row) {
 	every := messages.Time(step.Every.Std().Microseconds())
 	for _, s := range samples {
