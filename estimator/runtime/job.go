@@ -15,7 +15,7 @@ type Job struct {
 	Limit   float64 // the user's own limit of the run time, in seconds; 0: no limit
 }
 
-// Limits of accepted values.
+// Limits of the accepted values:
 const (
 	Largest = 1e12 // largest time in seconds
 	maxText = 4096 // largest length of a text in bytes

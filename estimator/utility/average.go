@@ -48,8 +48,8 @@ func Average(segments []Segment) ([]float64, error) {
 	return average, nil
 }
 
-// check returns an error if a number is out of range, or if the number of shares is not `before`, that of the segment
-// before. For the first segment, before is 0.
+// check returns an error if a number is out of range, or if the segment before had another number of shares. before
+// is this number; it is 0 for the first segment.
 func (s *Segment) check(place string, before int) error {
 	if !(s.Duration >= 0 && s.Duration <= Largest) {
 		return messages.Errorf(messages.Invalid, "%sduration: must be 0 or above and finite, is %g", place, s.Duration)
