@@ -97,15 +97,18 @@ func acts(words string, of ...grid.Act) step {
 	return owners(words, func(o *grid.Owner) { o.Acts = append(o.Acts, of...) })
 }
 
-// outs returns ways to end a job whose result is there.
+// outs returns ways to end a job whose result is there. A retry needs a job that names attempts: by default a task whose
+// program fails runs once.
 func outs() []step {
 	return []step{
-		owners("exits with 1, once, and the retry is over at once", func(o *grid.Owner) { o.Exits, o.Quick = 1, true }),
-		owners("exits with 1, once, and runs again in full", func(o *grid.Owner) { o.Exits = 1 }),
+		owners("exits with 1, once, and the retry is over at once", func(o *grid.Owner) { o.Exits, o.Attempts, o.Quick = 1, 3, true }),
+		owners("exits with 1, once, and runs again in full", func(o *grid.Owner) { o.Exits, o.Attempts = 1, 3 }),
 		owners("exits with 1 in each of 3 attempts", func(o *grid.Owner) { o.Exits, o.Attempts = 3, 3 }),
 		owners("exits with 1 in its only attempt", func(o *grid.Owner) { o.Exits, o.Attempts = 1, 1 }),
 		acts("cancels when the result is printed", grid.Act{Do: grid.Cancel, When: grid.Printed}),
-		acts("requeues when the result is printed", grid.Act{Do: grid.Requeue, When: grid.Printed}),
+		owners("requeues when the result is printed", func(o *grid.Owner) { // before its program is over
+			o.Stays, o.Acts = o.Stays+1, append(o.Acts, grid.Act{Do: grid.Requeue, When: grid.Printed})
+		}),
 	}
 }
 

@@ -1,12 +1,14 @@
 package audit
 
 import (
+	"math"
 	"os"
 	"regexp"
 	"slices"
 	"testing"
 
 	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/grid"
 )
 
 // failing matches steps in which the owner has the result and lets the job fail.
@@ -141,6 +143,38 @@ func TestASequenceIsAChangeOfAnother(t *testing.T) {
 		}
 		if sorted := slices.Sorted(slices.Values(s)); len(slices.Compact(sorted)) < len(s) {
 			t.Fatalf("%v does a step twice", s)
+		}
+	}
+}
+
+// TestWaysOutEndAsTheySay: who exits with 1 once is retried, and runs twice unless the retry is over at
+// once. When a task ran once by default, both steps were an exit with 1 in the only attempt. A requeue at the end of the program
+// changed nothing, because the program was over.
+func TestWaysOutEndAsTheySay(t *testing.T) {
+	p := crowd(t, 1, "mechanism: fifo\n", 1)
+	takes := p.Work.Jobs[0].Runtime
+	for _, c := range []struct {
+		words string
+		fate  core.Fate
+		times float64 // run time of the task, until the job is over
+	}{
+		{"exits with 1, once, and the retry is over at once", core.Completed, 1},
+		{"exits with 1, once, and runs again in full", core.Completed, 2},
+		{"exits with 1 in each of 3 attempts", core.Expired, 3},
+		{"exits with 1 in its only attempt", core.Expired, 1},
+		{"cancels when the result is printed", core.Expired, 1},
+		{"requeues when the result is printed", core.Completed, 2},
+	} {
+		of := &grid.Owner{}
+		steps := outs()
+		step := steps[slices.IndexFunc(steps, func(s step) bool { return s.words == c.words })]
+		step.do([]entry{{owner: of}}, p)
+		o, _, err := grid.Run(p, grid.Config{Owners: map[int]*grid.Owner{0: of}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := &o.Jobs[0]; r.Fate != c.fate || math.Abs(r.Finish-r.Start-c.times*takes) > 2 {
+			t.Errorf("%s: %v, over %.1f s after its start, with a task of %.1f s", c.words, r.Fate, r.Finish-r.Start, takes)
 		}
 	}
 }

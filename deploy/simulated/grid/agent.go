@@ -22,6 +22,7 @@ type agent struct {
 // task is a virtual process.
 type task struct {
 	left  messages.Duration // run time that was left at since
+	stays messages.Duration // how long it then keeps its slot with its result printed
 	ends  messages.Outcome  // outcome of the task if it is not stopped
 	began messages.Time
 	since messages.Time // when it last began to run; 0: it is suspended
@@ -92,11 +93,13 @@ func (a *agent) start(s *state.Start) {
 				o.started = true
 				a.moment(o, Started)
 			}
+			t.stays = messages.Duration(a.stays(o, s.Grant.Attempt.Task) * 1e9)
 		}
 		t.left = messages.Duration(takes * 1e9)
 	}
-	if limit := s.Program.TimeLimit; limit > 0 && t.left > limit {
-		t.left, t.ends = limit, messages.TimedOut
+	if limit := s.Program.TimeLimit; limit > 0 && t.left+t.stays > limit {
+		t.left, t.ends = min(t.left, limit), messages.TimedOut
+		t.stays = limit - t.left
 	}
 	a.tasks[s.Grant.Attempt] = t
 	a.run(s.Grant.Attempt, t)
@@ -108,7 +111,13 @@ func (a *agent) run(at messages.Attempt, t *task) {
 	t.round++
 	round := t.round
 	a.queue.Push(a.now.Add(t.left), func() {
-		if t.round == round && !t.over {
+		switch {
+		case t.round != round || t.over:
+		case t.stays > 0:
+			t.left, t.stays = t.stays, 0
+			a.run(at, t)
+			a.prints(a.owner(at.Task.Job), at.Task)
+		default:
 			a.end(at, t.ends)
 			a.act()
 		}
@@ -141,7 +150,10 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 		f.Started = 0
 	}
 	if o := a.owner(at.Task.Job); o != nil && how == messages.Exited {
-		f.ExitCode = a.ran(o, at.Task)
+		if a.stays(o, at.Task) == 0 { // else it has printed its result already
+			a.prints(o, at.Task)
+		}
+		f.ExitCode = a.code(o, at.Task)
 	}
 	a.catchUp()
 	a.state.Ended(f)

@@ -69,9 +69,8 @@ type owning struct {
 	at      int              // the job of the workload
 	ids     []messages.JobID // numbers of its jobs in the book
 	started bool
-	tries   map[messages.TaskRef]int // number of attempts of each task that ran to their end
+	tries   map[messages.TaskRef]int // number of attempts of each task that printed their result
 	settled messages.Time            // when the last price became known
-	printed float64                  // when the last task printed its result
 }
 
 func (g *Grid) own() {
@@ -192,12 +191,12 @@ func (l *leader) commanded(j *book.Job, a Act) *book.Command {
 	return &book.Command{Change: c}
 }
 
-// takes returns how long an attempt of a job's task runs.
+// takes returns how long an attempt of a job's task runs until it prints its result.
 func (g *Grid) takes(o *owning, task messages.TaskRef) float64 {
 	if o.Quick && o.tries[task] > 0 {
 		return 0
 	}
-	return g.Work.Jobs[o.at].Runtime/float64(max(1, o.Stages)) + g.stays(o, task)
+	return g.Work.Jobs[o.at].Runtime / float64(max(1, o.Stages))
 }
 
 // stays returns how long a task keeps its slot after it has printed its result.
@@ -208,19 +207,26 @@ func (g *Grid) stays(o *owning, task messages.TaskRef) float64 {
 	return 0
 }
 
-// ran records that an attempt ended, and returns its exit code.
-func (g *Grid) ran(o *owning, task messages.TaskRef) (code int) {
+// prints records that an attempt printed its result.
+func (g *Grid) prints(o *owning, task messages.TaskRef) {
 	o.tries[task]++
-	o.printed = max(o.printed, g.seconds(g.now)-g.stays(o, task))
-	all := len(o.tries) == g.Work.Jobs[o.at].Width*max(1, o.Stages)
-	if all && o.tries[task] <= o.Exits {
-		code = 1
-	}
-	if _, before := g.out.Results[o.at]; all && !before {
-		g.out.Results[o.at] = o.printed
+	if _, before := g.out.Results[o.at]; !before && g.allPrinted(o) {
+		g.out.Results[o.at] = g.seconds(g.now)
 		g.moment(o, Printed)
 	}
-	return code
+}
+
+// allPrinted reports whether each task of a job has printed its result.
+func (g *Grid) allPrinted(o *owning) bool {
+	return len(o.tries) == g.Work.Jobs[o.at].Width*max(1, o.Stages)
+}
+
+// code returns the exit code of an attempt that has printed its result.
+func (g *Grid) code(o *owning, task messages.TaskRef) int {
+	if g.allPrinted(o) && o.tries[task] <= o.Exits {
+		return 1
+	}
+	return 0
 }
 
 // handOver sets the time of results in markets that hand them over at the deadline. A result is there when the

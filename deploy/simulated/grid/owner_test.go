@@ -26,6 +26,8 @@ func TestOwners(t *testing.T) {
 		"cancels before":                 {Owner{Acts: []Act{{Do: Cancel, When: Started, After: 4}}}, 0, 4, core.Expired},
 		"cancels with the result":        {Owner{Acts: []Act{{Do: Cancel, When: Printed}}}, 10, 10, core.Expired},
 		"requeues":                       {Owner{Acts: []Act{{Do: Requeue, When: Started, After: 4}}}, 14, 14, core.Completed},
+		"requeues with the result":       {Owner{Stays: 5, Acts: []Act{{Do: Requeue, When: Printed}}}, 10, 25, core.Completed},
+		"cancels while it keeps a slot":  {Owner{Stays: 20, Acts: []Act{{Do: Cancel, When: Printed, After: 4}}}, 10, 14, core.Expired},
 		"begins later":                   {Owner{Begin: 30}, 40, 40, core.Completed},
 		"is on hold":                     {Owner{Hold: true, Acts: []Act{{Do: Release, After: 20}}}, 30, 30, core.Completed},
 		"keeps its slot":                 {Owner{Stays: 20}, 10, 30, core.Completed},
