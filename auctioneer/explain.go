@@ -208,6 +208,62 @@ func inBounds(r *book.Reached) string {
 	return text
 }
 
+// closed returns a sentence about tasks of a job that may run only on nodes that take no tasks now; "": there are none. all
+// reports whether the job has no other tasks that could be claimed.
+func closed(b *book.Book, j *book.Job) (text string, all bool) {
+	const most = 3
+	var nodes []string
+	all = true
+	for i := range j.Stages {
+		if b.Claimable(j, i) > 0 {
+			shut := closedTo(b, &j.Spec.Stages[i])
+			nodes, all = append(nodes, shut...), all && len(shut) > 0
+		}
+	}
+	if len(nodes) == 0 {
+		return "", false
+	}
+	slices.Sort(nodes)
+	nodes = slices.Compact(nodes)
+	if more := len(nodes) - most; more > 0 {
+		nodes = append(nodes[:most], spelling.Number(more, "other node takes no tasks either", "other nodes take no tasks either"))
+	}
+	return "tasks may run only on nodes that take no tasks now: " + strings.Join(nodes, ", "), all
+}
+
+// closedTo returns the nodes that the tasks of a stage name, if none of them takes tasks now.
+func closedTo(b *book.Book, s *messages.Stage) (nodes []string) {
+	if !s.NamesNodes() {
+		return nil
+	}
+	for _, n := range b.Nodes() {
+		if n.Removed || !n.Suits(s) || !slices.ContainsFunc(n.Slots, func(c messages.ClassSlots) bool { return c.Class == s.Class }) {
+			continue
+		}
+		state := stateOf(n)
+		if state == "Up" {
+			return nil
+		}
+		nodes = append(nodes, n.Name+" is "+strings.ToLower(state))
+	}
+	return nodes
+}
+
+// stateOf returns the state of a node, one of nodeStates.
+func stateOf(n *book.Node) string {
+	switch {
+	case !n.Up && n.Stopped:
+		return "Stopped"
+	case !n.Up:
+		return "Lost"
+	case n.Drain != 0:
+		return "Draining"
+	case n.Health.Quarantined != 0:
+		return "Quarantined"
+	}
+	return "Up"
+}
+
 // named returns a phrase with the numbers of jobs; a long list is cut.
 func named(jobs []messages.JobID) string {
 	const most = 10

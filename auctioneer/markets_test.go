@@ -461,6 +461,21 @@ func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 	}
 }
 
+// TestWhyNamesClosedNodes: a job whose tasks may run on one node only says what this node does instead.
+func TestWhyNamesClosedNodes(t *testing.T) {
+	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g.can("n2", 7)
+	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n2"})
+	id := g.enter("alice", "a", 1, func(s *messages.JobSpec) {
+		rate(2)(s)
+		s.Stages[0].Nodes = []messages.Name{"n2"}
+	})
+	w := must[messages.WhyReply](g.fixture, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+	if w.Reason != "NodesPaused" || w.Message != "tasks may run only on nodes that take no tasks now: n2 is draining" || !slices.Equal(w.Change, []string{"a node that takes tasks again"}) {
+		t.Errorf("%+v", w)
+	}
+}
+
 // TestANodeSaysGoodbye stops the agent of a node. The node must be shown as stopped at once, its task must run
 // elsewhere, and an operator must be able to remove the node.
 func TestANodeSaysGoodbye(t *testing.T) {

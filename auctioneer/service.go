@@ -118,18 +118,3 @@ func collectNodes(nodes []*book.Node, gauge gauges) {
 		}
 	}
 }
-
-// stateOf returns the state of a node, one of nodeStates.
-func stateOf(n *book.Node) string {
-	switch {
-	case !n.Up && n.Stopped:
-		return "Stopped"
-	case !n.Up:
-		return "Lost"
-	case n.Drain != 0:
-		return "Draining"
-	case n.Health.Quarantined != 0:
-		return "Quarantined"
-	}
-	return "Up"
-}

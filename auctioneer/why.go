@@ -83,6 +83,11 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		if running > 0 {
 			notice = joined(unlicensed(b, j), inBounds(reached(b, j)), notice)
 		}
+		if shut, alone := closed(b, j); alone && running == 0 && reply.Message == "" {
+			reply.Reason, reply.Message, reply.Change = "NodesPaused", shut, []string{"a node that takes tasks again"}
+		} else {
+			notice = joined(shut, notice)
+		}
 		stuck, all := l.paused(b, j)
 		if all && running == 0 {
 			reply.Reason, reply.Message, reply.Change = "NodesPaused", stuck, []string{"a node that takes tasks again"}

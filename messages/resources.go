@@ -289,6 +289,11 @@ func (s *Stage) Shaped() bool {
 // TakesNode reports whether a task of the stage takes all slots of a node.
 func (s *Stage) TakesNode() bool { return s.Exclusive || s.Memory == AllMemory }
 
+// NamesNodes reports whether the stage's tasks may run on some nodes only.
+func (s *Stage) NamesNodes() bool {
+	return s.Constraint != "" || s.GPUType != "" || len(s.Nodes)+len(s.Exclude) > 0
+}
+
 // Slots returns the width of a task of the stage: how many slots it takes on one node.
 func (s *Stage) Slots() int { return max(s.Width, 1) }
 

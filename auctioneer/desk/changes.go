@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,7 +28,9 @@ func (d *Desk) follow() (effects, notices bool) {
 				touched.Nodes = append(touched.Nodes, uint32(i))
 			}
 		}
+		opened := false
 		for _, i := range touched.Nodes {
+			opened = d.opens(i, b.Nodes()[i]) || opened
 			d.trading.slots.Set(i, b.Nodes()[i])
 			d.nodes.changed(i, b.Nodes()[i])
 			for _, m := range d.trading.markets {
@@ -43,6 +46,9 @@ func (d *Desk) follow() (effects, notices bool) {
 		case touched.Licenses || len(touched.Owners) > 0:
 			touched.Jobs = d.withLimited(b, &touched)
 		}
+		if opened {
+			touched.Jobs = with(touched.Jobs, slices.Collect(maps.Keys(d.choosy)))
+		}
 		rest = d.followSome(b, d.settlements.withAgain(touched.Jobs))
 	})
 	for len(rest) > 0 {
@@ -56,6 +62,7 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 	n := min(len(ids), followAtOnce)
 	for _, id := range ids[:n] {
 		delete(d.limited, id)
+		delete(d.choosy, id)
 		if j := b.Glance(id, &d.spare); j != nil {
 			d.followJob(b, j)
 		}
@@ -66,10 +73,10 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 // withLimited adds the jobs of which licences and bounds let other numbers of tasks start than when they
 // were followed last: all jobs if licences have changed, else those of the owners that have.
 func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID {
-	all := slices.Clone(touched.Jobs)
+	var more []messages.JobID
 	add := func(id messages.JobID) {
 		if j := b.Glance(id, &d.spare); j != nil && claimable(b, j) != d.limited[id] {
-			all = append(all, id)
+			more = append(more, id)
 		}
 	}
 	if touched.Licenses {
@@ -90,8 +97,26 @@ func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID
 			}
 		}
 	}
+	return with(touched.Jobs, more)
+}
+
+// with returns a sorted list of jobs and more jobs, each once.
+func with(ids, more []messages.JobID) []messages.JobID {
+	all := slices.Concat(ids, more)
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// opens reports whether a node takes tasks that did not before, or no longer, or may have other labels and slots. Jobs that
+// name nodes are followed again then.
+func (d *Desk) opens(i uint32, n *book.Node) bool {
+	session := n.Session
+	if !n.Up || n.Drain != 0 || n.Health.Quarantined != 0 {
+		session = 0
+	}
+	was := d.takes[i]
+	d.takes[i] = session
+	return session != was
 }
 
 // claimable returns the number of tasks of a job that could be claimed now.
@@ -115,6 +140,9 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 			}
 			d.owned[o][j.ID] = true
 		}
+	}
+	if j.Active() && slices.ContainsFunc(j.Spec.Stages, func(s messages.Stage) bool { return s.NamesNodes() }) {
+		d.choosy[j.ID] = true
 	}
 	if m != nil {
 		d.trading.gangs.Put(m.Market, j)

@@ -27,11 +27,13 @@ type Desk struct {
 	// be claimed when it was followed last. owned has these jobs by owner, and some that have ended since.
 	limited map[messages.JobID]int
 	owned   map[book.Owner]map[messages.JobID]bool
+	choosy  map[messages.JobID]bool // active jobs that name nodes
+	takes   map[uint32]uint64       // by node: its session if it takes tasks, otherwise 0
 }
 
 // New returns the desk of a new leader. faults are errors of markets that cannot run: their jobs wait.
 func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
-	d = &Desk{limited: map[messages.JobID]int{}, owned: map[book.Owner]map[messages.JobID]bool{}, core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
+	d = &Desk{limited: map[messages.JobID]int{}, owned: map[book.Owner]map[messages.JobID]bool{}, choosy: map[messages.JobID]bool{}, takes: map[uint32]uint64{}, core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
 	b.Read(func(b *book.Book) { d.Markets, faults = openMarkets(&d.Config, b) })
 	d.inform = d.Markets.applied
 	d.trading = newTrading(d.core, d.Markets)

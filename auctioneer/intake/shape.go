@@ -80,7 +80,7 @@ func Place(b *book.Book, account messages.Name, spec *messages.JobSpec, m *messa
 	}
 	for i := range spec.Stages {
 		s, unit := &spec.Stages[i], m.UnitOf(spec.Stages[i].Class)
-		if s.Slots() == 1 && !s.Allocation && !s.TakesNode() && s.Constraint == "" && s.GPUType == "" && len(s.Nodes)+len(s.Exclude) == 0 {
+		if s.Slots() == 1 && !s.Allocation && !s.TakesNode() && !s.NamesNodes() {
 			fill(s, unit)
 			continue
 		}

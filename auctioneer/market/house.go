@@ -240,7 +240,7 @@ func (m *Market) least(e *entry, class, slots int) {
 // also no room for later jobs whose tasks are at least as wide.
 func (m *Market) nowhere(e *entry, of *messages.Stage, class, housed int) {
 	m.stray(e, class, housed)
-	if of.Constraint != "" || of.GPUType != "" || len(of.Nodes)+len(of.Exclude) > 0 {
+	if of.NamesNodes() {
 		return
 	}
 	for _, x := range m.wides {
@@ -266,9 +266,7 @@ func (p *plan) bar() {
 	for _, e := range p.market.wides {
 		for k := range p.market.classes {
 			of := p.stage(e, k)
-			if of != nil && !slices.ContainsFunc(p.book.Nodes(), func(n *book.Node) bool {
-				return p.market.opens(n) && n.Suits(of) && slices.ContainsFunc(n.Slots, func(s messages.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() })
-			}) {
+			if of != nil && !p.market.fits(p.book, of) {
 				p.market.stray(e, k, 0)
 			}
 		}
@@ -305,9 +303,4 @@ func (m *Market) seek() {
 		}
 	}
 	m.astray = m.astray[:0]
-}
-
-// opens reports whether tasks of the market may start on a node.
-func (m *Market) opens(n *book.Node) bool {
-	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && (len(m.Config.Nodes) == 0 || slices.Contains(m.Config.Nodes, n.Name))
 }

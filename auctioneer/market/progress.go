@@ -11,7 +11,7 @@ import (
 // Progress is the progress of a job, as a mechanism needs it. Slices are by class.
 type Progress struct {
 	Started   messages.Time
-	Pending   []int             // slots of tasks that could be claimed, or that wait for a slot on a node
+	Pending   []int             // slots of tasks that could be claimed on a node that takes tasks, or that wait for a slot on a node
 	Ahead     []int             // part of Pending: slots of tasks that wait on a node; nil: none
 	Running   []int             // slots of claimed tasks, except tasks that are suspended or about to end
 	Suspended []int             // slots of suspended tasks; nil: none
@@ -40,8 +40,12 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job) Progress {
 		if k < 0 {
 			continue
 		}
-		width := j.Spec.Stages[i].Slots() // a mechanism counts slots, not tasks
-		p.Pending[k] += width * (s.Ahead + b.Claimable(j, i))
+		of := &j.Spec.Stages[i]
+		width := of.Slots() // a mechanism counts slots, not tasks
+		p.Pending[k] += width * s.Ahead
+		if !of.NamesNodes() || m.fits(b, of) { // tasks for a node that drains compete for no slot
+			p.Pending[k] += width * b.Claimable(j, i)
+		}
 		if s.Ahead > 0 {
 			if p.Ahead == nil {
 				p.Ahead = make([]int, classes)
@@ -63,6 +67,18 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job) Progress {
 		}
 	}
 	return p
+}
+
+// opens reports whether tasks of the market may start on a node.
+func (m *Market) opens(n *book.Node) bool {
+	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && (len(m.Config.Nodes) == 0 || slices.Contains(m.Config.Nodes, n.Name))
+}
+
+// fits reports whether a task of a stage fits on a node on which tasks of the market may start.
+func (m *Market) fits(b *book.Book, of *messages.Stage) bool {
+	return slices.ContainsFunc(b.Nodes(), func(n *book.Node) bool {
+		return m.opens(n) && slices.ContainsFunc(n.Slots, func(s messages.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() }) && n.Suits(of)
+	})
 }
 
 // same reports whether p equals the job's progress. It does not compare Done and Started: if the other counts are

@@ -1,0 +1,61 @@
+package desk
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestAJobForAClosedNodeBidsForNoSlot: tasks that may run on one node only compete for slots while that node takes tasks. On a
+// site with free slots, such tasks once made others pay, and their owner owed a twentieth for the slots of another stage.
+func TestAJobForAClosedNodeBidsForNoSlot(t *testing.T) {
+	s := newSite(t, func(*Config) {})
+	for session, node := range []messages.Name{"n1", "n2"} {
+		s.must(&book.Command{Register: &book.Register{Node: node, Session: uint64(session + 1), Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}, Labels: []messages.Name{"on-" + node}}})
+	}
+	submit := func(key string, limit func(*messages.Stage)) messages.JobID {
+		spec := messages.JobSpec{Market: "main", Budget: 10, Utility: &messages.Utility{Weights: messages.Weights{{Class: "cpu", Weight: 1}}},
+			Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 3}, {Name: "b", Class: "cpu", Tasks: 50}}}
+		limit(&spec.Stages[1])
+		return s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Spec: &spec, Hold: key, Held: 10}}).(book.Receipt).Job
+	}
+	jobs := []messages.JobID{
+		submit("list", func(s *messages.Stage) { s.Nodes = []messages.Name{"n2"} }),
+		submit("exclude", func(s *messages.Stage) { s.Exclude = []messages.Name{"n1"} }),
+		submit("label", func(s *messages.Stage) { s.Constraint = "on-n2" }),
+	}
+	free := submit("free", func(*messages.Stage) {})
+	pending := func(when string, want int) {
+		t.Helper()
+		s.step()
+		m := s.desk.trading.market("main")
+		for _, id := range jobs {
+			if n := m.Pending(id, 0); n != want {
+				t.Errorf("%s: %d tasks of job %d bid, want %d", when, n, id, want)
+			}
+		}
+		if n := m.Pending(free, 0); n != 53 {
+			t.Errorf("%s: %d tasks of the job for any node bid, want 53", when, n)
+		}
+	}
+	pending("at first", 53)
+	s.must(&book.Command{Drain: &book.Drain{Node: "n2", Until: book.ToTheirEnd}})
+	pending("while the node drains", 3)
+	s.must(&book.Command{Drain: &book.Drain{Node: "n2"}})
+	pending("when it takes tasks again", 53)
+	s.must(&book.Command{Lost: &book.Lost{Node: "n2", Session: 2}})
+	pending("when it is lost", 3)
+	s.must(&book.Command{Register: &book.Register{Node: "n3", Session: 3, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}, Labels: []messages.Name{"on-n2"}}})
+	s.step()
+	m := s.desk.trading.market("main")
+	if list, exclude, label := m.Pending(jobs[0], 0), m.Pending(jobs[1], 0), m.Pending(jobs[2], 0); list != 3 || exclude != 53 || label != 53 {
+		t.Errorf("with a new node: %d, %d and %d tasks bid, want 3, 53 and 53", list, exclude, label)
+	}
+	for _, id := range jobs {
+		s.must(&book.Command{Cancel: &book.Cancel{Job: id, By: "alice"}})
+	}
+	if s.step(); len(s.desk.choosy) != 0 {
+		t.Errorf("ended jobs are watched: %v", s.desk.choosy)
+	}
+}
