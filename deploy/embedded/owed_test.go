@@ -106,3 +106,31 @@ func TestMinimumMakesNoJobFree(t *testing.T) {
 	end(rival)
 	alice.final(second)
 }
+
+// TestSlotTimeIsSoldAndNotStarts: two jobs of equal budgets have tasks of 0.2 s and of 2 s. Each receives about half of the
+// slot time, and pays as much for a second of it. When a share was of the tasks that start, the short tasks received a tenth.
+func TestSlotTimeIsSoldAndNotStarts(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	c.Nodes = NodesAlike(1, Slots{{Class: "map", Slots: 8}})
+	c.Replicas = 1
+	c.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map"}}}
+	s := start(t, c)
+	defer closeSite(t, s)
+	alice, bob := connect(t, s, "alice"), connect(t, s, "bob")
+	tasks := func(script string) messages.JobSpec {
+		return messages.JobSpec{Name: "tasks", Budget: 40 * messages.Credit, Stages: []messages.Stage{{Name: "map", Class: "map", Tasks: 100_000, Script: script}}}
+	}
+	short, long := alice.submit("short", tasks("sleep 0.2")), bob.submit("long", tasks("sleep 2"))
+	bob.at(alice.job(short).Submitted.Add(20 * unit))
+	alice.cancel(short)
+	bob.cancel(long)
+	a, b := alice.final(short), bob.final(long)
+	t.Logf("short tasks: %v for %v, long tasks: %v for %v", a.Charged, slotTime(a), b.Charged, slotTime(b))
+	if part := slotTime(a).Seconds() / (slotTime(a) + slotTime(b)).Seconds(); part < 0.4 || part > 0.6 {
+		t.Errorf("the short tasks received %.3f of the slot time", part)
+	}
+	if each := a.Charged.Float() / slotTime(a).Seconds() / (b.Charged.Float() / slotTime(b).Seconds()); each < 0.7 || each > 1.4 {
+		t.Errorf("a second of slot time costs %.2f times as much in short tasks", each)
+	}
+}

@@ -69,6 +69,10 @@ func (s plan) neighbour(rng *rand.Rand, of []step) plan {
 func stepsOf(m *rules.Market) []step {
 	out := slices.Concat(outs(), ends(), waits(m), shapes(), accounts()) // declarations are at the end
 	switch m.Mechanism {
+	case rules.Proportional:
+		for _, n := range []int{8, 64} {
+			out = append(out, owners(fmt.Sprintf("%d tasks that nobody needs", n), func(o *grid.Owner) { o.Idle = n }))
+		}
 	case rules.Contract:
 		out = append(out, owners("asks for 3 menus", func(o *grid.Owner) { o.Quotes = 3 }), owners("asks for 10 menus", func(o *grid.Owner) { o.Quotes = 10 }), straddles())
 	case rules.Karma:

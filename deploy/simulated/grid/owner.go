@@ -22,6 +22,7 @@ type Owner struct {
 	Hold     bool    // the job is submitted on hold
 	Begin    float64 // seconds from the submission to the earliest start of the first task
 	Stages   int     // number of stages, one after the other, with equal parts of the run time; 0: 1
+	Idle     int     // number of tasks of one more stage, which nobody needs and which end at once
 	Quotes   int     // number of menus that it asks for before it takes a contract; 0: 1
 	Pause    float64 // seconds between two requests for a menu
 	Most     int     // largest number of tasks of a stage that run at once; 0: no limit
@@ -120,6 +121,11 @@ func (l *leader) describe(o *owning, s *messages.JobSpec) error {
 		next.Name, next.After = next.Name+"n", []messages.Name{next.Name}
 		s.Stages = append(s.Stages, next)
 	}
+	if o.Idle > 0 {
+		idle := *main
+		idle.Name, idle.Tasks = "idle", o.Idle
+		s.Stages = append(s.Stages, idle)
+	}
 	if o.After != nil {
 		if s.AfterJobs = slices.Clone(l.owners[l.position(o.After)].ids); len(s.AfterJobs) == 0 {
 			return messages.Errorf(messages.NotFound, "the job that it waits for was not accepted")
@@ -193,11 +199,14 @@ func (l *leader) commanded(j *book.Job, a Act) *book.Command {
 
 // takes returns how long an attempt of a job's task runs until it prints its result.
 func (g *Grid) takes(o *owning, task messages.TaskRef) float64 {
-	if o.Quick && o.tries[task] > 0 {
+	if o.Quick && o.tries[task] > 0 || o.idles(task) {
 		return 0
 	}
 	return g.Work.Jobs[o.at].Runtime / float64(max(1, o.Stages))
 }
+
+// idles reports whether nobody needs a task.
+func (o *owning) idles(task messages.TaskRef) bool { return int(task.Stage) >= max(1, o.Stages) }
 
 // stays returns how long a task keeps its slot after it has printed its result.
 func (g *Grid) stays(o *owning, task messages.TaskRef) float64 {
@@ -209,6 +218,9 @@ func (g *Grid) stays(o *owning, task messages.TaskRef) float64 {
 
 // prints records that an attempt printed its result.
 func (g *Grid) prints(o *owning, task messages.TaskRef) {
+	if o.idles(task) {
+		return
+	}
 	o.tries[task]++
 	if _, before := g.out.Results[o.at]; !before && g.allPrinted(o) {
 		g.out.Results[o.at] = g.seconds(g.now)
@@ -223,7 +235,7 @@ func (g *Grid) allPrinted(o *owning) bool {
 
 // code returns the exit code of an attempt that has printed its result.
 func (g *Grid) code(o *owning, task messages.TaskRef) int {
-	if g.allPrinted(o) && o.tries[task] <= o.Exits {
+	if g.allPrinted(o) && !o.idles(task) && o.tries[task] <= o.Exits {
 		return 1
 	}
 	return 0

@@ -33,6 +33,7 @@ func TestOwners(t *testing.T) {
 		"keeps its slot":                 {Owner{Stays: 20}, 10, 30, core.Completed},
 		"comes from another site":        {Owner{Visits: true}, 10, 10, core.Completed},
 		"has one task at a time":         {Owner{Most: 1}, 10, 10, core.Completed},
+		"has idle tasks":                 {Owner{Idle: 3}, 10, 10, core.Completed},
 		"has two stages":                 {Owner{Stages: 2}, 10, 10, core.Completed},
 	} {
 		m := byDefault(rules.HighestBid)
