@@ -77,6 +77,23 @@ func TestSpotRequeues(t *testing.T) {
 	g.says(alice, "Completed", "the price of the slots", "because its market gave the slot to others")
 }
 
+// TestWhoDisplacesItselfOwesForItsTime: in a market that requeues, alice runs for 6 s at 1 a second, and outbids her own job
+// when it has printed its result. The job once owed nothing then.
+func TestWhoDisplacesItselfOwesForItsTime(t *testing.T) {
+	g := newGrid(t, 1, spot(func(m *messages.Market) { m.Preemption = messages.PreemptRequeue }))
+	first := g.enter("alice", "a", 1, rate(2))
+	g.until(first)
+	g.pass(6 * second)
+	better := g.enter("alice", "b", 1, rate(5))
+	g.until(better)
+	for _, id := range []messages.JobID{better, first} {
+		must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
+	}
+	if j := g.final(first); j.Charged != 6*messages.Credit {
+		t.Errorf("charged %v, want 6", j.Charged)
+	}
+}
+
 // says checks the reason that why gives for a job, and the state that tasks gives for its first attempt.
 func (g *grid) says(id messages.JobID, reason, why, task string) {
 	g.t.Helper()

@@ -200,8 +200,12 @@ func (b *Book) decide(c *Decide) {
 	for _, a := range c.Suspend {
 		b.claims.suspend(a)
 	}
+	lost := ofSite
+	if c.Owed {
+		lost = ofMarket
+	}
 	for _, a := range c.Requeue {
-		b.claims.requeue(a, ofSite, messages.EndPreempted)
+		b.claims.requeue(a, lost, messages.EndPreempted)
 	}
 	for _, a := range c.Resume {
 		b.claims.resume(a)

@@ -154,13 +154,16 @@ func (c *claims) running(j *Job) (out []messages.TaskRef) {
 	return out
 }
 
-// blame says who caused an attempt to fail: the site or the job.
-type blame bool
+// blame says who caused an attempt to fail.
+type blame uint8
 
-// An attempt that failed is the fault of the job or of the site.
+// An attempt that failed is the fault of the job, of the site or of the market.
 const (
-	ofJob  blame = false // the program or the owner ended the attempt: the job pays for its time, and the task is complete for prices
-	ofSite blame = true  // a lost node, a drain, a preemption or a failed executor: the job does not pay, and the task is not complete
+	ofJob  blame = iota // the program or the owner ended the attempt: the job pays for its time, and the task is complete for prices
+	ofSite              // a lost node, a drain or a failed executor: the job does not pay, and the task is not complete
+	// A better bid took the slot, where slot time has a price: the job pays for its time, and the task is not complete.
+	// Otherwise a second job of the same owner could make the first one free when its result is printed.
+	ofMarket
 )
 
 // excuse subtracts the time of a failed attempt from the time that its job pays for, if the attempt failed through

@@ -281,6 +281,7 @@ type Decide struct {
 	Tariffs []Tariff // tariffs of all classes of the market; empty: they do not change
 	Notes   []Note   // notes that the mechanism wants to keep
 	Forget  bool     // drop all earlier notes of the mechanism
+	Owed    bool     // jobs pay for the time of the tasks in Requeue
 }
 
 // Starting orders that a job starts. The order is final.

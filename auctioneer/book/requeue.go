@@ -78,7 +78,7 @@ func (c *claims) breakGang(j *Job, stage int, by blame) {
 		case Done:
 			s.Done--
 			s.Running++ // again subtracts 1 from Running
-			if by == ofSite {
+			if by != ofJob {
 				s.reopen(t, (t.Ended.Sub(t.Claimed)-t.PausedTime())*messages.Duration(j.Spec.Stages[stage].Slots()))
 			}
 			c.attemptEnded(r, NodeClaim{Paused: t.PausedTime()}, messages.EndGang, nil)

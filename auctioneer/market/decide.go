@@ -101,9 +101,11 @@ func (p *plan) decide() *book.Decide {
 			}
 		}
 	}
-	if now := tariffs(m); !slices.Equal(now, p.book.Tariffs(m.Config.Name)) {
+	now := tariffs(m)
+	if !slices.Equal(now, p.book.Tariffs(m.Config.Name)) {
 		d.Tariffs = now
 	}
+	d.Owed = len(d.Requeue) > 0 && len(now) > 0
 	if len(d.Suspend)+len(d.Resume)+len(d.Requeue)+len(d.Start)+len(d.Discard)+len(d.Tariffs) == 0 {
 		return nil
 	}

@@ -80,7 +80,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 		Cost:       "the budget, for the part of its slot time in which other accounts competed for the slots, and less if it had less than its share; nothing on an idle site",
 		Parameters: []string{"alpha", "settle"}, Bid: []string{"budget", "utility"},
 		Manner: mechanism.Manner{Shares: true, Wide: true, Raises: mechanism.Terms{Budget: true}}, Tells: mechanism.Prices, Decides: messages.TermBudget,
-		Gains: "another budget than the worth, all work in one task, a slot that is kept, and another utility where there are many classes",
+		Gains: "another budget than the worth, all work in one task, a slot that is kept, tasks that nobody needs, and another utility where there are many classes",
 		Rule:  "the price is at most the budget, and depends on the competition for its slots",
 	}
 	if m.Settle == messages.SettleOnCompletion {
