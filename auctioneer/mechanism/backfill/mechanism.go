@@ -26,6 +26,7 @@ func Describe(*messages.Market) mechanism.Traits {
 	t.Solve = SolveDocument
 	t.Modes = []string{string(EASY), string(Conservative)}
 	t.Bid = append(t.Bid, "length")
+	t.Gains = "a length that is too short, if jobs need several slots at once, " + t.Gains
 	t.Directs, t.Gangs, t.Wide = true, true, true
 	return t
 }
