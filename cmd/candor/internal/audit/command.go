@@ -104,15 +104,15 @@ of at most 4 steps that gains most: it exits with 1, is retried, requeues,
 cancels and submits again, raises its bid, holds and releases, begins later,
 goes after another job, asks for several menus, also before and after menus are
 drawn anew, keeps its slot when it has its result, divides or packs its work, or
-submits it as an array, adds tasks that nobody needs, submits twice, comes before
-or after a tick, or has other accounts, also at another site. All actors run, with each sampled job
-among the 24 jobs of the log around it. The agent has its result when the
-program has printed it, whatever the exit code. The best sequence is measured
-with jobs, bids and lots that did not choose it. --jobs is how many measure,
---tries how many random sequences the search begins with. The controls are the
-same search in a market without one of its rules, for each rule that such a
-market has: for instance, that a job which fails owes for what it had. Where a
-control has not fired, the search has no power.`,
+submits it as an array, adds tasks that nobody needs, submits twice, comes
+before or after a tick, or has other accounts, also at another site. All actors
+run, with each sampled job among the 24 jobs of the log around it. The agent has
+its result when the program has printed it, whatever the exit code. The best
+sequence is measured with jobs, bids and lots that did not choose it. --jobs is
+how many measure, --tries how many random sequences the search begins with. The
+controls are the same search in a market without one of its rules, for each rule
+that such a market has: for instance, that a job which fails owes for what it
+had. Where a control has not fired, the search has no power.`,
 		Example: `  candor audit --trace KTH-SP2.swf.gz --market deadline \
       --from 30d --to 37d --jobs 50
   candor audit --trace mine.swf --market m.yaml --seeds 3 --fail-above 0.02
