@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// signing is a group whose replicas keep checkpoints that a key signs, below a directory.
+// signing returns a group whose replicas keep checkpoints in a directory, signed with key.
 func signing(t *testing.T, key proof.Signer) (*cluster, string) {
 	base := t.TempDir()
 	return startTuned(t, func(id string, c *Config, _ *mailbox.Config) {
@@ -33,7 +33,7 @@ func signing(t *testing.T, key proof.Signer) (*cluster, string) {
 	}), base
 }
 
-// leave puts a checkpoint into the file of a replica that is stopped.
+// leave adds a checkpoint to the file of a stopped replica.
 func leave(t *testing.T, dir string, key proof.Signer, c messages.Checkpoint) {
 	t.Helper()
 	signed, err := history.Sign(key, c)
@@ -49,9 +49,8 @@ func leave(t *testing.T, dir string, key proof.Signer, c messages.Checkpoint) {
 	}
 }
 
-// TestCheckpointThatTheBooksDoNotBearOut: a replica has a checkpoint of more records than
-// a majority has, or of other records. Credits stop, whoever leads; one that a stranger
-// signed stops nothing.
+// TestCheckpointThatTheBooksDoNotBearOut: a replica has a checkpoint of more records than a majority has, or of other
+// records. Credits must stop, whichever replica leads. A checkpoint signed with a stranger's key must stop nothing.
 func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 	key, err := nkeys.CreateAccount()
 	if err != nil {
@@ -104,7 +103,7 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 			}
 			if c.want == "" {
 				g.agree()
-				for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); { // some ticks
+				for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); { // several ticks
 					if err := pay(patience); err != nil {
 						t.Fatal(err)
 					}
@@ -113,7 +112,7 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 			}
 			deadline := time.After(patience)
 			for {
-				err := pay(5 * time.Second) // a bank that refuses is asked until then
+				err := pay(5 * time.Second) // the bank refuses until then, so ask again
 				if err != nil && strings.Contains(err.Error(), c.want) && messages.KindOf(err) == messages.Unavailable {
 					break
 				}
@@ -130,11 +129,11 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 	}
 }
 
-// silent is a bus on which nobody answers for the leader's checkpoints.
+// silent is a bus on which requests for the leader's checkpoints get no answer.
 type silent struct {
 	bus.Bus
-	asked   chan struct{} // a question is open
-	expired atomic.Bool   // a question was given up
+	asked   chan struct{} // a request is open
+	expired atomic.Bool   // a request has ended without an answer
 }
 
 func (s *silent) Request(ctx context.Context, subject string, payload []byte) ([]byte, error) {
@@ -150,8 +149,8 @@ func (s *silent) Request(ctx context.Context, subject string, payload []byte) ([
 	return nil, messages.Errorf(messages.Unavailable, "no answer")
 }
 
-// TestElectedWhileItAsks: a replica that is elected while it asks the leader about its
-// checkpoint serves at once. A bank of one replica asks itself when it starts.
+// TestElectedWhileItAsks: a replica asks the leader about its checkpoint and is elected meanwhile. It must serve at
+// once. A bank of one replica asks itself when it starts.
 func TestElectedWhileItAsks(t *testing.T) {
 	key, err := nkeys.CreateAccount()
 	if err != nil {

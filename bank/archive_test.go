@@ -25,7 +25,7 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// archived is a group whose replicas keep small files and cut their logs early.
+// archived returns a group whose replicas have small files and cut their logs early.
 func archived(t *testing.T) *cluster {
 	dirs := map[string]history.Files{}
 	base := t.TempDir()
@@ -44,7 +44,7 @@ func archived(t *testing.T) *cluster {
 	return g
 }
 
-// segments reads the files of a replica's full segments.
+// segments returns the content of a replica's segment files, by name.
 func (g *cluster) segments(id string) map[string][]byte {
 	g.Helper()
 	entries, err := os.ReadDir(filepath.Join(g.history, id))
@@ -62,7 +62,7 @@ func (g *cluster) segments(id string) map[string][]byte {
 	return files
 }
 
-// agree waits until the running replicas have the same state.
+// agree waits until all running replicas have the same state.
 func (g *cluster) agree() {
 	g.Helper()
 	deadline := time.After(patience)
@@ -82,7 +82,7 @@ func (g *cluster) agree() {
 	}
 }
 
-// work makes and charges so many holds.
+// work makes n holds and charges them.
 func (g *cluster) work(name string, n int) {
 	g.Helper()
 	for i := range n {
@@ -94,7 +94,7 @@ func (g *cluster) work(name string, n int) {
 	}
 }
 
-// outgrow has a replica that is stopped lack files, and the log before a snapshot.
+// outgrow makes the leader cut its log, so that the stopped replica late needs a snapshot and files.
 func (g *cluster) outgrow(leader, late string) {
 	g.Helper()
 	had := len(g.segments(late))
@@ -111,10 +111,9 @@ func (g *cluster) outgrow(leader, late string) {
 	}
 }
 
-// TestLateReplicaFetchesTheHistory stops a replica until the others have cut
-// what it would need off their logs: it is given a snapshot, fetches the files
-// that it lacks, and has the same files as the others. It then loses one of
-// them while it is stopped, and fetches it again.
+// TestLateReplicaFetchesTheHistory stops a replica until the others have cut the part of their logs that it needs. It
+// must get a snapshot, fetch the missing files, and have the same files as the others. Then it loses one file while
+// it is stopped, and must fetch it again.
 func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -138,9 +137,9 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g.same(late, want)
 }
 
-// TestLateReplicaAndOneOther stops a replica until the others have cut what it would need off
-// their logs, and then has one of these alone with it. The one leads, and cannot commit before
-// the late one has the files: it gives them before it serves anybody else.
+// TestLateReplicaAndOneOther stops a replica until the others have cut their logs, and then runs it with only one of
+// them. That one leads, and cannot commit before the late replica has the files. So it must send the files before it
+// serves other requests.
 func TestLateReplicaAndOneOther(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -162,8 +161,8 @@ func TestLateReplicaAndOneOther(t *testing.T) {
 	g.same(late, g.segments(leader))
 }
 
-// TestDamagedHistoryIsFetched damages every file of a replica's history while it is
-// stopped, the newest too: nobody reads the records, and it has the leader's files again.
+// TestDamagedHistoryIsFetched damages every file of a stopped replica, the newest too. Without any reader of the
+// records, it must get the leader's files again.
 func TestDamagedHistoryIsFetched(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -188,9 +187,8 @@ func TestDamagedHistoryIsFetched(t *testing.T) {
 	}
 }
 
-// TestDamagedHistoryOfALeader damages a file of the replica that leads, and takes the same file
-// from another one, which asks the leader for it: only the third has the file. Both have it
-// again.
+// TestDamagedHistoryOfALeader damages a file of the leader, and removes the same file from a second replica, which
+// asks the leader for it. Only the third replica has the file. Both must get it again.
 func TestDamagedHistoryOfALeader(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -209,17 +207,17 @@ func TestDamagedHistoryOfALeader(t *testing.T) {
 	if err := os.Remove(filepath.Join(g.history, id, file)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.running[leader].archive.part(messages.SegmentRequest{First: 1}); err == nil { // as id asks, if its snapshot has the file
+	if _, err := g.running[leader].archive.part(messages.SegmentRequest{First: 1}); err == nil { // the same request that id sends, if its snapshot has the file
 		t.Error("a damaged file was given away")
 	}
-	await.Until(t, "it starts", func() bool { return g.tryStart(id) == nil }) // as its unit has it do
+	await.Until(t, "it starts", func() bool { return g.tryStart(id) == nil }) // a service manager would also start it again
 	await.Until(t, "both have the file", func() bool {
 		return bytes.Equal(g.segments(leader)[file], want[file]) && bytes.Equal(g.segments(id)[file], want[file])
 	})
 	g.agree()
 }
 
-// same checks that two replicas have equal files.
+// same checks that a replica's files equal want.
 func (g *cluster) same(id string, want map[string][]byte) {
 	g.Helper()
 	got := g.segments(id)
@@ -230,7 +228,7 @@ func (g *cluster) same(id string, want map[string][]byte) {
 	}
 }
 
-// emptyStore is a store in a directory of the test's own.
+// emptyStore returns a store in a new directory.
 func emptyStore(t *testing.T) ledger.Store {
 	t.Helper()
 	files, err := history.Directory(t.TempDir())
@@ -240,8 +238,8 @@ func emptyStore(t *testing.T) ledger.Store {
 	return history.New(files, history.SegmentBytes, nil)
 }
 
-// TestJournalQuery reads the journal page by page and checks it as a stranger
-// would: chain, sums, standings, and the signed checkpoints.
+// TestJournalQuery reads the journal page by page and checks it as a stranger would: the chain, the sums, the
+// standings, and the signed checkpoints.
 func TestJournalQuery(t *testing.T) {
 	signer, err := nkeys.CreateAccount()
 	if err != nil {
@@ -291,8 +289,8 @@ func TestJournalQuery(t *testing.T) {
 	}
 }
 
-// TestCheckpointIsSignedAMinuteAfterARecord: a replica that is killed leaves no records without a checkpoint but those of the last
-// minute.
+// TestCheckpointIsSignedAMinuteAfterARecord checks that a killed replica leaves only records of the last minute
+// without a checkpoint.
 func TestCheckpointIsSignedAMinuteAfterARecord(t *testing.T) {
 	signer, err := nkeys.CreateAccount()
 	if err != nil {
@@ -324,8 +322,8 @@ func TestCheckpointIsSignedAMinuteAfterARecord(t *testing.T) {
 	}
 }
 
-// Each page of the journal names the hash that its first record follows, so that a page can be
-// checked without those before it. Records of full segments are in files.
+// TestPagesOfTheJournalAreChained checks that each page has the hash before its first record, so that a page can be
+// checked without the earlier ones. The records of full segments are in files.
 func TestPagesOfTheJournalAreChained(t *testing.T) {
 	files, err := history.Directory(t.TempDir())
 	if err != nil {
@@ -353,7 +351,7 @@ func TestPagesOfTheJournalAreChained(t *testing.T) {
 	}
 }
 
-// TestJournalIsNotForEverybody, nor with any request.
+// TestJournalIsNotForEverybody checks that users cannot read the journal, and that invalid requests are refused.
 func TestJournalIsNotForEverybody(t *testing.T) {
 	b := start(t)
 	b.grant("g", "ada", 1000)
@@ -373,7 +371,7 @@ func TestJournalIsNotForEverybody(t *testing.T) {
 
 var errDisk = errors.New("the disk failed")
 
-// failing are files that cannot be written any more once they have failed.
+// failing are files that cannot be written after the test has set them to fail.
 type failing struct {
 	history.Files
 	failed atomic.Bool
@@ -386,8 +384,8 @@ func (f *failing) Write(name string, parts ...[]byte) error {
 	return f.Files.Write(name, parts...)
 }
 
-// TestBrokenHistoryEndsTheReplica: once its files cannot be written, a replica
-// says so, answers nothing as done, and asks to be ended.
+// TestBrokenHistoryEndsTheReplica makes the files of a replica fail. The replica must report it, confirm no command,
+// and ask to be ended.
 func TestBrokenHistoryEndsTheReplica(t *testing.T) {
 	directory, err := history.Directory(t.TempDir())
 	if err != nil {

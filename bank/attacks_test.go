@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// attacked returns a bank with two users, and a project with the member ada, who has a limit,
-// the auditor cyd and the owner dan.
+// attacked returns a bank with two users, and a project with a member ada with a limit, an auditor cyd and an owner
+// dan.
 func attacked(t *testing.T) *bed {
 	b := start(t)
 	for i, name := range []messages.Name{"ada", "bob", "dan"} {
@@ -28,7 +28,7 @@ func attacked(t *testing.T) *bed {
 	return b
 }
 
-// turnedDown is what the metric says of a verb and a kind of error.
+// turnedDown returns the metric of refused requests for a verb and a kind of error.
 func (b *bed) turnedDown(verb string, kind messages.Kind) float64 {
 	b.Helper()
 	families, err := b.metrics.Gather()
@@ -55,8 +55,8 @@ func debit(account messages.Name, t messages.Transfer) messages.Transfer {
 	return t
 }
 
-// TestAttacksByTransfer are transfers that a service passes on, or makes up:
-// each is refused by name, counted, and leaves every account as it was.
+// TestAttacksByTransfer sends transfers that a dishonest service could pass on or invent. Each must be refused with
+// the right error and counted, and no account may change.
 func TestAttacksByTransfer(t *testing.T) {
 	b := attacked(t)
 	b.transfer(hold("spent", "bob", 5*c), post("capture", "spent", 5*c))
@@ -103,8 +103,8 @@ func TestAttacksByTransfer(t *testing.T) {
 	}
 }
 
-// TestAttacksByCallers are requests that their callers may not make: who
-// calls is the subject's last token, whatever the request says.
+// TestAttacksByCallers sends requests that their callers may not make. The caller is the last token of the subject,
+// whatever the request says.
 func TestAttacksByCallers(t *testing.T) {
 	b := attacked(t)
 	owner, none := messages.RoleOwner, messages.Credits(0)
@@ -146,12 +146,12 @@ func TestAttacksByCallers(t *testing.T) {
 	}
 }
 
-// TestMillionTinyHolds: an account can have only so many holds pending, and
-// the others go on.
+// TestMillionTinyHolds checks that an account can have only a limited number of pending holds, and that other
+// accounts are not affected.
 func TestMillionTinyHolds(t *testing.T) {
 	b := attacked(t)
 	batch := make([]messages.Transfer, ledger.MaxBatch)
-	made, refused := 1, 0 // one was made before
+	made, refused := 1, 0 // one hold was made before
 	for n := 0; n <= ledger.MaxHolds; n += len(batch) {
 		for i := range batch {
 			batch[i] = hold(fmt.Sprint("tiny", n+i), "ada", 1)
@@ -175,7 +175,7 @@ func TestMillionTinyHolds(t *testing.T) {
 	}
 }
 
-// TestHoldsOfAnotherService: a service resolves only the holds that it made.
+// TestHoldsOfAnotherService checks that a service can resolve only its own holds.
 func TestHoldsOfAnotherService(t *testing.T) {
 	b := attacked(t)
 	extend := messages.Transfer{ID: "x3", Kind: messages.Extend, Pending: "o", Expires: 9000}
@@ -189,7 +189,7 @@ func TestHoldsOfAnotherService(t *testing.T) {
 			t.Errorf("%s: %+v", x.Kind, r)
 		}
 	}
-	// An operator frees what got stuck, whoever made it.
+	// An operator can free a hold that got stuck, whoever made it.
 	stuck := messages.Transfer{ID: "free", Kind: messages.Void, Pending: "h"}
 	reply = must[messages.TransferReply](b, "ops", messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{stuck}})
 	if r := reply.Results[0]; r.Error != nil || r.Amount != 30*c {
@@ -197,8 +197,8 @@ func TestHoldsOfAnotherService(t *testing.T) {
 	}
 }
 
-// TestPaymentOfManyLegs sends a chain of MaxLegs over the bus: a charge, what
-// others are owed of it, and their holds freed, all at once or not at all.
+// TestPaymentOfManyLegs sends a chain of MaxLegs over the bus: a charge, the payments to others from it, and the
+// release of their holds. All or nothing must happen.
 func TestPaymentOfManyLegs(t *testing.T) {
 	b := attacked(t)
 	why := strings.Repeat("what others would have gained had this job not run; ", 5)

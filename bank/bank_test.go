@@ -43,7 +43,7 @@ func TestOneJob(t *testing.T) {
 	}
 }
 
-// TestPermissions has a row for each verb and each sort of caller.
+// TestPermissions checks each verb with each kind of caller.
 func TestPermissions(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -73,7 +73,7 @@ func TestPermissions(t *testing.T) {
 			b.refused(messages.PermissionDenied, caller, tc.verb, tc.request)
 		}
 	}
-	// Whether an account exists is told to nobody who may not see it.
+	// A caller who may not see an account must not learn whether it exists.
 	b.refused(messages.PermissionDenied, "eve", messages.VerbAccount, messages.AccountRequest{Account: "nobody"})
 	b.refused(messages.NotFound, "eve", messages.VerbAccount, messages.AccountRequest{})
 	b.refused(messages.NotFound, "ops", messages.VerbAccount, messages.AccountRequest{Account: "nobody"})
@@ -97,8 +97,7 @@ func TestAccountsListsWhatTheCallerMaySee(t *testing.T) {
 	}
 }
 
-// TestLostAnswer: the command is done, the caller does not know, and asking
-// again gives the result of the first time.
+// TestLostAnswer: a command is carried out, and its answer is lost. The repeated request must get the first result.
 func TestLostAnswer(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -128,7 +127,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLeaderServes, and it does again when it is elected again.
+// TestOnlyTheLeaderServes checks that a replica stops serving when it loses the lead, and serves again when it is
+// elected again.
 func TestOnlyTheLeaderServes(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -152,8 +152,7 @@ func TestOnlyTheLeaderServes(t *testing.T) {
 	}
 }
 
-// TestReadsAreVerified: a replica that was deposed and does not know it yet
-// gives no answer out of its old state.
+// TestReadsAreVerified: a replica has lost the lead and does not know it yet. It must not answer from its old state.
 func TestReadsAreVerified(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -186,7 +185,7 @@ func TestReadsAreVerified(t *testing.T) {
 	}
 }
 
-// TestHoldsLapseOnAnIdleSite: nobody sends anything, and time passes.
+// TestHoldsLapseOnAnIdleSite lets time pass without any request. Due holds must lapse.
 func TestHoldsLapseOnAnIdleSite(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -209,8 +208,8 @@ func TestHoldsLapseOnAnIdleSite(t *testing.T) {
 	}
 }
 
-// TestHoldsAreExtendedAfterAnOutage: a hold that became due while nobody could extend it waits for
-// the auctioneer, and lapses if the auctioneer says nothing. Meanwhile the bank serves.
+// TestHoldsAreExtendedAfterAnOutage: a hold became due while no auctioneer could extend it. The bank must serve, and
+// keep the hold for some minutes. If the auctioneer does not extend it, the hold must lapse.
 func TestHoldsAreExtendedAfterAnOutage(t *testing.T) {
 	var mono atomic.Int64
 	b := startWith(t, func(c *Config) {
@@ -225,7 +224,7 @@ func TestHoldsAreExtendedAfterAnOutage(t *testing.T) {
 		h.Expires = began.Add(hour)
 		b.transfer(h)
 	}
-	b.setClock(began.Add(3 * hour)) // nothing ran
+	b.setClock(began.Add(3 * hour)) // nothing ran meanwhile
 	b.grant("2", "ada", 1)
 	b.bank.expire(context.Background())
 	extended := b.transfer(messages.Transfer{ID: "longer", Kind: messages.Extend, Pending: "lives", Expires: began.Add(4 * hour)})
@@ -246,7 +245,7 @@ func TestHoldsAreExtendedAfterAnOutage(t *testing.T) {
 	}
 }
 
-// TestRestartFromImage puts a restored ledger behind the running actor.
+// TestRestartFromImage replaces the ledger of the running actor by a restored one.
 func TestRestartFromImage(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -303,7 +302,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestSplitKeepsChains cuts only between chains, and loses nothing.
+// TestSplitKeepsChains checks that transfers are divided only between chains, and that none is lost.
 func TestSplitKeepsChains(t *testing.T) {
 	var ts []messages.Transfer
 	for i := range 4000 {
@@ -332,8 +331,7 @@ func TestSplitKeepsChains(t *testing.T) {
 	}
 }
 
-// TestConcurrentCallers send holds and charges at once; the credits are
-// neither lost nor doubled.
+// TestConcurrentCallers sends holds and charges at the same time. No credits may be lost or doubled.
 func TestConcurrentCallers(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 1000)
@@ -361,7 +359,7 @@ func TestConcurrentCallers(t *testing.T) {
 	}
 }
 
-// TestJSON is what any client can send by hand.
+// TestJSON sends requests in JSON, as any client can write them by hand.
 func TestJSON(t *testing.T) {
 	b := start(t)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -403,8 +401,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestConfig has a row for each thing that Validate refuses; a bank that
-// could not start leaves no metrics behind.
+// TestConfig has a row for each error of Validate. A bank that could not start must leave no metrics behind.
 func TestConfig(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	good := func() Config {
@@ -426,15 +423,15 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for range 2 { // the second would fail if the first had left its metrics
+	for range 2 { // the second start would fail if the first had left its metrics
 		if _, err := Start(context.Background(), good()); err == nil || !strings.Contains(err.Error(), "closed") {
 			t.Fatalf("a mailbox that does not open: %v", err)
 		}
 	}
 }
 
-// TestGrantsExpireOnAnIdleSite: nobody sends anything, and what is unspent of a
-// grant goes back.
+// TestGrantsExpireOnAnIdleSite lets time pass without any request. The unspent part of an expired grant must be
+// returned.
 func TestGrantsExpireOnAnIdleSite(t *testing.T) {
 	b := start(t)
 	must[messages.AccountReply](b, "ops", messages.VerbGrant, messages.GrantRequest{Key: "k", Account: "ada", Amount: 10 * c, Expires: 5000})

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// signer is an archive with a signer, its files and a clock, without a bank that ticks.
+// signer is an archive with a signer, files and a clock, without a running bank.
 type signer struct {
 	testing.TB
 	*archive
@@ -46,7 +46,7 @@ func newSigner(t testing.TB) *signer {
 	return s
 }
 
-// grant makes records, each the grant to a new account.
+// grant makes records, each with a grant to a new account.
 func (s *signer) grant(records int) {
 	s.Helper()
 	for range records {
@@ -59,8 +59,8 @@ func (s *signer) grant(records int) {
 	}
 }
 
-// TestABusyBankSignsACheckpointAMinute: records come all the time, and the replica looks each second. It once signed
-// a checkpoint each second, from the second minute on.
+// TestABusyBankSignsACheckpointAMinute adds records all the time and lets the replica check each second. It must sign
+// one checkpoint a minute. Once, it signed one each second after the first minute.
 func TestABusyBankSignsACheckpointAMinute(t *testing.T) {
 	s := newSigner(t)
 	const minutes = 30
@@ -78,8 +78,8 @@ func TestABusyBankSignsACheckpointAMinute(t *testing.T) {
 	}
 }
 
-// BenchmarkCheckpoint reports what a checkpoint costs a replica whose journal is in files: the signature, the
-// check of it, and a line at the end of a file. With -benchtime 900x the file has a line for each.
+// BenchmarkCheckpoint measures a checkpoint of a replica whose journal is in files: the signature, its check, and a
+// line at the end of a file. With -benchtime 900x the file has a line for each.
 func BenchmarkCheckpoint(b *testing.B) {
 	for _, records := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprintf("records=%d", records), func(b *testing.B) {
@@ -101,7 +101,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 	}
 }
 
-// size returns the size of the file of checkpoints.
+// size returns the size of the file of checkpoints in bytes.
 func (s *signer) size(b *testing.B) int64 {
 	f, err := s.files.Open(history.CheckpointsFile)
 	if err != nil {

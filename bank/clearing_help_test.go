@@ -15,15 +15,14 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// settler is the bank of one site of two, three durable replicas, and the road
-// to the other.
+// settler is the bank of one of two sites, with three durable replicas, and its connection to the other site.
 type settler struct {
 	*cluster
 	keys nkeys.KeyPair
 	cut  atomic.Bool
 }
 
-// road is a bus on which a site reaches no other while it is cut.
+// road is a bus on which a site cannot reach other sites while it is cut.
 type road struct {
 	bus.Bus
 	site messages.Name
@@ -60,8 +59,7 @@ func newSettler(t testing.TB, network *bus.Network, site messages.Name) *settler
 	return s
 }
 
-// twoSites are peers of one another with a limit of 100 credits, ada at each
-// with 100.
+// twoSites returns two sites that are peers with a limit of 100 credits. At each of them, ada has 100 credits.
 func twoSites(t testing.TB) (east, west *settler) {
 	network := bus.NewMemory()
 	east, west = newSettler(t, network, "east"), newSettler(t, network, "west")
@@ -75,8 +73,8 @@ func twoSites(t testing.TB) (east, west *settler) {
 	return east, west
 }
 
-// work has ada of one site pay 2 credits of 3 that she authorised for a job at
-// another, whether the two can reach one another or not.
+// work lets ada authorise 3 credits for a job at another site, which charges 2 of them. It works even if the two
+// sites cannot reach each other.
 func (s *settler) work(at *settler, job int) messages.SignedAuthorisation {
 	s.Helper()
 	a := send[messages.SignedAuthorisation](s.cluster, "ada", messages.VerbAuthorise, messages.AuthoriseRequest{
@@ -92,13 +90,13 @@ func (s *settler) account(name messages.Name) messages.AccountReply {
 	return send[messages.AccountReply](s.cluster, "ops", messages.VerbAccount, messages.AccountRequest{Account: name})
 }
 
-// peer is how a site stands with its only one.
+// peer returns a site's state with its only peer.
 func (s *settler) peer() messages.PeerReply {
 	s.Helper()
 	return send[messages.PeersReply](s.cluster, "ops", messages.VerbPeers, messages.Empty{}).Peers[0]
 }
 
-// refusals is what a site counted, by reason.
+// refusals returns the site's counts of refusals, by reason.
 func (s *settler) refusals() map[string]uint64 {
 	s.Helper()
 	counts := map[string]uint64{}
@@ -108,10 +106,10 @@ func (s *settler) refusals() map[string]uint64 {
 	return counts
 }
 
-// refuses asks once for what must be refused.
+// refuses sends one request that must be refused.
 func (s *settler) refuses(kind messages.Kind, caller messages.Name, verb string, request any) {
 	s.Helper()
-	s.leader() // somebody answers
+	s.leader() // wait until a leader answers
 	payload, err := messages.Marshal(request, messages.Msgpack)
 	if err != nil {
 		s.Fatal(err)

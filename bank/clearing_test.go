@@ -12,9 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// TestTwoSites has jobs of east's ada run at west: while both can be reached,
-// while they are cut off, while the leaders are replaced, and with replicas
-// that come back. What was charged is paid, once.
+// TestTwoSites runs jobs of east's ada at west: while both sites can be reached, while they are cut off, while
+// leaders are replaced, and while replicas come back. Each charge must be paid once.
 func TestTwoSites(t *testing.T) {
 	east, west := twoSites(t)
 	jobs := 0
@@ -77,7 +76,7 @@ func reconciled(t *testing.T, sides ...*settler) {
 	}
 }
 
-// settled closes a cycle at both sites: the first owes the second.
+// settled closes a cycle at both sites; from owes to.
 func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 	t.Helper()
 	from.refuses(messages.NotFound, "ops", messages.VerbNet, messages.CycleRequest{})
@@ -95,7 +94,7 @@ func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 	if p := from.peer(); p.Owed != 0 {
 		t.Errorf("settled, %s still owes %v", from.site, p.Owed)
 	}
-	// What was paid outside the ledgers is entered by the operators.
+	// The operators enter the payment that was made outside the ledgers.
 	send[messages.AccountReply](from.cluster, "ops", messages.VerbWithdraw, messages.WithdrawRequest{Key: "1", Account: clearing.SettlementAccount, Amount: owed, Reason: "cycle 1"})
 	send[messages.AccountReply](to.cluster, "ops", messages.VerbGrant, messages.GrantRequest{Key: "c1", Account: clearing.SettledAccount(from.site), Amount: owed})
 	if a, b := from.account(clearing.SettlementAccount), to.account(clearing.SettledAccount(from.site)); a.Balance != 0 || b.Balance != 0 {
@@ -103,8 +102,8 @@ func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 	}
 }
 
-// TestForgeriesAtTheActor: whoever lies to a bank over the bus is refused by
-// name, and every account is as it was.
+// TestForgeriesAtTheActor sends forged requests to a bank over the bus. Each must be refused with the right reason,
+// and no account may change.
 func TestForgeriesAtTheActor(t *testing.T) {
 	east, west := twoSites(t)
 	a := east.work(west, 1)
@@ -155,7 +154,7 @@ func TestForgeriesAtTheActor(t *testing.T) {
 	}
 }
 
-// TestPeersAccountsAreGuarded: nobody but the clearing touches its accounts.
+// TestPeersAccountsAreGuarded checks that only the clearing can change its accounts.
 func TestPeersAccountsAreGuarded(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })
@@ -194,9 +193,9 @@ func TestPeersAccountsAreGuarded(t *testing.T) {
 	}
 }
 
-// A member of a project, who has credits held for jobs and may not pay from the project, does not
-// pay an own account of another site from it. A remittance that an owner made is answered as
-// before when the owner has become a member.
+// TestMembersDoNotRemit: a member of a project may hold credits for jobs, but may not pay from the project. The
+// member must not be able to pay an account at another site from it. If an owner made a remittance and became a
+// member, a repeated request must get the first answer.
 func TestMembersDoNotRemit(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })
@@ -231,8 +230,8 @@ func TestMembersDoNotRemit(t *testing.T) {
 	}
 }
 
-// TestRepeatsCostNoLog: an answered message is answered again, with the same
-// receipt, from the state alone.
+// TestRepeatsCostNoLog checks that a message that was answered before gets the same receipt from the state alone,
+// without the log.
 func TestRepeatsCostNoLog(t *testing.T) {
 	keys, public := newKeys(t)
 	ours, _ := newKeys(t)
@@ -275,7 +274,8 @@ func TestRepeatsCostNoLog(t *testing.T) {
 	}
 }
 
-// TestImagesOfBoth: an image has the clearing and the ledger. One without either is refused.
+// TestImagesOfBoth checks that an image has the clearing and the ledger, and that an image without one of them is
+// refused.
 func TestImagesOfBoth(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })
@@ -332,8 +332,8 @@ func TestImagesOfBoth(t *testing.T) {
 	}
 }
 
-// TestSettlingFollowsLeadership: a replica that stops leading neither serves the clearing nor
-// sends; both begin again when it leads again.
+// TestSettlingFollowsLeadership checks that a replica that stops leading does not serve the clearing and sends
+// nothing. Both must begin again when it leads again.
 func TestSettlingFollowsLeadership(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer, c.FirstBackoff, c.LastBackoff = keys, 1000, 1000 })
@@ -345,7 +345,7 @@ func TestSettlingFollowsLeadership(t *testing.T) {
 	b.box.Depose()
 	await.Until(b, "it withdraws", func() bool { return b.metric("candor_bank_serving_replicas", "") == 0 })
 	before := tried()
-	for range 20_000 { // a courier that goes on would send meanwhile
+	for range 20_000 { // a courier that did not stop would send meanwhile
 		if err := b.ask("ops", messages.VerbPeers, messages.Empty{}); messages.KindOf(err) != messages.Unavailable {
 			t.Fatalf("deposed, it answers %v", err)
 		}

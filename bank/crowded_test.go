@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// crowded is a mailbox whose disk has room for so many commands.
+// crowded is a mailbox whose disk has room for a limited number of commands.
 type crowded struct {
 	mailbox.Mailbox
 	room atomic.Int64
@@ -23,8 +23,8 @@ func (c *crowded) Propose(ctx context.Context, command []byte) (any, error) {
 	return c.Mailbox.Propose(ctx, command)
 }
 
-// TestTransfersOnAFullDisk: if one command of a request meets a full disk after others were
-// carried out, the request does not count as refused.
+// TestTransfersOnAFullDisk: the disk is full for a later command of a request, after the first commands were carried
+// out. The error must not say that the request was refused.
 func TestTransfersOnAFullDisk(t *testing.T) {
 	var disk *crowded
 	b := startWith(t, func(config *Config) {
@@ -35,7 +35,7 @@ func TestTransfersOnAFullDisk(t *testing.T) {
 			disk.room.Store(1000)
 			return disk, err
 		}
-		config.ExpiryInterval = messages.Duration(1 << 40) // proposes nothing meanwhile
+		config.ExpiryInterval = messages.Duration(1 << 40) // so that nothing else is proposed meanwhile
 	})
 	b.grant("g", "ada", 600)
 	list := messages.TransferRequest{}

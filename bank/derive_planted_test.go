@@ -8,13 +8,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// plant is what who writes the disk of a bank adds to a copy of its ledger.
+// plant is what an attacker who can write a bank's disk adds to a copy of its ledger.
 type plant struct {
 	*testing.T
 	*ledger.Ledger
 }
 
-// says has a statement stand in the journal, and what is to follow from it.
+// says adds a statement to the journal, and the commands that follow from it.
 func (p *plant) says(by messages.Name, verb string, statement any, commands ...ledger.Command) {
 	p.Helper()
 	payload, raw := statement.([]byte)
@@ -28,7 +28,7 @@ func (p *plant) says(by messages.Name, verb string, statement any, commands ...l
 	p.does(commands)
 }
 
-// asks has a request stand in the journal, and what is to follow from it.
+// asks adds a request to the journal, and the commands that follow from it.
 func (p *plant) asks(by messages.Name, verb string, signed *messages.SignedRequest, commands ...ledger.Command) {
 	p.Helper()
 	if _, err := p.Asked(verb, by, signed, p.Now()); err != nil {
@@ -48,13 +48,13 @@ func (p *plant) does(commands []ledger.Command) {
 	p.Finish(true)
 }
 
-// moves is a command of the clearing.
+// moves returns a command of the clearing with transfers.
 func moves(t ...messages.Transfer) ledger.Command {
 	return ledger.Command{Verb: ledger.Transfers, By: "$clearing", Rank: ledger.Clearing, Transfers: t}
 }
 
-// TestOtherThanSignedIsFound plants what somebody signed with other consequences, and
-// statements of nobody. What the same plants come to where they are honest is not found.
+// TestOtherThanSignedIsFound plants signed requests with other consequences, and statements that nobody signed. They
+// must be found. The same plants with the right consequences must be accepted.
 func TestOtherThanSignedIsFound(t *testing.T) {
 	b, k := provenBed(t)
 	propose := func(by messages.Name, rank ledger.Rank, verb ledger.Verb, signed *messages.SignedRequest) {
@@ -127,8 +127,8 @@ func TestOtherThanSignedIsFound(t *testing.T) {
 	}
 }
 
-// TestAdoptionsOtherThanSignedAreFound plants adoptions that one side alone signed, that come
-// to another amount, and that were carried out before.
+// TestAdoptionsOtherThanSignedAreFound plants adoptions that only one side signed, that have another amount, and that
+// were carried out before. They must be found.
 func TestAdoptionsOtherThanSignedAreFound(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "bob", 10*c)
@@ -170,7 +170,7 @@ func TestAdoptionsOtherThanSignedAreFound(t *testing.T) {
 	}
 }
 
-// TestAfterAPartingNothingMoves plants payments after a parting that was agreed.
+// TestAfterAPartingNothingMoves plants payments after an agreed parting. They must be found.
 func TestAfterAPartingNothingMoves(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "bob", 10*c)
@@ -207,7 +207,7 @@ func TestAfterAPartingNothingMoves(t *testing.T) {
 	}
 }
 
-// confirmed is what a peer signs when it has carried out all that it was asked.
+// confirmed returns the receipt of a peer that has carried out everything.
 func (b *bed) confirmed(east clearing.Signer) *messages.SignedReceipt {
 	b.Helper()
 	m, _ := b.bank.machine.clearing.Outgoing("east", b.clock())
@@ -223,7 +223,7 @@ func (b *bed) confirmed(east clearing.Signer) *messages.SignedReceipt {
 	return &signed
 }
 
-// dishonest has a plant be found, by who verifies and by a replica that starts.
+// dishonest checks that a plant is found, by a verifier and by a replica that starts.
 func (b *bed) dishonest(k *siteKeys, name string, put func(*plant)) {
 	b.Helper()
 	l := b.copied()
@@ -238,7 +238,7 @@ func (b *bed) dishonest(k *siteKeys, name string, put func(*plant)) {
 	}
 }
 
-// honest has a plant that is as it was signed be believed.
+// honest checks that a plant that follows from signatures is accepted.
 func (b *bed) honest(k *siteKeys, name string, put func(*plant)) {
 	b.Helper()
 	l := b.copied()

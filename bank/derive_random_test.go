@@ -20,12 +20,12 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// past is a bank at which everybody asks for anything, honestly signed, and sense or not.
+// past is a bank with random requests of all kinds of callers. They are correctly signed, and may make sense or not.
 type past struct {
 	*rand.Rand
 	b    *bed
 	k    *siteKeys
-	east nkeys.KeyPair // of a peer
+	east nkeys.KeyPair // the key of a peer
 
 	issued   map[string]proof.Principal
 	sessions []marking
@@ -35,10 +35,10 @@ type past struct {
 	n        int
 	batch    [][]byte
 	after    []func(result any)
-	done     map[string]int // what was carried out
+	done     map[string]int // number of requests that were carried out, by kind
 }
 
-// marking is a session.
+// marking is an open session.
 type marking struct {
 	number uint64
 	marker *proof.Marker
@@ -54,7 +54,7 @@ func (p *past) amount() messages.Credits {
 	return messages.Credits(1 + p.Int64N(int64(8*c)))
 }
 
-// id is of a transfer that was asked for.
+// id returns the identifier of an earlier transfer.
 func (p *past) id() string {
 	if len(p.transfer) == 0 {
 		return "none"
@@ -62,7 +62,7 @@ func (p *past) id() string {
 	return p.transfer[len(p.transfer)-1-p.IntN(min(12, len(p.transfer)))]
 }
 
-// later is a time in the next half hour.
+// later returns a random time in the next half hour.
 func (p *past) later() messages.Time { return p.b.clock() + messages.Time(p.Int64N(1800_000_000)) }
 
 // asked signs a request.
@@ -97,7 +97,7 @@ func (p *past) asks(verb ledger.Verb, name, role string, by messages.Name, reque
 }
 
 func (p *past) proposes(command *ledger.Command, then func(ledger.Result)) {
-	command.At = p.b.clock() - messages.Time(p.IntN(3)*500) // a leader's clock may be behind the one before
+	command.At = p.b.clock() - messages.Time(p.IntN(3)*500) // a leader's clock may be behind the last leader's
 	p.batch = append(p.batch, command.Encode())
 	p.after = append(p.after, func(r any) { then(r.(ledger.Result)) })
 }
@@ -123,7 +123,7 @@ func (p *past) settles(name string, command clearing.Command, then func(clearing
 	})
 }
 
-// flush has the commands in one entry of the log.
+// flush applies the collected commands as one entry of the log.
 func (p *past) flush() {
 	results, err := p.b.bank.machine.Apply(0, p.batch)
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *past) flush() {
 	p.batch, p.after = nil, nil
 }
 
-// step asks for something.
+// step makes one random request.
 func (p *past) step() {
 	switch n := p.IntN(40); {
 	case n < 12:
@@ -167,7 +167,7 @@ func (p *past) passes() {
 	p.proposes(&ledger.Command{Verb: ledger.Expire}, func(r ledger.Result) { p.done["lapsed"] += r.Lapsed })
 }
 
-// manage is about the accounts of this site alone.
+// manage makes a request about accounts of this site only.
 func (p *past) manage() {
 	a, b, amount := p.name(), p.name(), p.amount()
 	switch p.IntN(11) {
@@ -233,7 +233,7 @@ func (p *past) opens() {
 	})
 }
 
-// marked asks for transfers under the marks of a session.
+// marked asks for transfers with the marks of a session.
 func (p *past) marked() {
 	if len(p.sessions) == 0 {
 		p.opens()
@@ -274,7 +274,7 @@ func (p *past) marked() {
 	})
 }
 
-// keys has the site rotate a key, end one, revoke one, or have another speak for it.
+// keys makes the site rotate a key, end one, revoke one, or replace the account's key.
 func (p *past) keys() {
 	p.flush()
 	switch role := []string{"user", "operator", "service"}[p.IntN(3)]; p.IntN(5) {
@@ -303,7 +303,7 @@ func (p *past) keys() {
 	}
 }
 
-// peer is what the bank has of the peer.
+// peer returns the bank's description of the peer.
 func (p *past) peer() messages.PeerReply {
 	for _, r := range p.b.bank.machine.clearing.Peers().Peers {
 		return r
@@ -311,7 +311,7 @@ func (p *past) peer() messages.PeerReply {
 	return messages.PeerReply{}
 }
 
-// trade is about a peer, which says what it likes.
+// trade makes a request about a peer, which may send anything.
 func (p *past) trade() {
 	ask := func(verb, role string, by messages.Name, c clearing.Command, request any, then func(clearing.Result)) {
 		c.By, c.Asked = by, p.asked(role, by, verb, request)
@@ -429,7 +429,7 @@ func (p *past) said() {
 	}
 }
 
-// answered has the peer answer what it is asked.
+// answered lets the peer answer its requests.
 func (p *past) answered() {
 	p.flush()
 	m, _ := p.b.bank.machine.clearing.Outgoing("east", p.b.clock())
@@ -451,7 +451,7 @@ func (p *past) answered() {
 	p.settles("receipt", clearing.Command{Receipt: &signed}, nil)
 }
 
-// starts has a replica start from the image, and compares what it comes to.
+// starts starts a replica from the image, and compares the result.
 func (p *past) starts() error {
 	var image bytes.Buffer
 	from := p.b.bank.machine
@@ -469,9 +469,9 @@ func (p *past) starts() error {
 	return nil
 }
 
-// TestHonestPastsAreDerived: whatever users, operators, services and a peer sign, the
-// journal is derived, and a replica starts; and whatever record of it is altered, nobody has
-// anything else unless it is found. The exception is isOmission. CANDOR_SEEDS says how many, CANDOR_SEED from which on.
+// TestHonestPastsAreDerived makes random requests that are correctly signed by users, operators, services and a peer.
+// The journal must be derived, and a replica must start. If a record is altered, it must be found, or no account may
+// have another balance; the exception is isOmission. CANDOR_SEEDS is the number of seeds, CANDOR_SEED the first.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// tradingBed returns a bank with an honest journal of every kind: grants with and without an
-// expiry, payments, holds that are posted or lapse, changes of accounts, and trade with a peer.
+// tradingBed returns a bank with an honest journal of every kind: grants with and without an expiry, payments, holds
+// that are posted or lapse, changes of accounts, and trade with a peer.
 func tradingBed(t *testing.T) (*bed, *siteKeys) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -38,7 +38,7 @@ func tradingBed(t *testing.T) (*bed, *siteKeys) {
 	return b, k
 }
 
-// peered makes a peer, and returns its key and what carries out a command of the clearing.
+// peered adds a peer. It returns the peer's key, and a function that carries out a command of the clearing.
 func peered(b *bed, k *siteKeys) (east nkeys.KeyPair, do func(clearing.Command) clearing.Result) {
 	b.Helper()
 	east = accountKey(b.T)
@@ -56,7 +56,7 @@ func peered(b *bed, k *siteKeys) (east nkeys.KeyPair, do func(clearing.Command) 
 	return east, do
 }
 
-// trade has a peer pay somebody here.
+// trade lets a peer pay an account here.
 func trade(b *bed, k *siteKeys) {
 	b.Helper()
 	east, do := peered(b, k)
@@ -75,7 +75,7 @@ func trade(b *bed, k *siteKeys) {
 	do(clearing.Command{Silent: "east"})
 }
 
-// standings are what a journal comes to by what it derives; an error where it does not.
+// standings returns the standings derived from a journal, or the error of deriving it.
 func standings(t *testing.T, k *siteKeys, records [][]byte) ([]messages.Standing, error) {
 	t.Helper()
 	exchange, err := k.Exchange()
@@ -92,14 +92,14 @@ func standings(t *testing.T, k *siteKeys, records [][]byte) ([]messages.Standing
 	return v.Standings(), v.End()
 }
 
-// restarts has a replica start from an image.
+// restarts starts a replica from an image.
 func (b *bed) restarts(image []byte) error {
 	m := &machine{site: "here", metrics: newMetrics(), archive: b.bank.archive, root: b.bank.machine.root, time: siteclock.NewSteady(b.clock, nil, still)}
 	m.ledger, m.clearing = m.open()
 	return m.Restore(bytes.NewReader(image))
 }
 
-// imageOf is the image of a bank whose ledger was changed by who writes its disk.
+// imageOf returns the image of a bank whose ledger was changed by an attacker who can write its disk.
 func (b *bed) imageOf(l *ledger.Ledger) []byte {
 	b.Helper()
 	var out bytes.Buffer
@@ -114,7 +114,7 @@ func (b *bed) imageOf(l *ledger.Ledger) []byte {
 	return out.Bytes()
 }
 
-// copied is the bank's ledger once more, in memory.
+// copied returns a copy of the bank's ledger, in memory.
 func (b *bed) copied() *ledger.Ledger {
 	b.Helper()
 	var out bytes.Buffer
@@ -144,7 +144,7 @@ func recordsOf(t *testing.T, l *ledger.Ledger, from uint64) (list [][]byte) {
 	return list
 }
 
-// forged are records as a ledger that asks for no proof writes them.
+// forged returns records as a ledger without proofs writes them.
 func forged(t *testing.T, commands ...ledger.Command) [][]byte {
 	t.Helper()
 	l := ledger.New()
@@ -156,8 +156,8 @@ func forged(t *testing.T, commands ...ledger.Command) [][]byte {
 	return recordsOf(t, l, 1)
 }
 
-// TestAPaymentFromAnothersAccountIsFound: bob's own signature, over a payment from alice's
-// account, is recorded as an operator's. The books add up, and each signature is good.
+// TestAPaymentFromAnothersAccountIsFound: bob signs a payment from alice's account, and it is recorded as an
+// operator's request. The books add up, and each signature is valid. It must be found.
 func TestAPaymentFromAnothersAccountIsFound(t *testing.T) {
 	b, k := tradingBed(t)
 	l := b.copied()
@@ -188,8 +188,7 @@ func TestAPaymentFromAnothersAccountIsFound(t *testing.T) {
 	}
 }
 
-// TestRecordsFromNothingAreFound plants at the end of a journal what nobody signed. Who verifies finds
-// it, and a replica does not start with it.
+// TestRecordsFromNothingAreFound adds records at the end of a journal that nobody signed. They must be found.
 func TestRecordsFromNothingAreFound(t *testing.T) {
 	b, k := tradingBed(t)
 	sound := b.records()
@@ -208,7 +207,7 @@ func TestRecordsFromNothingAreFound(t *testing.T) {
 		"a return of no grant":              {last(returned)},
 		"a hold without expiry that lapses": {last(lapsed)},
 	}
-	// What follows adds up: a ledger that asks for no proof wrote it behind the sound records.
+	// The added records add up: a ledger without proofs wrote them after the correct records.
 	own := func(c ledger.Command) [][]byte {
 		l := b.copied()
 		c.At, c.Within = at, true
@@ -251,8 +250,8 @@ func TestRecordsFromNothingAreFound(t *testing.T) {
 	}
 }
 
-// TestAForgedImageIsNotBelieved: the records are sound, and the image says that somebody
-// has more than they come to.
+// TestAForgedImageIsNotBelieved: the records are correct, and the image gives an account more than they say. The
+// image must be refused.
 func TestAForgedImageIsNotBelieved(t *testing.T) {
 	b, _ := tradingBed(t)
 	sound := b.imageOf(b.copied())
@@ -269,11 +268,10 @@ func TestAForgedImageIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestAlteredJournalsAreFound alters one record of an honest journal at random: a byte of
-// it, or its place, or whether it is there. Each altered journal is found, unless everybody
-// has what he had, or a record is missing on which no later one depends, for which there are
-// checkpoints.
-// CANDOR_SEEDS says how many journals.
+// TestAlteredJournalsAreFound alters one record of an honest journal at random: it changes a byte, moves the record
+// or removes it. The change must be found, with two exceptions. Either every account has the same balance as before,
+// or a record is missing that no later one depends on; checkpoints are for that case. CANDOR_SEEDS is the number of
+// journals.
 func TestAlteredJournalsAreFound(t *testing.T) {
 	b, k := tradingBed(t)
 	sound := b.records()
@@ -302,12 +300,12 @@ func TestAlteredJournalsAreFound(t *testing.T) {
 	t.Logf("%d of %d journals were found", found, journals)
 }
 
-// altered is a journal with one record altered, and where.
+// altered returns a journal with one altered record, and its position.
 func altered(rng *rand.Rand, sound [][]byte) (records [][]byte, at int) {
 	records = slices.Clone(sound)
 	at, with := rng.IntN(len(records)), rng.IntN(len(records))
 	switch rng.IntN(5) {
-	case 0: // were the last record missing, only a checkpoint would tell
+	case 0: // if the last record is missing, only a checkpoint shows it
 		at = rng.IntN(len(records) - 1)
 		records = slices.Delete(records, at, at+1)
 	case 1:
@@ -321,10 +319,9 @@ func altered(rng *rand.Rand, sound [][]byte) (records [][]byte, at int) {
 	return records, at
 }
 
-// isOmission reports whether a transfer was left out after which neither of its accounts appears
-// again, and nobody else has less or more. Such a journal is also the honest journal of a bank that was never asked for
-// the transfer, so only a checkpoint tells. Example: of "ada pays bob", "cyd pays eve" the
-// first was left out.
+// isOmission reports whether the altered journal only lacks a transfer whose accounts do not appear again, and no
+// other account has more or less. Such a journal is also the honest journal of a bank that never got the request, so
+// only a checkpoint shows it. Example: of "ada pays bob", "cyd pays eve", the first is missing.
 func isOmission(t *testing.T, records, sound [][]byte, at int, is, want []messages.Standing) bool {
 	t.Helper()
 	if len(records) != len(sound)-1 {
@@ -350,7 +347,7 @@ func isOmission(t *testing.T, records, sound [][]byte, at int, is, want []messag
 	return left.Moves() && slices.Equal(others(is), others(want))
 }
 
-// resum gives an image its digest again.
+// resum computes the digest of a changed image again.
 func resum(image []byte) {
 	at := bytes.Index(image, []byte("candor-ledger-"))
 	sum := sha256.Sum256(image[at : len(image)-sha256.Size])

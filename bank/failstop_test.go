@@ -18,12 +18,12 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// believing is a machine that has everything proposed, as a leader of another release may.
+// believing is a machine whose Check accepts every command, as a leader of another version may.
 type believing struct{ mailbox.Machine }
 
 func (believing) Check([]byte) error { return nil }
 
-// fatal is what a process does in place of its end.
+// fatal receives what a process would log before it ends.
 type fatal chan string
 
 func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
@@ -36,8 +36,9 @@ func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 	runtime.Goexit()
 }
 
-// TestCommandThatCannotBeReadEndsTheReplica: it passes over nothing that is in the log, at the next
-// start either; nothing of the books changes. As a leader it refuses such a command.
+// TestCommandThatCannotBeReadEndsTheReplica puts a command that cannot be decoded into the log. The replica must end,
+// also at the next start, and its books must not change: no command in the log may be skipped. A leader must refuse
+// such a command.
 func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 	t.Parallel()
 	grant := ledger.Command{Verb: ledger.Grant, At: 2000, By: "ops", Grant: messages.GrantRequest{Key: "1", Account: "ada", Amount: 10 * c}}
@@ -75,7 +76,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 				}
 				for try == 0 {
 					_, err := box.Propose(t.Context(), data)
-					if errors.Is(err, mailbox.ErrNotLeader) { // not yet
+					if errors.Is(err, mailbox.ErrNotLeader) { // it does not lead yet
 						runtime.Gosched()
 						continue
 					}
@@ -90,7 +91,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 				if totals := read(bank.machine, (*ledger.Ledger).Totals); totals.Issued != 0 {
 					t.Errorf("credits were issued: %+v", totals)
 				}
-				_ = bank.Close() // which says how it ended
+				_ = bank.Close() // Close returns how it ended
 			}
 		})
 	}

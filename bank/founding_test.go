@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestNewSiteIsNotDefinite: until the site has opened an account of its configuration, its
-// user and the holds on it are told to wait, and nothing of that is remembered.
+// TestNewSiteIsNotDefinite: a site has not yet opened an account of its configuration. Requests of its user, and
+// holds on it, must get an error that says to wait, and the bank must not remember that answer.
 func TestNewSiteIsNotDefinite(t *testing.T) {
 	b := startWith(t, func(c *Config) { c.Opening = []messages.Name{"ops", "ada"} })
 	hold := messages.TransferRequest{Transfers: []messages.Transfer{{ID: "h", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: 5, Expires: 1_000_000_000}}}

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// audited verifies the records of bank "here" with the site's public key alone.
+// audited verifies the records of the bank "here" with only the site's public key.
 func audited(t *testing.T, k *siteKeys, records [][]byte) (ledger.ProofReport, error) {
 	v := ledger.NewVerifier(emptyStore(t))
 	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Unread: true}, clearing.Again("here"))
@@ -23,9 +23,9 @@ func audited(t *testing.T, k *siteKeys, records [][]byte) (ledger.ProofReport, e
 	return v.Proofs(), v.End()
 }
 
-// TestAnAuditorChecksWhatPeersSigned: each movement to or from a peer's account follows from what
-// the peer's bank signed, once; an auditor finds a signature that is altered, repeated, of
-// another key or of another amount, by the journal alone.
+// TestAnAuditorChecksWhatPeersSigned checks that each movement to or from a peer's account follows once from a
+// message that the peer's bank signed. From the journal alone, an auditor must find a message that is altered or
+// repeated, or that has another key or amount.
 func TestAnAuditorChecksWhatPeersSigned(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)
@@ -45,7 +45,7 @@ func TestAnAuditorChecksWhatPeersSigned(t *testing.T) {
 	peer := messages.PeerRequest{Peer: "east", Keys: []string{public(t, east)}, Limit: 20 * c}
 	must(clearing.Command{By: "ops", Peer: &peer, Asked: ops(messages.VerbPeer, peer)})
 
-	// East pays Ada twice, and Ada pays somebody there.
+	// East pays Ada twice, and Ada pays an account at east.
 	in := clearing.Beginning("east", "here")
 	pays := func(amount messages.Credits) {
 		t.Helper()

@@ -16,12 +16,11 @@ import (
 
 const (
 	c = messages.Credit
-	// patience bounds every wait of these tests for something that must happen.
+	// patience is the longest wait of these tests for something that must happen.
 	patience = await.Patience
 )
 
-// bed is a bank of one replica on a network in memory, with a clock that is
-// set by hand.
+// bed is a bank of one replica on a network in memory, with a clock that the test sets.
 type bed struct {
 	*testing.T
 	network *bus.Network
@@ -45,7 +44,7 @@ func startWith(t *testing.T, tune func(*Config)) *bed {
 	return b
 }
 
-// open starts a bank; its mailbox becomes the bed's.
+// open starts a bank, and stores its mailbox in the bed.
 func (b *bed) open(replica string, metrics prometheus.Registerer) *Bank {
 	b.Helper()
 	config := Config{
@@ -82,14 +81,14 @@ func (b *bed) setClock(now messages.Time) {
 	b.now = now
 }
 
-// call asks the bank as an account.
+// call sends a request to the bank as this account.
 func call[Reply any](b *bed, caller messages.Name, verb string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return bus.Call[Reply](ctx, b.client, messages.Subject("here", messages.Bank, verb, caller), request)
 }
 
-// must is call for what must succeed.
+// must is call for a request that must succeed.
 func must[Reply any](b *bed, caller messages.Name, verb string, request any) Reply {
 	b.Helper()
 	reply, err := call[Reply](b, caller, verb, request)
@@ -99,7 +98,7 @@ func must[Reply any](b *bed, caller messages.Name, verb string, request any) Rep
 	return reply
 }
 
-// ask sends a request once: what cannot be answered is not tried again.
+// ask sends a request once, without repeating it.
 func (b *bed) ask(caller messages.Name, verb string, request any) error {
 	b.Helper()
 	payload, err := messages.Marshal(request, messages.Msgpack)
@@ -112,7 +111,7 @@ func (b *bed) ask(caller messages.Name, verb string, request any) error {
 	return err
 }
 
-// admitted asks for what must be answered, whatever the answer.
+// admitted sends a request that must be answered, with any answer.
 func (b *bed) admitted(caller messages.Name, verb string, request any) {
 	b.Helper()
 	if err := b.ask(caller, verb, request); err != nil {
@@ -120,7 +119,7 @@ func (b *bed) admitted(caller messages.Name, verb string, request any) {
 	}
 }
 
-// refused asks for what must be refused.
+// refused sends a request that must be refused.
 func (b *bed) refused(kind messages.Kind, caller messages.Name, verb string, request any) {
 	b.Helper()
 	err := b.ask(caller, verb, request)
@@ -150,8 +149,8 @@ func post(id, hold string, amount messages.Credits) messages.Transfer {
 	return messages.Transfer{ID: id, Kind: messages.Post, Pending: hold, Credit: messages.SiteAccount, Amount: amount}
 }
 
-// metric returns the value of a counter or gauge, or the count of a
-// histogram, whose only label, if any, has a value.
+// metric returns the value of a counter or gauge, or the count of a histogram. If the metric has a label, its value
+// must be label.
 func (b *bed) metric(name, label string) float64 {
 	b.Helper()
 	families, err := b.metrics.Gather()
@@ -169,5 +168,5 @@ func (b *bed) metric(name, label string) float64 {
 	return 0
 }
 
-// still is a clock that stands still, so that the time is what the tests set.
+// still is a clock that does not move, so that only the test sets the time.
 func still() messages.Duration { return 0 }

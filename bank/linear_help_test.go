@@ -17,16 +17,15 @@ type trio struct {
 	replicas []*replica
 	banks    []*Bank
 
-	elections sync.Mutex // one at a time
+	elections sync.Mutex // one election at a time
 	leader    int
 
 	mu  sync.Mutex
 	log [][]byte
 }
 
-// replica is a machine that stands between a mailbox in memory and a bank's
-// own machine. While its mailbox leads, what is proposed goes into the log;
-// it applies what others put there when it is elected.
+// replica is a machine between a mailbox in memory and a bank's own machine. While its mailbox leads, proposals go
+// into the log. When it is elected, it applies what others wrote to the log.
 type replica struct {
 	group   *trio
 	box     *mailbox.Memory
@@ -48,13 +47,12 @@ func (r *replica) Capture() mailbox.Image       { return r.machine.Capture() }
 func (r *replica) Restore(from io.Reader) error { return r.machine.Restore(from) }
 func (r *replica) Weak() error                  { return r.machine.Weak() }
 
-// credulous is the planted bug: a mailbox whose replica never asks whether it
-// still leads before it is read.
+// credulous is the planted bug: a mailbox whose replica does not check whether it still leads before a read.
 type credulous struct{ *mailbox.Memory }
 
 func (credulous) Verify(context.Context) error { return nil }
 
-// newTrio starts three banks on one log; the first leads.
+// newTrio starts three banks on one log; the first one leads.
 func newTrio(t *testing.T, buggy bool) *trio {
 	g := &trio{}
 	network := bus.NewMemory()
@@ -88,21 +86,20 @@ func newTrio(t *testing.T, buggy bool) *trio {
 	return g
 }
 
-// elect moves leadership. The one that had it keeps its state, and serves
-// whoever still asks it.
+// elect moves the lead to another replica. The old leader keeps its state, and still serves callers that ask it.
 func (g *trio) elect(next int) {
 	g.elections.Lock()
 	defer g.elections.Unlock()
 	if next == g.leader {
 		return
 	}
-	g.replicas[g.leader].box.Depose() // waits for what is being proposed there
+	g.replicas[g.leader].box.Depose() // waits for the proposals there
 	g.leader = next
 	g.replicas[next].follow()
 	g.replicas[next].box.Elect()
 }
 
-// follow applies what the log has more.
+// follow applies the new entries of the log.
 func (r *replica) follow() {
 	r.group.mu.Lock()
 	defer r.group.mu.Unlock()

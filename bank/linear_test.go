@@ -17,12 +17,11 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// These tests ask three replicas of a bank, whichever leads or believes it
-// does, to hold, charge and show credits, while leadership moves and answers
-// are lost; and then ask porcupine whether what each caller was told could
-// have been told by one ledger that did one thing at a time.
+// These tests ask three replicas of a bank to hold, charge and show credits, including replicas that wrongly believe
+// that they lead, while the lead moves and answers are lost. Then porcupine checks whether the answers could come
+// from one ledger that carries out one operation at a time.
 
-// The operations on an account, and what porcupine is told of them.
+// The operations on an account, in the form for porcupine.
 type (
 	asked struct {
 		account messages.Name
@@ -40,7 +39,7 @@ type (
 
 const opening = 40 * c
 
-// account is one account of a ledger, one operation at a time.
+// account is the model of one account, with one operation at a time.
 var account = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		parts := map[messages.Name][]porcupine.Operation{}
@@ -79,14 +78,14 @@ type run struct {
 	*trio
 	clock   atomic.Int64
 	ids     atomic.Int64
-	forgets bool // the planted bug: asks again under another identifier
+	forgets bool // the planted bug: a repeated request gets another identifier
 
 	historyMu sync.Mutex
 	history   []porcupine.Operation
 }
 
-// record notes an operation between its call and its return. If its outcome is unknown, it may
-// take effect at any later time.
+// record notes an operation with the times of its call and its return. If its outcome is unknown, it may take effect
+// at any later time.
 func (r *run) record(caller int, in asked, call int64, out answer) {
 	end := r.clock.Add(1)
 	if out.unknown {
@@ -135,7 +134,7 @@ func (r *run) caller(number, operations int, rng *rand.Rand) {
 	}
 }
 
-// read shows an account, at whichever replica answers.
+// read reads an account from any replica that answers.
 func (r *run) read(caller int, name messages.Name, rng *rand.Rand) {
 	in, call := asked{account: name, kind: "read"}, r.clock.Add(1)
 	for {
@@ -151,8 +150,8 @@ func (r *run) read(caller int, name messages.Name, rng *rand.Rand) {
 	}
 }
 
-// transfer asks until it is known what came of it; now and then it does not
-// ask again where it is not. It returns the identifier, and whether it was done.
+// transfer repeats a transfer until its outcome is known; sometimes it gives up before. It returns the identifier,
+// and whether the transfer was carried out.
 func (r *run) transfer(caller int, in asked, t messages.Transfer, rng *rand.Rand) (string, bool) {
 	call := r.clock.Add(1)
 	for {
@@ -177,7 +176,7 @@ func (r *run) transfer(caller int, in asked, t messages.Transfer, rng *rand.Rand
 	}
 }
 
-// open gives the accounts what they begin with.
+// open gives the accounts their first credits.
 func (r *run) open() {
 	for _, name := range []messages.Name{"ada", "bob"} {
 		c := ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: name, Account: name, Amount: opening}}
@@ -186,7 +185,7 @@ func (r *run) open() {
 		}
 	}
 	for _, next := range []int{1, 2, 0} {
-		r.elect(next) // each has them
+		r.elect(next) // so that each replica has them
 	}
 }
 
@@ -194,8 +193,8 @@ func (r *run) check() porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(account, r.history, time.Minute)
 }
 
-// TestAccountsAreLinearizable: with callers at once, three leaders in turn, and
-// answers and commands lost, what everybody was told fits one order.
+// TestAccountsAreLinearizable runs several callers at the same time, with three leaders in turn, and loses answers
+// and commands. All answers must fit one order of operations.
 func TestAccountsAreLinearizable(t *testing.T) {
 	for seed := range uint64(30) {
 		r := &run{T: t, trio: newTrio(t, false)}
@@ -212,7 +211,7 @@ func TestAccountsAreLinearizable(t *testing.T) {
 	}
 }
 
-// agree has every replica apply all of the log, and compares them.
+// agree lets every replica apply the whole log, and compares the replicas.
 func (r *run) agree() {
 	r.Helper()
 	for i := range r.replicas {
@@ -226,7 +225,7 @@ func (r *run) agree() {
 	}
 }
 
-// TestTheCheckFindsPlantedBugs: it is no proof unless it fails where it must.
+// TestTheCheckFindsPlantedBugs checks that the check fails if a bug is planted.
 func TestTheCheckFindsPlantedBugs(t *testing.T) {
 	for name, bug := range map[string]struct{ unverified, forgets bool }{
 		"a read that is not verified":                {unverified: true},

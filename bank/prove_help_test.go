@@ -24,9 +24,9 @@ type siteKeys struct {
 
 	mu      sync.Mutex
 	roles   []messages.RoleKey
-	signers map[string]nkeys.KeyPair // the present one, by role
+	signers map[string]nkeys.KeyPair // by role: the present key
 	revoked []string
-	later   []nkeys.KeyPair // that followed account
+	later   []nkeys.KeyPair // keys that replaced the account's key
 	links   []messages.Succession
 }
 
@@ -56,7 +56,7 @@ func public(t *testing.T, pair nkeys.KeyPair) string {
 	return key
 }
 
-// rotate gives a role another key; the one before is good until finish.
+// rotate gives a role another key. The old key is valid until finish.
 func (k *siteKeys) rotate(role string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -102,7 +102,7 @@ func (k *siteKeys) Succession() []messages.Succession {
 	return slices.Clone(k.links)
 }
 
-// speaks is the key that speaks for the account.
+// speaks returns the present key of the account.
 func (k *siteKeys) speaks() nkeys.KeyPair {
 	if n := len(k.later); n > 0 {
 		return k.later[n-1]
@@ -110,7 +110,7 @@ func (k *siteKeys) speaks() nkeys.KeyPair {
 	return k.account
 }
 
-// succeed has another key speak for the account.
+// succeed replaces the account's key by another key.
 func (k *siteKeys) succeed() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -122,7 +122,7 @@ func (k *siteKeys) succeed() {
 	k.links, k.later = append(k.links, messages.Succession{Key: public(k.t, next), Signature: signature}), append(k.later, next)
 }
 
-// issue makes credentials of a name in a role.
+// issue returns credentials for a name in a role.
 func (k *siteKeys) issue(role string, name messages.Name) proof.Principal {
 	k.t.Helper()
 	k.mu.Lock()
@@ -145,14 +145,14 @@ func (k *siteKeys) issue(role string, name messages.Name) proof.Principal {
 	return proof.Principal{Token: token, Seed: string(seed)}
 }
 
-// as connects somebody with credentials.
+// as returns the bed with a connection that uses these credentials.
 func (b *bed) as(p proof.Principal, name messages.Name) *bed {
 	other := &bed{T: b.T, network: b.network, bank: b.bank, box: b.box, metrics: b.metrics}
 	other.client = b.network.ConnectAs(name, &bus.Identity{Principal: func() (proof.Principal, error) { return p, nil }, Clock: b.clock})
 	return other
 }
 
-// provenBed is a bank that wants proofs from its first record on.
+// provenBed returns a bank that requires signatures from its first record on.
 func provenBed(t *testing.T, tune ...func(*Config)) (*bed, *siteKeys) {
 	k := newSiteKeys(t)
 	b := startWith(t, func(c *Config) {

@@ -19,7 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// verifies checks the bank's journal as an outsider with the site's keys does.
+// verifies checks the bank's journal like an outsider who has the site's keys.
 func verifies(b *bed, k *siteKeys) (ledger.ProofReport, error) {
 	b.Helper()
 	return verifiesRecords(b, k, b.records())
@@ -74,8 +74,9 @@ func TestAGrantIsProvenFromItsOperatorToTheBooks(t *testing.T) {
 	}
 }
 
-// The time of a bank stays ahead for days after the clocks of a site were wrong by a day and were
-// set right; the clock of one host can be behind. Grants and transfers are signed by the bank's time.
+// TestABankAheadOfTheClocksIsProvenTo: the clocks of a site were a day ahead and were corrected, so the bank's time
+// stays ahead for days. Also, the clock of one host can be behind. Grants and transfers must be signed with the
+// bank's time, and succeed.
 func TestABankAheadOfTheClocksIsProvenTo(t *testing.T) {
 	b, k := provenBed(t)
 	right := b.clock()
@@ -101,8 +102,8 @@ func TestABankAheadOfTheClocksIsProvenTo(t *testing.T) {
 	}
 }
 
-// Whoever writes into a replica's log makes no money: what nobody signed is
-// refused by the state machine itself.
+// TestAForgedCommandInTheLogMovesNothing: an attacker writes into a replica's log. Commands that nobody signed must
+// be refused by the state machine.
 func TestAForgedCommandInTheLogMovesNothing(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -155,7 +156,7 @@ func (b *bed) command(k *siteKeys, role string, by messages.Name, verb ledger.Ve
 	return b.commandAs(k, role, by, by, verb, request)
 }
 
-// commandAs is a command that carries the proof of a name.
+// commandAs returns a command with the signature of a name.
 func (b *bed) commandAs(k *siteKeys, role string, name, by messages.Name, verb ledger.Verb, request any) []byte {
 	b.Helper()
 	payload, err := messages.Marshal(request, messages.Msgpack)
@@ -171,7 +172,7 @@ func (b *bed) commandAs(k *siteKeys, role string, name, by messages.Name, verb l
 	return (&ledger.Command{Verb: verb, At: b.clock(), By: by, Asked: &messages.SignedRequest{Proof: signed, Payload: payload}}).Encode()
 }
 
-// A record that was altered on disk, with the chain made to fit, is found and named.
+// TestAnAlteredRecordIsNamed alters a record on disk and makes the chain fit. The error must name the record.
 func TestAnAlteredRecordIsNamed(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -229,8 +230,8 @@ func TestRotationAndRevocationEndWhatAKeyProves(t *testing.T) {
 	}
 }
 
-// When another key has followed the old key of the site's account, the old one can no longer
-// state the site's keys or a successor. Sessions continue under the new one.
+// TestARetiredKeyOfTheAccountSaysNothing: another key has replaced the key of the site's account. The old key must
+// not be able to state keys or a successor. Sessions must continue with the new key.
 func TestARetiredKeyOfTheAccountSaysNothing(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)
@@ -290,7 +291,8 @@ func TestARetiredKeyOfTheAccountSaysNothing(t *testing.T) {
 	states("after a restart from an image", stolen)
 }
 
-// A request that sets a value cannot be repeated by somebody who finds it in the log.
+// TestASignedRequestIsCarriedOutOnce: somebody finds a request that sets a value in the log and sends it again. It
+// must not be carried out again.
 func TestASignedRequestIsCarriedOutOnce(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -309,7 +311,8 @@ func TestASignedRequestIsCarriedOutOnce(t *testing.T) {
 	}
 }
 
-// A log without the site's statement is no log of a site that was made with one.
+// TestALogWithoutTheStatementIsNotTaken checks that a site with keys does not accept a log whose first record is not
+// the statement of its keys.
 func TestALogWithoutTheStatementIsNotTaken(t *testing.T) {
 	k := newSiteKeys(t)
 	exchange, err := k.Exchange()
@@ -336,8 +339,8 @@ func TestALogWithoutTheStatementIsNotTaken(t *testing.T) {
 	}
 }
 
-// A replica that starts from an image knows the keys, the sessions, and what was
-// carried out, and goes on like the others.
+// TestAnImageHasWhatIsTrusted: a replica starts from an image. It must have the keys, the sessions and the used
+// requests, and continue like the other replicas.
 func TestAnImageHasWhatIsTrusted(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -372,7 +375,8 @@ func TestAnImageHasWhatIsTrusted(t *testing.T) {
 	}
 }
 
-// What a leader proposes to the clearing in somebody's name needs that one's proof.
+// TestAForgedClearingCommandMovesNothing checks that a leader cannot propose a command of the clearing in a name
+// without that name's signature.
 func TestAForgedClearingCommandMovesNothing(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -390,7 +394,7 @@ func TestAForgedClearingCommandMovesNothing(t *testing.T) {
 			t.Errorf("%s was carried out: %+v", name, r)
 		}
 	}
-	// Only what was signed counts, not the other fields of the command.
+	// Only the signed content counts, not the other fields of the command.
 	more := peer
 	more.Limit = 1000 * c
 	r := b.proposeClearing(clearing.Command{At: b.clock(), By: "ops", Peer: &more, Asked: b.signed(k, "operator", "ops", messages.VerbPeer, peer)})
@@ -433,7 +437,7 @@ func (b *bed) signed(k *siteKeys, role string, name messages.Name, verb string, 
 	return &messages.SignedRequest{Proof: proof, Payload: payload}
 }
 
-// Each mark proves its own transfer, in its place of its chain.
+// TestMarksAreOfTheirTransfers checks that each mark proves only its own transfer, at its position in its chain.
 func TestMarksAreOfTheirTransfers(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)
@@ -472,7 +476,7 @@ func TestMarksAreOfTheirTransfers(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	// A service never reaches the accounts of the clearing, by the ledger itself.
+	// The ledger itself refuses transfers of a service on accounts of the clearing.
 	reserved := []messages.Transfer{{ID: "x", Kind: messages.Posted, Debit: "clearing-east", Credit: messages.SiteAccount, Amount: c}}
 	command := ledger.Command{Verb: ledger.Transfers, At: b.clock(), By: "$auctioneer", Rank: ledger.Service, Transfers: reserved,
 		Proof: &messages.TransferProof{Session: session, Marks: marker.Transfers(reserved)}}
@@ -493,7 +497,7 @@ func TestMarksAreOfTheirTransfers(t *testing.T) {
 	}
 }
 
-// opened opens a session, and returns its number and what makes its marks.
+// opened opens a session, and returns its number and the object that makes its marks.
 func (b *bed) opened(k *siteKeys, role string, name messages.Name) (uint64, *proof.Marker) {
 	b.Helper()
 	as := b.as(k.issue(role, name), name)

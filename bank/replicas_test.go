@@ -26,8 +26,8 @@ type cluster struct {
 	mu      sync.Mutex
 	now     messages.Time
 	running map[string]*Bank
-	history string                                          // directory of those, where they are in files
-	tune    func(id string, c *Config, log *mailbox.Config) // nil: nothing
+	history string                                          // directory of the journals, if they are in files
+	tune    func(id string, c *Config, log *mailbox.Config) // changes the configuration of a replica; nil: no change
 }
 
 func startGroup(t testing.TB) *cluster { return startTuned(t, nil) }
@@ -87,7 +87,7 @@ func (g *cluster) stop(id string) {
 	delete(g.running, id)
 }
 
-// clock moves a little each time that it is read.
+// clock moves a little each time it is read.
 func (g *cluster) clock() messages.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -95,7 +95,7 @@ func (g *cluster) clock() messages.Time {
 	return g.now
 }
 
-// send asks the group as an account, again and again until the outcome is known.
+// send sends a request as this account, and repeats it until the outcome is known.
 func send[Reply any](g *cluster, caller messages.Name, verb string, request any) Reply {
 	g.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -122,7 +122,7 @@ func (g *cluster) books() messages.BooksReply {
 	return send[messages.BooksReply](g, "ada", messages.VerbBooks, messages.Empty{})
 }
 
-// leader waits until some running replica serves.
+// leader waits until a running replica serves, and returns its name.
 func (g *cluster) leader() string {
 	g.Helper()
 	g.books()
@@ -135,9 +135,8 @@ func (g *cluster) leader() string {
 	return ""
 }
 
-// TestReplicasAgree sends holds and charges while the leader is replaced twice and a replica
-// comes back. What was answered stays true, nothing is done twice, and the replicas end with
-// equal bytes.
+// TestReplicasAgree sends holds and charges while the leader is replaced twice and a replica comes back. Answers must
+// stay true, nothing may be done twice, and the replicas must end with equal bytes.
 func TestReplicasAgree(t *testing.T) {
 	g := startGroup(t)
 	g.grant("ada", 1000)
@@ -182,8 +181,8 @@ func TestReplicasAgree(t *testing.T) {
 	}
 }
 
-// BenchmarkBalance asks the leader of three durable replicas for the balance
-// of one of a million accounts.
+// BenchmarkBalance measures a request for the balance of one of a million accounts, at the leader of three durable
+// replicas.
 func BenchmarkBalance(b *testing.B) {
 	g := startGroup(b)
 	const accounts = 1_000_000

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Statements that were tampered with, sent to the wrong site, by strangers or
-// too late are refused, each by its name.
+// TestStatementsThatAreRefused sends authorisations that were altered, are for another site, are from strangers, or
+// are too late. Each must be refused with the right reason.
 func TestStatementsThatAreRefused(t *testing.T) {
 	east, west := pair(t)
 	north := newSide(t, "north")
@@ -64,8 +64,8 @@ func TestStatementsThatAreRefused(t *testing.T) {
 	west.refuse(Stale, messages.Expired, accepting(a))
 }
 
-// A statement that has ended by the issuer's clock is refused by a bank whose
-// own clock is behind, as far as it has heard from the issuer.
+// TestStatementEndsByTheClockThatIsAhead: an authorisation has ended by the issuer's clock, and the clock of the
+// other bank is behind. That bank must refuse it, as far as the issuer's messages told it the time.
 func TestStatementEndsByTheClockThatIsAhead(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -75,7 +75,8 @@ func TestStatementEndsByTheClockThatIsAhead(t *testing.T) {
 	west.refuse(Stale, messages.Expired, accepting(a))
 }
 
-// A peer whose clock was once far ahead is believed again when it is right.
+// TestClockThatWasFarAhead checks that a peer whose clock was once far ahead is believed again when its clock is
+// right.
 func TestClockThatWasFarAhead(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -91,7 +92,8 @@ func TestClockThatWasFarAhead(t *testing.T) {
 	west.must(accepting(a))
 }
 
-// A site cannot charge more than was authorised, twice, or what is another's.
+// TestChargesThatAreRefused checks that a site cannot charge more than was authorised, charge twice, or charge
+// another site's authorisation.
 func TestChargesThatAreRefused(t *testing.T) {
 	east, west := pair(t)
 	north := newSide(t, "north")
@@ -105,7 +107,7 @@ func TestChargesThatAreRefused(t *testing.T) {
 	west.refuse(Recharged, messages.Conflict, charging(a, 10))
 	west.refuse(Ordinary, messages.NotFound, charging(messages.SignedAuthorisation{Authorisation: messages.Authorisation{Issuer: "east", ID: "ada/none"}}, 10))
 
-	// The same by a bank that keeps no rules: each is an outcome that stands.
+	// The same by a bank that breaks the rules: each outcome stays as it is.
 	charge := func(from *side, amount messages.Credits, id string) (messages.Kind, bool) {
 		m := from.forge(east, messages.Instruction{Kind: messages.InstructCharge, ID: id, Amount: amount})
 		o := east.answer(m).Receipt.Outcomes
@@ -139,15 +141,14 @@ func TestChargesThatAreRefused(t *testing.T) {
 	east.has("ada", 70, 0)
 }
 
-// forge signs an instruction under the next number that the receiver expects,
-// whatever the sender's own books say.
+// forge signs an instruction with the next number that the receiver expects, whatever the sender's own books say.
 func (s *side) forge(to *side, i messages.Instruction) messages.SignedInstructions {
 	in := &to.state.peers.byName[s.name].In
 	return s.sign(messages.Instructions{From: s.name, To: to.name, First: in.Total.Number + 1, List: []messages.Instruction{i}, Known: in.Base, At: s.at})
 }
 
-// An amount of 2^63 does not fit the type: whatever carries it is refused as
-// unreadable, before anything is looked at.
+// TestAmountBeyondTheType sends amounts of 2^63, which do not fit the type. The message must be refused as unreadable
+// before anything else is checked.
 func TestAmountBeyondTheType(t *testing.T) {
 	east, west := pair(t)
 	c := Command{At: west.at, Instructions: &messages.SignedInstructions{Instructions: messages.Instructions{
@@ -172,8 +173,8 @@ func TestAmountBeyondTheType(t *testing.T) {
 	}
 }
 
-// Messages between banks that were altered, readdressed, repeated, or leave
-// numbers out are refused by name.
+// TestMessagesThatAreRefused sends messages between banks that are altered, addressed to another site, repeated, or
+// skip numbers. Each must be refused with the right reason.
 func TestMessagesThatAreRefused(t *testing.T) {
 	east, west := pair(t)
 	for _, key := range []string{"a", "b", "c"} {
@@ -199,7 +200,7 @@ func TestMessagesThatAreRefused(t *testing.T) {
 
 	receipt := west.answer(whole)
 	west.has("ada", 103, 0)
-	west.answer(whole) // repeated: answered, and not done again
+	west.answer(whole) // a repeated message is answered, and not carried out again
 	west.has("ada", 103, 0)
 	west.refuse(Rewritten, messages.Conflict, with(func(m *messages.Instructions) { m.List[1].Amount *= 2 }))
 	west.refuse(Rewritten, messages.Conflict, with(func(m *messages.Instructions) { m.List[0], m.List[1] = m.List[1], m.List[0]; m.List[0].Reason = "x" }))
@@ -210,12 +211,12 @@ func TestMessagesThatAreRefused(t *testing.T) {
 	east.refuse(Signature, messages.PermissionDenied, Command{Receipt: &tampered})
 	east.must(Command{Receipt: &receipt})
 	east.refuse(Repeated, messages.Expired, Command{Receipt: &receipt})
-	west.answer(east.outgoing(west)) // tells that the outcomes are known
+	west.answer(east.outgoing(west)) // says that the outcomes are known
 	west.refuse(Repeated, messages.Expired, Command{Instructions: &whole})
 	east.has("ada", 97, 0)
 }
 
-// forged is a receipt changed by the bank that signs it.
+// forged returns a receipt that its bank changed and signed again.
 func forged(by *side, r messages.SignedReceipt, change func(*messages.Receipt)) Command {
 	m := r.Receipt
 	m.Outcomes = slices.Clone(m.Outcomes)
@@ -227,8 +228,8 @@ func forged(by *side, r messages.SignedReceipt, change func(*messages.Receipt)) 
 	return Command{Receipt: &signed}
 }
 
-// A running total that does not match is refused, noted as a dispute, and
-// changes nothing, whichever of the two banks it is that is wrong.
+// TestTotalsThatDoNotMatch checks that a running total that does not match is refused and recorded as a dispute, and
+// changes nothing, whichever bank is wrong.
 func TestTotalsThatDoNotMatch(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "a", Peer: "west", Payee: "ada", Amount: messages.Credit}})
@@ -256,7 +257,7 @@ func TestTotalsThatDoNotMatch(t *testing.T) {
 	}
 }
 
-// A bank that lost what it had answered, or what it had sent, is told so.
+// TestLostBooksAreNoticed checks that a bank which lost its answers, or its instructions, gets the reason Lost.
 func TestLostBooksAreNoticed(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "a", Peer: "west", Payee: "ada", Amount: messages.Credit}})
@@ -271,7 +272,7 @@ func TestLostBooksAreNoticed(t *testing.T) {
 	forgetful.refuse(Lost, messages.Conflict, Command{Receipt: &receipt})
 }
 
-// A peer cannot make a bank remember more outcomes than a bound.
+// TestFlood checks that a peer cannot make a bank remember more outcomes than the limit.
 func TestFlood(t *testing.T) {
 	east, west := pair(t)
 	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].In.Base}
@@ -287,8 +288,8 @@ func TestFlood(t *testing.T) {
 	west.refuse(Flood, messages.Exhausted, Command{Instructions: &signed})
 }
 
-// An outbox that is full refuses users, and loses nothing; what was authorised can
-// be charged or released, and cycles can be closed.
+// TestFullOutbox fills an outbox. Users must be refused and nothing may be lost. It must still be possible to charge
+// or release authorisations and to close cycles.
 func TestFullOutbox(t *testing.T) {
 	east, west := pair(t)
 	a := west.authorise(east, "k", 10)
@@ -319,7 +320,7 @@ func TestFullOutbox(t *testing.T) {
 	}
 }
 
-// Nobody fills a bank's memory with authorisations.
+// TestManyTinyAuthorisations checks that nobody can fill a bank's memory with authorisations.
 func TestManyTinyAuthorisations(t *testing.T) {
 	east, _ := pair(t)
 	tiny := func(n int) Command {
@@ -336,7 +337,7 @@ func TestManyTinyAuthorisations(t *testing.T) {
 	}
 }
 
-// What a peer writes stands in this bank's statements only as one line of text.
+// TestHostileText checks that a peer's text appears in this bank's statements only as one printable line.
 func TestHostileText(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "bob", Amount: messages.Credit}})
@@ -355,7 +356,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// If somebody resolves what the clearing has set aside, it shows.
+// TestMeddlingShows resolves a hold of the clearing from outside. The clearing must report a fault.
 func TestMeddlingShows(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}})

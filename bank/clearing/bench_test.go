@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// BenchmarkExchange is one message of as many payments as one can carry, from
-// the request of each to its confirmation, with signatures and both ledgers.
+// BenchmarkExchange measures one message with as many payments as fit, from the request of each payment to its
+// confirmation, with signatures and both ledgers.
 func BenchmarkExchange(b *testing.B) {
 	east, west := newSide(b, "east"), newSide(b, "west")
 	east.know(west, 1_000_000)
@@ -30,7 +30,7 @@ func BenchmarkExchange(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/payment")
 }
 
-// BenchmarkAccept is one authorisation: its signature and its hold.
+// BenchmarkAccept measures the acceptance of one authorisation: its signature and its hold.
 func BenchmarkAccept(b *testing.B) {
 	east, west := newSide(b, "east"), newSide(b, "west")
 	east.know(west, 1_000_000)

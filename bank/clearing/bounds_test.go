@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// authoriseAs has somebody of a site, whose name the site may invent, set credits
-// aside for another site.
+// authoriseAs sets credits aside for another site, for a user whose name the site may invent.
 func (s *side) authoriseAs(user messages.Name, other *side, amount messages.Credits) messages.SignedAuthorisation {
 	s.Helper()
 	signed, err := SignAuthorisation(s.keys, messages.Authorisation{Issuer: s.name, Peer: other.name, ID: user + "/k", Account: user, Member: user,
@@ -19,8 +18,8 @@ func (s *side) authoriseAs(user messages.Name, other *side, amount messages.Cred
 	return signed
 }
 
-// A peer that has thousands of jobs run and answers nothing stops nobody else:
-// every charge has its place, the others settle, and all that ends ends.
+// TestASilentPeerStopsNobody: a peer runs thousands of jobs and answers nothing. Every charge must still have its
+// place, other peers must be able to settle, and authorisations must end.
 func TestASilentPeerStopsNobody(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -54,7 +53,7 @@ func TestASilentPeerStopsNobody(t *testing.T) {
 	if n := east.state.peers.byName["north"].charges; n != jobs {
 		t.Errorf("%d charges and releases wait for north, want %d", n, jobs)
 	}
-	for len(east.state.peers.byName["north"].outbox) > 0 { // it is back
+	for len(east.state.peers.byName["north"].outbox) > 0 { // the peer answers again
 		east.exchange(north)
 	}
 	if fault := east.state.Fault(); fault != "" {
@@ -62,8 +61,8 @@ func TestASilentPeerStopsNobody(t *testing.T) {
 	}
 }
 
-// The jobs of a peer are bounded as the peer's, under however many names its users
-// come, and not by what the jobs of others are.
+// TestVisitsAreBoundedPerPeer checks that the limit of jobs applies to a peer as a whole, whatever names its users
+// have, and that other peers' jobs do not count.
 func TestVisitsAreBoundedPerPeer(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -72,7 +71,7 @@ func TestVisitsAreBoundedPerPeer(t *testing.T) {
 	for i := range some {
 		east.must(accepting(last(i)))
 	}
-	east.state.peers.byName["north"].open += MaxVisits - some // as many more would make it
+	east.state.peers.byName["north"].open += MaxVisits - some // as if it had that many more
 	east.refuse(Flood, messages.Exhausted, accepting(last(MaxVisits)))
 	east.must(accepting(west.authorise(east, "k", 30)))
 	east.must(charging(last(0), 0))
@@ -81,8 +80,8 @@ func TestVisitsAreBoundedPerPeer(t *testing.T) {
 	east.must(accepting(last(MaxVisits)))
 }
 
-// No peer fills what all peers share of the register, by naming what it never
-// authorised.
+// TestNoPeerFillsTheRegister checks that a peer cannot fill the shared part of the register with authorisations that
+// it never issued.
 func TestNoPeerFillsTheRegister(t *testing.T) {
 	east, west := pair(t)
 	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].In.Base}
@@ -95,8 +94,8 @@ func TestNoPeerFillsTheRegister(t *testing.T) {
 	}
 }
 
-// What a peer owes by settlements is at most its share, and what others owe takes
-// nothing of it.
+// TestEachPeerHasItsShare checks that a peer's debt by settlements is at most its share, and that other peers' debts
+// do not reduce the share.
 func TestEachPeerHasItsShare(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -105,7 +104,7 @@ func TestEachPeerHasItsShare(t *testing.T) {
 		east.answer(from.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))
 		east.answer(from.forge(east, messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle, Amount: 90 * messages.Credit}))
 	}
-	for cycle := range uint64(8) { // that east has not closed
+	for cycle := range uint64(8) { // cycles that east has not closed
 		take(north, cycle+1)
 	}
 	east.has(SettledAccount("north"), -100, 0)
@@ -126,8 +125,8 @@ func TestEachPeerHasItsShare(t *testing.T) {
 	}
 }
 
-// A lower limit takes nothing of the share that settles what is owed, and neither
-// terms of others nor time make a share larger.
+// TestAShareOnlyGrowsWithItsTerms checks that a lower limit does not take away the share that covers settled debts.
+// Neither other peers' terms nor time may make a share larger.
 func TestAShareOnlyGrowsWithItsTerms(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -152,7 +151,7 @@ func TestAShareOnlyGrowsWithItsTerms(t *testing.T) {
 	}
 }
 
-// While the books of two sites do not agree, neither gives the other credit.
+// TestADisputeStopsCredit checks that two sites give each other no credit while their books disagree.
 func TestADisputeStopsCredit(t *testing.T) {
 	east, west := pair(t)
 	kept, open := west.authorise(east, "kept", 10), west.authorise(east, "open", 10)
@@ -180,7 +179,7 @@ func TestADisputeStopsCredit(t *testing.T) {
 	if p := east.close(1); p.Legs[0].Peer != "west" || east.state.peers.byName["west"].outbox[0].Instruction.Amount != 0 {
 		t.Errorf("east offers a settlement: %+v", p)
 	}
-	east.must(accepting(kept)) // what was trusted before is done
+	east.must(accepting(kept)) // earlier agreements are carried out
 	east.must(charging(kept, 5))
 	if again := east.authorise(west, "first", 10); again.Authorisation != first.Authorisation {
 		t.Errorf("got %+v, before %+v", again, first)
@@ -196,8 +195,8 @@ func TestADisputeStopsCredit(t *testing.T) {
 	east.must(accepting(open))
 }
 
-// A wrong number is refused, except for the first cycle. The first one can be corrected while
-// no peer has accepted anything in it.
+// TestAWrongCycleIsRefusedOrCorrected checks that a wrong cycle number is refused, except for the first cycle. The
+// first cycle can be corrected while no peer has accepted anything in it.
 func TestAWrongCycleIsRefusedOrCorrected(t *testing.T) {
 	east, west := pair(t)
 	closing := func(cycle uint64, correct bool) Command {
@@ -205,7 +204,7 @@ func TestAWrongCycleIsRefusedOrCorrected(t *testing.T) {
 	}
 	east.pay(west, "a", 30)
 	east.close(700)
-	east.refuse(Ordinary, messages.Conflict, closing(1, true)) // west may have it yet
+	east.refuse(Ordinary, messages.Conflict, closing(1, true)) // west may have got the offer
 	east.exchange(west)
 	east.refuse(Ordinary, messages.Invalid, closing(701, true))
 	east.must(closing(1, true))
@@ -218,13 +217,12 @@ func TestAWrongCycleIsRefusedOrCorrected(t *testing.T) {
 	}
 	west.close(2)
 	west.exchange(east)
-	east.close(3) // one after what west has closed
+	east.close(3) // the cycle after the last one that west has closed
 	east.refuse(Ordinary, messages.Conflict, closing(1, true))
 	west.has(SettledAccount("east"), -30, 0)
 }
 
-// A payment that was made is not refused when it is asked for again, though there
-// would be no room for another.
+// TestARepeatedPaymentIsNotRefused repeats a payment when there is no room for another one. It must not be refused.
 func TestARepeatedPaymentIsNotRefused(t *testing.T) {
 	east, west := pair(t)
 	pay := func(key string) Command {
@@ -244,8 +242,8 @@ func TestARepeatedPaymentIsNotRefused(t *testing.T) {
 	}
 }
 
-// A charge is answered as it was however late it is asked for again, after its
-// authorisation has ended too.
+// TestAChargeIsRememberedAfterTheEnd repeats a charge after its authorisation has ended. It must get the first
+// answer.
 func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -265,8 +263,8 @@ func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
 	west.has(messages.SiteAccount, 20, 0)
 }
 
-// Refused instructions of a peer change nothing in the ledger, however many there are. (A bank
-// with keys also records what the peer signed.)
+// TestRefusalsOfPeersLeaveNoTrace checks that refused instructions of a peer do not change the ledger, however many
+// there are. A bank with keys also records what the peer signed.
 func TestRefusalsOfPeersLeaveNoTrace(t *testing.T) {
 	east, west := acquainted(newBare(t, "east"), newBare(t, "west"))
 	west.must(Command{})

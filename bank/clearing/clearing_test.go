@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A site that is cut off charges what was authorised; the home bank pays once
-// it hears of it, and the rest is free.
+// TestAuthorisationIsChargedWhileCutOff: a site is cut off and charges an authorisation. The home bank must pay when
+// it gets the charge, and free the rest.
 func TestAuthorisationIsChargedWhileCutOff(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -67,8 +67,8 @@ func TestRequestsAreIdempotent(t *testing.T) {
 	east.refuse(Ordinary, messages.Ended, Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: 3600 * span}})
 }
 
-// A refusal by the other bank frees what was set aside, and stands: the same
-// number is refused for ever, even once the reason is gone.
+// TestRejectionIsDurable checks that a refusal by the other bank frees the reserved credits. The same number must be
+// refused for ever, even if the reason no longer exists.
 func TestRejectionIsDurable(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "bob", Amount: 5 * messages.Credit}})
@@ -87,7 +87,7 @@ func TestRejectionIsDurable(t *testing.T) {
 	west.has("bob", 1, 0)
 }
 
-// However long the other bank is silent, nobody is refunded.
+// TestSilenceRefundsNobody checks that nobody is refunded, however long the other bank is silent.
 func TestSilenceRefundsNobody(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 5 * messages.Credit}})
@@ -100,8 +100,8 @@ func TestSilenceRefundsNobody(t *testing.T) {
 	east.has(PeerAccount("west"), 0, 30)
 }
 
-// An authorisation that is not charged is released by its peer as it ends, and
-// the home bank need not wait for the margin.
+// TestReleaseAtTheEnd checks that a peer releases an uncharged authorisation when it ends, so that the home bank does
+// not wait for the margin.
 func TestReleaseAtTheEnd(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -117,8 +117,8 @@ func TestReleaseAtTheEnd(t *testing.T) {
 	east.has("ada", 100, 0)
 }
 
-// An authorisation that is accepted in its last instant is released at its end and cannot be
-// charged afterwards: nothing stays reserved at either site.
+// TestAnAuthorisationAcceptedAsItEnds accepts an authorisation in its last instant. It must be released at its end
+// and cannot be charged afterwards: nothing may stay reserved at either site.
 func TestAnAuthorisationAcceptedAsItEnds(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -133,9 +133,9 @@ func TestAnAuthorisationAcceptedAsItEnds(t *testing.T) {
 	west.has(PeerAccount("east"), 0, 0)
 }
 
-// Who loses when both are cut off for longer than the margin: the site that
-// charged. The user was told that the credits are free, and the site knew by
-// when its charge had to arrive.
+// TestChargeAfterTheMarginIsTheForeignSitesLoss: both sites are cut off for longer than the margin. The site that
+// charged must bear the loss: the user was told that the credits are free, and the site knew when its charge had to
+// arrive.
 func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -156,8 +156,8 @@ func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
 	west.has(PeerAccount("east"), 0, 0)
 }
 
-// What a site says has ended, it charges within a day, or never: the user's credits are
-// free then. Only the service that asked for the authorisation says so to the bank.
+// TestAnEndedJobIsChargedWithinADay: a site reports that a job ended. It must charge within a day, or the user's
+// credits are free. Only the service that asked for the authorisation may report this to the bank.
 func TestAnEndedJobIsChargedWithinADay(t *testing.T) {
 	for _, late := range []messages.Time{0, 1} {
 		east, west := pair(t)
@@ -169,7 +169,7 @@ func TestAnEndedJobIsChargedWithinADay(t *testing.T) {
 		east.must(ended)
 		by := east.at.Add(messages.ChargeWithin)
 		east.at += hour
-		east.must(ended) // said again, it changes nothing
+		east.must(ended) // a repeated report changes nothing
 		if freed := east.state.Freed(authorisationHold + a.Authorisation.ID); freed != by || east.state.Due() != by {
 			t.Errorf("freed at %v and due at %v, want %v", freed, east.state.Due(), by)
 		}
@@ -202,8 +202,8 @@ func (s *side) restored(t *testing.T) {
 	}
 }
 
-// A charge made in time that arrives within the margin is paid, though the
-// peer's clock is an hour behind.
+// TestMarginCoversClocksApart checks that a charge which was made in time and arrives within the margin is paid,
+// although the peer's clock is an hour behind.
 func TestMarginCoversClocksApart(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -248,7 +248,7 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// What a peer may owe is bounded, authorisations and charges in flight counted.
+// TestCreditLimit checks the limit of a peer's debt, with authorisations and charges on their way counted.
 func TestCreditLimit(t *testing.T) {
 	east, west := pair(t)
 	east.grant("bob", 100)
@@ -264,7 +264,7 @@ func TestCreditLimit(t *testing.T) {
 	}
 	west.know(east, 101)
 	west.must(accepting(signed))
-	west.know(east, 10) // what was accepted stands
+	west.know(east, 10) // accepted authorisations stay valid
 	west.must(charging(a, 90))
 	west.exchange(east)
 	east.must(Command{By: "bob", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}})
@@ -304,7 +304,7 @@ func TestOperatorsRequestsAreChecked(t *testing.T) {
 	east.refuse(Ordinary, messages.NotFound, Command{Close: &messages.CloseRequest{}})
 }
 
-// No account of the clearing's own can be paid from or paid into by a request.
+// TestOwnAccountsAreOutOfReach checks that no request can pay from or into an account of the clearing.
 func TestOwnAccountsAreOutOfReach(t *testing.T) {
 	east, west := pair(t)
 	own := PeerAccount("west")
@@ -322,8 +322,8 @@ func TestOwnAccountsAreOutOfReach(t *testing.T) {
 	east.has("ada", 100, 0)
 }
 
-// TestARetiredKeyNeverReturns: if a new key is given in addition to the old one, it replaces
-// the old one an hour after the peer first signs with it; no request brings the old one back.
+// TestARetiredKeyNeverReturns gives a peer a new key in addition to the old one. The new key must replace the old one
+// an hour after the peer first signs with it. No request may bring the old key back.
 func TestARetiredKeyNeverReturns(t *testing.T) {
 	east, west := pair(t)
 	first, old := west.keys, west.public()
@@ -345,13 +345,13 @@ func TestARetiredKeyNeverReturns(t *testing.T) {
 		m := west.outgoing(east)
 		east.refuse(Signature, messages.PermissionDenied, Command{Instructions: &m})
 	}
-	for i, k := range []nkeys.KeyPair{first, second, first} { // what was signed before may still come
+	for i, k := range []nkeys.KeyPair{first, second, first} { // messages that were signed before may still arrive
 		west.keys = k
 		pay(fmt.Sprint(i))
 		sends()
 	}
 	east.at = east.at.Add(turnsWithin + span)
-	east.must(Command{}) // time passes
+	east.must(Command{}) // only sets the time
 	pay("late")
 	refused()
 	west.keys = second
@@ -363,8 +363,8 @@ func TestARetiredKeyNeverReturns(t *testing.T) {
 	east.refuse(Ordinary, messages.Invalid, terms(false, old, fresh))
 }
 
-// A bank refuses a job of a site that it does not know yet so that the job is asked for again: the
-// two may be joining.
+// TestAStrangersJobWaits: a bank does not know a site yet, and refuses its job. The error must ask to try again,
+// because the two sites may just be joining.
 func TestAStrangersJobWaits(t *testing.T) {
 	east, west := newSide(t, "east"), newSide(t, "west")
 	east.know(west, 100)

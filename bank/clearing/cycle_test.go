@@ -23,7 +23,7 @@ func (s *side) close(cycle uint64) messages.Position {
 	return *s.must(Command{Close: &messages.CloseRequest{Cycle: cycle}}).Position
 }
 
-// ring is three sites that know one another.
+// ring returns three sites that are peers of one another.
 func ring(t *testing.T) [3]*side {
 	sides := [3]*side{newSide(t, "east"), newSide(t, "north"), newSide(t, "west")}
 	for _, s := range sides {
@@ -37,7 +37,7 @@ func ring(t *testing.T) [3]*side {
 	return sides
 }
 
-// Debts in a circle cancel: nobody pays anything outside the ledgers.
+// TestNetSettlementOfACircle: debts in a circle cancel. Nobody may have to pay outside the ledgers.
 func TestNetSettlementOfACircle(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -71,8 +71,8 @@ func TestNetSettlementOfACircle(t *testing.T) {
 	north.has(SettlementAccount, 30, 0)
 	west.has(SettledAccount("north"), -30, 0)
 	west.has(SettlementAccount, 40, 0)
-	// What is paid outside moves from one issuer to the other; what cancels is
-	// taken from one account and granted to the other of the same site.
+	// A payment outside the ledgers moves from one issuer to the other. Amounts that cancel are withdrawn from one
+	// account and granted to another account of the same site.
 	for i, s := range sides {
 		paid, debtor := []messages.Credits{30, 30, 40}[i], []*side{west, east, north}[i]
 		received := []messages.Credits{40, 30, 30}[i]
@@ -94,7 +94,7 @@ func TestNetSettlementOfACircle(t *testing.T) {
 	}
 }
 
-// Two sites that owe one another settle the difference.
+// TestBilateralNetting: two sites owe each other. They must settle the difference.
 func TestBilateralNetting(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "a", 30)
@@ -112,15 +112,15 @@ func TestBilateralNetting(t *testing.T) {
 	}
 }
 
-// A creditor accepts at most what its own book says it is owed, and what its reserve covers;
-// the rest stays owed for the next cycle.
+// TestSettlementTakesWhatIsOwed checks that a creditor accepts at most what its own book says it is owed, and what
+// its reserve covers. The rest must stay owed for the next cycle.
 func TestSettlementTakesWhatIsOwed(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "a", 30)
 	east.must(Command{Close: &messages.CloseRequest{Cycle: 1}})
 	west.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "b", Peer: "east", Payee: "ada", Amount: 20 * messages.Credit}})
 	west.exchange(east)
-	east.exchange(west) // east offers 30, and by now owes 10
+	east.exchange(west) // east offers 30, and meanwhile owes only 10
 	east.has(PeerAccount("west"), 0, 0)
 	west.has(PeerAccount("east"), 0, 0)
 	west.has(SettledAccount("east"), -10, 0)
@@ -133,7 +133,8 @@ func TestSettlementTakesWhatIsOwed(t *testing.T) {
 	east.has(PeerAccount("west"), 25, 0)
 }
 
-// A bank cannot settle more than it owes, a cycle twice, or one far ahead.
+// TestSettlementsThatAreRefused checks that a bank cannot settle more than it owes, settle a cycle twice, or settle a
+// cycle far ahead.
 func TestSettlementsThatAreRefused(t *testing.T) {
 	east, west := pair(t)
 	settle := func(cycle uint64, amount messages.Credits) messages.TransferResult {
@@ -155,7 +156,7 @@ func TestSettlementsThatAreRefused(t *testing.T) {
 	west.has(SettlementAccount, 0, 0)
 }
 
-// Old cycles are forgotten, and late offers do not bring them back.
+// TestOldCyclesAreForgotten checks that old cycles are forgotten, and that late offers do not create them again.
 func TestOldCyclesAreForgotten(t *testing.T) {
 	east, west := pair(t)
 	for n := uint64(1); n <= keptCycles+10; n++ {
@@ -173,7 +174,7 @@ func TestOldCyclesAreForgotten(t *testing.T) {
 	}
 }
 
-// The report says which sites disagree, and which are missing.
+// TestNetReportsWhatDoesNotFit checks that the report names the sites that disagree and the sites that are missing.
 func TestNetReportsWhatDoesNotFit(t *testing.T) {
 	leg := func(peer messages.Name, paid, received messages.Credits) messages.Leg {
 		return messages.Leg{Peer: peer, Paid: paid, Received: received, Final: true}
@@ -207,7 +208,7 @@ func TestNetReportsWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// Positions are signed, and a signature is of one position only.
+// TestPositionsAreSigned checks that a signature is valid for one position only.
 func TestPositionsAreSigned(t *testing.T) {
 	east, west := pair(t)
 	signed, err := SignPosition(east.keys, east.close(1))
@@ -224,8 +225,8 @@ func TestPositionsAreSigned(t *testing.T) {
 	}
 }
 
-// TestNettingDoesNotOverflow: a site may sign any amounts that one leg can have; their sum is a
-// fault of the report, and no payment is of an amount that nobody owes.
+// TestNettingDoesNotOverflow: a site may sign any amounts. If their sum overflows, the report must have a fault, and
+// no payment may be larger than a debt.
 func TestNettingDoesNotOverflow(t *testing.T) {
 	var wraps messages.Credits
 	huge := messages.Position{Site: "west", Cycle: 1}
@@ -233,7 +234,7 @@ func TestNettingDoesNotOverflow(t *testing.T) {
 		huge.Legs = append(huge.Legs, messages.Leg{Peer: fmt.Sprint("p", i), Received: messages.MaxCredits, Volume: messages.MaxCredits, Final: true})
 		wraps += messages.MaxCredits
 	}
-	huge.Net = wraps // as a sum that wraps comes to
+	huge.Net = wraps // the value to which the sum wraps
 	least := messages.Position{Site: "north", Cycle: 1, Net: math.MinInt64}
 	for what, p := range map[string]messages.Position{"forty times the most": huge, "the least number": least} {
 		r := Net(1, []messages.Position{p, {Site: "east", Cycle: 1}})

@@ -12,11 +12,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// queue is a site, east, with n charges that wait for an answer of another. Payments stand
-// before them and are answered first.
+// queue is a site, east, with n charges that wait for an answer of another site. Payments stand before them and are
+// answered first.
 type queue struct {
 	east, west *side
-	visits     []messages.SignedAuthorisation // of west, accepted by east
+	visits     []messages.SignedAuthorisation // authorisations of west that east accepted
 }
 
 func queued(t *testing.T, n int) *queue {
@@ -40,13 +40,14 @@ func queued(t *testing.T, n int) *queue {
 	return q
 }
 
-const perKind = 15 // commands of a kind
+const perKind = 15 // commands of each kind
 
 func (q *queue) pays(key string) Command {
 	return Command{By: "ada", Remit: &messages.RemitRequest{Key: key, Peer: "west", Payee: "ada", Amount: 1}}
 }
 
-// queueKinds make the i-th command of each kind for east. What comes again was the last that was sent.
+// queueKinds has, for each kind of command, a function that returns its i-th command for east. A repeated message is
+// the last one that was sent.
 var queueKinds = map[string]func(q *queue, i int) Command{
 	"remit":        func(q *queue, i int) Command { return q.pays(fmt.Sprint("new", i)) },
 	"remit again":  func(q *queue, i int) Command { return q.pays(fmt.Sprint("new", i-perKind)) },
@@ -67,10 +68,10 @@ var queueKinds = map[string]func(q *queue, i int) Command{
 	},
 }
 
-// TestEachKindOfCommandCostsNoMoreWhileMoreWaits: a hundred times as many instructions that wait
-// make no kind of command cost four times as much.
+// TestEachKindOfCommandCostsNoMoreWhileMoreWaits: with a hundred times as many waiting instructions, each kind of
+// command must take less than four times as long.
 func TestEachKindOfCommandCostsNoMoreWhileMoreWaits(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // its share of a command is chance
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
 	const n, most = 1000, 4
 	kinds := slices.Sorted(maps.Keys(queueKinds))
 	ratios := map[string]float64{}
@@ -92,7 +93,7 @@ func TestEachKindOfCommandCostsNoMoreWhileMoreWaits(t *testing.T) {
 	t.Log(ratios)
 }
 
-// cost is the median time of some commands of a kind, which a pause of the machine cannot move.
+// cost returns the median time of several commands of a kind. A pause of the machine does not change a median.
 func (q *queue) cost(kind string, at int) float64 {
 	var all [perKind]float64
 	for i := range all {
@@ -102,7 +103,7 @@ func (q *queue) cost(kind string, at int) float64 {
 	return all[perKind/2]
 }
 
-// timed applies a command that is not refused, and returns how long that took.
+// timed applies a command, which must not be refused, and returns how long it took.
 func timed(s *side, c Command) time.Duration {
 	c.At = s.at
 	signs().sign("east", &c, s.ledger.Now())
@@ -119,8 +120,8 @@ func timed(s *side, c Command) time.Duration {
 	return took
 }
 
-// TestAPartingLooksAtItsOwnAlone: a hundred times as many authorisations of other sites make a parting cost
-// less than four times as much.
+// TestAPartingLooksAtItsOwnAlone: with a hundred times as many authorisations of other sites, a parting must take
+// less than four times as long.
 func TestAPartingLooksAtItsOwnAlone(t *testing.T) {
 	cost := func(n int) time.Duration {
 		east, west := newSide(t, "east"), newSide(t, "west")

@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// side is one of two banks under test, with keys as in production. Each of
-// its methods applies one command.
+// side is one of two banks under test, with real keys. Each of its methods applies one command.
 type side struct {
 	testing.TB
 	name   messages.Name
@@ -21,7 +20,7 @@ type side struct {
 	state  *State
 	at     messages.Time
 
-	meddled bool // with what no command changes: nothing is derived at the end of the test
+	meddled bool // the test changed the state without a command: nothing is derived at its end
 }
 
 func newSide(t testing.TB, name messages.Name) *side {
@@ -41,7 +40,7 @@ func newSide(t testing.TB, name messages.Name) *side {
 	return s
 }
 
-// newBare is newSide without a record of who asked for what.
+// newBare is newSide without records of signed requests.
 func newBare(t testing.TB, name messages.Name) *side {
 	keys, err := nkeys.FromRawSeed(nkeys.PrefixByteAccount, []byte((name + "0123456789abcdef0123456789abcdef")[:32]))
 	if err != nil {
@@ -60,7 +59,7 @@ func (s *side) public() string {
 	return public
 }
 
-// pair is east and west, peers with a limit of 100 credits, ada at each with 100.
+// pair returns east and west, peers with a limit of 100 credits. At each of them, ada has 100 credits.
 func pair(t testing.TB) (east, west *side) {
 	return acquainted(newSide(t, "east"), newSide(t, "west"))
 }
@@ -74,7 +73,7 @@ func acquainted(east, west *side) (_, _ *side) {
 	return east, west
 }
 
-// know makes another a peer that may owe so many credits.
+// know makes another site a peer with this limit.
 func (s *side) know(other *side, limit messages.Credits) {
 	s.Helper()
 	s.must(Command{Peer: &messages.PeerRequest{Peer: other.name, Keys: []string{other.public()}, Limit: limit * messages.Credit}})
@@ -86,7 +85,7 @@ func (s *side) grant(account messages.Name, credits messages.Credits) {
 	s.apply(ledger.Command{Verb: ledger.Grant, Grant: messages.GrantRequest{Key: account, Account: account, Amount: credits * messages.Credit}})
 }
 
-// apply has an operator change the ledger itself.
+// apply lets an operator change the ledger directly.
 func (s *side) apply(c ledger.Command) {
 	s.Helper()
 	c.At, c.By = s.ledger.Now(), "ops"
@@ -109,7 +108,7 @@ func (s *side) do(c Command) Result {
 	return s.state.Apply(data)
 }
 
-// must applies a command that has to be carried out.
+// must applies a command, which must not be refused.
 func (s *side) must(c Command) Result {
 	s.Helper()
 	r := s.do(c)
@@ -119,8 +118,8 @@ func (s *side) must(c Command) Result {
 	return r
 }
 
-// refuse applies a command that has to be refused for a reason, with a kind,
-// counted once, and with no other effect.
+// refuse applies a command that must be refused with a reason and a kind. The refusal must be counted once and have
+// no other effect.
 func (s *side) refuse(reason Refusal, kind messages.Kind, c Command) string {
 	s.Helper()
 	books, count := s.ledger.Accounts(), s.state.Refused(reason)
@@ -137,7 +136,7 @@ func (s *side) refuse(reason Refusal, kind messages.Kind, c Command) string {
 	return r.Error.Message
 }
 
-// authorise has ada set credits aside for another site, for an hour.
+// authorise lets ada set credits aside for another site, for an hour.
 func (s *side) authorise(other *side, key string, credits messages.Credits) messages.SignedAuthorisation {
 	s.Helper()
 	r := s.must(Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: key, Peer: other.name, Amount: credits * messages.Credit, Interval: 3600 * span}})
@@ -156,7 +155,7 @@ func charging(a messages.SignedAuthorisation, credits messages.Credits) Command 
 	return Command{By: "$auctioneer", Charge: &messages.ChargeRequest{Issuer: a.Authorisation.Issuer, ID: a.Authorisation.ID, Amount: credits * messages.Credit, Job: 7}}
 }
 
-// outgoing is what a side sends to another now.
+// outgoing returns the message that a side sends to another now.
 func (s *side) outgoing(other *side) messages.SignedInstructions {
 	s.Helper()
 	m, ok := s.state.Outgoing(other.name, s.at)
@@ -185,14 +184,14 @@ func (s *side) answer(m messages.SignedInstructions) messages.SignedReceipt {
 	return signed
 }
 
-// exchange sends what waits and hears the answer.
+// exchange sends the waiting message and processes the answer.
 func (s *side) exchange(other *side) {
 	s.Helper()
 	receipt := other.answer(s.outgoing(other))
 	s.must(Command{Receipt: &receipt})
 }
 
-// has checks an account's balance and what is reserved of it, in credits.
+// has checks an account's balance and its reserved part, in credits.
 func (s *side) has(account messages.Name, balance, reserved messages.Credits) {
 	s.Helper()
 	a, err := s.ledger.Account(account)
@@ -204,5 +203,5 @@ func (s *side) has(account messages.Name, balance, reserved messages.Credits) {
 	}
 }
 
-// Refused returns how often a command was refused for a reason.
+// Refused returns how often commands were refused for a reason.
 func (s *State) Refused(r Refusal) uint64 { return s.incoming.refused[r] }

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// receipt is a receipt of a side for another that brings no outcome, as it may sign any time.
+// receipt returns a receipt without outcomes, which a side may sign at any time.
 func (s *side) receipt(other *side) *messages.SignedReceipt {
 	s.Helper()
 	r := messages.Receipt{From: s.name, To: other.name, First: 1, Outcomes: []messages.TransferResult{}, Total: Beginning(other.name, s.name), At: s.at}
@@ -19,8 +19,8 @@ func (s *side) receipt(other *side) *messages.SignedReceipt {
 	return &signed
 }
 
-// TestWhatSaysNothingNewLeavesNoRecord: however often a peer signs what says nothing new, or is
-// refused, the journal does not grow; and the bank can tell before it is in the log.
+// TestWhatSaysNothingNewLeavesNoRecord: a peer signs messages that have no news or are refused. The journal must not
+// grow, and the bank must be able to tell before the message is in the log.
 func TestWhatSaysNothingNewLeavesNoRecord(t *testing.T) {
 	east, west := pair(t)
 	west.pay(east, "p", 2)
@@ -43,7 +43,7 @@ func TestWhatSaysNothingNewLeavesNoRecord(t *testing.T) {
 		"a number with other pay":  said(func(m *messages.Instructions) { m.First, m.List = 1, []messages.Instruction{pay, pay} }),
 		"a total that is not ours": said(func(m *messages.Instructions) { m.Known.Owed++ }),
 	} {
-		east.do(say()) // the first may be noted
+		east.do(say()) // the first message may be recorded
 		records := east.ledger.Totals().Records
 		for range 50 {
 			west.at, east.at = west.at+second, east.at+second
@@ -69,8 +69,8 @@ func TestWhatSaysNothingNewLeavesNoRecord(t *testing.T) {
 	}
 }
 
-// TestALiarDoesNotCloseItsDispute: a peer that says it was restored does not end what is
-// disputed; an operator does.
+// TestALiarDoesNotCloseItsDispute: a peer in a dispute says that it was restored. This must not end the dispute; only
+// an operator can.
 func TestALiarDoesNotCloseItsDispute(t *testing.T) {
 	east, west := pair(t)
 	west.pay(east, "p", 2)
@@ -92,7 +92,7 @@ func TestALiarDoesNotCloseItsDispute(t *testing.T) {
 	}
 }
 
-// project opens a project of olga, with bob as a member with a limit, and 50 credits.
+// project opens a project of olga with 50 credits, and with bob as a member with a limit.
 func (s *side) project(limit messages.Credits) {
 	s.Helper()
 	s.apply(ledger.Command{Verb: ledger.Project, Project: messages.ProjectRequest{Account: "lab", Title: "a lab", Owners: []messages.Name{"olga"}}})
@@ -105,9 +105,8 @@ func (s *side) limits(member messages.Name, limit messages.Credits) {
 	s.apply(ledger.Command{Verb: ledger.Member, Member: messages.MemberRequest{Account: "lab", Member: member, Limit: &limit}})
 }
 
-// TestOwnersAndOperatorsRevokeWhatMembersBound: a member authorises a peer within its limit, and
-// only so; an owner of the account and an operator may have that revoked, also after the member
-// has left.
+// TestOwnersAndOperatorsRevokeWhatMembersBound checks that a member can authorise a peer only within its limit. An
+// owner of the account and an operator can have that revoked, also after the member has left.
 func TestOwnersAndOperatorsRevokeWhatMembersBound(t *testing.T) {
 	east, west := pair(t)
 	east.project(0)
@@ -137,8 +136,8 @@ func TestOwnersAndOperatorsRevokeWhatMembersBound(t *testing.T) {
 	east.has("lab", 50, 2)
 }
 
-// TestOnlyOwnersRemit: whatever a leader lets pass, a member who is no owner pays no other site
-// from a project.
+// TestOnlyOwnersRemit checks that a member who is not an owner cannot pay another site from a project, even if a
+// leader lets the request pass.
 func TestOnlyOwnersRemit(t *testing.T) {
 	east, _ := pair(t)
 	east.project(50 * messages.Credit)
@@ -150,8 +149,8 @@ func TestOnlyOwnersRemit(t *testing.T) {
 	east.must(remit("olga"))
 }
 
-// TestARebuiltPeerIsChargedUnderNumbersThatWereUsed: a peer that begins anew under its name, or is
-// put back, gives the numbers of its authorisations again, and each can be charged.
+// TestARebuiltPeerIsChargedUnderNumbersThatWereUsed: a peer was rebuilt or restored, and uses numbers of
+// authorisations again. It must be possible to charge each of them.
 func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
 	east, west := pair(t)
 	charged := func(from *side) {
@@ -172,13 +171,13 @@ func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
 	again.grant("ada", 100)
 	again.know(east, 100)
 	east.know(again, 100)
-	east.at += 400 * day // what was signed before has ended
+	east.at += 400 * day // everything signed before has ended
 	again.at = east.at
 	charged(again)
 	east.has(messages.SiteAccount, 6, 0)
 }
 
-// TestNoStepGoesThroughTheMembers: a remittance from a project costs the same if it has very
+// TestNoStepGoesThroughTheMembers checks that a remittance from a project takes no longer if the project has very
 // many members.
 func TestNoStepGoesThroughTheMembers(t *testing.T) {
 	cost := func(members int) float64 {

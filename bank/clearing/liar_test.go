@@ -12,21 +12,21 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The terms of the liar: so little that a few steps exhaust them.
+// The terms of the liar: so small that a few steps use them up.
 const (
 	liarLimit messages.Credits = 3
 	liarShare messages.Credits = 2
 )
 
-// victim is a bank with two peers: west, which says whatever it can sign, and
-// north, which is honest. Beside its books it adds up what west has had of it.
+// victim is a bank with two peers: west, which sends anything that it can sign, and north, which is honest. Outside
+// its books, the victim adds up what west has cost it.
 type victim struct {
 	*bank
-	careless bool // a planted bug: all have one reserve, and a dispute changes nothing
+	careless bool // a planted bug: all peers share one reserve, and a dispute has no effect
 	time     messages.Time
-	said     []messages.SignedInstructions // by west, to be said again
-	seen     uint64                        // numbers of west that are added up
-	cost     messages.Credits              // credits here that west was to pay for, less what it was paid
+	said     []messages.SignedInstructions // west's messages, to be sent again
+	seen     uint64                        // west's numbers that were added up
+	cost     messages.Credits              // credits here that west must pay for, minus what west paid
 }
 
 func newVictim(careless, proves bool) *victim {
@@ -74,7 +74,7 @@ func (v *victim) take(signed messages.SignedInstructions) *messages.Receipt {
 		v.said = append(v.said, signed)
 		for n := v.seen + 1; r != nil && n < r.First+uint64(len(r.Outcomes)); n++ {
 			v.cost += owes(m.List[n-m.First].Kind, r.Outcomes[n-r.First].Amount)
-			if m.List[n-m.First].Kind == messages.InstructSettle { // it pays nothing
+			if m.List[n-m.First].Kind == messages.InstructSettle { // a settlement pays nothing
 				v.cost += r.Outcomes[n-r.First].Amount
 			}
 			v.seen = n
@@ -83,8 +83,7 @@ func (v *victim) take(signed messages.SignedInstructions) *messages.Receipt {
 	return r
 }
 
-// says has west send instructions under the next numbers, or some before or
-// after, with the running total that it likes.
+// says lets west send instructions under the next numbers, or under numbers before or after, with any running total.
 func (v *victim) says(ahead int, known messages.RunningTotal, list ...messages.Instruction) {
 	first := int(v.west().In.Total.Number) + 1 + ahead
 	if first < 1 {
@@ -93,7 +92,7 @@ func (v *victim) says(ahead int, known messages.RunningTotal, list ...messages.I
 	v.tell(messages.Instructions{From: "west", To: "east", First: uint64(first), List: list, Known: known, At: v.time})
 }
 
-// answers has west sign a receipt for all that waits for it.
+// answers lets west sign a receipt for everything that waits for it.
 func (v *victim) answers(outcome func(*messages.Instruction) messages.TransferResult, twist func(*messages.RunningTotal)) {
 	p := v.west()
 	r := messages.Receipt{From: "west", To: "east", First: p.Out.Total.Number + 1, Outcomes: []messages.TransferResult{}, Total: p.Out.Total, At: v.time}
@@ -114,7 +113,7 @@ func (v *victim) answers(outcome func(*messages.Instruction) messages.TransferRe
 	}
 }
 
-// shows has west's word for one of its users shown to this bank, for a job.
+// shows sends west's authorisation for one of its users to this bank, for a job.
 func (v *victim) shows(id string, amount messages.Credits, purpose string) {
 	a := messages.Authorisation{Issuer: "west", Peer: "east", ID: id, Account: "eve", Member: "eve", Amount: amount,
 		Issued: 1000 * day, Interval: 3600 * span, Margin: margin}
@@ -125,7 +124,7 @@ func (v *victim) shows(id string, amount messages.Credits, purpose string) {
 	v.do(Command{By: "$auctioneer", Accept: &messages.AcceptRequest{Purpose: purpose, Authorisation: signed}})
 }
 
-// move is one thing that west does, or that is done at its victim.
+// move is one action of west, or one action at its victim.
 type move struct {
 	name string
 	do   func(*victim)
@@ -172,8 +171,8 @@ func twice(i *messages.Instruction) messages.TransferResult {
 func straight(*messages.RunningTotal)  {}
 func twisted(t *messages.RunningTotal) { t.Owed++ }
 
-// core are the moves by which credit is had; the others are lies about them, and
-// what else can be signed.
+// core has the moves that can give west credit. The other moves are lies about these, and anything else that can be
+// signed.
 var core = []move{
 	{"pay 3", saying(0, right, pays(3))},
 	{"settle the next cycle", func(v *victim) {
@@ -188,7 +187,7 @@ var core = []move{
 	}},
 }
 
-// cycles0 is the latest cycle that a peer named.
+// cycles0 returns the latest cycle that a peer named.
 func (p *peer) cycles0() uint64 {
 	if n := len(p.Cycles); n > 0 {
 		return p.Cycles[n-1].Number
@@ -245,14 +244,14 @@ var lies = []move{
 	}},
 }
 
-// exposed returns what west owes, plus what it was trusted with.
+// exposed returns what west owes, plus the open authorisations for it.
 func (v *victim) exposed() messages.Credits {
 	owing, _ := v.ledger.Account(PeerAccount("west"))
 	settled, _ := v.ledger.Account(SettledAccount("west"))
 	return owing.Reserved - owing.Balance - settled.Balance
 }
 
-// step makes a move, and checks what must be true after every one.
+// step makes a move, and checks what must be true after every move.
 func (v *victim) step(m move) error {
 	disputed, before := v.west().Dispute != "", v.exposed()
 	m.do(v)
@@ -269,7 +268,7 @@ func (v *victim) step(m move) error {
 	return v.checkLedger()
 }
 
-// honest makes sure that the honest peer has all its credit, whatever west did.
+// honest checks that the honest peer still has all its credit, whatever west did.
 func (v *victim) honest() error {
 	p := v.state.peers.byName["north"]
 	m := messages.Instructions{From: "north", To: "east", First: p.In.Total.Number + 1, Known: p.In.Total, At: v.time,
@@ -281,8 +280,8 @@ func (v *victim) honest() error {
 	return nil
 }
 
-// try makes moves from the beginning. The error names them. The books of a bank that asks
-// for proofs are derived at the end.
+// try makes moves from the beginning. Its error names the moves. If the bank requires signatures, its books are
+// derived at the end.
 func try(v *victim, moves []move) error {
 	for i, m := range moves {
 		err := v.step(m)
@@ -303,7 +302,7 @@ func try(v *victim, moves []move) error {
 	return nil
 }
 
-// exhaust tries every sequence of so many moves.
+// exhaust tries every sequence of depth moves.
 func exhaust(careless bool, from []move, depth int, so []move) error {
 	if len(so) == depth {
 		return try(newVictim(careless, false), so)
@@ -316,9 +315,9 @@ func exhaust(careless bool, from []move, depth int, so []move) error {
 	return nil
 }
 
-// A peer that may send anything that it can sign, in any order, has at most its
-// limit and its share: every sequence of three moves of any kind, and every one
-// of four of those by which credit is had, or of five with CANDOR_SEEDS.
+// TestALiarHasItsLimitAndShare: a peer may send anything that it can sign, in any order. It must have at most its
+// limit and its share. The test tries every sequence of three moves, and every sequence of four core moves; with
+// CANDOR_SEEDS, of five.
 func TestALiarHasItsLimitAndShare(t *testing.T) {
 	if err := exhaust(false, slices.Concat(core, lies), 3, nil); err != nil {
 		t.Error(err)
@@ -332,7 +331,7 @@ func TestALiarHasItsLimitAndShare(t *testing.T) {
 	}
 }
 
-// The same by long walks at random.
+// TestALiarOnLongWalks is the same with long random sequences.
 func TestALiarOnLongWalks(t *testing.T) {
 	every := slices.Concat(core, core, lies)
 	for seed := range 10 * seeds(t) {
@@ -347,8 +346,7 @@ func TestALiarOnLongWalks(t *testing.T) {
 	}
 }
 
-// Where all peers have one reserve and a dispute changes nothing, the same checks find
-// what a liar could have.
+// TestALiarIsFoundAtACarelessBank: with the planted bug, the same checks must find that a liar gets too much.
 func TestALiarIsFoundAtACarelessBank(t *testing.T) {
 	err := exhaust(true, core, 5, nil)
 	if err == nil {

@@ -20,7 +20,7 @@ func (s *side) standing(other *side) messages.PeerStanding {
 	return s.state.terms.describe(s.state.peers.byName[other.name]).Standing
 }
 
-// stands checks how two sites stand with one another.
+// stands checks the standing of two sites with each other.
 func stands(t *testing.T, a, b *side, want messages.PeerStanding) {
 	t.Helper()
 	if x, y := a.standing(b), b.standing(a); x != want || y != want {
@@ -28,8 +28,8 @@ func stands(t *testing.T, a, b *side, want messages.PeerStanding) {
 	}
 }
 
-// Two sites that agree part when nothing is between them any more: until then what
-// was agreed goes on, and nothing new begins.
+// TestAnAgreedParting: two sites agree to part. Until nothing is left between them, earlier agreements must continue
+// and nothing new may begin. Then they must have parted.
 func TestAnAgreedParting(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -80,8 +80,8 @@ func TestAnAgreedParting(t *testing.T) {
 	west.has("ada", 120, 0)
 }
 
-// The answer to the last word of a peer may be lost: it is given again, though this
-// site has parted.
+// TestALostAnswerToAParting loses the answer to a peer's last instruction. It must be answered again, even though
+// this site has parted.
 func TestALostAnswerToAParting(t *testing.T) {
 	east, west := pair(t)
 	east.must(parting("west"))
@@ -104,8 +104,8 @@ func TestALostAnswerToAParting(t *testing.T) {
 	stands(t, east, west, messages.PeerParted)
 }
 
-// A site that is gone is parted from at once: its debt is written off, users have
-// their credits back, cycles are complete without it, and its keys are refused for ever.
+// TestAOneSidedParting parts from a site that is gone. Its debt must be written off, users must get their credits
+// back, cycles must be complete without it, and its keys must be refused for ever.
 func TestAOneSidedParting(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -157,8 +157,8 @@ func TestAOneSidedParting(t *testing.T) {
 	}
 }
 
-// What this site owes a peer that it parts from alone stays owed, and a later joining,
-// under other keys, begins new books.
+// TestAPartingFromWhomWeOwe parts one-sided from a peer that this site owes credits. The debt must stay. A later
+// joining must use other keys and begin new books.
 func TestAPartingFromWhomWeOwe(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "p", 30)
@@ -182,8 +182,8 @@ func TestAPartingFromWhomWeOwe(t *testing.T) {
 	}
 }
 
-// A silent peer is suspended: nothing new begins until it is heard of, by whatever it
-// signs, or, while something waits for its answer, until it answers or asks for something.
+// TestASilentPeerIsSuspended checks that nothing new begins with a suspended peer. Any signed message ends the
+// suspension; if the peer owes an answer, only an answer or a request does.
 func TestASilentPeerIsSuspended(t *testing.T) {
 	east, west := pair(t)
 	a := west.authorise(east, "k", 5)
@@ -213,8 +213,8 @@ func TestASilentPeerIsSuspended(t *testing.T) {
 	}
 }
 
-// A peer that parts while it owes gets no more credit and keeps its debt. A parted peer is
-// still parted after a restore.
+// TestAPeerThatPartsOwesStill: a peer parts while it owes credits. It must get no more credit and keep its debt. A
+// parted peer must still be parted after a restore.
 func TestAPeerThatPartsOwesStill(t *testing.T) {
 	east, west := pair(t)
 	east.answer(west.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestOutcomesAreOfNoRelease: what is remembered of a refusal, and goes into the
-// digests of both banks, is the same in whatever words a release refuses.
+// TestOutcomesAreOfNoRelease checks that the remembered outcome of a refusal, which is in both banks' digests, does
+// not depend on the text of a version of the program.
 func TestOutcomesAreOfNoRelease(t *testing.T) {
 	for kind := messages.Internal; kind <= messages.Unproven; kind++ {
 		one := ordinary(messages.Errorf(kind, "there is no account %q", "bob")).final()

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// The comparison names the first number at which two books differ, wherever
-// that is, from signed pages.
+// TestReconciliationNamesTheFirstDifference compares signed pages of two books. The result must be the first number
+// that differs, wherever it is.
 func TestReconciliationNamesTheFirstDifference(t *testing.T) {
 	east, west := pair(t)
 	for n := range 20 {
@@ -34,14 +34,14 @@ func TestReconciliationNamesTheFirstDifference(t *testing.T) {
 		d := Compare(ours[:15+number/4], falsified[min(3, max(number, 2)-2):])
 		if d == nil || d.Number != number || d.Earlier {
 			if number > uint64(15+number/4) && d == nil {
-				continue // it is in flight: one of the two has not that number
+				continue // it is on the way: only one book has this number
 			}
 			t.Errorf("falsified at %d: got %v", number, d)
 		}
 	}
 }
 
-// lines returns a signed page of a side's book about another.
+// lines returns a signed page of a side's book about another side.
 func (s *side) lines(other *side, sender messages.Name) []messages.ClearingLine {
 	s.Helper()
 	page, err := s.state.Lines(other.name, messages.LinesRequest{Sender: sender, From: 1})
@@ -77,8 +77,8 @@ func TestLinesArePagedAndBounded(t *testing.T) {
 	}
 }
 
-// A book keeps a bounded number of lines, and knows its totals at each of them
-// and right before the first.
+// TestBookIsBounded checks that a book keeps a limited number of lines, and knows its totals at each line and
+// directly before the first.
 func TestBookIsBounded(t *testing.T) {
 	b := newBook("east", "west")
 	i := &messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 2}
@@ -100,8 +100,8 @@ func TestBookIsBounded(t *testing.T) {
 	}
 }
 
-// An image restores to the same state, byte for byte, and goes on alike; one
-// in which anything differs is refused.
+// TestImage checks that an image restores the same state, byte for byte, and that the restored state continues in the
+// same way. An image with any difference must be refused.
 func TestImage(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "a", 3)
@@ -111,7 +111,7 @@ func TestImage(t *testing.T) {
 	east.must(charging(b, 4))
 	east.must(Command{By: "ada", Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}})
 	east.close(1)
-	east.do(accepting(a)) // misaddressed, and counted
+	east.do(accepting(a)) // for another site, so it is refused and counted
 
 	var image bytes.Buffer
 	if _, err := east.state.Capture().WriteTo(&image); err != nil {
@@ -146,7 +146,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// Commands that cannot be read change nothing.
+// FuzzApply applies arbitrary bytes. Commands that cannot be decoded must change nothing.
 func FuzzApply(f *testing.F) {
 	c := Command{At: 5, By: "ada", Remit: &messages.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: 5}}
 	data, err := c.Encode()
@@ -168,7 +168,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// backup returns what puts a side back to what it is now.
+// backup returns a function that sets a side back to its present state.
 func (s *side) backup() (restore func()) {
 	s.Helper()
 	var image bytes.Buffer
@@ -191,7 +191,7 @@ func (s *side) backup() (restore func()) {
 	}
 }
 
-// lost is how many numbers a side finds to be lost, by it and by the other.
+// lost returns how many numbers a side finds lost: by itself, and by the other side.
 func (s *side) lost(other *side, sender messages.Name) string {
 	s.Helper()
 	ours, theirs := s.lines(other, sender), other.lines(s, sender)
@@ -206,8 +206,8 @@ func (s *side) lost(other *side, sender messages.Name) string {
 	return fmt.Sprint(s.state.LostHere(other.name, sender, theirs), max(certain, end)-end)
 }
 
-// A bank that was restored from an old backup: both sides say how many numbers it
-// lost, of either direction, and it cannot give a number again.
+// TestARestoredBankLostNumbers restores a bank from an old backup. Both sides must say how many numbers it lost in
+// each direction, and it must not be able to use a number again.
 func TestARestoredBankLostNumbers(t *testing.T) {
 	east, west := pair(t)
 	trade := func(n int, keys string) {
@@ -215,7 +215,7 @@ func TestARestoredBankLostNumbers(t *testing.T) {
 			east.pay(west, fmt.Sprint("e", keys, i), 1)
 			west.pay(east, fmt.Sprint("w", keys, i), 1)
 		}
-		east.exchange(west) // each knows that the other knows
+		east.exchange(west) // each side knows that the other has the outcomes
 		west.exchange(east)
 	}
 	trade(2, "before")
@@ -239,7 +239,7 @@ func TestARestoredBankLostNumbers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 6 { // numbers 3 to 8, of which 3 to 5 were others
+	for i := range 6 { // numbers 3 to 8; 3 to 5 were other instructions before
 		west.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: fmt.Sprint("again", i), Peer: "east", Payee: "ada", Amount: 2 * messages.Credit}})
 	}
 	if got := west.lost(east, "west"); got != "3 0" {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// confirmed are the totals that a side's operator confirms for another.
+// confirmed returns the totals that a side's operator confirms for another side.
 func (s *side) confirmed(other *side) messages.SignedTotals {
 	s.Helper()
 	t, err := s.state.Totals(other.name)
@@ -28,7 +28,7 @@ func (s *side) totals(t messages.Totals) messages.SignedTotals {
 	return signed
 }
 
-// adopting is the command that adopts totals, and what is to come of it.
+// adopting returns the command that adopts totals, and its expected result.
 func (s *side) adopting(t messages.SignedTotals) (Command, *messages.Adoption) {
 	s.Helper()
 	a, refusal := s.state.Adoption(&t.Totals)
@@ -41,13 +41,13 @@ func (s *side) adopting(t messages.SignedTotals) (Command, *messages.Adoption) {
 	return Command{By: "ops", Adopt: &messages.AdoptRequest{Totals: t, Correction: a.Correction}}, a
 }
 
-// of is the balance of an account, 0 of one that is not open.
+// of returns the balance of an account; 0 if it is not open.
 func (s *side) of(account messages.Name) messages.Credits {
 	a, _ := s.ledger.Account(account)
 	return a.Balance
 }
 
-// mirrored has what a side owes another be what that one is owed.
+// mirrored checks that one side's debt equals what the other side is owed.
 func (s *side) mirrored(other *side) {
 	s.Helper()
 	if ours, theirs := s.of(PeerAccount(other.name)), other.of(PeerAccount(s.name)); ours != -theirs {
@@ -63,7 +63,7 @@ func (s *side) mirrored(other *side) {
 	}
 }
 
-// busy has two sides trade in every way, with unlike keys.
+// busy lets two sides trade in every way. keys makes the keys of the requests unique.
 func busy(east, west *side, keys string) {
 	east.pay(west, keys+"-p", 3)
 	west.pay(east, keys+"-q", 2)
@@ -94,9 +94,9 @@ func cycled(east, west *side, cycle uint64) {
 	}
 }
 
-// A bank that was restored from an old backup neither asks for anything nor carries
-// anything out before it has adopted the totals of the other side. The two then agree, the
-// correction account has the difference, and they trade and settle on.
+// TestARestoredBankAdoptsTheTotalsOfItsPeer restores a bank from an old backup. Before it has adopted the other
+// side's totals, it must ask for nothing and carry out nothing. Then the two must agree, the correction account must
+// have the difference, and trade and settlement must continue.
 func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
 	for _, aware := range []bool{true, false} {
 		t.Run(fmt.Sprint("aware ", aware), func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
 				if _, sends := west.state.Outgoing("east", west.at); sends {
 					t.Error("west asks for something")
 				}
-			} else { // it gives a number again, which is disputed
+			} else { // it uses a number again, which begins a dispute
 				west.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "again", Peer: "east", Payee: "ada", Amount: messages.Credit}})
 				m := west.outgoing(east)
 				if r := east.do(Command{Instructions: &m}); r.Error == nil {
@@ -136,7 +136,7 @@ func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
 				t.Errorf("the correction is %v of %v, ada has %v of %v, and west owes %v of %v", got, a.Correction, west.of("ada"), users, west.of(PeerAccount("east")), want)
 			}
 			if aware {
-				users += messages.Credit // which east asked for meanwhile
+				users += messages.Credit // east asked for this meanwhile
 			}
 			for range 2 {
 				west.exchange(east)
@@ -159,7 +159,8 @@ func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
 	}
 }
 
-// An adoption is under the signatures of both sides, over what both saw, once.
+// TestAnAdoptionNeedsBothSides checks that an adoption needs the signatures of both sides on the same totals, and is
+// carried out once.
 func TestAnAdoptionNeedsBothSides(t *testing.T) {
 	east, west := pair(t)
 	restore := west.backup()
@@ -171,7 +172,7 @@ func TestAnAdoptionNeedsBothSides(t *testing.T) {
 		t.Fatal(err)
 	}
 	adopt, _ := west.adopting(east.totals(alone))
-	west.refuse(Ordinary, messages.Conflict, adopt) // east's operator has not confirmed it
+	west.refuse(Ordinary, messages.Conflict, adopt) // east's operator has not confirmed the totals
 	alone.Confirmed = true
 	adopt, _ = west.adopting(west.totals(alone)) // west has signed for east
 	west.refuse(Signature, messages.PermissionDenied, adopt)
@@ -201,8 +202,8 @@ func TestAnAdoptionNeedsBothSides(t *testing.T) {
 	west.mirrored(east)
 }
 
-// The correction account pays what the peer charges by lost authorisations, up to the adopted
-// amount.
+// TestAuthorisationsThatWereLostArePaid checks that the correction account pays the peer's charges of lost
+// authorisations, up to the adopted amount.
 func TestAuthorisationsThatWereLostArePaid(t *testing.T) {
 	east, west := pair(t)
 	kept := west.authorise(east, "kept", 5)
@@ -227,7 +228,7 @@ func TestAuthorisationsThatWereLostArePaid(t *testing.T) {
 	west.has("ada", 98, 0)
 	west.has(CorrectionAccount, -15, 0)
 	m := east.outgoing(west).Instructions
-	for n, id := range []string{"lost2", "ada/kept"} { // above what is left, and what was charged
+	for n, id := range []string{"lost2", "ada/kept"} { // one is above the remaining amount, and one was charged
 		m.List = append(m.List, messages.Instruction{Kind: messages.InstructCharge, ID: id, Amount: messages.Credits(6-2*n) * messages.Credit})
 	}
 	receipt := west.answer(east.sign(m))
@@ -239,11 +240,11 @@ func TestAuthorisationsThatWereLostArePaid(t *testing.T) {
 	west.has(CorrectionAccount, -15, 0)
 }
 
-// However many numbers were lost, the adoption is one small record.
+// TestTenThousandLostNumbersAreAdopted loses many numbers. The adoption must be one small record.
 func TestTenThousandLostNumbersAreAdopted(t *testing.T) {
 	east, west := pair(t)
 	restore := west.backup()
-	const lost = 10_000 // more than a book has lines
+	const lost = 10_000 // more than the lines of a book
 	for n := range lost {
 		east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: fmt.Sprint(n), Peer: "west", Payee: "ada", Amount: messages.Credits(1 + n%3)}})
 		if n%250 == 249 {
@@ -272,7 +273,8 @@ func TestTenThousandLostNumbersAreAdopted(t *testing.T) {
 	west.mirrored(east)
 }
 
-// What was signed before a peer was restored is not carried out after it.
+// TestWhatWasSignedBeforeARestorationCountsNoMore sends messages that a peer signed before it was restored. They must
+// not be carried out.
 func TestWhatWasSignedBeforeARestorationCountsNoMore(t *testing.T) {
 	east, west := pair(t)
 	restore := west.backup()
@@ -288,11 +290,11 @@ func TestWhatWasSignedBeforeARestorationCountsNoMore(t *testing.T) {
 	}
 }
 
-// gamble has two sides do anything that they may to one another, and loses answers.
+// gamble lets two sides do anything that they may do to each other, and loses answers.
 type gamble struct {
 	*rand.Rand
 	east, west *side
-	open       map[*side][]messages.SignedAuthorisation // that a side accepted, and has not charged
+	open       map[*side][]messages.SignedAuthorisation // by side: authorisations that it accepted and has not charged
 	cycle      uint64
 }
 
@@ -337,7 +339,7 @@ func (g *gamble) step(n int) {
 	}
 }
 
-// ask sends what a side has to say, and brings the answer back, or loses it.
+// ask sends a side's message. It brings the answer back, or loses it.
 func (g *gamble) ask(s, other *side, heard bool) {
 	m, sends := s.state.Outgoing(other.name, s.at)
 	if !sends {
@@ -355,8 +357,8 @@ func (g *gamble) ask(s, other *side, heard bool) {
 	s.do(Command{Receipt: &receipt})
 }
 
-// Whenever a bank is backed up, and whenever it is put back to that: after an adoption both
-// have the same books, each owes what the other is owed, and what was authorised is paid.
+// TestAnyRestorationIsAdopted backs up and restores banks at random times. After an adoption both must have the same
+// books, each must owe what the other is owed, and authorisations must be paid.
 func TestAnyRestorationIsAdopted(t *testing.T) {
 	adoptions := 0
 	for seed := range uint64(60) {
@@ -376,7 +378,7 @@ func TestAnyRestorationIsAdopted(t *testing.T) {
 		if aware {
 			west.must(Command{Incarnation: seed + 1, Since: since})
 		}
-		g.open[west] = nil // it must find out which of them it still has
+		g.open[west] = nil // it must find out which authorisations it still has
 		for end += g.IntN(20); n < end; n++ {
 			g.step(n)
 		}
@@ -414,13 +416,14 @@ func TestAnyRestorationIsAdopted(t *testing.T) {
 	}
 }
 
-// A second restore of the same backup may run with the clock behind the first. The site then
-// continues above the incarnation that its peer knows, and what it signed before is refused.
+// TestABackupIsRestoredAgainWithTheClockBehind restores the same backup twice, the second time with the clock behind.
+// The site must continue with an incarnation above the one that its peer knows, and messages that it signed before
+// must be refused.
 func TestABackupIsRestoredAgainWithTheClockBehind(t *testing.T) {
 	for name, second := range map[string]uint64{"behind": 3, "the same": 5} {
 		t.Run(name, func(t *testing.T) {
 			east, west := pair(t)
-			backups := []func(){west.backup(), west.backup()} // of one moment
+			backups := []func(){west.backup(), west.backup()} // two backups of the same moment
 			restored := func(incarnation uint64) {
 				backups[0]()
 				backups = backups[1:]

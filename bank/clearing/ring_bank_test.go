@@ -9,36 +9,36 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// bug is a fault that is planted on purpose, to show that the checks find it.
+// bug is a fault that is planted, to show that the checks find it.
 type bug int
 
 const (
 	sound         bug = iota
-	noDedupe          // a number that comes again is carried out again
-	refundTimeout     // a payment that is not answered in time is refunded
-	skippedSync       // what is not yet on disk is answered
+	noDedupe          // a repeated number is carried out again
+	refundTimeout     // a payment without an answer in time is refunded
+	skippedSync       // answers are sent before they are on disk
 )
 
 func (b bug) String() string {
 	return [...]string{"none", "a removed dedupe", "a refund on time-out", "a skipped sync"}[b]
 }
 
-// bank is one bank of the ring: its state in memory, and what is on its disk.
+// bank is one bank of the ring: its state in memory, and the content of its disk.
 type bank struct {
 	site   messages.Name
-	offset messages.Time // of its clock
+	offset messages.Time // error of its clock
 	bug    bug
-	// proves says that the bank asks for proofs. What a planted bug does follows from
-	// nothing that anybody signed.
+	// proves says that the bank requires signatures. Banks with a planted bug do not, because nobody signed what the
+	// bug does.
 	proves bool
 
 	ledger *ledger.Ledger
 	state  *State
 
-	log     [][]byte // since the snapshot
-	synced  int      // of log: what a crash cannot take
+	log     [][]byte // entries since the snapshot
+	synced  int      // how many entries of log a crash cannot lose
 	image   []byte   // the snapshot
-	waiting []parcel // what is to be sent once the log is on disk
+	waiting []parcel // messages to be sent when the log is on disk
 }
 
 func newBank(site messages.Name, planted bug) *bank {
@@ -61,8 +61,8 @@ func (b *bank) reset() {
 	b.state = New(b.site, b.ledger, seal)
 }
 
-// seal is a stand-in for signatures that costs little: each site's key is its
-// name, and whoever knows it can sign; forging is tested elsewhere.
+// seal is a cheap replacement for signatures. Each site's key is its name, so anybody could sign; other tests check
+// forging.
 func seal(key string, data, signature []byte) bool {
 	s, _ := sealer(key).Sign(data)
 	return bytes.Equal(s, signature)
@@ -78,7 +78,7 @@ func (s sealer) Sign(data []byte) ([]byte, error) {
 // Marks of log entries that are not commands of the clearing.
 const (
 	markLedger = 'l' // a command of the ledger
-	markRefund = 'r' // of the planted bug: refund whatever waits
+	markRefund = 'r' // a step of the planted bug: refund everything that waits
 )
 
 // propose appends an entry to the log and applies it.
@@ -122,8 +122,7 @@ func (b *bank) asks(c ledger.Command) Result {
 	return b.propose(append([]byte{markLedger}, c.Encode()...))
 }
 
-// forgetNumbers takes the book of a sender back to before the message, as if
-// nothing of it had been seen.
+// forgetNumbers sets the book of a sender back to before the message, as if none of its numbers had been seen.
 func (b *bank) forgetNumbers(entry []byte) {
 	c, err := decode(entry)
 	if err != nil || c.Instructions == nil {
@@ -140,7 +139,7 @@ func (b *bank) forgetNumbers(entry []byte) {
 	p.Outcomes = p.Outcomes[:before.Number-p.Known]
 }
 
-// refund frees what payments set aside that were not answered.
+// refund frees the holds of payments that were not answered.
 func (b *bank) refund() {
 	for _, name := range b.state.peers.order {
 		p := b.state.peers.byName[name]
@@ -153,13 +152,13 @@ func (b *bank) refund() {
 	}
 }
 
-// emit sends once all that was applied so far is on disk.
+// emit sends a message when everything that was applied before is on disk.
 func (b *bank) emit(p parcel) {
 	p.after = len(b.log)
 	b.waiting = append(b.waiting, p)
 }
 
-// sync brings the log to disk and returns what may be sent now.
+// sync writes the log to disk and returns the messages that may be sent now.
 func (b *bank) sync() []parcel {
 	b.synced = len(b.log)
 	out := b.waiting
@@ -167,8 +166,8 @@ func (b *bank) sync() []parcel {
 	return out
 }
 
-// released is what may be sent without a sync: of a sound bank only what
-// depends on nothing that is not on disk.
+// released returns the messages that may be sent without a sync. For a correct bank, they depend only on what is on
+// disk.
 func (b *bank) released() []parcel {
 	var out, rest []parcel
 	for _, p := range b.waiting {
@@ -182,8 +181,7 @@ func (b *bank) released() []parcel {
 	return out
 }
 
-// crash loses the memory and the unsynced end of the log, except for its first kept entries,
-// and starts the bank again.
+// crash loses the memory and the unsynced end of the log, except for its first kept entries, and restarts the bank.
 func (b *bank) crash(kept int) error {
 	b.log = b.log[:min(len(b.log), b.synced+kept)]
 	b.synced = len(b.log)
@@ -191,7 +189,7 @@ func (b *bank) crash(kept int) error {
 	return b.restart()
 }
 
-// restart rebuilds the state from the snapshot and the log after it.
+// restart builds the state from the snapshot and the log after it.
 func (b *bank) restart() error {
 	b.reset()
 	if b.image != nil {
@@ -199,7 +197,7 @@ func (b *bank) restart() error {
 		if err := b.state.Restore(r); err != nil {
 			return err
 		}
-		b.ledger.Trust(nil) // snapshot has it derived: that takes too long for each crash
+		b.ledger.Trust(nil) // deriving at each crash would take too long; snapshot does it
 		if err := b.ledger.Restore(r); err != nil {
 			return err
 		}
@@ -213,8 +211,8 @@ func (b *bank) restart() error {
 	return nil
 }
 
-// snapshot puts the state aside and begins a new log. It makes sure that the
-// log replays, and the image restores, to the same state, as a replica would.
+// snapshot stores the state and begins a new log. It checks that replaying the log and restoring the image give the
+// same state, as on a replica.
 func (b *bank) snapshot() error {
 	state, books := b.state.Hash(), b.ledger.Hash()
 	if err := b.restart(); err != nil {
@@ -245,5 +243,5 @@ func (b *bank) snapshot() error {
 	return nil
 }
 
-// now is the bank's clock.
+// now returns the time of the bank's clock.
 func (b *bank) now(world messages.Time) messages.Time { return world + b.offset }

@@ -8,15 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A checker holds all banks to something that must be true after every step.
+// checker checks something about all banks that must be true after every step.
 type checker struct {
 	name  string
 	holds func(*world) error
 }
 
-// checkers are all of them. But for the first, which the ledger answers for
-// with controls of its own, each finds planted bugs alone, which
-// TestRingFindsPlantedBugs makes sure of.
+// checkers are all checkers. The ledger's own tests cover the first one. Each of the others finds planted bugs alone;
+// TestRingFindsPlantedBugs checks this.
 var checkers = []checker{
 	{"ledgers", each((*bank).checkLedger)},
 	{"holds", each((*bank).checkHolds)},
@@ -26,7 +25,7 @@ var checkers = []checker{
 	{"observer", func(w *world) error { return w.seen.fault }},
 }
 
-// check runs the checkers that the world is under.
+// check runs the checkers of the world.
 func (w *world) check() error {
 	for _, c := range w.checkers {
 		if err := c.holds(w); err != nil {
@@ -64,8 +63,7 @@ func (b *bank) checkLedger() error {
 	return nil
 }
 
-// checkHolds compares what a ledger sets aside with what the clearing's own
-// records say is pending.
+// checkHolds compares the holds in a ledger with what the clearing's records say is pending.
 func (b *bank) checkHolds() error {
 	if held, expected := b.ledger.Totals().Held, b.expectedHolds(); held != expected {
 		return fmt.Errorf("holds are of %v, and what is pending of %v", held, expected)
@@ -73,7 +71,7 @@ func (b *bank) checkHolds() error {
 	return nil
 }
 
-// checkWealth adds up what users have over all banks, and what is in flight.
+// checkWealth adds up the credits of users over all banks, and the amounts on their way.
 func (w *world) checkWealth() error {
 	var wealth messages.Credits
 	for _, b := range w.banks {
@@ -89,7 +87,7 @@ func (w *world) checkWealth() error {
 	return nil
 }
 
-// expectedHolds is what the clearing's own records say is set aside.
+// expectedHolds returns the sum that should be held, by the clearing's records.
 func (b *bank) expectedHolds() (sum messages.Credits) {
 	for _, e := range b.state.issuer.issued.byID {
 		sum += e.value.Amount
@@ -107,8 +105,7 @@ func (b *bank) expectedHolds() (sum messages.Credits) {
 	return sum
 }
 
-// checkAccounts compares the peers' accounts with the running totals, and the settlement
-// accounts with the cycles.
+// checkAccounts compares the peers' accounts with the running totals, and the settlement accounts with the cycles.
 func (b *bank) checkAccounts() error {
 	if fault := b.state.Fault(); fault != "" {
 		return fmt.Errorf("a step was refused by the ledger: %s", fault)
@@ -140,9 +137,8 @@ func (b *bank) checkAccounts() error {
 	return nil
 }
 
-// inFlight adds up what was carried out by one bank and not yet entered by
-// the one that asked for it: it compares both books of each direction, number
-// by number.
+// inFlight adds up what one bank carried out and the asking bank has not entered yet. It compares both books of each
+// direction, number by number.
 func (w *world) inFlight() (sum messages.Credits, err error) {
 	for _, x := range w.banks {
 		for _, y := range w.banks {
@@ -175,16 +171,15 @@ func flight(x, y *bank) (sum messages.Credits, err error) {
 		}
 		switch l.Kind {
 		case messages.InstructPay:
-			sum -= l.Moved // the payee has it, and the payer's hold is not taken yet
+			sum -= l.Moved // the payee has the amount, and the payer's hold is not taken yet
 		case messages.InstructCharge:
-			sum += l.Moved // the user has paid, and the site has it not yet
+			sum += l.Moved // the user has paid, and the site does not have the amount yet
 		}
 	}
 	return sum, nil
 }
 
-// observer hears every message. What a bank has once said about a number it
-// may never say otherwise, crash or no crash.
+// observer sees every message. A bank must never contradict what it once said about a number, even after a crash.
 type observer struct {
 	asked map[string]messages.Instruction
 	came  map[string]messages.TransferResult
@@ -227,8 +222,8 @@ func alike(a, b messages.TransferResult) bool {
 	return a.Amount == b.Amount && (a.Error == nil) == (b.Error == nil) && (a.Error == nil || *a.Error == *b.Error)
 }
 
-// expected is what a user's account comes to by what the observer heard, from
-// the credits it was granted.
+// expected returns the balance that a user should have: the granted credits, changed by the messages that the
+// observer saw.
 func (w *world) expected(b *bank, user messages.Name) messages.Credits {
 	a, err := b.ledger.Account(user)
 	if err != nil {
@@ -249,8 +244,7 @@ func (w *world) expected(b *bank, user messages.Name) messages.Credits {
 	return balance - w.remitted(b, user)
 }
 
-// remitted is what a user paid to other sites: its ledger says who, the
-// observer how much.
+// remitted returns what a user paid to other sites. The user's ledger says to whom, and the observer how much.
 func (w *world) remitted(b *bank, user messages.Name) (sum messages.Credits) {
 	for key, in := range w.seen.asked {
 		if in.Kind == messages.InstructPay && strings.HasPrefix(key, b.site+">") && in.Reason == user {

@@ -9,11 +9,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ringSeeds is how many seeds TestRing runs, from 1 on; the environment's
-// CANDOR_SEEDS says otherwise.
+// ringSeeds is the number of seeds of TestRing, from 1 on; CANDOR_SEEDS overrides it.
 const ringSeeds = 25
 
-// ringSteps is how long the network is bad, in steps.
+// ringSteps is for how many steps the network loses messages.
 const ringSteps = 400
 
 func seeds(t *testing.T) uint64 {
@@ -28,9 +27,9 @@ func seeds(t *testing.T) uint64 {
 	return n
 }
 
-// Three banks in a ring keep their books through lost, repeated, reordered and
-// delayed messages, crashes, restarts from snapshots, and clocks an hour
-// apart; and when all is well again, they agree to the last microcredit.
+// TestRing: three banks in a ring keep their books while messages are lost, repeated, reordered and delayed, banks
+// crash and restart from snapshots, and clocks differ by an hour. When all faults end, the books must agree to the
+// last microcredit.
 func TestRing(t *testing.T) {
 	for seed := uint64(1); seed <= seeds(t); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -41,8 +40,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// Each planted bug is found soon, under the same seeds, by each of the checkers
-// that are named for it alone.
+// TestRingFindsPlantedBugs checks that each planted bug is found soon, with the same seeds, by each of the checkers
+// named for it alone.
 func TestRingFindsPlantedBugs(t *testing.T) {
 	const within = 40
 	finders := map[string][]bug{
@@ -67,8 +66,8 @@ func TestRingFindsPlantedBugs(t *testing.T) {
 	}
 }
 
-// runRing runs one seed until a check fails. A planted bug must be found while the network is
-// bad, so only sound banks run to the end.
+// runRing runs one seed until a check fails. A planted bug must be found while the network is bad, so only correct
+// banks run to the end.
 func runRing(seed uint64, planted bug, under ...checker) error {
 	w := newWorld(seed, planted, under...)
 	for step := range ringSteps {
@@ -89,8 +88,7 @@ func runRing(seed uint64, planted bug, under ...checker) error {
 	return nil
 }
 
-// heal ends all faults, lets everything arrive, and holds the banks to what
-// must be true when nothing is in flight.
+// heal ends all faults, lets every message arrive, and checks what must be true when nothing is on the way.
 func (w *world) heal() error {
 	late := w.network
 	for _, b := range w.banks {
@@ -110,7 +108,7 @@ func (w *world) heal() error {
 	if err := w.checkEnd(); err != nil {
 		return err
 	}
-	for _, p := range late { // what comes now comes too late to do anything
+	for _, p := range late { // these messages are too late to have an effect
 		w.arrive(p)
 	}
 	return w.checkEnd()
@@ -134,7 +132,7 @@ func (w *world) settleDown() error {
 	return nil
 }
 
-// waits reports whether any instruction is unanswered.
+// waits reports whether any instruction has no answer.
 func (w *world) waits() bool {
 	for _, b := range w.banks {
 		for _, p := range b.state.peers.byName {
@@ -146,7 +144,7 @@ func (w *world) waits() bool {
 	return false
 }
 
-// exchange makes a bank send what waits, and delivers the answers.
+// exchange makes a bank send its waiting messages, and delivers the answers.
 func (w *world) exchange(b *bank) {
 	for i := range w.banks {
 		if site(i) == b.site {
@@ -167,7 +165,7 @@ func (w *world) exchange(b *bank) {
 	}
 }
 
-// checkEnd is about books with nothing in flight.
+// checkEnd checks books when nothing is on the way.
 func (w *world) checkEnd() error {
 	positions := []messages.Position{}
 	for _, b := range w.banks {
@@ -198,7 +196,7 @@ func (w *world) checkEnd() error {
 	return w.reconcile()
 }
 
-// reconcile compares all books, pair by pair.
+// reconcile compares the books of each pair of banks.
 func (w *world) reconcile() error {
 	for _, x := range w.banks {
 		for _, y := range w.banks {

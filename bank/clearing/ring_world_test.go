@@ -14,25 +14,25 @@ const (
 	hour   = 60 * minute
 	day    = 24 * hour
 
-	// ringLimit is the most that a bank lets another owe.
+	// ringLimit is the maximum debt between two banks.
 	ringLimit = 80 * messages.Credit
-	// ringReserve is what the others together may owe by settlements.
+	// ringReserve is the maximum that the other banks together may owe by settlements.
 	ringReserve = 50 * messages.Credit
 
-	span = messages.Duration(1_000_000_000) // a second
+	span = messages.Duration(1_000_000_000) // one second
 )
 
-// parcel is a message on the network; one of the pointers is set.
+// parcel is a message on the network; one of its pointers is set.
 type parcel struct {
 	to           int
-	after        int // entries of its sender's log that must be on disk first
+	after        int // number of entries in its sender's log that must be on disk first
 	instructions *messages.SignedInstructions
 	receipt      *messages.SignedReceipt
 	statement    *messages.SignedAuthorisation
 }
 
-// world is three banks in a ring, whose users trade, and a network that loses,
-// repeats, reorders and delays. Everything follows from the seed.
+// world is three banks in a ring whose users trade, and a network that loses, repeats, reorders and delays messages.
+// The seed determines everything.
 type world struct {
 	*rand.Rand
 	time    messages.Time
@@ -42,8 +42,8 @@ type world struct {
 	checkers []checker
 	seen     observer
 
-	statements []messages.SignedAuthorisation // that users were given
-	granted    messages.Credits               // to users, over all banks
+	statements []messages.SignedAuthorisation // authorisations that users got
+	granted    messages.Credits               // sum of the grants to users at all banks
 	keys       int
 	cycle      uint64
 }
@@ -65,10 +65,10 @@ func newWorld(seed uint64, planted bug, under ...checker) *world {
 	return w
 }
 
-// skew is how far a clock is off, so that any two are at most an hour apart.
+// skew returns a random error of a clock, so that any two clocks differ by at most an hour.
 func (w *world) skew() messages.Time { return messages.Time(w.Int64N(int64(hour))) }
 
-// open makes peers of the others, and gives the users credits.
+// open makes the other banks peers of b, and grants credits to its users.
 func (w *world) open(b *bank) {
 	at := b.now(w.time)
 	for i := range w.banks {
@@ -90,7 +90,7 @@ func (w *world) grant(b *bank, user messages.Name, amount messages.Credits) {
 	}
 }
 
-// step does one thing, chosen at random.
+// step does one random action.
 func (w *world) step() error {
 	b := w.banks[w.IntN(3)]
 	switch n := w.IntN(100); {
@@ -122,7 +122,7 @@ func (w *world) step() error {
 	return nil
 }
 
-// pass lets time go by, rarely so much that authorisations lapse at home.
+// pass lets time pass, rarely so much that authorisations lapse at home.
 func (w *world) pass() {
 	w.time += messages.Time(w.Int64N(int64(10 * minute)))
 	switch w.IntN(40) {
@@ -133,8 +133,7 @@ func (w *world) pass() {
 	}
 }
 
-// send puts messages on the network: the observer hears them all, and some are
-// lost.
+// send puts messages on the network. The observer sees all of them, and some are lost.
 func (w *world) send(out []parcel) {
 	for _, p := range out {
 		w.seen.hear(&p)
@@ -144,7 +143,7 @@ func (w *world) send(out []parcel) {
 	}
 }
 
-// deliver hands over one message, in any order; it may be handed over again.
+// deliver delivers one message, in any order. It may be delivered again.
 func (w *world) deliver() {
 	if len(w.network) == 0 {
 		return
@@ -159,7 +158,7 @@ func (w *world) deliver() {
 	w.arrive(p)
 }
 
-// arrive delivers a message to a bank.
+// arrive delivers a message to its bank.
 func (w *world) arrive(p parcel) {
 	b := w.banks[p.to]
 	c := Command{At: b.now(w.time), Instructions: p.instructions, Receipt: p.receipt}
@@ -186,7 +185,7 @@ func index(s messages.Name) int {
 	panic("no such site: " + s)
 }
 
-// retry makes a bank send another everything that the other has not answered.
+// retry makes a bank send again everything that another bank has not answered.
 func (w *world) retry(b *bank) {
 	for i := range w.banks {
 		if site(i) == b.site || w.IntN(2) == 0 {
@@ -206,7 +205,7 @@ func (w *world) dispatch(b *bank, to int, m messages.Instructions) {
 	b.emit(parcel{to: to, instructions: &signed})
 }
 
-// use is what a user or a service asks of its bank.
+// use makes a random request of a user or a service to a bank.
 func (w *world) use(b *bank) {
 	w.keys++
 	user, peer := ringUsers[w.IntN(3)], w.other(b)
@@ -238,8 +237,7 @@ func (w *world) other(b *bank) messages.Name {
 	return site((index(b.site) + 1 + w.IntN(2)) % 3)
 }
 
-// authorise asks for an authorisation, and its user carries it to the peer,
-// more than once.
+// authorise asks for an authorisation, and sends it to the peer more than once.
 func (w *world) authorise(b *bank, c Command, peer messages.Name, amount messages.Credits) {
 	interval := messages.Duration(w.Int64N(int64(3*3600*span))) + span
 	c.Authorise = &messages.AuthoriseRequest{Key: fmt.Sprint(w.keys - w.IntN(2)), Peer: peer, Amount: amount, Interval: interval}
@@ -257,7 +255,7 @@ func (w *world) authorise(b *bank, c Command, peer messages.Name, amount message
 	}
 }
 
-// charge picks an authorisation that the bank accepted; false if there is none.
+// charge chooses an authorisation that the bank accepted; false: there is none.
 func (w *world) charge(b *bank, c *Command) bool {
 	for range 4 {
 		if len(w.statements) == 0 {
@@ -274,7 +272,7 @@ func (w *world) charge(b *bank, c *Command) bool {
 	return false
 }
 
-// close ends a cycle at one bank; the others follow when their turn comes.
+// close closes a cycle at one bank. The others follow later.
 func (w *world) close(b *bank) {
 	if b.state.cycles.latest == w.cycle {
 		w.cycle++
@@ -282,15 +280,14 @@ func (w *world) close(b *bank) {
 	w.catchUp(b)
 }
 
-// catchUp has a bank close each cycle that the others closed.
+// catchUp makes a bank close each cycle that the other banks have closed.
 func (w *world) catchUp(b *bank) {
 	for n := b.state.cycles.latest + 1; n <= w.cycle; n++ {
 		b.command(Command{At: b.now(w.time), By: "ops", Close: &messages.CloseRequest{Cycle: n}})
 	}
 }
 
-// operate has an operator change a peer's limit, freeze its account or a
-// user's, or thaw it.
+// operate lets an operator change a peer's limit, or freeze or unfreeze the account of a peer or a user.
 func (w *world) operate(b *bank) {
 	peer := w.other(b)
 	if w.IntN(2) == 0 {
@@ -303,7 +300,7 @@ func (w *world) operate(b *bank) {
 	b.asks(c)
 }
 
-// timeout is nothing to a sound bank: it waits.
+// timeout does nothing at a correct bank, which waits.
 func (w *world) timeout(b *bank) {
 	if b.bug == refundTimeout {
 		b.propose([]byte{markRefund})

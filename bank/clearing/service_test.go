@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// onBehalf is an authorisation that the site's auctioneer asked for on the word
-// of ada, for her job 17.
+// onBehalf returns an authorisation that the site's auctioneer asked for in ada's name, for her job 17.
 func (s *side) onBehalf(other *side, credits messages.Credits) messages.SignedAuthorisation {
 	s.Helper()
 	r := s.must(Command{By: "$auctioneer", Authorise: &messages.AuthoriseRequest{
@@ -48,8 +47,8 @@ func TestAuthoriseOnBehalf(t *testing.T) {
 		Key: "job/18", Member: "ada", Peer: "west", Amount: 97 * messages.Credit, Interval: 3600 * span}})
 }
 
-// What was accepted for work that goes on is not given up before it is charged,
-// whoever asks; the image keeps that.
+// TestFirmAuthorisations checks that an authorisation that was accepted for running work is not given up before it is
+// charged, whoever asks. An image must keep this.
 func TestFirmAuthorisations(t *testing.T) {
 	east, west := pair(t)
 	a := east.onBehalf(west, 10)
@@ -72,7 +71,7 @@ func TestFirmAuthorisations(t *testing.T) {
 	east.has("ada", 97, 0)
 }
 
-// The service that asked for an authorisation may have it revoked, and no other user.
+// TestRevokeOnBehalf checks that the service that asked for an authorisation may have it revoked, and no other user.
 func TestRevokeOnBehalf(t *testing.T) {
 	east, west := pair(t)
 	a := east.onBehalf(west, 10)

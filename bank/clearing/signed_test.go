@@ -14,17 +14,17 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// signatory signs what is asked of a bank in tests, as whoever asks.
+// signatory signs requests in tests, for any caller.
 type signatory struct {
 	account nkeys.KeyPair
 	roles   map[string]nkeys.KeyPair
 
 	mu     sync.Mutex
 	issued map[string]proof.Principal // by role and name
-	count  messages.Time              // of requests: no two are signed at one time
+	count  messages.Time              // number of requests, so that no two are signed for the same time
 }
 
-// signs is the signatory of all sites.
+// signs returns the signatory of all sites.
 var signs = sync.OnceValue(func() *signatory {
 	s := &signatory{account: sure(nkeys.CreateAccount()), roles: map[string]nkeys.KeyPair{}, issued: map[string]proof.Principal{}}
 	for _, role := range []string{"user", "operator", "service"} {
@@ -40,12 +40,12 @@ func sure[T any](value T, err error) T {
 	return value
 }
 
-// root is what a site's ledger checks proofs against.
+// root returns the root of trust of a site's ledger.
 func (s *signatory) root(site messages.Name) *ledger.Root {
 	return &ledger.Root{Site: site, Account: sure(s.account.PublicKey())}
 }
 
-// keys is the site's statement of its keys, which comes before all.
+// keys returns the site's statement of its keys, which is the first command.
 func (s *signatory) keys(site messages.Name) []byte {
 	k := messages.SiteKeys{Site: site}
 	for _, role := range []string{"user", "operator", "service"} {
@@ -56,7 +56,7 @@ func (s *signatory) keys(site messages.Name) []byte {
 	return c.Encode()
 }
 
-// asked is a request of somebody with credentials of the role that may make it.
+// asked returns a request signed by a caller with credentials of a role that may make it.
 func (s *signatory) asked(site, by messages.Name, verb string, request any, at messages.Time) *messages.SignedRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *signatory) principal(role string, name messages.Name) proof.Principal {
 	return p
 }
 
-// sign puts the proof into a command that needs one.
+// sign adds the signature to a command that needs one.
 func (s *signatory) sign(site messages.Name, c *Command, now messages.Time) {
 	verb, request := c.request()
 	if verb == "" || c.Asked != nil {
@@ -97,7 +97,7 @@ func (s *signatory) sign(site messages.Name, c *Command, now messages.Time) {
 	c.By, c.Asked = by, s.asked(site, by, verb, request, max(c.At, now))
 }
 
-// signCommand does so for one of the ledger.
+// signCommand is sign for a command of the ledger.
 func (s *signatory) signCommand(site messages.Name, c *ledger.Command, now messages.Time) {
 	verb, request := "", any(nil)
 	switch c.Verb {
@@ -123,8 +123,8 @@ func (s *signatory) signCommand(site messages.Name, c *ledger.Command, now messa
 	c.Asked = s.asked(site, c.By, verb, request, max(c.At, now))
 }
 
-// derives returns an error unless the image of a state is what its records come to, as a
-// replica finds it when it starts, and as bank verify does.
+// derives returns an error if the image of a state differs from the state derived from its records. A starting
+// replica and bank verify make the same check.
 func derives(state *State, books *ledger.Ledger) error {
 	if books.Proven() == 0 {
 		return fmt.Errorf("its records are not proven")
@@ -151,7 +151,7 @@ func derives(state *State, books *ledger.Ledger) error {
 	return nil
 }
 
-// difference shows the parts of two images that differ.
+// difference returns the parts of two images that differ.
 func difference(a, b *Image) (text string) {
 	a.head.Refused, b.head.Refused = nil, nil
 	add := func(x, y string) {

@@ -17,8 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// story is the journal of a small bank, with reasons that mean something in
-// the formats.
+// story returns the journal of a small bank. Its reasons contain characters with a meaning in the formats.
 func story(t testing.TB) (*ledger.Ledger, []ledger.Line) {
 	l := ledger.New()
 	at := messages.Time(1_790_000_000_000_000)
@@ -79,8 +78,8 @@ func write(t testing.TB, format string, all []ledger.Line) string {
 	return out.String()
 }
 
-// TestGolden compares exports with stored files. "hledger check --strict" accepted the hledger
-// file when it was made; in CI hledger reads one of each run.
+// TestGolden compares exports with stored files. "hledger check --strict" accepted the stored hledger file; in CI,
+// hledger reads a new file in each run.
 func TestGolden(t *testing.T) {
 	_, all := story(t)
 	for format, name := range map[string]string{"hledger": "story.journal", "csv": "story.csv"} {
@@ -103,9 +102,8 @@ func TestGolden(t *testing.T) {
 
 var postingLine = regexp.MustCompile(`(?m)^ +(\S+:\S+) +(-?[0-9.]+) CREDIT(?: = (-?[0-9.]+) CREDIT)?$`)
 
-// TestEveryTransactionBalances adds up what the journal says, knowing nothing but
-// its syntax: each transaction is zero, the running balances are those asserted,
-// and the last ones are the ledger's.
+// TestEveryTransactionBalances adds up the hledger file, with knowledge of its syntax only. Each transaction must sum
+// to zero, the running balances must equal the asserted ones, and the last ones must equal the ledger's.
 func TestEveryTransactionBalances(t *testing.T) {
 	l, all := story(t)
 	balances, moved := map[string]messages.Credits{}, 0
@@ -144,8 +142,8 @@ func parse(t testing.TB, s string) messages.Credits {
 	return c
 }
 
-// TestLinesOfNoTransferHaveNoKind: a signed request, a statement of keys and a change of an
-// account are not transfers of the kind whose number is 0.
+// TestLinesOfNoTransferHaveNoKind: a signed request, a statement of keys and a change of an account are not
+// transfers. They must not be exported with the kind of transfer whose number is 0.
 func TestLinesOfNoTransferHaveNoKind(t *testing.T) {
 	all := []ledger.Line{
 		{Number: 1, What: "trusted", Note: "the site says which keys are its own"},
@@ -166,7 +164,7 @@ func TestLinesOfNoTransferHaveNoKind(t *testing.T) {
 	}
 }
 
-// TestCSVIsEnough recomputes every balance as the package's documentation says.
+// TestCSVIsEnough recomputes every balance from the CSV file, as the package's documentation says.
 func TestCSVIsEnough(t *testing.T) {
 	l, all := story(t)
 	rows, err := csv.NewReader(strings.NewReader(write(t, "csv", all))).ReadAll()
@@ -204,7 +202,7 @@ func TestCSVIsEnough(t *testing.T) {
 	}
 }
 
-// TestNamesStayApart: names that differ have accounts that differ.
+// TestNamesStayApart checks that different names have different accounts in the export.
 func TestNamesStayApart(t *testing.T) {
 	names := []messages.Name{"a", "ada", "a-da", "a_da", "ax5fda", "ad", "bank", "bank-site", "x", "x2d", "x_", "x5f", "$site", "$issuer", "site", "issuer", "$bank", "available", "held", "z9", "Ada", "a.da", "A.b_c"}
 	for i := range 200 {
@@ -228,7 +226,7 @@ func TestUnknownFormat(t *testing.T) {
 	}
 }
 
-// full is a writer with no room.
+// full is a writer that has no room.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
@@ -241,7 +239,7 @@ func TestWriteErrorIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range all {
-			_ = w.Line(&all[i]) // it may tell already here
+			_ = w.Line(&all[i]) // this may return the error already
 		}
 		if err := w.Close(); err == nil {
 			t.Errorf("%s: nothing was written, and nothing said so", format)
@@ -249,7 +247,7 @@ func TestWriteErrorIsTold(t *testing.T) {
 	}
 }
 
-// oddities is a journal of records that exports once described wrongly.
+// oddities returns a journal of records that an earlier version described wrongly.
 func oddities(t *testing.T) []ledger.Line {
 	l := ledger.New()
 	const at messages.Time = 1_790_000_000_000_000
@@ -278,8 +276,8 @@ func oddities(t *testing.T) []ledger.Line {
 	return lines(t, l)
 }
 
-// TestWords: a correction is not described as a grant, an extension has its time, and no time
-// is in 1970.
+// TestWords checks descriptions: a correction is not called a grant, an extension has its time, and no time is in
+// 1970.
 func TestWords(t *testing.T) {
 	text := write(t, "hledger", oddities(t))
 	for _, say := range []string{"2026-09-21 * correction\n", "2026-09-21 * withdrawal\n", "2026-09-21 * grant\n"} {
@@ -297,7 +295,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestNoCellIsAFormula, whatever those who pay and are paid wrote.
+// TestNoCellIsAFormula checks that no cell is a spreadsheet formula, whatever text users wrote.
 func TestNoCellIsAFormula(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(write(t, "csv", oddities(t)))).ReadAll()
 	if err != nil {
@@ -305,7 +303,7 @@ func TestNoCellIsAFormula(t *testing.T) {
 	}
 	escaped := 0
 	for _, row := range rows[1:] {
-		for i, cell := range row[:14] { // the others are amounts
+		for i, cell := range row[:14] { // the other columns are amounts
 			if cell != "" && strings.IndexByte("=+-@\t\r\n", cell[0]) >= 0 {
 				t.Errorf("column %s: %q", rows[0][i], cell)
 			}

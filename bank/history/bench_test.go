@@ -14,9 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// BenchmarkHistory makes b.N transfers among 100,000 accounts, holds and their
-// charges, into files; run it with -benchtime 10000000x for ten million. It
-// reports what the process then has resident, and what a restart takes.
+// BenchmarkHistory makes b.N transfers among 100,000 accounts, holds and their charges, into files; run it with
+// -benchtime 10000000x for ten million. It reports the resident memory of the process, and the time of a restart.
 func BenchmarkHistory(b *testing.B) {
 	files, err := Directory(b.TempDir())
 	if err != nil {
@@ -60,7 +59,7 @@ func BenchmarkHistory(b *testing.B) {
 	b.ReportMetric(float64(time.Since(began).Microseconds()), "statement-µs")
 }
 
-// charges is a command of a thousand transfers: holds, and charges of them.
+// charges returns a command of a thousand transfers: holds, and charges of them.
 func charges(done int, names []string) []byte {
 	c := ledger.Command{Verb: ledger.Transfers, At: messages.Time(2 + done), By: "$auctioneer", Rank: ledger.Service, Transfers: make([]messages.Transfer, 0, 1000)}
 	for i := done; i < done+1000; i += 2 {
@@ -73,7 +72,7 @@ func charges(done int, names []string) []byte {
 	return c.Encode()
 }
 
-// resident is the process's resident memory in MiB.
+// resident returns the process's resident memory in MiB.
 func resident(b *testing.B) float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

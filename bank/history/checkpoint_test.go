@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// signed makes checkpoints of 1, 2, … records.
+// signed returns checkpoints of 1, 2, … n records.
 func signed(t *testing.T, n int) (list []messages.Checkpoint) {
 	t.Helper()
 	key, err := nkeys.CreateAccount()
@@ -27,7 +27,7 @@ func signed(t *testing.T, n int) (list []messages.Checkpoint) {
 	return list
 }
 
-// keeps starts a replica on files, and checks which checkpoints it has.
+// keeps starts a replica on files, and checks that it has the wanted checkpoints.
 func keeps(t *testing.T, what string, files Files, want ...uint64) *Checkpoints {
 	t.Helper()
 	c, err := ReadCheckpoints(files)
@@ -53,8 +53,8 @@ func add(t *testing.T, c *Checkpoints, one messages.Checkpoint) {
 	}
 }
 
-// TestCutCheckpoints cuts the last line at every byte: every later start reads all
-// but that one, and what was signed after it.
+// TestCutCheckpoints cuts the last line at every byte. Every later start must read all checkpoints except that one,
+// and the ones that are signed afterwards.
 func TestCutCheckpoints(t *testing.T) {
 	list := signed(t, 4)
 	files := NewVolatile()
@@ -66,7 +66,7 @@ func TestCutCheckpoints(t *testing.T) {
 	for cut := from; cut <= len(text); cut++ {
 		files.Damage(CheckpointsFile, text[:cut:cut])
 		have := []uint64{1}
-		if cut >= len(text)-1 { // all but the end of the line is there
+		if cut >= len(text)-1 { // only the end of the line is missing
 			have = append(have, 2)
 		}
 		add(t, keeps(t, "the first start", files, have...), list[2])
@@ -76,8 +76,8 @@ func TestCutCheckpoints(t *testing.T) {
 	}
 }
 
-// TestJoinedCheckpoints reads what releases left that wrote behind a line that was
-// cut.
+// TestJoinedCheckpoints reads a file of an earlier version, which wrote a checkpoint directly after one that was cut
+// off.
 func TestJoinedCheckpoints(t *testing.T) {
 	list := signed(t, 4)
 	files := NewVolatile()
@@ -89,9 +89,9 @@ func TestJoinedCheckpoints(t *testing.T) {
 		line := files.Content(CheckpointsFile)[before:]
 		switch i {
 		case 1:
-			line = line[:40] // cut, and the next behind it
+			line = line[:40] // cut off, and the next one follows it
 		case 2:
-			line = line[:len(line)-1] // only its end
+			line = line[:len(line)-1] // only the end of the line is missing
 		}
 		text = append(text, line...)
 	}
@@ -103,7 +103,7 @@ func TestJoinedCheckpoints(t *testing.T) {
 	}
 }
 
-// full is files on a disk on which half of an append has room.
+// full is files on a disk that has room for only half of an append.
 type full struct {
 	*Volatile
 	full bool
@@ -125,8 +125,8 @@ func (f *full) Write(name string, parts ...[]byte) error {
 	return f.Volatile.Write(name, parts...)
 }
 
-// TestCheckpointsOnAFullDisk: what did not fit is not there, and does not spoil what
-// is written when there is room again.
+// TestCheckpointsOnAFullDisk: a checkpoint does not fit on the disk. It must not be in the list, and must not damage
+// the checkpoints that are written when there is room again.
 func TestCheckpointsOnAFullDisk(t *testing.T) {
 	list := signed(t, 4)
 	files := &full{Volatile: NewVolatile()}
@@ -145,8 +145,8 @@ func TestCheckpointsOnAFullDisk(t *testing.T) {
 	keeps(t, "the second start", files, 1, 3, 4)
 }
 
-// TestDamagedCheckpoints flips each byte of a file: what was damaged does not count, and
-// the line is named.
+// TestDamagedCheckpoints flips each byte of a file. The damaged checkpoint must not count, and the error must name
+// its line.
 func TestDamagedCheckpoints(t *testing.T) {
 	list := signed(t, 3)
 	files := NewVolatile()
@@ -169,15 +169,15 @@ func TestDamagedCheckpoints(t *testing.T) {
 				t.Fatalf("byte %d: a checkpoint that nobody signed counts", i)
 			}
 		}
-		cut := text[i] == '\n' || bytes.LastIndexByte(text[:len(text)-1], '\n') < i // as a crash leaves it
+		cut := text[i] == '\n' || bytes.LastIndexByte(text[:len(text)-1], '\n') < i // the same as after a crash
 		if len(have) < 3 && c.Damaged() == nil && !cut {
 			t.Fatalf("byte %d: %d checkpoints, and nothing is said", i, len(have))
 		}
 	}
 }
 
-// TestCoveredCheckpointsGo: of the checkpoints that were signed minute by minute only the last of each block stays, in memory
-// and in the file, as soon as there are too many others. The latest ones always stay.
+// TestCoveredCheckpointsGo: a checkpoint is signed each minute. When there are too many, only the last one of each
+// block must stay, in memory and in the file. The latest ones must always stay.
 func TestCoveredCheckpointsGo(t *testing.T) {
 	list := signed(t, 1)
 	files := NewVolatile()
@@ -187,7 +187,7 @@ func TestCoveredCheckpointsGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, c, list[0])
-	const step = 50 // records from one checkpoint to the next
+	const step = 50 // number of records between two checkpoints
 	for n := uint64(step); n <= step*2*mostCovered; n += step {
 		one, err := Sign(key, messages.Checkpoint{Site: "west", Records: n, Head: "00"})
 		if err != nil {

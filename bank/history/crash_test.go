@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestPowerLossAtEveryOperation loses power at each file operation of a run, with each fate of
-// what was not synced. The replica comes back with everything that was acknowledged, works on,
-// and ends with the same bytes as one that never failed.
+// TestPowerLossAtEveryOperation loses power at each file operation of a run; unsynced data are lost, torn or kept.
+// The replica must come back with everything that was acknowledged, continue, and end with the same bytes as a
+// replica that never failed.
 func TestPowerLossAtEveryOperation(t *testing.T) {
 	commands := script(130)
 	reference := NewVolatile()
@@ -35,12 +35,12 @@ func TestPowerLossAtEveryOperation(t *testing.T) {
 	}
 }
 
-// failing runs a script up to a loss of power at an operation of power's.
+// failing runs a script until the power is lost at the given operation.
 func failing(files Files, power *Volatile, operation int, commands [][]byte) *replica {
 	power.FailAt(operation)
 	r := &replica{files: files}
 	if err := r.start(); err == nil {
-		_ = r.run(commands) // its error is the loss of power, or what comes of it
+		_ = r.run(commands) // the error is the power loss, or follows from it
 	}
 	return r
 }
@@ -64,10 +64,10 @@ func same(t *testing.T, r, want *replica) {
 
 func contentOf(files Files, name string) []byte { return files.(*Volatile).Content(name) }
 
-// careless skips what makes files last: bugs planted to see them caught.
+// careless skips the operations that make files durable: planted bugs that the tests must find.
 type careless struct {
 	*Volatile
-	sync, commit bool // skipped
+	sync, commit bool // whether it skips the operation
 }
 
 func (c careless) Sync(name string) error {
@@ -84,9 +84,8 @@ func (c careless) Commit() error {
 	return c.Volatile.Commit()
 }
 
-// TestSkippedSyncIsCaught: the run of losses above fails if a snapshot does
-// not sync what it builds on, and the error says what to do; the replica never
-// goes on with less than was acknowledged.
+// TestSkippedSyncIsCaught: a snapshot does not sync the files that it depends on. The test above must fail then, and
+// the error must say what to do. The replica must never continue with less than was acknowledged.
 func TestSkippedSyncIsCaught(t *testing.T) {
 	commands := script(60)
 	for _, bug := range []careless{{sync: true}, {commit: true}} {
@@ -108,8 +107,8 @@ func TestSkippedSyncIsCaught(t *testing.T) {
 	}
 }
 
-// TestReplicasHaveTheSameFiles, and so has one that got its history from
-// another replica's snapshot and files.
+// TestReplicasHaveTheSameFiles checks that replicas write the same files, and that a replica has them too if it got
+// its history from another replica's snapshot and files.
 func TestReplicasHaveTheSameFiles(t *testing.T) {
 	commands := script(60)
 	first, second := whole(t, NewVolatile(), commands), whole(t, NewVolatile(), commands)
@@ -129,7 +128,7 @@ func TestReplicasHaveTheSameFiles(t *testing.T) {
 	if fetched == 0 {
 		t.Fatal("nothing was fetched")
 	}
-	late.Restart(Lost) // what was fetched is durable at once
+	late.Restart(Lost) // fetched files are durable at once
 	third := &replica{files: late, snapshot: first.snapshot, log: first.log}
 	if err := third.start(); err != nil {
 		t.Fatal(err)
@@ -137,13 +136,14 @@ func TestReplicasHaveTheSameFiles(t *testing.T) {
 	same(t, third, first)
 }
 
-// TestDamagedFileIsFetchedAnew: a file that others have is not refused for its damage.
+// TestDamagedFileIsFetchedAnew damages a file that other replicas have. It must be fetched again, and not cause an
+// error.
 func TestDamagedFileIsFetchedAnew(t *testing.T) {
 	r := whole(t, NewVolatile(), script(60))
 	names, _ := r.files.List()
 	intact := bytes.Clone(contentOf(r.files, names[1]))
 	flipped := bytes.Clone(intact)
-	flipped[len(intact)-trailerLen-3] ^= 1 // of the table
+	flipped[len(intact)-trailerLen-3] ^= 1 // a byte of the table
 	for _, damage := range [][]byte{{}, intact[:len(intact)/2], flipped} {
 		r.files.(*Volatile).Damage(names[1], damage)
 		l := ledger.Open(New(r.files, segmentBytes, func(ledger.Sum) ([]byte, error) { return intact, nil }))
@@ -156,7 +156,7 @@ func TestDamagedFileIsFetchedAnew(t *testing.T) {
 	}
 }
 
-// TestFetchIsChecked: what another replica sends is not believed.
+// TestFetchIsChecked checks that a file from another replica is used only if it has the right content.
 func TestFetchIsChecked(t *testing.T) {
 	r := whole(t, NewVolatile(), script(60))
 	for name, fetch := range map[string]func(ledger.Sum) ([]byte, error){
@@ -179,8 +179,8 @@ func TestFetchIsChecked(t *testing.T) {
 	}
 }
 
-// TestRefusalsUntilAFileIsFetched: who reads records of a file that is lost is told to ask
-// again while others may still give the file, and to mend it by hand where nobody can.
+// TestRefusalsUntilAFileIsFetched: a file is lost. A reader of its records must be told to ask again while other
+// replicas may have the file, and to repair it by hand if no replica can have it.
 func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	r := whole(t, NewVolatile(), script(60))
 	names, _ := r.files.List()
@@ -200,8 +200,8 @@ func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	}
 }
 
-// TestInstalledSnapshotBuildsOnWhatLasts: a replica that wrote a file itself, and is then given
-// a snapshot that builds on this file, has the file after a loss of power.
+// TestInstalledSnapshotBuildsOnWhatLasts: a replica wrote a file itself and then gets a snapshot that depends on this
+// file. After a power loss it must still have the file.
 func TestInstalledSnapshotBuildsOnWhatLasts(t *testing.T) {
 	commands := script(10)
 	leader, files := whole(t, NewVolatile(), commands), NewVolatile()

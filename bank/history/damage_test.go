@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestDamagedFiles flips a bit in each byte of a file, zeroes bytes, and cuts the file at each
-// position. A reader of the whole file reports the damage. A ledger either does not start with
-// the file, or gives only right answers and refuses the others.
+// TestDamagedFiles flips a bit in each byte of a file, zeroes bytes, and cuts the file at each position. A reader of
+// the whole file must report the damage. A ledger must either not start with the file, or give only right answers and
+// refuse the others.
 func TestDamagedFiles(t *testing.T) {
 	files := NewVolatile()
 	r := whole(t, files, script(40))
@@ -49,8 +49,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// TestDamagedFileIsFetchedWhenRead damages each file of a ledger that is in use: what is
-// read is right, and so is the file afterwards.
+// TestDamagedFileIsFetchedWhenRead damages each file of a running ledger. The data that is read must be right, and
+// the file must be right afterwards.
 func TestDamagedFileIsFetchedWhenRead(t *testing.T) {
 	files := NewVolatile()
 	r := whole(t, files, script(40))
@@ -91,7 +91,7 @@ func TestDamagedFileIsFetchedWhenRead(t *testing.T) {
 	}
 }
 
-// answer checks that a ledger on damaged files gives a right statement or none.
+// answer checks that a ledger on damaged files returns a right statement or an error.
 func answer(t *testing.T, i int, l *ledger.Ledger, want messages.StatementReply) {
 	t.Helper()
 	got, err := l.Statement(messages.StatementRequest{Account: "ada"})
@@ -122,8 +122,7 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
-// TestDirectory runs on real files, and reads them as those who have only the
-// directory do.
+// TestDirectory uses real files, and reads them as an outsider who has only the directory.
 func TestDirectory(t *testing.T) {
 	files, err := Directory(t.TempDir())
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-const segmentBytes = 600 // some four records
+const segmentBytes = 600 // about four records
 
-// script is commands with holds, charges, refusals, repetitions and time.
+// script returns n commands with holds, charges, refusals, repetitions and time.
 func script(n int) [][]byte {
 	var all [][]byte
 	add := func(c ledger.Command) {
@@ -28,7 +28,7 @@ func script(n int) [][]byte {
 			{ID: id + "/c", Kind: messages.Post, Pending: id, Credit: messages.SiteAccount, Amount: 2},
 		}
 		if i%3 == 0 {
-			batch = batch[:1] // it lapses
+			batch = batch[:1] // this hold lapses
 		}
 		if i%5 == 0 {
 			batch = append(batch, messages.Transfer{ID: fmt.Sprint("p", i/10), Kind: messages.Posted, Debit: "bob", Credit: "ada", Amount: 1})
@@ -39,13 +39,13 @@ func script(n int) [][]byte {
 	return all
 }
 
-// replica is a ledger with what survives a loss of power: its log from the
-// last snapshot on, that snapshot, and what was synced of its files.
+// replica is a ledger with the data that survive a power loss: its last snapshot, the log after it, and the synced
+// parts of its files.
 type replica struct {
 	files    Files
-	log      [][]byte // since the snapshot, acknowledged
+	log      [][]byte // acknowledged commands since the snapshot
 	snapshot []byte
-	done     int // commands acknowledged
+	done     int // number of acknowledged commands
 	ledger   *ledger.Ledger
 }
 
@@ -63,10 +63,10 @@ func (r *replica) start() error {
 	return r.ledger.Err()
 }
 
-// snapshotEvery is after how many commands a replica takes a snapshot.
+// snapshotEvery is the number of commands between two snapshots.
 const snapshotEvery = 7
 
-// run applies the rest of a script, up to its end or a failure.
+// run applies the rest of a script, until its end or a failure.
 func (r *replica) run(script [][]byte) error {
 	for r.done < len(script) {
 		r.log = append(r.log, script[r.done]) // durable in the log before it is answered
@@ -84,7 +84,7 @@ func (r *replica) run(script [][]byte) error {
 	return nil
 }
 
-// cut takes a snapshot, and if it could be written forgets the log before it.
+// cut takes a snapshot. If it could be written, cut removes the log before it.
 func (r *replica) cut() error {
 	var b bytes.Buffer
 	if _, err := r.ledger.Capture().WriteTo(&b); err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 )
 
-// slow is files whose syncs wait until they are let go.
+// slow is files whose syncs wait until the test lets them continue.
 type slow struct {
 	Files
 	gate chan struct{}
@@ -14,7 +14,7 @@ type slow struct {
 func (s *slow) Sync(string) error { <-s.gate; return nil }
 func (s *slow) Commit() error     { return nil }
 
-// TestSyncWaitsForTheOther: what one call is still syncing, no other calls durable.
+// TestSyncWaitsForTheOther: one call is syncing a file. Another call must not return before that file is durable.
 func TestSyncWaitsForTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := &slow{gate: make(chan struct{})}

@@ -10,53 +10,52 @@ import (
 	"sync"
 )
 
-// Volatile keeps files in memory. A loss of power leaves only what was synced. It can be told
-// to lose power at any of its operations.
+// Volatile keeps files in memory. A power loss leaves only what was synced. The test can make it lose power at any of
+// its operations.
 type Volatile struct {
 	mu      sync.Mutex
 	now     map[string]*content
 	durable map[string]*content
-	left    int // operations until power is lost; negative: never
+	left    int // number of operations until the power is lost; negative: never
 	ops     int
 }
 
-// content is a file's bytes; its name may change or vanish.
+// content is the content of a file; a file may be renamed or removed.
 type content struct{ now, synced []byte }
 
-// ErrPower is what every operation returns once power is lost, until Restart.
+// ErrPower is the error of every operation after the power is lost, until Restart.
 var ErrPower = errors.New("power is lost")
 
-// NewVolatile returns no files yet.
+// NewVolatile returns an empty directory.
 func NewVolatile() *Volatile {
 	return &Volatile{now: map[string]*content{}, durable: map[string]*content{}, left: -1}
 }
 
-// FailAt makes power fail in place of the operation of a number, from 1 on,
-// counted from now.
+// FailAt makes the power fail instead of the given operation. Operations are counted from now on, starting with 1.
 func (v *Volatile) FailAt(operation int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.left = operation - 1
 }
 
-// Operations is how many there were.
+// Operations returns the number of operations until now.
 func (v *Volatile) Operations() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.ops
 }
 
-// Fate is what becomes of bytes that were not synced.
+// Fate says what happens to bytes that were not synced.
 type Fate int
 
-// Fates of what was not synced.
+// What happens to bytes that were not synced.
 const (
-	Lost Fate = iota // none of it is there
-	Torn             // the first half of a file is there
-	Kept             // by chance, all of it is there
+	Lost Fate = iota // all of them are lost
+	Torn             // the first half of the file stays
+	Kept             // all of them happen to stay
 )
 
-// Restart loses power, if it was not lost before, and brings it back.
+// Restart loses the power, if it was not lost before, and restores it.
 func (v *Volatile) Restart(unsynced Fate) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -79,7 +78,7 @@ func (v *Volatile) Restart(unsynced Fate) {
 	v.now, v.durable = after, maps.Clone(after)
 }
 
-// operate counts an operation, which fails once power is lost.
+// operate counts an operation, which fails after the power is lost.
 func (v *Volatile) operate(do func() error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -144,7 +143,7 @@ func (v *Volatile) Open(name string) (File, error) {
 	return opened{bytes.NewReader(c.now)}, nil
 }
 
-// Content returns a file's bytes, nil if there is none.
+// Content returns the content of a file; nil: there is none.
 func (v *Volatile) Content(name string) []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -154,7 +153,7 @@ func (v *Volatile) Content(name string) []byte {
 	return nil
 }
 
-// Damage puts other bytes in place of a file's, or removes it with nil.
+// Damage replaces the content of a file, or removes the file if b is nil.
 func (v *Volatile) Damage(name string, b []byte) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -164,7 +163,7 @@ func (v *Volatile) Damage(name string, b []byte) {
 	}
 }
 
-// opened is a file in memory.
+// opened is an open file in memory.
 type opened struct{ *bytes.Reader }
 
 func (o opened) Size() (int64, error) { return o.Reader.Size(), nil }

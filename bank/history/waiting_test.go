@@ -22,8 +22,8 @@ func (c *crammed) Write(name string, parts ...[]byte) error {
 	return c.Files.Write(name, parts...)
 }
 
-// TestFullDiskStopsNoBooks: segments that find no room wait in memory, where they are read. No
-// snapshot is written before they are on the disk.
+// TestFullDiskStopsNoBooks: the disk has no room for segments. They must wait in memory, where they can be read. No
+// snapshot may be written before they are on the disk.
 func TestFullDiskStopsNoBooks(t *testing.T) {
 	directory, err := Directory(t.TempDir())
 	if err != nil {

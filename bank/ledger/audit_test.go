@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAuditSeesPlantedFaults plants what a defect of the ledger could leave
-// behind: a checker that never objects shows nothing.
+// TestAuditSeesPlantedFaults plants faults that a defect of the ledger could cause. The audit must find each: an
+// audit that never objects would prove nothing.
 func TestAuditSeesPlantedFaults(t *testing.T) {
 	for name, plant := range map[string]func(*bed){
 		"a balance changed without a record": func(b *bed) { b.accounts.byName["ada"].balance++ },
@@ -40,7 +40,7 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 			b.books.do(&s)
 			b.books.commit("eve", &s)
 			b.do(void("v", "h"))
-			b.accounts.byName["ada"].reserved, b.holds.sum = 0, 0 // as if it had been one
+			b.accounts.byName["ada"].reserved, b.holds.sum = 0, 0 // as if it had been posted
 		},
 		"a balance below zero": func(b *bed) {
 			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Posted, Debit: "ada", Credit: "$site", Amount: 500}, debit: b.accounts.byName["ada"], credit: b.accounts.byName["$site"], amount: 500}
@@ -56,7 +56,7 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 		b.balanced()
 		plant(b)
 		for _, a := range b.accounts.order {
-			b.accounts.touch(a) // what is planted leaves no trace, as no record of the ledger's own
+			b.accounts.touch(a) // a planted change marks no page as stale, because no record has it
 		}
 		if books := b.Capture().Audit(); books.Balanced || books.Message == "" || strings.Contains(books.Message, "recomputed") {
 			t.Errorf("%s: not seen: %+v", name, books)
@@ -64,7 +64,7 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 	}
 }
 
-// without is the journal with one record left out.
+// without returns the journal without one record.
 func without(j journal, number uint64) (out journal) {
 	out = newJournal(memory{})
 	j.each(1, func(n uint64, record []byte) error {

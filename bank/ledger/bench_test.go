@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// benchLedger has so many accounts with a lot of credits each.
+// benchLedger returns a ledger with accounts that have many credits each.
 func benchLedger(b *testing.B, accounts int) (*Ledger, []messages.Name) {
 	l := New()
 	names := make([]messages.Name, accounts)
@@ -21,8 +21,7 @@ func benchLedger(b *testing.B, accounts int) (*Ledger, []messages.Name) {
 	return l, names
 }
 
-// benchBatch is n transfers as jobs make them: a hold with an expiry, then a
-// charge of a part of it.
+// benchBatch returns n transfers like those of jobs: a hold with an expiry, then a charge of a part of it.
 func benchBatch(batch, n int, names []messages.Name) []messages.Transfer {
 	ts := make([]messages.Transfer, 0, n)
 	for i := 0; i < n; i += 2 {
@@ -35,7 +34,7 @@ func benchBatch(batch, n int, names []messages.Name) []messages.Transfer {
 	return ts
 }
 
-// BenchmarkApply reports the cost of one transfer, decoding included.
+// BenchmarkApply measures one transfer, with decoding.
 func BenchmarkApply(b *testing.B) {
 	for _, size := range []int{2, 100, 1000} {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
@@ -56,7 +55,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode compares the ledger's encoding of a batch with the wire's, per transfer.
+// BenchmarkDecode compares the ledger's encoding of a batch with the encoding on the wire, per transfer.
 func BenchmarkDecode(b *testing.B) {
 	names := []messages.Name{"alice", "bob"}
 	ts := benchBatch(0, 1000, names)
@@ -86,8 +85,8 @@ func BenchmarkDecode(b *testing.B) {
 	})
 }
 
-// BenchmarkImage measures what blocks the ledger (capture), and what does not
-// (audit) or happens at a start (restore), on 200,000 transfers.
+// BenchmarkImage measures three things on 200,000 transfers: capture, which blocks the ledger; audit, which does not;
+// and restore, at a start.
 func BenchmarkImage(b *testing.B) {
 	l, names := benchLedger(b, 10_000)
 	for i := range 200 {

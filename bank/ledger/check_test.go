@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestCheck has one row for each rule that a transfer alone can break.
+// TestCheck has a row for each rule that a single transfer can break.
 func TestCheck(t *testing.T) {
 	long := strings.Repeat("x", 600)
 	for name, tc := range map[string]struct {

@@ -7,26 +7,26 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// plant writes a step down as if the rules had allowed it.
+// plant writes a step to the journal as if the rules had allowed it.
 func (b *bed) plant(by messages.Name, rank Rank, s step) {
 	b.records.rank = rank
 	b.books.do(&s)
 	b.books.commit(by, &s)
 }
 
-// plantPosted moves credits unasked.
+// plantPosted moves credits against the rules.
 func (b *bed) plantPosted(by messages.Name, rank Rank, t messages.Transfer) {
 	b.plant(by, rank, step{asked: &t, debit: b.accounts.byName[t.Debit], credit: b.accounts.byName[t.Credit], amount: t.Amount, job: t.Job})
 }
 
-// plantHold makes a hold unasked.
+// plantHold makes a hold against the rules.
 func (b *bed) plantHold(by messages.Name, rank Rank, t messages.Transfer) {
 	h := newHold(&t, b.accounts.byName[t.Debit])
 	h.by = by
 	b.plant(by, rank, step{asked: &t, debit: h.account, held: t.Amount, hold: h, job: t.Job, member: h.member})
 }
 
-// plantPost posts from a hold unasked.
+// plantPost posts from a hold against the rules.
 func (b *bed) plantPost(by messages.Name, rank Rank, t messages.Transfer) {
 	h := b.holds.byID[t.Pending]
 	b.plant(by, rank, step{asked: &t, debit: h.account, credit: b.accounts.byName[t.Credit], amount: t.Amount, held: -h.amount, hold: h, job: h.job, spent: t.Amount, member: h.member})
@@ -53,8 +53,7 @@ func under(id string, t messages.Transfer) messages.Transfer {
 	return t
 }
 
-// control is a fault that somebody who may write the journal, and leaves sums as
-// they ought to be, could plant there.
+// control is a fault that somebody who can write the journal could plant, while all sums stay right.
 type control struct {
 	plant func(*bed)
 }
@@ -234,8 +233,8 @@ func journalOf(t testing.TB, l *Ledger) (all [][]byte) {
 	return all
 }
 
-// TestControlsAreSeen plants what breaks one rule each: verification and restoring
-// must refuse it, whatever its sums are.
+// TestControlsAreSeen plants faults that each break one rule. Verification and restoring must refuse each, although
+// the sums are right.
 func TestControlsAreSeen(t *testing.T) {
 	sound := newControlBed(t)
 	if _, err := verify(journalOf(t, sound.Ledger), true); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// someCommands is one of each verb, as seeds.
+// someCommands returns one command of each verb, as seeds.
 func someCommands() []Command {
 	return []Command{
 		{Verb: Expire, At: 5000},
@@ -27,8 +27,8 @@ func someCommands() []Command {
 	}
 }
 
-// FuzzApply feeds arbitrary bytes to a ledger: no panic, nothing changed by
-// what cannot be read, and the books balance after what can.
+// FuzzApply applies arbitrary bytes. Nothing may panic, bytes that cannot be decoded must change nothing, and the
+// books must balance.
 func FuzzApply(f *testing.F) {
 	for _, cmd := range someCommands() {
 		f.Add(cmd.Encode())
@@ -64,7 +64,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// FuzzRestore gives arbitrary bytes the digest that makes them look whole.
+// FuzzRestore restores arbitrary bytes with a right digest, so that they look complete.
 func FuzzRestore(f *testing.F) {
 	l := New()
 	f.Add(body(f, l))
@@ -91,7 +91,8 @@ func body(t testing.TB, l *Ledger) []byte {
 	return out.Bytes()
 }
 
-// TestCommandsSurviveTheirEncoding, and nothing shorter or longer is a command.
+// TestCommandsSurviveTheirEncoding encodes and decodes commands. Bytes that are one shorter or longer must not be a
+// command.
 func TestCommandsSurviveTheirEncoding(t *testing.T) {
 	for _, cmd := range someCommands() {
 		data := cmd.Encode()

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// crowd is a ledger with n accounts and a project with n members. The account busy has n holds
-// with different expiries, n payments, and n/10 grants that expire.
+// crowd is a ledger with n accounts and a project with n members. The account busy has n holds with different
+// expiries, n payments, and n/10 grants that expire.
 type crowd struct {
 	*bed
 	n int
@@ -57,7 +57,8 @@ func transfer(t messages.Transfer) *Command {
 	return &Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []messages.Transfer{t}}
 }
 
-// kinds make the i-th command of each kind. Those of keys and sessions are proven, and left out.
+// kinds has, for each kind of command, a function that returns its i-th command. Commands about keys and sessions
+// need signatures, and are left out.
 var kinds = map[string]func(w *crowd, i int) *Command{
 	"hold": func(w *crowd, i int) *Command {
 		return transfer(messages.Transfer{ID: fmt.Sprint("new", i), Kind: messages.Hold, Debit: "busy", Member: "busy", Amount: c, Expires: messages.Time(5e14)})
@@ -107,7 +108,7 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 	"withdraw": func(w *crowd, i int) *Command {
 		return &Command{Verb: Withdraw, By: "ops", Withdraw: messages.WithdrawRequest{Key: fmt.Sprint(i), Account: "busy", Amount: 1, Reason: "r"}}
 	},
-	"correct": func(w *crowd, i int) *Command { // what was done lately; else a segment is read
+	"correct": func(w *crowd, i int) *Command { // a recent transfer; for an older one a segment would be read
 		w.do(messages.Transfer{ID: fmt.Sprint("mistake", i), Debit: "busy", Credit: user(i), Amount: 1})
 		return &Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: fmt.Sprint("mistake", i), Reason: "r"}}
 	},
@@ -117,10 +118,10 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 	},
 }
 
-// TestEachKindOfCommandCostsNoMoreAmongMore: each kind of command costs at most twice as much in a ledger
-// with ten times as much of all.
+// TestEachKindOfCommandCostsNoMoreAmongMore checks that each kind of command takes at most twice as long in a ledger
+// with ten times as many things.
 func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // its share of a command is chance
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
 	const n = 900
 	ratios := map[string]float64{}
 	for kind := range kinds {
@@ -142,7 +143,7 @@ func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
 	}
 }
 
-// cost is the median time of some commands of a kind, which a pause of the machine cannot move. Each
+// cost returns the median time of several commands of a kind. A pause of the machine does not change a median. Each
 // kind has its own accounts and holds.
 func (w *crowd) cost(kind string, at int) float64 {
 	const each = 15

@@ -9,7 +9,7 @@ import (
 
 const c = messages.Credit
 
-// bed is a ledger under test: each of its methods applies one command.
+// bed is a ledger under test. Each of its methods applies one command.
 type bed struct {
 	*testing.T
 	*Ledger
@@ -71,7 +71,7 @@ func (b *bed) join(project, member messages.Name) {
 	}
 }
 
-// has checks an account's balance and what is reserved of it.
+// has checks an account's balance and its reserved part.
 func (b *bed) has(name messages.Name, balance, reserved messages.Credits) {
 	b.Helper()
 	a, err := b.Account(name)
@@ -83,7 +83,7 @@ func (b *bed) has(name messages.Name, balance, reserved messages.Credits) {
 	}
 }
 
-// balanced checks the books.
+// balanced checks that the books balance.
 func (b *bed) balanced() messages.BooksReply {
 	b.Helper()
 	books := b.Capture().Audit()
@@ -113,7 +113,7 @@ func extend(id, hold string, until messages.Time) messages.Transfer {
 	return messages.Transfer{ID: id, Kind: messages.Extend, Pending: hold, Expires: until}
 }
 
-// linked ties transfers into a chain.
+// linked links transfers to a chain.
 func linked(ts ...messages.Transfer) []messages.Transfer {
 	for i := range ts[:len(ts)-1] {
 		ts[i].Linked = true

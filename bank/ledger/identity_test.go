@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestSameIdentifier: the first result stands, whatever it was and whatever
-// happened since; other content is a conflict and changes nothing.
+// TestSameIdentifier repeats transfers with the same identifier. The first result must be returned, whatever it was
+// and whatever happened since. Other content must be a conflict and change nothing.
 func TestSameIdentifier(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -17,9 +17,9 @@ func TestSameIdentifier(t *testing.T) {
 	for _, x := range []messages.Transfer{hold, charge} {
 		b.do(x)
 	}
-	b.do(held("h2", "ada", 6)) // so that the next is refused
+	b.do(held("h2", "ada", 6)) // so that the next hold is refused
 	b.refuse(messages.Insufficient, tooMuch)
-	b.do(void("v", "h2")) // now it could be done
+	b.do(void("v", "h2")) // now it could be carried out
 	hash := b.Hash()
 	if b.do(hold) != 6 || b.do(charge) != 4 {
 		t.Fatal("another result than the first")
@@ -42,8 +42,8 @@ func TestSameIdentifier(t *testing.T) {
 	}
 }
 
-// TestHoldAskedAgainLater: the expiry that is counted from then does not make
-// it another hold, and does not move the first.
+// TestHoldAskedAgainLater repeats a hold whose expiry is counted from the time of asking. It must be the same hold,
+// and the first expiry must stay.
 func TestHoldAskedAgainLater(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -58,7 +58,7 @@ func TestHoldAskedAgainLater(t *testing.T) {
 	b.has("ada", 10, 6)
 }
 
-// TestMalformedIsNotRemembered: the identifier stays free.
+// TestMalformedIsNotRemembered checks that a malformed transfer does not use up its identifier.
 func TestMalformedIsNotRemembered(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -85,7 +85,7 @@ func TestChain(t *testing.T) {
 	}
 	b.has("cyd", 12, 12)
 	hash, records := b.Hash(), b.Totals().Records
-	// One that fails takes back all: a post, an extension and a void before it too.
+	// A chain that fails takes back all its transfers, also a post, an extension and a void before the failure.
 	failing := linked(post("4", "3", 5), posted("5", messages.SiteAccount, "ada", 5), posted("6", "ada", "bob", 99))
 	r = b.send(failing...)
 	for i := range r {
@@ -106,7 +106,7 @@ func TestChain(t *testing.T) {
 	b.balanced()
 }
 
-// TestChainUndoesEveryKind rolls back one transfer of each kind.
+// TestChainUndoesEveryKind makes chains fail after one transfer of each kind. Each transfer must be undone.
 func TestChainUndoesEveryKind(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)
@@ -153,8 +153,8 @@ func TestChainThatIsMalformed(t *testing.T) {
 	}
 }
 
-// TestChainInPart: transfers that were answered keep their result, and the
-// others cannot join them.
+// TestChainInPart repeats some transfers of a chain together with new ones. The old ones must keep their results, and
+// the new ones must be refused.
 func TestChainInPart(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -187,8 +187,8 @@ func TestGrantIsIdempotent(t *testing.T) {
 	b.has("ada", 10, 0)
 }
 
-// TestReasonOfAJob: a job's charge that is asked for again, when more is known of the job,
-// has the first result, and the first reason stands.
+// TestReasonOfAJob repeats a job's charge with a longer reason. It must get the first result, and the first reason
+// must stay.
 func TestReasonOfAJob(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -212,12 +212,12 @@ func TestReasonOfAJob(t *testing.T) {
 	}
 }
 
-// TestCollision: identifiers of the same hash are kept apart.
+// TestCollision checks that two identifiers with the same hash are distinguished.
 func TestCollision(t *testing.T) {
 	b := newBed(t)
 	b.records.known.digest = func(string) uint64 { return 7 }
 	b.grant("ada", 1000)
-	for range 2 { // the second time each gets its own first result
+	for range 2 { // in the second round each gets its own first result
 		for i := range 20 {
 			if got := b.do(held(fmt.Sprint(i), "ada", messages.Credits(i+1))); got != messages.Credits(i+1) {
 				t.Fatalf("%d: %v", i, got)

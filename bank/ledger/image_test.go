@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// busy is a ledger with everything in it, on several pages.
+// busy returns a ledger that has everything, on several pages.
 func busy(t *testing.T) *bed {
 	b := newBed(t)
 	b.grant("ada", 1_000_000)
@@ -39,7 +39,7 @@ func busy(t *testing.T) *bed {
 	return b
 }
 
-// TestRestoreIsIdentical also goes on with both ledgers.
+// TestRestoreIsIdentical restores an image, and continues with both ledgers. They must stay equal.
 func TestRestoreIsIdentical(t *testing.T) {
 	b := busy(t)
 	if segments := len(b.records.journal.sealed); segments < 2 {
@@ -74,7 +74,7 @@ func TestReplicasAreIdentical(t *testing.T) {
 	}
 }
 
-// TestImageIsUntouched: what is applied after the capture is not in it.
+// TestImageIsUntouched checks that an image does not change when commands are applied after the capture.
 func TestImageIsUntouched(t *testing.T) {
 	b := busy(t)
 	before := encodeImage(t, b.Ledger)
@@ -92,7 +92,7 @@ func TestImageIsUntouched(t *testing.T) {
 	}
 }
 
-// TestImageIsReadWhileLedgerChanges is for the race detector.
+// TestImageIsReadWhileLedgerChanges reads an image while the ledger changes, for the race detector.
 func TestImageIsReadWhileLedgerChanges(t *testing.T) {
 	b := busy(t)
 	image := b.Capture()
@@ -119,7 +119,7 @@ func TestHashSeesTimeAndMembers(t *testing.T) {
 	}
 }
 
-// TestDamagedImage changes and cuts an image everywhere.
+// TestDamagedImage changes and cuts an image at every position. It must be refused.
 func TestDamagedImage(t *testing.T) {
 	image := smallImage(t)
 	l := New()
@@ -133,9 +133,8 @@ func TestDamagedImage(t *testing.T) {
 	}
 }
 
-// TestForgedImage gives each changed image the digest that fits. It is
-// refused, or is the image of another history that is right in itself: with
-// another time or reason, but never other sums.
+// TestForgedImage computes the right digest for each changed image. The image must be refused, or be the image of
+// another correct history: with another time or reason, but never with other sums.
 func TestForgedImage(t *testing.T) {
 	image := smallImage(t)
 	refused := 0
@@ -174,13 +173,13 @@ func flip(image []byte, i int) []byte {
 	return out
 }
 
-// resign appends the digest that makes any body look whole.
+// resign appends the right digest to a changed body, so that it looks complete.
 func resign(body []byte) []byte {
 	digest := sha256.Sum256(body)
 	return append(bytes.Clone(body), digest[:]...)
 }
 
-// TestRestoreReaderFails passes the reader's own error on.
+// TestRestoreReaderFails checks that the reader's own error is returned.
 func TestRestoreReaderFails(t *testing.T) {
 	b := busy(t)
 	image := encodeImage(t, b.Ledger)

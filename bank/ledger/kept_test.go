@@ -11,8 +11,8 @@ import (
 type kept struct {
 	bytes    int
 	segments map[uint64]*Segment
-	fails    error // what Seal and reads return, if not nil
-	reads    int   // records that were read
+	fails    error // if not nil, the error of Seal and of reads
+	reads    int   // number of records that were read
 }
 
 func newKept(bytes int) *kept { return &kept{bytes: bytes, segments: map[uint64]*Segment{}} }
@@ -24,7 +24,7 @@ func (k *kept) Seal(s *Segment) (Sealed, error) {
 	if k.fails != nil {
 		return nil, k.fails
 	}
-	// What is kept is what a file would give back.
+	// The stored segment is what a file would give back.
 	read, err := ReadSegment(s.Table(), append([]byte(nil), s.Data...))
 	if err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func (s keptSegment) Record(place int) ([]byte, error) {
 	return s.inMemory.Record(place)
 }
 
-// TestStoreFails: a ledger whose store fails refuses everything from then on,
-// and its image and log give the state without that failure.
+// TestStoreFails: the store of a ledger fails. From then on the ledger must refuse everything. Its image and log must
+// give the state before the failure.
 func TestStoreFails(t *testing.T) {
 	store := newKept(400)
 	b := &bed{T: t, Ledger: Open(store), at: 1000}
@@ -65,7 +65,7 @@ func TestStoreFails(t *testing.T) {
 	}
 	image := encodeImage(t, b.Ledger)
 	store.fails = errors.New("disk on fire")
-	again := held("0", "ada", 1) // answered before: its record is to be read
+	again := held("0", "ada", 1) // answered before, so its record must be read
 	for range 2 {
 		r := b.command(Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []messages.Transfer{again}})
 		if r.Error == nil || r.Error.Kind != messages.Internal || len(r.Transfers) != 0 || !errors.Is(b.Err(), store.fails) {
@@ -85,7 +85,7 @@ func TestStoreFails(t *testing.T) {
 	b.balanced()
 }
 
-// TestSealFails: the record that does not fit any more is not half written.
+// TestSealFails lets the sealing of a full segment fail. The record that did not fit must not be written in part.
 func TestSealFails(t *testing.T) {
 	store := newKept(400)
 	b := &bed{T: t, Ledger: Open(store), at: 1000}

@@ -91,8 +91,8 @@ func TestHoldLapsesByItself(t *testing.T) {
 	}
 }
 
-// TestLapseComesFirst: a transfer that arrives at the very expiry is too late,
-// and one that needs the freed credits is not.
+// TestLapseComesFirst: transfers arrive exactly at the expiry of a hold. One that uses the hold must be too late. One
+// that needs the freed credits must succeed.
 func TestLapseComesFirst(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -111,7 +111,7 @@ func TestTimeDoesNotRunBackwards(t *testing.T) {
 	b.grant("ada", 10)
 	b.at = 500
 	h := held("h", "ada", 1)
-	h.Expires = 900 // before 1000, which was seen
+	h.Expires = 900 // before 1000, the time of an earlier command
 	b.refuse(messages.Expired, h)
 	if b.Now() != 1000 {
 		t.Fatalf("now %v", b.Now())
@@ -121,7 +121,7 @@ func TestTimeDoesNotRunBackwards(t *testing.T) {
 func TestExtend(t *testing.T) {
 	for _, tc := range []struct{ first, extended, want messages.Time }{
 		{2000, 3000, 3000},
-		{2000, 1500, 2000}, // only ever later
+		{2000, 1500, 2000}, // an expiry only moves to a later time
 		{2000, 0, 0},       // never
 		{0, 3000, 0},
 		{2000, math.MaxInt64, math.MaxInt64},
@@ -138,8 +138,8 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// TestExpiryOrder: holds that are due at once lapse by expiry, then by
-// identifier, however they were made, extended and resolved before.
+// TestExpiryOrder checks that holds that are due together lapse in the order of expiry, and then of identifier,
+// however they were made, extended and resolved before.
 func TestExpiryOrder(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 1000)
@@ -206,14 +206,14 @@ func TestProjects(t *testing.T) {
 		t.Fatalf("accounts of ada: %+v", of)
 	}
 	records := b.Totals().Records
-	b.join("lab", "ada") // once more is nothing new
+	b.join("lab", "ada") // a repeated request changes nothing
 	if b.Totals().Records != records {
 		t.Fatal("a record of no change")
 	}
 	b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: "ada", Remove: true}})
 	h.ID = "h3"
 	b.refuse(messages.PermissionDenied, h)
-	b.do(post("p", "h2", 1)) // what was held stays held
+	b.do(post("p", "h2", 1)) // earlier holds stay
 }
 
 func TestMembershipRefusals(t *testing.T) {
@@ -244,7 +244,7 @@ func TestMembershipRefusals(t *testing.T) {
 	}
 }
 
-// TestOverflow stands at the ends of the range: no sum wraps.
+// TestOverflow uses amounts at the ends of the range. No sum may wrap.
 func TestOverflow(t *testing.T) {
 	b := newBed(t)
 	give := func(key, account string, amount messages.Credits) *messages.Error {
@@ -272,14 +272,14 @@ func TestOverflow(t *testing.T) {
 		b.do(posted(fmt.Sprint("p", i), "ada", "bob", messages.MaxCredits))
 	}
 	b.has("bob", math.MaxInt64, 0)
-	// What was spent is counted too, and credits can go round.
+	// The spent amount is also counted, and credits can go round in a circle.
 	for i := range 9 {
 		b.do(held(fmt.Sprint("h", i), "bob", messages.MaxCredits))
 		b.do(post(fmt.Sprint("c", i), fmt.Sprint("h", i), messages.MaxCredits))
 	}
 	b.do(posted("back", messages.SiteAccount, "bob", messages.MaxCredits))
 	b.do(held("h", "bob", messages.MaxCredits))
-	b.do(post("c", "h", messages.MaxCredits)) // which is counted no more
+	b.do(post("c", "h", messages.MaxCredits)) // which is not counted any more
 	if a, _ := b.Account("bob"); a.Spent != math.MaxInt64 {
 		t.Errorf("bob is said to have spent %v", a.Spent)
 	}
@@ -300,13 +300,13 @@ func TestPayee(t *testing.T) {
 	b.has("bob", 15, 0)
 	b.do(held("h2", "ada", 1))
 	p.ID, p.Pending, p.Amount = "p3", "h2", 1
-	b.refuse(messages.Invalid, p) // nobody is named
+	b.refuse(messages.Invalid, p) // no payee is named
 	p.ID, p.Credit = "p4", "ada"
-	b.refuse(messages.Invalid, p) // the payer itself
+	b.refuse(messages.Invalid, p) // the payee is the payer
 	b.balanced()
 }
 
-// TestAttacks on somebody else's hold.
+// TestAttacks tries to use the hold of another account. All tries must be refused.
 func TestAttacks(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// forgetDues has nothing expire by itself any more, as a plant.
+// forgetDues removes all due times, as a planted fault: then nothing expires by itself.
 func (b *bed) forgetDues() {
 	for _, a := range b.Ledger.lots.dues {
 		a.due = 0
@@ -16,8 +16,8 @@ func (b *bed) forgetDues() {
 	b.Ledger.lots.dues = nil
 }
 
-// TestTheQueueOfExpiriesIsBounded: an account stands in the queue once, however many grants that
-// expire it has, and however often credits of them are paid on.
+// TestTheQueueOfExpiriesIsBounded checks that an account is in the queue once, however many expiring grants it has,
+// and however often credits of them are paid on.
 func TestTheQueueOfExpiriesIsBounded(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 1)
@@ -53,8 +53,8 @@ func TestTheQueueOfExpiriesIsBounded(t *testing.T) {
 	b.has("bob", 1, 0)
 }
 
-// TestAnAccountIsNeverClosedToGrants: credits that are granted, spent and taken back come again
-// without end; what is counted of them stops at the last number.
+// TestAnAccountIsNeverClosedToGrants grants, spends and takes back credits without end. It must always be possible;
+// the sums for statistics stop at the largest number.
 func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 1)
@@ -79,7 +79,7 @@ func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	}
 	b.has("ada", 1, 0)
 	b.balanced()
-	// A chain that is taken back leaves what was counted as it was.
+	// A chain that is undone does not change the counted sums.
 	before, _ := b.Account("ada")
 	b.do(held("h", "ada", 1))
 	first := post("x", "h", 1)
@@ -93,8 +93,8 @@ func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	}
 }
 
-// TestAGrantIsTheSameWheneverItIsSent: what a grant lasts is counted from when it was made, so
-// that the same request sent later is the same; another span is not.
+// TestAGrantIsTheSameWheneverItIsSent: the duration of a grant counts from when it was made. The same request at a
+// later time must be the same grant; a request with another duration must not.
 func TestAGrantIsTheSameWheneverItIsSent(t *testing.T) {
 	b := newBed(t)
 	grant := func(lasts messages.Duration) *messages.Error {
@@ -132,8 +132,8 @@ func TestAGrantIsTheSameWheneverItIsSent(t *testing.T) {
 	}
 }
 
-// TestARepeatedCorrectionSaysWhatCanBeDone: a correction is made once; what it says then can be
-// followed.
+// TestARepeatedCorrectionSaysWhatCanBeDone makes a correction twice. The second one must be refused, and it must be
+// possible to do what the error says.
 func TestARepeatedCorrectionSaysWhatCanBeDone(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 50)
@@ -158,14 +158,14 @@ func TestARepeatedCorrectionSaysWhatCanBeDone(t *testing.T) {
 		t.Errorf("for another reason: %v", err)
 	}
 	b.has("ada", 38, 0)
-	if err := correct("$correct/t", 3, "too much"); err != nil { // as it says
+	if err := correct("$correct/t", 3, "too much"); err != nil { // as the error says
 		t.Fatal(err)
 	}
 	b.has("ada", 35, 0)
 }
 
-// TestPagesOfAccountsAreBoundedInBytes: a page of projects with many members is short enough for one
-// message, and pages lead to all accounts.
+// TestPagesOfAccountsAreBoundedInBytes checks that a page of projects with many members fits in one message, and that
+// the pages lead to all accounts.
 func TestPagesOfAccountsAreBoundedInBytes(t *testing.T) {
 	b := newBed(t)
 	for i := range 12 {

@@ -25,7 +25,7 @@ func (b *bed) passes(to messages.Time) {
 	}
 }
 
-// lots writes what an account has of expiring grants, as "expires free/held".
+// lots returns what an account has of expiring grants, as "expires free/held".
 func (b *bed) lots(account messages.Name) string {
 	b.Helper()
 	a, err := b.Account(account)
@@ -46,7 +46,7 @@ func (b *bed) wantLots(account messages.Name, want string) {
 	}
 }
 
-// TestGrantExpires: what is unspent goes back, once, without ending the account.
+// TestGrantExpires checks that the unspent part of a grant is returned once, and that the account continues.
 func TestGrantExpires(t *testing.T) {
 	b := newBed(t)
 	b.grant("lab", 50)
@@ -56,7 +56,7 @@ func TestGrantExpires(t *testing.T) {
 		t.Fatalf("next expiry %v", b.NextExpiry())
 	}
 	b.do(held("h", "lab", 10))
-	b.do(post("c", "h", 10)) // of what expires, as it expires first
+	b.do(post("c", "h", 10)) // from the part that expires, because it expires first
 	b.passes(1999)
 	b.has("lab", 70, 0)
 	b.passes(2000)
@@ -72,13 +72,14 @@ func TestGrantExpires(t *testing.T) {
 	if last.Change != -20 || last.Other != messages.IssuerAccount || last.Reason != returnReason || last.Pending != "$grant/ops/q1" || last.By != "" {
 		t.Fatalf("%+v", last)
 	}
-	b.do(held("h2", "lab", 50)) // the account goes on
+	b.do(held("h2", "lab", 50)) // the account continues
 	if books := b.balanced(); books.Issued != 60 {
 		t.Fatalf("%+v", books)
 	}
 }
 
-// TestHoldsDrawOnWhatExpiresFirst, and hold on to it past its expiry.
+// TestHoldsDrawOnWhatExpiresFirst checks that a hold uses the grant that expires first, and keeps its credits after
+// the expiry.
 func TestHoldsDrawOnWhatExpiresFirst(t *testing.T) {
 	b := newBed(t)
 	b.grant("lab", 100)
@@ -87,21 +88,21 @@ func TestHoldsDrawOnWhatExpiresFirst(t *testing.T) {
 	b.do(held("a", "lab", 15))
 	b.do(held("b", "lab", 15))
 	b.wantLots("lab", "2000 0/20 3000 10/10 ")
-	b.passes(2000) // all of it is held: nothing goes back
+	b.passes(2000) // all of it is held, so nothing is returned
 	b.has("lab", 140, 30)
-	b.do(post("ca", "a", 5)) // 5 of the 15 that were drawn are spent, and the rest goes back
+	b.do(post("ca", "a", 5)) // 5 of the 15 held credits are spent, and the rest is returned
 	b.has("lab", 125, 15)
 	b.wantLots("lab", "2000 0/5 3000 10/10 ")
-	b.passes(3000) // what is free of the later one
+	b.passes(3000) // the free part of the later grant
 	b.has("lab", 115, 15)
-	b.do(void("vb", "b")) // 5 of the one and 10 of the other
+	b.do(void("vb", "b")) // 5 of the first grant and 10 of the second
 	b.has("lab", 100, 0)
 	b.wantLots("lab", "")
 	b.balanced()
 }
 
-// TestHoldLapsesAfterItsGrant: what a hold that nobody resolves frees of a
-// grant that expired goes back at the same time.
+// TestHoldLapsesAfterItsGrant: a hold lapses after the grant that it uses. The freed credits must be returned at the
+// same time.
 func TestHoldLapsesAfterItsGrant(t *testing.T) {
 	b := newBed(t)
 	b.expiring("g", "ada", 10, 2000)
@@ -115,8 +116,8 @@ func TestHoldLapsesAfterItsGrant(t *testing.T) {
 	}
 }
 
-// TestChainUsesWhatItFrees: credits of a grant that expired, freed and held
-// again in one chain, stay with the account.
+// TestChainUsesWhatItFrees: a chain frees credits of an expired grant and holds them again. They must stay with the
+// account.
 func TestChainUsesWhatItFrees(t *testing.T) {
 	b := newBed(t)
 	b.expiring("g", "ada", 10, 2000)
@@ -131,7 +132,7 @@ func TestChainUsesWhatItFrees(t *testing.T) {
 	b.wantLots("ada", "2000 0/7 ")
 }
 
-// TestRefusedChainLeavesLotsAlone takes back every kind of draw.
+// TestRefusedChainLeavesLotsAlone lets chains with every kind of draw be refused. The lots must not change.
 func TestRefusedChainLeavesLotsAlone(t *testing.T) {
 	b := newBed(t)
 	b.grant("bob", 1)
@@ -151,14 +152,15 @@ func TestRefusedChainLeavesLotsAlone(t *testing.T) {
 	b.has("ada", 33, 13)
 }
 
-// TestPaidCreditsKeepTheirExpiry, and come back from whoever has them.
+// TestPaidCreditsKeepTheirExpiry checks that credits that were paid on keep their expiry, and are returned from the
+// account that has them.
 func TestPaidCreditsKeepTheirExpiry(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 5)
 	b.grant("bob", 1)
 	b.expiring("g", "ada", 10, 2000)
 	pay := Command{Verb: Pay, By: "ada", Rank: User, Pay: messages.PayRequest{Key: "1", From: "ada", To: "bob", Amount: 12}}
-	for range 2 { // the second is the first again
+	for range 2 { // the second request is a repetition
 		if r := b.command(pay); r.Error != nil || r.Account.Balance != 3 {
 			t.Fatalf("%+v", r)
 		}
@@ -174,7 +176,7 @@ func TestPaidCreditsKeepTheirExpiry(t *testing.T) {
 	}
 }
 
-// TestWhatIsOwedDelaysTheReturn: a return never takes an account below its limit.
+// TestWhatIsOwedDelaysTheReturn checks that a return never takes an account below its limit.
 func TestWhatIsOwedDelaysTheReturn(t *testing.T) {
 	b := newBed(t)
 	b.expiring("g", "ada", 10, 2000)
@@ -189,7 +191,7 @@ func TestWhatIsOwedDelaysTheReturn(t *testing.T) {
 	b.do(void("v", "a"))
 	credit(0)
 	b.passes(2000)
-	b.has("ada", 10, 20) // 10 are free of the grant, and it holds 20
+	b.has("ada", 10, 20) // 10 of the grant are free, and the hold has 20
 	b.do(post("p", "b", 4))
 	b.has("ada", 0, 0)
 	b.balanced()
@@ -221,13 +223,12 @@ func TestGrantRefusals(t *testing.T) {
 	b.has("ada", 1, 0)
 }
 
-// TestTimeout counts from when the bank carries a hold out, and from when it
-// extends it.
+// TestTimeout checks that a time-out counts from when the bank makes a hold, and again from when it extends the hold.
 func TestTimeout(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
 	h := held("h", "ada", 3)
-	h.Timeout = 500_000 // half a millisecond: 500
+	h.Timeout = 500_000 // half a millisecond is 500 microseconds
 	b.do(h)
 	if b.NextExpiry() != 1500 {
 		t.Fatalf("expires at %d", b.NextExpiry())

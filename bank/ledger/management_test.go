@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// as carries out a command about an account on a user's word.
+// as carries out a command about an account as a user.
 func (b *bed) as(user messages.Name, c Command) Result {
 	c.By, c.Rank = user, User
 	return b.command(c)
@@ -30,7 +30,7 @@ func (b *bed) refused(kind messages.Kind, r Result) {
 	}
 }
 
-// climate is a project with dan as its owner and ada as a member with a limit of 20.
+// climate returns a project with dan as its owner and ada as a member with a limit of 20.
 func climate(t *testing.T) *bed {
 	b := newBed(t)
 	b.must(b.command(Command{Verb: Project, By: "ops", Project: messages.ProjectRequest{Account: "climate", Title: "Climate", Owners: []messages.Name{"dan"}}}))
@@ -59,14 +59,14 @@ func heldBy(member messages.Name, t messages.Transfer) messages.Transfer {
 	return t
 }
 
-// TestMemberLimit counts what a member spent and holds, whatever becomes of
-// its holds, and whether it leaves and comes back.
+// TestMemberLimit checks the sum that counts against a member's limit: what it spent and holds. It also counts after
+// the member leaves and comes back.
 func TestMemberLimit(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("a", "climate", 12)))
 	b.refuse(messages.Insufficient, heldBy("ada", held("b", "climate", 9)))
 	b.do(heldBy("ada", held("c", "climate", 8)))
-	b.do(void("v", "c")) // its 8 are free again
+	b.do(void("v", "c")) // these 8 are free again
 	b.do(post("p", "a", 10))
 	if m := b.part("climate", "ada"); m.Spent != 10 || m.Held != 0 || m.Limit != 20 {
 		t.Fatalf("%+v", m)
@@ -74,7 +74,7 @@ func TestMemberLimit(t *testing.T) {
 	b.do(heldBy("ada", held("d", "climate", 10)))
 	b.must(b.as("dan", Command{Verb: Member, Member: messages.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
 	b.refuse(messages.PermissionDenied, heldBy("ada", held("e", "climate", 1)))
-	b.do(post("pd", "d", 4)) // what it held before is still charged
+	b.do(post("pd", "d", 4)) // what the member held before is still charged
 	limit := messages.Credits(15)
 	b.must(b.as("dan", Command{Verb: Member, Member: messages.MemberRequest{Account: "climate", Member: "ada", Limit: &limit}}))
 	if m := b.part("climate", "ada"); m.Spent != 14 || m.Held != 0 {
@@ -82,10 +82,10 @@ func TestMemberLimit(t *testing.T) {
 	}
 	b.refuse(messages.Insufficient, heldBy("ada", held("f", "climate", 2)))
 	b.do(heldBy("ada", held("g", "climate", 1)))
-	b.do(held("own", "climate", 50)) // the account's own word has no limit
+	b.do(held("own", "climate", 50)) // without a member there is no limit
 }
 
-// TestRoles: owners manage and pay, members spend, auditors see.
+// TestRoles checks that owners manage and pay, members spend, and auditors only see.
 func TestRoles(t *testing.T) {
 	b := climate(t)
 	auditor, owner := messages.RoleAuditor, messages.RoleOwner
@@ -103,7 +103,7 @@ func TestRoles(t *testing.T) {
 	b.refused(messages.PermissionDenied, member("dan", "dan", nil, true))
 	b.refused(messages.PermissionDenied, member("dan", "dan", &auditor, false))
 	b.must(member("dan", "ada", &owner, false))
-	b.must(member("ada", "dan", nil, true)) // there is another one now
+	b.must(member("ada", "dan", nil, true)) // now there is another owner
 	b.refused(messages.PermissionDenied, member("dan", "eve", nil, false))
 	if m := b.part("climate", "ada"); m.Limit != 20 {
 		t.Fatalf("a new role took the limit away: %+v", m)
@@ -111,8 +111,7 @@ func TestRoles(t *testing.T) {
 	b.must(b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
 }
 
-// TestProject: made once, changed by asking again, and never of somebody's own
-// account.
+// TestProject checks that a project is made once, is changed by another request, and is never a user's own account.
 func TestProject(t *testing.T) {
 	b := climate(t)
 	request := messages.ProjectRequest{Account: "climate", Title: "Climate", Owners: []messages.Name{"dan"}}
@@ -130,7 +129,7 @@ func TestProject(t *testing.T) {
 	b.refused(messages.TooLarge, b.command(Command{Verb: Project, By: "ops", Project: request}))
 }
 
-// TestFreeze stops what is new, and nothing else.
+// TestFreeze checks that a frozen account allows nothing new, and that earlier holds can be resolved.
 func TestFreeze(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("a", "climate", 10)))
@@ -158,7 +157,7 @@ func TestFreeze(t *testing.T) {
 	b.do(held("e", "climate", 1))
 }
 
-// TestCorrection goes the other way, once, and counts as not spent.
+// TestCorrection checks that a correction reverses a transfer once, and reduces what counts as spent.
 func TestCorrection(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("h", "climate", 12)))
@@ -167,7 +166,7 @@ func TestCorrection(t *testing.T) {
 		return b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: of, Amount: amount, Reason: "a faulty node"}})
 	}
 	b.refused(messages.NotFound, correct("nothing", 0))
-	b.refused(messages.Invalid, correct("h", 0)) // moved nothing
+	b.refused(messages.Invalid, correct("h", 0)) // it moved nothing
 	b.refused(messages.Invalid, correct("charge", 11))
 	b.refused(messages.Invalid, b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: "charge"}})) // no reason
 	for range 2 {
@@ -180,11 +179,11 @@ func TestCorrection(t *testing.T) {
 	if a, _ := b.Account("climate"); a.Spent != 6 || b.part("climate", "ada").Spent != 6 {
 		t.Fatalf("%+v", a)
 	}
-	b.must(correct("$correct/charge", 0)) // taken back in turn
+	b.must(correct("$correct/charge", 0)) // the correction is corrected
 	b.has("climate", 90, 0)
 	b.must(correct("$grant/ops/first climate", 30))
 	b.has("climate", 60, 0)
-	// A refusal is not remembered: it may succeed when there are credits again.
+	// A refusal is not remembered: the request may succeed when there are credits again.
 	b.do(held("all", "climate", 60))
 	b.do(posted("x", "eve", "climate", 5))
 	b.do(held("more", "climate", 5))
@@ -194,7 +193,7 @@ func TestCorrection(t *testing.T) {
 	b.balanced()
 }
 
-// TestCredit lets an account go below zero, so far and no further.
+// TestCredit checks that an account can go below zero by its credit, and no further.
 func TestCredit(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -209,12 +208,11 @@ func TestCredit(t *testing.T) {
 	}
 	b.must(b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: "ada"}}))
 	b.refuse(messages.Insufficient, held("d", "ada", 1))
-	b.balanced() // what it owes it still owes
+	b.balanced() // its debt stays
 }
 
-// TestExternalityPayments moves credits between many accounts at once: one chain of MaxLegs
-// transfers settles the hold of the runner and the payments to those who waited, or none of it
-// is done.
+// TestExternalityPayments moves credits between many accounts at once. One chain of MaxLegs transfers settles the
+// runner's hold and the payments to those who waited. All or nothing must happen.
 func TestExternalityPayments(t *testing.T) {
 	const waiting = (messages.MaxLegs - 2) / 2
 	b := newBed(t)
@@ -256,7 +254,7 @@ func TestExternalityPayments(t *testing.T) {
 	b.balanced()
 }
 
-// TestAmounts: what each kind of transfer answers, the first time and again.
+// TestAmounts checks the amount in the answer to each kind of transfer, for the first and for a repeated request.
 func TestAmounts(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)
@@ -273,8 +271,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestChainOnItsOwnHold: what a chain does to a hold that it made itself, or of
-// which it learned the job, is done, and restored, as by single transfers.
+// TestChainOnItsOwnHold: a chain resolves or extends a hold that it made itself, or whose job it tells. The result,
+// also after a restore, must be the same as by single transfers.
 func TestChainOnItsOwnHold(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)

@@ -10,14 +10,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// modelLot names what an account has of a grant that expires.
+// modelLot identifies an account's part of an expiring grant.
 type modelLot struct {
 	account messages.Name
 	expires messages.Time
 	grant   string
 }
 
-// sorted lists the lots of an account, the earliest to expire first.
+// sorted returns the lots of an account; the first to expire is first.
 func (m *model) sorted(account messages.Name) []modelLot {
 	var list []modelLot
 	for lot := range m.lots {
@@ -33,7 +33,7 @@ func byExpiry(a, b modelLot) int {
 	return cmp.Or(cmp.Compare(a.expires, b.expires), strings.Compare(a.grant, b.grant))
 }
 
-// take draws up to an amount from what expires first.
+// take takes an amount from the lots that expire first.
 func (m *model) take(account messages.Name, amount messages.Credits) map[modelLot]messages.Credits {
 	draws := map[modelLot]messages.Credits{}
 	for _, lot := range m.sorted(account) {
@@ -47,7 +47,7 @@ func (m *model) take(account messages.Name, amount messages.Credits) map[modelLo
 	return draws
 }
 
-// modelDue is a moment at which something of an account may expire; one too many does no harm.
+// modelDue is a time at which a lot of an account may expire. Additional ones do no harm.
 type modelDue struct {
 	at   messages.Time
 	name messages.Name
@@ -58,7 +58,7 @@ func (m *model) give(lot modelLot, amount messages.Credits) {
 	m.dues[modelDue{lot.expires, lot.account}] = true
 }
 
-// settle frees what a hold drew beyond what was spent of it.
+// settle frees what a hold took of lots and did not spend.
 func (m *model) settle(draws map[modelLot]messages.Credits, spent messages.Credits) {
 	for _, lot := range slices.SortedFunc(maps.Keys(draws), byExpiry) {
 		part := min(draws[lot], spent)
@@ -67,7 +67,7 @@ func (m *model) settle(draws map[modelLot]messages.Credits, spent messages.Credi
 	}
 }
 
-// sweep returns what expired to the issuer, as far as the account can cover it.
+// sweep returns expired lots to the issuer, as far as the account can cover it.
 func (m *model) sweep(account messages.Name, by messages.Time) {
 	for _, lot := range m.sorted(account) {
 		amount := big.NewInt(int64(m.lots[lot]))
@@ -82,15 +82,14 @@ func (m *model) sweep(account messages.Name, by messages.Time) {
 	}
 }
 
-// sweepAll returns what can be of all that has expired.
+// sweepAll does this for all accounts.
 func (m *model) sweepAll() {
 	for lot := range m.lots {
 		m.sweep(lot.account, m.now)
 	}
 }
 
-// advance lets holds lapse and grants expire, the earliest first, and at one
-// moment the holds first.
+// advance lets holds lapse and grants expire, earliest first; at the same time, holds come first.
 func (m *model) advance(at messages.Time) {
 	m.now = max(m.now, at)
 	for {

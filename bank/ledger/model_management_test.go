@@ -11,8 +11,8 @@ import (
 
 type modelPart struct{ account, name messages.Name }
 
-// modelMember is the part that somebody has in an account. One who was a
-// member and is not has spent what it spent.
+// modelMember is the entry of a member in an account. It stays when the member leaves, because its spending still
+// counts.
 type modelMember struct {
 	in    bool
 	role  messages.Role
@@ -45,7 +45,7 @@ func (m *model) heldBy(account, member messages.Name) *big.Int {
 	return sum
 }
 
-// charge counts what a member spent, or with a negative amount got back.
+// charge adds to what a member spent; a negative amount gives back.
 func (m *model) charge(account, member messages.Name, amount messages.Credits) {
 	key := modelPart{account, member}
 	if p, ever := m.parts[key]; ever {
@@ -59,7 +59,7 @@ func (m *model) owns(by, account messages.Name) bool {
 	return by == account || p.in && p.role == messages.RoleOwner
 }
 
-// managed reports why a command about an account is not to be done.
+// managed returns why a command about an account must be refused.
 func (m *model) managed(by messages.Name, rank Rank, account messages.Name) (messages.Kind, bool) {
 	if rank == User && (!m.isOpen(account) || !m.owns(by, account)) {
 		return messages.PermissionDenied, false
@@ -162,8 +162,7 @@ func (m *model) setCredit(r messages.CreditRequest) (messages.Kind, bool) {
 	return messages.NotFound, m.isOpen(r.Account)
 }
 
-// once answers what was answered before, else does something and remembers
-// what came of it.
+// once returns the earlier answer to an identifier. If there is none, it calls run and remembers the outcome.
 func (m *model) once(by messages.Name, t messages.Transfer, remember bool, run func() (messages.Kind, bool)) (messages.Kind, bool) {
 	if answer, known := m.answers[t.ID]; known {
 		if answer.asked != t {
@@ -262,7 +261,7 @@ func (m *model) withdraw(by messages.Name, r messages.WithdrawRequest) (messages
 	})
 }
 
-// correct knows the accounts of a charge from the hold, which the test tells it.
+// correct reverses a transfer. The test tells it the hold of a charge, which has the accounts.
 func (m *model) correct(by messages.Name, r messages.CorrectRequest, holds map[string]modelHold) (messages.Kind, bool) {
 	if err := checkCorrect(&r); err != nil {
 		return err.Kind, false
@@ -312,7 +311,7 @@ func (m *model) correct(by messages.Name, r messages.CorrectRequest, holds map[s
 	})
 }
 
-// membersOf is who may spend from an account.
+// membersOf returns the names that may spend from an account.
 func (m *model) membersOf(account messages.Name) (names []messages.Name) {
 	for key, p := range m.parts {
 		if key.account == account && p.in && p.role != messages.RoleAuditor {

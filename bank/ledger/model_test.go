@@ -10,25 +10,24 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// model is the ledger written as plainly as possible: amounts without bounds,
-// everything in maps of values, a chain carried out on a copy. It knows kinds
-// of refusals, not their words. Its further files are for members and
-// operators, and for grants that expire.
+// model is the ledger in the simplest form: amounts without bounds, maps of values, and a chain that is carried out
+// on a copy. It has the kinds of refusals, not their texts. Other files have its parts for members and operators, and
+// for expiring grants.
 type model struct {
 	now     messages.Time
-	balance map[messages.Name]*big.Int // of the accounts that are open
+	balance map[messages.Name]*big.Int // balances of the open accounts
 	granted map[messages.Name]*big.Int
 	spent   map[messages.Name]*big.Int
 	pending map[string]modelHold
-	ended   map[string]messages.Kind // why a hold is not pending any more
+	ended   map[string]messages.Kind // why a hold is no longer pending
 	answers map[string]modelAnswer
-	done    uint64 // transfers that were done
+	done    uint64 // number of transfers that were carried out
 
 	parts   map[modelPart]modelMember
-	project map[messages.Name]string // title
+	project map[messages.Name]string // titles
 	frozen  map[messages.Name]freezer
 	credit  map[messages.Name]messages.Credits
-	lots    map[modelLot]messages.Credits // what is free of each
+	lots    map[modelLot]messages.Credits // free part of each lot
 	dues    map[modelDue]bool
 }
 
@@ -67,8 +66,7 @@ func (m *model) open(name messages.Name) {
 	m.balance[name], m.granted[name], m.spent[name] = new(big.Int), new(big.Int), new(big.Int)
 }
 
-// clone copies the maps that transfers change; amounts are replaced, never
-// changed, so they may be shared.
+// clone copies the maps that transfers change. Amounts are replaced and never changed, so the copies share them.
 func (m *model) clone() *model {
 	c := *m
 	c.balance, c.granted, c.spent = maps.Clone(m.balance), maps.Clone(m.granted), maps.Clone(m.spent)
@@ -79,7 +77,7 @@ func (m *model) clone() *model {
 
 func (m *model) isOpen(name messages.Name) bool { return m.balance[name] != nil }
 
-// countable reports whether all holds and one more of an amount can be counted.
+// countable reports whether the sum of all holds and this amount is in range.
 func (m *model) countable(amount messages.Credits) bool {
 	sum := big.NewInt(int64(amount))
 	for _, h := range m.pending {
@@ -88,7 +86,7 @@ func (m *model) countable(amount messages.Credits) bool {
 	return sum.IsInt64()
 }
 
-// reserved adds up the pending holds of an account.
+// reserved returns the sum of an account's pending holds.
 func (m *model) reserved(name messages.Name) *big.Int {
 	sum := new(big.Int)
 	for _, h := range m.pending {
@@ -103,8 +101,7 @@ func (m *model) available(name messages.Name) *big.Int {
 	return new(big.Int).Sub(m.balance[name], m.reserved(name))
 }
 
-// short reports whether an account cannot cover an amount with what it has and
-// its credit.
+// short reports whether an account cannot cover an amount with its credits and its credit limit.
 func (m *model) short(name messages.Name, amount messages.Credits) bool {
 	return name != messages.IssuerAccount && m.room(name).Cmp(big.NewInt(int64(amount))) < 0
 }
@@ -113,7 +110,7 @@ func (m *model) room(name messages.Name) *big.Int {
 	return new(big.Int).Add(m.available(name), big.NewInt(int64(m.credit[name])))
 }
 
-// transfers answers a batch.
+// transfers returns the answers to a batch.
 func (m *model) transfers(by messages.Name, rank Rank, batch []messages.Transfer) []modelResult {
 	var results []modelResult
 	for len(batch) > 0 {
@@ -156,8 +153,7 @@ func (m *model) chain(by messages.Name, rank Rank, chain []messages.Transfer) []
 	return results
 }
 
-// permitted is transfer, after which it may turn out that the hold is not the
-// caller's to resolve.
+// permitted is transfer, with the check that the caller may resolve the hold.
 func (m *model) permitted(by messages.Name, rank Rank, t messages.Transfer) (messages.Credits, messages.Kind, bool) {
 	maker := m.answers[t.Pending].by
 	if h, pending := m.pending[t.Pending]; pending {
@@ -170,7 +166,7 @@ func (m *model) permitted(by messages.Name, rank Rank, t messages.Transfer) (mes
 	return amount, kind, ok
 }
 
-// badChain leaves single transfers to Check, which has a table of its own.
+// badChain checks only the rules for chains. Check, which has its own table, checks single transfers.
 func badChain(chain []messages.Transfer) (messages.Kind, bool) {
 	ids := map[string]bool{}
 	for i := range chain {
@@ -309,8 +305,7 @@ func (m *model) resolve(id string, spent messages.Credits, why messages.Kind) {
 	m.settle(h.draws, spent)
 }
 
-// move changes two balances; false if one would not fit a Credits, or would
-// have no opposite that does.
+// move changes two balances; false: a balance, or its negative, would not fit in Credits.
 func (m *model) move(debit, credit messages.Name, amount messages.Credits) bool {
 	less := new(big.Int).Sub(m.balance[debit], big.NewInt(int64(amount)))
 	more := new(big.Int).Add(m.balance[credit], big.NewInt(int64(amount)))

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// outsider reads a record by the page deploy/docs/books.md alone.
+// outsider decodes a record by the page deploy/docs/books.md alone.
 type outsider struct {
 	b []byte
 	t testing.TB
@@ -41,7 +41,7 @@ func (o *outsider) text() string {
 	return v
 }
 
-// transfer returns the fields that a line has too.
+// transfer returns the fields that a line also has.
 func (o *outsider) transfer() (t messages.Transfer) {
 	t.Kind = messages.TransferKind(o.octet())
 	has := o.octet()
@@ -124,8 +124,8 @@ func (o *outsider) outcome(l *Line) {
 	}
 }
 
-// The page for auditors has every field of a record: a reader that is made from it alone reads
-// what the bank's own reader does.
+// TestRecordsAreAsThePageHasThem checks that the page for auditors has every field of a record: a reader that was
+// written from the page alone must read the same as the bank's own reader.
 func TestRecordsAreAsThePageHasThem(t *testing.T) {
 	_, all := eachRecord(t)
 	encoded := func(r record) {
@@ -146,7 +146,7 @@ func TestRecordsAreAsThePageHasThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := (&outsider{b, t}).line(uint64(i + 1))
-		got.Ground, got.Note = want.Ground, want.Note // words of the bank's own
+		got.Ground, got.Note = want.Ground, want.Note // these words come from the bank's own code
 		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 			t.Errorf("record %d is, by the page,\n%+v, want\n%+v", i+1, got, want)
 		}

@@ -8,12 +8,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestCorrectionOfACorrection restores what was spent, so that nobody passes a limit
-// by it, however often one is corrected in turn.
+// TestCorrectionOfACorrection checks that a correction of a correction restores what was spent, so that nobody can
+// exceed a limit this way, however often it is repeated.
 func TestCorrectionOfACorrection(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("h", "climate", 20)))
-	b.do(post("charge", "h", 20)) // all of her limit
+	b.do(post("charge", "h", 20)) // her whole limit
 	id := "charge"
 	for i, spent := range []messages.Credits{5, 15, 7, 12} {
 		amount := []messages.Credits{15, 10, 8, 5}[i]
@@ -28,7 +28,7 @@ func TestCorrectionOfACorrection(t *testing.T) {
 	b.balanced()
 }
 
-// TestCorrectionOfACorrectionForOneWhoLeft counts when she comes back.
+// TestCorrectionOfACorrectionForOneWhoLeft does the same for a member who left: it must count when she comes back.
 func TestCorrectionOfACorrectionForOneWhoLeft(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("h", "climate", 20)))
@@ -45,8 +45,8 @@ func TestCorrectionOfACorrectionForOneWhoLeft(t *testing.T) {
 	}
 }
 
-// TestDelayedReturn: what an account owed of an expired grant goes back as soon as it
-// has something, whatever it has it from.
+// TestDelayedReturn: an account owes a part of an expired grant. It must be returned as soon as the account has
+// credits from any source.
 func TestDelayedReturn(t *testing.T) {
 	credit := func(b *bed, c messages.Credits) {
 		if r := b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: "ada", Credit: c}}); r.Error != nil {
@@ -76,7 +76,7 @@ func TestDelayedReturn(t *testing.T) {
 		credit(b, 30)
 		b.do(held("a", "ada", 10))
 		b.do(posted("out", "ada", "bob", 10)) // on credit
-		b.do(void("v", "a"))                  // 10 are free of the grant, and it has nothing
+		b.do(void("v", "a"))                  // 10 of the grant are free, and the account has nothing
 		credit(b, 0)
 		b.passes(2000)
 		b.has("ada", 0, 0)
@@ -93,8 +93,8 @@ func TestDelayedReturn(t *testing.T) {
 	}
 }
 
-// TestPaymentIsAnsweredAgain: even after its maker stopped owning the account, who then sees
-// nothing else of it.
+// TestPaymentIsAnsweredAgain repeats a payment after its maker stopped being an owner. It must get the first answer,
+// and not show the account.
 func TestPaymentIsAnsweredAgain(t *testing.T) {
 	b := climate(t)
 	pay := Command{Verb: Pay, By: "dan", Rank: User, Pay: messages.PayRequest{Key: "k", From: "climate", To: "ada", Amount: 5}}
@@ -114,7 +114,7 @@ func TestPaymentIsAnsweredAgain(t *testing.T) {
 	}
 }
 
-// TestHoldsThatCannotBeCounted are refused: so many accounts may go so far below zero.
+// TestHoldsThatCannotBeCounted: many accounts have a large credit. Holds whose sum is out of range must be refused.
 func TestHoldsThatCannotBeCounted(t *testing.T) {
 	b := newBed(t)
 	for i := range 10 {
@@ -132,7 +132,8 @@ func TestHoldsThatCannotBeCounted(t *testing.T) {
 	}
 }
 
-// TestWhatMirrorsOtherSitesDoesNotExpire: a return would have no mirror there.
+// TestWhatMirrorsOtherSitesDoesNotExpire checks that credits on a peer's account do not expire: the other site would
+// not have the same return.
 func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
 	b := newBed(t)
 	g := messages.GrantRequest{Key: "k", Account: messages.PeerAccountPrefix + "-settlement", Amount: 5, Expires: 5000}
@@ -141,7 +142,7 @@ func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
 	b.must(b.command(Command{Verb: Grant, By: "ops", Grant: g}))
 }
 
-// TestRanks: what a rank may not ask for is refused without a trace, whoever proposed it.
+// TestRanks checks that a command which its rank may not make is refused without a record, whoever proposed it.
 func TestRanks(t *testing.T) {
 	b := climate(t)
 	before := b.Totals().Records
@@ -167,8 +168,8 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreKeptByTheirKind: the journal has no texts of a release, so replicas of two
-// releases that refuse the same have equal hashes.
+// TestRefusalsAreKeptByTheirKind: the journal has no texts of refusals. Replicas of two versions that refuse the same
+// requests must have equal hashes.
 func TestRefusalsAreKeptByTheirKind(t *testing.T) {
 	b := climate(t)
 	first := b.refuse(messages.Insufficient, posted("no", "eve", "climate", 1000))

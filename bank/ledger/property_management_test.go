@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// manage carries out a command about one account, and compares what the ledger
-// says with the model.
+// manage carries out a command about one account, and compares the ledger's answer with the model's.
 func (p *pair) manage(t *rapid.T, g gen, cmd Command, model func() (messages.Kind, bool)) {
 	what := fmt.Sprintf("command %d of %s", cmd.Verb, cmd.By)
 	result := p.apply(g, cmd)
@@ -21,7 +20,7 @@ func (p *pair) manage(t *rapid.T, g gen, cmd Command, model func() (messages.Kin
 	sameRefusal(t, what, result.Error, kind, ok)
 }
 
-// caller is an operator, or a user of any name.
+// caller returns an operator, or a user with any name.
 func (g gen) caller() (messages.Name, Rank) {
 	if g.odds(2) {
 		return "ops", Operator
@@ -33,8 +32,8 @@ func (g gen) caller() (messages.Name, Rank) {
 	return name, User
 }
 
-// begin grants credits to the accounts, some with an expiry, and gives the project one member
-// with a limit and one without.
+// begin grants credits to the accounts, some with an expiry, and gives the project one member with a limit and one
+// without.
 func (p *pair) begin(t *rapid.T) {
 	g := newGen(t)
 	for i, name := range []messages.Name{"ada", "bob", "lab", "lab"} {
@@ -98,7 +97,7 @@ func (p *pair) correct(t *rapid.T) {
 	p.manage(t, g, Command{Verb: Correct, By: "ops", Correct: r}, func() (messages.Kind, bool) { return p.model.correct("ops", r, p.holds) })
 }
 
-// checkParts compares what members have of an account, and what of it expires.
+// checkParts compares the members' sums of an account, and its expiring parts.
 func (p *pair) checkParts(t *rapid.T, a *messages.AccountReply) {
 	m := p.model
 	title, project := m.project[a.Account]

@@ -15,9 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestLedgerAgreesWithModel drives the ledger and the model of it with the
-// same random commands, drawn so that identifiers, holds and accounts meet
-// often, and amounts and times stand at their extremes.
+// TestLedgerAgreesWithModel applies the same random commands to the ledger and to a model of it. Identifiers, holds
+// and accounts are drawn so that they meet often, and amounts and times are often extreme.
 func TestLedgerAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &pair{T: t, ledger: Open(someStore(t)), model: newModel(), holds: map[string]modelHold{}}
@@ -42,8 +41,8 @@ func TestLedgerAgreesWithModel(t *testing.T) {
 	})
 }
 
-// someStore keeps the journal in the ledger, or in segments large and small,
-// in which case restarts take the state from the image.
+// someStore returns no store, or one with large or small segments. With a store, restarts take the state from the
+// image.
 func someStore(t *rapid.T) Store {
 	if bytes := rapid.SampledFrom([]int{0, 100, 3000}).Draw(t, "segment bytes"); bytes > 0 {
 		return newKept(bytes)
@@ -56,12 +55,12 @@ type pair struct {
 	ledger   *Ledger
 	model    *model
 	commands [][]byte
-	holds    map[string]modelHold // ever made
-	last     string               // identifier of the last transfer that was drawn
+	holds    map[string]modelHold // all holds that were ever made
+	last     string               // identifier of the last drawn transfer
 }
 
-// gen draws evenly, which rapid by intent does not; rapid still shrinks the
-// sequence of commands, each of which comes from one drawn seed.
+// gen draws with equal probabilities, which rapid does not. rapid draws a seed for each command, so it can still
+// shorten the sequence of commands.
 type gen struct{ *rand.Rand }
 
 func newGen(t *rapid.T) gen {
@@ -84,7 +83,7 @@ func (g gen) amount() messages.Credits {
 	return messages.Credits(1 + g.IntN(20))
 }
 
-// id is mostly new, and else one of those in use.
+// id returns mostly a new identifier, and otherwise one in use.
 func (g gen) id() string {
 	if g.odds(40) {
 		return []string{"", "$grant/ops/1", "line\nbreak"}[g.IntN(3)]
@@ -108,7 +107,7 @@ func (p *pair) apply(g gen, cmd Command) Result {
 	return p.ledger.Apply(data)
 }
 
-// charges holds credits on a member's word, and charges some holds.
+// charges makes holds for members, and charges some of them.
 func (p *pair) charges(t *rapid.T) {
 	g := newGen(t)
 	hold := held(g.id(), "lab", messages.Credits(1+g.IntN(15)))
@@ -188,8 +187,7 @@ func (p *pair) send(t *rapid.T, g gen, batch []messages.Transfer) {
 	}
 }
 
-// transfer draws one that is mostly well formed, and now and then exactly one
-// that was answered before.
+// transfer returns a transfer that is mostly well formed, and sometimes one that was answered before.
 func (p *pair) transfer(g gen) messages.Transfer {
 	x := messages.Transfer{ID: g.id(), Kind: messages.TransferKind(g.IntN(5)), Amount: g.amount(), Linked: g.odds(3)}
 	if before, known := p.model.answers[x.ID]; known && g.odds(2) {
@@ -201,7 +199,7 @@ func (p *pair) transfer(g gen) messages.Transfer {
 	if g.odds(60) {
 		x.Kind, x.Reason = messages.Extend+1, "\x00"
 	}
-	odd := g.odds(30) // every field that only other kinds have
+	odd := g.odds(30) // sets fields that only other kinds have
 	if x.Kind == messages.Posted || x.Kind == messages.Hold || g.odds(8) || odd {
 		x.Debit = g.name()
 	}
@@ -232,10 +230,10 @@ func (p *pair) transfer(g gen) messages.Transfer {
 	return x
 }
 
-// pending is mostly a pending hold, and else any identifier.
+// pending returns mostly the identifier of a pending hold, and otherwise any identifier.
 func (p *pair) pending(g gen) string {
 	if g.odds(5) {
-		return p.last // perhaps of a hold of the same chain
+		return p.last // perhaps a hold of the same chain
 	}
 	if ids := slices.Sorted(maps.Keys(p.model.pending)); len(ids) > 0 && !g.odds(4) {
 		return ids[g.IntN(len(ids))]
@@ -256,7 +254,7 @@ func sameRefusal(t *rapid.T, what string, got *messages.Error, kind messages.Kin
 	}
 }
 
-// check compares every account, and what must always hold.
+// check compares every account, and checks the invariants.
 func (p *pair) check(t *rapid.T) {
 	if len(p.ledger.Accounts()) != len(p.model.balance) || len(p.ledger.holds.byID) != len(p.model.pending) {
 		t.Fatalf("%d accounts and %d holds, the model has %d and %d",
@@ -285,7 +283,7 @@ func (p *pair) check(t *rapid.T) {
 
 func is(got messages.Credits, want *big.Int) bool { return want.Cmp(big.NewInt(int64(got))) == 0 }
 
-// checkStatements adds up each account's entries.
+// checkStatements adds up the entries of each account.
 func (p *pair) checkStatements(t *rapid.T) {
 	for _, a := range p.ledger.Accounts() {
 		s, err := p.ledger.Statement(messages.StatementRequest{Account: a.Account, Limit: MaxPage})
@@ -306,7 +304,7 @@ func (p *pair) checkStatements(t *rapid.T) {
 	}
 }
 
-// restart goes on with a ledger restored from an image.
+// restart continues with a ledger that is restored from an image.
 func (p *pair) restart(t *rapid.T) {
 	before := p.ledger.Hash()
 	var image bytes.Buffer

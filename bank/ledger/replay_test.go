@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// environment is a number of the environment, or another where it is not set.
+// environment returns a number from an environment variable; otherwise if it is not set.
 func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	text := os.Getenv(name)
 	if text == "" {
@@ -24,10 +24,9 @@ func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestReplay makes random histories, with chains, refusals, lapses,
-// returns, corrections and projects: they verify and are restored. With any control
-// planted at their end, or one record altered, they are not. CANDOR_SEEDS says how
-// many, CANDOR_FIRST_SEED from which on.
+// TestReplay makes random histories, with chains, refusals, lapses, returns, corrections and projects. They must be
+// verified and restored. With a fault planted at the end, or one altered record, they must be refused. CANDOR_SEEDS
+// is the number of seeds, CANDOR_FIRST_SEED the first.
 func TestReplay(t *testing.T) {
 	first := environment(t, "CANDOR_FIRST_SEED", 1)
 	for seed := first; seed < first+environment(t, "CANDOR_SEEDS", 4); seed++ {
@@ -78,8 +77,8 @@ func replayOne(t *testing.T, seed uint64) {
 	}
 }
 
-// alterations break a rule whatever the record is; false says that a record cannot
-// be altered so.
+// alterations are changes of a record that break a rule. They return false for records that cannot be altered in this
+// way.
 var alterations = []struct {
 	name  string
 	alter func(*record) bool
@@ -106,7 +105,7 @@ var alterations = []struct {
 	{"a setting of no account", func(r *record) bool { r.change.account = "nowhere"; return r.what == changed }},
 }
 
-// alter returns a record altered, nil if it cannot be altered so.
+// alter returns an altered record; nil: it cannot be altered in this way.
 func alter(raw []byte, how func(*record) bool) []byte {
 	rec, _ := decodeRecord(raw)
 	if rec.asked.ID == "done" || !how(&rec) {
@@ -117,7 +116,7 @@ func alter(raw []byte, how func(*record) bool) []byte {
 	return w.b
 }
 
-// wander applies random commands that leave alone what controls are planted in.
+// wander applies random commands, which do not change the accounts and holds that are used for planted faults.
 func (b *bed) wander(r *rand.Rand, n int) {
 	pick := func(names ...messages.Name) messages.Name { return names[r.IntN(len(names))] }
 	var ids []string
@@ -130,7 +129,7 @@ func (b *bed) wander(r *rand.Rand, n int) {
 	}
 	amount := func() messages.Credits {
 		if r.IntN(8) == 0 {
-			return 500 // more than anybody has
+			return 500 // more than any account has
 		}
 		return messages.Credits(1 + r.IntN(2))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestStatement is one account's story with every kind of entry.
+// TestStatement checks the statement of one account with every kind of entry.
 func TestStatement(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)
@@ -16,13 +16,13 @@ func TestStatement(t *testing.T) {
 	h := held("h", "ada", 30)
 	h.Job, h.Reason, h.Expires = 7, "job 7", 2000
 	b.do(h)
-	b.do(extend("e", "h", 3000)) // moves nothing: no entry
+	b.do(extend("e", "h", 3000)) // it moves nothing, so there is no entry
 	charge := post("c", "h", 20)
 	charge.Reason = "10 minutes of cpu"
 	b.do(charge)
 	b.do(held("v", "ada", 5))
 	w := void("w", "v")
-	w.Job = 8 // known only now
+	w.Job = 8 // the job is only known now
 	b.do(w)
 	b.do(posted("p", "bob", "ada", 4))
 	l := held("l", "ada", 1)
@@ -60,8 +60,8 @@ func TestStatement(t *testing.T) {
 	}
 }
 
-// paged is a ledger in which an account has one entry at each of the times
-// 1001, 1002, …, 1250, the i-th of amount i.
+// paged returns a ledger in which an account has one entry at each of the times 1001, 1002, …, 1250. The i-th entry
+// has the amount i.
 func paged(t *testing.T) *bed {
 	b := newBed(t)
 	b.grant("bob", 100_000)
@@ -108,7 +108,7 @@ func TestStatementOfTimes(t *testing.T) {
 	}{
 		{0, 0, 0, 250},
 		{1001, 1002, 0, 1},
-		{1003, 1005, 3, 2}, // 3 and 4
+		{1003, 1005, 3, 2}, // entries 3 and 4
 		{1251, 0, 250 * 251 / 2, 0},
 		{0, 1001, 0, 0},
 		{1200, 1100, 199 * 200 / 2, 0},
@@ -133,8 +133,8 @@ func TestStatementRefusals(t *testing.T) {
 	}
 }
 
-// The newest entries are the last of the whole statement, in the same order; paging back by
-// Before reaches the first.
+// TestStatementOfTheNewest checks that the newest entries are the last ones of the whole statement, in the same
+// order. Going back with Before must reach the first entry.
 func TestStatementOfTheNewest(t *testing.T) {
 	b := paged(t)
 	all, err := b.Statement(messages.StatementRequest{Account: "ada", Limit: MaxPage})

@@ -8,19 +8,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestTrailLeadsEverywhere compares the search along links with going through
-// all entries, and counts what it reads.
+// TestTrailLeadsEverywhere compares the search along links with a scan of all entries, and counts the records that it
+// reads.
 func TestTrailLeadsEverywhere(t *testing.T) {
 	store := newKept(2000)
 	b := &bed{T: t, Ledger: Open(store), at: 1000}
 	b.grant("ada", 1_000_000)
 	b.grant("bob", 1_000_000)
-	var entries []uint64 // of ada
+	var entries []uint64 // of ada's account
 	for i := range 700 {
 		b.at++
 		other := "ada"
 		if i%3 == 0 {
-			other = "bob" // entries are not next to one another
+			other = "bob" // so that entries are not consecutive
 		}
 		b.do(posted(uitoa(uint64(i)), other, messages.SiteAccount, 1))
 		if other == "ada" {
@@ -66,7 +66,7 @@ func TestTrailLeadsEverywhere(t *testing.T) {
 	}
 }
 
-// TestIndexFindsAll, and nothing else, while it grows.
+// TestIndexFindsAll checks that the index finds all identifiers, and no others, while it grows.
 func TestIndexFindsAll(t *testing.T) {
 	x := newIndex()
 	const n = 100_000

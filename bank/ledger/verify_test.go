@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// records of a small ledger with a bit of everything.
+// eachRecord returns the records of a small ledger with every kind of record.
 func eachRecord(t *testing.T) (*bed, [][]byte) {
 	b := newBed(t)
 	b.grant("ada", 100)
@@ -86,8 +86,8 @@ func equal(a, b []messages.Standing) bool {
 	return true
 }
 
-// TestVerifierSeesEveryChange: records left out, swapped, repeated or altered
-// in any byte end in an error, or in another hash than the one that was signed.
+// TestVerifierSeesEveryChange leaves out, swaps, repeats or alters records. There must be an error, or another hash
+// than the signed one.
 func TestVerifierSeesEveryChange(t *testing.T) {
 	b, all := eachRecord(t)
 	history := b.History()
@@ -115,13 +115,13 @@ func TestVerifierSeesEveryChange(t *testing.T) {
 	}
 }
 
-// TestVerifierNamesWhatBreaksTheRules: credits that add up are not enough with
-// rules, and are named.
+// TestVerifierNamesWhatBreaksTheRules checks that right sums are not enough: a record that breaks a rule must be
+// found and named.
 func TestVerifierNamesWhatBreaksTheRules(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)
 	h := held("h", "ada", 10)
-	h.Member = "eve" // who is no member
+	h.Member = "eve" // not a member
 	s := step{asked: &h, debit: b.accounts.byName["ada"], held: 10, hold: newHold(&h, b.accounts.byName["ada"])}
 	b.books.do(&s)
 	b.books.commit("eve", &s)

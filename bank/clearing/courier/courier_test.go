@@ -16,15 +16,15 @@ import (
 
 const hour = messages.Duration(3600_000_000_000)
 
-// The way of an authorisation over the bus, through a road that loses a third
-// of the messages each way, a cut, and the settlement after it.
+// TestAuthorisationsOverTheBus takes authorisations over a bus that loses a third of the messages in each direction,
+// through a cut, and to the settlement afterwards.
 func TestAuthorisationsOverTheBus(t *testing.T) {
 	east, west := pair(t)
 	east.road.set(0.3)
 	west.road.set(0.3)
 	for i := range 20 {
 		if i == 10 {
-			west.road.set(1) // west goes on charging, unheard
+			west.road.set(1) // west continues to charge, and cannot be reached
 		}
 		a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
 			messages.AuthoriseRequest{Key: fmt.Sprint(i), Peer: "west", Amount: 3 * messages.Credit, Interval: hour})
@@ -65,7 +65,7 @@ func TestAuthorisationsOverTheBus(t *testing.T) {
 	settle(t, east, west)
 }
 
-// settle closes a cycle, and checks what the two sites then owe one another.
+// settle closes a cycle, and checks what the two sites then owe each other.
 func settle(t *testing.T, sides ...*site) {
 	t.Helper()
 	var positions []messages.Position
@@ -89,7 +89,7 @@ func settle(t *testing.T, sides ...*site) {
 	}
 }
 
-// A command whose outcome is not known is asked again, and done once.
+// TestUnknownOutcomes checks that a command whose outcome is unknown is repeated, and carried out once.
 func TestUnknownOutcomes(t *testing.T) {
 	east, west := pair(t)
 	for _, loss := range []mailbox.Loss{mailbox.LoseAnswer, mailbox.LoseCommand} {
@@ -105,7 +105,7 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// What ends without a charge is released by the courier's own tick.
+// TestTickReleases checks that the courier's own tick releases authorisations that ended without a charge.
 func TestTickReleases(t *testing.T) {
 	east, west := pair(t)
 	a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
@@ -115,7 +115,8 @@ func TestTickReleases(t *testing.T) {
 	await.Until(east, "the credits are free", func() bool { return east.account("ada").Reserved == 0 })
 }
 
-// An authorisation of next to nothing costs as much work as any, and is refused.
+// TestTrivialAuthorisationsAreRefused checks that a very small authorisation is refused, because it costs as much
+// work as any other.
 func TestTrivialAuthorisationsAreRefused(t *testing.T) {
 	east, west := pair(t)
 	of := func(key string, amount messages.Credits) messages.AcceptRequest {
@@ -126,7 +127,7 @@ func TestTrivialAuthorisationsAreRefused(t *testing.T) {
 	must[messages.ClearingReply](west, "$auctioneer", messages.VerbAccept, of("least", messages.Credit/100))
 }
 
-// Only who may ask is answered, and nothing forged reaches the log.
+// TestWhoMayAsk checks that only permitted callers are answered, and that nothing forged reaches the log.
 func TestWhoMayAsk(t *testing.T) {
 	east, west := pair(t)
 	a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
@@ -176,8 +177,8 @@ func TestReconcileRefusesForgedPages(t *testing.T) {
 	}
 }
 
-// TestNetSaysWhoIsMissing: a peer that is silent is missing, one whose position
-// is not signed with its key is a fault, and neither report is balanced.
+// TestNetSaysWhoIsMissing checks that a silent peer is reported as missing, and a position without a valid signature
+// as a fault. Neither report may be balanced.
 func TestNetSaysWhoIsMissing(t *testing.T) {
 	east, west := pair(t)
 	for _, s := range []*site{east, west} {
@@ -207,7 +208,7 @@ func TestNetSaysWhoIsMissing(t *testing.T) {
 	east.refused(messages.NotFound, "ops", messages.VerbNet, messages.CycleRequest{Cycle: 2})
 }
 
-// A user gets back at once what the peer's bank gives up.
+// TestRevokeOverTheBus checks that a user gets credits back at once when the peer's bank gives up an authorisation.
 func TestRevokeOverTheBus(t *testing.T) {
 	east, west := pair(t)
 	a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
@@ -234,7 +235,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"Signer":   func(c *Config) { c.Signer = nil },
 		"Operator": func(c *Config) { c.Operator = nil },
 		"Attempt":  func(c *Config) { c.Attempt = -1 },
-		"metrics":  func(c *Config) { c.Metrics = east.metrics }, // which has them already
+		"metrics":  func(c *Config) { c.Metrics = east.metrics }, // these metrics are registered already
 	} {
 		bad := good
 		spoil(&bad)
@@ -244,7 +245,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// Only services set credits aside on the word of others.
+// TestAuthoriseOnBehalfOverTheBus checks that only services can set credits aside in another user's name.
 func TestAuthoriseOnBehalfOverTheBus(t *testing.T) {
 	east, _ := pair(t)
 	r := messages.AuthoriseRequest{Key: "k", Member: "ada", Peer: "west", Amount: 30 * messages.Credit, Interval: hour}
@@ -254,8 +255,8 @@ func TestAuthoriseOnBehalfOverTheBus(t *testing.T) {
 	}
 }
 
-// A peer that is silent for long is suspended, and open again when it answers, though
-// nobody has anything to say to it.
+// TestASilentPeerIsSuspendedAndResumes checks that a peer which is silent for long is suspended. When it answers, it
+// must resume, even if there is nothing to send to it.
 func TestASilentPeerIsSuspendedAndResumes(t *testing.T) {
 	east, west := pair(t)
 	stands := func(want messages.PeerStanding) func() bool {
@@ -282,7 +283,7 @@ func TestASilentPeerIsSuspendedAndResumes(t *testing.T) {
 	}
 }
 
-// An operator parts by one request, and nobody else does.
+// TestOperatorsPart checks that an operator can part from a peer by one request, and that nobody else can.
 func TestOperatorsPart(t *testing.T) {
 	east, west := pair(t)
 	none := messages.Credits(0)

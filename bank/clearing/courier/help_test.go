@@ -22,15 +22,14 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// patience bounds every wait of these tests for something that must happen.
+// patience is the longest wait of these tests for something that must happen.
 const patience = await.Patience
 
-// host is a bank's replicated state as small as it can be: a ledger and a
-// clearing behind one mailbox.
+// host is the smallest replicated state of a bank: a ledger and a clearing with one mailbox.
 type host struct {
 	box *mailbox.Memory
 
-	verified atomic.Int64 // signatures that the clearing checked
+	verified atomic.Int64 // number of signatures that the clearing checked
 
 	mu     sync.RWMutex
 	ledger *ledger.Ledger
@@ -63,7 +62,7 @@ func (h *host) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	return results, nil
 }
 
-// images writes the clearing's image, then the ledger's.
+// images writes the clearing's image, and then the ledger's.
 type images struct {
 	clearing *clearing.Image
 	ledger   *ledger.Image
@@ -113,13 +112,12 @@ func (h *host) Read(f func(*clearing.State)) {
 
 func (h *host) Verify(ctx context.Context) error { return h.box.Verify(ctx) }
 
-// road is a bus whose requests to peers are lost, before or after they are
-// carried out, as often as it is told.
+// road is a bus that loses requests to peers, before or after they are carried out, with a given probability.
 type road struct {
 	bus.Bus
 	mu   sync.Mutex
 	rand *rand.Rand
-	loss float64 // of each way; 1 is a cut
+	loss float64 // probability in each direction; 1 is a cut
 }
 
 func (r *road) set(loss float64) {
@@ -219,7 +217,7 @@ func (s *site) run() {
 	})
 }
 
-// pair is two sites that know one another, ada at each with 100 credits.
+// pair returns two sites that are peers. At each of them, ada has 100 credits.
 func pair(t *testing.T) (east, west *site) {
 	network := bus.NewMemory()
 	east, west = open(t, network, "east"), open(t, network, "west")
@@ -242,7 +240,7 @@ func pair(t *testing.T) (east, west *site) {
 	return east, west
 }
 
-// must asks for what has to succeed.
+// must sends a request that must succeed.
 func must[Reply any](s *site, caller messages.Name, verb string, request any) Reply {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -254,7 +252,7 @@ func must[Reply any](s *site, caller messages.Name, verb string, request any) Re
 	return reply
 }
 
-// refused asks for what has to be refused.
+// refused sends a request that must be refused.
 func (s *site) refused(kind messages.Kind, caller messages.Name, verb string, request any) {
 	s.Helper()
 	payload, err := messages.Marshal(request, messages.Msgpack)
@@ -290,7 +288,7 @@ func (s *site) settled() {
 	})
 }
 
-// count is the value of a counter with a label.
+// count returns the value of a counter with a label.
 func (s *site) count(name, label string) float64 {
 	s.Helper()
 	families, err := s.metrics.Gather()

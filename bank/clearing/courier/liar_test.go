@@ -20,7 +20,7 @@ import (
 
 const ill = "\x1b[2J\x1b]0;mine\x07 \u009b31m \r\nSTATE \u202e\xff\x00"
 
-// liar is a peer of east, called west, that answers what the test says.
+// liar is a peer of east, called west, that gives the answers that the test sets.
 func liar(t *testing.T, position messages.Position, page messages.ClearingLine) (east *site, keys nkeys.KeyPair) {
 	t.Helper()
 	network := bus.NewMemory()
@@ -63,8 +63,8 @@ func liar(t *testing.T, position messages.Position, page messages.ClearingLine) 
 	return east, keys
 }
 
-// TestPositionsThatCannotBeAreRefused: what a peer signs of a cycle reaches the report of
-// that cycle only as amounts that can be, between sites that can be.
+// TestPositionsThatCannotBeAreRefused checks that a peer's position appears in the report of a cycle only if its
+// amounts and sites are possible.
 func TestPositionsThatCannotBeAreRefused(t *testing.T) {
 	many := make([]messages.Leg, 2000)
 	for i := range many {
@@ -89,8 +89,8 @@ func TestPositionsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// TestPagesThatCannotBeAreRefused: a line of a peer's book cannot say that more was moved
-// than was asked, or that a refused instruction moved anything.
+// TestPagesThatCannotBeAreRefused checks that a line of a peer's book is refused if it moved more than was asked, or
+// if it moved anything although the instruction was refused.
 func TestPagesThatCannotBeAreRefused(t *testing.T) {
 	for what, line := range map[string]messages.ClearingLine{
 		"more than was asked":        {Asked: 1, Moved: 2},
@@ -106,8 +106,8 @@ func TestPagesThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// TestWordsOfAPeersBankAreTamed: the error with which a peer's bank answers is shown to
-// operators, and has nothing in it that a terminal, JSON or a browser would obey.
+// TestWordsOfAPeersBankAreTamed checks that an error from a peer's bank contains nothing that a terminal, JSON or a
+// browser would interpret. Operators see this error.
 func TestWordsOfAPeersBankAreTamed(t *testing.T) {
 	east, _ := liar(t, messages.Position{}, messages.ClearingLine{})
 	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
@@ -121,8 +121,8 @@ func TestWordsOfAPeersBankAreTamed(t *testing.T) {
 	}
 }
 
-// TestAPeersInstructionsArePaced: a peer cannot fill the log of this site, with what is
-// refused neither; it can send what a cut kept waiting at once, and more as time passes.
+// TestAPeersInstructionsArePaced checks that a peer cannot fill this site's log, not even with refused instructions.
+// It can send at once what a cut delayed, and more as time passes.
 func TestAPeersInstructionsArePaced(t *testing.T) {
 	east, keys := liar(t, messages.Position{}, messages.ClearingLine{})
 	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{sure(keys.PublicKey())}, Limit: 1000 * messages.Credit})
@@ -180,15 +180,15 @@ func TestAPeersInstructionsArePaced(t *testing.T) {
 	}
 }
 
-// TestARepeatedMessageIsPaced: a peer that sends one message over and over, or sends messages with wrong
-// signatures, costs no entry of the log, and no more signatures to verify than its pace allows.
+// TestARepeatedMessageIsPaced: a peer repeats one message, or sends messages with wrong signatures. This may take no
+// entries of the log, and no more signature checks than the peer's rate allows.
 func TestARepeatedMessageIsPaced(t *testing.T) {
 	for what, forge := range map[string]bool{"repeated": false, "with a wrong signature": true} {
 		t.Run(what, func(t *testing.T) {
 			east, keys := liar(t, messages.Position{}, messages.ClearingLine{})
 			greeting := sure(clearing.SignInstructions(keys, messages.Instructions{From: "west", To: "east", First: 1,
 				List: []messages.Instruction{}, Known: clearing.Beginning("west", "east"), At: east.clock()}))
-			must[messages.SignedReceipt](east, "$west", messages.VerbInstruct, greeting) // this first one is noted
+			must[messages.SignedReceipt](east, "$west", messages.VerbInstruct, greeting) // the first message is recorded
 			if forge {
 				greeting.Signature[0]++
 			}
@@ -199,7 +199,7 @@ func TestARepeatedMessageIsPaced(t *testing.T) {
 				}
 				return last
 			}
-			const left = 300 // of the burst
+			const left = 300 // what is left of the burst
 			east.courier.pace.owe("west", paceBurst-left-1, east.clock())
 			entries, before := east.host.box.Status().Applied, east.host.verified.Load()
 			if err := send(2 * left); messages.KindOf(err) != messages.Exhausted {
@@ -230,9 +230,8 @@ func sure[T any](value T, err error) T {
 	return value
 }
 
-// TestAPeerThatAnswersNothingCostsNoLog: a peer that signs an answer of nothing, again and again, is
-// asked as seldom as one that is silent, and suspended as such a one, though it sends greetings.
-// None of it is in the log.
+// TestAPeerThatAnswersNothingCostsNoLog: a peer signs empty answers again and again. It must be asked as rarely as a
+// silent peer and be suspended like one, even if it sends greetings. None of this may be in the log.
 func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
 	network := bus.NewMemory()
 	east := open(t, network, "east")
@@ -263,7 +262,7 @@ func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
 		m := messages.Instructions{From: "west", To: "east", First: 1, List: []messages.Instruction{}, Known: clearing.Beginning("west", "east"), At: east.clock()}
 		must[messages.SignedReceipt](east, "$west", messages.VerbInstruct, sure(clearing.SignInstructions(keys, m)))
 	}
-	greet() // the first is noted
+	greet() // the first greeting is recorded
 	for range 100 {
 		greet()
 	}
@@ -282,7 +281,7 @@ func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
 	}
 }
 
-// TestTrivialRemittancesAreRefused: what is worth less than its place in two logs is not sent.
+// TestTrivialRemittancesAreRefused checks that a remittance is refused if it is too small for its place in two logs.
 func TestTrivialRemittancesAreRefused(t *testing.T) {
 	east, _ := pair(t)
 	least := east.courier.config.LeastVisit
