@@ -1,4 +1,4 @@
-// Package deploy_test holds the tree to its architecture: what may import what.
+// Package deploy_test checks the architecture of the tree: which package may import which.
 package deploy_test
 
 import (
@@ -18,7 +18,7 @@ import (
 
 const module = "github.com/candor-grid/candor/"
 
-// listed is what "go list" says of a package.
+// listed has the fields of a package that "go list" prints.
 type listed struct {
 	ImportPath   string
 	Name         string
@@ -31,13 +31,13 @@ type listed struct {
 	Standard     bool
 }
 
-// packages lists the packages of the module.
+// packages returns the packages of the module.
 func packages(t *testing.T) []listed {
 	t.Helper()
 	return list(t, "./...")
 }
 
-// list asks "go list" from the module's root.
+// list runs "go list" in the root of the module.
 func list(t *testing.T, arguments ...string) []listed {
 	t.Helper()
 	command := exec.Command("go", append([]string{"list", "-json=ImportPath,Name,Dir,Doc,GoFiles,Imports,TestImports,XTestImports,Standard"}, arguments...)...)
@@ -61,7 +61,7 @@ func list(t *testing.T, arguments ...string) []listed {
 	}
 }
 
-// within reports whether a package of the module lies in a directory.
+// within reports whether a package of the module is in a directory.
 func within(path, directory string) bool {
 	path = strings.TrimPrefix(path, module)
 	return path == directory || strings.HasPrefix(path, directory+"/")
@@ -69,7 +69,7 @@ func within(path, directory string) bool {
 
 var actors = []string{"auctioneer", "nodeagent", "bank", "estimator"}
 
-// actorOf is the actor whose directory a package lies in, if any.
+// actorOf returns the actor whose directory contains a package, or "" if there is none.
 func actorOf(path string) string {
 	for _, a := range actors {
 		if strings.HasPrefix(path, module) && within(path, a) {
@@ -79,7 +79,7 @@ func actorOf(path string) string {
 	return ""
 }
 
-// forbidden says why a package may not import another, "" if it may.
+// forbidden returns the reason why a package may not import another one, or "" if it may.
 func forbidden(from, to string) string {
 	layer := func(path string) string {
 		first, _, _ := strings.Cut(strings.TrimPrefix(path, module), "/")
@@ -103,8 +103,8 @@ func forbidden(from, to string) string {
 	return ""
 }
 
-// TestImports holds every package to the rules that one import can break.
-// Tests may use nats.go, to show that any client of NATS can take part.
+// TestImports checks the imports of every package against the rules. Tests may import nats.go, to show that any NATS
+// client can take part.
 func TestImports(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, to := range p.Imports {
@@ -121,7 +121,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestRulesForbid shows that the rules find what breaks them.
+// TestRulesForbid checks that the rules find imports that break them.
 func TestRulesForbid(t *testing.T) {
 	for _, c := range []struct{ from, to string }{
 		{"auctioneer", "github.com/nats-io/nats.go"},
@@ -151,9 +151,8 @@ func TestRulesForbid(t *testing.T) {
 	}
 }
 
-// TestMechanismsArePure: a mechanism reaches, directly or not, the standard
-// library, gonum, the vocabulary and its own interface; not even their tests
-// need more of ours.
+// TestMechanismsArePure checks all dependencies of mechanisms, also of their tests. They may use only the standard
+// library, gonum, the vocabulary and their own interface.
 func TestMechanismsArePure(t *testing.T) {
 	found := 0
 	for _, p := range packages(t) {
@@ -175,11 +174,11 @@ func TestMechanismsArePure(t *testing.T) {
 func mechanismMayUse(p listed) bool {
 	return p.Standard || strings.HasPrefix(p.ImportPath, "gonum.org/v1/gonum") ||
 		p.ImportPath == module+"messages" || p.ImportPath == module+"messages/heap" || p.ImportPath == module+"messages/spelling" || within(p.ImportPath, "auctioneer/mechanism") ||
-		strings.HasPrefix(p.ImportPath, "github.com/vmihailenco/") // what messages encode with
+		strings.HasPrefix(p.ImportPath, "github.com/vmihailenco/") // messages uses it for encoding
 }
 
-// TestTheLeaderIsPure: the auctioneer's leader, and what is between sites, reach no
-// bus, no log and no mailbox, and have no clock, goroutine or lock of their own.
+// TestTheLeaderIsPure checks the auctioneer's leader and the code between sites. They may use no bus, log or mailbox,
+// and have no clock, goroutine or lock.
 func TestTheLeaderIsPure(t *testing.T) {
 	impure := regexp.MustCompile(`\btime\.(Now|Since|Until|After|AfterFunc|Sleep|Tick|NewTimer|NewTicker)\b|\bgo func|\bmake\(chan\b`)
 	for _, pure := range []string{"auctioneer/desk", "auctioneer/federation"} {
@@ -203,9 +202,9 @@ func TestTheLeaderIsPure(t *testing.T) {
 	}
 }
 
-// TestSimulatorsHaveNoLeader: only the desk says that a node is lost or a gang late, what
-// a market decides, what a job owes and what the bank has done. So no rule of it, such as
-// the end of a lease, exists a second time. Checkers may look at what was said.
+// TestSimulatorsHaveNoLeader checks that only the desk decides that a node is lost or a gang late, what a market
+// does, what a job owes, and what the bank has done. So no such rule exists twice, such as the end of a lease.
+// Checkers may read the decisions.
 func TestSimulatorsHaveNoLeader(t *testing.T) {
 	leads := regexp.MustCompile(`\bbook\.(Lost|Disband|Decide|Settle|Confirm)\{`)
 	files := sources(t, "deploy/simulated")
@@ -220,9 +219,8 @@ func TestSimulatorsHaveNoLeader(t *testing.T) {
 	}
 }
 
-// TestProgramHasNoOldParts: the program that "make build" makes, and that containers have,
-// links no library that nobody mends any more. What raft-wal needs of coreos/etcd, to
-// reserve a file's space, is in the tree.
+// TestProgramHasNoOldParts checks that the program of "make build" links no library without maintenance. raft-wal
+// needs a function of coreos/etcd that reserves the space of a file; a copy of it is in the tree.
 func TestProgramHasNoOldParts(t *testing.T) {
 	const tag = "hashicorpmetrics"
 	old := regexp.MustCompile(`^github\.com/(boltdb|armon|hashicorp/raft-boltdb|coreos/(etcd|pkg|go-systemd/journal))(/|$)`)
@@ -238,7 +236,7 @@ func TestProgramHasNoOldParts(t *testing.T) {
 	}
 }
 
-// sources are the files below a directory of the module, without its tests.
+// sources returns the Go files in a directory of the module, without its tests.
 func sources(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -256,8 +254,7 @@ func sources(t *testing.T, directory string) map[string]string {
 	return files
 }
 
-// TestVocabularyIsSmall: what every package shares depends on the encoding
-// library at most.
+// TestVocabularyIsSmall checks that the package that everybody imports depends only on the encoding library.
 func TestVocabularyIsSmall(t *testing.T) {
 	for _, p := range list(t, "-deps", "./messages") {
 		if !p.Standard && p.ImportPath != module+"messages" && !strings.HasPrefix(p.ImportPath, "github.com/vmihailenco/") {
@@ -266,8 +263,8 @@ func TestVocabularyIsSmall(t *testing.T) {
 	}
 }
 
-// TestBinaryWithoutLaboratory: the operators' binary and the client carry nothing of the lab,
-// no library that draws, and nothing that helps tests, but for what Raft has for its users' tests.
+// TestBinaryWithoutLaboratory checks that the operators' binary and the client link nothing of the lab, no library
+// that draws, and nothing that is for tests. Raft's own helpers for tests are an exception.
 func TestBinaryWithoutLaboratory(t *testing.T) {
 	other := regexp.MustCompile(`^(gonum\.org/v1/plot|golang\.org/x/image|testing/.*|net/http/httptest|pgregory\.net/rapid|github\.com/stretchr/testify|github\.com/anishathalye/porcupine)(/|$)`)
 	for _, p := range list(t, "-tags", "hashicorpmetrics", "-deps", "./cmd/candor", "./cmd/candor/client") {
@@ -280,8 +277,8 @@ func TestBinaryWithoutLaboratory(t *testing.T) {
 	}
 }
 
-// TestClientLinksNoServer: the program for those who only use a site links nothing that
-// runs one, which each of its commands would initialise at its start.
+// TestClientLinksNoServer checks that the client links no server. Each of its commands would initialise it at its
+// start.
 func TestClientLinksNoServer(t *testing.T) {
 	heavy := regexp.MustCompile(`^(github\.com/(nats-io/nats-server|prometheus|hashicorp|containerd|klauspost/compress/s2)|gonum\.org|google\.golang\.org/protobuf)(/|$)`)
 	found := false
@@ -296,7 +293,7 @@ func TestClientLinksNoServer(t *testing.T) {
 	}
 }
 
-// TestNoBinaryHasTests: what helps tests is linked into no command.
+// TestNoBinaryHasTests checks that no command links packages that are for tests.
 func TestNoBinaryHasTests(t *testing.T) {
 	arguments := []string{"-deps"}
 	for _, p := range packages(t) {
@@ -311,7 +308,7 @@ func TestNoBinaryHasTests(t *testing.T) {
 	}
 }
 
-// TestEveryPackageIsDocumented: the tree explains itself.
+// TestEveryPackageIsDocumented checks that every package has a comment.
 func TestEveryPackageIsDocumented(t *testing.T) {
 	for _, p := range packages(t) {
 		if p.Doc == "" && len(p.GoFiles) > 0 {
@@ -320,9 +317,9 @@ func TestEveryPackageIsDocumented(t *testing.T) {
 	}
 }
 
-// TestStateIsDurable: what a site needs after a loss of power is written with package durable.
-// A file that is only written and renamed may be empty then: keys were, and the mark of the
-// format, without which no site starts.
+// TestStateIsDurable checks that files that a site needs after a power failure are written with package durable. A
+// file that is only written and renamed may be empty after that. This once happened to keys and to the format file,
+// without which no site starts.
 func TestStateIsDurable(t *testing.T) {
 	otherwise := map[string]string{
 		"deploy/embedded/jetstream.go":        "moves what is damaged, once more after a loss of power",

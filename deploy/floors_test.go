@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// TestFilesStandOnFloors: the files of some packages can be read from the bottom up: no two of them
-// use one another, not even by way of others.
+// TestFilesStandOnFloors checks that the files of some packages can be read in an order in which each file uses only
+// earlier ones. So no two files may use each other, also not through other files.
 func TestFilesStandOnFloors(t *testing.T) {
 	for _, directory := range []string{"../auctioneer", "../auctioneer/book", "../auctioneer/desk"} {
 		uses := fileUses(t, directory)
@@ -32,8 +32,8 @@ func TestFilesStandOnFloors(t *testing.T) {
 	}
 }
 
-// TestCirclesAreFound: two files that use each other by way of a third one are found, and a file that
-// only uses these is not.
+// TestCirclesAreFound checks that the search finds two files that use each other through a third one, and no file
+// that only uses these.
 func TestCirclesAreFound(t *testing.T) {
 	uses := map[string]map[string]string{"a": {"b": "B"}, "b": {"c": "C", "d": "D"}, "c": {"a": "A"}, "e": {"a": "A"}}
 	if got := circles(uses); len(got) != 1 || !slices.Equal(got[0], []string{"a uses b (B)", "b uses c (C)", "c uses a (A)"}) {
@@ -81,7 +81,7 @@ func fileUses(t *testing.T, directory string) map[string]map[string]string {
 	return uses
 }
 
-// isLocal reports whether a name is a function's own: no other file can use it.
+// isLocal reports whether a name is local to a function, so that no other file can use it.
 func isLocal(object types.Object) bool {
 	switch o := object.(type) {
 	case *types.Var:
@@ -92,7 +92,7 @@ func isLocal(object types.Object) bool {
 	return object.Parent() != object.Pkg().Scope()
 }
 
-// exports opens what the compiler wrote of the packages that a package imports.
+// exports returns a lookup for the compiled export data of the packages that a package imports.
 func exports(t *testing.T, directory string) importer.Lookup {
 	t.Helper()
 	command := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export", ".")
@@ -112,7 +112,7 @@ func exports(t *testing.T, directory string) importer.Lookup {
 	return func(path string) (io.ReadCloser, error) { return os.Open(at[path]) }
 }
 
-// circles returns the circles that a search finds, one use after another in each.
+// circles returns the circles that a search finds. Each is a list of uses.
 func circles(uses map[string]map[string]string) (all [][]string) {
 	done := map[string]bool{}
 	var path []string

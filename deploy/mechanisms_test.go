@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 )
 
-// namesMechanisms are the files that name a mechanism for a reason, below the directory of the
-// repository. What studies mechanisms is not listed: it names those that it studies.
+// namesMechanisms are the files that name a mechanism for a good reason. Their paths are relative to the repository.
+// Files that study mechanisms are not in the list.
 var namesMechanisms = map[string]string{
 	"messages/market.go":        "has the names as constants, for tests; a new mechanism needs none",
 	"deploy/embedded/config.go": "a site without a configuration has a market of some mechanism",
@@ -24,9 +24,9 @@ var namesMechanisms = map[string]string{
 
 var studies = []string{"cmd/lab", "deploy/simulated", "cmd/candor/internal/simulate", "cmd/candor/internal/audit"}
 
-// TestMechanismsAreNamedOnce: what a mechanism is stands in its own directory, and a line of the
-// registry. No other file of the program imports it, or has its name in a string; names that are
-// words of plain English too, such as deadline, may be in a longer text.
+// TestMechanismsAreNamedOnce checks that only a mechanism's own directory and one line of the registry name it. No
+// other file of the program may import it or have its name as a string. Names that are common English words, such as
+// deadline, may be in longer texts.
 func TestMechanismsAreNamedOnce(t *testing.T) {
 	names := registry.Names(nil)
 	words := regexp.MustCompile(`\b(` + strings.Join(slices.DeleteFunc(slices.Clone(names), func(n string) bool {
@@ -37,7 +37,7 @@ func TestMechanismsAreNamedOnce(t *testing.T) {
 		t.Fatalf("%d constants for %d mechanisms", len(constants), len(names))
 	}
 	list, err := os.ReadFile("../auctioneer/mechanism/registry/registry.go")
-	var described []string // by the packages in the list
+	var described []string // in the packages of the list
 	for _, of := range regexp.MustCompile(`\t(\w+)\.Describe,`).FindAllStringSubmatch(string(list), -1) {
 		described = append(described, of[1])
 	}

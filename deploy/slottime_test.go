@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// rack is a node with its agent, and a job book that gives it tasks, in virtual time.
+// rack is a node with its agent, and a job book that gives it tasks. It runs in virtual time.
 type rack struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -21,18 +21,18 @@ type rack struct {
 	wake  messages.Time
 	agent *state.State
 	book  *book.Book
-	takes map[messages.JobID]messages.Duration // each task of a job
+	takes map[messages.JobID]messages.Duration // run time of each task of a job
 	runs  map[messages.Attempt]bool
-	used  messages.Duration // slots that had a task by the book, times time
-	ahead int               // tasks that were granted ahead
-	heard int               // exchanges
+	used  messages.Duration // slot time that had a task, according to the book
+	ahead int               // number of tasks that were granted ahead
+	heard int               // number of exchanges
 }
 
 func (r *rack) after(d time.Duration, do func()) {
 	r.due.Push(r.now.Add(messages.Duration(d)), do)
 }
 
-// trip is how long a message or a commit takes.
+// trip returns the time that a message or a commit takes.
 func (r *rack) trip() time.Duration { return time.Duration(500+r.rng.IntN(1000)) * time.Microsecond }
 
 func (r *rack) apply(c book.Command) any {
@@ -40,7 +40,7 @@ func (r *rack) apply(c book.Command) any {
 	return r.book.Apply(&c)
 }
 
-// act is the shell of the agent.
+// act carries out the actions of the agent.
 func (r *rack) act() {
 	do := r.agent.Act(r.now)
 	for _, s := range do.Start {
@@ -68,7 +68,7 @@ func (r *rack) end(a messages.Attempt, how messages.Outcome) {
 	}
 }
 
-// serve is the leader.
+// serve answers a request as the leader.
 func (r *rack) serve(q *state.Request) {
 	if q.Register != nil {
 		r.apply(book.Command{Register: &book.Register{Node: "n", Session: q.Register.Session, Slots: q.Register.Slots}})
@@ -110,8 +110,8 @@ func (r *rack) serve(q *state.Request) {
 	})
 }
 
-// newRack returns a node with slots and jobs of so many tasks as there is time for, each of
-// which takes as long as said.
+// newRack returns a node with slots, and jobs with more tasks than can run. takes has the run time of each job's
+// tasks.
 func newRack(t *testing.T, seed uint64, slots int, takes ...time.Duration) *rack {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	r := &rack{t: t, rng: rng, now: 1e6, agent: state.New([]messages.ClassSlots{{Class: "cpu", Slots: slots}}, rng), book: book.New(),
@@ -125,7 +125,7 @@ func newRack(t *testing.T, seed uint64, slots int, takes ...time.Duration) *rack
 	return r
 }
 
-// run passes time.
+// run lets virtual time pass.
 func (r *rack) run(d time.Duration) {
 	r.act()
 	for end := r.now.Add(messages.Duration(d)); r.now < end; {
@@ -138,10 +138,9 @@ func (r *rack) run(d time.Duration) {
 	}
 }
 
-// TestShortAndLongTasksPayForTheirTime: jobs whose tasks take 1 ms and 20 ms share slots.
-// Their tasks, most of which begin before the leader hears of the end of another, pay for
-// what they took and for a part of an exchange. The leader does not know how long a message
-// was on its way, so that a task can pay for a little less. All of them together pay for
+// TestShortAndLongTasksPayForTheirTime runs jobs with tasks of 1 ms and 20 ms on the same slots. Most tasks begin
+// before the leader hears of the end of the one before. Each must pay for its own time and a part of an exchange. The
+// leader does not know how long a message took, so a task may pay a little less. All of them together must pay for
 // the time of the slots, to the microsecond.
 func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 	for seed := range uint64(6) {
@@ -165,9 +164,9 @@ func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 	}
 }
 
-// TestSlotsOfShortTasksAreBusy: where a task takes 1 ms and an exchange 2 ms, slots are
-// busy all the time; without tasks at hand they are for a quarter of it. Exchanges are then
-// as far apart as ends may wait.
+// TestSlotsOfShortTasksAreBusy runs tasks of 1 ms with exchanges of 2 ms. The slots must always be busy; without
+// tasks granted ahead they would be busy for a quarter of the time. The exchanges must be as far apart as ends of
+// tasks may wait.
 func TestSlotsOfShortTasksAreBusy(t *testing.T) {
 	for _, slots := range []int{2, 8} {
 		for within, least := range map[time.Duration]float64{0: 0.2, state.AheadWithin: 0.95} {

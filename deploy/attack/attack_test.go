@@ -12,8 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAttack attacks the stock site with its defaults, from within a task and with the
-// credentials of a user.
+// TestAttack attacks a site with its default settings, from within a task and with a user's credentials.
 func TestAttack(t *testing.T) {
 	t.Parallel()
 	attack(t, up(t))
@@ -28,7 +27,8 @@ func TestAttackOfOrdinaryUser(t *testing.T) {
 	attack(t, upAs(t, ordinary))
 }
 
-// everything reports whether all is tried, and not only what a change is to pass.
+// everything reports whether all attacks are tried. By default, only those are tried that a change of the code must
+// pass.
 func everything() bool { return os.Getenv("CANDOR_ATTACKS") == "all" }
 
 // ordinary is a user without powers.
@@ -39,8 +39,7 @@ func attack(t *testing.T, s *site) {
 	s.judge(slices.Concat(fromInside(t, s), fromOutside(t, s, "bob"), fromThieves(t, s)))
 }
 
-// judge prints the table of attempts, fails the test for any effect, and wants the site
-// to be sound.
+// judge prints the table of attempts. It fails the test if one had an effect, or if the site has a fault.
 func (s *site) judge(attempts []attempt) {
 	s.Helper()
 	var table strings.Builder
@@ -52,7 +51,8 @@ func (s *site) judge(attempts []attempt) {
 	s.sound()
 }
 
-// TestAttackersStartInTasksAlone: nothing is tried on the machine by mistake.
+// TestAttackersStartInTasksAlone checks that the attacks do not start outside of a task, where they would hit the
+// machine.
 func TestAttackersStartInTasksAlone(t *testing.T) {
 	spaces := map[string]string{"pid": "pid:[1]", "mnt": "mnt:[1]"}
 	whole := instructions{State: "/state", Pid: 1, Namespaces: spaces}
@@ -70,9 +70,8 @@ func TestAttackersStartInTasksAlone(t *testing.T) {
 	}
 }
 
-// TestAttackFindsOpenDoors is the control: tasks have the user of the site, and the
-// attacker has an operator's credentials. Both must have effects, or the attempts
-// try nothing.
+// TestAttackFindsOpenDoors is the control. Tasks run as the user of the site, and the attacker has an operator's
+// credentials. Both must have effects; otherwise the attempts show nothing.
 func TestAttackFindsOpenDoors(t *testing.T) {
 	t.Parallel()
 	s := up(t, "--tasks-as-me")

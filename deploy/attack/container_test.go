@@ -12,24 +12,23 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestAttackOfContainer attacks a site that has of its container what deploy/container
-// gives it: processes, mounts, IPC and a host name of its own, no control groups, and root
-// with few capabilities, no new privileges and so no namespaces for tasks. It is not in
-// the image, and not behind the filter of system calls of a container's runtime.
+// TestAttackOfContainer attacks a site that has what deploy/container gives a container: its own processes, mounts,
+// IPC and host name, no control groups, and root with few capabilities. It has no new privileges, so tasks have no
+// namespaces. It does not run in the image, or behind the system call filter of a container runtime.
 func TestAttackOfContainer(t *testing.T) {
 	t.Parallel()
 	s := upContained(t)
 	if slices.Contains(s.abilities(), messages.AbilityFreeze) {
 		t.Error("a site says that it has control groups, and has none")
 	}
-	if !everything() { // that it serves is a test of its own: nothing else here starts without namespaces
+	if !everything() { // another test checks that the site serves; here nothing else starts without namespaces
 		s.judge([]attempt{s.goesOn()})
 		return
 	}
 	attack(t, s)
 }
 
-// upContained starts such a site with more arguments.
+// upContained starts such a site with further arguments.
 func upContained(t *testing.T, arguments ...string) *site {
 	t.Helper()
 	return upContainedIn(t, stateDir(t, nil), arguments...)
@@ -55,7 +54,7 @@ func upContainedIn(t *testing.T, state string, arguments ...string) *site {
 	return s
 }
 
-// inner is the process of a site that another process started; 0 where none did.
+// inner returns the process of the site if another process started it, otherwise 0.
 func (s *site) inner() int {
 	if s.wrapper == nil {
 		return 0

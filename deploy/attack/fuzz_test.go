@@ -20,14 +20,14 @@ import (
 	"github.com/candor-grid/candor/messages/schema"
 )
 
-// fuzzed is how many requests the fuzzer sends; CANDOR_REQUESTS asks for another number.
+// fuzzed is the number of requests that the fuzzer sends. CANDOR_REQUESTS sets another number.
 const fuzzed = 8000
 
-// atOnce is how many requests of each caller wait for their answers.
+// atOnce is the number of requests of each caller that wait for their answers.
 const atOnce = 32
 
-// mostResident bounds the memory of a site's process that answers fuzzed requests, in MiB,
-// with perMillion more for the jobs and records that a million of them leave.
+// mostResident is the largest memory of a site's process that answers the fuzzer, in MiB. perMillion is added for the
+// jobs and records that a million requests leave.
 const (
 	mostResident = 600
 	perMillion   = 1500
@@ -38,15 +38,15 @@ type fuzzer struct {
 	who    string
 	bus    bus.Bus
 	name   messages.Name
-	verbs  []schema.Verb // that its credentials let pass
+	verbs  []schema.Verb // verbs whose requests its credentials allow
 	counts *counts
 }
 
-// counts are the answers by kind, and those that no caller should get.
+// counts has the number of answers by kind, and the answers that no caller should get.
 type counts struct {
 	mu     sync.Mutex
 	kinds  map[string]int
-	faults map[string]string // an example by verb
+	faults map[string]string // one example for each verb
 }
 
 func (c *counts) note(v schema.Verb, kind string, fault string) {
@@ -58,9 +58,9 @@ func (c *counts) note(v schema.Verb, kind string, fault string) {
 	}
 }
 
-// TestFuzzedRequests: a live site answers mutated requests of every verb, of a user, an
-// operator, a node and a peer, with a reply or an error of a kind that says what is
-// wrong; it logs no panic, its memory is bounded, and its books balance.
+// TestFuzzedRequests sends mutated requests of every verb to a running site, as a user, an operator, a node and a
+// peer. Each answer must be a reply, or an error whose kind says what is wrong. The site must log no panic and use
+// limited memory, and its books must balance.
 func TestFuzzedRequests(t *testing.T) {
 	requests := int64(fuzzed)
 	if n, err := strconv.ParseInt(os.Getenv("CANDOR_REQUESTS"), 10, 64); err == nil {
@@ -113,7 +113,7 @@ func TestFuzzedRequests(t *testing.T) {
 	}
 }
 
-// connected is a client with credentials of a file.
+// connected returns a client with the credentials in a file.
 func (s *site) connected(name messages.Name, creds string) bus.Bus {
 	s.Helper()
 	b, err := bus.Connect(bus.Config{URL: s.url, Name: name, CredsFile: creds})
@@ -124,7 +124,7 @@ func (s *site) connected(name messages.Name, creds string) bus.Bus {
 	return b
 }
 
-// passable are the verbs that the server lets pass for a caller, and that somebody serves.
+// passable returns the verbs that the server lets pass for a caller, and that some service answers.
 func (s *site) passable(f *fuzzer) (passed []schema.Verb) {
 	for _, v := range schema.Verbs() {
 		ctx, cancel := context.WithTimeout(s.Context(), patience)

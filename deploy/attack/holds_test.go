@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What tasks do that use more together than each may, or leave something behind that outlives them.
+// Programs for tasks that together use more than each may, or that leave something behind after their end.
 
-// passing is the socket by which a task passes something on to another one of its account.
+// passing is the socket through which a task passes something to another task of its account.
 const passing = "@candor-attack-passing"
 
-// pass passes descriptors on, and returns when the other task has them.
+// pass passes file descriptors to another task, and returns when that task has them.
 func pass(fds ...int) error {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: passing, Net: "unix"})
 	if err != nil {
@@ -33,7 +33,8 @@ func pass(fds ...int) error {
 	return err
 }
 
-// receive says that it has begun, and calls f with what each of the other tasks passes on, once that has ended.
+// receive prints that it has begun. It calls f with the descriptors that each other task passes, after that task has
+// ended.
 func receive(f func(fds []int)) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passing, Net: "unix"})
 	if err != nil {
@@ -56,17 +57,17 @@ func receive(f func(fds []int)) {
 			fds, _ = unix.ParseUnixRights(&all[0])
 		}
 		_, _ = conn.Write([]byte("x"))
-		_, _ = conn.Read(make([]byte, 1)) // until the other closes it
+		_, _ = conn.Read(make([]byte, 1)) // returns when the other side closes it
 		_ = conn.Close()
 		f(fds)
 	}
 }
 
-// keep keeps what others pass on.
+// keep keeps the descriptors that other tasks pass.
 func keep() { receive(func([]int) {}) }
 
-// writeOn writes as much as it can, though not without end, to the log and into the directory that another task passed on,
-// and says how much it has written before.
+// writeOn writes as much as it can, up to a limit, to the log and the directory that another task passed. It prints how
+// much it writes.
 func writeOn() {
 	receive(func(fds []int) {
 		wrote := [2]int{}
@@ -86,7 +87,7 @@ func writeOn() {
 	})
 }
 
-// passDir passes its log and its directory on.
+// passDir passes its log and its directory to another task.
 func passDir() {
 	dir, err := unix.Open(".", unix.O_RDONLY, 0)
 	if err == nil {
@@ -98,7 +99,7 @@ func passDir() {
 	}
 }
 
-// passMemory leaves memory with another task.
+// passMemory passes memory to another task.
 func passMemory() {
 	fd, err := unix.MemfdCreate("left", 0)
 	for range mostMiB * 3 / 4 {
@@ -112,7 +113,7 @@ func passMemory() {
 	fmt.Println("begun", err)
 }
 
-// leaveSegment leaves memory of System V, and says how much of it there is.
+// leaveSegment leaves a segment of System V shared memory, and prints its size.
 func leaveSegment() {
 	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, mostMiB*3/4<<20, unix.IPC_CREAT|0o600)
 	if err == nil {
@@ -127,15 +128,15 @@ func leaveSegment() {
 	table, _ := os.ReadFile("/proc/sysvipc/shm")
 	for _, row := range strings.Split(string(table), "\n")[1:] {
 		if f := strings.Fields(row); len(f) > 14 {
-			bytes, _ := strconv.Atoi(f[14]) // resident
+			bytes, _ := strconv.Atoi(f[14]) // resident bytes
 			left += bytes
 		}
 	}
 	fmt.Println("begun", left>>20, err)
 }
 
-// fillBuffers has the kernel keep what it sends to itself: of as many connections as it can open, until the kernel
-// takes no more, or for so long.
+// fillBuffers fills buffers of the kernel with data that the task sends to itself. It uses as many connections as it
+// can open, until the kernel accepts no more data or some time has passed.
 func fillBuffers(mib int, then func(fds []int)) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -178,7 +179,7 @@ func fillBuffers(mib int, then func(fds []int)) {
 // opened are files that stay open.
 var opened []*os.File
 
-// multiply makes as many processes or threads as it can, up to a number.
+// multiply calls one as often as it can, at most a number of times, to make processes or threads.
 func multiply(most int, one func() error) {
 	n := 0
 	for ; n < most && one() == nil; n++ {
@@ -187,7 +188,7 @@ func multiply(most int, one func() error) {
 	time.Sleep(time.Minute)
 }
 
-// threads starts a process that makes so many threads: one that may make no more of them is ended by the Go runtime.
+// threads starts a process that makes many threads. The Go runtime ends a process that may not make any more.
 func threads() error {
 	c := exec.Command("/proc/self/exe")
 	c.Env = append(os.Environ(), holdEnv+"=thread500")
@@ -215,16 +216,17 @@ func thread500() {
 	time.Sleep(time.Minute)
 }
 
-// zombie makes a process that ends, and that nobody waits for.
+// zombie makes a process that ends and whose exit code nobody reads.
 func zombie() error {
 	_, err := syscall.ForkExec("/bin/true", []string{"true"}, nil)
 	return err
 }
 
-// daemonEnv marks a process that is to outlive its task.
+// daemonEnv marks a process that must outlive its task.
 const daemonEnv = "CANDOR_DAEMON"
 
-// daemons leaves processes behind that are nobody's children, have sessions of their own and ignore signals.
+// daemons leaves processes behind. They are children of no process of the task, have their own sessions and ignore
+// signals.
 func daemons() {
 	for range 4 {
 		c := exec.Command("/bin/sh", "-c", `trap "" HUP INT TERM; (setsid sh -c "trap \"\" HUP INT TERM; (while :; do sleep 1; done) &" &) &`)
@@ -235,7 +237,7 @@ func daemons() {
 	fmt.Println("begun", os.Getenv("CANDOR_JOB"))
 }
 
-// makeEmpty makes files without contents, for as long as there can be more.
+// makeEmpty makes empty files until no more can be made.
 func makeEmpty() {
 	for i := 0; ; i++ {
 		dir := "d" + strconv.Itoa(i)

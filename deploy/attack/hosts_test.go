@@ -13,9 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAttackOnThreeHosts attacks a site of three hosts, between which there are ports of
-// all kinds. They are on one machine: each host has a state, and users for its tasks, of
-// its own.
+// TestAttackOnThreeHosts attacks a site of three hosts, which have ports of all kinds between them. All are on one
+// machine. Each host has its own state and its own users for tasks.
 func TestAttackOnThreeHosts(t *testing.T) {
 	switch {
 	case os.Geteuid() != 0:
@@ -48,7 +47,7 @@ func upHosts(t *testing.T) *site {
 	for i, h := range c.Hosts {
 		c.Tasks.User = fmt.Sprintf("%d-%d", 1_000_000+100_000*i, 1_065_535+100_000*i)
 		file := filepath.Join(dir, h.Name+".yaml")
-		text, err := json.Marshal(c) // which is YAML
+		text, err := json.Marshal(c) // JSON is valid YAML
 		if err == nil {
 			err = os.WriteFile(file, text, 0o600)
 		}
@@ -72,7 +71,7 @@ func upHosts(t *testing.T) *site {
 	return hosts[0]
 }
 
-// freeAddresses are of ports on loopback that nobody has.
+// freeAddresses returns addresses on loopback with free ports.
 func freeAddresses(t *testing.T, count int) (addresses []string) {
 	t.Helper()
 	for range count {

@@ -28,28 +28,27 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// insideEnv names the variable that has this program attack from within a task.
+// insideEnv is the variable that makes this program attack from within a task.
 const insideEnv = "CANDOR_ATTACK"
 
 // instructions tell the program in a task where the site is.
 type instructions struct {
 	State  string   // the site's state directory
-	States []string // of all its hosts
-	// Session is a socket of the session of the user who runs the site; "" where there is none.
+	States []string // state directories of all its hosts
+	// Session is a socket of the session of the user who runs the site; "": there is none.
 	Session string
-	Leases  []string // what tasks of others are told of their leases
-	Pid     int      // the site's process
+	Leases  []string // what other tasks are told about their leases
+	Pid     int      // process of the site
 	Ports   []string // addresses on which the site's processes listen
-	NATS    string   // of these, the one for users
+	NATS    string   // the address among them that is for users
 	Victim  string   // a word that only another account's job knows
-	Mark    string   // a variable of the environment by which what the attack leaves is found
-	// Namespaces are those of who started the site. In these, where a task of the control
-	// is, nothing is done that would harm the machine if it succeeded.
+	Mark    string   // a variable in the environment; what the attack leaves behind is found by it
+	// Namespaces are those of the process that started the site. If a task of the control shares them, attempts that
+	// would harm the machine are left out.
 	Namespaces map[string]string
 }
 
-// check refuses to begin outside a task of the site: the attempts would be made on the
-// machine, as whoever runs this.
+// check returns an error outside of a task of the site. There, the attempts would hit the machine.
 func (in *instructions) check() error {
 	if os.Getenv("CANDOR_TASK") == "" || in.State == "" || in.Pid == 0 || in.Namespaces["pid"] == "" || in.Namespaces["mnt"] == "" {
 		return fmt.Errorf("the attacker is started by a task of the attacked site, with instructions, not by hand")
@@ -57,8 +56,8 @@ func (in *instructions) check() error {
 	return nil
 }
 
-// shares reports whether the task is in a namespace of who started the site, or may be:
-// of that is nothing known where no namespace can be read.
+// shares reports whether the task shares a namespace with the process that started the site. If the namespaces cannot
+// be read, it reports true.
 func (in *instructions) shares(kind string) bool {
 	own := namespace(kind)
 	return own == "" || in.Namespaces[kind] == "" || own == in.Namespaces[kind]
@@ -69,7 +68,7 @@ func namespace(kind string) string {
 	return link
 }
 
-// attackFromInside makes the attempts and prints each as JSON.
+// attackFromInside makes the attempts and prints the result of each as JSON.
 func attackFromInside(text string) {
 	var in instructions
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
@@ -90,8 +89,8 @@ func attackFromInside(text string) {
 	}
 }
 
-// insideAttempts are tried by a task, the last ones after all that they could harm.
-// The functions return what an attempt effected, and else what refused it.
+// insideAttempts are the attempts of a task. Those that could harm others come last. Each function returns the effect
+// of the attempt, or the error that refused it.
 var insideAttempts = []struct {
 	what  string
 	needs int
@@ -137,7 +136,7 @@ var insideAttempts = []struct {
 	{"leaves a process that outlives it", 1, leavesProcess},
 }
 
-// reads tries every file below some paths of the state.
+// reads returns an attempt that reads every file below some paths of the state.
 func reads(paths ...string) func(*instructions) (string, error) {
 	return func(in *instructions) (effect string, refusal error) {
 		for _, p := range paths {
@@ -147,7 +146,7 @@ func reads(paths ...string) func(*instructions) (string, error) {
 					return nil
 				}
 				if own, err := os.Getwd(); err == nil && path == filepath.Dir(own) {
-					return fs.SkipDir // of its own job
+					return fs.SkipDir // the directory of its own job
 				}
 				if d.Type().IsRegular() {
 					if _, err := os.ReadFile(path); err == nil {
@@ -167,7 +166,7 @@ func reads(paths ...string) func(*instructions) (string, error) {
 	}
 }
 
-// asksAlive asks, as its own attempt, what all tasks may ask, and then as others.
+// asksAlive sends the request that all tasks may send, for its own attempt and then for others.
 func asksAlive(in *instructions) (effect string, refusal error) {
 	value := os.Getenv(lease.Variable)
 	if err := lease.Alive(value, boottime.Now(), 0); err != nil {
@@ -191,7 +190,7 @@ func asksAlive(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// walk looks at what is below a path of each host's state.
+// walk calls look for each file below a path of each host's state.
 func (in *instructions) walk(path string, look fs.WalkDirFunc) (err error) {
 	for _, state := range in.States {
 		err = errors.Join(err, filepath.WalkDir(filepath.Join(state, path), look))
@@ -199,8 +198,8 @@ func (in *instructions) walk(path string, look fs.WalkDirFunc) (err error) {
 	return err
 }
 
-// writesState leaves files; whether they are in the state, or in what covers that, is
-// seen from outside.
+// writesState leaves files. The test sees from outside whether they are in the state, or in a file system that covers
+// it.
 func writesState(in *instructions) (effect string, refusal error) {
 	for _, state := range in.States {
 		for _, dir := range []string{"", "creds", "keys", "nodes", "bank"} {
@@ -210,7 +209,7 @@ func writesState(in *instructions) (effect string, refusal error) {
 	return "", refusal
 }
 
-// finds looks for the victim's word in the files below some directories.
+// finds searches for the victim's word in the files below some directories.
 func finds(word string, directories ...string) (effect string, refusal error) {
 	for _, dir := range directories {
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -241,7 +240,7 @@ func findsWord(in *instructions) (string, error) {
 	return finds(in.Victim, nodes...)
 }
 
-// findsShared looks at names alone: whoever sees one can read or guess more.
+// findsShared only looks for names: whoever sees a name can read or guess more.
 func findsShared(in *instructions) (effect string, refusal error) {
 	for _, dir := range []string{"/dev/shm", "/tmp", "/var/tmp"} {
 		entries, err := os.ReadDir(dir)
@@ -257,7 +256,7 @@ func findsShared(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// others are the processes that the task sees besides itself and its ancestors.
+// others returns the processes that the task sees, without itself and its ancestors.
 func others() (pids []int) {
 	own := map[int]bool{}
 	for pid := os.Getpid(); pid > 0; {
@@ -299,7 +298,7 @@ func findsInProcesses(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// targets are processes to look into: of the machine's, only the site's own.
+// targets returns the processes to look into. Among processes of the machine, these are only the site's own.
 func (in *instructions) targets() []int {
 	if in.shares("pid") {
 		return []int{in.Pid, os.Getppid()}
@@ -324,7 +323,7 @@ func readsMemory(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// name says which process a number is.
+// name returns the name of a process.
 func name(pid int) string {
 	comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return fmt.Sprintf("%d (%s)", pid, strings.TrimSpace(string(comm)))
@@ -344,14 +343,14 @@ func traces(in *instructions) (effect string, refusal error) {
 func signals(in *instructions) (effect string, refusal error) {
 	if refusal = unix.Kill(in.Pid, 0); refusal == nil {
 		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", in.Pid))
-		if strings.HasPrefix(string(comm), "candor") { // and no process of its own with that number
+		if strings.HasPrefix(string(comm), "candor") { // and it is no process of the task with that number
 			return "may end process " + name(in.Pid), nil
 		}
 	}
 	return "", refusal
 }
 
-// intruder is a Raft transport of somebody who is not of the group.
+// intruder is a Raft transport that does not belong to the group.
 type intruder struct{ net.Listener }
 
 func (intruder) Accept() (net.Conn, error) { return nil, net.ErrClosed }
@@ -361,7 +360,7 @@ func (intruder) Dial(to raft.ServerAddress, within time.Duration) (net.Conn, err
 	return net.DialTimeout("tcp", string(to), within)
 }
 
-// forgesEntries speaks to each port as a leader of a high term does.
+// forgesEntries sends each port entries, as a leader of a high term would.
 func forgesEntries(in *instructions) (effect string, refusal error) {
 	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: intruder{}, MaxPool: 1, Timeout: time.Second, Logger: hclog.NewNullLogger(), MsgpackUseNewTimeFormat: true})
@@ -431,7 +430,7 @@ func speaksToExecutor(in *instructions) (effect string, refusal error) {
 	return "", refusal
 }
 
-// isOfSite reports whether a socket is the attacked site's: others of the machine are left alone.
+// isOfSite reports whether a socket belongs to the attacked site. Other sockets of the machine are left alone.
 func (in *instructions) isOfSite(path string) bool {
 	return slices.ContainsFunc(in.States, func(state string) bool { return strings.Contains(path, state) })
 }
@@ -494,11 +493,11 @@ func hasCapabilities(*instructions) (effect string, refusal error) {
 	return effect, fmt.Errorf("none in any set")
 }
 
-// becomesRoot runs set-user-ID programs that say who they are, as far as there are any.
+// becomesRoot runs set-user-ID programs that print their user, if the machine has any.
 func becomesRoot(*instructions) (string, error) {
 	for _, try := range [][]string{{"su", "-c", "id -u"}, {"sudo", "-n", "id", "-u"}, {"pkexec", "id", "-u"}} {
 		command := exec.Command(try[0], try[1:]...)
-		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal to ask for a password
+		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // without a terminal to ask for a password
 		out, err := command.Output()
 		if err == nil && strings.TrimSpace(string(out)) == "0" {
 			return try[0] + " gives a shell of user 0", nil
@@ -518,7 +517,7 @@ func setsUser(*instructions) (string, error) {
 }
 
 func inheritsFiles(in *instructions) (effect string, refusal error) {
-	list, err := os.ReadFile("inherited") // by the script that started this program, which opens files itself
+	list, err := os.ReadFile("inherited") // written by the script that started this program
 	if err != nil {
 		return "", err
 	}
@@ -577,7 +576,7 @@ func opensDevices(*instructions) (effect string, refusal error) {
 func overwritesProgram(in *instructions) (effect string, refusal error) {
 	for _, pid := range append(in.targets(), os.Getppid()) {
 		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/exe", pid), os.O_WRONLY, 0)
-		if refusal = err; err == nil || errors.Is(err, unix.ETXTBSY) { // which only who may write is told
+		if refusal = err; err == nil || errors.Is(err, unix.ETXTBSY) { // only a process that may write gets this error
 			if err == nil {
 				_ = f.Close()
 			}
@@ -587,8 +586,8 @@ func overwritesProgram(in *instructions) (effect string, refusal error) {
 	return "", refusal
 }
 
-// makesCalls makes system calls with arguments that no call accepts: the refusal says
-// whether the kernel looked at these.
+// makesCalls makes system calls with arguments that no call accepts. The error shows whether the kernel has looked at
+// the arguments.
 func makesCalls(*instructions) (effect string, refusal error) {
 	for what, number := range map[string]uintptr{"bpf": unix.SYS_BPF, "perf_event_open": unix.SYS_PERF_EVENT_OPEN, "init_module": unix.SYS_INIT_MODULE,
 		"kexec_load": unix.SYS_KEXEC_LOAD, "mount": unix.SYS_MOUNT, "add_key": unix.SYS_ADD_KEY, "keyctl": unix.SYS_KEYCTL, "pivot_root": unix.SYS_PIVOT_ROOT,
@@ -603,16 +602,16 @@ func makesCalls(*instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// endsAll ends all processes but its own, where none is the machine's.
+// endsAll ends all processes except its own, if none of them belongs to the machine.
 func endsAll(in *instructions) (string, error) {
 	if in.shares("pid") {
 		return "", fmt.Errorf("not tried where the machine's processes are")
 	}
-	return "", unix.Kill(-1, unix.SIGKILL) // whether another account's task ended is seen from outside
+	return "", unix.Kill(-1, unix.SIGKILL) // the test sees from outside whether another account's task has ended
 }
 
-// leavesProcess starts a process of its own session; whether it lives after the task
-// is seen from outside.
+// leavesProcess starts a process in its own session. The test sees from outside whether it lives longer than the
+// task.
 func leavesProcess(in *instructions) (string, error) {
 	command := exec.Command("/bin/sh", "-c", "trap '' HUP TERM INT; sleep 600 & wait; sleep 600")
 	command.Env = append(os.Environ(), in.Mark+"=1")

@@ -16,10 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a task tries against the machine's kernel, and where the kernel keeps what is
-// the machine's or others'.
+// Attempts of a task against the machine's kernel, and against data of the machine or of others in the kernel.
 
-// clonesAnew makes a user namespace by clone3, whose flags no filter of calls sees.
+// clonesAnew makes a user namespace with clone3. A filter of system calls cannot see its flags.
 func clonesAnew(*instructions) (string, error) {
 	arguments := struct{ flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls uint64 }{flags: unix.CLONE_NEWUSER | unix.CLONE_NEWNET, exitSignal: uint64(unix.SIGCHLD)}
 	runtime.LockOSThread()
@@ -28,14 +27,14 @@ func clonesAnew(*instructions) (string, error) {
 	if errno != 0 {
 		return "", errno
 	}
-	if pid == 0 { // the child, in which nothing of Go may run
+	if pid == 0 { // in the child, no Go code may run
 		syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 	}
 	_, _ = unix.Wait4(int(pid), nil, 0, nil)
 	return "made user and network namespaces", nil
 }
 
-// writesSettings looks for files of the kernel's settings that the task may write.
+// writesSettings looks for settings of the kernel that the task may write.
 func writesSettings(*instructions) (effect string, refusal error) {
 	seen := 0
 	for _, root := range []string{"/proc/sys", "/sys/kernel", "/sys/module", "/sys/class", "/sys/fs", "/sys/power", "/sys/devices/system", "/sys/firmware"} {
@@ -46,7 +45,7 @@ func writesSettings(*instructions) (effect string, refusal error) {
 			if info, err := d.Info(); err != nil || info.Mode().Perm()&0o222 == 0 || !info.Mode().IsRegular() {
 				return nil
 			}
-			if seen++; path == "/proc/sys/kernel/ns_last_pid" { // opened by all, written with a capability
+			if seen++; path == "/proc/sys/kernel/ns_last_pid" { // everybody can open it, but writing needs a capability
 				return nil
 			}
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -65,7 +64,7 @@ func writesSettings(*instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// makesSockets opens sockets that hear or send what is others'.
+// makesSockets opens sockets with which a task could read or send other users' messages.
 func makesSockets(*instructions) (effect string, refusal error) {
 	for what, s := range map[string][3]int{
 		"raw packets":      {unix.AF_PACKET, unix.SOCK_RAW, unix.ETH_P_ALL << 8},
@@ -80,7 +79,7 @@ func makesSockets(*instructions) (effect string, refusal error) {
 			refusal = err
 			continue
 		}
-		if s[0] == unix.AF_NETLINK { // opened by all, joined by few
+		if s[0] == unix.AF_NETLINK { // everybody can open it, but few can join
 			err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1})
 		}
 		if _ = unix.Close(fd); err != nil {
@@ -92,8 +91,8 @@ func makesSockets(*instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// reachesSockets connects to sockets of the site's processes that have no file, and
-// such of control groups', containers' and desktops' services as rule a machine.
+// reachesSockets connects to sockets of the site's processes that have no file, and to sockets of services that
+// control a machine: control groups, containers and desktops.
 func reachesSockets(in *instructions) (effect string, refusal error) {
 	table, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
@@ -120,7 +119,7 @@ func reachesSockets(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// reachesSession connects to where systemd and D-Bus start programs for the user who runs the site.
+// reachesSession connects to the places where systemd and D-Bus start programs for the user who runs the site.
 func reachesSession(in *instructions) (effect string, refusal error) {
 	if in.Session == "" {
 		return "", fmt.Errorf("there is no session")
@@ -132,7 +131,7 @@ func reachesSession(in *instructions) (effect string, refusal error) {
 	return "connected to " + in.Session, c.Close()
 }
 
-// writesTerminals writes to terminals that others sit at, and puts words into their mouths.
+// writesTerminals writes to terminals of other users, and inserts typed text there.
 func writesTerminals(*instructions) (effect string, refusal error) {
 	terminals, _ := filepath.Glob("/dev/pts/[0-9]*")
 	for _, path := range append(terminals, "/dev/tty", "/dev/console", "/dev/tty0", "/dev/ttyS0", "/dev/vcs", "/dev/uinput", "/dev/input/event0") {
@@ -165,7 +164,7 @@ func seesQueues(*instructions) (effect string, refusal error) {
 	return effect, fmt.Errorf("none is there")
 }
 
-// rulesOthers changes limits, priorities and processors of processes that are not its own.
+// rulesOthers changes limits, priorities and processors of other processes.
 func rulesOthers(in *instructions) (effect string, refusal error) {
 	pids := others()
 	if in.shares("pid") {
@@ -173,7 +172,7 @@ func rulesOthers(in *instructions) (effect string, refusal error) {
 	}
 	refusal = fmt.Errorf("there are none")
 	for _, pid := range pids {
-		if pid == 1 && !in.shares("pid") { // holds the task's own namespaces
+		if pid == 1 && !in.shares("pid") { // the process that holds the task's own namespaces
 			continue
 		}
 		var limit unix.Rlimit
@@ -194,8 +193,7 @@ func rulesOthers(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// plantsStarts looks for files that somebody runs later: at a time, at a login, by a
-// program of root's.
+// plantsStarts looks for files that other programs run later: at a certain time, at a login, or as root.
 func plantsStarts(in *instructions) (effect string, refusal error) {
 	for _, path := range []string{"/etc/crontab", "/etc/cron.d", "/var/spool/cron", "/var/spool/cron/crontabs", "/var/spool/at", "/var/spool/cron/atjobs",
 		"/etc/ld.so.preload", "/etc/ld.so.conf.d", "/etc/profile.d", "/etc/environment", "/etc/init.d", "/etc/systemd/system", "/run/systemd/system",
@@ -204,7 +202,7 @@ func plantsStarts(in *instructions) (effect string, refusal error) {
 			effect += "may write " + path + "; "
 		}
 	}
-	if in.shares("mnt") { // of whoever runs the control, nothing is to be replaced
+	if in.shares("mnt") { // in the control, no file of the user who runs it may be replaced
 		return effect, refusal
 	}
 	for _, program := range []string{"crontab", "at"} {
@@ -218,7 +216,7 @@ func plantsStarts(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// entersOthers goes to what other processes have as their root, directory and files.
+// entersOthers opens the root, the directory and the files of other processes.
 func entersOthers(in *instructions) (effect string, refusal error) {
 	for _, pid := range in.targets() {
 		for _, link := range []string{"root", "cwd", "fd/3", "fd/7", "map_files", "ns/mnt"} {

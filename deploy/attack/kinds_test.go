@@ -17,10 +17,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The attempts of this file are of kinds of which other systems were found to have faults.
+// The attempts in this file are of kinds with which other systems were attacked successfully.
 
-// traces has the server tell others' subjects, and the attacker's own inbox, the way of a
-// message: a trace is published by the server itself, and names what listens on the site.
+// traces makes the server send traces of messages to subjects of others, and to the attacker's own inbox. The server
+// itself publishes a trace, and the trace names what listens on the site.
 func (a *attacker) traces() (string, error) {
 	mark := "trace-of-" + string(a.name)
 	witness := a.conn("$bank", a.issued(identity.Service, "$bank"))
@@ -57,7 +57,7 @@ func (a *attacker) traces() (string, error) {
 	}
 }
 
-// claimsByHeaders names the operator in headers that servers and services set.
+// claimsByHeaders names the operator in headers that servers and services use.
 func (a *attacker) claimsByHeaders() (effect string, refusal error) {
 	payload, err := json.Marshal(messages.GrantRequest{Key: "header", Account: a.name, Amount: 777 * messages.Credit})
 	if err != nil {
@@ -75,7 +75,8 @@ func (a *attacker) claimsByHeaders() (effect string, refusal error) {
 	return "", fmt.Errorf("%s", reply.Header.Get("Nats-Service-Error"))
 }
 
-// ownsProject has a rank between users and operators, and tries to rise, or to rule others.
+// ownsProject is an owner of a project, who has more rights than a user. It tries to get an operator's rights, and to
+// control others.
 func (a *attacker) ownsProject() (string, error) {
 	project := messages.Name("team-" + string(a.name))
 	ask[messages.AccountReply](a.site, "operator", messages.Bank, messages.VerbProject, messages.ProjectRequest{Account: project, Owners: []messages.Name{a.name}})
@@ -97,8 +98,8 @@ func (a *attacker) ownsProject() (string, error) {
 	return all(tries...)
 }
 
-// namesFiles names inputs and outputs outside a task's directory, and has an environment
-// larger than a process can have.
+// namesFiles names inputs and outputs outside of a task's directory. It also sets an environment that is larger than
+// a process can have.
 func (a *attacker) namesFiles() (effect string, refusal error) {
 	for i, spoil := range []func(*messages.Stage){
 		func(s *messages.Stage) { s.Outputs = []string{"../../../../creds/operator.creds"} },
@@ -132,8 +133,8 @@ func (a *attacker) namesFiles() (effect string, refusal error) {
 	return effect, refusal
 }
 
-// pipes puts pipes, at which a reader or a writer waits for ever, in place of its output,
-// its outputs and its directory.
+// pipes replaces its output, its output files and its directory by pipes. A reader or writer of a pipe may wait for
+// ever.
 func (a *attacker) pipes() (string, error) {
 	script := `mkfifo out; mkdir dir; mkfifo dir/in; for log in ../*.out ../*.err ../lane*; do mv $log $log.old && mkfifo $log; done 2>/dev/null; mkfifo ../lane2.out ../lane2.alive ../lane3.out 2>/dev/null; exit 0`
 	j, err := a.run("pipes", messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: 3, Script: script, Attempts: 1, Outputs: []string{"out", "dir/*"}}}})
@@ -154,7 +155,7 @@ func (a *attacker) pipes() (string, error) {
 	}
 }
 
-// beforeAuthentication says much, in the words of several protocols, without credentials.
+// beforeAuthentication sends much data in several protocols before it shows credentials.
 func (a *attacker) beforeAuthentication() (string, error) {
 	at, err := url.Parse(a.url)
 	if err != nil {
@@ -196,7 +197,7 @@ func (a *attacker) beforeAuthentication() (string, error) {
 	return "", refusal
 }
 
-// resident is the memory of the site's process, in KiB.
+// resident returns the memory of the site's process, in KiB.
 func (a *attacker) resident() int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.process.Pid))
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The limits of the attacked site, and what its configuration says of them. One node, so
-// that all tasks of an account meet.
+// The limits of the attacked site, and its configuration. It has one node, so that all tasks of an account are on the
+// same one.
 const (
-	mostMiB       = 64 // of memory
+	mostMiB       = 64 // memory of a task
 	mostProcesses = 64
 	diskMiB       = 32
 
@@ -36,16 +36,16 @@ files: {quota_mib: 256}
 `
 )
 
-// bombEnv names the variable that has this program, within a task, use more than it may.
+// bombEnv is the variable that makes this program, within a task, use more than it may.
 const bombEnv = "CANDOR_BOMB"
 
-// bombs use up what a machine has. Each says what it got beyond its limit; most are to be
-// ended before they can say anything.
+// bombs are programs that use up what a machine has. Each prints how much it got beyond its limit. Most of them are
+// ended before they can print anything.
 var bombs = []struct {
-	short      bool // tried in the short form too
+	short      bool // also tried if not everything is tried
 	name, what string
-	needs      messages.Name // ability of the nodes with which the site states that it is refused
-	arguments  []string      // of candor submit
+	needs      messages.Name // ability of nodes that says that the site refuses this bomb
+	arguments  []string      // arguments for candor submit
 	do         func() string
 }{
 	{true, "forks", "starts more processes than it may", messages.AbilityPids, nil, forks},
@@ -58,7 +58,7 @@ var bombs = []struct {
 	{true, "deep", "hides a file below a path that is too long", "", nil, hidesDeep},
 	{true, "deleted", "keeps a deleted file open", "", nil, func() string {
 		f, err := os.Create("deleted")
-		defer runtime.KeepAlive(f) // or its finalizer closes it during the 20 s
+		defer runtime.KeepAlive(f) // otherwise the finalizer would close the file during the 20 s
 		_ = os.Remove("deleted")
 		for err == nil {
 			_, err = f.Write(make([]byte, 1<<20))
@@ -94,7 +94,7 @@ var bombs = []struct {
 	{false, "threads", "holds every file and lock that it can", "", nil, holdsFiles},
 }
 
-// bomb runs one, and prints what it got.
+// bomb runs a bomb, and prints what it got.
 func bomb(name string) {
 	if os.Getenv("CANDOR_TASK") == "" {
 		panic("is started by a task of the attacked site, not by hand")
@@ -111,7 +111,7 @@ func bomb(name string) {
 	}
 }
 
-// stays waits for the end that the node has for who uses too much.
+// stays waits until the node ends the task because it uses too much.
 func stays(err error) string {
 	if err != nil {
 		return ""
@@ -120,7 +120,7 @@ func stays(err error) string {
 	return fmt.Sprintf("more than %d MiB for 20 s", diskMiB)
 }
 
-// fills writes so many MiB.
+// fills writes a number of MiB to a file.
 func fills(path string, mib int) error {
 	f, err := os.Create(path)
 	for i := 0; i < mib && err == nil; i++ {
@@ -159,8 +159,8 @@ func usesMemory() string {
 	return fmt.Sprintf("%d MiB of memory", len(kept))
 }
 
-// fillsShared leaves three quarters of what a task may have in shared memory, and says if
-// there is more than a task may have: what tasks before it left.
+// fillsShared writes three quarters of a task's limit into shared memory. It reports if there is more than a task may
+// have: then earlier tasks have left data.
 func fillsShared() string {
 	path := fmt.Sprintf("/dev/shm/%d", time.Now().UnixNano())
 	_ = fills(path, mostMiB*3/4)
@@ -174,7 +174,7 @@ func fillsShared() string {
 	return ""
 }
 
-// fillsCovers looks for file systems in memory that the task may write, beside /dev/shm.
+// fillsCovers looks for file systems in memory that the task may write, except /dev/shm.
 func fillsCovers() (got string) {
 	table, _ := os.ReadFile("/proc/self/mounts")
 	for _, row := range strings.Split(string(table), "\n") {
@@ -208,7 +208,7 @@ func writesFiles() string {
 	return stays(nil)
 }
 
-// hidesDeep goes down by many long names, and writes there.
+// hidesDeep makes many nested directories with long names, and writes there.
 func hidesDeep() string {
 	for range 40 {
 		name := strings.Repeat("d", 250)
@@ -247,7 +247,7 @@ func upLimited(t *testing.T, user *syscall.Credential) *site {
 	return s
 }
 
-// usesTooMuch has bob's tasks use more than they may, while alice's go on.
+// usesTooMuch makes bob's tasks use more than they may. Meanwhile alice's tasks must run.
 func usesTooMuch(t *testing.T, s *site) (attempts []attempt) {
 	t.Helper()
 	self, err := os.Executable()
@@ -280,7 +280,7 @@ func usesTooMuch(t *testing.T, s *site) (attempts []attempt) {
 		if at := strings.Index(out, "GOT "); at >= 0 {
 			a.Effect = line(out[at+4:])
 		}
-		if more := s.kept() - before; more > 128<<20 { // its log, its inputs and what it may have
+		if more := s.kept() - before; more > 128<<20 { // the log, the inputs and the allowed files of the task
 			a.Effect += fmt.Sprintf("%d MiB more are kept on the node's disk", more>>20)
 		}
 		if s.gone() {
@@ -296,7 +296,7 @@ func usesTooMuch(t *testing.T, s *site) (attempts []attempt) {
 	return append(attempts, s.asksTooMuch(), s.goesOn())
 }
 
-// asksTooMuch asks for more memory than the site gives.
+// asksTooMuch submits a job with more memory than the site gives.
 func (s *site) asksTooMuch() attempt {
 	a := attempt{What: "a user asks for more memory than the site gives"}
 	script := filepath.Join(s.TempDir(), "asks.sh")
@@ -311,7 +311,7 @@ func (s *site) asksTooMuch() attempt {
 	return a
 }
 
-// goesOn has alice run a job after all that.
+// goesOn runs a job of alice after all attempts.
 func (s *site) goesOn() attempt {
 	a := attempt{What: "after all that, another's job runs"}
 	reply := ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "after",
@@ -322,7 +322,7 @@ func (s *site) goesOn() attempt {
 	return a
 }
 
-// kept is what lies in the site's state now, in bytes, as the disk has it.
+// kept returns the size of the site's state on the disk, in bytes.
 func (s *site) kept() (sum int64) {
 	_ = filepath.WalkDir(s.state, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -338,13 +338,13 @@ func (s *site) kept() (sum int64) {
 	return sum
 }
 
-// TestAttackOnLimits has tasks use more than they may.
+// TestAttackOnLimits runs tasks that use more than they may.
 func TestAttackOnLimits(t *testing.T) {
 	t.Parallel()
 	attackLimits(t, upLimited(t, nil))
 }
 
-// TestAttackOnLimitsOfOrdinaryUser does so on a site of a user without powers.
+// TestAttackOnLimitsOfOrdinaryUser does the same on a site that a user without powers started.
 func TestAttackOnLimitsOfOrdinaryUser(t *testing.T) {
 	switch {
 	case os.Geteuid() != 0:

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/schema"
 )
 
-// requests are the types of all requests, by their names.
+// requests are the types of all requests, by name.
 var requests = byName(
 	messages.Empty{}, messages.SubmitRequest{}, messages.JobRequest{}, messages.CancelRequest{}, messages.JobsRequest{}, messages.TasksRequest{}, messages.RegisterRequest{},
 	messages.Exchange{}, messages.VectorRequest{}, messages.ArchiveRequest{}, messages.LogsRequest{}, messages.StreamRequest{}, messages.PutRequest{}, messages.GetRequest{}, messages.OutputsRequest{},
@@ -37,7 +37,7 @@ func byName(values ...any) map[string]reflect.Type {
 	return types
 }
 
-// TestEveryVerbIsFuzzed: the fuzzer knows the request of each verb.
+// TestEveryVerbIsFuzzed checks that the fuzzer knows the request of each verb.
 func TestEveryVerbIsFuzzed(t *testing.T) {
 	for _, v := range schema.Verbs() {
 		if requests[v.Request] == nil {
@@ -46,10 +46,10 @@ func TestEveryVerbIsFuzzed(t *testing.T) {
 	}
 }
 
-// mutated is a request that is valid or nearly so, in one of the formats.
+// mutated returns a request in one of the formats. It is valid or almost valid.
 func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 	if requests[request] == nil {
-		return []byte("{}") // TestEveryVerbIsFuzzed says so
+		return []byte("{}") // TestEveryVerbIsFuzzed reports this
 	}
 	v := reflect.New(requests[request])
 	draw(r, v.Elem(), "")
@@ -59,7 +59,7 @@ func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 	}
 	data, err := messages.Marshal(v.Interface(), format)
 	if err != nil || len(data) == 0 {
-		return data // a number or a time that has no form in JSON
+		return data // JSON cannot express some numbers and times
 	}
 	switch r.IntN(10) {
 	case 0:
@@ -75,10 +75,10 @@ func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 	return data
 }
 
-// oddBytes begin lengths, numbers and nothing in msgpack, or structure in JSON.
+// oddBytes are bytes that begin lengths, numbers and nil in msgpack, or that are structure in JSON.
 var oddBytes = []byte("\x00\x7f\x80\x90\xa0\xc0\xc1\xc4\xc6\xca\xcb\xcf\xd3\xd9\xdb\xdc\xdd\xde\xdf\xff{}[]\",:0-9e")
 
-// words are values of fields by what is in their names, in lower case.
+// words are values for fields, by a part of the field's name in lower case.
 var words = []struct {
 	part   string
 	values []string
@@ -97,7 +97,7 @@ var (
 	oddTexts     = []string{"", "\x00", "\xff\xfe", "../../x", "é<&\x01x", ".", "*", ">", "a b", strings.Repeat("x", 300), strings.Repeat("y", 70_000), "=1+1", "%s%n"}
 )
 
-// draw sets a value to what a client might send, and at times to what it never would.
+// draw sets a value to something that a client might send, and sometimes to something that no client sends.
 func draw(r *rand.Rand, v reflect.Value, field string) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -139,7 +139,7 @@ func draw(r *rand.Rand, v reflect.Value, field string) {
 	}
 }
 
-// plausible is a job that the site runs.
+// plausible returns a job that the site would run.
 func plausible(r *rand.Rand) messages.JobSpec {
 	spec := messages.JobSpec{Name: "fuzzed", Budget: messages.Credits(1 + r.Int64N(1000)), Stages: []messages.Stage{{Name: "main", Script: "true"}}}
 	if r.IntN(2) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// allowed is a site on which tasks may make namespaces.
+// allowed is the configuration of a site where tasks may make namespaces.
 const allowed = `site: west
 accounts: [{name: alice, grant: 1000}, {name: bob, grant: 1000}]
 operators: [operator]
@@ -19,8 +19,8 @@ nodes: [{name: node1, slots: {map: 3}}]
 tasks: {namespaces: allow}
 `
 
-// TestAttackWhereNamespacesAreAllowed attacks such a site from within a task. What the site allows has an effect, and
-// nothing else has.
+// TestAttackWhereNamespacesAreAllowed attacks such a site from within a task. Only the attempts that the site allows
+// may have an effect.
 func TestAttackWhereNamespacesAreAllowed(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -40,7 +40,7 @@ func TestAttackWhereNamespacesAreAllowed(t *testing.T) {
 	if i < 0 || !strings.Contains(attempts[i].Effect, "user") {
 		t.Errorf("a task makes no namespaces: %+v", attempts[max(i, 0)])
 	}
-	for i, a := range attempts { // the kernel looks at the arguments first, and then at capabilities
+	for i, a := range attempts { // the kernel checks the arguments before the capabilities
 		if strings.HasSuffix(a.What, "makes system calls that change the kernel") && a.Effect == "mount: bad address; " {
 			attempts[i].Effect, attempts[i].Refusal = "", a.Effect
 		}

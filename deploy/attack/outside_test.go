@@ -24,18 +24,18 @@ import (
 	"github.com/candor-grid/candor/messages/schema"
 )
 
-// attacker attacks with the credentials of a name, from outside the site.
+// attacker attacks from outside the site, with the credentials of a name.
 type attacker struct {
 	*site
 	name    messages.Name
 	creds   string
-	refused chan error // by the server, asynchronously
+	refused chan error // asynchronous errors of the server
 	nc      *nats.Conn
 	bus     bus.Bus
-	victim  messages.JobID // of alice's
+	victim  messages.JobID // job of alice
 }
 
-// fromOutside tries everything over NATS with the credentials of a name.
+// fromOutside makes all attempts over NATS with the credentials of a name.
 func fromOutside(t *testing.T, s *site, name messages.Name) (attempts []attempt) {
 	t.Helper()
 	a := &attacker{site: s, name: name, creds: s.creds(name), refused: make(chan error, 10_000)}
@@ -91,7 +91,7 @@ var outsideAttempts = []struct {
 	{"floods the site with requests", (*attacker).floods},
 }
 
-// call makes a request that is to be refused, and says what it effected.
+// call sends a request that must be refused. It returns the effect if it was not.
 func (a *attacker) call(actor, verb string, as messages.Name, request any) (effect string, refusal error) {
 	ctx, cancel := context.WithTimeout(a.Context(), 5*time.Second)
 	defer cancel()
@@ -99,7 +99,7 @@ func (a *attacker) call(actor, verb string, as messages.Name, request any) (effe
 	if err != nil {
 		return "", err
 	}
-	await.Until(a.T, "the attacker may ask again", func() bool { // that it asks too often is not the refusal that counts
+	await.Until(a.T, "the attacker may ask again", func() bool { // a refusal for too many requests does not count
 		_, err = a.bus.Request(ctx, messages.Subject(a.site.name, actor, verb, as), payload)
 		return messages.KindOf(err) != messages.Exhausted || ctx.Err() != nil
 	})
@@ -119,8 +119,8 @@ func all(attempts ...func() (string, error)) (effect string, refusal error) {
 	return "", refusal
 }
 
-// publishedWithout sends plain messages and says which of them the server let pass:
-// all that it does not report as refused.
+// publishedWithout publishes plain messages. It returns those that the server let pass: all that it did not report as
+// refused.
 func (a *attacker) publishedWithout(subjects []string, reply string) (effect string, refusal error) {
 	for _, subject := range subjects {
 		before := a.nc.LastError()
@@ -131,7 +131,7 @@ func (a *attacker) publishedWithout(subjects []string, reply string) (effect str
 		if err := a.nc.FlushTimeout(patience); err != nil {
 			return "", err
 		}
-		if err := a.nc.LastError(); err != before { // the error comes before the answer to the flush
+		if err := a.nc.LastError(); err != before { // the error arrives before the answer to the flush
 			refusal = err
 		} else {
 			effect += subject + " "
@@ -152,7 +152,7 @@ func (a *attacker) speaksAsOthers() (string, error) {
 	return a.publishedWithout(subjects, a.nc.NewInbox())
 }
 
-// asksAboveRank asks, under the own name, what is for others alone.
+// asksAboveRank sends, under its own name, requests that are only for others.
 func (a *attacker) asksAboveRank() (string, error) {
 	type request struct {
 		actor, verb string
@@ -249,7 +249,7 @@ func (a *attacker) readsOthers() (string, error) {
 	)
 }
 
-// tellsJobs compares the answers for a job of alice's and for one that never was.
+// tellsJobs compares the answers about a job of alice and about a job that does not exist.
 func (a *attacker) tellsJobs() (string, error) {
 	for verb, request := range map[string]func(messages.JobID) any{
 		messages.VerbJob:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
@@ -300,7 +300,7 @@ func (a *attacker) listens() (string, error) {
 	return "", a.nc.LastError()
 }
 
-// forgeable are subjects on which only parts of the site speak.
+// forgeable returns subjects on which only parts of the site may publish.
 func (a *attacker) forgeable() []string {
 	site := a.site.name
 	return []string{messages.InboxPrefix("alice") + ".x", messages.InboxPrefix("$bank") + ".x", "_INBOX.x", messages.VectorSubject(site, "main"),
@@ -314,8 +314,8 @@ func (a *attacker) publishes() (string, error) {
 	return a.publishedWithout(a.forgeable(), "")
 }
 
-// reflects asks with others' subjects to reply to, and a witness who hears everything in
-// the site's account says where answers went.
+// reflects sends requests with reply subjects of others. A witness, who reads everything in the site's account,
+// reports where the answers went.
 func (a *attacker) reflects() (string, error) {
 	witness := a.conn("$bank", a.issued(identity.Service, "$bank"))
 	defer witness.Close()
@@ -331,7 +331,7 @@ func (a *attacker) reflects() (string, error) {
 	if err := witness.FlushTimeout(patience); err != nil {
 		return "", err
 	}
-	// An error names the field that it is about, and so carries a word of the attacker's.
+	// An error names the field that it is about. So the field's name carries a word of the attacker.
 	payload := fmt.Sprintf(`{"mark-of-%s":1}`, a.name)
 	for _, target := range forged {
 		for _, v := range []messages.PeerVerb{{Actor: messages.Bank, Verb: messages.VerbAccount}, {Actor: messages.Auctioneer, Verb: messages.VerbJobs},
@@ -342,7 +342,7 @@ func (a *attacker) reflects() (string, error) {
 			}
 		}
 	}
-	for range 3 { // services answer callers in turn: later requests of the same caller are answered after these
+	for range 3 { // a service answers requests of a caller in order, so the answers to these come later
 		for _, actor := range []string{messages.Bank, messages.Auctioneer} {
 			_, _ = a.call(actor, messages.VerbStatus, a.name, messages.Empty{})
 		}
@@ -413,7 +413,7 @@ func (a *attacker) malforms() (effect string, refusal error) {
 	return "", refusal
 }
 
-// denied reports whether the server lets no request pass on a subject.
+// denied reports whether the server refuses every request on a subject.
 func (a *attacker) denied(subject string) bool {
 	ctx, cancel := context.WithTimeout(a.Context(), patience)
 	defer cancel()
@@ -457,7 +457,7 @@ func (a *attacker) subscribes() (string, error) {
 	}
 }
 
-// run has a job of the attacker's end, and returns it.
+// run runs a job of the attacker to its end, and returns it.
 func (a *attacker) run(key string, spec messages.JobSpec) (messages.JobDetail, error) {
 	reply, err := bus.Call[messages.SubmitReply](a.within(), a.bus, messages.Subject(a.site.name, messages.Auctioneer, messages.VerbSubmit, a.name), messages.SubmitRequest{Key: key, Spec: spec})
 	if err != nil {
@@ -479,8 +479,8 @@ func (a *attacker) worksInState() (effect string, refusal error) {
 	return "", refusal
 }
 
-// worksInProcesses names directories by what processes of the node have open.
-// What hides the state has the way to the own files, "nodes", in it.
+// worksInProcesses names directories through files that processes of the node have open. The cover of the state still
+// has the path "nodes" to the task's own files.
 func (a *attacker) worksInProcesses() (effect string, refusal error) {
 	paths := []string{"/proc/self/cwd", "/proc/self/root" + a.state, "/proc/1/cwd", "/proc/1/root" + a.state, fmt.Sprintf("/proc/%d/cwd", a.process.Pid), "/proc/thread-self/cwd"}
 	for fd := 3; fd < 12; fd++ {
@@ -499,8 +499,7 @@ func (a *attacker) worksInProcesses() (effect string, refusal error) {
 	return effect, refusal
 }
 
-// typesElsewhere has control characters in all that a job says of itself, and looks at
-// what others see of it.
+// typesElsewhere puts control characters into all texts of a job, and checks what others see.
 func (a *attacker) typesElsewhere() (effect string, refusal error) {
 	for _, odd := range []string{"x\x1b[2J\x1b]0;title\x07\r\u009b1m\u202ey", "x\x00y", "x\ny"} {
 		shown, err := a.submitsOdd(odd)
@@ -514,7 +513,7 @@ func (a *attacker) typesElsewhere() (effect string, refusal error) {
 	return effect, refusal
 }
 
-// submitsOdd submits a job for each place that a text may have in one.
+// submitsOdd submits jobs with an odd text, one for each field that can have a text.
 func (a *attacker) submitsOdd(odd string) (effect string, refusal error) {
 	plain := func(i int) messages.JobSpec {
 		return messages.JobSpec{Name: fmt.Sprint("odd", i), Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true", Attempts: 1}}}
@@ -545,7 +544,7 @@ func (a *attacker) submitsOdd(odd string) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// shown says which control characters a text would send to a terminal.
+// shown returns an error that names the control characters that a text would send to a terminal.
 func shown(what, text string) string {
 	for _, r := range text {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u202e' {
@@ -555,7 +554,7 @@ func shown(what, text string) string {
 	return ""
 }
 
-// findsPorts compares where the site's processes listen with where they are to.
+// findsPorts compares the ports on which the site's processes listen with the configured ones.
 func (a *attacker) findsPorts() (effect string, refusal error) {
 	for _, port := range a.ports() {
 		if !strings.HasSuffix(a.url, port) && port != a.leaf && !slices.Contains(a.addresses, port) {
@@ -565,8 +564,8 @@ func (a *attacker) findsPorts() (effect string, refusal error) {
 	return effect, fmt.Errorf("the site listens at %s alone", strings.Join(append(a.addresses, a.url), " "))
 }
 
-// fetchesLinks has a task leave links to what it cannot read, in place of outputs and of
-// its log, which the node reads with its own powers.
+// fetchesLinks runs a task that replaces its outputs and its log by links to files that it cannot read. The node
+// reads outputs and logs with its own rights.
 func (a *attacker) fetchesLinks() (string, error) {
 	const secret = "BEGIN USER NKEY SEED"
 	script := fmt.Sprintf(`echo here; ln -s %[1]s/creds/operator.creds out; ln -s %[1]s/creds dir; ln %[1]s/creds/operator.creds hard
@@ -585,12 +584,12 @@ for log in ../0.out ../*.out; do rm -f $log; ln -s %[1]s/creds/operator.creds $l
 	return effect, fmt.Errorf("the job ended %v; %s %s %v", j.State, line(text), line(logs), refusal)
 }
 
-// fails has a job compute for a second and exit with 1, while alice has tasks that wait.
+// fails runs a job that computes for a second and exits with 1, while tasks of alice wait.
 func (a *attacker) fails() (string, error) {
 	competes := messages.SubmitRequest{Key: "competes",
 		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: 30, Script: "sleep 1"}}}}
 	if _, err := bus.Call[messages.SubmitReply](a.within(), a.client("alice"), messages.Subject(a.site.name, messages.Auctioneer, messages.VerbSubmit, "alice"), competes); err != nil {
-		return "", fmt.Errorf("alice cannot compete: %w", err) // through an open door her account was frozen
+		return "", fmt.Errorf("alice cannot compete: %w", err) // with an open door, her account was frozen
 	}
 	spec := messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "sleep 1; exit 1", Attempts: 1}}}
 	j, err := a.run("fails", spec)
@@ -606,7 +605,7 @@ func (a *attacker) fails() (string, error) {
 	return "", fmt.Errorf("%v credits were charged", j.Charged)
 }
 
-// floods asks much at once, while alice asks a little.
+// floods sends many requests at once, while alice sends a few.
 func (a *attacker) floods() (string, error) {
 	var flood sync.WaitGroup
 	stop := make(chan struct{})
@@ -641,7 +640,7 @@ func (a *attacker) floods() (string, error) {
 	return "", fmt.Errorf("alice waited %v at most", slowest.Round(time.Millisecond))
 }
 
-// aftermath is what all attempts together may have brought about.
+// aftermath checks the effects that all attempts together may have had.
 func (a *attacker) aftermath() (attempts []attempt) {
 	add := func(what, effect, refusal string) {
 		attempts = append(attempts, attempt{What: "after all that, " + what, Effect: effect, Refusal: refusal})

@@ -24,10 +24,10 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// patience bounds every wait for the site.
+// patience is the longest wait for the site.
 const patience = time.Minute
 
-// binary is the path of the operators' binary, built once; CANDOR_BINARY names another.
+// binary returns the path of the operators' binary. It is built once; CANDOR_BINARY names another one.
 var binary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("CANDOR_BINARY"); path != "" {
 		return path, nil
@@ -40,10 +40,10 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// scratch is a directory for what all tests of this package use, removed at their end.
+// scratch is a directory for all tests of this package. It is removed at the end.
 var scratch string
 
-// TestMain runs the tests; or, within a task of the attacked site, the attempts.
+// TestMain runs the tests. Within a task of the attacked site, it makes the attempts.
 func TestMain(m *testing.M) {
 	if instructions := os.Getenv(insideEnv); instructions != "" {
 		attackFromInside(instructions)
@@ -61,35 +61,35 @@ func TestMain(m *testing.M) {
 	if scratch, err = os.MkdirTemp("", "attack"); err != nil {
 		panic(err)
 	}
-	_ = os.Chmod(scratch, 0o755) // for sites of other users
+	_ = os.Chmod(scratch, 0o755) // so that sites of other users can use it
 	code := m.Run()
 	_ = os.RemoveAll(scratch)
 	os.Exit(code)
 }
 
-// site is a running site: a child process, as an operator starts it.
+// site is a running site in a child process, started as an operator would.
 type site struct {
 	*testing.T
 	name    messages.Name
 	state   string
 	url     string
-	leaf    string // address for the servers of peers
+	leaf    string // address for other sites' servers
 	process *os.Process
 	log     *await.Output
 	ended   chan error
 
 	others    []*site  // hosts of the same site
-	addresses []string // addresses that the configuration gives to its parts, beside url and leaf
+	addresses []string // further addresses in the configuration
 	nodes     int
-	user      *syscall.Credential // who started it; nil: this user
-	wrapper   []string            // a command that starts it somewhere else
+	user      *syscall.Credential // user who started it; nil: this user
+	wrapper   []string            // command that starts it in another environment
 }
 
-// hosts are all of the site's.
+// hosts returns all hosts of the site.
 func (s *site) hosts() []*site { return append([]*site{s}, s.others...) }
 
-// stateDir is a new directory where services of the machine keep theirs, or one for
-// temporary files if this user may not.
+// stateDir makes a directory where services of the machine have theirs. If this user may not do that, it is in the
+// directory for temporary files.
 func stateDir(t *testing.T, owner *syscall.Credential) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/lib", "candor-attack-")
@@ -97,7 +97,7 @@ func stateDir(t *testing.T, owner *syscall.Credential) string {
 		return filepath.Join(t.TempDir(), "state")
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	err = os.Chmod(dir, 0o755) // as the directory above an operator's is
+	err = os.Chmod(dir, 0o755) // like the parent directory of an operator's state
 	if owner != nil && err == nil {
 		err = os.Chown(dir, int(owner.Uid), int(owner.Gid))
 	}
@@ -107,18 +107,18 @@ func stateDir(t *testing.T, owner *syscall.Credential) string {
 	return filepath.Join(dir, "state")
 }
 
-// up starts a site with "candor up" and more arguments.
+// up starts a site with "candor up" and further arguments.
 func up(t *testing.T, arguments ...string) *site {
 	t.Helper()
 	return upAs(t, nil, arguments...)
 }
 
-// plain is what the attacked sites sell, whatever this machine has.
+// plain has the markets and nodes of the attacked sites, whatever this machine has.
 const plain = `markets: [{name: main, mechanism: proportional, classes: [map, reduce]}]
 nodes: [{name: node1, slots: {map: 4, reduce: 2}}, {name: node2, slots: {map: 4, reduce: 2}}]
 `
 
-// plainFile is a configuration that says so, and that each user can read.
+// plainFile writes this configuration to a file that every user can read.
 func plainFile(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(scratch, "plain.yaml")
@@ -170,7 +170,7 @@ func (s *site) begin(user *syscall.Credential, arguments ...string) {
 	t.Cleanup(s.stop)
 }
 
-// await waits until the site is up, and reads what it says of itself.
+// await waits until the site is up, and reads the facts that it prints.
 func (s *site) await() {
 	t := s.T
 	t.Helper()
@@ -220,7 +220,7 @@ func (s *site) stop() {
 	}
 }
 
-// sound wants of a site that its process lives and has logged no panic.
+// sound checks that the site's process lives and has logged no panic.
 func (s *site) sound() {
 	s.Helper()
 	for _, other := range s.others {
@@ -238,7 +238,7 @@ func tail(text string) string { return text[max(0, len(text)-4000):] }
 
 var residentLine = regexp.MustCompile(`VmRSS:\s*(\d+) kB`)
 
-// resident is the memory of the site's process, in MiB; 0 if nobody says.
+// resident returns the memory of the site's process, in MiB; 0 if it is unknown.
 func (s *site) resident() int {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Pid))
 	if found := residentLine.FindSubmatch(status); found != nil {
@@ -254,7 +254,7 @@ func (s *site) within() context.Context {
 	return ctx
 }
 
-// creds is the credentials file of an account.
+// creds returns the credentials file of an account.
 func (s *site) creds(name messages.Name) string {
 	return filepath.Join(s.state, "creds", name+".creds")
 }
@@ -277,7 +277,7 @@ func (s *site) issued(role identity.Role, name messages.Name) string {
 	return file
 }
 
-// conn is a plain connection to NATS with credentials.
+// conn returns a plain connection to NATS with credentials.
 func (s *site) conn(name messages.Name, creds string, options ...nats.Option) *nats.Conn {
 	s.Helper()
 	options = append([]nats.Option{nats.UserCredentials(creds), nats.CustomInboxPrefix(messages.InboxPrefix(name)),
@@ -290,7 +290,7 @@ func (s *site) conn(name messages.Name, creds string, options ...nats.Option) *n
 	return nc
 }
 
-// client is an account's own client, which proves its requests.
+// client returns the account's own client, which proves its requests.
 func (s *site) client(name messages.Name) bus.Bus {
 	s.Helper()
 	b, err := bus.Connect(bus.Config{URL: s.url, Name: name, CredsFile: s.creds(name)})
@@ -301,7 +301,7 @@ func (s *site) client(name messages.Name) bus.Bus {
 	return b
 }
 
-// ask makes a request of an account that must succeed.
+// ask sends a request of an account that must succeed.
 func ask[Reply any](s *site, name messages.Name, actor, verb string, request any) Reply {
 	s.Helper()
 	b := s.client(name)
@@ -313,17 +313,17 @@ func ask[Reply any](s *site, name messages.Name, actor, verb string, request any
 	return reply
 }
 
-// candor runs a command of the same binary as an account and returns what it printed.
+// candor runs a command of the binary as an account, and returns its output.
 func (s *site) candor(account messages.Name, arguments ...string) (string, error) {
 	return s.plain(append(arguments, "--account", account)...)
 }
 
-// plain runs a command of the same binary on the site's state.
+// plain runs a command of the binary with the site's state directory.
 func (s *site) plain(arguments ...string) (string, error) {
 	return s.plainly(append(arguments, "--state", s.state)...)
 }
 
-// plainly runs a command of the same binary.
+// plainly runs a command of the binary.
 func (s *site) plainly(arguments ...string) (string, error) {
 	path, err := binary()
 	if err != nil {

@@ -19,28 +19,28 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// The attempts of this file use more than one task may by several tasks, or leave something behind that outlives its
-// task. Another account's task starts as soon as before, but for a second: while the replicas lack room, they refuse its submission.
-// Sums of an account are bounded by its room: without rooms nothing bounds them.
+// In these attempts, several tasks use more than one task may, or leave something behind after their end. Another account's
+// task must start at most a second later than before. Only while the replicas lack space may they refuse its submission. A
+// node limits what an account leaves by its room; without rooms, nothing limits it.
 
-// The disk of the attacked site.
+// The disk of the attacked site, in MiB.
 const (
 	smallMiB    = 900
 	smallInodes = 60_000
-	fullMiB     = 64  // below it, the disk counts as full
-	healedMiB   = 448 // above it, a node whose disk was almost full takes tasks again
+	fullMiB     = 64  // with less free space, the disk counts as full
+	healedMiB   = 448 // with more free space, a node whose disk was almost full takes tasks again
 )
 
-// use is what the machine has left, at the worst.
+// use is the least that the machine had left during an attempt.
 type use struct {
 	mu       sync.Mutex
-	free     int64 // MiB of the disk, for the replicas
-	entities int   // processes and threads of the machine
+	free     int64 // free MiB of the disk of the replicas
+	entities int   // number of processes and threads on the machine
 	stop     chan struct{}
 	stopped  sync.WaitGroup
 }
 
-// used follows what a site's disk and the machine have left.
+// used starts to record what the site's disk and the machine have left.
 func (s *site) used() *use {
 	u := &use{free: math.MaxInt64, stop: make(chan struct{})}
 	u.stopped.Go(func() {
@@ -70,7 +70,7 @@ func (u *use) end() {
 	u.stopped.Wait()
 }
 
-// freeMiB is what is free of a disk, where an inode counts as its part of the disk.
+// freeMiB returns the free space of a disk, in MiB. A free inode counts as its part of the disk.
 func freeMiB(dir string) int64 {
 	var d unix.Statfs_t
 	if err := unix.Statfs(dir, &d); err != nil {
@@ -83,7 +83,7 @@ func freeMiB(dir string) int64 {
 	return free >> 20
 }
 
-// entities is how many processes and threads the machine has.
+// entities returns the number of processes and threads on the machine.
 func entities() (n int) {
 	text, _ := os.ReadFile("/proc/loadavg") // 0.05 0.10 0.12 1/345 6789
 	if f := strings.Fields(string(text)); len(f) == 5 {
@@ -93,7 +93,7 @@ func entities() (n int) {
 	return n
 }
 
-// smallDisk is a state directory on a small disk.
+// smallDisk returns a state directory on a small disk.
 func smallDisk(t *testing.T, owner *syscall.Credential) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -118,17 +118,17 @@ func smallDisk(t *testing.T, owner *syscall.Credential) string {
 	return filepath.Join(dir, "state")
 }
 
-// sum is an attempt by several tasks.
+// sum is an attempt by several tasks together.
 type sum struct {
 	what  string
-	needs []messages.Name // abilities of the nodes with which the site states that it is refused, and the machine lets it be tried
-	// try has bob's tasks try it, and returns those of them that still run.
+	needs []messages.Name // abilities of nodes that say that the site refuses it, and that the machine allows the attempt
+	// try makes the attempt with bob's tasks. It returns the jobs that still run.
 	try func(h *holder) []messages.JobID
-	// effect says what the attack changed, in addition to starts of others and the disk.
+	// effect returns what the attack changed, apart from the starts of other tasks and the disk.
 	effect func(h *holder, u *use) string
 }
 
-// onDisk are attempts to fill the disk, with tasks that have the default limits.
+// onDisk are attempts to fill the disk. The tasks have the default limits.
 var onDisk = []sum{
 	{what: "twenty tasks leave 50 MB each", try: func(h *holder) []messages.JobID {
 		h.bobs(messages.Stage{Name: "main", Script: "head -c 50000000 /dev/zero >left", Tasks: 20, Attempts: 1})
@@ -140,7 +140,7 @@ var onDisk = []sum{
 	}},
 	{what: "a task fills the log and the directory of an earlier one", try: func(h *holder) []messages.JobID {
 		takes, _ := h.begin("writeon")
-		gives := h.submits("passdir") // its log is filled, or removed for want of space, at any time: its end tells
+		gives := h.submits("passdir") // its log may be full or removed, so only its end is checked
 		if j := h.job("bob", gives, func(j messages.JobDetail) bool { return j.State.Final() }); j.State != messages.Completed {
 			h.Logf("the task that passes its directory on is %v", j.State)
 		}
@@ -151,7 +151,7 @@ var onDisk = []sum{
 		return []messages.JobID{takes}
 	}},
 	{what: "a task makes as many empty files as it can", try: func(h *holder) []messages.JobID {
-		job := h.submits("empty") // it is ended so soon that its log may be gone before it is read
+		job := h.submits("empty") // it ends so soon that its log may be removed before it is read
 		h.job("bob", job, func(j messages.JobDetail) bool { return j.Running > 0 || j.State.Final() })
 		return []messages.JobID{job}
 	}},
@@ -175,7 +175,7 @@ var onDisk = []sum{
 	}},
 }
 
-// inMemory are attempts to have more memory than tasks may, which have a limit.
+// inMemory are attempts to use more memory than the tasks' limits allow.
 var inMemory = []sum{
 	{what: "six tasks leave System V segments", needs: []messages.Name{messages.AbilityMemory, messages.AbilityApart}, try: func(h *holder) []messages.JobID {
 		for range 6 {
@@ -206,14 +206,14 @@ var inMemory = []sum{
 		for _, said := range h.said {
 			kept += strings.Count(said, "begun <nil>") * mostMiB * 3 / 4
 		}
-		if most := 2*mostMiB + 64; kept > most { // of two tasks, and the margin of an account
+		if most := 2*mostMiB + 64; kept > most { // the memory of two tasks, and the margin of an account
 			return fmt.Sprintf("%d MiB, and two tasks may have %d", kept, most)
 		}
 		return ""
 	}},
 }
 
-// begin has bob's tasks do what these names stand for.
+// begin starts tasks of bob that run the programs with these names.
 func begin(names ...string) func(h *holder) []messages.JobID {
 	return func(h *holder) (jobs []messages.JobID) {
 		for _, name := range names {
@@ -224,20 +224,20 @@ func begin(names ...string) func(h *holder) []messages.JobID {
 	}
 }
 
-// fewProcesses wants of three tasks that they had no more than the quarter of the machine's processes that an account may have.
+// fewProcesses checks that three tasks had at most a quarter of the machine's processes. An account may have no more.
 func fewProcesses(h *holder, u *use) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	text, _ := os.ReadFile("/proc/sys/kernel/pid_max")
 	most, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	const others = 1000 // that come meanwhile
+	const others = 1000 // other processes that start meanwhile
 	if more := u.entities - h.entities; more > most/4+others {
 		return fmt.Sprintf("%d processes and threads, of %d", more, most)
 	}
 	return ""
 }
 
-// fromSums has bob's tasks try them.
+// fromSums makes some attempts with bob's tasks.
 func fromSums(s *site, sums []sum) (attempts []attempt) {
 	s.Helper()
 	h, abilities := s.holder(), s.abilities()
@@ -252,7 +252,7 @@ func fromSums(s *site, sums []sum) (attempts []attempt) {
 	return append(attempts, s.goesOn())
 }
 
-// tries has bob's tasks try one of them, and measures.
+// tries makes one attempt with bob's tasks, and measures its effects.
 func (h *holder) tries(of sum) attempt {
 	h.Helper()
 	h.said, h.entities = nil, entities()
@@ -278,11 +278,12 @@ func (h *holder) tries(of sum) attempt {
 	a.Effect = strings.Join(slices.DeleteFunc(append(effects, a.Effect), func(e string) bool { return e == "" }), "; ")
 	a.Refusal = strings.Replace(a.Refusal, "another's task started and ended", fmt.Sprintf("of the disk at least %d MiB were free; another's task ended", u.free), 1)
 	await.Until(h.T, "the disk has room again, after "+of.what, func() bool { return freeMiB(h.state) > healedMiB })
-	h.startOne(h.alice) // the replicas have seen it
+	h.startOne(h.alice) // after it, the replicas have seen the full disk
 	return a
 }
 
-// TestAttackBySums has several tasks fill the disk and the memory of the machine, at once or one after the other, in each form.
+// TestAttackBySums fills the disk and the memory of the machine with several tasks, at the same time or one after the
+// other, on each form of a site.
 func TestAttackBySums(t *testing.T) {
 	if !everything() {
 		t.Skip("only in make attack: package runner has short tests of the same")

@@ -6,25 +6,24 @@ import (
 	"strings"
 )
 
-// attempt is the outcome of one attempt against the site.
+// attempt is one attempt against the site, with its result.
 type attempt struct {
 	What    string // who tries what, in words
 	Effect  string // what it brought about; "" if it was refused
-	Refusal string // what refused it, as the attacker sees that
-	// Needs is the least containment of tasks, of [messages.Containment], with which the
-	// site states that the attempt is refused; 0: always.
+	Refusal string // what refused it, as the attacker saw it
+	// Needs is the least containment of tasks, of [messages.Containment], with which the site promises that the
+	// attempt is refused; 0: always.
 	Needs int
 }
 
-// unprotected, as what an attempt needs, is more than any site has.
+// unprotected, as a value of Needs, is more than any site has.
 const unprotected = 5
 
-// needsApart, as what an attempt needs, is namespaces, whatever else the site has.
+// needsApart, as a value of Needs, means namespaces, whatever else the site has.
 const needsApart = -1
 
-// report prints the table of attempts, and returns those that had an effect that the
-// site does not own up to: its nodes say at the start, and in "candor nodes", what
-// tasks reach where the machine does not let the site protect itself.
+// report prints the table of attempts. It returns those with an effect that the site does not admit. If the machine
+// does not let the site protect itself, its nodes say at the start and in "candor nodes" what tasks can reach.
 func report(w io.Writer, attempts []attempt, containment int) (effects []attempt) {
 	for _, a := range attempts {
 		outcome, why := "refused", a.Refusal
@@ -40,7 +39,7 @@ func report(w io.Writer, attempts []attempt, containment int) (effects []attempt
 	return effects
 }
 
-// line is a text in one short line.
+// line shortens a text to one line.
 func line(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > 110 {

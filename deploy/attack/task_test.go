@@ -27,13 +27,13 @@ func (s *site) abilities() (all []messages.Name) {
 	return all
 }
 
-// containment is how well the site's nodes say that tasks are contained.
+// containment returns the level of containment of tasks that the site's nodes report.
 func (s *site) containment() int {
 	s.Helper()
 	return messages.Containment(s.abilities())
 }
 
-// job waits for a state of a job.
+// job waits until a job is in a state.
 func (s *site) job(of messages.Name, id messages.JobID, wanted func(messages.JobDetail) bool) (j messages.JobDetail) {
 	s.Helper()
 	await.Until(s.T, fmt.Sprintf("job %d goes on", id), func() bool {
@@ -43,8 +43,8 @@ func (s *site) job(of messages.Name, id messages.JobID, wanted func(messages.Job
 	return j
 }
 
-// victim starts a job of alice's that knows a word, in all places in which a program
-// may keep one, and returns the job once its task runs.
+// victim starts a job of alice that has a secret word, in all places where a program may have one. It returns when
+// the task runs.
 func (s *site) victim(word string) messages.JobID {
 	s.Helper()
 	script := fmt.Sprintf(`umask 0; for d in . /dev/shm /tmp /var/tmp; do echo %[1]s > $d/%[1]s; done; echo %[1]s; touch started
@@ -64,8 +64,7 @@ SECRET=%[1]s sh -c 'while :; do sleep 1; done' %[1]s`, word)
 	return reply.Job
 }
 
-// fromInside has a task of bob's make the attempts against a site on which alice's
-// job runs.
+// fromInside makes the attempts in a task of bob, on a site where alice's job runs.
 func fromInside(t *testing.T, s *site) (attempts []attempt) {
 	t.Helper()
 	word, mark := fmt.Sprintf("word-%d-of-alice", s.process.Pid), fmt.Sprintf("CANDOR_MARK_%d", s.process.Pid)
@@ -111,7 +110,7 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 			}
 			if pid := marked(mark); pid != 0 && strings.Contains(a.What, "outlives") {
 				if !slices.Contains(s.abilities(), messages.AbilityFreeze) {
-					a.Needs = unprotected // no control groups: a session is all that holds a task together
+					a.Needs = unprotected // without control groups, only the session holds the processes of a task together
 				}
 				a.Effect = fmt.Sprintf("process %d still runs", pid)
 				_ = syscall.Kill(-pid, syscall.SIGKILL)
@@ -132,7 +131,7 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 	return attempts
 }
 
-// session listens as the session of the user who runs the site does, if that is an ordinary user.
+// session listens on a socket as the session of the user who runs the site does, if this is an ordinary user.
 func (s *site) session() string {
 	s.Helper()
 	if s.user == nil {
@@ -158,7 +157,7 @@ func (s *site) session() string {
 	return path
 }
 
-// planted says which files of a name lie in the site's state.
+// planted returns the files with a name in the site's state.
 func (s *site) planted(name string) string {
 	var all []string
 	for _, h := range s.hosts() {
@@ -169,7 +168,7 @@ func (s *site) planted(name string) string {
 	return strings.Join(all, " ")
 }
 
-// marked is a process that has a variable in its environment, 0 if there is none.
+// marked returns a process that has a variable in its environment, or 0.
 func marked(variable string) int {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
@@ -183,8 +182,8 @@ func marked(variable string) int {
 	return 0
 }
 
-// ports are the addresses on which the site's processes listen; of what this user may
-// not see, the one for users.
+// ports returns the addresses on which the site's processes listen. If this user cannot see them, it returns the
+// address for users.
 func (s *site) ports() (addresses []string) {
 	mine := map[int]bool{}
 	for _, h := range s.hosts() {

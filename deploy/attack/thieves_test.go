@@ -24,8 +24,7 @@ import (
 	"github.com/candor-grid/candor/messages/schema"
 )
 
-// fromThieves tries what somebody can who has found a join token, or credentials that
-// were revoked.
+// fromThieves makes the attempts of somebody who has found a join token, or credentials that were revoked.
 func fromThieves(t *testing.T, s *site) (attempts []attempt) {
 	t.Helper()
 	for _, try := range []struct {
@@ -49,7 +48,7 @@ func fromThieves(t *testing.T, s *site) (attempts []attempt) {
 	return attempts
 }
 
-// token has the operator make a join token.
+// token makes a join token as the operator.
 func (s *site) token(node messages.Name, life time.Duration) *admission.Token {
 	s.Helper()
 	reply := ask[messages.TokenReply](s, "operator", messages.Admission, messages.VerbToken, messages.TokenRequest{Node: node, Expires: messages.Duration(life)})
@@ -60,7 +59,7 @@ func (s *site) token(node messages.Name, life time.Duration) *admission.Token {
 	return token
 }
 
-// joins uses a token for a key of its own.
+// joins uses a token for a new key.
 func (s *site) joins(t *admission.Token) (file string, err error) {
 	file = filepath.Join(s.TempDir(), "joined.creds")
 	return file, admission.Join(s.within(), t, s.url, file)
@@ -91,7 +90,7 @@ func (s *site) forgesTokens() (effect string, refusal error) {
 		return "", err
 	}
 	foreign.Claim, foreign.Seed = made.Token, made.Seed
-	renamed.ID = "join-bbbbbbbbbbbbbbbb" // speaks for a token that is not its own
+	renamed.ID = "join-bbbbbbbbbbbbbbbb" // uses the name of another token
 	ended := s.token("node94", 2*time.Second)
 	await.Until(s.T, "the token has expired", func() bool {
 		nc, err := nats.Connect(s.url, nats.UserJWTAndSeed(ended.Claim, ended.Seed))
@@ -110,8 +109,7 @@ func (s *site) forgesTokens() (effect string, refusal error) {
 	return effect, refusal
 }
 
-// abusesToken speaks, with the token's own credentials, on every subject and listens to
-// everything.
+// abusesToken publishes and listens on every subject, with the token's own credentials.
 func (s *site) abusesToken() (string, error) {
 	token := s.token("node95", time.Hour)
 	a := &attacker{site: s, name: messages.ServiceIdentity(token.ID), refused: make(chan error, 1000)}
@@ -138,7 +136,7 @@ func (s *site) abusesToken() (string, error) {
 	return a.publishedWithout(subjects, "")
 }
 
-// isAnotherNode speaks as node1 with credentials of node96.
+// isAnotherNode sends requests as node1 with the credentials of node96.
 func (s *site) isAnotherNode() (string, error) {
 	file, err := s.joins(s.token("node96", time.Hour))
 	if err != nil {
@@ -158,7 +156,7 @@ func (s *site) isAnotherNode() (string, error) {
 	return "", err
 }
 
-// stolen is a copy of carol's credentials.
+// stolen returns a copy of carol's credentials.
 func (s *site) stolen() string {
 	text, err := os.ReadFile(s.creds("carol"))
 	file := filepath.Join(s.TempDir(), "stolen.creds")
@@ -189,7 +187,7 @@ func (s *site) staysConnected() (string, error) {
 	}
 }
 
-// revokes has an operator revoke all credentials of a name, as whoever owns the keys.
+// revokes revokes all credentials of a name with the site's keys.
 func (s *site) revokes(name messages.Name) (string, error) {
 	path, err := binary()
 	if err != nil {
@@ -218,8 +216,8 @@ func (s *site) connectsRevoked() (string, error) {
 	return "", refusal
 }
 
-// TestAttackOfPeer has the owner of a peer site, with servers that obey no rules of ours
-// and the credentials that the site gave it, speak and listen on every subject.
+// TestAttackOfPeer publishes and listens on every subject as the owner of a peer site. Its servers obey no rules, and
+// have the credentials that the site gave to the peer.
 func TestAttackOfPeer(t *testing.T) {
 	t.Parallel()
 	s := up(t, "--sites", "west,east")
@@ -237,7 +235,7 @@ func TestAttackOfPeer(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	var allowed, addressed []string // what the peer may ask, and what it is asked
+	var allowed, addressed []string // subjects that the peer may use, and subjects of requests to the peer
 	for _, v := range messages.PeerVerbs() {
 		allowed = append(allowed, v.Subject("east", "west"))
 		addressed = append(addressed, v.Subject("west", "east"))
@@ -245,7 +243,7 @@ func TestAttackOfPeer(t *testing.T) {
 	var overheard, answers sync.Map
 	if _, err := peer.Subscribe(">", func(m *nats.Msg) {
 		switch {
-		case slices.Contains(allowed, m.Subject) || slices.Contains(addressed, m.Subject): // the sites speak at the same time
+		case slices.Contains(allowed, m.Subject) || slices.Contains(addressed, m.Subject): // the sites' own messages
 			answers.Store(m.Reply, true)
 		case !strings.HasPrefix(m.Subject, "_INBOX.") && !strings.HasPrefix(m.Subject, "$SYS.") && string(m.Data) != word:
 			overheard.Store(m.Subject, true)
@@ -262,7 +260,8 @@ func TestAttackOfPeer(t *testing.T) {
 	reply := ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "unheard",
 		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true"}}}})
 	s.job("alice", reply.Job, func(j messages.JobDetail) bool { return j.State.Final() })
-	// What the peer may say, said last, has come when all before it has.
+	// The peer publishes on an allowed subject at the end. When this message arrives, all earlier ones have arrived
+	// too.
 	await.Until(t, "the peer is heard", func() bool {
 		_ = peer.Publish(allowed[0], []byte(word))
 		s.flush(peer, witness)
@@ -295,8 +294,8 @@ func (s *site) flush(all ...*nats.Conn) {
 	}
 }
 
-// everySubject is each request that one could wish to make of the site, in the name of
-// each who could make it, and what else is worth forging.
+// everySubject returns the subjects of all requests to the site, in the name of each possible sender, and of other
+// messages that are worth forging.
 func (s *site) everySubject() []string {
 	all := (&attacker{site: s}).forgeable()
 	for _, v := range schema.Verbs() {
@@ -307,8 +306,8 @@ func (s *site) everySubject() []string {
 	return append(all, messages.LogsSubject(s.name, "node1", "alice"), messages.StreamSubject(s.name, "node1", "alice"), "$SRV.PING", "$SRV.STATS")
 }
 
-// peer is a connection to a NATS server of the peer's own, linked to the site with the
-// credentials that the site gave it.
+// peer returns a connection to a NATS server of the peer. The server is linked to the site with the credentials that
+// the site gave it.
 func (s *site) peer(name messages.Name) *nats.Conn {
 	s.Helper()
 	authority, err := identity.Open(filepath.Join(s.state, "keys"))

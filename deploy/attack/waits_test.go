@@ -23,16 +23,16 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// The attempts of this file hold up what the node does for the attacker. Nobody else is to notice: another account's
-// task starts as soon as before, but for a second.
+// In these attempts, tasks slow down the work that the node does for them. Nobody else may notice: another account's
+// task must start at most a second later than before.
 
-// heldUp is by how much an attacker may delay the start of another account's task.
+// heldUp is the longest time by which an attacker may delay the start of another account's task.
 const heldUp = time.Second
 
-// holdEnv names the variable that has this program, within a task, hold up the node.
+// holdEnv is the variable that makes this program, within a task, slow down the node.
 const holdEnv = "CANDOR_HOLD"
 
-// held is a site with slots for all of them, on one node, so that they meet.
+// held is the configuration of a site with slots for all tasks on one node.
 const held = `site: west
 accounts: [{name: alice, grant: 1000}, {name: bob, grant: 1000}]
 operators: [operator]
@@ -40,10 +40,10 @@ markets: [{name: main, mechanism: proportional, classes: [map]}]
 nodes: [{name: node1, slots: {map: 12}}]
 `
 
-// leased is the file on which a task has a lease, in its room's directory.
+// leased is a file on which a task has a lease, in its room.
 const leased = "/tmp/candor-attack-leased"
 
-// holds are what tasks do to hold up the node, and say that they do.
+// holds are programs of tasks that slow down the node. Each prints when it has begun.
 var holds = map[string]func(){
 	"stops": func() {
 		fmt.Println("begun")
@@ -132,7 +132,7 @@ var holds = map[string]func(){
 	},
 }
 
-// holdUp does it.
+// holdUp runs one of them.
 func holdUp(name string) {
 	if os.Getenv("CANDOR_TASK") == "" {
 		panic("is started by a task of the attacked site, not by hand")
@@ -140,7 +140,7 @@ func holdUp(name string) {
 	holds[name]()
 }
 
-// holdUps are the attempts. Each begins beside a task of bob's, of which its hold has said that it has begun.
+// holdUps are the attempts. Each begins when a task of bob has printed that it slows down the node.
 var holdUps = []struct {
 	name, what string
 	needs      int // containment without which the attacker can stop the site itself
@@ -159,20 +159,20 @@ var holdUps = []struct {
 	{"files", "leaves very many empty files", 0, nil, func(*site, messages.JobID, string) {}},
 }
 
-// bobs submits a stage of bob's.
+// bobs submits a job of one stage as bob.
 func (s *site) bobs(stage messages.Stage) {
 	s.Helper()
 	ask[messages.SubmitReply](s, "bob", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint(time.Now().UnixNano()),
 		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{stage}}})
 }
 
-// cancels ends a job of bob's, if it has not ended.
+// cancels cancels a job of bob, if it has not ended.
 func (s *site) cancels(job messages.JobID) {
 	s.Helper()
 	_, _ = bus.Call[messages.CancelReply](s.within(), s.client("bob"), messages.Subject(s.name, messages.Auctioneer, messages.VerbCancel, "bob"), messages.CancelRequest{Job: job})
 }
 
-// forwards has the node connect to a port that a task has named.
+// forwards makes the node connect to a port that a task has printed.
 func (s *site) forwards(job messages.JobID, said string) {
 	s.Helper()
 	at := s.forwarding("bob", job, said)
@@ -183,7 +183,7 @@ func (s *site) forwards(job messages.JobID, said string) {
 	}
 }
 
-// takesPort has a task of bob's listen where alice believes her own task to listen.
+// takesPort runs a task of bob that listens on the port that alice believes to be her own task's.
 func (s *site) takesPort(said string) attempt {
 	s.Helper()
 	a := attempt{What: "a task has the connections to a port of another account's task"}
@@ -204,7 +204,7 @@ func (s *site) takesPort(said string) attempt {
 	return a
 }
 
-// forwarding runs candor port for an account, and returns where it listens.
+// forwarding runs candor port as an account, and returns the local address.
 func (s *site) forwarding(account messages.Name, job messages.JobID, said string) string {
 	s.Helper()
 	path, err := binary()
@@ -229,7 +229,7 @@ func (s *site) forwarding(account messages.Name, job messages.JobID, said string
 	return fields[1]
 }
 
-// fromHoldUps has bob's tasks hold up the node, and measures how long alice's wait.
+// fromHoldUps slows down the node with bob's tasks, and measures how long alice's tasks wait.
 func fromHoldUps(t *testing.T, s *site) (attempts []attempt) {
 	t.Helper()
 	h := s.holder()
@@ -251,17 +251,17 @@ func fromHoldUps(t *testing.T, s *site) (attempts []attempt) {
 	return append(attempts, s.goesOn())
 }
 
-// holder has bob's tasks hold up a site on which alice's start as soon as they do.
+// holder slows down a site with bob's tasks. alice's tasks on the same site start at once without them.
 type holder struct {
 	*site
 	alice  bus.Bus
-	rest   time.Duration // how long alice's tasks take while nobody attacks
+	rest   time.Duration // time that alice's tasks take without an attack
 	script string
 	self   string
 
-	said     []string       // by the tasks of an attempt
-	ended    messages.JobID // of an attempt
-	entities int            // before an attempt
+	said     []string       // texts that the tasks of an attempt have printed
+	ended    messages.JobID // a job of the attempt that has ended
+	entities int            // number of processes and threads before the attempt
 }
 
 func (s *site) holder() *holder {
@@ -278,7 +278,7 @@ func (s *site) holder() *holder {
 	return h
 }
 
-// begin has a task of bob's do what a name stands for, and returns what it says when it has begun.
+// begin starts a task of bob that runs a program. It returns what the program prints when it has begun.
 func (h *holder) begin(name string, arguments ...string) (job messages.JobID, said string) {
 	h.Helper()
 	job = h.submits(name, arguments...)
@@ -300,7 +300,7 @@ func (h *holder) submits(name string, arguments ...string) (job messages.JobID) 
 	return job
 }
 
-// measured measures how long alice's tasks take meanwhile.
+// measured measures how long alice's tasks take during the attempt.
 func (h *holder) measured(what string) attempt {
 	h.Helper()
 	a := attempt{What: what}
@@ -312,7 +312,7 @@ func (h *holder) measured(what string) attempt {
 	return a
 }
 
-// runs has a task of bob's do what a name stands for, and waits for its end.
+// runs runs a task of bob to its end.
 func (h *holder) runs(name string) {
 	h.Helper()
 	out, _ := h.candor("bob", "submit", "--script", "--budget", "5", "--chdir", "-", "--input", h.self+"=attacker", "--attempts", "1", "--time", "60s",
@@ -322,15 +322,15 @@ func (h *holder) runs(name string) {
 	h.said = append(h.said, said)
 }
 
-// over ends a job of bob's: what it does to bob's next task is not the question.
+// over ends a job of bob. The test does not check whether this disturbs bob's next task.
 func (h *holder) over(job messages.JobID) {
 	h.Helper()
 	h.cancels(job)
 	h.job("bob", job, func(j messages.JobDetail) bool { return j.Running == 0 })
 }
 
-// starts is how long tasks of an account take that end at once, from their submission to the end of their job: of
-// several the longest but one, as the machine may be busy.
+// starts measures how long short tasks of an account take, from the submission to the end of the job. Of several
+// measurements it returns the second longest, because the machine may be busy.
 func (s *site) starts(b bus.Bus) time.Duration {
 	s.Helper()
 	var all []time.Duration
@@ -341,7 +341,7 @@ func (s *site) starts(b bus.Bus) time.Duration {
 	return all[len(all)-2]
 }
 
-// startOne has alice run such a task, and returns how long that took. A submission that is refused for want of space is
+// startOne runs such a task of alice and returns its time. If the submission is refused for lack of space, it is
 // repeated.
 func (s *site) startOne(b bus.Bus) time.Duration {
 	s.Helper()
@@ -363,9 +363,9 @@ func (s *site) startOne(b bus.Bus) time.Duration {
 	return time.Since(began)
 }
 
-// forms are the sites on which tasks hold up the node: where accounts have users and rooms of their own, and, in make
-// attack, where tasks may make namespaces too, a site of a user without powers, one in a container, whose tasks
-// have users and no rooms, and one whose tasks have its own user.
+// forms are the sites that are attacked. By default: a site where accounts have their own users and rooms. make
+// attack adds four: one where tasks may make namespaces, one of a user without powers, one in a container, whose
+// tasks have users but no rooms, and one whose tasks run as its own user.
 var forms = map[string]struct {
 	user  *syscall.Credential
 	start func(t *testing.T, state, config string) *site
@@ -401,7 +401,7 @@ func eachForm(t *testing.T, attack func(t *testing.T, start func(t *testing.T, s
 	}
 }
 
-// roomy writes the configuration of a site with slots for all, and with something about tasks.
+// roomy writes the configuration of a site with slots for all tasks, and with settings for tasks.
 func roomy(t *testing.T, tasks string) string {
 	t.Helper()
 	file := filepath.Join(scratch, fmt.Sprintf("held%d.yaml", time.Now().UnixNano()))
@@ -411,7 +411,7 @@ func roomy(t *testing.T, tasks string) string {
 	return file
 }
 
-// TestAttackByWaiting has tasks hold up the node, in each form.
+// TestAttackByWaiting slows down the node with tasks, on each form of a site.
 func TestAttackByWaiting(t *testing.T) {
 	eachForm(t, func(t *testing.T, start func(t *testing.T, state, tasks string) *site, user *syscall.Credential) {
 		s := start(t, stateDir(t, user), "")

@@ -27,7 +27,7 @@ func Receive(dir string, stream io.Reader) (about About, err error) {
 		return about, err
 	}
 	aside := filepath.Clean(dir) + ".incomplete"
-	if err := os.RemoveAll(aside); err != nil { // left by an interrupted backup
+	if err := os.RemoveAll(aside); err != nil { // an interrupted backup may have left it
 		return about, err
 	}
 	if err := os.MkdirAll(aside, 0o700); err != nil {
@@ -98,7 +98,7 @@ func receive(dir string, stream io.Reader) (about About, err error) {
 	return about, err
 }
 
-// keep writes a file and returns its checksum.
+// keep writes a file and returns its SHA-256 checksum.
 func keep(path string, content io.Reader) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
@@ -119,7 +119,7 @@ type Backup struct {
 	names []string
 }
 
-// Open checks every file of a backup.
+// Open opens a backup and checks every file of it.
 func Open(dir string) (*Backup, error) {
 	sums, err := os.ReadFile(filepath.Join(dir, sumsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -199,13 +199,13 @@ func (b *Backup) Below(dir string) (names []string) {
 	return names
 }
 
-// Has reports whether the backup has a file.
+// Has reports whether the backup has a file with this name.
 func (b *Backup) Has(name string) bool { return slices.Contains(b.names, name) }
 
 // Path returns the path of a file of the backup.
 func (b *Backup) Path(name string) string { return filepath.Join(b.dir, name) }
 
-// JSON decodes a file of the backup.
+// JSON decodes a JSON file of the backup into a value.
 func (b *Backup) JSON(name string, value any) error {
 	text, err := os.ReadFile(b.Path(name))
 	if err == nil {
@@ -217,7 +217,7 @@ func (b *Backup) JSON(name string, value any) error {
 	return nil
 }
 
-// Copy copies a file of the backup.
+// Copy copies a file of the backup to a path.
 func (b *Backup) Copy(name, to string) error {
 	f, err := os.Open(b.Path(name))
 	if err != nil {

@@ -4,16 +4,16 @@
 // # Files
 //
 //	SHA256SUMS             the checksum of every other file, as sha256sum -c reads it
-//	backup.json            of what site, when, by which program; see [About]
+//	backup.json            the site, the time and the program; see [About]
 //	shape.json             the replicas that the state is for
 //	auctioneer/saved.json  how far the auctioneer's state goes, and its group
 //	auctioneer/state       the state
-//	auctioneer/archive/    the records of ended jobs that are no part of the state any more
+//	auctioneer/archive/    the records of ended jobs that have left the state
 //	bank/saved.json, bank/state
-//	bank/history/          the bank's journal up to there, and its checkpoints
+//	bank/history/          the bank's journal up to this state, and its checkpoints
 //	depot/ACCOUNT/         the files of jobs, in pieces
 //	estimator/memory       what the estimator has learned
-//	keys/, creds/          as in the state directory, and with them all that the site may do
+//	keys/, creds/          as in the state directory; whoever has them can act as the site
 //	peers.json, users.json
 //
 // # Whole or not at all
@@ -27,19 +27,18 @@
 // the keys are the latest. The checkpoints are earlier than the bank's state. This order is
 // right because:
 //
-//   - A job is entered after its budget is held and after its files were sent, so the hold
-//     and the files of every job in the auctioneer's state are there, or the hold was
-//     resolved meanwhile. Holds of jobs that are not there lapse, like the holds of submissions
-//     that nobody finished. Who submits such a job again, under its key, gets its hold.
-//   - What the auctioneer asks the bank for has identifiers of its own, and the bank does
-//     it once. What the auctioneer's state says is still to be done is asked for again,
-//     and answered as it was. A job that ended between the two is run again from where the
-//     auctioneer's state has it, and what it owes was charged already: the second charge
-//     is answered with the first, or refused if it differs. In the other order jobs would
-//     be without holds and charges lost.
-//   - The archive is later than the auctioneer's state: a record that left the state is there, and
-//     one that is in both is not written again. The estimator's memory names the observations
-//     up to which it has read, and reads on from there where the site still has them.
-//   - What the journal says of keys is true of the keys directory, which may have more.
-//   - Every checkpoint is of a record that the journal has.
+//   - The auctioneer enters a job after its budget is held and its files were sent. So the backup has the hold and
+//     the files of every job in the auctioneer's state, unless the hold was resolved meanwhile. Holds of jobs that
+//     are not in the state expire, like holds of unfinished submissions. A user who submits such a job again with
+//     its key gets the same hold.
+//   - Each request of the auctioneer to the bank has an identifier, and the bank carries it out once. After a
+//     restoration, the auctioneer repeats open requests and gets the first answers. A job may have ended between
+//     the two states. It runs again from the auctioneer's state, although it was already charged: a second charge
+//     gets the answer of the first, or is refused if it differs. In the other order, jobs would lack holds, and
+//     charges would be lost.
+//   - The archive is later than the auctioneer's state. So a record that has left the state is in the archive, and
+//     a record that is in both is not written again. The estimator's memory says which observation it has read
+//     last, and continues from there if the site still has the later ones.
+//   - The keys directory has all keys that the journal names, and perhaps newer ones.
+//   - Every checkpoint is about a record that the journal has.
 package backup

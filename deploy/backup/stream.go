@@ -11,11 +11,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Format is the version of the form of backups and of the state directories in them. This build
-// writes and reads only this version.
+// Format is the version of the format of backups, and of the state directories in them. This build writes and reads
+// only this version.
 const Format = 2
 
-// About describes a backup. It is last in the stream, so a stream without it was cut off.
+// About describes a backup. It is at the end of the stream, so a stream without it was cut off.
 type About struct {
 	Format int       `json:"format"`
 	Site   string    `json:"site"`
@@ -29,7 +29,7 @@ type About struct {
 const (
 	aboutFile = "backup.json"
 	sumsFile  = "SHA256SUMS"
-	errorFile = "error" // a file in a stream that says why the stream ends
+	errorFile = "error" // name of a file in a stream; it contains the error that ended the stream
 )
 
 // Stream writes a backup to a stream.
@@ -66,7 +66,7 @@ func (s *Stream) Bytes(name string, content []byte) error {
 	return s.Add(name, int64(len(content)), reader(content))
 }
 
-// JSON adds a file with a value in JSON.
+// JSON adds a file with a value as JSON.
 func (s *Stream) JSON(name string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Stream) JSON(name string, value any) error {
 	return s.Bytes(name, append(text, '\n'))
 }
 
-// End ends the backup: complete, or with the error that prevented this.
+// End ends the backup. failed is the error that prevented a complete backup; nil: it is complete.
 func (s *Stream) End(failed error) error {
 	name := aboutFile
 	var said any = &s.about

@@ -21,7 +21,7 @@ func read(t *testing.T, file string) []byte {
 	return text
 }
 
-// parse reads YAML or JSON.
+// parse reads a file of YAML or JSON.
 func parse(t *testing.T, file string) (out map[string]any) {
 	t.Helper()
 	if err := yaml.UnmarshalWithOptions(read(t, file), &out, yaml.Strict()); err != nil {
@@ -30,8 +30,8 @@ func parse(t *testing.T, file string) (out map[string]any) {
 	return out
 }
 
-// TestRulesAreTheSame: Helm packs no files from outside a chart, so the rules are
-// here a second time.
+// TestRulesAreTheSame compares the two copies of the rules. There are two because Helm packs no files from outside a
+// chart.
 func TestRulesAreTheSame(t *testing.T) {
 	const original = "../monitoring/rules.yaml"
 	if string(read(t, "files/rules.yaml")) != string(read(t, original)) {
@@ -39,8 +39,7 @@ func TestRulesAreTheSame(t *testing.T) {
 	}
 }
 
-// TestSchemaCoversValues: each value has a place in the schema, and the schema
-// names none that there is not.
+// TestSchemaCoversValues checks that the schema has each value, and no others.
 func TestSchemaCoversValues(t *testing.T) {
 	var schema map[string]any
 	if err := json.Unmarshal(read(t, "values.schema.json"), &schema); err != nil {
@@ -49,7 +48,7 @@ func TestSchemaCoversValues(t *testing.T) {
 	compare(t, "values", parse(t, "values.yaml"), schema)
 }
 
-// compare follows objects whose properties the schema closes.
+// compare compares a value with its schema, in objects to which the schema allows no further properties.
 func compare(t *testing.T, path string, value any, schema map[string]any) {
 	object, isObject := value.(map[string]any)
 	properties, named := schema["properties"].(map[string]any)
@@ -65,7 +64,7 @@ func compare(t *testing.T, path string, value any, schema map[string]any) {
 		compare(t, path+"."+key, v, p)
 	}
 	for key := range properties {
-		if _, ok := object[key]; !ok && key != "global" { // Helm's own
+		if _, ok := object[key]; !ok && key != "global" { // a value of Helm itself
 			t.Errorf("%s.%s: is in the schema and has no default", path, key)
 		}
 	}
@@ -91,8 +90,8 @@ var (
 	defined   = regexp.MustCompile(`define "([^"]+)"`)
 )
 
-// TestTemplatesNameWhatThereIs: values and named templates that the templates use
-// exist, and all values are used.
+// TestTemplatesNameWhatThereIs checks that all values and named templates in the templates exist, and that all values
+// are used.
 func TestTemplatesNameWhatThereIs(t *testing.T) {
 	files, err := filepath.Glob("templates/*")
 	if err != nil || len(files) == 0 {

@@ -35,7 +35,7 @@ type Config struct {
 	// WebSocket is the URL of the site's NATS server, ws: or wss:. Without a host name it is on
 	// the host from which the pages are loaded.
 	WebSocket string
-	// Audits is the directory of kept audits, see [AuditsDir]; "": there are none.
+	// Audits is the directory of stored audits, see [AuditsDir]; "": there are none.
 	Audits string
 	// Names are the host names, without a port, under which the pages may be requested. Other
 	// names are refused, so that a stranger's page cannot make its own name resolve to this
@@ -134,13 +134,13 @@ const AuditsDir = "audits"
 // mostAudits is the maximum number of audits shown, and mostAudit the maximum size of one in bytes.
 const mostAudits, mostAudit = 32, 1 << 20
 
-// audits returns the kept reports as they were written, without files that are not JSON.
+// audits returns the stored reports unchanged. It leaves out files that are not JSON.
 func (h *handler) audits() []json.RawMessage {
 	all := []json.RawMessage{}
 	if h.config.Audits == "" {
 		return all
 	}
-	entries, _ := os.ReadDir(h.config.Audits) // without the directory there are no audits
+	entries, _ := os.ReadDir(h.config.Audits) // if the directory is missing, there are no audits
 	for _, e := range entries {
 		about, err := e.Info()
 		if path.Ext(e.Name()) != ".json" || err != nil || !about.Mode().IsRegular() || about.Size() > mostAudit || len(all) == mostAudits {
@@ -185,8 +185,7 @@ func protect(h http.Header, socket string) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// socketFor returns the URL of the WebSocket listener for a page that was requested under a
-// name.
+// socketFor returns the URL of the WebSocket listener for a page that the browser requested under a host name.
 func (h *handler) socketFor(name string) string {
 	u := *h.socket
 	if u.Hostname() == "" {

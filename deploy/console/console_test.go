@@ -90,7 +90,8 @@ func TestSiteIsTold(t *testing.T) {
 	}
 }
 
-// TestAuditsAreShown: the reports in the directory, and nothing that is no report or too large.
+// TestAuditsAreShown checks that the reports in the directory are shown, without files that are no reports or too
+// large.
 func TestAuditsAreShown(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"m.json": `{"seed":7}`, "bad.json": "{", "notes.txt": "{}", "large.json": `"` + strings.Repeat("x", mostAudit) + `"`} {
@@ -133,7 +134,7 @@ func TestFilesArePackedAndKnown(t *testing.T) {
 	}
 }
 
-// budget is what a browser loads at most, packed, in bytes.
+// budget is the largest number of bytes that a browser loads, compressed.
 const budget = 150_000
 
 func TestPagesAreSmall(t *testing.T) {
@@ -151,8 +152,8 @@ func TestPagesAreSmall(t *testing.T) {
 	}
 }
 
-// TestPagesAreOfTheirSources: what is committed was built from these sources. The build
-// writes their digest; with CANDOR_NODE the test builds the pages anew and compares all.
+// TestPagesAreOfTheirSources checks that the committed pages were built from these sources: the build writes the
+// digest of the sources. With CANDOR_NODE the test builds the pages and compares everything.
 func TestPagesAreOfTheirSources(t *testing.T) {
 	names := []string{"build.mjs", "package-lock.json"}
 	var sources []string
@@ -181,8 +182,8 @@ func TestPagesAreOfTheirSources(t *testing.T) {
 	}
 }
 
-// TestWordsOfTop: candor top, candor why --bid and the console say the same of one state, in
-// the same words and numbers. The states and what the commands say are kept by their tests.
+// TestWordsOfTop checks that candor top, candor why --bid and the console describe the same state with the same words
+// and numbers. The tests of the commands store the states and the texts.
 func TestWordsOfTop(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the words of the console need")
@@ -208,7 +209,7 @@ func compareWords(t *testing.T, kept string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []string // the lines that are no headers of tables
+	var want []string // the lines without the headers of tables
 	for line := range strings.Lines(string(shown)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "CLASS") && !strings.HasPrefix(line, "JOB") {
 			want = append(want, line)
@@ -277,8 +278,8 @@ func TestPagesAreBuiltAgainTheSame(t *testing.T) {
 	}
 }
 
-// TestEveryStateOfAJobCanBeChosen: the filter of the page of jobs has each state that a job
-// can be in, and each has a mark and a colour.
+// TestEveryStateOfAJobCanBeChosen checks that the filter of the page of jobs has every state of a job, and that each
+// state has a mark and a colour.
 func TestEveryStateOfAJobCanBeChosen(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(name)

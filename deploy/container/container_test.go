@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// compose is what is looked at of a compose file.
+// compose has the fields of a compose file that the test checks.
 type compose struct {
 	Services map[string]struct {
 		Hostname string
@@ -47,9 +47,8 @@ func site(t *testing.T) embedded.Config {
 	return c
 }
 
-// TestComposeStartsTheSite: each host of the configuration is a service that is
-// reached under the name which the configuration gives it, with its state and the
-// keys in volumes.
+// TestComposeStartsTheSite checks that each host of the configuration is a service with the configured name, and that
+// its state and the keys are in volumes.
 func TestComposeStartsTheSite(t *testing.T) {
 	var c compose
 	if err := yaml.Unmarshal(read(t, "compose.yaml"), &c); err != nil {
@@ -85,8 +84,8 @@ func TestComposeStartsTheSite(t *testing.T) {
 
 var instruction = regexp.MustCompile(`(?m)^([A-Z]+) (.*)`)
 
-// TestContainerfile: the last stage runs as the container's root, who can give tasks other
-// users, says how it is to be checked, and offers the ports that the configuration uses.
+// TestContainerfile checks the last stage of the Containerfile. It must run as the container's root, which can run
+// tasks as other users. It must have a health check, and the ports of the configuration.
 func TestContainerfile(t *testing.T) {
 	text := strings.ReplaceAll(string(read(t, "Containerfile")), "\\\n", " ")
 	last := map[string]string{}

@@ -19,7 +19,7 @@ func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func
 		return err
 	})
 	if err != nil && messages.KindOf(err) == messages.NotFound {
-		return nil // the account never had files
+		return nil // the account has never had files
 	}
 	if err != nil {
 		return err
@@ -43,11 +43,10 @@ func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func
 	return nil
 }
 
-// tries is how often a request without an answer is repeated: an answer is lost when the leader
-// of the stream changes.
+// tries is how often a request without an answer is sent. Answers are lost when the leader of the stream changes.
 const tries = 6
 
-// repeated calls ask, again if there is no answer in time.
+// repeated calls ask again if there is no answer in time, at most tries times.
 func repeated(ctx context.Context, ask func(context.Context) error) (err error) {
 	for range tries {
 		bounded, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
@@ -60,8 +59,8 @@ func repeated(ctx context.Context, ask func(context.Context) error) (err error) 
 	return err
 }
 
-// Load stores what was saved, from a directory with one directory for each account, and then
-// removes the directory. The files are kept as long as new ones.
+// Load stores the files that Save wrote: dir has one directory for each account. Then it removes dir. The files are
+// kept as long as new ones.
 func Load(ctx context.Context, c Config, dir string) error {
 	if err := c.Validate(); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// forgetful is a bus with one object, which leaves the first requests unanswered.
+// forgetful is a bus with one object. It does not answer the first requests.
 type forgetful struct {
 	bus.Bus
 	lost int
@@ -34,8 +34,8 @@ func (f *forgetful) Get(ctx context.Context, _ string) ([]byte, time.Time, error
 
 func (f *forgetful) Put(context.Context, string, []byte) error { return nil }
 
-// TestSaveRepeatsWhatIsNotAnswered: a lost answer costs a backup seconds, and no backup waits for
-// ever where nobody answers.
+// TestSaveRepeatsWhatIsNotAnswered loses answers during a backup. It must take only seconds more. If nobody answers,
+// the backup must fail and not wait for ever.
 func TestSaveRepeatsWhatIsNotAnswered(t *testing.T) {
 	for lost, saved := range map[int]string{0: "ax", tries - 1: "ax", 2 * tries: ""} {
 		synctest.Test(t, func(t *testing.T) {

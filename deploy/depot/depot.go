@@ -20,7 +20,7 @@ type Config struct {
 	Site messages.Name
 	// Bus is a service's connection, which stores the buckets.
 	Bus bus.Bus
-	// Operator is the name under which the depot asks the auctioneer about jobs.
+	// Operator is the name with which the depot asks the auctioneer about jobs.
 	Operator messages.Name
 	// Operators may read the files of all accounts; each time is logged.
 	Operators []messages.Name
@@ -70,10 +70,10 @@ type Depot struct {
 	buckets known[messages.Name, bus.Objects]
 	owners  known[holding, messages.Name]
 	jobs    known[messages.JobID, job]
-	asking  places // slots for requests to peers
-	asked   places // slots for requests of peers
+	asking  places // limits the requests to each peer
+	asked   places // limits the requests of each peer
 
-	readable known[messages.JobID, bool] // whether a job's outputs may be read, once no market keeps them back
+	readable known[messages.JobID, bool] // jobs whose outputs may be read, because no market keeps them back any more
 }
 
 // Start begins to serve.
@@ -110,8 +110,8 @@ func Start(c Config) (*Depot, error) {
 	return d, nil
 }
 
-// concurrency is the maximum of requests at work, each with a piece in memory. Those that wait
-// for a peer may use only a few.
+// concurrency is the largest number of requests that are served at the same time. Each has a piece of a file in
+// memory. Only a few of them may wait for a peer.
 const concurrency = 64
 
 // Close ends the service.
@@ -161,13 +161,13 @@ func bucketName(site, account messages.Name) string {
 	return fmt.Sprintf("FILES_%s_%d_%s", strings.ToUpper(site), len(account), account)
 }
 
-// known caches answers that do not change.
+// known caches answers that never change.
 type known[K comparable, V any] struct {
 	mu sync.Mutex
 	of map[K]V
 }
 
-// maxKnown is the maximum of cached answers; above it all are removed and asked for again.
+// maxKnown is the largest number of cached answers. If there are more, all are removed.
 const maxKnown = 4096
 
 func (k *known[K, V]) get(key K, find func() (V, error)) (V, error) {

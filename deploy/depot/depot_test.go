@@ -14,13 +14,13 @@ import (
 
 const patience = await.Patience
 
-// site is a depot on a bus in memory, with an auctioneer that has one job.
+// site is a depot on a bus in memory. Its auctioneer has one job.
 type site struct {
 	*testing.T
 	name messages.Name
 	net  *bus.Network
 	job  messages.JobDetail
-	at   messages.TaskStatus // its one task
+	at   messages.TaskStatus // the job's only task
 }
 
 func newSite(t *testing.T, c Config) *site { return siteOn(t, bus.NewMemory(), "west", c) }
@@ -83,7 +83,7 @@ func (s *site) receive(verb string, as messages.Name, attempt messages.Attempt, 
 	return b.String(), err
 }
 
-// bucket is an account's, behind the depot's back.
+// bucket returns the bucket of an account. The depot does not notice it.
 func (s *site) bucket(account messages.Name) bus.Objects {
 	s.Helper()
 	o, err := s.net.Connect("$depot").Objects(s.within(), bucketName(s.name, account), bus.BucketConfig{MaxAge: time.Hour, MaxBytes: 1 << 30})
@@ -100,8 +100,8 @@ func wantKind(t *testing.T, what string, err error, kind messages.Kind) {
 	}
 }
 
-// Files about as long as a piece, or as several, come back as they were, and are
-// sent once.
+// TestFilesComeBack stores files of about one piece and of several pieces. They must come back unchanged, and be sent
+// only once.
 func TestFilesComeBack(t *testing.T) {
 	s := newSite(t, Config{})
 	for _, size := range []int{0, 1, messages.PieceSize - 1, messages.PieceSize, messages.PieceSize + 1, 3 * messages.PieceSize} {
@@ -121,7 +121,8 @@ func TestFilesComeBack(t *testing.T) {
 	}
 }
 
-// What is not what its digest says is refused, and can be sent again.
+// TestOtherContentIsRefused sends content that does not match its digest. It must be refused, and the right content
+// can be sent afterwards.
 func TestOtherContentIsRefused(t *testing.T) {
 	s := newSite(t, Config{})
 	f, err := bus.Digest("file", strings.NewReader("true"))
@@ -142,7 +143,7 @@ func TestOtherContentIsRefused(t *testing.T) {
 	wantKind(t, "another size", err, messages.Invalid)
 }
 
-// Damage in the store is found by who reads.
+// TestDamageIsFound damages stored files. Reading them must give an error.
 func TestDamageIsFound(t *testing.T) {
 	s := newSite(t, Config{})
 	f, _, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "whole")
@@ -161,9 +162,9 @@ func TestDamageIsFound(t *testing.T) {
 	wantKind(t, "a piece cut short", err, messages.Internal)
 }
 
-// A file that will soon be gone is sent anew.
+// TestOldFilesAreSentAgain checks that a file that will soon be removed is sent again.
 func TestOldFilesAreSentAgain(t *testing.T) {
-	s := newSite(t, Config{Retention: 1}) // half of it has passed by the next request
+	s := newSite(t, Config{Retention: 1}) // half of it has passed at the next request
 	for range 2 {
 		if _, sent, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "content"); !sent || err != nil {
 			t.Errorf("sent %v, %v", sent, err)
@@ -180,7 +181,7 @@ func TestFullBucketIsExhausted(t *testing.T) {
 	}
 }
 
-// Agents act for the latest attempt that they were given.
+// TestAgentsActForTheirTasks checks that an agent can act only for the latest attempt that it was given.
 func TestAgentsActForTheirTasks(t *testing.T) {
 	s := newSite(t, Config{})
 	input, _, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "input")
@@ -214,7 +215,7 @@ func TestAgentsActForTheirTasks(t *testing.T) {
 	_, err = s.receive(messages.VerbTake, "node1", mine, output)
 	wantKind(t, "what is no input", err, messages.PermissionDenied)
 
-	s.at.Attempt, s.at.Node = 3, "node2" // it was lost and given again
+	s.at.Attempt, s.at.Node = 3, "node2" // the task was lost and given to another node
 	_, err = ask[messages.Empty](s, messages.VerbDeliver, "node1", messages.DeliverRequest{Attempt: mine})
 	wantKind(t, "an attempt that was given again", err, messages.Fenced)
 }
@@ -233,7 +234,7 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// No two accounts share a bucket.
+// TestBucketNames checks that no two accounts have the same bucket.
 func TestBucketNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, site := range []messages.Name{"a", "a_1_b", "a_b", "a-1"} {
@@ -247,9 +248,9 @@ func TestBucketNames(t *testing.T) {
 	}
 }
 
-// A file that is there is not spoiled by who sends something else for it.
+// TestAKeptFileIsNotSpoiled sends other content for a stored file. The file must stay unchanged.
 func TestAKeptFileIsNotSpoiled(t *testing.T) {
-	s := newSite(t, Config{Retention: 1}) // each file is to be kept anew
+	s := newSite(t, Config{Retention: 1}) // so that each file is stored again
 	f, _, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "content")
 	if err != nil {
 		t.Fatal(err)

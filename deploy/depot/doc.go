@@ -14,29 +14,25 @@
 //
 // # Jobs between sites
 //
-// The files of visiting jobs are in one bucket for each home site; lists of outputs are under
-// the job's number at home. An input is fetched from the home site's depot, piece by piece,
-// when a task first needs it, and kept for later tasks. The owner reads outputs through the
-// home site. A peer reads the inputs of the jobs that it runs, and the outputs of its own jobs'
-// tasks. Requests to a peer and of a peer have a few slots each.
+// The files of visiting jobs are in one bucket for each home site; lists of outputs are under the job's number at
+// home. An input is fetched from the home site's depot, piece by piece, when a task first needs it, and kept for
+// later tasks. The owner reads outputs through the home site. A peer reads the inputs of the jobs that it runs, and
+// the outputs of its own jobs' tasks. The numbers of requests to a peer and from a peer at the same time are limited.
 //
 // # For how long
 //
-// A file is removed when it is older than Config.Retention. If somebody sends a file again
-// after half that time, it is stored anew; so a file that is reported as stored stays for at
-// least half the retention. A bucket has at most Config.Quota bytes; above it, new pieces are
-// refused as Exhausted until old files are removed.
+// A file is removed when it is older than Config.Retention. If somebody sends a file again after half that time, it
+// is stored anew; so a file that is reported as stored stays for at least half of this time. A bucket has at most
+// Config.Quota bytes; above it, new pieces are refused as Exhausted until old files are removed.
 //
 // # Who may
 //
-// Users ask under their own names and reach their own buckets. While a job's market keeps its
-// outputs back (hand_over: deadline), its owner is not told which they are. Operators may read
-// the files of another account; each time is logged. An agent reaches the bucket of the owner
-// of a task that, as the auctioneer says, it was given: it may read the inputs of the task's
-// job; while there is no later attempt, it may store files and report the outputs. Only
-// services talk to JetStream itself, because a server delivers to any subject that a request
-// names, even one on which the requester may not publish.
+// Users ask under their own names and reach their own buckets. While a job's market keeps its outputs back
+// (hand_over: deadline), its owner is not told which they are. Operators may read the files of another account; each
+// time is logged. An agent reaches the bucket of a task's owner if the auctioneer says that the agent was given this
+// task. It may read the inputs of the task's job. While there is no later attempt, it may also store files and report
+// the outputs. Only services talk to JetStream itself, because a server delivers to any subject that a request names,
+// even one on which the requester may not publish.
 //
-// Several replicas may serve at the same time, because they have no state that cannot be asked
-// for again.
+// Several replicas may serve at the same time, because their only state is a cache.
 package depot

@@ -63,7 +63,7 @@ func spoils(ctx context.Context, b bus.Objects, r *messages.PutRequest) bool {
 	return err == nil && !bytes.Equal(kept, r.Data) && verify(ctx, b, r.Digest, r.Size) == nil
 }
 
-// keep stores a piece. After the last one it notes that the file is complete.
+// keep stores a piece. After the last piece it records that the file is complete.
 func keep(ctx context.Context, b bus.Objects, r *messages.PutRequest) (messages.PutReply, error) {
 	if len(r.Data) == 0 && r.Size > 0 {
 		return messages.PutReply{}, nil
@@ -102,7 +102,7 @@ func verify(ctx context.Context, b bus.Objects, digest string, size int64) error
 	return nil
 }
 
-// stored returns the size of a stored file, and since when it is stored.
+// stored returns the size of a stored file, and the time since when it is stored.
 func stored(ctx context.Context, b bus.Objects, digest string) (int64, time.Time, error) {
 	text, at, err := b.Get(ctx, digest)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // metrics counts what a depot receives and sends.
 type metrics struct {
 	received, sent prometheus.Counter // bytes of pieces
-	files          prometheus.Counter // completely received
+	files          prometheus.Counter // files that were received completely
 	full           prometheus.Counter // pieces refused because the account's bucket was full
 	audited        prometheus.Counter // operators' requests for files of other accounts
 
@@ -36,7 +36,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	return m, registry.Register(all)
 }
 
-// took counts the result of storing a piece.
+// took counts a request to store a piece, by its result.
 func (m *metrics) took(r *messages.PutRequest, reply *messages.PutReply, err error) {
 	switch {
 	case err == nil && len(r.Data) > 0:

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// counted is the value of a counter.
+// counted returns the value of a counter.
 func counted(t *testing.T, r *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := r.Gather()
@@ -28,8 +28,8 @@ func counted(t *testing.T, r *prometheus.Registry, name string) float64 {
 	return 0
 }
 
-// TestOperatorsReadAndTheLogSaysSo: nobody else names another account, and nobody
-// reads of another unseen.
+// TestOperatorsReadAndTheLogSaysSo checks that only operators can name another account, and that each such access is
+// logged.
 func TestOperatorsReadAndTheLogSaysSo(t *testing.T) {
 	core, lines := observer.New(zap.InfoLevel)
 	registry := prometheus.NewRegistry()

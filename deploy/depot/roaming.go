@@ -24,7 +24,8 @@ type places struct {
 	taken map[messages.Name]int
 }
 
-// enter reserves a slot of a peer if one is free. The caller calls leave afterwards.
+// enter counts a request of or to a peer, if there are fewer than most. The caller calls leave when the request has
+// ended.
 func (p *places) enter(peer messages.Name, most int) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,8 +70,8 @@ func askPeer[Reply any](ctx context.Context, d *Depot, peer messages.Name, verb 
 	return reply, nil
 }
 
-// awayOf returns the site that runs an account's job, "" if it is this one. A job that the
-// auctioneer no longer knows counts as one of this site.
+// awayOf returns the site that runs an account's job, or "" if it is this site. A job that the auctioneer no longer
+// knows counts as a job of this site.
 func (d *Depot) awayOf(ctx context.Context, account messages.Name, id messages.JobID) (messages.Name, error) {
 	j, err := d.job(ctx, id)
 	switch {
@@ -111,7 +112,7 @@ func (d *Depot) outputsAway(ctx context.Context, site messages.Name, r *messages
 	return reply, nil
 }
 
-// credible returns an error for a malformed list of a peer.
+// credible returns an error if a peer's list is malformed.
 func credible(r *messages.OutputsRequest, reply *messages.OutputsReply) error {
 	if reply.Next <= r.From || reply.Next-r.From > uint32(r.Limit) {
 		return messages.Errorf(messages.Invalid, "next: %d, after %d tasks from %d", reply.Next, r.Limit, r.From)

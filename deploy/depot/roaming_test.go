@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// roaming are a site and a peer that runs job 17 of alice, which is job 7 there, and whose
-// one input alice has sent to her own site.
+// roaming returns a site and a peer that runs alice's job 17; its number there is 7. alice has sent its only input to
+// her own site.
 func roaming(t *testing.T) (west, east *site, input messages.File, mine messages.Attempt) {
 	t.Helper()
 	net := bus.NewMemory()
@@ -27,8 +27,8 @@ func roaming(t *testing.T) (west, east *site, input messages.File, mine messages
 	return west, east, input, messages.Attempt{Task: east.at.Task, Number: 2}
 }
 
-// TestFilesTravelBetweenSites: the inputs of a job reach the site that runs the job, and are
-// kept there; what its tasks leave reaches the job's owner.
+// TestFilesTravelBetweenSites checks that the inputs of a job reach the site that runs it and are stored there, and
+// that the outputs of its tasks reach the job's owner.
 func TestFilesTravelBetweenSites(t *testing.T) {
 	west, east, input, mine := roaming(t)
 	want, err := west.receive(messages.VerbGet, "alice", messages.Attempt{}, input)
@@ -69,8 +69,8 @@ func TestFilesTravelBetweenSites(t *testing.T) {
 	wantKind(t, "the list of another's job", err, messages.NotFound)
 }
 
-// TestAPeerReadsItsJobsFilesAlone: a peer reads the inputs of jobs that it runs, and the
-// files of its own jobs here.
+// TestAPeerReadsItsJobsFilesAlone checks that a peer can read the inputs of jobs that it runs, and the files of its
+// own jobs here, and nothing else.
 func TestAPeerReadsItsJobsFilesAlone(t *testing.T) {
 	west, east, input, mine := roaming(t)
 	secret, _, err := west.send(messages.VerbPut, "alice", messages.Attempt{}, "secret")
@@ -108,8 +108,8 @@ func TestAPeerReadsItsJobsFilesAlone(t *testing.T) {
 	}
 }
 
-// TestListsOfAPeerAreHeldToTheQuestion: names that lead out of a directory or move a cursor,
-// sizes that cannot be, and tasks that were not asked for reach no user.
+// TestListsOfAPeerAreHeldToTheQuestion sends lists with bad names, impossible sizes and tasks that were not asked
+// for. None may reach a user. A bad name could leave a directory, or move a cursor.
 func TestListsOfAPeerAreHeldToTheQuestion(t *testing.T) {
 	digest := strings.Repeat("0", 64)
 	list := func(job messages.JobID, index, next uint32, f messages.File) messages.OutputsReply {
@@ -138,8 +138,8 @@ func TestListsOfAPeerAreHeldToTheQuestion(t *testing.T) {
 	}
 }
 
-// TestASilentPeerKeepsNobodyWaiting: what waits for a peer has a few places, and the files
-// of a site's own users have the rest.
+// TestASilentPeerKeepsNobodyWaiting checks that requests that wait for a peer use only a few places, so that the
+// files of the site's own users are served.
 func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 	west := newSite(t, Config{})
 	west.job = messages.JobDetail{JobSummary: messages.JobSummary{Job: 17, Account: "alice", Away: &messages.Away{Site: "east"}}}

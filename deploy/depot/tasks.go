@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// holding is an attempt that a node was given.
+// holding is an attempt that a node claims to have.
 type holding struct {
 	node    messages.Name
 	attempt messages.Attempt
@@ -46,7 +46,7 @@ func (d *Depot) give(ctx context.Context, node messages.Name, r messages.PutRequ
 	return d.put(ctx, account, r)
 }
 
-// deliver notes a task's outputs, unless a later attempt was given to another node.
+// deliver records a task's outputs, unless another node was given a later attempt.
 func (d *Depot) deliver(ctx context.Context, node messages.Name, r messages.DeliverRequest) (messages.Empty, error) {
 	if err := r.Validate(); err != nil {
 		return messages.Empty{}, err
@@ -79,15 +79,15 @@ func outputsName(t messages.TaskRef) string {
 	return fmt.Sprintf("outputs.%d.%d.%d", t.Job, t.Stage, t.Index)
 }
 
-// Limits of a reply about outputs: of the tasks in it, and of the bytes of names and digests,
-// above which no further task is added.
+// Limits of a reply about outputs: the number of tasks, and the bytes of names and digests. When a limit is reached,
+// no further task is added.
 const (
 	defaultLook = 100
 	enoughBytes = 1 << 20
 )
 
-// outputs lists the outputs of a job of the caller or, for an operator, of anybody. An
-// account's bucket has nothing of others' jobs.
+// outputs lists the outputs of a job of the caller. An operator may ask about any account. A bucket contains only its
+// own account's jobs.
 func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.OutputsRequest) (messages.OutputsReply, error) {
 	var reply messages.OutputsReply
 	if err := r.Validate(); err != nil {
@@ -108,7 +108,7 @@ func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.Ou
 	return d.list(ctx, account, &r)
 }
 
-// list lists the outputs of a job's tasks that are in a bucket.
+// list lists the outputs of a job's tasks that are in an account's bucket.
 func (d *Depot) list(ctx context.Context, account messages.Name, r *messages.OutputsRequest) (reply messages.OutputsReply, err error) {
 	b, err := d.bucket(ctx, account)
 	if err != nil {
@@ -135,8 +135,8 @@ func (d *Depot) list(ctx context.Context, account messages.Name, r *messages.Out
 	return reply, nil
 }
 
-// handedOver returns an error for a job whose market still keeps its outputs back; the error
-// has the number asked. Outputs of a job that the auctioneer no longer knows may be read.
+// handedOver returns an error if the job's market still keeps its outputs back. The error has the number asked.
+// Outputs of a job that the auctioneer no longer knows may be read.
 func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error {
 	_, err := d.readable.get(id, func() (bool, error) {
 		job, err := query[messages.JobDetail](ctx, d, messages.VerbJob, messages.JobRequest{Job: id})

@@ -1,6 +1,5 @@
-// Package docs holds the pages for users: a tutorial, how to come from Slurm or from
-// Kubernetes, jobs, markets, sites, security, figures and limits. The pages for operators
-// are in the runbook. A test types every command of every page, and of the README, as a reader
-// would: sites start as the page starts them. The test of the runbook checks that the commands
-// within sentences exist.
+// Package docs holds the pages for users: a tutorial, how to move from Slurm or from Kubernetes, jobs, markets,
+// sites, security, figures and limits. The pages for operators are in the runbook. A test types every command of
+// every page and of the README, as a reader would. It starts sites with the commands of the page. The test of the
+// runbook checks that commands in sentences exist.
 package docs

@@ -19,16 +19,15 @@ import (
 
 var shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// unwalked are the commands that the walk leaves out, by their first words, each with the
-// reason.
+// unwalked are the commands that the test does not run, by their first words, each with the reason.
 var unwalked = map[string]string{
 	"make build": "the test builds the same program",
 	"make run":   "a test of the command demo starts the same site",
 	"make test":  "the walk is a part of this command",
 }
 
-// Every command of every page runs, in its order, with the stock binary. A page is read by
-// somebody who begins there, so each page has a directory and sites of its own.
+// TestPages runs every command of every page, in order, with the unchanged binary. A reader may begin at any page, so
+// each page has its own directory and sites.
 func TestPages(t *testing.T) {
 	bin := build(t)
 	pages, err := filepath.Glob("*.md")
@@ -64,7 +63,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// build makes the program, and returns the directory that has it.
+// build builds the program, and returns its directory.
 func build(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -88,12 +87,12 @@ type reader struct {
 	*testing.T
 	dir    string
 	env    []string
-	here   *strings.Replacer // what stands for the reader's machine on the page
-	server string            // of the last site that was started
+	here   *strings.Replacer // replaces names of the reader's machine on the page
+	server string            // URL of the last site that was started
 }
 
-// arrive makes the directories of a reader: home, which has the default state directory,
-// and the one in which the reader works, with the log that the pages call LOG.swf.gz.
+// arrive makes the directories of a reader: a home with the default state directory, and a working directory with the
+// log that the pages call LOG.swf.gz.
 func arrive(t *testing.T, bin string) *reader {
 	t.Helper()
 	home, dir := t.TempDir(), t.TempDir()
@@ -106,7 +105,7 @@ func arrive(t *testing.T, bin string) *reader {
 		"hub.west.example", west.host,
 		"--console 127.0.0.1:8470", "--console 127.0.0.1:0",
 	)}
-	// Tasks run as the reader, because they write where the reader works.
+	// Tasks run as the reader, because they write into the reader's directory.
 	r.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home, "XDG_STATE_HOME=", "NO_COLOR=1",
 		"CANDOR_TASKS_AS_ME=true")
 	if err := os.Symlink(bin, filepath.Join(dir, "bin")); err != nil {
@@ -127,11 +126,11 @@ func arrive(t *testing.T, bin string) *reader {
 	return r
 }
 
-// read runs the commands of a block in one shell, but for those that start a site.
+// read runs the commands of a block in one shell. It starts sites separately.
 func (r *reader) read(block string) {
 	r.Helper()
 	if strings.HasPrefix(block, "#!") {
-		return // a script of a user, which the tests of job files read
+		return // a script of a user; the tests of job files read it
 	}
 	var script strings.Builder
 	for line := range strings.Lines(block) {
@@ -174,8 +173,8 @@ func (r *reader) run(script string) {
 
 var address = regexp.MustCompile(`(?m)^ .*(nats://\S+|tls://\S+)`)
 
-// serve starts the site or the sites of a line in the background, and returns when they
-// are up. A site without a configuration listens on a free port.
+// serve starts the sites of a line in the background, and returns when they are up. A site without a configuration
+// gets a free port.
 func (r *reader) serve(line string) {
 	r.Helper()
 	line, _, _ = strings.Cut(r.here.Replace(strings.TrimSpace(line)), "#")
@@ -191,7 +190,7 @@ func (r *reader) serve(line string) {
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = command.Wait() // the page is walked whatever the site says at its end
+		_ = command.Wait() // the exit code of the site does not matter
 		close(ended)
 	}()
 	r.Cleanup(func() {
@@ -211,14 +210,14 @@ func (r *reader) serve(line string) {
 	}
 }
 
-// leaf is how far the port for the servers of peers is from the port for clients.
+// leaf is the difference between the port for other sites' servers and the port for clients.
 const leaf = 3200
 
-// hub is an address on loopback for a site. The host is the site's own, so that the ports are no
-// connection's and no other site's.
+// hub is an address on loopback for a site. The address belongs only to this site, so no connection or other site
+// uses its ports.
 type hub struct {
 	host string
-	port int // for clients; that for servers of peers is free too
+	port int // port for clients; the port for other sites' servers is free too
 }
 
 var hubs atomic.Int32

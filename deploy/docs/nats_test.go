@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// out collects what a process prints.
+// out collects the output of a process.
 type out struct {
 	sync.Mutex
 	strings.Builder
@@ -33,8 +33,7 @@ func (o *out) String() string {
 	return o.Builder.String()
 }
 
-// TestMain is the command nats of the pages, where the test is started by that name: a
-// client that knows nothing of Candor.
+// TestMain runs the command nats if the test is started with that name. This command uses nothing of Candor.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "nats" {
 		os.Exit(m.Run())
@@ -45,8 +44,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// natsCommand does what the command of the NATS project does with the same arguments. The
-// file .context in the home of the reader is what "nats context save" wrote.
+// natsCommand does what the command nats of the NATS project does with these arguments. The file .context in the
+// reader's home takes the place of "nats context save".
 func natsCommand(args []string) error {
 	set := flag.NewFlagSet("nats", flag.ContinueOnError)
 	server, creds, inbox := set.String("server", "", ""), set.String("creds", "", ""), set.String("inbox-prefix", "", "")
@@ -57,7 +56,7 @@ func natsCommand(args []string) error {
 		return os.WriteFile(saved, []byte(strings.Join(args[3:], "\n")), 0o600)
 	}
 	for _, list := range [][]string{read(saved), args[2:]} {
-		if len(list) == 1 { // the payload of a request
+		if len(list) == 1 { // the argument is the payload of a request
 			continue
 		}
 		if err := set.Parse(list); err != nil {
@@ -89,8 +88,7 @@ func read(file string) []string {
 	return strings.Split(string(text), "\n")
 }
 
-// request sends a request twice, and prints the reply: a submission with a key makes one
-// job, however often it is sent.
+// request sends a request twice, and prints the reply. A submission with a key must make only one job.
 func request(conn *nats.Conn, subject, payload string) error {
 	var first string
 	for range 2 {

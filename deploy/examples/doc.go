@@ -1,5 +1,4 @@
-// Package examples carries example workloads inside of the program, so that "candor demo" works
-// anywhere.
+// Package examples contains example workloads. They are part of the program, so that "candor demo" works anywhere.
 //
 // The data under trace-analysis is an excerpt from a public log of a real machine. It has its own
 // terms of use, stated in trace-analysis/ATTRIBUTION.md, which every copy that [Unpack] writes

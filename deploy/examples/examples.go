@@ -27,8 +27,8 @@ func TraceAnalysis() fs.FS {
 	return sub
 }
 
-// Unpack writes the files of an example to dir, which is made if need be. A
-// file that is there already is an error.
+// Unpack writes the files of an example to dir. It makes dir if it is missing. It returns an error if a file already
+// exists.
 func Unpack(example fs.FS, dir string) error {
 	if err := os.CopyFS(dir, example); err != nil {
 		return fmt.Errorf("unpacking the example: %w", err)

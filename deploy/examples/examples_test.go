@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/deploy/examples"
 )
 
-// TestNoticeComesWithTheData: the log is the excerpt that ATTRIBUTION.md
-// describes, its header is whole, and both are in every copy.
+// TestNoticeComesWithTheData checks that the log is the one that ATTRIBUTION.md describes, that its header is
+// complete, and that every copy has both files.
 func TestNoticeComesWithTheData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "copy")
 	if err := examples.Unpack(examples.TraceAnalysis(), dir); err != nil {

@@ -14,20 +14,19 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// retiredFile has what remains of the account's earlier keys.
+// retiredFile is the file with what remains of the account's earlier keys.
 const retiredFile = "account.json"
 
-// retiredAccount is an earlier key of the account: its signed statement that another follows,
-// and the secret that checks marks of its time. The key itself was deleted.
+// retiredAccount is what remains of an earlier key of the account: its signed statement that another key follows, and
+// the secret that checks marks from its time. The key itself was deleted.
 type retiredAccount struct {
 	Key      string              `json:"key"`
 	Exchange []byte              `json:"exchange"`
 	Next     messages.Succession `json:"next"`
 }
 
-// readAccount reads the account's earlier keys. If a rotation was interrupted between its two
-// last writes, or only the first file was copied to this host, the next key already is the
-// present one.
+// readAccount reads the account's keys. If a rotation was interrupted between its last two writes, or only the first
+// file was copied to this host, the next key is already the present one.
 func (k *keys) readAccount(dir string) error {
 	err := durable.ReadJSON(filepath.Join(dir, retiredFile), &k.retiredAccounts)
 	if err != nil {
@@ -50,7 +49,7 @@ func (k *keys) readAccount(dir string) error {
 	return nil
 }
 
-// succession returns the chain from the account's name to the present key.
+// succession returns the chain of signed statements from the account's name to the present key.
 func (k *keys) succession() (links []messages.Succession) {
 	for _, r := range k.retiredAccounts {
 		links = append(links, r.Next)
@@ -58,8 +57,7 @@ func (k *keys) succession() (links []messages.Succession) {
 	return links
 }
 
-// retire writes down that another key follows the present key of the account. The present key
-// is then deleted.
+// retire records that another key follows the present key of the account, and deletes the present key.
 func (k *keys) retire(dir string) error {
 	exchange, err := k.exchange(k.account)
 	if err != nil {
@@ -78,8 +76,7 @@ func (k *keys) retire(dir string) error {
 	return replace(filepath.Join(dir, retiredFile), append(text, '\n'))
 }
 
-// exchange returns the key with which the bank agrees the secrets of sessions. It is derived
-// from a key of the account.
+// exchange returns the key with which the bank agrees on session secrets. It is derived from a key of the account.
 func (k *keys) exchange(account nkeys.KeyPair) (*ecdh.PrivateKey, error) {
 	signature, err := account.Sign([]byte("candor exchange key of " + k.site))
 	if err != nil {
@@ -89,7 +86,7 @@ func (k *keys) exchange(account nkeys.KeyPair) (*ecdh.PrivateKey, error) {
 	return ecdh.X25519().NewPrivateKey(seed[:])
 }
 
-// Succession returns the chain from the account's name to the present key.
+// Succession returns the chain of signed statements from the account's name to the present key.
 func (s signer) Succession() []messages.Succession { return s.held.Load().succession() }
 
 // Exchange returns the exchange key that belongs to the account's first key.

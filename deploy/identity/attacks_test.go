@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestListOfAttacksIsTrue: every test and every metric that ATTACKS.md names is there.
+// TestListOfAttacksIsTrue checks that every test and every metric in ATTACKS.md exists.
 func TestListOfAttacksIsTrue(t *testing.T) {
 	text, err := os.ReadFile("ATTACKS.md")
 	if err != nil {

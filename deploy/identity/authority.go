@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Account is the name of the NATS account of all of a site's traffic.
+// Account is the name of the NATS account for all traffic of a site.
 const Account = "CANDOR"
 
 // Authority has a site's keys and issues credentials. It is safe for concurrent use.

@@ -21,7 +21,8 @@ func create(t *testing.T) (*Authority, string) {
 	return a, dir
 }
 
-// Every seed is its owner's alone, and the directory is complete or absent.
+// TestCreateKeepsKeysPrivate checks that only the owner can read the seeds, and that the directory is either complete
+// or absent.
 func TestCreateKeepsKeysPrivate(t *testing.T) {
 	_, dir := create(t)
 	entries, err := os.ReadDir(dir)
@@ -57,7 +58,7 @@ func TestCreateReplacesNothing(t *testing.T) {
 	}
 }
 
-// Credentials issued before a restart are known after it.
+// TestOpenIsTheSameAuthority checks that credentials from before a restart are valid after it.
 func TestOpenIsTheSameAuthority(t *testing.T) {
 	a, dir := create(t)
 	creds, err := a.Issue(Node, "node1")

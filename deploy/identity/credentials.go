@@ -11,12 +11,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Credentials are a signed claim that a key is a name's in a role, and the seed of that key.
+// Credentials are a signed claim that a key belongs to a name in a role, and the seed of that key.
 type Credentials struct{ Token, Seed string }
 
-// Issue makes credentials in the usual format of a creds file. Their key is derived from the
-// role's key, the name, and how often the name's credentials were revoked, so every host issues
-// the same.
+// Issue makes credentials in the usual format of a creds file. Their key is derived from the role's key, the name,
+// and the number of revocations of this name. So every host issues the same credentials.
 func (a *Authority) Issue(role Role, n messages.Name) ([]byte, error) {
 	c, err := a.Credentials(role, n)
 	if err != nil {
@@ -38,7 +37,7 @@ func (a *Authority) Credentials(role Role, n messages.Name) (Credentials, error)
 	return claimed(user, n, func(key string) (string, error) { return k.claim(role, n, key, a.expiry(role)) })
 }
 
-// claimed returns credentials with the key user, and the claim that claim signs for it.
+// claimed returns credentials with the key user. The function claim signs the claim for it.
 func claimed(user nkeys.KeyPair, holder string, claim func(key string) (token string, err error)) (Credentials, error) {
 	token, err := claim(publicKey(user))
 	if err != nil {
@@ -63,7 +62,7 @@ func claimedAnew(holder string, claim func(key string) (token string, err error)
 // file returns credentials in the usual format of a creds file.
 func (c Credentials) file() ([]byte, error) { return jwt.FormatUserConfig(c.Token, []byte(c.Seed)) }
 
-// Enrol signs the claim that a key is a name's. The key's seed is elsewhere.
+// Enrol signs the claim that a key belongs to a name in a role. The caller does not have the key's seed.
 func (a *Authority) Enrol(role Role, n messages.Name, key string) (token string, err error) {
 	if err := checkRole(role, n); err != nil {
 		return "", err
@@ -135,9 +134,9 @@ func encode(claims *jwt.UserClaims, signer nkeys.KeyPair, holder string) (string
 	return token, nil
 }
 
-// Issued returns the role and name in credentials of this authority. It returns an error if
-// they are not of this authority, were revoked, or were signed with a key that was replaced
-// since: then they must be issued again.
+// Issued returns the role and the name in credentials of this authority. It returns an error if another authority
+// signed them, if they were revoked, or if their signing key was replaced since. In these cases new ones must be
+// issued.
 func (a *Authority) Issued(creds []byte) (Role, messages.Name, error) {
 	claims, err := userClaims(creds)
 	if err != nil {
@@ -156,8 +155,7 @@ func (a *Authority) Issued(creds []byte) (Role, messages.Name, error) {
 	return "", "", messages.Errorf(messages.PermissionDenied, "credentials of %q: not issued with the keys of site %s", claims.Name, a.site)
 }
 
-// userClaims reads the claims of a credentials file, which must be signed by the issuer that
-// they name.
+// userClaims reads the claims in a credentials file. The issuer that they name must have signed them.
 func userClaims(creds []byte) (*jwt.UserClaims, error) {
 	token, err := jwt.ParseDecoratedJWT(creds)
 	if err != nil {

@@ -1,6 +1,6 @@
 package identity
 
-// What the tests that have a server see of this package.
+// Parts of this package that tests with a server need.
 const (
 	UserPayload = userPayload
 	UserSubs    = userSubs

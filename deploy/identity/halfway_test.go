@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestRotationOfTheAccountsKeyHalfDone: whatever is written or copied when it stops, the
-// directory belongs to the old key or to the new one, and Finish does the rest.
+// TestRotationOfTheAccountsKeyHalfDone interrupts the rotation at each write or copy. The directory must then belong
+// to the old key or to the new one, and Finish must complete the rotation.
 func TestRotationOfTheAccountsKeyHalfDone(t *testing.T) {
 	a, dir := Made(t)
 	for _, err := range []error{second(a.Rotate(BankKey)), a.Finish(BankKey), second(a.Rotate(AccountKey))} {
@@ -26,7 +26,7 @@ func TestRotationOfTheAccountsKeyHalfDone(t *testing.T) {
 	if a.Later(next) == nil {
 		t.Error("a host does not know the key that is to come")
 	}
-	if err := a.held.Load().retire(dir); err != nil { // a kill here
+	if err := a.held.Load().retire(dir); err != nil { // the process is killed here
 		t.Fatal(err)
 	}
 	half, err := Open(dir)
@@ -50,5 +50,5 @@ func TestRotationOfTheAccountsKeyHalfDone(t *testing.T) {
 	}
 }
 
-// second returns the error alone.
+// second returns only the error.
 func second[T any](_ T, err error) error { return err }

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// internalSubjects are those on which NATS, JetStream and the site's own parts speak.
-// They are in the same account as users; so the permissions alone keep them apart.
+// internalSubjects are the subjects of NATS, JetStream and the site's own parts. They are in the same account as
+// users, so only the permissions separate them.
 var internalSubjects = []string{
 	"$JS.>", "$JSC.>", "$KV.>", "$O.>", "$NRG.>", "$SYS.>", "$SRV.>", "$G.>", "$MQTT.>", "$GNR.>", "$LDS.>",
 	"_INBOX.>", "_R_.>", "_GR_.>", "objects.>", messages.ObservationSubject("west"),
@@ -21,21 +21,20 @@ var internalSubjects = []string{
 	messages.Subject("west", "*", "*", "bob"), messages.Subject("west", "*", "*", "$auctioneer"), messages.LogsSubject("west", "*", "bob"),
 }
 
-// excepted are the internal subjects that a role is meant to reach.
+// excepted reports whether a role may use an internal subject.
 func excepted(role Role, publishes bool, subject string) bool {
 	switch {
 	case role == Operator && publishes:
 		return subject == "$SRV.>" // discovery of services
-	case role == Node && !publishes: // the vectors of markets, whatever their names, and requests for its logs
+	case role == Node && !publishes: // vectors of all markets, and requests for its logs
 		return strings.HasPrefix(subject, "candor.")
 	}
 	return false
 }
 
-// TestNoClientReachesInternalSubjects: no pattern that a user, operator, node, peer or
-// holder of a token may publish to or listen to has a subject in common with those of
-// JetStream, of NATS itself, of streams, or of another's inbox. What a pattern denies is
-// counted where it covers all that the two have in common.
+// TestNoClientReachesInternalSubjects compares all patterns of users, operators, nodes, peers and holders of tokens
+// with the subjects of JetStream, NATS, streams and other inboxes. No pattern may match one of them. A denied pattern
+// counts if it covers everything that the two have in common.
 func TestNoClientReachesInternalSubjects(t *testing.T) {
 	for role, n := range map[Role]string{User: "alice", Operator: "ops", Node: "n1", Peer: "$east", Joiner: "$join-x", Door: "$door-login1"} {
 		p := permissions(role, "west")
@@ -61,8 +60,8 @@ func TestNoClientReachesInternalSubjects(t *testing.T) {
 	}
 }
 
-// common is what two patterns have in common that collide: where neither ends in ">", of
-// each token the narrower one.
+// common returns what two colliding patterns have in common. If neither ends in ">", it takes the narrower token of
+// each pair.
 func common(a, b string) string {
 	of, with := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(of), len(with)) {
@@ -73,7 +72,7 @@ func common(a, b string) string {
 	return strings.Join(of, ".")
 }
 
-// covers says that a pattern without ">" matches all that another matches.
+// covers reports whether a pattern without ">" matches everything that another one matches.
 func covers(wide, narrow string) bool {
 	w, n := strings.Split(wide, "."), strings.Split(narrow, ".")
 	return len(w) == len(n) && slices.EqualFunc(w, n, func(a, b string) bool { return a == "*" || a == b })

@@ -114,7 +114,7 @@ func (l *Letter) signed() ([]byte, error) {
 	return json.Marshal(rest)
 }
 
-// Check returns an error if a letter to a site is malformed.
+// Check returns an error if a letter for a site is malformed.
 func (l *Letter) Check(site messages.Name) error {
 	switch {
 	case l.Kind != InvitationKind && l.Kind != AnswerKind:
@@ -136,7 +136,7 @@ func (l *Letter) Check(site messages.Name) error {
 	return nil
 }
 
-// bankKeys returns the keys that check signatures of the site's bank.
+// bankKeys returns the public keys that check signatures of the site's bank.
 func (s signer) bankKeys() ([]string, error) {
 	key, err := s.PublicKey()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// site of a name.
+// authorityOf returns a new authority of a site.
 func authorityOf(t *testing.T, site messages.Name) *Authority {
 	t.Helper()
 	a, err := Create(t.TempDir()+"/keys", site)
@@ -18,8 +18,8 @@ func authorityOf(t *testing.T, site messages.Name) *Authority {
 	return a
 }
 
-// TestLetters: an invitation is answered by who has it, to who wrote it; nobody
-// else's answer counts, nor one that was altered.
+// TestLetters answers an invitation. Only the answer of its reader, to its writer, may be accepted; no other answer,
+// and none that was changed.
 func TestLetters(t *testing.T) {
 	west, east, north := authorityOf(t, "west"), authorityOf(t, "east"), authorityOf(t, "north")
 	urls := []string{"tls://hub.west.example:7422"}
@@ -76,7 +76,7 @@ func TestLetters(t *testing.T) {
 	}
 }
 
-// ownToken is a claim that another site signed.
+// ownToken returns a claim that another site signed.
 func ownToken(t *testing.T, a *Authority) string {
 	t.Helper()
 	creds, err := a.IssueLink("east")

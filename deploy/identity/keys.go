@@ -14,21 +14,21 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keys are the keys in a site's keys directory when they were read. They do not change.
+// keys are the keys of a site at the time when the directory was read. They do not change.
 type keys struct {
 	site     messages.Name
 	operator nkeys.KeyPair
-	// oldOperator is still trusted by servers that have not restarted since its rotation; nil:
-	// none.
+	// oldOperator is the operator's earlier key. Servers that have not restarted since its rotation still trust it;
+	// nil: there is none.
 	oldOperator nkeys.KeyPair
 	system      nkeys.KeyPair
-	// account is the present key of the account, whose name is its first key. successor is its
-	// next key; nil: none.
+	// account is the present key of the account. The account's name is its first public key. successor is its next
+	// key; nil: there is none.
 	account, successor nkeys.KeyPair
 	name               string
 	retiredAccounts    []retiredAccount
-	// bank signs for the site: before the first rotation it is the account's key, and after it a
-	// separate key. next is the bank's next key, which peers are told in advance; nil: none.
+	// bank signs for the site. Before the first rotation it is the account's key, and after it a separate key. next
+	// is the bank's next key, which peers are told in advance; nil: there is none.
 	bank, next nkeys.KeyPair
 	// signers are the keys that sign credentials, by role. Credentials signed by retired keys are
 	// still admitted.
@@ -95,8 +95,8 @@ func (k *keys) readRole(dir string, r Role) (err error) {
 	return err
 }
 
-// ofRole returns the keys that sign credentials of a role: during a rotation the earlier one,
-// then the present one.
+// ofRole returns the keys that sign credentials of a role. During a rotation, the earlier key is before the present
+// one.
 func (k *keys) ofRole(r Role) []nkeys.KeyPair {
 	return slices.DeleteFunc([]nkeys.KeyPair{k.retired[r], k.signers[r]}, func(pair nkeys.KeyPair) bool { return pair == nil })
 }
@@ -156,5 +156,5 @@ func readKey(path string, operator bool) (nkeys.KeyPair, error) {
 	return pair, nil
 }
 
-// trim removes the end of the line.
+// trim removes the line end.
 func trim(b []byte) string { return strings.TrimRight(string(b), "\r\n") }

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// linkPrefix begins the names of the accounts shared with peers.
+// linkPrefix is the beginning of the names of accounts that are shared with peers.
 const linkPrefix = "PEER-"
 
 // Limits of an account shared with a peer. Each host of the peer has one connection to each
@@ -21,7 +21,7 @@ const (
 
 // Token is a signed claim of an account.
 type Token struct {
-	Name  string // for people to read
+	Name  string // for people who read it
 	Key   string // the account's public key
 	Token string
 }
@@ -113,8 +113,8 @@ func (k *keys) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) {
 	return all, nil
 }
 
-// linkClaims returns the claims of an account shared with a peer, and adds to own what lets
-// requests pass between the two.
+// linkClaims returns the claims of the account shared with a peer. It adds to own the permissions that let requests
+// pass between the two accounts.
 func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.AccountClaims, error) {
 	key, err := k.linkKey(peer)
 	if err != nil {
@@ -124,7 +124,7 @@ func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.Acco
 	shared.Name = linkPrefix + peer
 	shared.Limits.DisallowBearer = true
 	shared.Limits.LeafNodeConn, shared.Limits.Subs = linkConnections, linkSubs
-	shared.Revocations = k.revoked.list // for all accounts: their keys are all different
+	shared.Revocations = k.revoked.list // contains the revoked keys of all accounts; no two keys are equal
 	for _, verb := range messages.PeerVerbs() {
 		pass(own, shared, verb.Subject(peer, k.site))
 		pass(shared, own, verb.Subject(k.site, peer))
@@ -157,7 +157,7 @@ func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
 	c, err := claimedAnew("peer "+peer, func(user string) (string, error) {
 		claims := jwt.NewUserClaims(user)
 		claims.Name = messages.ServiceIdentity(peer)
-		claims.AllowedConnectionTypes.Add(jwt.ConnectionTypeLeafnode) // only at their own port, where a certificate is required too
+		claims.AllowedConnectionTypes.Add(jwt.ConnectionTypeLeafnode) // only at the port for leaf nodes
 		return encode(claims, key, "peer "+peer)
 	})
 	if err != nil {

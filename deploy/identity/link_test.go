@@ -18,8 +18,8 @@ func decode(t *testing.T, token string) *jwt.AccountClaims {
 	return claims
 }
 
-// TestLinkAccountsShareNothing: the account of each peer serves what the site
-// asks that peer, and asks what it may of the site; nothing of another peer's.
+// TestLinkAccountsShareNothing checks that the account of each peer passes only requests of the site to that peer,
+// and of that peer to the site. Nothing of another peer may pass.
 func TestLinkAccountsShareNothing(t *testing.T) {
 	west := authorityOf(t, "west")
 	tokens, err := west.Tokens("east", "north")
@@ -68,8 +68,8 @@ func sorted(list []string) []string {
 	return list
 }
 
-// TestLinkKeysAreTheSites: every host derives the same account for a peer, another
-// site or for another peer another; names that no site can have get none.
+// TestLinkKeysAreTheSites checks that every host derives the same account for a peer. Another site or another peer
+// must give another account, and an invalid name none.
 func TestLinkKeysAreTheSites(t *testing.T) {
 	a, dir := create(t)
 	again, err := Open(dir)

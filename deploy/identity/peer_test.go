@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestPeersSpeakAsTheirSite: what the bank of another site may do, by its
-// credentials; a name that is no site's gets none.
+// TestPeersSpeakAsTheirSite checks what the bank of another site may do with its credentials. A name that is no
+// site's must get none.
 func TestPeersSpeakAsTheirSite(t *testing.T) {
 	s := newSite(t)
 	s.echo("$bank", messages.Subject("west", messages.Bank, messages.VerbInstruct, "*"))
@@ -63,7 +63,7 @@ func TestPeersSpeakAsTheirSite(t *testing.T) {
 	}
 }
 
-// TestPeerKeyIsTheSites: every host derives the same key, another site another.
+// TestPeerKeyIsTheSites checks that every host derives the same key, and another site another key.
 func TestPeerKeyIsTheSites(t *testing.T) {
 	a, dir := Made(t)
 	again, err := Open(dir)

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// patience bounds every wait of these tests on a server in this process.
+// patience is the longest wait for the server in this process.
 const patience = await.Patience
 
 // site is a real server that trusts one authority.
@@ -31,7 +31,7 @@ func newSite(t *testing.T) site {
 	a, dir := Made(t)
 	o := natstest.Loopback()
 	o.JetStream, o.StoreDir, o.MaxPayload = true, t.TempDir(), 8<<20
-	o.AuthTimeout = 30 // seconds: a busy machine takes its time
+	o.AuthTimeout = 30 // seconds, because a busy machine is slow
 	if err := natsserver.Secure(o, a); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func newSite(t *testing.T) site {
 	return site{T: t, Authority: a, dir: dir, url: s.ClientURL(), server: s, options: o}
 }
 
-// client is a plain connection.
+// client is a plain NATS connection.
 type client struct{ *nats.Conn }
 
 func (s site) connect(role Role, n messages.Name) client {
@@ -56,8 +56,8 @@ func (s site) connect(role Role, n messages.Name) client {
 	return client{nc}
 }
 
-// violation is true if the server has refused something that this connection
-// did. The flush makes its word on all that was done arrive.
+// violation reports whether the server has refused something that this connection did. It first flushes, so that the
+// server's errors have arrived.
 func (c client) violation(t *testing.T) bool {
 	t.Helper()
 	if err := c.FlushTimeout(patience); err != nil {
@@ -70,8 +70,7 @@ func (c client) violation(t *testing.T) bool {
 	return err != nil
 }
 
-// echo serves a subject with the credentials of a service and answers with the
-// subject that the request came on.
+// echo serves a subject with a service's credentials, and answers with the subject of the request.
 func (s site) echo(n messages.Name, subject string) {
 	s.Helper()
 	c := s.connect(Service, n)
@@ -93,8 +92,8 @@ func TestRequestUnderOwnNameIsAnswered(t *testing.T) {
 	}
 }
 
-// One case for each way in which a name or a role could be overstepped: what
-// may be published and what may not.
+// TestPublishPermissions has a case for each way in which a client could act beyond its name or role: what it may
+// publish and what not.
 func TestPublishPermissions(t *testing.T) {
 	s := newSite(t)
 	auctioneer := func(verb string, n messages.Name) string {
@@ -237,8 +236,8 @@ func TestSubscribePermissions(t *testing.T) {
 	}
 }
 
-// An agent answers requests for its logs where answers to those arrive, and nowhere
-// else: not even where a user who is in league with it wants the answer.
+// TestNodeRepliesOnlyWhereItWasAsked checks that an agent can answer requests for its logs only on the subjects for
+// such answers. It must not be able to answer where an allied user wants it.
 func TestNodeRepliesOnlyWhereItWasAsked(t *testing.T) {
 	s := newSite(t)
 	subject := messages.LogsSubject("west", "node1", "alice")
@@ -279,7 +278,7 @@ func TestNodeRepliesOnlyWhereItWasAsked(t *testing.T) {
 	}
 }
 
-// A stranger's credentials, and none, open no connection.
+// TestServerAdmitsOnlyItsOwnCredentials connects with a stranger's credentials and with none. Both must be refused.
 func TestServerAdmitsOnlyItsOwnCredentials(t *testing.T) {
 	s := newSite(t)
 	stranger, _ := Made(t)
@@ -298,7 +297,7 @@ func TestServerAdmitsOnlyItsOwnCredentials(t *testing.T) {
 	}
 }
 
-// Services keep the observations in JetStream: the account has it.
+// TestServiceHasJetStream checks that services can use JetStream, where they store the observations.
 func TestServiceHasJetStream(t *testing.T) {
 	s := newSite(t)
 	js, err := s.connect(Service, "$estimator").JetStream(nats.MaxWait(patience))

@@ -23,8 +23,8 @@ const (
 	MaxLife     = 10 * 365 * 24 * time.Hour
 )
 
-// mostLives bounds how long the same credentials can be renewed, as a multiple of their validity, counted
-// from when an operator or the site issued them. It bounds how long a thief can use them unnoticed.
+// mostLives is how long the same credentials can be renewed, as a multiple of their validity. The time counts from
+// the first issue by an operator or the site. It also limits how long a thief can use them unnoticed.
 const mostLives = 4
 
 // since begins the tag of a claim that says when the first credentials were issued, and lent the tag of a claim that was
@@ -34,7 +34,7 @@ const (
 	lent  = "lent:"
 )
 
-// first returns when the first credentials were issued that a claim renews.
+// first returns the time of the first issue of the credentials that a claim renews.
 func first(claims *jwt.UserClaims) time.Time {
 	for _, tag := range claims.Tags {
 		if text, is := strings.CutPrefix(tag, since); is {
@@ -104,9 +104,8 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	return refused("no present key of the site signed them for a user")
 }
 
-// Validity returns from when to when credentials say that they are valid; the zero time:
-// without an end. It checks no signature: the server does, and the check would take a twentieth
-// of a short command's time.
+// Validity returns the times from and until which credentials say that they are valid; the zero time: without an end.
+// It checks no signature: the server does this, and the check would take a twentieth of the time of a short command.
 func Validity(token string) (issued, expires time.Time, err error) {
 	var claims jwt.ClaimsData
 	parts := strings.Split(token, ".")
@@ -123,7 +122,7 @@ func Validity(token string) (issued, expires time.Time, err error) {
 	return time.Unix(claims.IssuedAt, 0), expires, nil
 }
 
-// Due reports whether less than a third is left of the life of credentials.
+// Due reports whether credentials have less than a third of their life left.
 func Due(issued, expires, now time.Time) bool {
 	return !expires.IsZero() && expires.Sub(now) < expires.Sub(issued)/3
 }

@@ -15,7 +15,7 @@ func opened(t *testing.T) *Authority {
 	return a
 }
 
-// claimOf issues credentials, and returns the claim.
+// claimOf issues credentials and returns the claim in them.
 func claimOf(t *testing.T, a *Authority, role Role, n messages.Name) string {
 	t.Helper()
 	c, err := a.Credentials(role, n)
@@ -25,7 +25,7 @@ func claimOf(t *testing.T, a *Authority, role Role, n messages.Name) string {
 	return c.Token
 }
 
-// TestCredentialsOfUsersEnd: credentials of users and operators end, and no others do.
+// TestCredentialsOfUsersEnd checks that only credentials of users and operators expire.
 func TestCredentialsOfUsersEnd(t *testing.T) {
 	a := opened(t)
 	for role, c := range map[Role]struct {
@@ -39,8 +39,8 @@ func TestCredentialsOfUsersEnd(t *testing.T) {
 	}
 }
 
-// TestRenewal: who has good credentials gets such that end later, for the same key and in
-// the same role, and nothing else.
+// TestRenewal checks that valid credentials can be replaced by later ones for the same key and role, and by nothing
+// else.
 func TestRenewal(t *testing.T) {
 	a := opened(t)
 	for role, n := range map[Role]messages.Name{User: "alice", Operator: "ops"} {
@@ -87,7 +87,7 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestLastThird: credentials are renewed in the last third of their life.
+// TestLastThird checks that credentials are renewed in the last third of their life.
 func TestLastThird(t *testing.T) {
 	issued := time.Unix(1_000_000, 0)
 	expires := issued.Add(90 * time.Hour)
@@ -101,8 +101,8 @@ func TestLastThird(t *testing.T) {
 	}
 }
 
-// TestRenewalsEnd: the same credentials are renewed for four lives, and not for ever: each
-// renewal knows when the first were issued.
+// TestRenewalsEnd checks that the same credentials can be renewed for four lives only. Each renewal knows the time of
+// the first issue.
 func TestRenewalsEnd(t *testing.T) {
 	a := opened(t)
 	a.SetLife(time.Hour)

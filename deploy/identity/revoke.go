@@ -18,13 +18,13 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// revokedFile lists what was revoked. It has no secret.
+// revokedFile lists the revoked names and keys. It contains no secret.
 const revokedFile = "revoked.json"
 
 // revocations lists what a site revoked.
 type revocations struct {
-	// Generations is how often the credentials of a name were revoked, by "role name". The
-	// number is a part of the derivation of the name's key.
+	// Generations has the number of revocations of each name, by "role name". The number is used in the derivation of
+	// the name's key.
 	Generations map[string]int `json:"generations,omitempty"`
 	// Keys are single public keys that were revoked.
 	Keys []string `json:"keys,omitempty"`
@@ -36,7 +36,7 @@ func (r *revocations) generation(role Role, n messages.Name) int {
 	return r.Generations[string(role)+" "+n]
 }
 
-// never is later than any claim, so a revoked key stays revoked.
+// never is a time after all claims, so that a revoked key stays revoked.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func readRevocations(dir string) (r revocations, err error) {
@@ -47,7 +47,7 @@ func readRevocations(dir string) (r revocations, err error) {
 	return r, nil
 }
 
-// revoke computes the keys of everything that was revoked.
+// revoke computes the list of all revoked keys.
 func (k *keys) revoke() error {
 	k.revoked.list = jwt.RevocationList{}
 	for _, key := range k.revoked.Keys {
@@ -100,7 +100,7 @@ func (r *revocations) addKeys(keys []string) {
 	}
 }
 
-// changeRevocations changes the file and reads it again.
+// changeRevocations changes the revocations in the file, and reads the file again.
 func (d *directory) changeRevocations(change func(*revocations)) error {
 	if err := d.writeRevocations(func(r *revocations) bool { change(r); return true }); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (d *directory) changeRevocations(change func(*revocations)) error {
 	return d.Reload()
 }
 
-// writeRevocations replaces the file as a whole, if change returns true.
+// writeRevocations replaces the file in one step, if change returns true.
 func (d *directory) writeRevocations(change func(*revocations) bool) error {
 	r, err := readRevocations(d.dir)
 	if err != nil || !change(&r) {
@@ -121,8 +121,8 @@ func (d *directory) writeRevocations(change func(*revocations) bool) error {
 	return replace(filepath.Join(d.dir, revokedFile), append(text, '\n'))
 }
 
-// replace replaces a whole file by one that only its owner can read. The owner of the directory
-// becomes its owner, so root can revoke for a site of another user.
+// replace replaces a file in one step by one that only its owner can read. The owner of the directory becomes the
+// owner of the file, so that root can revoke for a site of another user.
 func replace(path string, data []byte) error {
 	err := durable.Replace(path, 0o600, func(f *os.File) error {
 		_, err := f.Write(data)
@@ -148,8 +148,7 @@ func KeyOf(creds []byte) (string, error) {
 	return claims.Subject, nil
 }
 
-// Revocations returns what was revoked, for [directory.AddRevocations] on another host. It has
-// no secret.
+// Revocations returns the content of the file, for [directory.AddRevocations] on another host. It contains no secret.
 func (d *directory) Revocations() ([]byte, error) {
 	r, err := readRevocations(d.dir)
 	if err != nil {
@@ -158,8 +157,7 @@ func (d *directory) Revocations() ([]byte, error) {
 	return json.Marshal(&r)
 }
 
-// AddRevocations adds what was revoked on another host of the site. It is in force when the
-// keys are reloaded.
+// AddRevocations adds the revocations of another host of the site. They take effect when the keys are reloaded.
 func (d *directory) AddRevocations(text []byte) error {
 	var more revocations
 	if err := json.Unmarshal(text, &more); err != nil {

@@ -24,7 +24,7 @@ const (
 	Door     Role = "door"     // a machine that gives its users credentials
 )
 
-// roles are those with keys in files, in the order in which these are created.
+// roles are those with keys in files, in the order in which the files are created.
 var roles = []Role{User, Operator, Node, Service}
 
 // signed are all roles of credentials. Keys of the roles that are not in roles are derived
@@ -56,10 +56,10 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 	}
 }
 
-// servicePermissions lets an actor hear everything, answer, send requests in its own name and in
-// its site's, publish to agents, and use the site's streams. Answers are recognised by their two or
-// three tokens, because no pattern matches only the inboxes. In others' names the depot asks about
-// tasks, and the auctioneer reads the output and passes on the streams of visiting jobs.
+// servicePermissions lets an actor read everything, answer, send requests in its own name and in its site's name,
+// publish to agents, and use the site's streams. Subjects of answers have two or three tokens, because no pattern
+// matches only the inboxes. In other accounts' names, the depot asks about tasks, and the auctioneer reads output and
+// passes on the streams of visiting jobs.
 func servicePermissions(site messages.Name) jwt.Permissions {
 	publish := jwt.StringList{
 		"*.*", "*.*.*",
@@ -87,8 +87,8 @@ func servicePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// userPermissions lets a user send, in its own name, the requests that the table of verbs allows to
-// users, ask any node's agent for logs and streams, and hear the answers.
+// userPermissions lets a user send, in its own name, the requests that the table of verbs allows to users. The user
+// may also ask any node's agent for logs and streams, and read the answers.
 func userPermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: append(asks(schema.Users, site), messages.LogsSubject(site, "*", name), messages.StreamSubject(site, "*", name))},
@@ -96,7 +96,7 @@ func userPermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// asks lists the subjects of all requests that some callers may send to a site's services.
+// asks lists the subjects of all requests that some kinds of callers may send to a site's services.
 func asks(callers schema.Callers, site messages.Name) (list jwt.StringList) {
 	for _, v := range schema.Verbs() {
 		if v.Callers == callers && v.Actor != messages.NodeAgent {
@@ -106,10 +106,9 @@ func asks(callers schema.Callers, site messages.Name) (list jwt.StringList) {
 	return list
 }
 
-// nodePermissions lets an agent talk to its own site's auctioneer and depot, hear the vectors
-// and its own directives, and answer requests for its logs and streams. NATS could let an agent
-// reply wherever it was asked; but then an agent and a user who chooses the reply subject could
-// together publish anything.
+// nodePermissions lets an agent send requests to its own site's auctioneer and depot, read the vectors and its own
+// directives, and answer requests for its logs and streams. NATS can allow a client to answer on any reply subject.
+// That is not used, because an agent and a user who names the reply subject could then publish anything together.
 func nodePermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: append(asks(schema.Nodes, site), messages.LogsReplyPrefix(name, "*")+".>")},

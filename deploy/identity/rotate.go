@@ -21,7 +21,7 @@ const (
 	nextSuffix = ".next" // the next key
 )
 
-// bankFile has the key that signs for the site, if that is not the account's.
+// bankFile has the key that signs for the site, if it is another one than the account's.
 const bankFile = "bank.nk"
 
 // Names of the keys that can be rotated. The names for roles are "user-role" and so on.
@@ -40,10 +40,10 @@ func Rotatable() []string {
 	return names
 }
 
-// Rotate begins the rotation of a key, after which there are two. For a role, the new key
-// signs, and credentials of both are admitted. For the operator, the new key signs the
-// accounts. For the bank and the account, the old key continues to sign; the new one, which is
-// returned, is first made known: the bank's to peers, the account's to the site's hosts.
+// Rotate begins the rotation of a key. After that, there are two keys. For a role, the new key signs, and credentials
+// of both are valid. For the operator, the new key signs the accounts. For the bank and the account, the old key
+// continues to sign, and Rotate returns the new one. The operator must first make it known: the bank's to peers, the
+// account's to the site's hosts.
 func (d *directory) Rotate(name string) (public string, err error) {
 	file, kind, err := rotating(name)
 	if err != nil {
@@ -73,8 +73,8 @@ func (d *directory) Rotate(name string) (public string, err error) {
 	return publicKey(fresh), d.Reload()
 }
 
-// supersede keeps the present key as the old one and replaces it by a new one. It writes the
-// old one first, so that after a crash in between both files have the present key.
+// supersede keeps the present key as the old one and replaces it by a new one. It writes the old one first. So after
+// a crash in between, both files have the present key.
 func (d *directory) supersede(name, path string, seed []byte) error {
 	held := d.held.Load()
 	present := held.operator
@@ -91,9 +91,9 @@ func (d *directory) supersede(name, path string, seed []byte) error {
 	return replace(path, seed)
 }
 
-// Finish ends a rotation. For a role or the operator, it deletes the old key: credentials that
-// it signed open nothing any more. For the bank, the new key begins to sign. For the account,
-// the new key begins to sign, and the old one is deleted.
+// Finish ends a rotation. For a role or the operator, it deletes the old key, so credentials that it signed are
+// refused. For the bank, the new key begins to sign. For the account, the new key begins to sign, and the old one is
+// deleted.
 func (d *directory) Finish(name string) error {
 	file, _, err := rotating(name)
 	if err != nil {
@@ -139,7 +139,7 @@ func rotating(name string) (file string, kind nkeys.PrefixByte, err error) {
 	return "", 0, messages.Errorf(messages.Invalid, "key %q: is not one of %s", name, spelling.List(Rotatable()))
 }
 
-// makeKey makes a key, and the text of its file.
+// makeKey makes a key. It returns the key and the text of its file.
 func makeKey(kind nkeys.PrefixByte) (nkeys.KeyPair, []byte, error) {
 	pair, err := nkeys.CreatePair(kind)
 	if err != nil {
@@ -152,8 +152,8 @@ func makeKey(kind nkeys.PrefixByte) (nkeys.KeyPair, []byte, error) {
 	return pair, append(seed, '\n'), nil
 }
 
-// Reload reads the keys again, because another process may have changed them. After an error
-// the earlier keys stay in force.
+// Reload reads the keys again, because another process may have changed them. If there is an error, the earlier keys
+// stay in use.
 func (d *directory) Reload() error {
 	held, err := readKeys(d.dir, d.site)
 	if err != nil {
@@ -179,7 +179,7 @@ func stampOf(dir string) (stamp string, err error) {
 	for _, e := range entries {
 		info, err := e.Info()
 		if errors.Is(err, os.ErrNotExist) {
-			continue // it was just replaced; the next stamp includes the new file
+			continue // the file was just replaced; the next stamp includes the new one
 		}
 		if err != nil {
 			return "", fmt.Errorf("keys directory: %w", err)

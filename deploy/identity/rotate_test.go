@@ -18,14 +18,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// line is a connection that tells when the server has cut it.
+// line is a connection that reports when the server has closed it.
 type line struct {
 	*nats.Conn
 	creds []byte
 	cut   chan struct{}
 }
 
-// line opens a connection with credentials that are issued now; it does not come back.
+// line opens a connection with new credentials. The connection does not reconnect.
 func (s site) line(role Role, n messages.Name) *line {
 	s.Helper()
 	creds, err := s.Issue(role, n)
@@ -41,7 +41,7 @@ func (s site) line(role Role, n messages.Name) *line {
 	return l
 }
 
-// admits reports whether the server takes credentials now.
+// admits reports whether the server accepts credentials now.
 func (s site) admits(creds []byte) bool {
 	s.Helper()
 	nc, err := nats.Connect(s.url, nats.UserCredentialBytes(creds))
@@ -70,7 +70,7 @@ func (s site) awaitCut(l *line, what string) {
 	}
 }
 
-// alive makes a round trip: an open connection answers it.
+// alive checks that a connection is open, by a request to the server and back.
 func (s site) alive(l *line, what string) {
 	s.Helper()
 	if err := l.FlushTimeout(patience); err != nil {
@@ -78,8 +78,8 @@ func (s site) alive(l *line, what string) {
 	}
 }
 
-// TestRotationOfARoleHasAnOverlap: until its end both keys' credentials are admitted
-// by a server that runs, and after it the new one's alone. Other roles notice nothing.
+// TestRotationOfARoleHasAnOverlap rotates the key of a role. Until the end of the rotation, a running server must
+// accept credentials of both keys, and after it only those of the new key. Other roles must not notice it.
 func TestRotationOfARoleHasAnOverlap(t *testing.T) {
 	s := newSite(t)
 	alice, node := s.line(User, "alice"), s.line(Node, "node1")
@@ -110,7 +110,7 @@ func TestRotationOfARoleHasAnOverlap(t *testing.T) {
 	}
 }
 
-// TestRotationOfADerivedRole gives it a key of its own.
+// TestRotationOfADerivedRole rotates the key of a role whose key is derived. It must then have a key file.
 func TestRotationOfADerivedRole(t *testing.T) {
 	s := newSite(t)
 	old := s.line(Peer, "$east")
@@ -127,12 +127,12 @@ func TestRotationOfADerivedRole(t *testing.T) {
 	s.alive(s.line(Peer, "$east"), "a peer, of the new key")
 }
 
-// TestRevokedNameIsCutOff at once, under every key that it was issued, and nobody
-// else; what is issued afterwards is good.
+// TestRevokedNameIsCutOff revokes a name. All its connections must be closed at once, under every key, and no others.
+// Credentials that are issued afterwards must be valid.
 func TestRevokedNameIsCutOff(t *testing.T) {
 	s := newSite(t)
 	alice, bob := s.line(User, "alice"), s.line(User, "bob")
-	other, err := Open(s.dir) // another host, with a copy of the keys
+	other, err := Open(s.dir) // another host with a copy of the keys
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestRevokedNameIsCutOff(t *testing.T) {
 		t.Errorf("revoked credentials count as issued: %v", err)
 	}
 	again := s.line(User, "alice")
-	for range 2 { // the second time after the first, both keys are gone
+	for range 2 { // after a second rotation, both first keys are gone
 		if err := s.Revoke(User, "alice"); err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestRevokedNameIsCutOff(t *testing.T) {
 	s.alive(s.line(User, "alice"), "alice, issued a third time")
 }
 
-// TestRevokedKey is for a key that follows from no name.
+// TestRevokedKey revokes a key that does not follow from a name.
 func TestRevokedKey(t *testing.T) {
 	s := newSite(t)
 	alice := s.line(User, "alice")
@@ -187,8 +187,8 @@ func TestRevokedKey(t *testing.T) {
 	}
 }
 
-// TestRotationOfTheOperator: a server that runs goes on and takes later changes; one
-// that is started trusts the new key; the end is for when all have been.
+// TestRotationOfTheOperator rotates the operator's key. A running server must continue and accept later changes. A
+// new server must trust the new key. The rotation may end when all servers have restarted.
 func TestRotationOfTheOperator(t *testing.T) {
 	s := newSite(t)
 	alice := s.line(User, "alice")
@@ -216,8 +216,8 @@ func TestRotationOfTheOperator(t *testing.T) {
 	s.alive(alice, "alice")
 }
 
-// TestRotationOfTheBanksKey: the old one signs until the end; what the new one signs is
-// told from what a stranger signs by the account's key alone.
+// TestRotationOfTheBanksKey rotates the bank's key. The old key must sign until the end. With only the account's key,
+// signatures of the new key must be distinguishable from those of a stranger.
 func TestRotationOfTheBanksKey(t *testing.T) {
 	a, _ := Made(t)
 	account, err := a.PublicKey()
@@ -253,9 +253,9 @@ func TestRotationOfTheBanksKey(t *testing.T) {
 	}
 }
 
-// TestRotationOfTheAccountsKey: credentials from before stay good, for the account's name
-// stays; a stolen key of the account opens nothing, before its rotation and after; and what
-// the old key endorsed after its end is not the site's.
+// TestRotationOfTheAccountsKey rotates the account's key. Earlier credentials must stay valid, because the account's
+// name stays. A stolen key of the account must open nothing, before and after its rotation. What the old key endorses
+// after its end must not be accepted.
 func TestRotationOfTheAccountsKey(t *testing.T) {
 	s := newSite(t)
 	name, stolen := s.AccountKey(), natstest.Seed(t, s.dir, "account.nk")
@@ -325,7 +325,7 @@ func TestRotateRefuses(t *testing.T) {
 	}
 }
 
-// TestChangesShow: of another process, from the moment at which the keys were read.
+// TestChangesShow changes the keys in another process. The change must be seen from the time when the keys were read.
 func TestChangesShow(t *testing.T) {
 	a, dir := Made(t)
 	other, err := Open(dir)
@@ -354,13 +354,13 @@ func TestChangesShow(t *testing.T) {
 	}
 }
 
-// TestUsersConnectionsAreBounded: a user cannot send what is larger than any request,
-// nor fill the servers with subscriptions; a service can.
+// TestUsersConnectionsAreBounded checks that a user cannot send messages larger than any request, or fill the servers
+// with subscriptions. A service can.
 func TestUsersConnectionsAreBounded(t *testing.T) {
 	s := newSite(t)
 	big := make([]byte, UserPayload+1)
 	mallory := s.line(User, "mallory")
-	s.alive(mallory, "a user") // by the answer to that, the server has told the bound
+	s.alive(mallory, "a user") // when it answers, the server has sent its limits
 	if err := mallory.Publish(messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "mallory"), big); !errors.Is(err, nats.ErrMaxPayload) {
 		t.Errorf("a message that is too large: %v", err)
 	}

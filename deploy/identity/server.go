@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// trusted returns the operator's key, present or earlier, with a public key.
+// trusted returns the operator's key with a public key. It may be the present or the earlier one.
 func (k *keys) trusted(public string) (nkeys.KeyPair, error) {
 	for _, pair := range []nkeys.KeyPair{k.operator, k.oldOperator} {
 		if pair != nil && publicKey(pair) == public {
@@ -50,7 +50,7 @@ func (k *keys) scope(role Role, key string) *jwt.UserScope {
 	scope.Role = string(role)
 	scope.Template.Permissions = permissions(role, k.site)
 	scope.Template.NatsLimits = limits(role)
-	// No leaf nodes: their listener is for the servers of peers.
+	// No leaf nodes: their port is only for the servers of peers.
 	scope.Template.AllowedConnectionTypes.Add(jwt.ConnectionTypeStandard, jwt.ConnectionTypeWebsocket, jwt.ConnectionTypeInProcess)
 	return scope
 }

@@ -22,7 +22,7 @@ type Config struct {
 	Site messages.Name
 	// Bus is connected as the service, and reaches the peers.
 	Bus bus.Bus
-	// Server is the NATS server of this process.
+	// Server is the NATS server in this process.
 	Server interface {
 		Leafz(*server.LeafzOptions) (*server.Leafz, error)
 	}
@@ -31,8 +31,8 @@ type Config struct {
 	Hosts []messages.Name
 	// Peers returns the site's present peers, by the public key of the account shared with each.
 	Peers     func() map[string]messages.Name
-	Operators []messages.Name // accounts that may ask
-	// Within bounds the wait for hosts and peers; default 2 s.
+	Operators []messages.Name // accounts that may send requests
+	// Within is the longest wait for hosts and peers; default 2 s.
 	Within time.Duration
 }
 
@@ -51,7 +51,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// defaultWithin is shorter than the time for which [bus.Call] waits for one answer.
+// defaultWithin is shorter than the time that [bus.Call] waits for one answer.
 const defaultWithin = 1500 * time.Millisecond
 
 // Links is the service of one process.
@@ -89,7 +89,7 @@ func Start(c Config) (*Links, error) {
 // Close ends the service.
 func (l *Links) Close() error { return l.service.Stop() }
 
-// status answers operators, for the whole site.
+// status answers an operator's request about the whole site.
 func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.LinksReply, error) {
 	if !slices.Contains(l.c.Operators, caller) {
 		return messages.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not see how the site is linked: ask an operator of the site", caller)
@@ -156,7 +156,7 @@ func (l *Links) connections() ([]messages.Link, error) {
 	var links []messages.Link
 	peers := l.c.Peers()
 	for _, leaf := range all.Leafs {
-		rtt, _ := time.ParseDuration(leaf.RTT) // 0 if it was not measured yet
+		rtt, _ := time.ParseDuration(leaf.RTT) // 0 if it has not been measured yet
 		links = append(links, messages.Link{
 			Peer: peers[leaf.Account], Host: l.c.Host, Server: messages.Printable(leaf.Name, messages.MaxForeignText), Address: net.JoinHostPort(leaf.IP, strconv.Itoa(leaf.Port)),
 			Outgoing: leaf.IsSpoke, RTT: messages.Duration(rtt), In: leaf.InMsgs, Out: leaf.OutMsgs,
@@ -178,8 +178,8 @@ func (l *Links) trips(ctx context.Context) []messages.PeerTrip {
 	return trips
 }
 
-// trip asks a bank once for a position, to measure the answer time. A refusal counts as an answer:
-// there may be no cycle yet.
+// trip measures the time of one small request to a peer's bank. A refusal counts as an answer, because there may be
+// no cycle yet.
 func (l *Links) trip(ctx context.Context, peer messages.Name) messages.PeerTrip {
 	payload, err := messages.Marshal(&messages.CycleRequest{}, messages.Msgpack)
 	if err != nil {

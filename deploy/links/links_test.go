@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// leafs is a server with these connections.
+// leafs is a server with some leaf connections.
 type leafs []*server.LeafInfo
 
 func (l leafs) Leafz(*server.LeafzOptions) (*server.Leafz, error) {
@@ -40,7 +40,7 @@ func host(t *testing.T, net *bus.Network, name messages.Name, l leafs) *Links {
 	return started
 }
 
-// bank answers as a peer's does.
+// bank answers requests as the bank of a peer.
 func bank(t *testing.T, net *bus.Network, site messages.Name, answer error) {
 	t.Helper()
 	b := net.Connect(messages.ServiceIdentity(messages.Bank))
@@ -49,7 +49,7 @@ func bank(t *testing.T, net *bus.Network, site messages.Name, answer error) {
 		if caller != "$west" {
 			t.Errorf("the peer is asked as %q", caller)
 		}
-		<-time.After(time.Millisecond) // in virtual time
+		<-time.After(time.Millisecond) // virtual time
 		return messages.SignedPosition{}, answer
 	})
 	subject := messages.Subject(site, messages.Bank, messages.VerbPosition, "*")
@@ -67,9 +67,8 @@ func status(t *testing.T, net *bus.Network, name messages.Name) (messages.LinksR
 	return bus.Call[messages.LinksReply](ctx, b, messages.Subject("west", messages.Links, messages.VerbStatus, name), messages.Empty{})
 }
 
-// TestOneHostAnswersForAll: the links of every host are in one answer, one that is
-// silent is named, and so is a peer whose bank does not answer; a refusal of the
-// peer's bank is an answer.
+// TestOneHostAnswersForAll asks one host. Its answer must have the links of every host, and name silent hosts and
+// peers whose bank does not answer. A refusal by the bank counts as an answer.
 func TestOneHostAnswersForAll(t *testing.T) { synctest.Test(t, oneHostAnswersForAll) }
 
 func oneHostAnswersForAll(t *testing.T) {

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// names are what an expression of PromQL refers to.
+// names has the names in an expression of PromQL.
 type names struct{ metrics, labels, functions []string }
 
 var (
-	// String literals and ranges such as [5m] or [1d:5m], which name nothing.
+	// String literals and ranges such as [5m] or [1d:5m] contain no names.
 	literal = regexp.MustCompile(`"[^"]*"|\[[^\]]*\]`)
-	// {label="value", …}, after the values are gone.
+	// Matchers such as {label="value", …}, after the values are removed.
 	matchers = regexp.MustCompile(`\{([^}]*)\}`)
 	label    = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)`)
-	// by (a, b) and the like.
+	// Groupings such as by (a, b).
 	grouping = regexp.MustCompile(`\b(by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
 	word     = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(\(?)`)
-	// Numbers with letters in them, such as 5e9.
+	// Numbers that contain letters, such as 5e9.
 	number   = regexp.MustCompile(`\b[0-9][0-9a-z.]*\b`)
 	keywords = []string{"and", "or", "unless", "bool", "offset"}
-	// aggregations stand before a grouping, so not always before a bracket.
+	// aggregations may be followed by a grouping instead of a bracket.
 	aggregations = []string{"sum", "min", "max", "avg", "count"}
 )
 
-// namesIn takes apart as much of an expression as is needed to know its names.
-// It is no parser: of an expression that Prometheus refuses it may say anything.
+// namesIn returns the names in an expression. It is no parser: for an expression that Prometheus refuses, the result
+// may be wrong.
 func namesIn(expression string) (n names) {
 	rest := literal.ReplaceAllString(strings.ReplaceAll(expression, "$__rate_interval", "5m"), " ")
 	for _, m := range matchers.FindAllStringSubmatch(literal.ReplaceAllString(expression, "_"), -1) {
@@ -53,7 +53,7 @@ func namesIn(expression string) (n names) {
 	return n
 }
 
-// balanced reports whether brackets of all kinds close in order.
+// balanced reports whether all brackets close in the right order.
 func balanced(expression string) bool {
 	var open []rune
 	pairs := map[rune]rune{')': '(', ']': '[', '}': '{'}

@@ -12,7 +12,7 @@ import (
 
 var namedAlert = regexp.MustCompile(`^ALERTS\{alertname="([^"]*)",alertstate="firing"\}$`)
 
-// cases is rules_test.yaml, as promtool reads it.
+// cases is the content of rules_test.yaml, in promtool's format.
 type cases struct {
 	RuleFiles          []string `yaml:"rule_files"`
 	EvaluationInterval string   `yaml:"evaluation_interval"`
@@ -42,8 +42,8 @@ func readCases(t *testing.T) (c cases) {
 	return c
 }
 
-// TestEachRuleHasCases: the site that is well has each metric of each rule, and no alert
-// fires there; for each rule there is a case in which the alert fires.
+// TestEachRuleHasCases checks that the case of a healthy site has all metrics and no alert, and that each rule has a
+// case in which its alert fires.
 func TestEachRuleHasCases(t *testing.T) {
 	c := readCases(t)
 	well := map[string]bool{}
@@ -78,7 +78,7 @@ func TestEachRuleHasCases(t *testing.T) {
 	}
 }
 
-// TestRulesFire runs the cases; .ci/run installs promtool.
+// TestRulesFire runs the cases with promtool, which .ci/run installs.
 func TestRulesFire(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -69,14 +69,14 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// functions of PromQL that the files use, and no others.
+// functions are the only functions of PromQL that the files use.
 var functions = []string{"rate", "increase", "absent", "histogram_quantile", "max_over_time", "sum", "min", "max", "count"}
 
-// ofTargets are the labels that come with a target, from the scrape
-// configuration, and replica, which a site gives to all that its replicas count.
+// ofTargets are labels that the scrape configuration adds to a target, and the label replica, which a site adds to
+// the metrics of its replicas.
 var ofTargets = []string{"site", "job", "instance", "replica"}
 
-// check holds an expression to the metrics that there are.
+// check checks that all metrics in an expression exist.
 func check(t *testing.T, where, expression string, known map[string]metric) {
 	t.Helper()
 	n := namesIn(expression)
@@ -104,11 +104,11 @@ func check(t *testing.T, where, expression string, known map[string]metric) {
 	}
 }
 
-// own are this program's metrics, wherever they are named.
+// own matches the names of this program's metrics.
 var own = regexp.MustCompile(`\bcandor_[a-z_]+`)
 
-// TestMetricsExist: a new site has each metric that the rules and the dashboard ask for,
-// with each label, and with each value of a label.
+// TestMetricsExist starts a site. It must have each metric that the rules and the dashboard use, with each label and
+// each value of a label.
 func TestMetricsExist(t *testing.T) {
 	known := fresh(t)
 	for _, r := range readRules(t) {
@@ -125,7 +125,7 @@ func TestMetricsExist(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range own.FindAllString(string(text), -1) { // in templates too
+		for _, m := range own.FindAllString(string(text), -1) { // also in templates
 			if known[m] == nil {
 				t.Errorf("%s: a new site has no metric %s", file, m)
 			}
@@ -133,7 +133,7 @@ func TestMetricsExist(t *testing.T) {
 	}
 }
 
-// TestNames shows that the names of an expression are found.
+// TestNames checks that namesIn finds the names in expressions.
 func TestNames(t *testing.T) {
 	got := namesIn(`histogram_quantile(0.99, sum by (site, le) (rate(a_bucket{verb="x",kind!~"b|c{d}"}[5m]))) > 5e9 or on (job) max_over_time(count(b)[1d:5m]) == 0`)
 	want := names{
@@ -151,7 +151,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestRules: each alert has one name, a severity, and says what it means.
+// TestRules checks that each alert has a unique name, a severity and an explanation.
 func TestRules(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range readRules(t) {
@@ -168,8 +168,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestDashboard: panels have numbers of their own, explain themselves, and do
-// not lie on one another.
+// TestDashboard checks that panels have unique numbers and an explanation, and do not overlap.
 func TestDashboard(t *testing.T) {
 	d := readDashboard(t)
 	if d.Title == "" || d.UID == "" || len(d.Panels) == 0 {

@@ -13,11 +13,11 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// metric is what a new site has of a metric: the values of each of its labels.
+// metric has the values of each label of a metric on a new site.
 type metric map[string][]string
 
-// fresh starts a site on which nothing has happened yet, and returns its metrics by name.
-// A rule that waits for an increase sees the first event of no other series.
+// fresh starts a site on which nothing has happened, and returns its metrics by name. A rule that needs an increase
+// cannot see the first event of a series that a new site lacks.
 func fresh(t *testing.T) map[string]metric {
 	t.Helper()
 	c := embedded.Default()
@@ -31,7 +31,7 @@ func fresh(t *testing.T) map[string]metric {
 	if err := errors.Join(err, site.Close()); err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]metric{"up": {"job": {"candor"}}} // Prometheus's own
+	known := map[string]metric{"up": {"job": {"candor"}}} // a metric of Prometheus itself
 	for _, f := range families {
 		m := metric{}
 		for _, series := range f.GetMetric() {
@@ -56,8 +56,7 @@ var (
 	matcher  = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"`)
 )
 
-// checkValues compares the values of labels that an expression selects, or leaves out, with
-// the ones that a new site has.
+// checkValues compares the label values that an expression selects or excludes with those of a new site.
 func checkValues(t *testing.T, where, expression string, known map[string]metric) {
 	t.Helper()
 	for _, s := range selector.FindAllStringSubmatch(expression, -1) {

@@ -20,9 +20,9 @@
 // peers/NAME.creds in the directory of the peer's configuration; leaf.conf expects them as
 // peer.creds.
 //
-// The process of the bank, "candor bank", enforces how many connections an account may have open
-// (limits.connections of the site's configuration), if it has the site's keys. It does so for all
-// servers whose system account it is connected to.
+// The process of the bank, "candor bank", enforces how many connections an account may have open (limits.connections
+// of the site's configuration), if it has the site's keys. It does so for all servers of the system account to which
+// it is connected.
 //
 // Sites of different owners share only one account, for the two of them. Each site lets only the
 // requests of [messages.PeerVerbs] into it. So neither site can speak as one of the other's users,

@@ -5,8 +5,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// PeerAccount returns the public key of the account that the site shares with a
-// peer, which leaf.conf wants.
+// PeerAccount returns the public key of the account that the site shares with a peer. leaf.conf needs it.
 func PeerAccount(keys string, peer messages.Name) (string, error) {
 	authority, err := identity.Open(keys)
 	if err != nil {
@@ -15,8 +14,8 @@ func PeerAccount(keys string, peer messages.Name) (string, error) {
 	return authority.LinkAccount(peer)
 }
 
-// PeerCredentials returns credentials with which the servers of a peer connect to
-// this site's hub: to the account shared with it, and as leaf nodes only.
+// PeerCredentials returns credentials for the servers of a peer. They can connect to this site's hub only as leaf
+// nodes of the shared account.
 func PeerCredentials(keys string, peer messages.Name) ([]byte, error) {
 	authority, err := identity.Open(keys)
 	if err != nil {

@@ -26,10 +26,10 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// patience bounds every wait for something that must happen.
+// patience is the longest wait for something that must happen.
 const patience = await.Patience
 
-// place is where a site's servers find their files, and its keys.
+// place is the directory with the files and keys of a site's servers.
 type place struct {
 	*testing.T
 	name messages.Name
@@ -54,8 +54,8 @@ func (p *place) write(file string, text []byte) {
 	}
 }
 
-// settle puts the configurations there, with the place's directory for the usual
-// ones, free ports of loopback, and what else is to be replaced.
+// settle writes the configurations into the place. It replaces the usual directory by the place's, the ports by free
+// ones, and further texts.
 func (p *place) settle(replace []string, peers ...messages.Name) {
 	p.Helper()
 	accounts, err := Accounts(p.keys, peers...)
@@ -80,7 +80,7 @@ func (p *place) settle(replace []string, peers ...messages.Name) {
 	}
 }
 
-// certify gives places certificates, each signed by itself, which all trust.
+// certify gives each place a self-signed certificate. All places trust all of them.
 func certify(t *testing.T, places ...*place) {
 	t.Helper()
 	var all []byte
@@ -111,8 +111,7 @@ func certify(t *testing.T, places ...*place) {
 	}
 }
 
-// check reads a configuration as "nats-server -t" does: whatever that warns of is
-// wrong too.
+// check reads a configuration as "nats-server -t" does. A warning counts as an error.
 func (p *place) check(file string) *server.Options {
 	p.Helper()
 	o := &server.Options{CheckConfig: true}
@@ -122,8 +121,7 @@ func (p *place) check(file string) *server.Options {
 	return o
 }
 
-// run starts a server on a configuration, and returns the options in which it
-// notes the ports it took.
+// run starts a server with a configuration. It returns the options with the ports that the server uses.
 func (p *place) run(file string) (*server.Server, *server.Options) {
 	p.Helper()
 	o := p.check(file)
@@ -131,7 +129,7 @@ func (p *place) run(file string) (*server.Server, *server.Options) {
 	return natstest.Run(p, o), o
 }
 
-// connect connects to a server of the place as somebody.
+// connect connects to a server of the place with the credentials of a name.
 func (p *place) connect(s *server.Server, role identity.Role, name messages.Name) *nats.Conn {
 	p.Helper()
 	authority, err := identity.Open(p.keys)
@@ -155,8 +153,7 @@ func (p *place) connect(s *server.Server, role identity.Role, name messages.Name
 	return conn
 }
 
-// insider connects as somebody who has the key of the site's account: it may say
-// everything there.
+// insider connects with the key of the site's account, which allows everything there.
 func (p *place) insider(s *server.Server) *nats.Conn {
 	p.Helper()
 	creds := natstest.Insider(p, s, p.keys, "west")
@@ -168,7 +165,7 @@ func (p *place) insider(s *server.Server) *nats.Conn {
 	return conn
 }
 
-// TestConfigurations are what the server itself finds nothing wrong with.
+// TestConfigurations checks that the server finds no fault in the configurations.
 func TestConfigurations(t *testing.T) {
 	t.Setenv("CANDOR_HOST", "rack1")
 	west, east := newPlace(t, "west"), newPlace(t, "east")
@@ -200,7 +197,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestOneSite: whom the site's keys issued credentials to may connect.
+// TestOneSite connects with credentials of the site's keys. They must be accepted.
 func TestOneSite(t *testing.T) {
 	t.Setenv("CANDOR_HOST", "rack1")
 	west := newPlace(t, "west")
@@ -214,7 +211,7 @@ func TestOneSite(t *testing.T) {
 	}
 }
 
-// answer answers requests with their subject.
+// answer answers requests on a subject with the subject itself.
 func answer(t *testing.T, conn *nats.Conn, subject string) {
 	t.Helper()
 	if _, err := conn.Subscribe(subject, func(m *nats.Msg) { _ = m.Respond([]byte(m.Subject)) }); err != nil {
@@ -225,7 +222,7 @@ func answer(t *testing.T, conn *nats.Conn, subject string) {
 	}
 }
 
-// ask asks once, and wants the answer to be of that subject.
+// ask sends one request, and checks that the answer is the subject.
 func ask(conn *nats.Conn, subject string) error {
 	reply, err := conn.Request(subject, nil, patience)
 	if err != nil {
@@ -237,7 +234,7 @@ func ask(conn *nats.Conn, subject string) error {
 	return nil
 }
 
-// link runs west as a hub and east as a leaf of it.
+// link runs west as a hub, and east as its leaf.
 func link(t *testing.T) (west, east *place, hub, leaf *server.Server) {
 	var listening *server.Options
 	west, east = newPlace(t, "west"), newPlace(t, "east")
@@ -261,8 +258,8 @@ func link(t *testing.T) (west, east *place, hub, leaf *server.Server) {
 	return west, east, hub, leaf
 }
 
-// TestLeafs: the services of two owners' sites reach one another with what sites
-// ask of each other, and nobody else does, nor is anything else reached.
+// TestLeafs checks that the services of two owners' sites reach each other with the requests between sites. Nobody
+// else may, and nothing else may be reached.
 func TestLeafs(t *testing.T) {
 	west, east, hub, leaf := link(t)
 	atWest, atEast := west.connect(hub, identity.Service, "$bank"), east.connect(leaf, identity.Service, "$bank")
@@ -282,9 +279,9 @@ func TestLeafs(t *testing.T) {
 	}
 	insider := east.insider(leaf)
 	for _, subject := range []string{
-		"candor.west.bank.instruct.$north", // another peer's name
+		"candor.west.bank.instruct.$north", // the name of another peer
 		"candor.west.bank.transfer.$east",  // another verb
-		"candor.west.bank.instruct.alice",  // a user's name
+		"candor.west.bank.instruct.alice",  // the name of a user
 		"candor.west.auctioneer.submit.alice",
 	} {
 		if err := ask(insider, subject); !errors.Is(err, nats.ErrNoResponders) {
@@ -293,7 +290,7 @@ func TestLeafs(t *testing.T) {
 	}
 }
 
-// eventually asks until the interest in the subject has come over the link.
+// eventually repeats a request until the subscription is known across the link.
 func eventually(conn *nats.Conn, subject string) error {
 	for deadline := time.Now().Add(patience); ; {
 		err := ask(conn, subject)
@@ -303,7 +300,7 @@ func eventually(conn *nats.Conn, subject string) error {
 	}
 }
 
-// TestPeerCredentialsAreForLeafs: with them nobody connects as a client.
+// TestPeerCredentialsAreForLeafs checks that a client cannot connect with a peer's credentials.
 func TestPeerCredentialsAreForLeafs(t *testing.T) {
 	west, _, hub, _ := link(t)
 	creds, err := PeerCredentials(west.keys, "east")
@@ -318,7 +315,7 @@ func TestPeerCredentialsAreForLeafs(t *testing.T) {
 	}
 }
 
-// TestPeersAreRefused: names that no site can have, the site itself, and twins.
+// TestPeersAreRefused checks that invalid names, the site itself, and repeated names are refused as peers.
 func TestPeersAreRefused(t *testing.T) {
 	west := newPlace(t, "west")
 	for _, peers := range [][]messages.Name{{"West!"}, {""}, {"../x"}, {"west"}, {"east", "east"}} {

@@ -21,11 +21,10 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// row is a row of the runbook's table of files. A pattern that ends in / is of all files
-// below.
+// row is a row of the runbook's table of files. A pattern that ends in / means all files below.
 type row struct{ pattern, detects string }
 
-// fileTable is the runbook's table of the files of a state directory.
+// fileTable returns the runbook's table of the files of a state directory.
 func fileTable(t *testing.T) (rows []row) {
 	t.Helper()
 	text, err := os.ReadFile("README.md")
@@ -46,7 +45,7 @@ func fileTable(t *testing.T) (rows []row) {
 
 var inTicks = regexp.MustCompile("`([^`]+)`")
 
-// rowOf is the first row of the table that has a file.
+// rowOf returns the first row of the table that matches a file.
 func rowOf(rows []row, file string) (row, bool) {
 	for _, r := range rows {
 		dir, all := strings.CutSuffix(r.pattern, "/")
@@ -62,8 +61,8 @@ func rowOf(rows []row, file string) (row, bool) {
 	return row{}, false
 }
 
-// filesOf lists the regular files and sockets below a directory, and fails for each that
-// the runbook's table does not have.
+// filesOf returns the regular files and sockets in a directory. The test fails for a file that the runbook's table
+// does not have.
 func filesOf(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	rows := fileTable(t)
@@ -96,21 +95,21 @@ const (
 	deleted   ruin = "deleted"
 )
 
-// harm does a kind of damage to a drawn range of a file's used part, and says what it did.
+// harm does one kind of damage to a random range in the used part of a file. It returns a description.
 func harm(t *testing.T, r *rand.Rand, kind ruin, file string) string {
 	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := len(bytes.TrimRight(content, "\x00")) // what was only reserved holds nothing
+	used := len(bytes.TrimRight(content, "\x00")) // only the used part counts, not the reserved space
 	from := r.IntN(max(used, 1))
 	to := min(used, from+1+r.IntN(max(1, used/4)))
 	switch kind {
 	case deleted:
 		err = os.Remove(file)
 	case truncated:
-		err = os.Truncate(file, int64(from*r.IntN(2))) // also to nothing
+		err = os.Truncate(file, int64(from*r.IntN(2))) // sometimes to length 0
 	case zeroed:
 		clear(content[from:to])
 		err = rewrite(file, content[from:to], from)
@@ -134,7 +133,7 @@ func rewrite(file string, part []byte, at int) error {
 	return errors.Join(err, f.Close())
 }
 
-// clone copies a stopped site's directory without the room that is only reserved.
+// clone copies the directory of a stopped site, without reserved space.
 func clone(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.RemoveAll(to); err != nil {
@@ -145,18 +144,18 @@ func clone(t *testing.T, from, to string) {
 	}
 }
 
-// patient is a site whose files are damaged, and what was recorded of it before.
+// patient is a site whose files are damaged, with answers that were recorded before.
 type patient struct {
 	*racks
 	replicas int
 	before   map[string]string
-	whole    string // a copy of its directory
+	whole    string // a copy of its directory without damage
 	files    []string
 	made     time.Time
 }
 
-// freshFor is for how long the copy is what it was: later its task's lease and its job's hold
-// have lapsed, and answers differ.
+// freshFor is how long the copy can be used. Later, its task's lease and its job's hold have expired, and the answers
+// differ.
 const freshFor = 30 * time.Minute
 
 // begin starts the site.
@@ -168,7 +167,7 @@ func (p *patient) begin() *await.Process {
 	return started
 }
 
-// questions are what a user or an operator asks whose answers no damage may change.
+// questions are commands of a user or an operator whose answers no damage may change.
 var questions = []string{
 	"account --account alice", "account --account bob", "statement --account alice",
 	"jobs --account operator --all-accounts --state Completed,Failed --json",
@@ -176,11 +175,11 @@ var questions = []string{
 	"books --full", "bank verify",
 }
 
-// varying are parts of answers that are different at each start, and how many transfers there
-// are: a hold of a job that goes on is extended.
+// varying matches parts of answers that differ at each start. One of them is the number of transfers, because the
+// hold of a running job is extended.
 var varying = regexp.MustCompile(`(?m)recomputed from \d+ records|verify: \d+ records|up to [0-9a-f]{64}|\d+ checkpoints? signed.*|\d+ signed, \d+ marked, \d+ forced.*|^Acting as.*\n|\d+ balances are|Transfers +\d+|\d+ transfers`)
 
-// ask collects the answers, and what was fetched.
+// ask runs the questions. It returns the answers and the fetched files.
 func (p *patient) ask() map[string]string {
 	p.Helper()
 	got := map[string]string{}
@@ -197,7 +196,7 @@ func (p *patient) ask() map[string]string {
 	return got
 }
 
-// patiently repeats a command as long as its answer says to ask again, and names no file.
+// patiently repeats a command while its answer says to try again and names no file.
 func (p *patient) patiently(command string) (out string) {
 	p.Helper()
 	p.turns(patience/2, func() bool {
@@ -207,7 +206,7 @@ func (p *patient) patiently(command string) (out string) {
 	return out
 }
 
-// newPatient is a site that has worked, and lost its power.
+// newPatient returns a site that has done some work and then lost its power.
 func newPatient(t *testing.T, binary string, replicas int) *patient {
 	p := &patient{racks: &racks{operator: &operator{T: t, binary: own(t, binary), dir: t.TempDir()}, hosts: map[string]*await.Process{}}, replicas: replicas, made: time.Now()}
 	t.Cleanup(func() { p.end(syscall.SIGKILL, "site"); p.endExecutors() })
@@ -236,10 +235,10 @@ func newPatient(t *testing.T, binary string, replicas int) *patient {
 	return p
 }
 
-// stack is what a Go program prints when it fails without a word.
+// stack matches the output of a Go program that fails without an error message.
 var stack = regexp.MustCompile(`goroutine \d+ \[|panic: |SIGSEGV|fatal error: `)
 
-// treat damages files of a copy, starts the site on it, and judges what comes of it.
+// treat damages files of a copy, starts the site with it, and checks the result.
 func (p *patient) treat(r *rand.Rand, kind ruin, files []string) {
 	state := filepath.Join(p.dir, "state")
 	clone(p.T, p.whole, state)
@@ -248,7 +247,7 @@ func (p *patient) treat(r *rand.Rand, kind ruin, files []string) {
 	}
 	defer func() { p.end(syscall.SIGKILL, "site"); p.endExecutors() }()
 	text := ""
-	for range 3 { // as a supervisor does
+	for range 3 { // as a supervisor would
 		site := p.begin()
 		refused := p.awaited(site)
 		var after map[string]string
@@ -281,9 +280,8 @@ func (p *patient) treat(r *rand.Rand, kind ruin, files []string) {
 	p.Logf("refused: %s", text)
 }
 
-// work runs a job, and reports whether it was done. It waits no longer where what is said
-// of the job and of the nodes names a damaged file: a node that cannot start tasks is in
-// quarantine, and the job waits for another.
+// work runs a job, and reports whether it completed. It stops waiting if the texts about the job and the nodes name a
+// damaged file: a node that cannot start tasks is in quarantine, and the job waits for another node.
 func (p *patient) work(files []string) (out string, done bool) {
 	p.Helper()
 	out = p.try("submit --account bob --chdir - --script --budget 10 --input in.txt --output result job.sh")
@@ -303,20 +301,20 @@ func (p *patient) work(files []string) (out string, done bool) {
 	return out, done
 }
 
-// awaited waits until the site is up, and reports whether it was refused.
+// awaited waits until the site is up. It reports whether the site refused to start.
 func (p *patient) awaited(site *await.Process) (refused bool) {
 	p.happens(patience/2, site.Found, site.Ended)
 	select {
 	case <-site.Found:
 		return false
 	default:
-		_ = site.Process.Kill() // it may have ended
+		_ = site.Process.Kill() // it may have ended already
 		<-site.Ended
 		return true
 	}
 }
 
-// compare wants each answer as it was, or a sentence that names a damaged file.
+// compare checks that each answer is the same as before, or names a damaged file.
 func (p *patient) compare(after map[string]string, files []string, said string) {
 	p.Helper()
 	for q, was := range p.before {
@@ -333,14 +331,14 @@ func (p *patient) compare(after map[string]string, files []string, said string) 
 	}
 }
 
-// unchecked reports whether the table says that nothing detects damage to a file.
+// unchecked reports whether the table says that no check detects damage to a file.
 func (p *patient) unchecked(file string) bool {
 	r, _ := rowOf(fileTable(p.T), file)
 	return strings.HasPrefix(r.detects, "nothing")
 }
 
-// named reports whether a text names one of the files; of a log's the directory, and of
-// JetStream's the depot, which is what users know of it.
+// named reports whether a text names one of the files. For a log, its directory is enough; for JetStream, the word
+// depot, which users know.
 func named(text string, files []string) bool {
 	return slices.ContainsFunc(files, func(f string) bool {
 		return strings.Contains(text, f) ||
@@ -351,7 +349,7 @@ func named(text string, files []string) bool {
 
 var ofReplica = regexp.MustCompile(`^(auctioneer|bank)/\d+/`)
 
-// alike are the files of all replicas in the place of a file.
+// alike returns the same file of all replicas.
 func (p *patient) alike(file string) (all []string) {
 	same := func(f string) string {
 		f = ofReplica.ReplaceAllString(f, "$1/*/")
@@ -365,12 +363,12 @@ func (p *patient) alike(file string) (all []string) {
 	return all
 }
 
-// kinds are all.
+// kinds are all kinds of damage.
 var kinds = []ruin{flipped, truncated, zeroed, deleted}
 
-// damagedFiles flips, truncates, zeroes and deletes files of a site of one replica, and of
-// three: of one of them, and of all. It does so to a few, drawn; with CANDOR_DAMAGE=all to
-// every file in each way.
+// damagedFiles flips bits in files of a site, and truncates, zeroes and deletes files. It does so for a site of one
+// replica and for a site of three: for the files of one of them, and of all. By default it uses a few random files;
+// with CANDOR_DAMAGE=all it damages every file in each way.
 func damagedFiles(t *testing.T, binary string) {
 	seed, err := strconv.ParseUint(os.Getenv("CANDOR_FIRST_SEED"), 10, 64)
 	if err != nil {
@@ -400,13 +398,13 @@ func damagedFiles(t *testing.T, binary string) {
 	}
 }
 
-// damageCase is a kind of damage to some files.
+// damageCase is one kind of damage to some files.
 type damageCase struct {
 	kind  ruin
 	files []string
 }
 
-// cases are all kinds of damage, to each file of a name, and to those alike at all replicas.
+// cases returns all kinds of damage to each file with a matching name, alone and at all replicas.
 func (p *patient) cases(only *regexp.Regexp) (all []damageCase) {
 	for _, file := range p.files {
 		if !only.MatchString(file) {
@@ -429,14 +427,14 @@ func (p *patient) cases(only *regexp.Regexp) (all []damageCase) {
 	return all
 }
 
-// of is the patient in another test.
+// of returns the same patient for a subtest.
 func (p *patient) of(t *testing.T) *patient {
 	o, r, q := *p.operator, *p.racks, *p
 	o.T, r.operator, q.racks = t, &o, &r
 	return &q
 }
 
-// damagedBackup damages each file of a backup: the restoration refuses it by name.
+// damagedBackup damages each file of a backup. The restoration must refuse it and name the file.
 func (p *patient) damagedBackup(r *rand.Rand) {
 	whole, copied := filepath.Join(p.dir, "west-monday"), filepath.Join(p.dir, "west-tuesday")
 	entries, err := filepath.Glob(filepath.Join(whole, "*", "*"))

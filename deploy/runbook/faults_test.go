@@ -14,7 +14,7 @@ var (
 	faultRow     = regexp.MustCompile("(?m)^\\| .* \\| .* \\| `([A-Za-z0-9_]+)` \\|$")
 )
 
-// TestFaultsAreKeptFound: each fault of the table has a test that is in the tree.
+// TestFaultsAreKeptFound checks that the test for each fault in the table exists.
 func TestFaultsAreKeptFound(t *testing.T) {
 	text, err := os.ReadFile("faults.md")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// threeHosts carries out what the runbook says of hosts and keys, one after another on
-// one site, with jobs before, between and after.
+// threeHosts does what the runbook says about hosts and keys, one procedure after another on one site. Jobs run
+// before, during and after.
 func threeHosts(t *testing.T, binary string) {
 	r := newRacks(t, binary)
 	r.startAll("site.yaml")
@@ -34,7 +34,7 @@ func threeHosts(t *testing.T, binary string) {
 	r.upgrade(work)
 	work()
 	for host := range r.hosts {
-		filesOf(t, filepath.Join(r.dir, host)) // are all in the table
+		filesOf(t, filepath.Join(r.dir, host)) // all of them must be in the table
 	}
 	r.backUpAndRestore()
 	work()
@@ -46,9 +46,9 @@ func threeHosts(t *testing.T, binary string) {
 	r.do("bank verify", "The books verify", "signed by the site's key")
 }
 
-// upgrade restarts one host after another under a task that runs on through it.
+// upgrade restarts one host after another. A task runs on during this time.
 func (r *racks) upgrade(work func()) {
-	if err := os.Mkdir(filepath.Join(r.dir, "work"), 0o700); err != nil { // beside the sites' state, which no task may see
+	if err := os.Mkdir(filepath.Join(r.dir, "work"), 0o700); err != nil { // next to the site's state, which no task can see
 		r.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(r.dir, "long.sh"), []byte("while [ ! -e release ]; do sleep 0.05; done\n"), 0o600); err != nil {
@@ -72,12 +72,12 @@ func (r *racks) upgrade(work func()) {
 	}
 }
 
-// backUpAndRestore backs the site up as it serves, goes on, loses all hosts, and goes back.
+// backUpAndRestore makes a backup while the site serves. Then the site continues, loses all hosts, and is restored.
 func (r *racks) backUpAndRestore() {
 	all := []string{"rack1", "rack2", "rack3"}
 	before := r.do("account")
 	r.do("backup --state rack2 west-monday", "has the backup of site west")
-	r.do("submit --chdir - --script --budget 10 --wait --timeout 60s job.sh", "Completed") // is lost by the restoration
+	r.do("submit --chdir - --script --budget 10 --wait --timeout 60s job.sh", "Completed") // the restoration loses this job
 	r.end(syscall.SIGKILL, all...)
 	r.endExecutors()
 	for _, host := range all {
@@ -94,7 +94,7 @@ func (r *racks) backUpAndRestore() {
 	r.until("replica list", "The auctioneer can lose 1 replica more", "The bank can lose 1 replica more")
 }
 
-// replace has rack4 take the place of rack2, which is lost with its disk.
+// replace replaces rack2, which is lost with its disk, by rack4.
 func (r *racks) replace() {
 	r.end(syscall.SIGKILL, "rack2")
 	if err := os.RemoveAll(filepath.Join(r.dir, "rack2")); err != nil {
@@ -117,7 +117,7 @@ func (r *racks) replace() {
 	if out := r.try("replica remove bank rack1"); !strings.Contains(out, "add another replica first") {
 		r.Errorf("removing a replica that is needed prints\n%s", out)
 	}
-	// The others take the new configuration when they are next started.
+	// The other hosts read the new configuration at their next start.
 	for _, host := range []string{"rack3", "rack1"} {
 		r.stop(host)
 		r.up(r.start(host, "site-new.yaml"))
@@ -125,7 +125,7 @@ func (r *racks) replace() {
 	r.until("replica list", "The auctioneer can lose 1 replica more", "The bank can lose 1 replica more")
 }
 
-// rotate replaces keys, and makes credentials that leaked worthless.
+// rotate rotates keys, and revokes leaked credentials.
 func (r *racks) rotate() {
 	flags := " --config site-new.yaml --keys keys --state rack1"
 	r.do("site rotate user-role" + flags)

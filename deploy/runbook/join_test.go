@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// joinSites carries out what the runbook says of joining another site, from both
-// ends, has one pay the other, and goes on to a new key and to the parting.
+// joinSites does what the runbook says about joining another site, at both ends. Then one site pays the other, a key
+// is rotated, and the sites part.
 func joinSites(t *testing.T, binary string) {
 	o := &operator{T: t, binary: binary, dir: t.TempDir()}
 	for i, site := range []string{"west", "east"} {
@@ -41,8 +41,8 @@ func joinSites(t *testing.T, binary string) {
 	partAlone(o)
 }
 
-// restoreAPeer carries out what the runbook says of a site that is restored from a backup
-// older than trades with a peer, and has the two trade on.
+// restoreAPeer restores a site from a backup that is older than trades with a peer, as the runbook says. Then the two
+// sites continue to trade.
 func restoreAPeer(o *operator, kill func()) {
 	o.Helper()
 	west, east := "--state west/state ", "--state east/state "
@@ -52,7 +52,7 @@ func restoreAPeer(o *operator, kill func()) {
 	o.do(east+"grant operator 50 --yes", "50 credits")
 	o.do(east+"--account operator remit alice@west 2", "this is request 1")
 	o.do(east+"--account operator remit late@west 4", "this is request 2")
-	o.until(west+"peer list", "east 12 0 4000 0 4000 3 3") // all is answered
+	o.until(west+"peer list", "east 12 0 4000 0 4000 3 3") // everything is answered
 	kill()
 	if err := os.Rename(filepath.Join(o.dir, "west", "state"), filepath.Join(o.dir, "west.before")); err != nil {
 		o.Fatal(err)
@@ -87,8 +87,8 @@ func restoreAPeer(o *operator, kill func()) {
 	}
 }
 
-// twoPorts finds an address on loopback whose port is free, for clients, and the one for servers
-// of peers that goes with it. The host is the site's own, so that the ports are no connection's.
+// twoPorts returns an address on loopback with two free ports: for clients, and for other sites' servers. The address
+// belongs only to this site, so no connection uses the ports.
 func twoPorts(t *testing.T, site int) (listen string) {
 	t.Helper()
 	const apart = 3200

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// groups are the directories of a host in which a group of replicas has its logs.
+// groups are the names of a host's directories with the logs of a group of replicas.
 var groups = []string{"auctioneer", "bank"}
 
 // put copies the directories of a host's replicas.
@@ -23,7 +23,7 @@ func (r *racks) put(from, to string) {
 	}
 }
 
-// accept makes the file that says that what the replicas of a host have is all there is.
+// accept writes the file that says that the replicas of a host have everything.
 func (r *racks) accept(host string) {
 	r.Helper()
 	for _, group := range groups {
@@ -37,8 +37,8 @@ func (r *racks) accept(host string) {
 	}
 }
 
-// replicasPutBack has two of three hosts come back with older copies, while the third is away. The
-// group stops once the third is there, and by the runbook's page it goes on from the third.
+// replicasPutBack brings two of three hosts back with older copies, while the third is away. When the third returns,
+// the group must stop. With the runbook's procedure, it must continue from the third.
 func replicasPutBack(t *testing.T, binary string) {
 	r := newRacks(t, binary)
 	job := func() {
@@ -65,7 +65,7 @@ func replicasPutBack(t *testing.T, binary string) {
 	}
 
 	r.up(r.start("rack1", "site.yaml"), r.start("rack2", "site.yaml"))
-	job() // of the number of one that was acknowledged before
+	job() // it has the number of a job that was acknowledged before
 	third := r.start("rack3", "site.yaml")
 	says := "that were acknowledged"
 	if !r.turns(patience, func() bool { return strings.Contains(third.Output.String(), says) }) {

@@ -19,13 +19,13 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// racks is a site of three hosts, each a process with a state directory of its own, as
-// the runbook has it, and an operator who works on the first.
+// racks is a site of three hosts, as in the runbook. Each host is a process with its own state directory. The
+// operator works on the first host.
 type racks struct {
 	*operator
 	config embedded.Config
 	hosts  map[string]*await.Process
-	given  int // addresses, one for each host
+	given  int // number of addresses that were given out, one for each host
 }
 
 func newRacks(t *testing.T, binary string) *racks {
@@ -43,7 +43,7 @@ func newRacks(t *testing.T, binary string) *racks {
 	if _, err := identity.Create(filepath.Join(r.dir, "keys"), r.config.Site); err != nil {
 		t.Fatal(err)
 	}
-	// The operator's state directory is the first host's.
+	// The operator uses the state directory of the first host.
 	if err := os.Symlink("rack1", filepath.Join(r.dir, "state")); err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +54,8 @@ func newRacks(t *testing.T, binary string) *racks {
 	return r
 }
 
-// newHost has an address of its own on loopback, so that its ports are no other
-// host's and no connection's, and ports that were free together.
+// newHost returns a host with an address of its own on loopback, and ports that are free there. So no other host or
+// connection uses them.
 func (r *racks) newHost(name, node messages.Name) embedded.Host {
 	h := embedded.Host{Name: name, Nodes: []messages.Name{node}}
 	r.given++
@@ -70,7 +70,7 @@ func (r *racks) newHost(name, node messages.Name) embedded.Host {
 	return h
 }
 
-// write writes the configuration: JSON is YAML.
+// write writes the configuration as JSON, which is valid YAML.
 func (r *racks) write(file string) {
 	r.Helper()
 	text, err := json.Marshal(&r.config)
@@ -82,7 +82,7 @@ func (r *racks) write(file string) {
 	}
 }
 
-// start begins a host's process.
+// start starts a host's process.
 func (r *racks) start(host, config string) *await.Process {
 	r.Helper()
 	p := await.Start(r, exec.Command(r.binary, "up", "--config", filepath.Join(r.dir, config), "--host", host, "--keys", filepath.Join(r.dir, "keys"),
@@ -108,13 +108,13 @@ func (r *racks) startAll(config string) {
 	r.up(r.start("rack1", config), r.start("rack2", config), r.start("rack3", config))
 }
 
-// stop interrupts hosts, as systemctl stop does, and waits for their end.
+// stop stops hosts as systemctl stop does, and waits for their end.
 func (r *racks) stop(hosts ...string) { r.end(syscall.SIGTERM, hosts...) }
 
 func (r *racks) end(signal syscall.Signal, hosts ...string) {
 	for _, host := range hosts {
 		if p := r.hosts[host]; p != nil {
-			_ = p.Process.Signal(signal) // it may have ended before
+			_ = p.Process.Signal(signal) // it may have ended already
 		}
 	}
 	for _, host := range hosts {
@@ -130,8 +130,8 @@ func (r *racks) end(signal syscall.Signal, hosts ...string) {
 	}
 }
 
-// endExecutors ends what "systemctl stop" leaves running, as "systemctl kill" does:
-// the executors of the program under test, and with them their tasks.
+// endExecutors ends what "systemctl stop" leaves running, as "systemctl kill" does: the executors of the program
+// under test, and their tasks.
 func (r *racks) endExecutors() {
 	r.Helper()
 	r.eachExecutor(func(p *os.Process) { _ = p.Signal(syscall.SIGKILL) }) // it may end by itself
@@ -153,7 +153,7 @@ func (r *racks) eachExecutor(do func(*os.Process)) {
 		r.Fatal(err)
 	}
 	for _, file := range commands {
-		text, _ := os.ReadFile(file) // a process that has ended has none
+		text, _ := os.ReadFile(file) // a process that has ended has no such file
 		if !strings.HasPrefix(string(text), r.binary+"\x00executor\x00") {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// build makes the program.
+// build builds the program, and returns its path.
 func build(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "candor")
@@ -22,9 +22,9 @@ func build(t *testing.T) string {
 }
 
 var (
-	// Shell blocks of the runbook; the rest is what commands print.
+	// Shell blocks of the runbook. Other blocks show the output of commands.
 	shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
-	// A command within a sentence of a page.
+	// A command in a sentence of a page.
 	inText = regexp.MustCompile("`candor ([^`]+)`")
 	// A command of the program in a shell line or a systemd unit.
 	inShell = regexp.MustCompile(`(?m)^(?:ExecStart=/usr/local/bin/)?candor (.*)$`)
@@ -34,7 +34,7 @@ var (
 	name   = regexp.MustCompile(`^[a-z]+$`)
 )
 
-// commands finds the arguments of every start of the program in a file.
+// commands returns the arguments of each command of the program in a file.
 func commands(t *testing.T, file string) (all [][]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -55,7 +55,7 @@ func commands(t *testing.T, file string) (all [][]string) {
 		all = append(all, strings.Fields(m[1]))
 	}
 	if filepath.Ext(file) == ".md" {
-		return all // the lists of a page are about job files
+		return all // lists in a page are about job files
 	}
 	for _, m := range inList.FindAllStringSubmatch(source, -1) {
 		list := strings.NewReplacer(",", " ", `"`, " ").Replace(m[1] + m[2])
@@ -66,9 +66,9 @@ func commands(t *testing.T, file string) (all [][]string) {
 	return all
 }
 
-// TestRunbook builds the program once, for all looks at it.
+// TestRunbook builds the program once for all its subtests.
 func TestRunbook(t *testing.T) {
-	binary := os.Getenv("CANDOR_BINARY") // built before, by whoever looks for faults
+	binary := os.Getenv("CANDOR_BINARY") // the program was built before
 	if binary == "" {
 		binary = build(t)
 	}
@@ -82,12 +82,12 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
-// own is another name of the program, by which a test knows its processes from those of others.
+// own copies the program under another name, so that a test can distinguish its processes from others.
 func own(t *testing.T, binary string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "candor")
 	err := os.Link(binary, name)
-	if err != nil { // on another disk
+	if err != nil { // the copy is on another disk
 		var program []byte
 		if program, err = os.ReadFile(binary); err == nil {
 			err = os.WriteFile(name, program, 0o755)
@@ -99,8 +99,7 @@ func own(t *testing.T, binary string) string {
 	return name
 }
 
-// commandsExist: every command that is written down is one that the program has,
-// with the flags that it is given.
+// commandsExist checks that every written command exists in the program, with its flags.
 func commandsExist(t *testing.T, binary string) {
 	help := map[string]string{}
 	pages, err := filepath.Glob("../docs/*.md")
@@ -124,7 +123,7 @@ func commandsExist(t *testing.T, binary string) {
 	}
 }
 
-// check asks the program for the help of a command, and looks for its flags there.
+// check asks the program for the help of a command, and looks for the flags in it.
 func check(t *testing.T, binary, file string, arguments []string, help map[string]string) {
 	t.Helper()
 	var path []string
@@ -135,7 +134,7 @@ func check(t *testing.T, binary, file string, arguments []string, help map[strin
 		path = append(path, a)
 	}
 	why := unknown(binary, path, help)
-	for why != "" && len(path) > 1 { // the last words may be arguments, of a command that has some
+	for why != "" && len(path) > 1 { // the last words may be arguments, if the command takes some
 		path = path[:len(path)-1]
 		if unknown(binary, path, help) == "" && takesArguments(help, path) {
 			why = ""
@@ -152,8 +151,8 @@ func check(t *testing.T, binary, file string, arguments []string, help map[strin
 	}
 }
 
-// unknown says why a command is none of the program's, "" if it is one: the help
-// of a command begins its usage with the command itself.
+// unknown returns an error text if a command does not exist, otherwise "". The help of a command begins its usage
+// with the command itself.
 func unknown(binary string, path []string, help map[string]string) string {
 	whole := strings.Join(path, " ")
 	if topic, found := strings.CutPrefix(whole, "help "); found {
@@ -175,7 +174,7 @@ func unknown(binary string, path []string, help map[string]string) string {
 	return ""
 }
 
-// takesArguments reports whether the usage of a command names something after it.
+// takesArguments reports whether the usage of a command has arguments.
 func takesArguments(help map[string]string, path []string) bool {
 	whole := strings.Join(path, " ")
 	_, usage, _ := strings.Cut(help[whole], "\n  candor "+whole+" ")

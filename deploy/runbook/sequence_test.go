@@ -13,12 +13,11 @@ import (
 	"time"
 )
 
-// patience bounds every wait for something that must happen, in turns. A turn is a run of the
-// program and a tenth of a second: on a busy machine it takes as much longer as what is
-// awaited does.
+// patience is the longest wait for something that must happen, in turns. A turn is a run of the program and a tenth
+// of a second. So on a busy machine, the wait is longer.
 const patience = 400
 
-// turns calls done every turn until it holds, and reports whether that was within so many.
+// turns calls done every turn until it returns true. It reports whether this happened within most turns.
 func (o *operator) turns(most int, done func() bool) bool {
 	o.Helper()
 	every := time.NewTicker(100 * time.Millisecond)
@@ -28,12 +27,12 @@ func (o *operator) turns(most int, done func() bool) bool {
 			return true
 		}
 		<-every.C
-		_ = exec.Command(o.binary, "--version").Run() // to take its time
+		_ = exec.Command(o.binary, "--version").Run() // takes as long as a command
 	}
 	return done()
 }
 
-// happens reports whether one of two channels is closed within so many turns.
+// happens reports whether one of two channels is closed within most turns.
 func (o *operator) happens(most int, one, other <-chan struct{}) bool {
 	o.Helper()
 	return o.turns(most, func() bool {
@@ -47,14 +46,14 @@ func (o *operator) happens(most int, one, other <-chan struct{}) bool {
 	})
 }
 
-// operator carries out commands of the runbook on a site of one process.
+// operator carries out commands of the runbook on a site in one process.
 type operator struct {
 	*testing.T
 	binary, dir string
 }
 
-// begin starts a process of the program, and returns when it has printed what is
-// awaited. It is interrupted when the test ends, or killed before.
+// begin starts a process of the program, and returns when it has printed a text. The process is interrupted at the
+// end of the test, if it was not killed before.
 func (o *operator) begin(awaited string, arguments ...string) (kill func()) {
 	o.Helper()
 	command := exec.Command(o.binary, arguments...)
@@ -74,12 +73,12 @@ func (o *operator) begin(awaited string, arguments ...string) (kill func()) {
 		}
 	}()
 	go func() {
-		_ = command.Wait() // how it ends is not what is looked at
+		_ = command.Wait() // its exit code does not matter
 		_ = write.Close()
 		close(ended)
 	}()
 	o.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM) // it may have ended before
+		_ = command.Process.Signal(syscall.SIGTERM) // it may have ended already
 		<-ended
 	})
 	o.happens(patience, found, ended)
@@ -94,7 +93,7 @@ func (o *operator) begin(awaited string, arguments ...string) (kill func()) {
 	}
 }
 
-// do runs a command against the site, and wants it to print all of that.
+// do runs a command against the site. The output must contain all of the texts.
 func (o *operator) do(command string, wants ...string) string {
 	o.Helper()
 	out, err := o.run(command)
@@ -109,8 +108,7 @@ func (o *operator) do(command string, wants ...string) string {
 	return out
 }
 
-// addAndDrain carries out what the runbook says of nodes, and looks through the
-// books as it does.
+// addAndDrain does what the runbook says about nodes, and checks the books as it says.
 func addAndDrain(t *testing.T, binary string) {
 	o := &operator{T: t, binary: binary, dir: t.TempDir()}
 	state := filepath.Join(o.dir, "state")
@@ -137,7 +135,7 @@ func addAndDrain(t *testing.T, binary string) {
 	o.do("bank verify", "The books verify")
 }
 
-// until repeats a command until it prints all of that, however its columns are wide.
+// until repeats a command until it prints all of the texts. The width of columns does not matter.
 func (o *operator) until(command string, wants ...string) string {
 	o.Helper()
 	var out, missing string
@@ -174,11 +172,10 @@ func (o *operator) run(command string) (string, error) {
 	return out, err
 }
 
-// commandEnds is when a command has hung.
+// commandEnds is the time after which a command counts as hung.
 const commandEnds = 10 * time.Minute
 
-// runAs runs a command as an account; "": as the account that the command chooses. A
-// command that does not end is killed.
+// runAs runs a command as an account; "": as the account that the command chooses. It kills a command that hangs.
 func (o *operator) runAs(account, command string) (string, error) {
 	bounded, cancel := context.WithTimeout(o.Context(), commandEnds)
 	defer cancel()
@@ -189,7 +186,7 @@ func (o *operator) runAs(account, command string) (string, error) {
 	return string(out), err
 }
 
-// token leaves a join token for a node in a file.
+// token writes a join token for a node into a file.
 func (o *operator) token(node, file string) {
 	o.Helper()
 	c := exec.CommandContext(o.Context(), o.binary, "node", "token", node, "--expires", "1h")
@@ -203,8 +200,8 @@ func (o *operator) token(node, file string) {
 	}
 }
 
-// peerThatOwes carries out what the runbook says of a peer that does not pay, and of
-// parting by agreement, for the operators of both sites.
+// peerThatOwes does what the runbook says about a peer that does not pay and about parting by agreement, for the
+// operators of both sites.
 func peerThatOwes(t *testing.T, binary string) {
 	o := &operator{T: t, binary: binary, dir: t.TempDir()}
 	o.begin("Stop with", "up", "--sites", "west,east", "--nodes", "1", "--listen", "127.0.0.1:0", "--state", filepath.Join(o.dir, "state"))
@@ -214,7 +211,7 @@ func peerThatOwes(t *testing.T, binary string) {
 	o.do("peer reconcile east", "Instructions of east: 1 here, 1 at east; the books agree")
 	o.do("peer limit east 0", "may owe up to 0 credits")
 	o.do("--at east remit bob@west 10", "Set aside 10 credits")
-	o.until("--at east peer list", "west 120 0 1000 0 1000 3") // it was answered, and nothing is held for it
+	o.until("--at east peer list", "west 120 0 1000 0 1000 3") // it was answered, and no credits are held for it
 	o.do("account --account bob", "Available      1120 credits")
 	o.try("--at east settle --cycle 7")
 	o.try("settle --cycle 7")
@@ -225,7 +222,7 @@ func peerThatOwes(t *testing.T, binary string) {
 	partByAgreement(o)
 }
 
-// server is where the site listens.
+// server returns the address on which the site listens.
 func (o *operator) server() string {
 	o.Helper()
 	text, err := os.ReadFile(filepath.Join(o.dir, "state", "site.json"))

@@ -4,17 +4,16 @@
 //
 // # Hardening
 //
-// Tasks are children of the service, so its settings bind them too. A setting is used if no task
-// needs what the setting takes away, or if package runner refuses it to tasks anyway: gaining
-// privileges, 32-bit programs, setting the clock, kernel modules, the host's name. /usr, /boot and
-// /etc are read-only, except /etc/candor, where agents write their credentials. A job that installs
-// software below /usr needs ReadWritePaths= in a drop-in. In /proc a task sees only the processes
-// of its own account.
+// Tasks are children of the service, so its settings bind them too. A setting is used if it takes away nothing that
+// tasks need or that package runner allows them. Examples: gaining privileges, 32-bit programs, setting the clock,
+// kernel modules, changing the host's name. /usr, /boot and /etc are read-only, except /etc/candor, where agents
+// write their credentials. A job that installs software below /usr needs ReadWritePaths= in a drop-in. In /proc a
+// task sees only the processes of its own account.
 //
 // "systemd-analyze security" also suggests these settings. They are left out for the given reasons:
 //
 //	User=, CapabilityBoundingSet=     agents start tasks as other users, in namespaces of their own
-//	RestrictNamespaces=               the same; it would refuse clone3 too, which starts a task in its control group
+//	RestrictNamespaces=               the same; it would also refuse clone3, which starts tasks in control groups
 //	ProtectControlGroups=, Delegate=  agents bound what tasks use by control groups
 //	PrivateTmp=                       it would be emptied at a restart, over which tasks run on
 //	PrivateDevices=, DeviceAllow=     tasks use graphics cards and network adapters

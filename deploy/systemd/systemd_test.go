@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// units returns the unit files, with what they start replaced by this program,
-// which is there.
+// units returns the paths of the unit files. The programs that they start are replaced by this test program, which
+// exists.
 func units(t *testing.T) (paths []string) {
 	found, err := filepath.Glob("*.service")
 	if err != nil || len(found) == 0 {
@@ -36,7 +36,7 @@ func units(t *testing.T) (paths []string) {
 	return paths
 }
 
-// TestUnits are what systemd itself finds nothing wrong with.
+// TestUnits checks that systemd finds no fault in the units.
 func TestUnits(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -51,11 +51,11 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// mostExposed bounds the figure of systemd-analyze security, in tenths: 7.9 without the
-// settings that doc.go explains.
+// mostExposed is the largest allowed figure of systemd-analyze security, in tenths. Without the settings in doc.go it
+// is 7.9.
 const mostExposed = 58
 
-// TestUnitsAreHardened holds the figure.
+// TestUnitsAreHardened compares the figure with mostExposed.
 func TestUnitsAreHardened(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -74,7 +74,7 @@ func TestUnitsAreHardened(t *testing.T) {
 	}
 }
 
-// TestUnitsKeepTasks: what makes a restart harmless is there.
+// TestUnitsKeepTasks checks the settings that let tasks survive a restart.
 func TestUnitsKeepTasks(t *testing.T) {
 	for _, unit := range units(t) {
 		if strings.Contains(unit, "candor-door") { // it has no tasks

@@ -22,13 +22,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// pages are all pages, with what each shows on a busy site.
+// pages are all pages, with a text that each shows on a busy site.
 var pages = map[string]string{
 	"now": "Tasks waiting", "market/main": "Price", "jobs": "flights", "job/1": "Stages", "submit": "The same at the command line",
 	"money": "Statement", "sites": "Operators see the peers", "nodes": "node1", "nodes/node1": "Node node1", "honesty": "An audit of a market", "alerts": "What is looked at",
 }
 
-// busy starts a site on which three people compete.
+// busy starts a site on which three users compete.
 func busy(t *testing.T) *site {
 	s := start(t, func(c *embedded.Config) {
 		c.Markets = append(c.Markets, messages.Market{Name: "menu", Mechanism: messages.ContractMenu, Classes: []messages.Name{"reduce"}})
@@ -54,7 +54,7 @@ func TestConsole(t *testing.T) {
 		w.open("jobs")
 		began := time.Now()
 		s.submit("alice", "appears", "true", nil)
-		w.shows("appears") // though nobody asks for the page again
+		w.shows("appears") // without loading the page again
 		t.Logf("the job appeared after %v", time.Since(began))
 	})
 	t.Run("every page shows", func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestBobCannotSeeAlice(t *testing.T) {
 func TestForeignOriginIsRefused(t *testing.T) {
 	s := start(t, nil)
 	w := browse(t)
-	// The same pages from elsewhere: the page loads, and its connection is refused.
+	// The same pages from another address: they load, but their connection must be refused.
 	foreign := pagesOf(t, s)
 	w.run(chromedp.Navigate(foreign))
 	w.until(`document.getElementById("creds") !== null`)
@@ -196,7 +196,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	w.fine()
 }
 
-// check has axe look for faults on the page that is shown.
+// check runs axe, a checker of accessibility, on the present page.
 func (w *tab) check(axe, scheme, path string) {
 	w.Helper()
 	var faults []string
@@ -209,8 +209,8 @@ func (w *tab) check(axe, scheme, path string) {
 	}
 }
 
-// TestFirstPaintAndScrolling: a long list of jobs is painted whole and scrolls. How long that takes
-// is for its log, as the machine may be busy with something else.
+// TestFirstPaintAndScrolling checks that a long list of jobs is painted completely and can be scrolled. It logs the
+// times, but does not check them, because the machine may be busy.
 func TestFirstPaintAndScrolling(t *testing.T) {
 	s := start(t, func(c *embedded.Config) { c.Accounts[0].Grant = 100_000 * messages.Credit })
 	var busy sync.WaitGroup
@@ -238,7 +238,7 @@ func TestFirstPaintAndScrolling(t *testing.T) {
 	w.fine()
 }
 
-// frame scrolls the page, and returns how long 9 of 10 frames took at most, in milliseconds.
+// frame scrolls the page. It returns the time in milliseconds that 9 of 10 frames do not exceed.
 func (w *tab) frame() (took float64) {
 	w.Helper()
 	w.run(chromedp.Evaluate(`new Promise(done => {
@@ -254,8 +254,8 @@ func (w *tab) frame() (took float64) {
 	return took
 }
 
-// TestMemoryStaysFlat looks at the page of a market: an hour is 3,600 looks, one a second, which
-// are played faster here. CANDOR_LOOKS=3600 plays an hour; without it, a tenth of that.
+// TestMemoryStaysFlat shows the page of a market. In an hour, the page reads the site's state 3,600 times; here this
+// is faster. CANDOR_LOOKS=3600 plays an hour; the default is a tenth of it.
 func TestMemoryStaysFlat(t *testing.T) {
 	chromium(t)
 	looks := 360
@@ -280,7 +280,7 @@ func TestMemoryStaysFlat(t *testing.T) {
 	w.fine()
 }
 
-// memory has the page look so many times, and returns the bytes that its objects have.
+// memory makes the page read the state a number of times, and returns the size of its objects in bytes.
 func (w *tab) memory(looks int) (used int64) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Minute)

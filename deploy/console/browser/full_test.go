@@ -22,21 +22,20 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// hostile is a text that would run a script, if a page took it for HTML.
+// hostile is a text that would run a script if a page used it as HTML.
 const hostile = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`
 
-// keptAudit is the report of an audit, as it is kept.
+// keptAudit is a stored report of an audit.
 const keptAudit = `{"made": "2026-03-01T12:00:00Z", "command": "candor audit --market spot.yaml --seed 7 --seeds 2 --trace log.swf", "market": {"name": "spot", "mechanism": "highest-bid"},
 "trace": "log.swf", "nodes": 2, "seed": 7, "jobs": 20, "redraws": 2, "runs": 412, "largest": 0.3, "notes": ["<img src=x onerror=window.hacked=1>"],
 "kinds": [{"kind": "value", "jobs": 20, "gainers": 3, "largest": 0.3, "worst": {"jobs": 20, "mean": 0.021, "mean_95": [-0.01, 0.052]}}]}`
 
-// full is a site on which each page has data: a market whose jobs are suspended, one with a
-// timetable that begins in some seconds, files, a peer that is owed credits, and texts that
-// try to be scripts.
+// full is a site on which each page has data. It has a market with suspended jobs, a market with a timetable that
+// begins in some seconds, files, a peer that is owed credits, and texts that try to be scripts.
 type full struct {
 	*site
 	spot, files, hostile messages.JobID
-	queued               messages.JobID // of carol: waits in spot, outbid
+	queued               messages.JobID // job of carol: it waits in market spot, because it is outbid
 }
 
 func startFull(t *testing.T) *full {
@@ -88,7 +87,7 @@ func startFull(t *testing.T) *full {
 	await.Until(t, "alice's job runs", func() bool { return f.job("alice", f.spot).Running == 2 })
 	dear := f.submit("bob", "dear", "sleep 300", spot(5, 1))
 	await.Until(t, "bob's job has a slot of alice's", func() bool { return f.job("alice", f.spot).Suspended == 1 && f.job("bob", dear).Running == 1 })
-	f.submit("bob", "waits", "sleep 300", spot(1, 1)) // with alice's, two wait beside carol's
+	f.submit("bob", "waits", "sleep 300", spot(1, 1)) // one runs, and two wait next to carol's
 	f.queued = f.submit("carol", "outbid", "sleep 300", spot(1, 1))
 	for i := range messages.Credits(4) {
 		f.submit([]messages.Name{"alice", "bob"}[i%2], fmt.Sprint("night", int(i)), "sleep 300", func(j *messages.JobSpec) {
@@ -110,15 +109,15 @@ func startFull(t *testing.T) *full {
 	return f
 }
 
-// job is a job as its owner sees it.
+// job returns a job as its owner sees it.
 func (s *site) job(account messages.Name, id messages.JobID) messages.JobDetail {
 	s.Helper()
 	return ask[messages.JobDetail](s, account, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id})
 }
 
-// cycleSoon returns a period of one to two minutes that next begins in a few seconds.
+// cycleSoon returns a period of one to two minutes whose next start is in a few seconds.
 func cycleSoon(now time.Time) messages.Duration {
-	const ready = 12 // seconds until the bids are there
+	const ready = 12 // seconds that the bids need
 	best, wait := int64(60), int64(60)
 	for s := int64(60); s <= 120; s++ {
 		if left := s - now.Unix()%s; left >= ready && left < wait {
@@ -128,8 +127,7 @@ func cycleSoon(now time.Time) messages.Duration {
 	return messages.Duration(best) * messages.Duration(time.Second)
 }
 
-// pages lists, by user, the pages that have data on a full site, each with a text that shows
-// this.
+// pages returns for each user the pages that have data on a full site, each with a text that shows this.
 func (f *full) pages() map[messages.Name]map[string]string {
 	shows := func(text string) string { return fmt.Sprintf("document.body.innerText.includes(%s)", quoted(text)) }
 	return map[messages.Name]map[string]string{
@@ -146,8 +144,7 @@ func (f *full) pages() map[messages.Name]map[string]string {
 	}
 }
 
-// TestPagesWithData: each page shows its data, and no text of a stranger becomes a part of
-// the page.
+// TestPagesWithData checks that each page shows its data, and that no text of a stranger becomes HTML.
 func TestPagesWithData(t *testing.T) {
 	chromium(t)
 	f := startFull(t)
@@ -165,7 +162,7 @@ func TestPagesWithData(t *testing.T) {
 	for _, account := range []messages.Name{"alice", "carol", "operator"} {
 		w.connect(f.site, account)
 		paths := slices.Sorted(maps.Keys(f.pages()[account]))
-		slices.Reverse(paths) // the timetable is short: the market is before the jobs
+		slices.Reverse(paths) // the timetable is soon over, so the market comes before the jobs
 		for _, path := range paths {
 			w.open(path)
 			w.until(f.pages()[account][path])
@@ -195,7 +192,7 @@ func TestPagesWithData(t *testing.T) {
 	w.fine()
 }
 
-// drains has an operator drain a node and resume it.
+// drains drains and resumes a node as an operator.
 func (w *tab) drains() {
 	w.Helper()
 	w.run(chromedp.Evaluate(`window.prompt = () => "a new disk"`, nil), chromedp.Click(`//button[text()="Drain node1"]`, chromedp.BySearch))
@@ -206,8 +203,8 @@ func (w *tab) drains() {
 	w.shows("Drain node1")
 }
 
-// slides moves the slider of a job that is outbid until the job would start, as the market
-// itself and the command line say.
+// slides moves the slider of an outbid job until the job would start. The market and the command line must give the
+// same price.
 func (w *tab) slides(f *full) {
 	w.Helper()
 	w.shows("Job " + f.queued.String() + " with a rate of 0.001 credits; now it is 0.001")
@@ -224,8 +221,8 @@ func (w *tab) slides(f *full) {
 	}
 }
 
-// TestCredentialsAreSealed: they are kept for the next visit, as noise, and opened by the
-// passphrase alone.
+// TestCredentialsAreSealed checks that credentials are stored encrypted for the next visit, and that only the
+// passphrase opens them.
 func TestCredentialsAreSealed(t *testing.T) {
 	s := start(t, nil)
 	w := browse(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// host is one host of a site of three, in a process of its own.
+// host is one host of a site of three hosts. It is a process of its own.
 type host struct {
 	name, state string
 	process     *exec.Cmd
@@ -42,7 +42,7 @@ func hosts(t *testing.T) []*host {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "site: west\nkeys: %s/keys\ntasks: {user: self}\nhosts:\n", dir)
-	t.Cleanup(func() { endAll(bin) }) // after the hosts
+	t.Cleanup(func() { endAll(bin) }) // runs after the cleanup of the hosts
 	var all []*host
 	free := ports(t, 12)
 	for i, name := range []string{"a", "b", "c"} {
@@ -68,7 +68,7 @@ func hosts(t *testing.T) []*host {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			_ = h.process.Process.Kill() // it may be dead already
+			_ = h.process.Process.Kill() // it may have ended already
 			_ = h.process.Wait()
 			if text, _ := os.ReadFile(h.state + ".log"); t.Failed() {
 				t.Logf("host %s:\n%s", h.name, text)
@@ -81,13 +81,12 @@ func hosts(t *testing.T) []*host {
 	return all
 }
 
-// endAll kills what still runs a program: the executors of hosts that were killed, which outlive
-// them so that tasks go on.
+// endAll kills all processes of a program. Executors of killed hosts are among them, because they let tasks run on.
 func endAll(program string) {
 	links, _ := filepath.Glob("/proc/[0-9]*/exe")
 	for _, link := range links {
 		if target, _ := os.Readlink(link); target != program {
-			continue // another program, or one that has ended
+			continue // it is another program, or has ended
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link))); err == nil {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -95,7 +94,7 @@ func endAll(program string) {
 	}
 }
 
-// ports are addresses where nobody listens, with ports that Linux gives to no connection by itself.
+// ports returns free addresses. Linux gives their ports to no connection by itself.
 func ports(t *testing.T, n int) (free []string) {
 	t.Helper()
 	for tries := 0; len(free) < n; tries++ {
@@ -112,7 +111,7 @@ func ports(t *testing.T, n int) (free []string) {
 
 func (h *host) info(t *testing.T) embedded.Info {
 	t.Helper()
-	info, _ := embedded.ReadInfo(h.state) // none: it is not up yet
+	info, _ := embedded.ReadInfo(h.state) // if there is none, the site is not up yet
 	return info
 }
 

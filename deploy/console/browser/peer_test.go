@@ -19,12 +19,12 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// ill is a text of a peer that is no line of a page: it would run a script, clear a terminal,
-// and turn what follows around.
+// ill is a text of a peer that must not reach a page unchanged. It would run a script, clear a terminal, and reverse
+// the text after it.
 const ill = hostile + "\x1b[2J\u009b31m\u202e\u200b\r\n"
 
-// impostor answers a site in the name of its peer north, with ill words alone: its server's
-// name, its bank's refusals, and what it says of a job. It pays alice, too.
+// impostor answers a site in the name of its peer north, always with the text ill: in its server's name, in refusals
+// of its bank, and in facts about a job. It also pays alice.
 func impostor(t *testing.T, leaf string, creds []byte, key clearing.Signer) {
 	t.Helper()
 	o := natstest.Stranger(t, leaf, creds)
@@ -72,8 +72,8 @@ func impostor(t *testing.T, leaf string, creds []byte, key clearing.Signer) {
 	}
 }
 
-// TestWordsOfAPeer: what a peer says is shown as text of one line, on Sites and where users see
-// their jobs there.
+// TestWordsOfAPeer checks that texts of a peer are shown as one line of plain text, on the page Sites and where users
+// see their jobs there.
 func TestWordsOfAPeer(t *testing.T) {
 	chromium(t)
 	keys := func(name messages.Name) (dir, public string, a *identity.Authority) {

@@ -57,7 +57,7 @@ func TestShots(t *testing.T) {
 	}
 }
 
-// shots takes the pictures of the page that is shown.
+// shots takes pictures of the present page.
 func (w *tab) shots(dir, path string) {
 	w.Helper()
 	name, _, _ := strings.Cut(path, "?")
@@ -67,7 +67,7 @@ func (w *tab) shots(dir, path string) {
 			w.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
 				chromedp.EmulateViewport(width, 800))
 			w.until(fmt.Sprintf("matchMedia('(prefers-color-scheme: %s)').matches && innerWidth === %d", scheme, width))
-			w.until(`new Promise(done => setTimeout(() => done(true), 1300))`) // the page looks again, in these colours
+			w.until(`new Promise(done => setTimeout(() => done(true), 1300))`) // the page reads the state again
 			w.run(chromedp.FullScreenshot(&picture, 100))
 			file := filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", strings.ReplaceAll(name, "/", "-"), width, scheme))
 			if err := os.WriteFile(file, picture, 0o644); err != nil {

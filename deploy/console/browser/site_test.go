@@ -52,7 +52,7 @@ func start(t *testing.T, change func(*embedded.Config)) *site {
 	return &site{t, s}
 }
 
-// ask asks an actor as an account.
+// ask sends a request to an actor as an account.
 func ask[Reply any](s *site, account messages.Name, actor, verb string, request any) (reply Reply) {
 	s.Helper()
 	b, err := s.Connect(account)
@@ -69,7 +69,7 @@ func ask[Reply any](s *site, account messages.Name, actor, verb string, request 
 	return reply
 }
 
-// submit submits a job of a script.
+// submit submits a job that runs a script.
 func (s *site) submit(account messages.Name, name, script string, change func(*messages.JobSpec)) messages.JobID {
 	s.Helper()
 	spec := messages.JobSpec{Name: name, Budget: 5 * messages.Credit, Stages: []messages.Stage{{Name: "main", Script: script}}}
@@ -79,7 +79,7 @@ func (s *site) submit(account messages.Name, name, script string, change func(*m
 	return ask[messages.SubmitReply](s, account, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: rand.Text(), Spec: spec}).Job
 }
 
-// creds is the text of the credentials file of an account.
+// creds returns the content of the credentials file of an account.
 func (s *site) creds(account messages.Name) string {
 	s.Helper()
 	text, err := os.ReadFile(s.CredsFile(account))
@@ -89,7 +89,7 @@ func (s *site) creds(account messages.Name) string {
 	return string(text)
 }
 
-// chromium is the browser of this machine: CANDOR_BROWSER, or the first known name.
+// chromium returns the path of this machine's browser: CANDOR_BROWSER, or the first known name that exists.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{os.Getenv("CANDOR_BROWSER"), "chromium", "chromium-browser", "google-chrome"} {
@@ -105,11 +105,11 @@ func chromium(t *testing.T) string {
 type tab struct {
 	*testing.T
 	ctx context.Context
-	// errors are what the page wrote to the console of the browser as an error.
+	// errors are the errors that the page wrote to the browser's console.
 	errors *[]string
 }
 
-// profile is a directory for a browser, whose helpers may write there for a moment after its end.
+// profile returns a directory for a browser. Its processes may write there for a moment after its end.
 func profile(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "candor-browser")
@@ -122,7 +122,7 @@ func profile(t *testing.T) string {
 	return dir
 }
 
-// browse opens a browser with a profile of its own.
+// browse opens a browser with a new profile.
 func browse(t *testing.T) *tab {
 	t.Helper()
 	flags := append([]chromedp.ExecAllocatorOption{}, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless,
@@ -149,14 +149,14 @@ func browse(t *testing.T) *tab {
 			}
 		}
 	})
-	// The browser lives as long as the context of its first action.
+	// The browser ends with the context of its first action.
 	if err := chromedp.Run(ctx, chromedp.EmulateViewport(1280, 900)); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-// patience is for how long a page may take to show something.
+// patience is the longest time that a page may take to show something.
 const patience = 2 * time.Minute
 
 func (w *tab) run(actions ...chromedp.Action) {
@@ -168,7 +168,7 @@ func (w *tab) run(actions ...chromedp.Action) {
 	}
 }
 
-// text is what the page shows.
+// text returns the text of the page.
 func (w *tab) text() (text string) {
 	ctx, cancel := context.WithTimeout(w.ctx, 5*time.Second)
 	defer cancel()
@@ -176,7 +176,7 @@ func (w *tab) text() (text string) {
 	return text
 }
 
-// until waits until an expression is true, and returns how long that took.
+// until waits until an expression is true, and returns the time that it took.
 func (w *tab) until(expression string) time.Duration {
 	w.Helper()
 	began := time.Now()
@@ -191,17 +191,17 @@ func (w *tab) shows(text string) time.Duration {
 }
 
 func quoted(text string) string {
-	data, _ := json.Marshal(text) // a string has JSON
+	data, _ := json.Marshal(text) // every string can be written as JSON
 	return string(data)
 }
 
-// connect opens the console of a site, and gives it the credentials of an account.
+// connect opens the console of a site, and enters the credentials of an account.
 func (w *tab) connect(s *site, account messages.Name) {
 	w.Helper()
 	w.login(s.Info().Console, s.creds(account))
 }
 
-// login opens a console and gives it credentials.
+// login opens a console and enters credentials.
 func (w *tab) login(console, creds string) {
 	w.Helper()
 	w.run(chromedp.Navigate(console))
@@ -225,14 +225,13 @@ func (w *tab) fine() {
 	}
 }
 
-// in is the tab for a part of a test.
+// in returns the tab for a subtest.
 func (w *tab) in(t *testing.T) *tab { return &tab{t, w.ctx, w.errors} }
 
-// awaited has an expression waited for.
+// awaited makes an evaluation wait for the result of a promise.
 func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
 
-// pagesOf serves the pages of a site at an address that is not the site's, as a stranger
-// could, and returns their URL.
+// pagesOf serves the pages of a site at another address, as a stranger could. It returns their URL.
 func pagesOf(t *testing.T, s *site) string {
 	t.Helper()
 	h, err := console.Handler(console.Config{Site: s.Config().Site, WebSocket: s.Info().WebSocket, Names: []string{"127.0.0.1"}})
@@ -244,7 +243,7 @@ func pagesOf(t *testing.T, s *site) string {
 	return server.URL
 }
 
-// address is the host and port of a URL.
+// address returns the host and port of a URL.
 func (s *site) address(text string) string {
 	s.Helper()
 	u, err := url.Parse(text)

@@ -32,17 +32,17 @@ type Config struct {
 	Site      messages.Name
 	Bus       bus.Bus // connected as "$admission"
 	Issuer    Issuer
-	Operators []messages.Name // may make and revoke tokens
-	// Servers are the URLs in tokens, for agents. CA is the PEM that verifies them, with TLS.
+	Operators []messages.Name // accounts that may make and revoke tokens
+	// Servers are the URLs that tokens contain for agents. CA is the certificate that verifies the servers, in PEM,
+	// with TLS.
 	Servers []string
 	CA      string
-	Log     *zap.Logger           // nil: none
-	Metrics prometheus.Registerer // nil: none
+	Log     *zap.Logger           // nil: nothing is logged
+	Metrics prometheus.Registerer // nil: there are no metrics
 	Clock   func() messages.Time  // nil: the wall clock
 }
 
-// Admission serves requests of operators and of new nodes. Several may serve a site, because
-// they have no state.
+// Admission serves requests of operators and of new nodes. A site may have several, because they have no state.
 type Admission struct {
 	c       Config
 	service bus.Subscription
@@ -86,10 +86,10 @@ func Start(c Config) (*Admission, error) {
 // Close ends the service.
 func (a *Admission) Close() error { return a.service.Stop() }
 
-// maxRefusals is the maximum of logged refusals in a second. All refusals are counted.
+// maxRefusals is the largest number of refusals that are logged in a second. All refusals are counted.
 const maxRefusals = 10
 
-// counted counts refusals by kind.
+// counted returns a handler that also counts refusals, by kind.
 func (a *Admission) counted(handle bus.Handler) bus.Handler {
 	return func(ctx context.Context, r bus.Request) ([]byte, error) {
 		reply, err := handle(ctx, r)
@@ -101,7 +101,7 @@ func (a *Admission) counted(handle bus.Handler) bus.Handler {
 	}
 }
 
-// token makes a token. It is committed to the auctioneer's log before it is returned.
+// token makes a token. The token is in the auctioneer's log before it is returned.
 func (a *Admission) token(ctx context.Context, caller messages.Name, r messages.TokenRequest) (reply messages.TokenReply, err error) {
 	if err := a.operators(caller); err != nil {
 		return reply, err
@@ -111,7 +111,7 @@ func (a *Admission) token(ctx context.Context, caller messages.Name, r messages.
 	}
 	now := a.c.Clock()
 	state := messages.TokenState{ID: newID(), Node: r.Node, By: caller, Issued: now, Expires: now.Add(r.Expires)}
-	// A claim has whole seconds, so round up; the log has the exact end.
+	// The claim's time is in whole seconds, so it is rounded up. The log has the exact end of the token.
 	creds, err := a.c.Issuer.JoinCredentials(state.ID, state.Expires.Std().Add(time.Second))
 	if err != nil {
 		return reply, err
@@ -155,7 +155,7 @@ func (a *Admission) enrol(ctx context.Context, caller messages.Name, r messages.
 	if !strings.HasPrefix(id, messages.JoinPrefix) || id == caller {
 		return reply, messages.Errorf(messages.PermissionDenied, "%s holds no join token; an operator makes one with candor node token", caller)
 	}
-	// A request that cannot be signed must not use the token up.
+	// A key that cannot be signed must not use up the token.
 	if _, err := a.c.Issuer.Enrol(identity.Node, "none", r.Key); err != nil {
 		return reply, err
 	}
@@ -216,13 +216,13 @@ func (a *Admission) operators(caller messages.Name) error {
 	return nil
 }
 
-// ask asks the auctioneer, whose log has the tokens.
+// ask sends a request to the auctioneer, whose log has the tokens.
 func (a *Admission) ask(ctx context.Context, r messages.AdmitRequest) (messages.TokensReply, error) {
 	subject := messages.Subject(a.c.Site, messages.Auctioneer, messages.VerbAdmit, messages.ServiceIdentity(messages.Admission))
 	return bus.Call[messages.TokensReply](ctx, a.c.Bus, subject, r)
 }
 
-// one asks about one token.
+// one sends a request about one token.
 func (a *Admission) one(ctx context.Context, r messages.AdmitRequest) (messages.TokenState, error) {
 	reply, err := a.ask(ctx, r)
 	if err == nil && len(reply.Tokens) != 1 {

@@ -26,11 +26,11 @@ import (
 
 const patience = await.Patience
 
-// memory keeps tokens as the auctioneer does, as far as these tests need it.
+// memory stores tokens as the auctioneer does, as far as these tests need it.
 type memory struct {
 	mu     sync.Mutex
 	tokens map[string]messages.TokenState
-	lose   int // so many answers to uses are lost, once they are noted
+	lose   int // number of answers to uses that get lost after the use is stored
 }
 
 func (m *memory) admit(_ context.Context, caller messages.Name, r messages.AdmitRequest) (reply messages.TokensReply, err error) {
@@ -56,7 +56,7 @@ func (m *memory) admit(_ context.Context, caller messages.Name, r messages.Admit
 	return messages.TokensReply{Tokens: []messages.TokenState{t}}, nil
 }
 
-// site is a server with an admission, and what it counts.
+// site is a server with an admission and its metrics.
 type site struct {
 	*testing.T
 	*identity.Authority
@@ -124,7 +124,7 @@ func (s *site) token() *Token {
 	return t
 }
 
-// counted is the sum of a counter over its labels.
+// counted returns the sum of a counter over all labels.
 func (s *site) counted(name string) (sum float64) {
 	s.Helper()
 	all, err := s.registry.Gather()
@@ -141,8 +141,8 @@ func (s *site) counted(name string) (sum float64) {
 	return sum
 }
 
-// TestNodeJoinsOnce: a token brings credentials of its node, for a key made there,
-// and nothing a second time, wherever it is shown.
+// TestNodeJoinsOnce uses a token twice. The first use must give credentials of the node, for a key that was made
+// there. A second use must fail, at any server.
 func TestNodeJoinsOnce(t *testing.T) {
 	s := newSite(t)
 	token, file := s.token(), filepath.Join(t.TempDir(), "creds", "node7.creds")
@@ -181,8 +181,8 @@ func TestNodeJoinsOnce(t *testing.T) {
 	}
 }
 
-// TestJoinGoesOnWhereItWasStopped: an agent whose answer was lost asks again with the
-// same key, and gets it.
+// TestJoinGoesOnWhereItWasStopped loses the answer to an agent. The agent must be able to ask again with the same
+// key.
 func TestJoinGoesOnWhereItWasStopped(t *testing.T) {
 	s := newSite(t)
 	s.memory.lose = 1
@@ -198,7 +198,7 @@ func TestJoinGoesOnWhereItWasStopped(t *testing.T) {
 	}
 }
 
-// TestTokensThatAreNoneOpenNothing: each is refused by the server itself.
+// TestTokensThatAreNoneOpenNothing uses invalid tokens. The NATS server itself must refuse each.
 func TestTokensThatAreNoneOpenNothing(t *testing.T) {
 	s, other := newSite(t), newSite(t)
 	file := filepath.Join(t.TempDir(), "creds")
@@ -240,7 +240,7 @@ func TestTokensThatAreNoneOpenNothing(t *testing.T) {
 	}
 }
 
-// TestTokenOpensNothingElse: what its holder can say and hear is its one request.
+// TestTokenOpensNothingElse checks that the holder of a token can publish and read only its one request.
 func TestTokenOpensNothingElse(t *testing.T) {
 	s := newSite(t)
 	token := s.token()
@@ -268,7 +268,7 @@ func TestTokenOpensNothingElse(t *testing.T) {
 	}
 }
 
-// TestOnlyOperatorsMakeTokens, and who holds none enrols nothing.
+// TestOnlyOperatorsMakeTokens checks that only operators can make tokens, and that nobody can enrol without one.
 func TestOnlyOperatorsMakeTokens(t *testing.T) {
 	s := newSite(t)
 	alice := s.connect(identity.User, "alice")
@@ -282,7 +282,7 @@ func TestOnlyOperatorsMakeTokens(t *testing.T) {
 			t.Errorf("%s: %v, want PermissionDenied", what, err)
 		}
 	}
-	if n := s.counted("candor_admission_refused_total"); n != 3 { // NATS lets no user ask to enrol
+	if n := s.counted("candor_admission_refused_total"); n != 3 { // NATS lets no user send a request to enrol
 		t.Errorf("%v refusals were counted, want 3", n)
 	}
 	bad, err := bus.Call[messages.TokenReply](t.Context(), s.connect(identity.Operator, "operator"), messages.Subject("west", messages.Admission, messages.VerbToken, "operator"), messages.TokenRequest{Node: "Node!", Expires: 1})
@@ -291,7 +291,7 @@ func TestOnlyOperatorsMakeTokens(t *testing.T) {
 	}
 }
 
-// TestBadKeyUsesNothingUp: a request that cannot be signed leaves the token good.
+// TestBadKeyUsesNothingUp sends a key that cannot be signed. The token must stay valid.
 func TestBadKeyUsesNothingUp(t *testing.T) {
 	s := newSite(t)
 	token := s.token()
@@ -346,8 +346,7 @@ func FuzzParseToken(f *testing.F) {
 	})
 }
 
-// TestRefusalsDoNotFillTheLog: a user may be refused without end, and the disk must not
-// fill by it.
+// TestRefusalsDoNotFillTheLog refuses many requests of a user. The log must stay small.
 func TestRefusalsDoNotFillTheLog(t *testing.T) {
 	s := newSite(t)
 	alice := s.connect(identity.User, "alice")

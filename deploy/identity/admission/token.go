@@ -11,13 +11,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// tokenPrefix begins the text of every token. It names the format.
+// tokenPrefix is the beginning of every token. It names the format.
 const tokenPrefix = "candor1-"
 
-// maxToken is the maximum of bytes in a token's text: a chain of certificates fits.
+// maxToken is the largest length of a token in bytes. A chain of certificates fits in it.
 const maxToken = 64 << 10
 
-// Token is what an operator carries to a new node.
+// Token is the secret that an operator carries to a new node.
 type Token struct {
 	Site    messages.Name `json:"site"`
 	Node    messages.Name `json:"node"`
@@ -67,7 +67,7 @@ func (t *Token) check() error {
 	return nil
 }
 
-// expires returns when the token's claim ends, without a check of its signature.
+// expires returns when the token's claim ends. It does not check the signature.
 func (t *Token) expires() messages.Time {
 	claims, err := jwt.DecodeUserClaims(t.Claim)
 	if err != nil || claims.Expires == 0 {

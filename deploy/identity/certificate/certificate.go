@@ -20,8 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// How long certificates are valid, beginning a day before they are made, because clocks of
-// hosts may differ.
+// How long certificates are valid. They begin one day before they are made, because the clocks of hosts may differ.
 const (
 	AuthorityYears = 10
 	HostDays       = 825 // the maximum that most software accepts
@@ -157,7 +156,7 @@ func writePEM(file, kind string, der []byte, mode fs.FileMode) error {
 	return writePEMs(file, mode, pem.Block{Type: kind, Bytes: der})
 }
 
-// writePEMs replaces a file as a whole.
+// writePEMs replaces a file in one step.
 func writePEMs(file string, mode fs.FileMode, blocks ...pem.Block) error {
 	var text []byte
 	for i := range blocks {

@@ -25,7 +25,7 @@ func create(t *testing.T, site messages.Name) (*Authority, string) {
 	return a, dir
 }
 
-// config is the configuration of a host as client and server, which trusts the authority in a directory.
+// config returns the TLS configuration of a host, for both ends. It trusts the authority in the directory trusts.
 func config(t *testing.T, dir string, host messages.Name, trusts string) *tls.Config {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, host+".pem"), filepath.Join(dir, host+".key"))
@@ -43,7 +43,7 @@ func config(t *testing.T, dir string, host messages.Name, trusts string) *tls.Co
 	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
 }
 
-// shake is what a handshake between two ends comes to.
+// shake makes a TLS handshake between two ends, and returns its error.
 func shake(server, client *tls.Config) error {
 	a, b := net.Pipe()
 	defer a.Close()
@@ -59,12 +59,12 @@ func shake(server, client *tls.Config) error {
 	if err := end.Handshake(); err != nil {
 		return err
 	}
-	_, err := io.ReadFull(end, make([]byte, 1)) // the server refuses after the client is content
+	_, err := io.ReadFull(end, make([]byte, 1)) // the server refuses only after the client's part of the handshake
 	return err
 }
 
-// TestHostsKnowOneAnother: each host's certificate is good at both ends, under
-// its name and what else it is reached under, and only with its own site.
+// TestHostsKnowOneAnother checks that each host's certificate works at both ends, under its name and its other
+// addresses, and only with hosts of its own site.
 func TestHostsKnowOneAnother(t *testing.T) {
 	a, dir := create(t, "west")
 	other, otherDir := create(t, "east")
@@ -99,8 +99,8 @@ func TestHostsKnowOneAnother(t *testing.T) {
 	}
 }
 
-// TestAuthorityStays: it is not made twice, can issue again after it was opened
-// again, and its keys are for the owner alone.
+// TestAuthorityStays checks that an authority is made only once, can issue after it is opened again, and has keys
+// that only the owner can read.
 func TestAuthorityStays(t *testing.T) {
 	_, dir := create(t, "west")
 	if _, err := Create(dir, "west", time.Now()); messages.KindOf(err) != messages.Conflict {
@@ -159,7 +159,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestLifetimes: a host's certificate ends with its authority's at the latest.
+// TestLifetimes checks that a host's certificate does not last longer than its authority's.
 func TestLifetimes(t *testing.T) {
 	a, dir := create(t, "west")
 	if err := a.Issue("rack1", nil, time.Now().AddDate(AuthorityYears, -1, 0)); err != nil {

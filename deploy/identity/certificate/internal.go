@@ -35,7 +35,7 @@ type Internal struct {
 // NewInternal derives the authority from a secret of the site.
 func NewInternal(site messages.Name, secret [ed25519.SeedSize]byte) (*Internal, error) {
 	key := ed25519.NewKeyFromSeed(secret[:])
-	// Equal bytes at every host: no number, time or signature is random.
+	// Every host must compute equal bytes, so no number, time or signature is random.
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
 		Subject:      pkix.Name{Organization: []string{"Candor site " + site}, CommonName: "hosts of " + site},
@@ -115,7 +115,7 @@ func trusting(pool *x509.CertPool) *tls.Config {
 		MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true}
 }
 
-// renewed is a certificate that is replaced before it ends.
+// renewed is a certificate that is replaced before it expires.
 type renewed struct {
 	authority *Internal
 	names     []string
@@ -142,9 +142,9 @@ func (r *renewed) get() (*tls.Certificate, error) {
 	return r.cert, nil
 }
 
-// WriteReplica makes the certificate of a replica that runs alone, on a host without the site's
-// keys. It is one file with which the replica proves itself and recognises the others. Only its
-// owner may read it. It is valid for HostDays.
+// WriteReplica writes the certificate of a replica that runs alone, on a host without the site's keys. With this one
+// file, the replica proves its identity and checks the other replicas. Only its owner can read it. It is valid for
+// HostDays.
 func (i *Internal) WriteReplica(file, actor string, host messages.Name, now time.Time) error {
 	if !messages.ValidName(host) {
 		return messages.Errorf(messages.Invalid, "host %q: is not a name that a host can have", host)
@@ -161,7 +161,7 @@ func (i *Internal) WriteReplica(file, actor string, host messages.Name, now time
 		pem.Block{Type: "PRIVATE KEY", Bytes: key}, pem.Block{Type: "CERTIFICATE", Bytes: i.cert.Raw})
 }
 
-// ReadReplica reads what WriteReplica wrote, for the named replica.
+// ReadReplica reads a file that WriteReplica wrote, for the named replica.
 func ReadReplica(file, actor string, host, site messages.Name) (*tls.Config, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

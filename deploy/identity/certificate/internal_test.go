@@ -26,8 +26,8 @@ func as(c *tls.Config, name string) *tls.Config {
 	return c
 }
 
-// TestHostsWithTheSameKeysKnowOneAnother: hosts with the same keys derive the same authority;
-// other keys, or another site, lead to another one.
+// TestHostsWithTheSameKeysKnowOneAnother checks that hosts with the same keys derive the same authority. Other keys,
+// or another site, must give another one.
 func TestHostsWithTheSameKeysKnowOneAnother(t *testing.T) {
 	one, two := internalOf(t, "west", 1), internalOf(t, "west", 1)
 	server := one.Replica("bank", "rack1")
@@ -52,8 +52,8 @@ func TestHostsWithTheSameKeysKnowOneAnother(t *testing.T) {
 	}
 }
 
-// TestInternalCertificatesAreRenewed: a process that runs for years always has one
-// that is good, also when its clock was set back.
+// TestInternalCertificatesAreRenewed checks that a process that runs for years always has a valid certificate, even
+// if its clock was set back.
 func TestInternalCertificatesAreRenewed(t *testing.T) {
 	now := time.Now()
 	r := &renewed{authority: internalOf(t, "west", 1), names: []string{"rack1.bank.west.candor"}, now: func() time.Time { return now }}
@@ -84,7 +84,8 @@ func TestInternalCertificatesAreRenewed(t *testing.T) {
 	ends()
 }
 
-// TestCertificateOfAReplicaAlone is for that replica, and its file for its owner.
+// TestCertificateOfAReplicaAlone checks that the certificate is valid only for this replica, and that only its owner
+// can read the file.
 func TestCertificateOfAReplicaAlone(t *testing.T) {
 	i := internalOf(t, "west", 1)
 	file := filepath.Join(t.TempDir(), "rack2-bank.pem")

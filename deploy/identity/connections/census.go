@@ -15,7 +15,7 @@ type holder struct {
 	name messages.Name
 }
 
-// place is a server and the number of a connection there.
+// place is the identity of a connection: its server and its number there.
 type place struct {
 	server string
 	id     uint64
@@ -25,14 +25,14 @@ type place struct {
 type connection struct {
 	place
 	by    holder
-	start time.Time // by its server's clock
-	// When its holder was told that it will be closed, and when the server was last asked to
-	// close it; zero: not yet.
+	start time.Time // in the time of its server
+	// told is when its holder was told that it will be closed. cut is when the server was last asked to close it.
+	// Zero: not yet.
 	told, cut time.Time
 }
 
-// census counts the connections of holders, from the reports of the servers. It has no clock
-// and is not safe for concurrent use.
+// census counts the connections of each holder from the servers' reports. It has no clock and is not safe for
+// concurrent use.
 type census struct {
 	servers map[string]*server
 	open    map[holder]int
@@ -51,7 +51,7 @@ func newCensus() *census {
 	return &census{servers: map[string]*server{}, open: map[holder]int{}}
 }
 
-// hear notes that a server reported.
+// hear records that a server has reported. It returns the server.
 func (c *census) hear(id string, now time.Time) *server {
 	s := c.servers[id]
 	if s == nil {
@@ -77,7 +77,7 @@ func (c *census) enter(s *server, n connection) {
 	}
 }
 
-// closed removes a connection.
+// closed removes a connection that was closed.
 func (c *census) closed(at place, now time.Time) {
 	s := c.hear(at.server, now)
 	if s.changed != nil {
@@ -97,8 +97,8 @@ func (c *census) remove(s *server, id uint64) {
 	}
 }
 
-// asking returns the servers to ask for their lists: the servers whose list is older than a time that
-// are not being asked already. [census.list] takes each answer.
+// asking returns the IDs of the servers to ask for their lists: those whose list is older than before, and that are
+// not being asked already. [census.list] takes each answer.
 func (c *census) asking(before time.Time) (ids []string) {
 	for id, s := range c.servers {
 		if s.changed == nil && s.listed.Before(before) {
@@ -109,8 +109,8 @@ func (c *census) asking(before time.Time) (ids []string) {
 	return ids
 }
 
-// list replaces a server's connections by the connections in its list, except for the ones that changed
-// since it was asked. Without a list they stay.
+// list replaces a server's connections by those in its list. Connections that changed since the server was asked stay
+// as they are. With a nil list, nothing changes.
 func (c *census) list(id string, all map[uint64]connection, now time.Time) {
 	s := c.servers[id]
 	if s == nil {
@@ -145,8 +145,8 @@ func (c *census) forget(since time.Time) {
 	}
 }
 
-// excess returns the newest connections of each holder that has more than most allows, as
-// many as are too many. All who count the same connections agree on these.
+// excess returns the connections above the limit most of each holder, the newest ones. Every guard that counts the
+// same connections returns the same ones.
 func (c *census) excess(most func(holder) int) (all []*connection) {
 	over := map[holder][]*connection{}
 	for by, n := range c.open {

@@ -14,8 +14,8 @@ func open(server string, id uint64, by holder) connection {
 	return connection{place: place{server, id}, by: by}
 }
 
-// TestCensus: a connection counts from when it is opened or listed, until it is closed or no
-// longer listed, or its server is gone.
+// TestCensus checks when a connection counts: from its opening or listing, until it is closed, is no longer listed,
+// or its server is gone.
 func TestCensus(t *testing.T) {
 	c, at := newCensus(), time.Unix(1000, 0)
 	counts := func(what string, a, b int) {
@@ -47,7 +47,7 @@ func TestCensus(t *testing.T) {
 	counts("its answer is late", 0, 2)
 }
 
-// TestExcess: the newest go, on whichever server they are.
+// TestExcess checks that the newest connections are closed, on any server.
 func TestExcess(t *testing.T) {
 	c, at := newCensus(), time.Unix(1000, 0)
 	for n := range uint64(4) {

@@ -21,9 +21,9 @@ import (
 
 // Config configures a [Guard]. System, Bus, Account, Role and Most are needed.
 type Config struct {
-	System  bus.Bus                           // connected to the system account of the site's servers
-	Bus     bus.Bus                           // connected as a service; tells clients why
-	Account string                            // public key of the account of the connections
+	System  bus.Bus                           // connection to the system account of the site's servers
+	Bus     bus.Bus                           // connection as a service; it tells clients the reason
+	Account string                            // public key of the account whose connections are counted
 	Role    func(issuer string) identity.Role // the role whose credentials a key signs; "": none
 	// Most is the maximum number of open connections of a user. An operator may have operatorTimes
 	// this number.
@@ -34,16 +34,16 @@ type Config struct {
 	Metrics prometheus.Registerer // nil: none
 }
 
-// operatorTimes is how many times more connections an operator may have than a user.
+// operatorTimes is the limit of an operator, as a multiple of a user's limit.
 const operatorTimes = 4
 
-// mostOthers is the limit of a node and of the holder of a token: each needs one, and another
-// while a lost one is not noticed yet.
+// mostOthers is the limit of a node and of the holder of a token. Each needs one connection, and another one while a
+// lost connection is not noticed yet.
 const mostOthers = 16
 
-// Times of a guard.
+// Intervals of a guard.
 const (
-	grace     = 500 * time.Millisecond // time between too many connections and the message about it
+	grace     = 500 * time.Millisecond // from too many connections to the message about it
 	farewell  = 200 * time.Millisecond // time from the message to closing
 	lookEvery = time.Second
 	listEvery = 5 * time.Minute
@@ -58,7 +58,7 @@ type Guard struct {
 	subs    []bus.Subscription
 	ctx     context.Context
 	cancel  context.CancelFunc
-	wake    chan struct{} // signalled when there is something to check
+	wake    chan struct{} // gets a value when there is something to check
 	work    sync.WaitGroup
 
 	mu     sync.Mutex
@@ -113,7 +113,7 @@ func (g *Guard) Close() error {
 	return errors.Join(failed...)
 }
 
-// most returns the maximum of a holder's connections; 0: no limit.
+// most returns the largest number of connections of a holder; 0: no limit.
 func (g *Guard) most(by holder) int {
 	switch by.role {
 	case identity.User, identity.Peer:
@@ -175,7 +175,7 @@ func (g *Guard) holder(claim string) holder {
 	return holder{g.c.Role(says.By), says.Name}
 }
 
-// alive notes that a server reported.
+// alive records that a server has reported.
 func (g *Guard) alive(subject string, _ []byte) {
 	part := strings.Split(subject, ".")
 	g.mu.Lock()
@@ -236,9 +236,9 @@ func (g *Guard) list(id string) {
 	}
 }
 
-// weigh closes connections above the limits: at once if there are very many, otherwise after
-// their holders were told why. It reports whether there are any. A connection that is not
-// closed yet is checked again, because its holder may have closed another.
+// weigh closes connections above the limits. If there are very many, it closes them at once, otherwise after their
+// holders were told why. It reports whether there are any. It checks a connection again before closing it, because
+// its holder may have closed another one.
 func (g *Guard) weigh(now time.Time) (any bool) {
 	for _, n := range g.census.excess(g.most) {
 		if g.c.Server != "" && g.c.Server != n.server {
@@ -252,7 +252,7 @@ func (g *Guard) weigh(now time.Time) (any bool) {
 			}
 		case n.told.IsZero() && now.Sub(n.start) >= grace:
 			n.told = now
-			g.count(n) // counted now, because a client that was told closes itself
+			g.count(n) // counted now, because a client that was told may close the connection itself
 			at, by := n.place, n.by
 			g.work.Go(func() {
 				if err := bus.Refuse(g.c.Bus, by.name, bus.Refusal{Server: at.server, Connection: at.id, Reason: by.tooMany(g.most(by))}); err != nil {
@@ -283,7 +283,7 @@ func (g *Guard) refuse(n *connection, now time.Time) {
 	})
 }
 
-// count counts a refused connection.
+// count adds a refused connection to the metrics.
 func (g *Guard) count(n *connection) {
 	g.refused.WithLabelValues(string(n.by.role)).Inc()
 	g.c.Log.Warn("a connection was refused: "+n.by.tooMany(g.most(n.by)), zap.String("server", n.server))

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// system is the system account of a server that answers nothing but requests to cut a connection,
-// and not the first of these.
+// system is the system account of a server. It answers only requests to close a connection, and not the first of
+// these.
 type system struct {
 	bus.Bus
 	event  func(string, []byte)
@@ -43,7 +43,8 @@ func (s *system) Request(_ context.Context, subject string, content []byte) ([]b
 	return nil, messages.Errorf(messages.Unavailable, "the server does not answer")
 }
 
-// says has a guard with a bound of one hear events of alice's connections, and wants it to cut some.
+// says sends events of alice's connections to a guard with a limit of one. The guard must close the given
+// connections.
 func (s *system) says(t *testing.T, events []string, cut ...string) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := Start(Config{System: s, Bus: s, Account: "A", Role: func(string) identity.Role { return identity.User }, Most: 1, Server: "S"})
@@ -66,15 +67,15 @@ func (s *system) says(t *testing.T, events []string, cut ...string) {
 	})
 }
 
-// TestAConnectionIsCutAtLast: a server that is too busy to cut a connection is asked again. The
-// connection once stayed for good, as it counted as one that leaves.
+// TestAConnectionIsCutAtLast makes a server too busy to close a connection. The guard must ask again. Once the
+// connection stayed for ever, because it counted as closing.
 func TestAConnectionIsCutAtLast(t *testing.T) {
 	two := `{"cid":2}`
 	(&system{deaf: 2}).says(t, []string{"CONNECT 1", "CONNECT 2"}, two, two, two)
 }
 
-// TestTheNewestIsCut: a connection that came before an older one was known to be closed keeps its
-// place against one that comes later.
+// TestTheNewestIsCut opens a connection before the end of an older one is known. It must keep its place against a
+// later connection.
 func TestTheNewestIsCut(t *testing.T) {
 	new(system).says(t, []string{"CONNECT 1", "CONNECT 2", "DISCONNECT 1", "CONNECT 3"}, `{"cid":3}`)
 	new(system).says(t, []string{"CONNECT 1", "CONNECT 2", "DISCONNECT 1"})

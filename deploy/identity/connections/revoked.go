@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// RevokedSubject is the subject in the system account on which a site's hosts hear of
-// revocations. Only who has the site's keys can publish there.
+// RevokedSubject is the subject in the system account on which a site's hosts hear of revocations. Only the owner of
+// the site's keys can publish on it.
 const RevokedSubject = "candor.revoked"
 
 // Server is a NATS server of a site.
@@ -54,11 +54,11 @@ func Servers(ctx context.Context, system bus.Bus, want int) ([]Server, error) {
 	return all, err
 }
 
-// lookAgain is the interval between questions whether a server refuses revoked keys.
+// lookAgain is the pause before a server is asked again whether it refuses revoked keys.
 const lookAgain = 100 * time.Millisecond
 
-// AwaitRevoked returns when a server refuses certain public keys in an account and has no
-// connection with any of them; an error if ctx ends first.
+// AwaitRevoked returns when a server refuses some public keys in an account and has no connection with them. It
+// returns an error if ctx ends first.
 func AwaitRevoked(ctx context.Context, system bus.Bus, server Server, account string, keys []string) error {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// page is how many connections a server lists at a time.
+// page is the number of connections that a server lists in one answer.
 const page = 1000
 
 // answer is a server's answer to a request in the system account.
@@ -48,7 +48,7 @@ func (g *Guard) ask(id string) (map[uint64]connection, error) {
 func (g *Guard) cut(at place) error {
 	_, err := request[json.RawMessage](g.ctx, g.c.System, at.server, "KICK", map[string]uint64{"cid": at.id})
 	if messages.KindOf(err) == messages.NotFound {
-		return nil // it closed by itself
+		return nil // the connection was closed by itself
 	}
 	return err
 }

@@ -1,5 +1,5 @@
-// Package natstest starts NATS servers for tests, and does what strangers with stolen keys can
-// do. Only tests import it.
+// Package natstest starts NATS servers for tests. It can also do what strangers can do with stolen keys. Only tests
+// import it.
 package natstest
 
 import (
