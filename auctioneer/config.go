@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/archive"
+	"github.com/candor-grid/candor/auctioneer/filter"
 	"github.com/candor-grid/candor/auctioneer/notify"
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
@@ -45,6 +46,8 @@ type Config struct {
 	Licenses messages.Licenses
 	// Slurm says what names of Slurm mean at this site; nil: they mean nothing.
 	Slurm *messages.SlurmNames
+	// Filter is asked about each job that is submitted; nil: the site has no such program.
+	Filter *filter.Filter
 	// Notify sends notifications about jobs. The zero value of its NotifyRules allows no receiver.
 	Notify      *notify.Sender
 	NotifyRules notify.Rules

@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"sync"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/intake"
@@ -51,9 +52,9 @@ func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r
 	said, replies, errs = make([]*intake.Submission, len(r.Jobs)), make([]messages.SubmitReply, len(r.Jobs)), make([]error, len(r.Jobs))
 	var under []*submission
 	var places []int // positions of these submissions among the jobs of the request
+	l.prepareSeveral(account, r, said, errs)
 	for i := range r.Jobs {
-		one := &messages.SubmitRequest{Key: r.Jobs[i].Key, Spec: r.Jobs[i].Spec, DryRun: r.DryRun}
-		if said[i], errs[i] = l.rules().Prepare(account, one); errs[i] != nil {
+		if errs[i] != nil {
 			continue
 		}
 		s := &submission{Submission: said[i], heeded: true}
@@ -73,4 +74,28 @@ func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r
 	}
 	l.enterAll(ctx, under, func(k int, reply messages.SubmitReply, err error) { replies[places[k]], errs[places[k]] = reply, err })
 	return said, replies, errs
+}
+
+// prepareSeveral prepares several submissions, some at a time where the site's program is asked about each.
+func (l *submissions) prepareSeveral(account messages.Name, r *messages.SubmitRequest, said []*intake.Submission, errs []error) {
+	rules := l.rules()
+	prepare := func(i int) {
+		said[i], errs[i] = rules.Prepare(account, &messages.SubmitRequest{Key: r.Jobs[i].Key, Spec: r.Jobs[i].Spec, DryRun: r.DryRun})
+	}
+	if rules.Filter == nil {
+		for i := range r.Jobs {
+			prepare(i)
+		}
+		return
+	}
+	var all sync.WaitGroup
+	const atOnce = 4 // other accounts' submissions come in between
+	for k := range atOnce {
+		all.Go(func() {
+			for i := k; i < len(r.Jobs); i += atOnce {
+				prepare(i)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -1,10 +1,12 @@
 package auctioneer
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -164,8 +166,38 @@ func (l *term) setBounds() error {
 
 // rules returns the rules of the present markets.
 func (l *term) rules() *intake.Rules {
-	return &intake.Rules{Markets: l.inForce(), Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
+	r := &intake.Rules{Markets: l.inForce(), Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
 		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check}
+	if l.Filter != nil {
+		r.Filter = l.filter
+	}
+	return r
+}
+
+// filter asks the site's program about a new job. The program refuses jobs of other sites, and does not change
+// them: what they may cost was agreed.
+func (l *term) filter(s *intake.Submission) (said []string, err error) {
+	known := false
+	if l.replica.read(func(b *book.Book) {
+		p := b.Entered(s.Account, s.Key)
+		known = p != nil && bytes.Equal(p.Digest, s.Digest)
+	}); known {
+		return nil, nil
+	}
+	spec, changes, err := l.Filter.Ask(l.life, s.Account, s.Spec)
+	switch {
+	case err != nil:
+		if messages.KindOf(err) == messages.Internal {
+			l.Log.Error("the filter for submissions fails", zap.Error(err))
+		}
+		return nil, err
+	case len(changes) == 0:
+		return nil, nil
+	case messages.Participant(s.Account) != s.Account:
+		return nil, messages.Errorf(messages.PermissionDenied, "the site's rules for jobs would change the job (%s), and jobs of other sites stay as they are; submit it so, or elsewhere", strings.Join(changes, "; "))
+	}
+	*s.Spec = *spec
+	return []string{"the site changed the job: " + strings.Join(changes, "; ")}, nil
 }
 
 // inbox collects the inputs for the next step of the desk.

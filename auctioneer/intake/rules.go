@@ -24,6 +24,9 @@ type Rules struct {
 	Pending    int                     // maximum number of an account's jobs that have not ended; 0: no limit
 	// Notify returns an error for notifications that the site does not send; nil: it sends none.
 	Notify func([]messages.Notify) error
+	// Filter asks the site's program about a new job, which may change or refuse it. It returns sentences
+	// about what was changed. nil: the site has no such program.
+	Filter func(*Submission) (said []string, err error)
 }
 
 // Prepare makes all checks of a request that need no state, and fills in defaults. A submission that is refused here
@@ -36,11 +39,18 @@ func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Subm
 	}
 	s := &Submission{Account: account, Key: q.Key, Digest: digest, Spec: &q.Spec, Deposit: r.Deposit, version: r.Version, most: r.Pending}
 	s.hold = fmt.Sprintf("job/%s/%s/%s", r.Site, account, q.Key)
+	var changed []string
+	if r.Filter != nil {
+		if changed, err = r.Filter(s); err != nil {
+			return s, err
+		}
+	}
 	s.unpaid = s.Spec.Budget == 0
 	for i := range s.Spec.Stages {
 		s.bounds = append(s.bounds, s.Spec.Stages[i].Memory != 0)
 	}
-	if s.Said, err = r.assumeBid(account, s.Spec); err != nil {
+	assumed, err := r.assumeBid(account, s.Spec)
+	if s.Said = append(changed, assumed...); err != nil {
 		return s, err
 	}
 	if err := q.Validate(); err != nil {

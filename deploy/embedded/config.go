@@ -75,6 +75,9 @@ type Config struct {
 	// written for Slurm; without it a partition is a market of the same name, and an
 	// account a project.
 	Slurm *messages.SlurmNames `json:"slurm,omitempty"`
+	// SubmitFilter is a program of the site's that is asked about each job, and may change or refuse it, such as
+	// /etc/candor/submit-filter. Each host of a replica has it. Without it every job is taken as it is.
+	SubmitFilter string `json:"submit_filter,omitempty"`
 	// Profiles are the job profile classes, whose types the estimator learns.
 	Profiles []messages.Profile `json:"profiles,omitempty"`
 	// Nodes are the nodes whose agents run here; each node counts as a machine of its

@@ -15,6 +15,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/auctioneer/archive"
+	"github.com/candor-grid/candor/auctioneer/filter"
 	"github.com/candor-grid/candor/auctioneer/notify"
 	"github.com/candor-grid/candor/bank"
 	"github.com/candor-grid/candor/bank/history"
@@ -76,7 +77,7 @@ var auctioneerKind = kind{
 		}
 		return auctioneer.Start(ctx, auctioneer.Config{
 			Archive: records, Past: filepath.Join(r.dir, pastFile), Restored: r.restored, Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open,
-			Markets: c.Markets, Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, LeastVisit: c.LeastVisit, Limits: c.Limits, MostMemory: most, Licenses: c.Licenses, Slurm: c.Slurm,
+			Markets: c.Markets, Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, LeastVisit: c.LeastVisit, Limits: c.Limits, MostMemory: most, Licenses: c.Licenses, Slurm: c.Slurm, Filter: filter.New(c.Site, c.SubmitFilter),
 			Notify: sender, NotifyRules: c.Notify, Clock: r.clock, ClockKnown: r.known, Log: r.log, Metrics: r.metrics,
 		})
 	},

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,6 +161,54 @@ func TestAnAccountHasNoMoreAtOnceThanItsBound(t *testing.T) {
 		if job := u.final(id); job.State != messages.Completed {
 			t.Errorf("job %d: %v, %s", id, job.State, job.Reason)
 		}
+	}
+	closeSite(t, s)
+}
+
+// TestTheSitesFilterChangesAndRefusesJobs: the user is told what was changed; a repeated request gets the first answer,
+// whatever the program says meanwhile; and where the program is broken no job is taken.
+func TestTheSitesFilterChangesAndRefusesJobs(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	c.Replicas, c.SubmitFilter = 1, filepath.Join(t.TempDir(), "filter")
+	program := func(script string) {
+		t.Helper()
+		if err := os.WriteFile(c.SubmitFilter+".new", []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(c.SubmitFilter+".new", c.SubmitFilter); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program(`sed 's/"name":"slow"/"name":"fast"/'`)
+	s, err := Start(within(t), c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := connect(t, s, "alice")
+	submit := func(key string) (messages.SubmitReply, error) {
+		return bus.Call[messages.SubmitReply](within(t), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name),
+			messages.SubmitRequest{Key: key, Spec: messages.JobSpec{Name: "slow", Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Script: "exit 0"}}}})
+	}
+	first, err := submit("one")
+	if err != nil || !slices.Contains(first.Warnings, "the site changed the job: name: slow → fast") {
+		t.Fatalf("%v, %v", first.Warnings, err)
+	}
+	if job := u.final(first.Job); job.Name != "fast" || job.State != messages.Completed {
+		t.Errorf("the job %s is %v", job.Name, job.State)
+	}
+	program(`[ "$CANDOR_ACCOUNT" = alice ] && echo '{"refuse": "alice is away"}'`)
+	if _, err := submit("two"); messages.KindOf(err) != messages.PermissionDenied || messages.Detail(err) != "the site's rules for jobs: alice is away" {
+		t.Errorf("%v", err)
+	}
+	if again, err := submit("one"); err != nil || again.Job != first.Job {
+		t.Errorf("a repeated request is answered %d, %v", again.Job, err)
+	}
+	if err := os.Remove(c.SubmitFilter); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := submit("three"); err == nil || !strings.Contains(err.Error(), "is not there") {
+		t.Errorf("%v", err)
 	}
 	closeSite(t, s)
 }

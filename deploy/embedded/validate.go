@@ -57,6 +57,9 @@ func (c *Config) Validate() error {
 	if err := c.Licenses.Validate("licenses"); err != nil {
 		ps.addf("licenses", "%s", strings.TrimPrefix(messages.Detail(err), "licenses: "))
 	}
+	if f := c.SubmitFilter; f != "" && !filepath.IsAbs(f) {
+		ps.addf("submit_filter", "%q must be the absolute path of a program, such as /etc/candor/submit-filter", f)
+	}
 	if c.Slurm != nil {
 		ps.field("slurm", c.Slurm.Validate(c.Markets))
 	}

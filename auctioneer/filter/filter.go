@@ -1,0 +1,155 @@
+package filter
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/program"
+)
+
+// Limits of the program. It ends within 5 s.
+const (
+	mostAtOnce = 8
+	mostAsked  = 64
+)
+
+// Filter is the site's program.
+type Filter struct {
+	program string
+	site    messages.Name
+	asked   chan struct{} // has a place for each submission that is asked about
+	running chan struct{} // has a place for each program that runs
+	within  time.Duration
+}
+
+// New returns the filter of a site; nil for no program.
+func New(site messages.Name, program string) *Filter {
+	if program == "" {
+		return nil
+	}
+	return &Filter{program, site, make(chan struct{}, mostAsked), make(chan struct{}, mostAtOnce), 5 * time.Second}
+}
+
+// Ask asks the program about a job of an account. It returns the job that the site is to take, and what the program
+// changed, as "market: main → gpu".
+func (f *Filter) Ask(ctx context.Context, account messages.Name, spec *messages.JobSpec) (*messages.JobSpec, []string, error) {
+	select {
+	case f.asked <- struct{}{}:
+		defer func() { <-f.asked }()
+	default:
+		return nil, nil, messages.Errorf(messages.Unavailable, "the site's filter is asked about %d other jobs; submit again later", mostAsked)
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.within)
+	defer cancel()
+	select {
+	case f.running <- struct{}{}:
+		defer func() { <-f.running }()
+	case <-ctx.Done():
+		return nil, nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with other jobs for %v; submit again later", f.within)
+	}
+	job, err := messages.Marshal(spec, messages.JSON)
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := program.Run(ctx, f.program, []string{"CANDOR_SITE=" + f.site, "CANDOR_ACCOUNT=" + account}, job)
+	if err != nil {
+		return nil, nil, f.broken("%v", err)
+	}
+	if text = bytes.TrimSpace(text); len(text) == 0 {
+		return spec, nil, nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil, nil, f.broken("wrote %q, which is no JSON object (%v)", messages.Short(string(text), 100), err)
+	}
+	if refuses, ok := fields["refuse"]; ok {
+		var why string
+		if err := json.Unmarshal(refuses, &why); err != nil || why == "" || len(fields) > 1 {
+			return nil, nil, f.broken("wrote %q, where refuse must be a sentence and the only field", messages.Short(string(text), 100))
+		}
+		return nil, nil, messages.Errorf(messages.PermissionDenied, "the site's rules for jobs: %s", messages.Short(why, 1000))
+	}
+	changed, d := new(messages.JobSpec), json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(changed); err != nil {
+		return nil, nil, f.broken("wrote no job: %v", messages.Short(err.Error(), 200))
+	}
+	after, err := messages.Marshal(changed, messages.JSON)
+	if err != nil {
+		return nil, nil, f.broken("wrote no job: %v", err)
+	}
+	return changed, differences(job, after), nil
+}
+
+// broken returns an error about the program, which says what an operator is to do.
+func (f *Filter) broken(format string, args ...any) error {
+	host, _ := os.Hostname()
+	return messages.Errorf(messages.Internal, "the site takes no jobs now: its filter %s on host %s %s; tell an operator, who mends the program or removes submit_filter from the configuration",
+		f.program, cmp.Or(host, "(no name)"), fmt.Sprintf(format, args...))
+}
+
+// differences lists the fields that differ between two jobs in JSON.
+func differences(before, after []byte) (out []string) {
+	var x, y map[string]any
+	if json.Unmarshal(before, &x) != nil || json.Unmarshal(after, &y) != nil {
+		return nil
+	}
+	compare("", x, y, &out)
+	const most = 8
+	if more := len(out) - most; more > 0 {
+		out = append(out[:most], fmt.Sprintf("%d more", more))
+	}
+	return out
+}
+
+func compare(path string, x, y any, out *[]string) {
+	a, maps := x.(map[string]any)
+	b, both := y.(map[string]any)
+	if maps && both {
+		var names []string
+		for name := range a {
+			names = append(names, name)
+		}
+		for name := range b {
+			if _, ok := a[name]; !ok {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			compare(strings.TrimPrefix(path+"."+name, "."), a[name], b[name], out)
+		}
+		return
+	}
+	list, lists := x.([]any)
+	other, both := y.([]any)
+	if lists && both && len(list) == len(other) {
+		for i := range list {
+			compare(fmt.Sprintf("%s[%d]", path, i), list[i], other[i], out)
+		}
+		return
+	}
+	if was, is := word(x), word(y); was != is {
+		*out = append(*out, path+": "+messages.Short(was, 60)+" → "+messages.Short(is, 60))
+	}
+}
+
+// word writes a value of JSON, text without quotes.
+func word(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "none"
+	case string:
+		return v
+	}
+	text, _ := json.Marshal(v)
+	return string(text)
+}

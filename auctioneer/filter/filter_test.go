@@ -1,0 +1,94 @@
+package filter
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func job() *messages.JobSpec {
+	return &messages.JobSpec{Name: "sort", Budget: messages.Credit, Market: "main",
+		Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 2, Script: "#!/bin/sh\nsort <in >out && echo \"é\"\n", Licenses: messages.Licenses{{Name: "matlab", Count: 1}}}}}
+}
+
+func writes(t *testing.T, script string, mode os.FileMode) *Filter {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "filter")
+	if err := os.WriteFile(path, []byte(script), mode); err != nil {
+		t.Fatal(err)
+	}
+	return New("west", path)
+}
+
+// TestAskTakesEachAnswer: the job as it is, another job, a refusal, or anything else, which refuses the job and says
+// what is wrong with the program.
+func TestAskTakesEachAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		script, err string
+		mode        os.FileMode
+		changes     []string
+	}{
+		"says nothing":       {script: "#!/bin/sh\nexit 0\n"},
+		"repeats the job":    {script: "#!/bin/sh\ncat\n"},
+		"changes the job":    {script: "#!/bin/sh\nsed -e 's/\"market\":\"main\"/\"market\":\"gpu\"/' -e 's/\"tasks\":2/\"tasks\":1,\"cpus\":4/'\n", changes: []string{"market: main → gpu", "stages[0].cpus: none → 4", "stages[0].tasks: 2 → 1"}},
+		"knows the account":  {script: "#!/bin/sh\necho \"{\\\"refuse\\\": \\\"$CANDOR_ACCOUNT at $CANDOR_SITE\\\"}\"\n", err: "the site's rules for jobs: alice at west"},
+		"refuses nothing":    {script: "#!/bin/sh\necho '{\"refuse\": \"\"}'\n", err: "where refuse must be a sentence"},
+		"fails":              {script: "#!/bin/sh\necho boom >&2\nexit 3\n", err: "ended with exit status 3 and wrote \"boom\""},
+		"writes no JSON":     {script: "#!/bin/sh\necho hello\n", err: "wrote \"hello\", which is no JSON object"},
+		"writes no job":      {script: "#!/bin/sh\necho '{\"colour\": 1}'\n", err: "wrote no job: json: unknown field"},
+		"writes too much":    {script: "#!/bin/sh\nhead -c 5000000 /dev/zero\n", err: "wrote more than 4 MiB"},
+		"is no program":      {script: "#!/bin/sh\n", mode: 0o644, err: "may not be executed"},
+		"has no interpreter": {script: "#!/no/such/shell\n", err: "is not there, or its interpreter"},
+	} {
+		if c.mode == 0 {
+			c.mode = 0o755
+		}
+		spec := job()
+		got, changes, err := writes(t, c.script, c.mode).Ask(t.Context(), "alice", spec)
+		if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) || !slices.Equal(changes, c.changes) {
+			t.Errorf("a program that %s: %v, %v, want %v, %s", name, changes, err, c.changes, c.err)
+		}
+		if err == nil && got.Stages[0].Script != job().Stages[0].Script {
+			t.Errorf("a program that %s: script %q", name, got.Stages[0].Script)
+		}
+	}
+	if _, _, err := New("west", "/no/such/program").Ask(t.Context(), "alice", job()); err == nil || !strings.Contains(err.Error(), "is not there") || messages.KindOf(err).Retriable() {
+		t.Errorf("a program that is not there: %v", err)
+	}
+	if New("west", "") != nil {
+		t.Error("a site without a program has a filter")
+	}
+}
+
+// TestAHangingProgramEnds, with all that it started; those who wait for it are told to come again, and beyond some
+// nobody waits.
+func TestAHangingProgramEnds(t *testing.T) {
+	f := writes(t, "#!/bin/sh\nsleep 60 &\nsleep 60\n", 0o755)
+	f.within = 300 * time.Millisecond
+	began := time.Now()
+	var asked sync.WaitGroup
+	var mu sync.Mutex
+	kinds := map[messages.Kind]int{}
+	for range mostAsked + 10 {
+		asked.Go(func() {
+			_, _, err := f.Ask(context.Background(), "alice", job())
+			mu.Lock()
+			defer mu.Unlock()
+			kinds[messages.KindOf(err)]++
+		})
+	}
+	asked.Wait()
+	if kinds[messages.Internal] < mostAtOnce || kinds[messages.Unavailable] < 10 || kinds[messages.Internal]+kinds[messages.Unavailable] != mostAsked+10 {
+		t.Errorf("%v", kinds)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("took %v", took)
+	}
+}

@@ -1,0 +1,70 @@
+// Package program runs programs of the site's: its filter for submissions, and the prolog and epilog of its nodes.
+//
+// A program runs as the user of this process, in the directory /, with PATH and the variables that it is given, in a
+// process group of its own. All processes of the group end with it.
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// mostOutput is the most that a program may write to its standard output.
+const mostOutput = 4 << 20
+
+// Run runs a program with a text on its standard input until it ends, or ctx ends it. It returns what the program wrote to
+// its standard output. An error is the rest of a sentence that begins with the program: "ended with exit status 3".
+func Run(ctx context.Context, path string, env []string, input []byte) ([]byte, error) {
+	began := time.Now()
+	c := exec.CommandContext(ctx, path)
+	out, said := &limited{most: mostOutput}, &limited{most: 4096}
+	c.Stdin, c.Stdout, c.Stderr, c.Dir = bytes.NewReader(input), out, said, "/"
+	c.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	end := func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.Cancel, c.WaitDelay = end, time.Second
+	err := c.Run()
+	if c.Process != nil {
+		_ = end() // what the program has left behind
+	}
+	exit, failed := errors.AsType[*exec.ExitError](err)
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("did not end within %v", time.Since(began).Round(100*time.Millisecond))
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("is not there, or its interpreter is not")
+	case errors.Is(err, fs.ErrPermission):
+		return nil, errors.New("may not be executed by the user of the site")
+	case failed:
+		return nil, fmt.Errorf("ended with %v and wrote %q to its standard error", exit, messages.Short(strings.TrimSpace(string(said.text)), 200))
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay) && !errors.Is(err, syscall.EPIPE): // it need not read its input
+		return nil, fmt.Errorf("failed: %v", err)
+	case out.over:
+		return nil, fmt.Errorf("wrote more than %d MiB", mostOutput>>20)
+	}
+	return out.text, nil
+}
+
+// limited keeps the first bytes that are written, and drops the others.
+type limited struct {
+	text []byte
+	most int
+	over bool
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	room := min(len(p), l.most-len(l.text))
+	l.over = l.over || room < len(p)
+	l.text = append(l.text, p[:room]...)
+	return len(p), nil
+}
