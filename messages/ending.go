@@ -51,7 +51,7 @@ func (f *Finished) Reason() EndReason {
 		return EndDiskLimit
 	case Exceeded:
 		return EndLimit
-	case Unstartable:
+	case Unstartable, Unprepared:
 		return EndCannotStart
 	case Stopped:
 		return EndAgentStops

@@ -109,9 +109,10 @@ const (
 	Exceeded                   // ended because it exceeded a limit that has no name below
 	OutOfMemory                // ended by its memory limit
 	OutOfDisk                  // ended because it exceeded its limit on disk space
+	Unprepared                 // not started, because the prolog or an epilog of the node failed
 )
 
-var outcomeNames = []string{"Exited", "TimedOut", "Stopped", "Unstartable", "Exceeded", "OutOfMemory", "OutOfDisk"}
+var outcomeNames = []string{"Exited", "TimedOut", "Stopped", "Unstartable", "Exceeded", "OutOfMemory", "OutOfDisk", "Unprepared"}
 
 // Outcomes returns all outcomes of an attempt.
 func Outcomes() []Outcome {

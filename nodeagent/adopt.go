@@ -15,6 +15,9 @@ func (a *Agent) adopt() {
 		return
 	}
 	tasks := a.lasting.Adopt(func(f messages.Finished) {
+		if a.hooks != nil {
+			a.queue.post(func(messages.Time) { a.hooks.Leave(f.Attempt.Task.Job) }) // after Adopt
+		}
 		if l := a.files.manifests.find(f.Attempt.Task); l != nil {
 			go func() { a.report(a.files.settle(a.life, f, l)) }()
 			return
@@ -22,6 +25,11 @@ func (a *Agent) adopt() {
 		a.report(f)
 	})
 	a.files.manifests.sweep(tasks)
+	if a.hooks != nil {
+		for _, t := range tasks {
+			a.hooks.Adopt(t.Attempt.Task.Job)
+		}
+	}
 	for _, t := range tasks {
 		if a.state.Adopt(t.Attempt, t.Class, t.Width, t.Suspended) {
 			a.running[t.Attempt] = &running{process: t.Process, granted: time.Now()}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/hooks"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 	"github.com/candor-grid/candor/nodeagent/state"
@@ -41,6 +43,7 @@ type Agent struct {
 	wasIn      bool               // the node held a lease when the log was last told
 
 	files    *files
+	hooks    *hooks.Hooks // nil: the site has none
 	readable readable
 	steps    *steps // nil: no task here can reach others
 
@@ -95,6 +98,10 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	a.life, a.die = context.WithCancel(context.Background())
 	a.files = &files{site: c.Site, node: c.Node, dir: c.Dir, bus: c.Bus, log: a.c.Log, inputs: openInputs(c.Dir),
 		manifests: &manifests{state: c.Dir, log: a.c.Log, life: a.life, users: map[string]int{}}}
+	if a.hooks, err = hooks.Open(a.life, hooks.Config{Prolog: c.Prolog, Epilog: c.Epilog, Node: c.Node, Dir: filepath.Join(c.Dir, "hooks"), Log: a.c.Log}); err != nil {
+		a.die()
+		return nil, errors.Join(err, a.release())
+	}
 	a.adopt()
 	err = a.openSteps()
 	if err == nil {
@@ -332,7 +339,7 @@ func (a *Agent) start(s state.Start) {
 	case s.Program.Allocation:
 		r.process = a.startInAllocation(s)
 		return
-	case hasFiles(s.Program):
+	case hasFiles(s.Program), a.hooks != nil && s.Program.Job != 0: // not probes
 		r.process = a.startWithFiles(s)
 		return
 	}
@@ -342,7 +349,7 @@ func (a *Agent) start(s state.Start) {
 // line gives a task to the runner, which starts it on a slot that becomes free. A task with files
 // is kept: the agent itself starts it.
 func (a *Agent) line(s state.Start) {
-	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program) && !s.Program.Allocation
+	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program) && !s.Program.Allocation && a.hooks == nil
 	var p runner.Follower
 	if ok {
 		p, ok = a.lasting.Follow(runner.Task{Grant: s.Grant, Program: s.Program}, a.report,

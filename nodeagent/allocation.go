@@ -19,7 +19,7 @@ const askAgain = 200 * time.Millisecond
 // startInAllocation starts a task of an allocation after the leader has named the other tasks. The
 // first task runs its command; the others only hold their slots.
 func (a *Agent) startInAllocation(s state.Start) runner.Process {
-	t := &fileTask{files: a.files, runner: a.c.Runner, task: runner.Task{Grant: s.Grant, Program: s.Program}}
+	t := &fileTask{files: a.files, hooks: a.hooks, runner: a.c.Runner, task: runner.Task{Grant: s.Grant, Program: s.Program}}
 	t.context, t.cancel = context.WithCancel(a.life)
 	t.prepare = func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, membersWithin)

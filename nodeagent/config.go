@@ -42,6 +42,9 @@ type Config struct {
 	// Tasks says how tasks run if Runner is nil. The agent sets its Site, Node, Dir and
 	// Grace.
 	Tasks runner.Config
+	// Prolog and Epilog are programs of the site's that run before the first and after the last task of a job: see
+	// package hooks. "": none.
+	Prolog, Epilog string
 	// Executor is the command that starts an executor, see package executor: tasks
 	// then outlive the agent. Empty: they are the agent's own processes.
 	Executor []string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/hooks"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
@@ -69,6 +70,7 @@ type fileTask struct {
 	task    runner.Task
 	context context.Context             // ends the transfers when Stop is called
 	prepare func(context.Context) error // comes first; nil: nothing does
+	hooks   *hooks.Hooks                // of the node; nil: it has none
 	cancel  context.CancelFunc
 
 	mu        sync.Mutex
@@ -77,9 +79,9 @@ type fileTask struct {
 	stopped   bool
 }
 
-// startWithFiles starts a task with files, and reports its end.
+// startWithFiles starts a task with files, or on a node with hooks, and reports its end.
 func (a *Agent) startWithFiles(s state.Start) runner.Process {
-	t := &fileTask{files: a.files, runner: a.c.Runner, task: runner.Task{Grant: s.Grant, Program: s.Program}}
+	t := &fileTask{files: a.files, hooks: a.hooks, runner: a.c.Runner, task: runner.Task{Grant: s.Grant, Program: s.Program}}
 	t.context, t.cancel = context.WithCancel(a.life)
 	go t.run(a.life.Done(), a.report)
 	return t
@@ -88,9 +90,20 @@ func (a *Agent) startWithFiles(s state.Start) runner.Process {
 // run runs the task to its end. If the agent stops before the task ends, the next agent adopts the task.
 func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
 	defer t.cancel()
+	if t.hooks != nil {
+		if err := t.hooks.Enter(t.context, t.task.Program); err != nil {
+			report(t.unstarted(messages.Unprepared, messages.Detail(err)))
+			return
+		}
+		defer func() {
+			if !isDone(gone) { // else the next agent adopts the task
+				t.hooks.Leave(t.task.Program.Job)
+			}
+		}()
+	}
 	if t.prepare != nil {
 		if err := t.prepare(t.context); err != nil {
-			report(t.unstarted(messages.Detail(err)))
+			report(t.unstarted(messages.Unstartable, messages.Detail(err)))
 			return
 		}
 	}
@@ -98,7 +111,7 @@ func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
 	if files {
 		kept, err := t.files.fetch(t.context, t.task.Attempt, t.task.Program)
 		if err != nil {
-			report(t.unstarted("input " + messages.Detail(err)))
+			report(t.unstarted(messages.Unstartable, "input "+messages.Detail(err)))
 			return
 		}
 		defer t.files.inputs.release(kept)
@@ -107,7 +120,7 @@ func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
 		if files {
 			t.files.manifests.remove(t.task.Program.Job, t.task.Program.Stage)
 		}
-		report(t.unstarted(""))
+		report(t.unstarted(messages.Unstartable, ""))
 		return
 	}
 	select {
@@ -117,6 +130,15 @@ func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
 		}
 		report(f)
 	case <-gone:
+	}
+}
+
+func isDone(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -135,11 +157,11 @@ func (t *fileTask) start(ended chan<- messages.Finished) bool {
 }
 
 // unstarted returns the report of a task that never had a process.
-func (t *fileTask) unstarted(why string) messages.Finished {
+func (t *fileTask) unstarted(how messages.Outcome, why string) messages.Finished {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := messages.TimeOf(time.Now())
-	f := messages.Finished{Attempt: t.task.Attempt, Outcome: messages.Unstartable, Detail: why, Started: now, Ended: now}
+	f := messages.Finished{Attempt: t.task.Attempt, Outcome: how, Detail: why, Started: now, Ended: now}
 	if t.stopped {
 		f.Outcome, f.Detail = messages.Stopped, "stopped before it started"
 	}

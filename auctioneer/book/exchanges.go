@@ -172,6 +172,9 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 		x.conclude(j, stage)
 	case f.Outcome == messages.Stopped && j.Active():
 		x.claims.lose(r, h, ofSite) // the agent stops, or the attempt was to end anyway
+	case f.Outcome == messages.Unprepared && j.Active():
+		x.claims.lose(r, h, ofSite)
+		x.health.quarantine(node, cmp.Or(f.Detail, "a program of the site's failed before a task"))
 	case x.health.suspect(j, r, node, f, x.claims.owes(r, h)):
 		x.claims.lose(r, h, ofSite)
 	default:

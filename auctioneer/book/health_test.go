@@ -468,3 +468,30 @@ func doubts(b *Book) (n int) {
 	}
 	return n
 }
+
+// TestANodeWhosePrologFailsIsQuarantined at once, and the task does not count as failed: with one attempt it runs elsewhere.
+func TestANodeWhosePrologFailsIsQuarantined(t *testing.T) {
+	s := newSite(t)
+	s.register("n1", 7, 2)
+	s.register("n2", 8, 2)
+	stage := mapStage(1)
+	stage.Attempts = 1
+	id := s.submit("a", stage)
+	g := s.claim("n1", 7, 1, 1, id)
+	s.at += 100
+	s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: 2, Finished: []messages.Finished{{Attempt: g[0].Attempt, Outcome: messages.Unprepared, Detail: "the prolog of node n1 failed"}}}})
+	if h := s.Node("n1").Health; h.Quarantined == 0 || !strings.HasPrefix(h.Reason, "the prolog of node n1 failed") {
+		t.Errorf("health of n1: %+v", h)
+	}
+	if j := s.Job(id); !j.Active() || j.Stages[0].Tasks[0].Tries != 0 || j.Began() != 0 {
+		t.Errorf("the job is %v, its task has failed %d times", j.State, j.Stages[0].Tasks[0].Tries)
+	}
+	again := s.claim("n2", 8, 1, 1, id)
+	if len(again) != 1 {
+		t.Fatalf("granted %v elsewhere", again)
+	}
+	s.finish("n2", 8, 2, messages.Exited, 0, again[0].Attempt)
+	if j := s.Job(id); j.Outcome != messages.Completed {
+		t.Errorf("the job is %v", j.Outcome)
+	}
+}

@@ -210,6 +210,11 @@ type Tasks struct {
 	// keep the most. A free inode counts as its share of the disk. A replica refuses requests below
 	// 256 MiB. 0: a twentieth of the disk, between 512 and 8,192.
 	FreeMiB int64 `json:"free_mib,omitempty"`
+	// Prolog is a program of the site's that runs before the first task of a job on a node, such as
+	// /etc/candor/prolog. If it fails, the node is put in quarantine, and the task runs elsewhere.
+	Prolog string `json:"prolog,omitempty"`
+	// Epilog is a program of the site's that runs when a node has had no task of a job for 30 seconds.
+	Epilog string `json:"epilog,omitempty"`
 }
 
 // TaskMemory is how much memory the tasks of a class have, and how much of their output is

@@ -126,7 +126,7 @@ func (n *nodes) startAgent(node Node, machine runner.Machine) (*agent, error) {
 		Site: s.config.Site, Node: node.Name, Slots: node.Slots, MostSuspended: node.Suspended, Bus: b, Runner: run,
 		Dir: filepath.Join(s.config.State, "nodes", node.Name), Operators: s.config.Operators,
 		Log: s.log.Named(messages.NodeAgent), Metrics: s.metrics.shared,
-		Tasks: tasks, Resources: node.Resources, Labels: node.Labels, Executor: s.options.Executor, LeaveRunning: s.options.LeaveRunning,
+		Tasks: tasks, Prolog: s.config.Tasks.Prolog, Epilog: s.config.Tasks.Epilog, Resources: node.Resources, Labels: node.Labels, Executor: s.options.Executor, LeaveRunning: s.options.LeaveRunning,
 	})
 	if err != nil {
 		return nil, errors.Join(err, b.Close())

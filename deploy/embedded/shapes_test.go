@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 // TestTasksHaveShapes uses nodes that declare more resources than the machine has. Tasks must be told their
@@ -211,6 +213,40 @@ func TestTheSitesFilterChangesAndRefusesJobs(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	closeSite(t, s)
+}
+
+// TestPrologsAndEpilogsRunOnceForAJobOnANode: where a prolog fails, the node is put in quarantine with a sentence, and the
+// tasks run elsewhere, although they have one attempt.
+func TestPrologsAndEpilogsRunOnceForAJobOnANode(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]Options{"own": {}, "executor": {Executor: executor.Self()}} {
+		t.Run(name, func(t *testing.T) {
+			c, dir := small(t.TempDir()), t.TempDir()
+			c.Replicas, c.Tasks.Prolog = 1, filepath.Join(dir, "prolog")
+			script := "#!/bin/sh\necho $CANDOR_NODE $SLURM_JOB_ID $CANDOR_ACCOUNT >> " + dir + "/said\nif [ $CANDOR_NODE = node1 ]; then echo no scratch >&2; exit 1; fi\n"
+			if err := os.WriteFile(c.Tasks.Prolog, []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Start(within(t), c, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := connect(t, s, "alice")
+			id := u.submit("one", messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Tasks: 12, Attempts: 1, Script: "sleep 0.2\n"}}})
+			if job := u.final(id); job.State != messages.Completed {
+				t.Errorf("the job is %v: %s, %s", job.State, job.Reason, job.Message)
+			}
+			said, _ := os.ReadFile(filepath.Join(dir, "said"))
+			if n := strings.Count(string(said), fmt.Sprintf("node2 %d alice\n", id)); n != 1 || !strings.Contains(string(said), "node1 ") {
+				t.Errorf("the prolog was called with %q", said)
+			}
+			nodes := request[messages.NodesReply](u, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+			if n := nodes.Nodes[0]; !strings.Contains(n.Reason, "the prolog of node node1") || !strings.Contains(n.Reason, "no scratch") {
+				t.Errorf("node1 is %s: %q", n.State, n.Reason)
+			}
+			closeSite(t, s)
+		})
+	}
 }
 
 // TestWideTasksRunInEveryMarketThatTakesThem runs two tasks of 3 slots on a node of 4 slots. They must run one after

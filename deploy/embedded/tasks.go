@@ -108,6 +108,11 @@ func (c *Config) checkTasks(ps *Problems) {
 	if t.MaxMemoryMiB > 0 && t.MemoryMiB > t.MaxMemoryMiB {
 		ps.addf("tasks.memory_mib", "%d is above max_memory_mib, %d", t.MemoryMiB, t.MaxMemoryMiB)
 	}
+	for field, path := range map[string]string{"tasks.prolog": t.Prolog, "tasks.epilog": t.Epilog} {
+		if path != "" && !filepath.IsAbs(path) {
+			ps.addf(field, "%q must be the absolute path of a program, such as /etc/candor/prolog", clip(path))
+		}
+	}
 	if t.OutputMiB > mostOutput {
 		ps.addf("tasks.output_mib", "%d is above %d", t.OutputMiB, mostOutput)
 	}
