@@ -28,6 +28,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/program"
 )
 
@@ -144,7 +145,7 @@ func (h *Hooks) prepare(ctx context.Context, j *job, p *messages.Program, came t
 	j.env = h.env(p)
 	data, err := json.Marshal(j.env)
 	if err == nil {
-		err = os.WriteFile(h.note(j.id), data, 0o600)
+		err = durable.WriteFile(h.note(j.id), data, 0o600)
 	}
 	if err != nil {
 		return err
