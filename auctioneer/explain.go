@@ -171,7 +171,7 @@ func unlicensed(b *book.Book, j *book.Job) string {
 	return joined(slices.Compact(all)...)
 }
 
-// reached returns the bound that keeps tasks of a job from starting, nil if there is none.
+// reached returns the bound that keeps tasks of a job from starting; nil: there is none.
 func reached(b *book.Book, j *book.Job) *book.Reached {
 	for i := range j.Stages {
 		if j.Claimable(i) > 0 && b.Claimable(j, i) == 0 {
@@ -183,7 +183,7 @@ func reached(b *book.Book, j *book.Job) *book.Reached {
 	return nil
 }
 
-// boundReason names the bound that a job waits for, such as AccountSlotsBound.
+// boundReason returns the reason for a job that waits for a bound, such as AccountSlotsBound.
 func boundReason(r *book.Reached) string {
 	owner := "Account"
 	if r.Project {
@@ -192,7 +192,7 @@ func boundReason(r *book.Reached) string {
 	return owner + map[string]string{"slots": "Slots", "gpus": "GPUs", "tasks": "Tasks"}[r.What] + "Bound"
 }
 
-// inBounds returns a sentence about a bound that keeps tasks from starting; "" for none.
+// inBounds returns a sentence about a bound that keeps tasks from starting; "": there is none.
 func inBounds(r *book.Reached) string {
 	if r == nil {
 		return ""
@@ -208,8 +208,8 @@ func inBounds(r *book.Reached) string {
 	return text
 }
 
-// closed returns a sentence about tasks of a job that may run only on nodes that take no tasks now; "": there are none. all
-// reports whether the job has no other tasks that could be claimed.
+// closed returns a sentence about tasks that may run only on nodes that take no tasks now; "": there are none. all
+// reports whether no other tasks of the job could be claimed.
 func closed(b *book.Book, j *book.Job) (text string, all bool) {
 	const most = 3
 	var nodes []string
@@ -231,7 +231,7 @@ func closed(b *book.Book, j *book.Job) (text string, all bool) {
 	return "tasks may run only on nodes that take no tasks now: " + strings.Join(nodes, ", "), all
 }
 
-// closedTo returns the nodes that the tasks of a stage name, if none of them takes tasks now.
+// closedTo returns the nodes that a stage names, if none of them takes tasks now.
 func closedTo(b *book.Book, s *messages.Stage) (nodes []string) {
 	if !s.NamesNodes() {
 		return nil

@@ -77,8 +77,8 @@ func TestSpotRequeues(t *testing.T) {
 	g.says(alice, "Completed", "the price of the slots", "because its market gave the slot to others")
 }
 
-// TestWhoDisplacesItselfOwesForItsTime: in a market that requeues, alice runs for 6 s at 1 a second, and outbids her own job
-// when it has printed its result. The job once owed nothing then.
+// TestWhoDisplacesItselfOwesForItsTime: in a market that requeues, alice runs for 6 s at 1 a second. When her job has
+// printed its result, she outbids it with another job. The first job must owe for its time; once, it owed nothing.
 func TestWhoDisplacesItselfOwesForItsTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *messages.Market) { m.Preemption = messages.PreemptRequeue }))
 	first := g.enter("alice", "a", 1, rate(2))
@@ -478,7 +478,8 @@ func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 	}
 }
 
-// TestWhyNamesClosedNodes: a job whose tasks may run on one node only says what this node does instead.
+// TestWhyNamesClosedNodes checks the explanation of a job whose tasks may run on only one node: it must say what this
+// node does instead.
 func TestWhyNamesClosedNodes(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*messages.Market) {}))
 	g.can("n2", 7)

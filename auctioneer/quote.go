@@ -128,8 +128,8 @@ func (l *submissions) place(account messages.Name, spec *messages.JobSpec, m *me
 	return err
 }
 
-// places returns, by stage, for how many tasks of a job nodes have all slots idle now, the site has
-// licences, and the bounds of the account and of the project that pays have room.
+// places returns, by stage, how many tasks of a job could start now: on nodes that have all their slots idle, with
+// free licences, and within the bounds of the account and of the project that pays.
 func places(b *book.Book, owner messages.Name, spec *messages.JobSpec, m *messages.Market) []int {
 	out := make([]int, len(spec.Stages))
 	for i := range spec.Stages {

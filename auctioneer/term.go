@@ -153,7 +153,7 @@ func (l *term) setLicenses() error {
 	return err
 }
 
-// setBounds writes into the book how much accounts and projects have at once in the markets in force.
+// setBounds writes the bounds of the markets in force into the book.
 func (l *term) setBounds() error {
 	same, bounds := false, book.BoundsOf(l.inForce().Configs)
 	l.replica.read(func(b *book.Book) { same = reflect.DeepEqual(b.Bounds(), bounds) })

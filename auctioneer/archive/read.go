@@ -307,9 +307,9 @@ func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID
 	return unreadable + a.found(v, damage), err
 }
 
-// Part returns a piece of a file for another replica to copy. The file is the first one whose number is at least the
-// given number. Part returns the file's number and size, and at most most bytes from an offset on. Size 0: there is
-// no such file.
+// Part returns a piece of a file, for another replica to copy. The file is the first one whose number is at least the
+// given number. Part returns the file's number and size, and the bytes from an offset on, limited to most bytes. Size
+// 0: there is no such file.
 func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size int64, data []byte, err error) {
 	a.mu.Lock()
 	var v view

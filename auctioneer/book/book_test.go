@@ -19,7 +19,7 @@ type site struct {
 	t  testing.TB
 	at messages.Time
 
-	project messages.Name // pays for the jobs that submit submits
+	project messages.Name // the project that pays for submitted jobs
 }
 
 func newSite(t testing.TB) *site { return &site{Book: New(), t: t} }
@@ -194,7 +194,7 @@ func licensed(b *Book) error {
 	return nil
 }
 
-// bounded reports whether what owners have at once is what their claims have.
+// bounded returns an error if the counts of owners differ from their claims.
 func bounded(b *Book) error {
 	used := map[Owner]messages.Bound{}
 	gangs := map[messages.TaskRef]bool{}

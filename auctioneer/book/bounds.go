@@ -7,18 +7,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// bounds are how much the tasks of accounts and projects have at once in each market. A task counts from
-// when it gets its slot until its claim ends, also while it is suspended: it has the right to go on.
+// bounds limit how many tasks accounts and projects run at the same time in each market. A task counts from the time
+// when it gets its slot until its claim ends. It also counts while it is suspended, because it may continue at any
+// time.
 //
-// A gang counts as a whole, from its first claim to the end of its last one. Otherwise two gangs of an
-// account could each get a part of the bound, and both wait for the rest.
+// A gang counts as a whole, from its first claim to the end of its last one. Otherwise two gangs of an account could
+// each get a part of the bound, and both would wait for the rest.
 type bounds struct {
-	byMarket map[messages.Name]messages.AtOnce // of markets with bounds
+	byMarket map[messages.Name]messages.AtOnce // bounds of the markets that have some
 	used     map[Owner]messages.Bound
 	watch    *watch
 }
 
-// set replaces the bounds of all markets. Tasks keep what they have above a lower bound.
+// set replaces the bounds of all markets. If a bound becomes lower, running tasks keep what they have.
 func (b *bounds) set(all []MarketBounds) {
 	b.byMarket = map[messages.Name]messages.AtOnce{}
 	for _, m := range all {
@@ -27,7 +28,7 @@ func (b *bounds) set(all []MarketBounds) {
 	b.watch.changed.Bounds = true
 }
 
-// list returns the bounds of markets, in the order of the markets.
+// list returns the bounds of the markets, ordered by market name.
 func (b *bounds) list() (out []MarketBounds) {
 	for name, a := range b.byMarket {
 		out = append(out, MarketBounds{name, a})
@@ -36,7 +37,7 @@ func (b *bounds) list() (out []MarketBounds) {
 	return out
 }
 
-// needs returns what one task of a stage counts for, or all tasks of a gang.
+// needs returns what one task of a stage counts for. For a gang, it returns what all its tasks count for.
 func needs(s *messages.Stage) messages.Bound {
 	n := 1
 	if s.Gang {
@@ -48,7 +49,7 @@ func needs(s *messages.Stage) messages.Bound {
 // count adds a task that has just got its slot; with by = -1 it subtracts a task whose claim ends.
 func (b *bounds) count(j *Job, stage, by int) {
 	of := &j.Spec.Stages[stage]
-	if of.Gang && j.Stages[stage].Running > 1 { // the first claim and the last one count for all
+	if of.Gang && j.Stages[stage].Running > 1 { // the first claim and the last one count for the whole gang
 		return
 	}
 	need := needs(of)
@@ -64,7 +65,7 @@ func (b *bounds) count(j *Job, stage, by int) {
 	}
 }
 
-// recount counts the claims of a job, in a book that was restored.
+// recount adds a claim to the counts, after the book was restored.
 func (b *bounds) recount(j *Job, n *Node, r messages.TaskRef) {
 	of := &j.Spec.Stages[r.Stage]
 	if n.Claims[r].Halt == Ahead || of.Gang && int(r.Index) != slices.IndexFunc(j.Stages[r.Stage].Tasks, func(t Task) bool { return t.Phase == Claimed }) {
@@ -83,7 +84,7 @@ func (b *bounds) binds(j *Job) bool {
 	return ok
 }
 
-// permits returns how many more tasks of a stage the bounds of its owners let start.
+// permits returns how many more tasks of a stage may start within the bounds of the job's owners.
 func (b *bounds) permits(j *Job, stage int) int {
 	if !b.binds(j) {
 		return math.MaxInt
@@ -99,7 +100,7 @@ func (b *bounds) permits(j *Job, stage int) int {
 	return n
 }
 
-// room returns for how many more tasks of a stage, or gangs, the bounds of its owners have room.
+// room returns how many more tasks of a stage, or gangs, fit in the bounds of the job's owners.
 func (b *bounds) room(account messages.Name, spec *messages.JobSpec, of *messages.Stage) int {
 	a, n := b.byMarket[spec.Market], math.MaxInt
 	for _, o := range ownersOf(account, spec) {
@@ -112,7 +113,8 @@ func (b *bounds) room(account messages.Name, spec *messages.JobSpec, of *message
 	return n
 }
 
-// Reached is a bound that keeps a task from starting. Example: alice has 63 of 64 slots, and the task takes 2.
+// Reached describes a bound that keeps a task from starting. Example: alice uses 63 of 64 slots, and the task takes
+// 2.
 type Reached struct {
 	Owner
 	What              string // "slots", "gpus" or "tasks"
@@ -124,7 +126,7 @@ func dimensions(most, used, needs messages.Bound) [3]Reached {
 		{What: "gpus", Most: most.GPUs, Used: used.GPUs, Needs: needs.GPUs}, {What: "tasks", Most: most.Tasks, Used: used.Tasks, Needs: needs.Tasks}}
 }
 
-// reached returns the first bound that keeps a task of a stage from starting, nil if none does.
+// reached returns the first bound that keeps a task of a stage from starting; nil: none does.
 func (b *bounds) reached(j *Job, stage int) *Reached {
 	if b.permits(j, stage) > 0 {
 		return nil

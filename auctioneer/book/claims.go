@@ -29,8 +29,8 @@ func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
 	return h.Paused + now.Sub(h.Since)
 }
 
-// uncount removes a claim that is about to end from the counts of its stage and of its owners, and frees
-// its licences. A claim without a slot has none.
+// uncount removes a claim that is about to end from the counts of its stage and of its owners, and frees its
+// licences. A claim without a slot has no licences.
 func (c *claims) uncount(r messages.TaskRef, h NodeClaim) {
 	if h.Halt != Ahead {
 		c.licenses.count(r, -1)
@@ -154,15 +154,16 @@ func (c *claims) running(j *Job) (out []messages.TaskRef) {
 	return out
 }
 
-// blame says who caused an attempt to fail.
+// blame says whose fault a failed attempt is.
 type blame uint8
 
-// An attempt that failed is the fault of the job, of the site or of the market.
+// A failed attempt is the fault of the job, of the site, or of the market.
 const (
 	ofJob  blame = iota // the program or the owner ended the attempt: the job pays for its time, and the task is complete for prices
 	ofSite              // a lost node, a drain or a failed executor: the job does not pay, and the task is not complete
-	// A better bid took the slot, where slot time has a price: the job pays for its time, and the task is not complete.
-	// Otherwise a second job of the same owner could make the first one free when its result is printed.
+	// A better bid took the slot, and slot time has a price: the job pays for its time, and the task is not complete.
+	// Without this, a user could submit a second job that displaces the first one when its result is printed, and the
+	// first job would cost nothing.
 	ofMarket
 )
 

@@ -56,8 +56,8 @@ type SetLicenses struct {
 	Totals messages.Licenses
 }
 
-// SetBounds says how much the tasks of accounts and projects have at once at most. A market that
-// is not listed has no bounds. Result: nil.
+// SetBounds sets how much the tasks of accounts and projects may use at the same time. A market that is not listed
+// has no bounds. Result: nil.
 type SetBounds struct {
 	Markets []MarketBounds
 }
@@ -70,7 +70,7 @@ type MarketBounds struct {
 
 func (m MarketBounds) compare(o MarketBounds) int { return strings.Compare(m.Market, o.Market) }
 
-// BoundsOf returns the bounds of markets, in the order of the markets' names.
+// BoundsOf returns the bounds of the markets, ordered by market name.
 func BoundsOf(markets []messages.Market) (out []MarketBounds) {
 	for i := range markets {
 		if markets[i].AtOnce.Bounds() {

@@ -318,14 +318,14 @@ func (j *Job) claimed() bool {
 	return slices.ContainsFunc(j.Stages, func(s Stage) bool { return s.Running > 0 })
 }
 
-// Owner is an account or a project in a market, whose tasks a bound counts. All accounts of another
-// site are one owner.
+// Owner is an account or a project in a market; a bound counts its tasks. All accounts of another site together are
+// one owner.
 type Owner struct {
 	Market, Name messages.Name
 	Project      bool
 }
 
-// ownersOf returns the owners whose bounds count the tasks of a job.
+// ownersOf returns the account and the project whose bounds count the tasks of a job.
 func ownersOf(account messages.Name, spec *messages.JobSpec) []Owner {
 	owners := append(make([]Owner, 0, 2), Owner{Market: spec.Market, Name: messages.Participant(account)})
 	if spec.Project != "" {
@@ -334,5 +334,5 @@ func ownersOf(account messages.Name, spec *messages.JobSpec) []Owner {
 	return owners
 }
 
-// Owners returns the owners whose bounds count the tasks of a job.
+// Owners returns the account and the project whose bounds count the tasks of the job.
 func (j *Job) Owners() []Owner { return ownersOf(j.Account, j.Spec) }

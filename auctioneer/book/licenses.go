@@ -38,7 +38,7 @@ func (l *licenses) status(name messages.Name) *messages.LicenseStatus {
 	return s
 }
 
-// count adds a task, and its licences, to what is in use; with by = -1 it subtracts them.
+// count adds a task and its licences to the counts; with by = -1 it subtracts them.
 func (l *licenses) count(r messages.TaskRef, by int) {
 	j := l.jobs.own(r.Job)
 	if j == nil {
@@ -63,7 +63,7 @@ func licensesOf(of *messages.Stage, index uint32) messages.Licenses {
 	return of.Licenses
 }
 
-// limits reports whether licences or bounds limit how many tasks of a stage run at once.
+// limits reports whether licences or bounds limit how many tasks of a stage run at the same time.
 func (l *licenses) limits(j *Job, stage int) bool {
 	return len(j.Spec.Stages[stage].Licenses) > 0 || l.bounds.binds(j)
 }
@@ -76,7 +76,8 @@ func (l *licenses) free(name messages.Name) int {
 	return 0
 }
 
-// permits returns for how many more tasks of a stage there are licences, and room in the bounds of their owners.
+// permits returns how many more tasks of a stage may start with the free licences and within the bounds of their
+// owners.
 func (l *licenses) permits(j *Job, stage int) int {
 	of, n := &j.Spec.Stages[stage], math.MaxInt
 	for _, x := range of.Licenses {
@@ -89,7 +90,7 @@ func (l *licenses) permits(j *Job, stage int) int {
 	return min(n, most)
 }
 
-// claimable returns the number of tasks of a stage that licences and bounds let be claimed now.
+// claimable returns how many tasks of a stage could be claimed now, with the free licences and within the bounds.
 func (l *licenses) claimable(j *Job, stage int) int {
 	n := j.Claimable(stage)
 	if n == 0 || !l.limits(j, stage) {

@@ -49,7 +49,7 @@ func newWalk(t *testing.T, seed uint64, licensed bool) *walk {
 	return w
 }
 
-// bound sets other bounds.
+// bound sets random bounds.
 func (w *walk) bound() {
 	some := func() messages.Bound {
 		return messages.Bound{Slots: 2 + w.rng.IntN(8), GPUs: w.rng.IntN(3), Tasks: w.rng.IntN(5)}
@@ -239,8 +239,8 @@ func TestLicencesAreNeverOversold(t *testing.T) {
 	}
 }
 
-// TestNobodyHasMoreAtOnceThanItsBound: no step makes the tasks of an account, or those that a project pays for,
-// have more than their bound. Only where the operator lowers a bound do they keep more, which no step adds to.
+// TestNobodyHasMoreAtOnceThanItsBound takes random steps. The tasks of an account, or of a project, may never use
+// more than their bound. Only if the operator lowers a bound may tasks keep more; then no step may add to it.
 func TestNobodyHasMoreAtOnceThanItsBound(t *testing.T) {
 	first, end := seeds(t, 20)
 	full, over := 0, 0
@@ -254,7 +254,7 @@ func TestNobodyHasMoreAtOnceThanItsBound(t *testing.T) {
 			for o, used := range w.Book.bounds.used {
 				for i, d := range dimensions(w.bounds.Find(o.Name, o.Project), used, before[o]) {
 					switch {
-					case d.Most > 0 && d.Used > d.Most && !w.lowered && d.Used > d.Needs: // before[o], in place of what a task needs
+					case d.Most > 0 && d.Used > d.Most && !w.lowered && d.Used > d.Needs: // compared with before[o], not with what a task needs
 						t.Fatalf("seed %d, step %d: %v has %d of %d %s, and had %d", seed, w.step, o, d.Used, d.Most, d.What, d.Needs)
 					case d.Most > 0 && d.Used > d.Most:
 						over++

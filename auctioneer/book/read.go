@@ -383,11 +383,12 @@ func (b *Book) Watch(on bool) {
 // record.
 func (b *Book) Archive(f func(Ended)) { b.archive.take = f }
 
-// Claimable returns the number of tasks of a stage of a job that could be claimed now: the site has
-// licences for them, and the bounds of their owners have room.
+// Claimable returns how many tasks of a job's stage could be claimed now, with the free licences and within the
+// bounds of their owners.
 func (b *Book) Claimable(j *Job, stage int) int { return b.licenses.claimable(j, stage) }
 
-// Limited reports whether a job has not ended, and licences or bounds limit how many of its tasks run at once.
+// Limited reports whether a job has not ended, and licences or bounds limit how many of its tasks run at the same
+// time.
 func (b *Book) Limited(j *Job) bool {
 	if !j.Active() {
 		return false
@@ -400,16 +401,16 @@ func (b *Book) Limited(j *Job) bool {
 	return false
 }
 
-// Reached returns the first bound that keeps a task of a stage from starting, nil if none does.
+// Reached returns the first bound that keeps a task of a stage from starting; nil: none does.
 func (b *Book) Reached(j *Job, stage int) *Reached { return b.bounds.reached(j, stage) }
 
-// Room returns for how many more tasks of a stage, or gangs, the bounds of an account and of the project
-// that pays have room.
+// Room returns how many more tasks of a stage, or gangs, fit in the bounds of an account and of the project that
+// pays.
 func (b *Book) Room(account messages.Name, spec *messages.JobSpec, stage int) int {
 	return b.bounds.room(account, spec, &spec.Stages[stage])
 }
 
-// Bounds returns the bounds of the markets that have some, in the order of their names.
+// Bounds returns the bounds of the markets that have some, ordered by market name.
 func (b *Book) Bounds() []MarketBounds { return b.bounds.list() }
 
 // FreeLicenses returns how many licences of this name are free.

@@ -10,9 +10,9 @@ type Changes struct {
 	Notices bool
 	// Licenses: the number of free licences has changed.
 	Licenses bool
-	// Bounds: markets have other bounds.
+	// Bounds: the bounds of markets have changed.
 	Bounds bool
-	// Owners of markets with bounds whose tasks have more or less than before.
+	// Owners are the owners, in markets with bounds, whose tasks use more or less than before.
 	Owners []Owner
 }
 

@@ -70,8 +70,9 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 	return ids[n:]
 }
 
-// withLimited adds the jobs of which licences and bounds let other numbers of tasks start than when they
-// were followed last: all jobs if licences have changed, else those of the owners that have.
+// withLimited adds the jobs for which licences and bounds now allow another number of tasks than when they were
+// followed last. If licences have changed, it checks all jobs; otherwise it checks the jobs of owners that have
+// changed.
 func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID {
 	var more []messages.JobID
 	add := func(id messages.JobID) {
@@ -100,15 +101,15 @@ func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID
 	return with(touched.Jobs, more)
 }
 
-// with returns a sorted list of jobs and more jobs, each once.
+// with returns the jobs of both lists, sorted, each once.
 func with(ids, more []messages.JobID) []messages.JobID {
 	all := slices.Concat(ids, more)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// opens reports whether a node takes tasks that did not before, or no longer, or may have other labels and slots. Jobs that
-// name nodes are followed again then.
+// opens reports whether a node begins or stops to take tasks, or may have other labels and slots. Then the jobs that
+// name nodes are followed again.
 func (d *Desk) opens(i uint32, n *book.Node) bool {
 	session := n.Session
 	if !n.Up || n.Drain != 0 || n.Health.Quarantined != 0 {
@@ -135,7 +136,7 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 		d.limited[j.ID] = claimable(b, j)
 		for _, o := range j.Owners() {
 			if d.owned[o] == nil {
-				o.Market, o.Name = strings.Clone(o.Market), strings.Clone(o.Name) // the job may be in spare memory
+				o.Market, o.Name = strings.Clone(o.Market), strings.Clone(o.Name) // the names may be in spare memory
 				d.owned[o] = map[messages.JobID]bool{}
 			}
 			d.owned[o][j.ID] = true

@@ -23,11 +23,11 @@ type Desk struct {
 	errands      errands
 	delays       delays
 	spare        book.Spare // memory for the jobs that are being read
-	// limited has, for each job that has not ended and is limited by licences or bounds, how many tasks could
-	// be claimed when it was followed last. owned has these jobs by owner, and some that have ended since.
+	// limited has, for each job that has not ended and that licences or bounds limit, how many of its tasks could be
+	// claimed when it was followed last. owned has these jobs by owner; some of them may have ended since.
 	limited map[messages.JobID]int
 	owned   map[book.Owner]map[messages.JobID]bool
-	choosy  map[messages.JobID]bool // active jobs that name nodes
+	choosy  map[messages.JobID]bool // jobs that have not ended and that name nodes
 	takes   map[uint32]uint64       // by node: its session if it takes tasks, otherwise 0
 }
 

@@ -44,8 +44,8 @@ func TestAJobThatWaitsForLicencesBidsForNoSlot(t *testing.T) {
 	}
 }
 
-// TestAJobWhoseOwnerHasAllOfItsBoundBidsForNoSlot: its market counts as many of its tasks as the bound lets start,
-// also after the bound has changed; jobs of others are not affected.
+// TestAJobWhoseOwnerHasAllOfItsBoundBidsForNoSlot checks that a market counts only as many tasks of a job as the
+// bound allows, also after the bound has changed. The jobs of other owners must not be affected.
 func TestAJobWhoseOwnerHasAllOfItsBoundBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	bound := func(slots int) {

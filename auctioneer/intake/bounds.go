@@ -2,8 +2,8 @@ package intake
 
 import "github.com/candor-grid/candor/messages"
 
-// checkBounds refuses tasks that need more at once than their account, or the project that pays, may ever
-// have in the market.
+// checkBounds returns an error for tasks that need more than the bound of their account, or of the project that pays,
+// allows in the market.
 func checkBounds(account messages.Name, spec *messages.JobSpec, m *messages.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]

@@ -209,7 +209,7 @@ func TestLicencesThatASiteNeverHasAreRefused(t *testing.T) {
 	}
 }
 
-// TestAJobThatNeedsMoreThanItsBoundIsRefused: it would wait for ever.
+// TestAJobThatNeedsMoreThanItsBoundIsRefused checks that a job is refused if it would wait for its bound for ever.
 func TestAJobThatNeedsMoreThanItsBoundIsRefused(t *testing.T) {
 	for want, c := range map[string]struct {
 		bounds  messages.AtOnce

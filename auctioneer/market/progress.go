@@ -43,7 +43,7 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job) Progress {
 		of := &j.Spec.Stages[i]
 		width := of.Slots() // a mechanism counts slots, not tasks
 		p.Pending[k] += width * s.Ahead
-		if !of.NamesNodes() || m.fits(b, of) { // tasks for a node that drains compete for no slot
+		if !of.NamesNodes() || m.fits(b, of) { // tasks that must run on a node that drains do not compete for slots
 			p.Pending[k] += width * b.Claimable(j, i)
 		}
 		if s.Ahead > 0 {
@@ -74,7 +74,7 @@ func (m *Market) opens(n *book.Node) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && (len(m.Config.Nodes) == 0 || slices.Contains(m.Config.Nodes, n.Name))
 }
 
-// fits reports whether a task of a stage fits on a node on which tasks of the market may start.
+// fits reports whether a task of a stage fits on a node that takes tasks of the market.
 func (m *Market) fits(b *book.Book, of *messages.Stage) bool {
 	return slices.ContainsFunc(b.Nodes(), func(n *book.Node) bool {
 		return m.opens(n) && slices.ContainsFunc(n.Slots, func(s messages.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() }) && n.Suits(of)

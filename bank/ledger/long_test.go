@@ -196,8 +196,8 @@ func TestPagesOfAccountsAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestPagesOfStatementsFitOneMessage: the texts of an entry are bounded, so the longest page of the longest
-// entries is shorter than a message may be, also in JSON, which needs two bytes for a quotation mark.
+// TestPagesOfStatementsFitOneMessage checks that the longest page of the longest entries fits in one message, also in
+// JSON, where a quotation mark takes two bytes. The texts of an entry have a maximum length.
 func TestPagesOfStatementsFitOneMessage(t *testing.T) {
 	const most = 8 << 20 // max_payload of a site's NATS servers
 	b := newBed(t)
