@@ -20,15 +20,15 @@ type auctionResult struct {
 	Results []row `json:"results"`
 }
 
-// row is the result of one mechanism on one instance. FloorSeconds is the time of a bare loop with
-// the same arithmetic, if that makes sense.
+// row is the result of one mechanism on one instance. FloorSeconds is the time of a loop that does only the
+// arithmetic; 0: there is no such loop.
 type row struct {
 	Name         string  `json:"name"`
 	Seconds      float64 `json:"seconds"`
 	FloorSeconds float64 `json:"floor_seconds,omitempty"`
 }
 
-// String writes the row for people.
+// String returns the row as text.
 func (r row) String() string {
 	if r.FloorSeconds > 0 {
 		return fmt.Sprintf("\n  %-36s %.3g s, %.2f times its floor", r.Name, r.Seconds, r.Seconds/r.FloorSeconds)
@@ -40,8 +40,8 @@ func auctionFlags(c *cobra.Command) {
 	c.Flags().String("traces", os.Getenv("CANDOR_TRACES"), "directory with logs of the Parallel Workloads Archive, for the instances that need one")
 }
 
-// auction measures the mechanisms alone, on instances drawn with fixed seeds, and on real logs if
-// these are given.
+// auction measures the mechanisms alone, on instances drawn with fixed seeds, and on real logs if a directory of logs
+// is given.
 func auction(_ context.Context, c *cobra.Command) (any, error) {
 	traces, err := c.Flags().GetString("traces")
 	if err != nil {
@@ -56,7 +56,7 @@ func auction(_ context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// timed returns the least time of some runs of f.
+// timed runs f several times, and returns the shortest time in seconds.
 func timed(runs int, f func() error) (float64, error) {
 	least := math.Inf(1)
 	for range runs {
@@ -88,8 +88,8 @@ func problem(n, classes int) *proportional.Problem {
 	return p
 }
 
-// shares times the proportional mechanism to its fixed point, and one of the
-// paper's rounds against a bare loop.
+// shares measures the proportional mechanism until its fixed point. It also measures one round, next to a loop with
+// only the arithmetic.
 func shares(r *auctionResult, _ string) error {
 	var s proportional.Solver
 	for _, size := range []struct{ jobs, runs int }{{128, 200}, {10_000, 10}, {1_000_000, 2}} {
@@ -125,7 +125,7 @@ func shares(r *auctionResult, _ string) error {
 	return err
 }
 
-// bareRounds computes rounds at α = 1/2 over four classes, without the mechanism around them.
+// bareRounds returns a function that computes rounds at α = 1/2 over four classes, without the rest of the mechanism.
 func bareRounds(p *proportional.Problem, rounds int) func() error {
 	n := len(p.Budgets)
 	roots, spends := make([]float64, 4*n), make([]float64, 4*n)
@@ -225,8 +225,7 @@ func readLog(traces, name string) ([]swf.Job, error) {
 	return log.Jobs, nil
 }
 
-// bidding draws a job's value, about 30 in 80 % of the draws and about 150 in 20 %; the
-// job bids its value.
+// bidding draws a job's value: about 30 in 80 % of the draws, and about 150 in 20 %. The job bids its value.
 func bidding(rng *rand.Rand, submit, runtime float64) highestbid.Job {
 	mean := 30.0
 	if rng.Float64() < 0.2 {

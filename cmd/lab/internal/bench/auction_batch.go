@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/swf"
 )
 
-// deadlines times the allocation and all critical values of 10,000 records of
-// the RICC log, split into their tasks of one slot, in units of ten minutes on
-// 4,018 slots.
+// deadlines measures the allocation and all critical values for 10,000 records of the RICC log. The records are split
+// into tasks of one slot. A unit has ten minutes, and there are 4,018 slots.
 func deadlines(r *auctionResult, traces string) error {
 	if traces == "" {
 		return nil
@@ -40,9 +39,8 @@ func deadlines(r *auctionResult, traces string) error {
 	return nil
 }
 
-// splitTasks makes a task of each processor of each record: it arrives in the
-// unit after the submission's, its time to spare is exponential with mean twice
-// its length, its value with mean 50 a unit.
+// splitTasks makes a task for each processor of each record. It arrives in the unit after the submission. Its slack
+// is exponential with a mean of twice its length. Its value has a mean of 50 for each unit.
 func splitTasks(records []swf.Job) (tasks []deadline.Task) {
 	const unit = 600 // seconds
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -57,8 +55,8 @@ func splitTasks(records []swf.Job) (tasks []deadline.Task) {
 	return tasks
 }
 
-// queues measures the payments of a batch queue from a thousand draws. As in the thesis, types are
-// a value or a cost of delay; in another case, lengths and widths are drawn too.
+// queues measures the payments of a batch queue, computed from a thousand draws. As in the thesis, a type is a value
+// or a cost of delay. In another case, lengths and widths are drawn too.
 func queues(r *auctionResult, _ string) error {
 	for _, size := range []struct {
 		jobs, nodes int
@@ -97,7 +95,7 @@ func queues(r *auctionResult, _ string) error {
 	return nil
 }
 
-// reservations times schedules with all their payments.
+// reservations measures schedules with all their payments.
 func reservations(r *auctionResult, _ string) error {
 	for _, size := range []struct{ bids, horizon int }{{2000, 1440}, {10_000, 10_080}} {
 		p := bids(size.bids, size.horizon, 0)

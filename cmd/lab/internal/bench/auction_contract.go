@@ -17,9 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// matchings times optimal matchings with all prices, next to scipy's matchings
-// without prices of the same weights where scipy is installed; and then the
-// scheduler that completion times come from.
+// matchings measures optimal matchings with all prices. If scipy is installed, it also measures scipy's matchings of
+// the same weights, which have no prices. Then it measures the scheduler that computes completion times.
 func matchings(r *auctionResult, _ string) error {
 	var s contract.Solver
 	for _, size := range []struct{ m, runs int }{{100, 50}, {1000, 3}, {4000, 1}} {
@@ -89,9 +88,8 @@ func curves(types []messages.Valuation) []valuation.Curve {
 	return out
 }
 
-// completions times the completion times of one of 1,000 active jobs, as each
-// of 100 surrogates, on slots that have about half as much work as they could do
-// in time, about as much, or three times as much.
+// completions measures the completion times of one of 1,000 active jobs, as each of 100 surrogates. The slots have
+// about half the work that they could do in time, about as much, or three times as much.
 func completions(r *auctionResult) error {
 	for _, load := range []struct {
 		name    string
@@ -117,8 +115,8 @@ func completions(r *auctionResult) error {
 	return nil
 }
 
-// scipyScript reads a matrix of doubles, and prints the least time of some runs
-// of a matching of the largest weight, which is its first argument wide.
+// scipyScript reads a matrix of doubles; its first argument is the width. It prints the shortest time of several runs
+// of a matching with the largest weight.
 const scipyScript = `
 import sys, time
 import numpy
@@ -133,7 +131,7 @@ for _ in range(runs):
 print(repr(least))
 `
 
-// scipyLimit bounds how long scipy may take for all runs of a matrix.
+// scipyLimit is the longest time for all of scipy's runs of a matrix.
 const scipyLimit = 90 * time.Second
 
 // scipySeconds returns the time that scipy takes for the same matching, without prices. It returns
@@ -145,7 +143,7 @@ func scipySeconds(m, runs int, weights []float64) float64 {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), scipyLimit)
 	defer cancel()
-	// Packages of the system are for the system's python3, which need not be the first of PATH.
+	// Packages of the system belong to the system's python3, which may not be the first one in PATH.
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		c := exec.CommandContext(ctx, python, "-c", scipyScript, strconv.Itoa(m), strconv.Itoa(runs))
 		c.Stdin = bytes.NewReader(matrix.Bytes())

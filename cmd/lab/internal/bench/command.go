@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// measurement is one `lab bench NAME`.
+// measurement is a measurement that `lab bench NAME` runs.
 type measurement struct {
 	name, short string
 	run         func(ctx context.Context, c *cobra.Command) (any, error)
@@ -38,8 +38,8 @@ var measurements = []measurement{
 // CodeInterrupted is the exit code of a program that an interrupt ended.
 const CodeInterrupted = 130
 
-// alone returns a measurement that only computes. An interrupt ends it at once, and nothing is left
-// behind.
+// alone makes a measurement of a function that only computes. An interrupt ends the measurement at once, because
+// nothing must be cleaned up.
 func alone(run func(ctx context.Context, c *cobra.Command) (any, error)) func(context.Context, *cobra.Command) (any, error) {
 	return func(ctx context.Context, c *cobra.Command) (any, error) {
 		defer context.AfterFunc(ctx, func() { os.Exit(CodeInterrupted) })()
@@ -85,7 +85,7 @@ compare ratios, or runs at the same time.`,
 	return root
 }
 
-// profile begins the profiles that are asked for.
+// profile starts the profiles that the flags ask for.
 func profile(c *cobra.Command) (stop func() error, err error) {
 	files := map[string]*os.File{}
 	for _, kind := range []string{"cpu", "mem", "mutex"} {
@@ -123,7 +123,7 @@ func profile(c *cobra.Command) (stop func() error, err error) {
 	}, nil
 }
 
-// show prints a result: a struct of numbers and of such structs.
+// show prints a result: a struct of numbers and of structs of numbers.
 func show(c *cobra.Command, result any) error {
 	if asJSON, err := c.Flags().GetBool("json"); err == nil && asJSON {
 		out, err := json.Marshal(result)

@@ -16,20 +16,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// curve is what other measurements say at several sizes of one thing.
+// curve has the results of other measurements for several sizes of one thing.
 type curve struct {
 	Over   string  `json:"over"` // the size that grows: slots, nodes, or jobs that wait
 	Points []point `json:"points"`
 }
 
-// point has the numbers of one measurement, by their names there.
+// point has the numbers of one measurement, by name.
 type point struct {
 	Size   int                `json:"size"`
 	Values map[string]float64 `json:"values"`
 }
 
-// growth is one thing that grows: the measurement, its flags for a size, and the numbers
-// that are drawn, with their units.
+// growth describes one thing that grows: the measurement, the flags for each size, and the numbers to draw, with
+// their units.
 type growth struct {
 	over  string
 	sizes string
@@ -67,7 +67,7 @@ type curvesResult struct {
 	SVG    string `json:"svg"`
 }
 
-// growthCurves measures at growing sizes, each in a separate process, and draws the results.
+// growthCurves runs measurements for growing sizes, each in a separate process, and draws the results.
 func growthCurves(ctx context.Context, c *cobra.Command) (any, error) {
 	dir, err := c.Flags().GetString("dir")
 	if err != nil {

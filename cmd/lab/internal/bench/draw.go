@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Size of one plot, and of the room around it for its labels, in pixels.
+// Size of one plot, and of the space around it for its labels, in pixels.
 const (
 	plotWidth, plotHeight = 260.0, 160.0
 	plotLeft, plotTop     = 70.0, 30.0
 	cellWidth, cellHeight = plotWidth + plotLeft + 30, plotHeight + plotTop + 50
 )
 
-// draw makes an SVG of curves: a row for each thing that grows, a plot for each number, both
-// axes logarithmic.
+// draw returns an SVG with a row for each thing that grows, and in it a plot for each number. Both axes are
+// logarithmic.
 func draw(all []curve) string {
 	var body strings.Builder
 	columns, row := 0, 0
@@ -48,7 +48,7 @@ func drawnOf(over string) [][2]string {
 // axis is a logarithmic axis.
 type axis struct{ low, high, length float64 }
 
-// newAxis spans some values from decade to decade.
+// newAxis returns an axis that contains some values. It begins and ends at a power of ten.
 func newAxis(values []float64, length float64) axis {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {

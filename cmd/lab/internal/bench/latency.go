@@ -24,8 +24,8 @@ func latencyFlags(c *cobra.Command) {
 	c.Flags().Int("jobs", 500, "jobs to submit, one after the other")
 }
 
-// latency submits one job at a time to an idle site of four nodes, and takes
-// the time from the request to the moment the process has been started.
+// latency submits one job at a time to an idle site of four nodes. It measures the time from the request until the
+// process has started.
 func latency(ctx context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "jobs")
 	if err != nil {
@@ -62,7 +62,7 @@ func latency(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// watched runs real processes and tells after each has been started.
+// watched is a runner of real processes that reports each start.
 type watched struct {
 	runner.Runner
 	tell func()

@@ -21,9 +21,9 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// ledgerResult has the transfers per second, and the processor time of a transfer, at its client and at the three
-// replicas together. Ratio is the rate with 64 clients divided by PostgreSQL's rate, also with 64 clients that send one
-// transfer at a time.
+// ledgerResult has the number of transfers per second. It also has the processor time of a transfer, at its client and
+// at all three replicas together. Ratio is the rate with 64 clients that send one transfer at a time, divided by
+// PostgreSQL's rate with the same load.
 type ledgerResult struct {
 	Batched    float64  `json:"batched_per_second"`
 	Single     float64  `json:"single_64_clients_per_second"`
@@ -34,7 +34,7 @@ type ledgerResult struct {
 	Transfers  uint64   `json:"transfers"`
 }
 
-// Shape of the load.
+// Sizes of the load.
 const (
 	singleClients = 64
 	batchClients  = 8
@@ -47,9 +47,8 @@ func ledgerFlags(c *cobra.Command) {
 	c.Flags().Bool("postgres", true, "measure PostgreSQL too, where it is installed")
 }
 
-// ledger sends transfers to a bank of three durable replicas in this process: in batches, and from
-// 64 clients that send one at a time. Then PostgreSQL does similar work, with its own client, on
-// the same disk.
+// ledger sends transfers to a bank of three durable replicas in this process: in batches, and from 64 clients that
+// send one at a time. Then PostgreSQL does similar work, with its own client, on the same disk.
 func ledger(ctx context.Context, c *cobra.Command) (any, error) {
 	span, err := c.Flags().GetDuration("for")
 	if err != nil || span <= 0 {
@@ -90,7 +89,7 @@ func ledger(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// bankBed is a bank under measurement.
+// bankBed is the bank that is measured.
 type bankBed struct {
 	dir      string
 	network  *bus.Network
@@ -101,7 +100,7 @@ type bankBed struct {
 	stopped  error
 }
 
-// operator is the account that sends all requests, bankSite the site of the bank.
+// operator is the account that sends all requests. bankSite is the site of the bank.
 const (
 	operator = "operator"
 	bankSite = "bench"
@@ -182,8 +181,8 @@ func ask[Reply any](ctx context.Context, b *bankBed, verb string, request any) (
 	return bus.Call[Reply](ctx, b.client, messages.Subject(bankSite, messages.Bank, verb, operator), request)
 }
 
-// measure returns the transfers a second of some clients. Each of them sends one
-// request at a time, and the microseconds of processor time of each transfer.
+// measure returns the transfers per second of some clients, and the processor time of each transfer in microseconds.
+// Each client sends one request at a time.
 func (b *bankBed) measure(ctx context.Context, name string, clients, batch int, span time.Duration) (rate, micros float64, err error) {
 	var done atomic.Int64
 	began, cpu := time.Now(), processorTime()

@@ -10,10 +10,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// limit runs processes with the least that a task cannot do without: a session and a
-// control group, a file for its output, and a record of its end. It has no site, no users
-// and no namespaces. It forks as the executor does: the child borrows the memory of its
-// parent until it executes the program (CLONE_VFORK), and is born in its group.
+// limit runs processes with only what a task needs: a session and a control group, a file for its output, and a
+// record of its end. It has no site, no users and no namespaces. It forks as the executor does: the child shares its
+// parent's memory until it executes the program (CLONE_VFORK), and starts in its control group.
 type limit struct {
 	dir   string
 	cells *cell.Cells
@@ -36,7 +35,7 @@ func (l *limit) close() error {
 	return errors.Join(l.cells.Close(), l.ends.Close(), os.RemoveAll(l.dir))
 }
 
-// startAndWait does what the function [startAndWait] does, for the process with a number.
+// startAndWait does what the function [startAndWait] does, for the process with this number.
 func (l *limit) startAndWait(number int) error {
 	in, err := l.cells.Take(cell.Limits{}, nil)
 	if err != nil {

@@ -19,12 +19,12 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// order tells the load of a measured site what to do. One field is set.
+// order is a command to the process that makes the load for a measured site. One field is set.
 type order struct {
 	Join    *joining    `json:"join,omitempty"`
 	Submit  *submitting `json:"submit,omitempty"`
-	Await   int         `json:"await,omitempty"`   // tasks that have started since the last await or release
-	Release *releasing  `json:"release,omitempty"` // end the tasks that run
+	Await   int         `json:"await,omitempty"`   // wait for this number of task starts since the last await or release
+	Release *releasing  `json:"release,omitempty"` // end the running tasks
 	Count   bool        `json:"count,omitempty"`
 }
 
@@ -38,25 +38,25 @@ type submitting struct {
 	URL, Site, CredsFile string
 	Account, Market      messages.Name
 	Key                  string
-	Jobs, Clients, Batch int // jobs of one request
+	Jobs, Clients, Batch int // number of jobs in one request
 }
 
 type releasing struct {
-	Last  bool // the tasks that start then last
+	Last  bool // tasks that start after the release run until the next one
 	Await int
 }
 
 // outcome is the result of an order.
 type outcome struct {
 	Seconds float64 `json:"seconds"`
-	Ended   int     `json:"ended"`   // tasks whose end the leader knows
-	Longest float64 `json:"longest"` // longest exchange of a node in that time, in seconds
-	Start   float64 `json:"start"`   // 99th percentile of the seconds from a claim to its task
-	CPU     float64 `json:"cpu"`     // seconds of processor time of this process
+	Ended   int     `json:"ended"`   // number of tasks whose end the leader knows
+	Longest float64 `json:"longest"` // longest exchange of a node during the order, in seconds
+	Start   float64 `json:"start"`   // 99th percentile of the time from a claim to its task, in seconds
+	CPU     float64 `json:"cpu"`     // processor time of this process, in seconds
 	Error   string  `json:"error,omitempty"`
 }
 
-// load is the other process: nodes and clients.
+// load is the other process, with nodes and clients.
 type load struct {
 	process *exec.Cmd
 	orders  *json.Encoder
@@ -89,7 +89,7 @@ func startLoad(ctx context.Context) (*load, error) {
 	return &load{p, json.NewEncoder(in), json.NewDecoder(out), in}, p.Start()
 }
 
-// do gives an order to the other process, and waits until it is done.
+// do sends an order to the other process, and waits for its outcome.
 func (l *load) do(o order) (r outcome, err error) {
 	if err = l.orders.Encode(o); err != nil {
 		return r, err
@@ -106,7 +106,7 @@ func (l *load) end() {
 	_ = l.process.Wait()
 }
 
-// carryOut carries out orders, one after another.
+// carryOut reads orders and carries them out, one after another.
 func carryOut(ctx context.Context, in io.Reader, out io.Writer) error {
 	var h *hall
 	orders, results := json.NewDecoder(in), json.NewEncoder(out)
@@ -182,8 +182,8 @@ func (s *submitting) run(ctx context.Context) error {
 	})
 }
 
-// rackCredentials lets one connection speak for every node of a site. It uses the keys of the
-// site's services.
+// rackCredentials returns credentials with which one connection can act for every node of a site. They are made with
+// the key of the site's services.
 func rackCredentials(keys string) (token, seed string, err error) {
 	var pairs [2]nkeys.KeyPair
 	for i, file := range []string{"account.nk", "role-service.nk"} {

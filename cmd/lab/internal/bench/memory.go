@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// memoryResult is how much memory the site uses after each quarter of the jobs.
+// memoryResult has the memory of the site after each quarter of the jobs.
 type memoryResult struct {
 	Begin  memoryUse `json:"begin"`
 	First  memoryUse `json:"first"`
@@ -25,13 +25,13 @@ type memoryResult struct {
 	Third  memoryUse `json:"third"`
 	Fourth memoryUse `json:"fourth"`
 
-	// StopSeconds and StartSeconds are the times of the site's stop afterwards, and of the next
-	// start until jobs are accepted.
+	// StopSeconds is the time to stop the site afterwards. StartSeconds is the time of the next start, until it
+	// accepts jobs.
 	StopSeconds  float64 `json:"stop_seconds"`
 	StartSeconds float64 `json:"start_seconds"`
 }
 
-// memoryUse is the memory of the process after some jobs have ended.
+// memoryUse is the memory of the process after a number of jobs have ended.
 type memoryUse struct {
 	Jobs     int    `json:"jobs"`
 	HeapMiB  uint64 `json:"heap_mib"` // after a garbage collection
@@ -44,8 +44,8 @@ func memoryFlags(c *cobra.Command) {
 	c.Flags().String("heapprofiles", "", "write a heap profile after each quarter to this directory")
 }
 
-// memory runs jobs of one task each, and looks at the memory of the process after each
-// quarter of them, and at the time that a restart takes after all.
+// memory runs jobs of one task each. It measures the memory of the process after each quarter of them, and the time
+// of a restart at the end.
 func memory(ctx context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "jobs")
 	if err != nil {
@@ -112,7 +112,7 @@ func (g *grid) memory(jobs int, profiles string) (use memoryUse, err error) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	use = memoryUse{Jobs: jobs, HeapMiB: m.HeapAlloc >> 20, InUseMiB: "unknown"}
-	status, _ := os.ReadFile("/proc/self/status") // missing except on Linux
+	status, _ := os.ReadFile("/proc/self/status") // the file exists only on Linux
 	for line := range strings.Lines(string(status)) {
 		if size, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 			use.InUseMiB = strings.TrimSpace(size)
@@ -122,7 +122,7 @@ func (g *grid) memory(jobs int, profiles string) (use memoryUse, err error) {
 		if err == nil && info.Mode().IsRegular() {
 			use.DiskMiB += info.Size()
 		}
-		return nil // a file may go meanwhile
+		return nil // a file may be removed meanwhile
 	})
 	use.DiskMiB >>= 20
 	if err != nil || profiles == "" {

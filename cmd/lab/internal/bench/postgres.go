@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// The same double entry in SQL: a transfer with its own identifier, and both balances. Rows are
-// always locked in the same order, so there is no deadlock.
+// The same double entry in SQL: a transfer with its own identifier, and both balances. Rows are always locked in the
+// same order, so there are no deadlocks.
 const (
 	schemaSQL = `CREATE TABLE accounts (id int PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0));
 INSERT INTO accounts SELECT i, 1000000000000 FROM generate_series(1, 1000) i;
@@ -34,15 +34,14 @@ END;
 `
 )
 
-// cluster is a PostgreSQL of its own in a temporary directory, reached through
-// a socket there, with the settings it comes with (durable commits).
+// cluster is a PostgreSQL server in a temporary directory, which is reached through a socket there. It has the
+// default settings, with durable commits.
 type cluster struct {
 	dir string
-	as  *syscall.SysProcAttr // the user that it runs as: PostgreSQL refuses root
+	as  *syscall.SysProcAttr // attributes to run it as another user, because PostgreSQL refuses to run as root
 }
 
-// postgres returns the transactions a second of 64 clients of pgbench, nil
-// where PostgreSQL is not installed.
+// postgres returns the transactions per second of 64 clients of pgbench, or nil if PostgreSQL is not installed.
 func postgres(ctx context.Context, span time.Duration) (*float64, error) {
 	for _, name := range []string{"initdb", "pg_ctl", "psql", "pgbench"} {
 		if program(name) == "" {
@@ -75,8 +74,8 @@ func postgres(ctx context.Context, span time.Duration) (*float64, error) {
 	return &rate, errors.Join(err, stopped)
 }
 
-// program finds a program of PostgreSQL, "" if it is not installed. Debian keeps the programs of
-// the server outside of PATH.
+// program returns the path of a program of PostgreSQL, or "" if it is not installed. Debian keeps the programs of the
+// server outside of PATH.
 func program(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
@@ -121,7 +120,7 @@ func (c *cluster) prepare() error {
 func (c *cluster) run(ctx context.Context, name string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, program(name), args...)
 	command.Dir, command.SysProcAttr = c.dir, c.as
-	command.WaitDelay = time.Second // the server that pg_ctl starts keeps its output
+	command.WaitDelay = time.Second // the server that pg_ctl starts keeps pg_ctl's output open
 	out, err := command.CombinedOutput()
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return "", fmt.Errorf("%s: %w: %s", name, err, out)

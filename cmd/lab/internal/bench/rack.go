@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// hall is a set of simulated nodes of one slot each, which use the protocol of agents. The nodes of
-// a rack share a connection and their knowledge of the market.
+// hall is a set of simulated nodes with one slot each, which use the protocol of agents. The nodes of a rack share
+// one connection and one copy of the market's state.
 type hall struct {
 	site  messages.Name
 	lease time.Duration
@@ -23,51 +23,51 @@ type hall struct {
 
 	mu    sync.Mutex
 	holds bool // tasks run until release; otherwise they end as they start
-	held  int  // tasks that last
-	want  int  // tasks that are waited for
+	held  int  // number of tasks that last
+	want  int  // number of tasks that await waits for
 	full  chan struct{}
-	ended int // tasks whose end the leader knows
-	// longest is how long an exchange took at most, since the last count.
+	ended int // number of ended tasks that the leader knows
+	// longest is the duration of the longest exchange since the last count.
 	longest time.Duration
-	starts  []float64 // seconds from a claim to its task, since the last count
+	starts  []float64 // seconds from each claim to its task, since the last count
 }
 
-// rack is nodes on one connection.
+// rack is a group of nodes on one connection.
 type rack struct {
 	hall    *hall
 	bus     bus.Bus
-	directs bool // the market, as the auctioneer said
+	directs bool // the auctioneer says that the market directs tasks
 
 	mu        sync.Mutex
 	rng       *rand.Rand
 	term, seq uint64
-	pending   int // tasks that the market announced
+	pending   int // number of tasks that the market announced
 	jobs      sampler.Sampler
 	fetching  bool
 	nodes     map[messages.Name]*simulated
-	asleep    []*simulated // without a task, in the order in which they fell asleep
-	turns     []*simulated // nodes with something to say
+	asleep    []*simulated // nodes without a task; the first has waited longest
+	turns     []*simulated // nodes with something to send
 	turn      sync.Cond
 }
 
-// simulated is a node. While a worker has it, or its request is under way, talks is set.
+// simulated is a simulated node. talks is true while a worker has it or its request is on its way.
 type simulated struct {
 	name      messages.Name
-	session   uint64 // 0: to be registered
+	session   uint64 // 0: it must register
 	exchange  messages.Exchange
-	repeats   bool // the exchange had no answer
+	repeats   bool // the last exchange had no answer
 	heard     time.Time
 	talks     bool
 	asleep    bool
 	attempts  []messages.Attempt // attempts of the node
-	suspended []messages.Attempt // suspended ones of these
+	suspended []messages.Attempt // the suspended attempts among them
 	began     map[messages.Attempt]messages.Time
 	version   uint64
-	dry       uint64              // the vector by which a claim found no work
-	finished  []messages.Finished // ends to report
+	dry       uint64              // number of the vector with which a claim found no work
+	finished  []messages.Finished // ends of tasks to report
 }
 
-// Bounds of a rack.
+// Limits of a rack.
 const (
 	rackWorkers = 16
 	rackRetry   = 100 * time.Millisecond
@@ -94,7 +94,7 @@ func openHall(ctx context.Context, site messages.Name, nodes, racks int, connect
 	return h, inParallel(ctx, racks, racks, func(number int) error { return h.racks[number-1].open(ctx) })
 }
 
-// open registers the nodes of a rack, and begins their work.
+// open registers the nodes of a rack, and starts its workers.
 func (r *rack) open(ctx context.Context) error {
 	for name, n := range r.nodes {
 		if err := r.register(ctx, n); err != nil {
@@ -151,7 +151,7 @@ func (r *rack) register(ctx context.Context, n *simulated) error {
 	return nil
 }
 
-// beat renews the leases of nodes that have nothing else to say.
+// beat renews the leases of nodes that have nothing else to send.
 func (r *rack) beat() {
 	for range time.Tick(r.hall.lease / 20) {
 		r.mu.Lock()
@@ -164,7 +164,7 @@ func (r *rack) beat() {
 	}
 }
 
-// hear takes a vector into account, and wakes nodes in proportion to the work.
+// hear handles a vector, and wakes a number of nodes in proportion to the work.
 func (r *rack) hear(v *messages.Vector) {
 	if v.Term < r.term || v.Term == r.term && v.Seq <= r.seq {
 		return
@@ -195,7 +195,7 @@ func (r *rack) hear(v *messages.Vector) {
 	}
 }
 
-// fetch asks for the whole vector.
+// fetch asks for the complete vector.
 func (r *rack) fetch() {
 	if r.fetching {
 		return
@@ -218,7 +218,7 @@ func (r *rack) fetch() {
 	}()
 }
 
-// speak lets a worker send the exchange of a node.
+// speak gives a node to the workers, which send its exchange.
 func (r *rack) speak(n *simulated) {
 	if !n.talks {
 		n.talks = true
@@ -269,7 +269,7 @@ func (r *rack) work() {
 	}
 }
 
-// say makes a node's next exchange, if the last one was answered.
+// say makes a node's next exchange, or repeats the last one if it had no answer.
 func (r *rack) say(n *simulated) {
 	if n.repeats {
 		return
@@ -298,7 +298,7 @@ func (r *rack) ask(n *simulated, x *messages.Exchange) (*messages.ExchangeReply,
 	return reply, messages.Unmarshal(data, messages.Msgpack, reply)
 }
 
-// answered carries out an answer.
+// answered handles the answer to a node's exchange.
 func (r *rack) answered(n *simulated, reply *messages.ExchangeReply, took time.Duration, err error) {
 	if err != nil {
 		if n.repeats = true; messages.KindOf(err) == messages.Fenced {
@@ -315,7 +315,7 @@ func (r *rack) answered(n *simulated, reply *messages.ExchangeReply, took time.D
 	}
 	r.obey(n, reply.Stop, reply.Suspended, reply.Version)
 	r.hall.start(len(reply.Grants))
-	again := r.directs && len(n.exchange.Finished) > 0 // agents do this too: the market decides after it knows of an end
+	again := r.directs && len(n.exchange.Finished) > 0 // as agents do: the market decides after it has heard of an end
 	if len(reply.Grants) == 0 && len(n.exchange.Claims) > 0 && !again {
 		n.dry = r.seq
 	}
@@ -349,7 +349,7 @@ func (r *rack) end(n *simulated, a messages.Attempt, how messages.Outcome) {
 	delete(n.began, a)
 }
 
-// sendOrSleep lets a node send its news, or sleep if its slot is free.
+// sendOrSleep lets a node send its news. If it has none and its slot is free, it sleeps.
 func (r *rack) sendOrSleep(n *simulated) {
 	if !r.hall.holdsTasks() {
 		for _, a := range slices.Clone(n.attempts) {
@@ -373,7 +373,7 @@ func (h *hall) holdsTasks() bool {
 	return h.holds
 }
 
-// start counts tasks that have started.
+// start counts n tasks as started.
 func (h *hall) start(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -383,7 +383,8 @@ func (h *hall) start(n int) {
 	}
 }
 
-// tell counts n tasks whose end an exchange reported to the leader. took is the duration of the exchange.
+// tell counts n tasks as ended, because the leader got their ends in an exchange. took is the duration of the
+// exchange.
 func (h *hall) tell(n int, took time.Duration, starts bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -393,7 +394,7 @@ func (h *hall) tell(n int, took time.Duration, starts bool) {
 	h.longest = max(h.longest, took)
 }
 
-// await returns a channel that is closed when the given number of tasks have started from now on.
+// await returns a channel that is closed when a number of further tasks have started.
 func (h *hall) await(tasks int) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -402,8 +403,8 @@ func (h *hall) await(tasks int) <-chan struct{} {
 	return h.full
 }
 
-// release ends all tasks, also suspended ones. With last, tasks that start afterwards run until the
-// next release.
+// release ends all tasks, also suspended ones. If last is true, tasks that start afterwards run until the next
+// release.
 func (h *hall) release(last bool) {
 	h.mu.Lock()
 	h.holds = last
@@ -422,8 +423,8 @@ func (h *hall) release(last bool) {
 	}
 }
 
-// count returns how many ended tasks the leader knows, and since the last count the longest
-// exchange and the 99th percentile of the exchanges that started a task, in seconds.
+// count returns the number of ended tasks that the leader knows. For the time since the last count, it returns the
+// longest exchange, and the 99th percentile of the exchanges that started a task, in seconds.
 func (h *hall) count() (ended int, longest, start float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

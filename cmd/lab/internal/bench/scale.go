@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// scaleResult has the processor time of the site and, separately, the processor time of agents and
-// clients, which are another process. The site has three replicas of each actor.
+// scaleResult has the processor time of the site, and separately that of agents and clients, which are another
+// process. The site has three replicas of each actor.
 type scaleResult struct {
 	Agents            int     `json:"agents"`
 	JobsWaiting       int     `json:"jobs_waiting"`
@@ -27,21 +27,21 @@ type scaleResult struct {
 	ClientMicros      float64 `json:"submission_client_cpu_us"`
 	FirstTenthMicros  float64 `json:"submission_cpu_first_tenth_us"` // processor time of the first tenth of the submissions
 	LastTenthMicros   float64 `json:"submission_cpu_last_tenth_us"`
-	TasksPerSecond    float64 `json:"tasks_per_second"` // dispatched while the jobs wait
+	TasksPerSecond    float64 `json:"tasks_per_second"` // tasks that start per second while the jobs wait
 	TaskMicros        float64 `json:"task_cpu_us"`
 	AgentMicros       float64 `json:"task_agent_cpu_us"`
-	EndsPerTask       float64 `json:"ends_per_task"`   // ended tasks, running or suspended, for each dispatched task
-	StartMillis       float64 `json:"start_p99_ms"`    // from a claim to its task, as agents see it
+	EndsPerTask       float64 `json:"ends_per_task"`   // ends of running or suspended tasks, for each started task
+	StartMillis       float64 `json:"start_p99_ms"`    // time from a claim to its task, as agents see it
 	JobsPerSecond     float64 `json:"jobs_per_second"` // jobs of one task that ran, ended and were paid
 	JobMicros         float64 `json:"job_cpu_us"`
-	LongestMillis     float64 `json:"longest_exchange_ms"` // of a node, while the jobs arrived
-	FailoverSeconds   float64 `json:"failover_seconds"`    // from the end of the leader until another one answers
+	LongestMillis     float64 `json:"longest_exchange_ms"` // longest exchange of a node while the jobs arrived
+	FailoverSeconds   float64 `json:"failover_seconds"`    // time from the end of the leader until another one answers
 	BytesPerArrival   float64 `json:"vector_bytes_per_arrival"`
 	VectorsPerArrival float64 `json:"vectors_per_arrival"`
 	HeapBytes         uint64  `json:"heap_bytes"` // after a garbage collection
 	ResidentBytes     uint64  `json:"resident_bytes"`
 	BytesPerJob       float64 `json:"heap_bytes_per_job"`
-	AllocationMillis  float64 `json:"allocation_ms"` // mean while the jobs arrived
+	AllocationMillis  float64 `json:"allocation_ms"` // mean time of an allocation while the jobs arrived
 }
 
 func scaleFlags(c *cobra.Command) {
@@ -54,7 +54,7 @@ func scaleFlags(c *cobra.Command) {
 	c.Flags().String("mechanism", messages.Proportional, "mechanism of the market: proportional or highest-bid")
 }
 
-// crowdedSite is a site under measurement, with its agents and clients in another process.
+// crowdedSite is the site that is measured. Its agents and clients are in another process.
 type crowdedSite struct {
 	*grid
 	load    *load
@@ -62,8 +62,8 @@ type crowdedSite struct {
 	clients int // clients that submit at the same time
 }
 
-// scale connects many agents, keeps every slot busy, and lets jobs accumulate. Then it ends tasks,
-// so that the site must dispatch among all the jobs.
+// scale connects many agents, fills every slot, and lets jobs accumulate. Then it ends tasks, so that the site must
+// choose among all the jobs.
 func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "agents", "racks", "jobs", "batch", "clients")
 	if err != nil {
@@ -144,15 +144,14 @@ func (s *crowdedSite) join(ctx context.Context, agents, racks int) (seconds floa
 	if err != nil {
 		return 0, err
 	}
-	if _, err := s.submitKey(ctx, "full", agents+1, "/bin/true"); err != nil { // the site has a node too
+	if _, err := s.submitKey(ctx, "full", agents+1, "/bin/true"); err != nil { // the site has one more node of its own
 		return 0, err
 	}
 	_, err = s.load.do(order{Await: agents})
 	return joined.Seconds, err
 }
 
-// pileUp submits jobs of one task that find no slot, and measures the cost of their
-// arrival.
+// pileUp submits jobs of one task that find no free slot, and measures the cost of each arrival.
 func (s *crowdedSite) pileUp(jobs int, r *scaleResult) error {
 	names := []string{"candor_auctioneer_vector_bytes_total", "candor_auctioneer_vectors_total"}
 	var before, after [2]float64
@@ -192,7 +191,7 @@ func (s *crowdedSite) pileUp(jobs int, r *scaleResult) error {
 	return err
 }
 
-// submitCrowd submits jobs, numbered from a number on, of accounts enough for all of them.
+// submitCrowd submits jobs, numbered from from on. It uses as many accounts as the jobs need.
 func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	for jobs > 0 {
 		n := min(jobs, crowd-from%crowd)
@@ -208,8 +207,8 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	return all, nil
 }
 
-// dispatchAll lets the tasks of all agents end, measures until as many other tasks have begun, and
-// then runs the waiting jobs.
+// dispatchAll ends the tasks of all agents, and measures until the same number of other tasks have started. Then it
+// runs the waiting jobs.
 func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult) error {
 	running, err := s.load.do(order{Count: true})
 	if err != nil {
@@ -235,22 +234,22 @@ func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult)
 	return err
 }
 
-// spent is the duration of some work, and the processor time that the site used in it.
+// spent is the duration of some work, with the processor time of the site.
 type spent struct {
 	seconds float64
 	cpu     time.Duration
-	load    float64 // seconds of processor time of the other process
+	load    float64 // processor time of the other process, in seconds
 	ended   int
-	longest float64 // seconds that an exchange of a node took
-	start   float64 // 99th percentile of the seconds from a claim to its task
+	longest float64 // longest exchange of a node, in seconds
+	start   float64 // 99th percentile of the time from a claim to its task, in seconds
 }
 
-// micros returns the processor time for one of n things, in microseconds.
+// micros returns the processor time divided by a number of things, in microseconds.
 func (s spent) micros(things int) float64 {
 	return float64(s.cpu.Microseconds()) / float64(max(things, 1))
 }
 
-// spend gives an order to the other process, and measures it.
+// spend gives the other process an order, and measures its cost.
 func (s *crowdedSite) spend(o order) (spent, error) {
 	before := processorTime()
 	r, err := s.load.do(o)
@@ -266,15 +265,14 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// settledMemory returns the memory of this process after a collection.
+// settledMemory returns the memory of this process after a garbage collection.
 func settledMemory() (m runtime.MemStats) {
 	debug.FreeOSMemory()
 	runtime.ReadMemStats(&m)
 	return m
 }
 
-// crowd is the number of jobs that one account submits: the bank bounds the pending holds
-// of an account.
+// crowd is the number of jobs that one account submits. The bank limits the pending holds of an account.
 const crowd = 50_000
 
 // crowds returns the accounts that are needed to submit a number of jobs.
@@ -285,7 +283,7 @@ func crowds(jobs int) (names []messages.Name) {
 	return names
 }
 
-// crowdOf returns the account that submits the job of a number.
+// crowdOf returns the account that submits the job with a number.
 func crowdOf(number int) messages.Name { return fmt.Sprint(account, "-", number/crowd) }
 
 // allocation returns the mean time of an allocation, in milliseconds.

@@ -20,19 +20,19 @@ import (
 const (
 	account = "bench"
 	class   = "cpu"
-	// benchMarket is the market of a site.
+	// benchMarket is the name of the site's market.
 	benchMarket = "main"
 )
 
-// grid is a site under measurement and a user of it.
+// grid is a site that is measured, with a user of it.
 type grid struct {
 	*embedded.Site
 	user   messages.Name
 	bus    bus.Bus
 	dir    string
 	keys   int
-	market messages.Name                  // the market's mechanism
-	again  func() (*embedded.Site, error) // starts the site after its end
+	market messages.Name                  // name of the market's mechanism
+	again  func() (*embedded.Site, error) // starts the site again after it was stopped
 }
 
 // stop closes the site and removes its files.
@@ -41,20 +41,19 @@ func (g *grid) stop() {
 	_ = os.RemoveAll(g.dir)
 }
 
-// makeRunner makes the runner of a node, with a directory to keep things in.
+// makeRunner returns the runner of a node. dir is a directory for its files.
 type makeRunner func(dir string, node messages.Name) (runner.Runner, error)
 
-// instantRunner starts no process: a task ends at the moment at which it starts.
+// instantRunner returns a runner that starts no processes: a task ends at the moment of its start.
 func instantRunner(string, messages.Name) (runner.Runner, error) { return runner.Instant{}, nil }
 
-// open starts a site with a proportional market: see openMarket.
+// open starts a site with a proportional market, as openMarket does.
 func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) {
 	return openMarket(ctx, messages.Proportional, nodes, slots, run)
 }
 
-// openMarket starts a site with a market, and some nodes with equal slots. Tasks are run by the
-// runners of run; nil: by executors, as in "candor up". The site has the benchmarks' account, and
-// others.
+// openMarket starts a site with one market, and nodes with equal numbers of slots. run makes the runners of tasks;
+// nil: executors, as in "candor up". The site has the account of the benchmarks, and others.
 func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {
@@ -97,7 +96,7 @@ func (g *grid) submit(ctx context.Context, tasks int, command ...string) (messag
 }
 
 func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...string) (messages.JobID, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // thousands of agents may be on their way
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // there may be the requests of thousands of agents before it
 	defer cancel()
 	r, err := bus.Call[messages.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), messages.SubmitRequest{Key: key, Spec: benchJob(g.market, key, tasks, command...)})
 	return r.Job, err
@@ -110,7 +109,7 @@ func benchJob(mechanism messages.Name, key string, tasks int, command ...string)
 	}
 	spec := messages.JobSpec{Name: "bench", Market: benchMarket, Budget: messages.Credit, Stages: []messages.Stage{
 		{Name: "work", Class: class, Tasks: tasks, Command: command}}}
-	if mechanism == messages.HighestBid { // a bid of the key's own, higher bids of many tasks, and a budget that lasts
+	if mechanism == messages.HighestBid { // each job has its own bid, jobs of many tasks bid more, and the budget is large enough
 		spec.Rate, spec.Budget = messages.Credit+messages.Credits(crc32.ChecksumIEEE([]byte(key))%1e6), messages.Credits(tasks)*10_000*messages.Credit
 		if tasks > 1 {
 			spec.Rate += messages.Credit
@@ -123,8 +122,8 @@ func (g *grid) subject(verb string) string {
 	return messages.Subject(g.Info().Site, messages.Auctioneer, verb, g.user)
 }
 
-// done waits until a job has ended, and fails if it has not completed. A look costs the
-// site as much as an exchange of a node, so a long job is looked at seldom.
+// done waits until a job has ended, and returns an error if it did not complete. Each look costs the site as much as
+// an exchange of a node. So it looks less often at a long job.
 func (g *grid) done(ctx context.Context, id messages.JobID) error {
 	for wait := 5 * time.Millisecond; ; wait = min(wait+wait/8, 50*time.Millisecond) {
 		j, err := bus.Call[messages.JobDetail](ctx, g.bus, g.subject(messages.VerbJob), messages.JobRequest{Job: id})

@@ -23,8 +23,8 @@ func dispatchFlags(c *cobra.Command) {
 	c.Flags().Int("jobs", 16, "jobs that the tasks belong to")
 }
 
-// dispatch runs tasks that do nothing on 64 agents of 16 slots, and takes the
-// time from the first submission until every job has completed and is paid for.
+// dispatch runs tasks that do nothing on 64 agents of 16 slots. It measures the time from the first submission until
+// every job is complete and paid.
 func dispatch(ctx context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "tasks", "jobs")
 	if err != nil {
@@ -44,7 +44,7 @@ func dispatch(ctx context.Context, c *cobra.Command) (any, error) {
 	return dispatchResult{float64(run) / time.Since(began).Seconds(), g.entries() - entries, run}, nil
 }
 
-// all submits jobs and waits for every one.
+// all submits jobs and waits until all have ended.
 func (g *grid) all(ctx context.Context, jobs, tasks int, command ...string) error {
 	if len(command) == 0 {
 		command = []string{"/bin/true"}
@@ -65,7 +65,7 @@ func (g *grid) all(ctx context.Context, jobs, tasks int, command ...string) erro
 	return nil
 }
 
-// positive reads flags that are whole numbers from 1 on.
+// positive reads flags whose values must be whole numbers of at least 1.
 func positive(c *cobra.Command, flags ...string) ([]int, error) {
 	values := make([]int, len(flags))
 	for i, flag := range flags {
@@ -84,10 +84,10 @@ func positive(c *cobra.Command, flags ...string) ([]int, error) {
 type processesResult struct {
 	TasksPerSecond    float64 `json:"tasks_per_second"`
 	ForkExecPerSecond float64 `json:"forkexec_per_second"`
-	Ratio             float64 `json:"ratio"`            // time of tasks over time of plain processes
+	Ratio             float64 `json:"ratio"`            // time of the tasks divided by the time of plain processes
 	LimitPerSecond    float64 `json:"limit_per_second"` // processes with a control group, an output file and a record
-	OfLimit           float64 `json:"of_limit"`         // tasks, as a part of that
-	EntriesPerTask    float64 `json:"entries_per_task"` // entries of the auctioneer's log
+	OfLimit           float64 `json:"of_limit"`         // rate of tasks, as a part of LimitPerSecond
+	EntriesPerTask    float64 `json:"entries_per_task"` // entries of the auctioneer's log for each task
 }
 
 func processesFlags(c *cobra.Command) {
@@ -96,9 +96,8 @@ func processesFlags(c *cobra.Command) {
 	c.Flags().Int("parallel", 64, "processes at a time: the slots of one node")
 }
 
-// processes runs /bin/true in three ways with the same parallelism, in alternating rounds: through
-// the whole system; in a bare loop of fork, exec and wait; and in a loop with only what every task
-// needs.
+// processes runs /bin/true in three ways with the same parallelism, in alternating rounds: through the whole system;
+// in a plain loop of fork, exec and wait; and in a loop with only what every task needs.
 func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	said, err := positive(c, "tasks", "rounds", "parallel")
 	if err != nil {
@@ -151,8 +150,8 @@ func inParallel(ctx context.Context, n, parallel int, do func(number int) error)
 	})
 }
 
-// repeat runs a number of workers. Each calls do again and again, with its number and the number of its earlier calls,
-// until do says that the worker is done, a worker fails, or ctx ends.
+// repeat runs a number of workers. Each calls do again and again, with the worker's number and the number of its
+// earlier calls. It stops when do returns false, when a worker fails, or when ctx ends.
 func repeat(ctx context.Context, workers int, do func(worker, before int) (more bool, err error)) error {
 	var failed atomic.Pointer[error]
 	var running sync.WaitGroup

@@ -17,18 +17,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// waitingResult is what jobs that wait cost a replica of the auctioneer and its leader.
+// waitingResult has the cost of waiting jobs for a replica of the auctioneer, and for its leader.
 type waitingResult struct {
 	JobsWaiting  int     `json:"jobs_waiting"`
-	BookBytes    float64 `json:"book_bytes_per_job"`   // memory of each replica
-	LeaderBytes  float64 `json:"leader_bytes_per_job"` // memory of the leading replica, with its book
+	BookBytes    float64 `json:"book_bytes_per_job"`   // memory of a replica for each job
+	LeaderBytes  float64 `json:"leader_bytes_per_job"` // memory of the leading replica for each job, with its book
 	ApplyMicros  float64 `json:"apply_us"`             // time to enter one of the last jobs into the book
 	LeadSeconds  float64 `json:"lead_seconds"`         // time until a new leader has decided and published
-	LeadCPU      float64 `json:"lead_cpu_seconds"`     // the processor time of that, with its share of collections of garbage
+	LeadCPU      float64 `json:"lead_cpu_seconds"`     // processor time of this, with garbage collection
 	DecideMicros float64 `json:"arrival_us"`           // time to enter one more job, let its market decide, and publish
 	LongestMicro float64 `json:"arrival_longest_us"`
-	LongestCPU   float64 `json:"arrival_longest_cpu_us"` // without waits for a processor
-	PauseMillis  float64 `json:"snapshot_pause_ms"`      // time in which no command is applied
+	LongestCPU   float64 `json:"arrival_longest_cpu_us"` // without the time spent waiting for a processor
+	PauseMillis  float64 `json:"snapshot_pause_ms"`      // time during a snapshot in which no command is applied
 	AfterMicros  float64 `json:"snapshot_change_longest_us"`
 	AfterCPU     float64 `json:"snapshot_change_longest_cpu_us"`
 	WriteSeconds float64 `json:"snapshot_write_seconds"`
@@ -43,7 +43,7 @@ func waitingFlags(c *cobra.Command) {
 	c.Flags().String("heapprofiles", "", "write heap profiles of the book and of the leader to this directory")
 }
 
-// arrivals is how many arrivals a mean is taken of.
+// arrivals is the number of arrivals over which a mean is computed.
 const arrivals = 1000
 
 // waiting measures the book and the desk of an auctioneer while jobs wait, without a log
@@ -128,7 +128,7 @@ func (w *waitingRoom) register() error {
 	return err
 }
 
-// arrive enters a job as `candor submit` would: one of many that differ in an argument.
+// arrive enters a job as `candor submit` does. The jobs differ in one argument.
 func (w *waitingRoom) arrive() error {
 	w.jobs++
 	key := fmt.Sprintf("KJ3QXTQ6YZ2M4VDR6P%08d", w.jobs)
@@ -143,8 +143,7 @@ func (w *waitingRoom) arrive() error {
 	return err
 }
 
-// lead makes a desk, as a new leader does, and returns the seconds until its market has
-// decided and published.
+// lead makes a desk, as a new leader does. It returns the time in seconds until its market has decided and published.
 func (w *waitingRoom) lead() (seconds float64, err error) {
 	w.began = time.Now()
 	config := desk.Config{Site: "site", Term: 1, Markets: []messages.Market{w.market}, Lease: messages.Duration(10 * time.Second), HoldFor: messages.Duration(time.Hour), Estimator: true}
@@ -162,14 +161,14 @@ func (w *waitingRoom) lead() (seconds float64, err error) {
 	return 0, messages.Errorf(messages.Internal, "the new leader published nothing")
 }
 
-// now returns a time one day after the jobs, so that their holds must be extended.
+// now returns a time one day after the jobs, when their holds must be extended.
 func (w *waitingRoom) now() desk.Instant {
 	passed := messages.Duration(time.Since(w.began))
 	return desk.Instant{Wall: messages.Time(24 * time.Hour / time.Microsecond).Add(passed), Mono: passed}
 }
 
-// step makes a step of the desk, carries out its proposals, and reports whether it published. The
-// bank and the estimator do not answer.
+// step makes a step of the desk and carries out its proposals. It reports whether the desk published. The bank and
+// the estimator do not answer.
 func (w *waitingRoom) step() (published bool) {
 	in := w.inputs
 	w.inputs = nil
@@ -181,7 +180,7 @@ func (w *waitingRoom) step() (published bool) {
 	return len(out.Publish) > 0
 }
 
-// snapshot captures the book and writes the image while the book changes, and reads it.
+// snapshot captures the book, and writes the image while the book changes. Then it reads the image.
 func (w *waitingRoom) snapshot(r *waitingResult) error {
 	runtime.GC()
 	began := time.Now()
@@ -220,7 +219,7 @@ func (w *waitingRoom) snapshot(r *waitingResult) error {
 	return err
 }
 
-// cancelOne cancels one job after another.
+// cancelOne returns a function that cancels the next job at each call.
 func (w *waitingRoom) cancelOne() func() error {
 	id := messages.JobID(0)
 	return func() error {
@@ -230,7 +229,7 @@ func (w *waitingRoom) cancelOne() func() error {
 	}
 }
 
-// mean returns how long something takes in the mean and at most, and its processor time at most, in
+// mean calls f many times. It returns the mean time, the longest time, and the longest processor time of a call, in
 // microseconds.
 func (w *waitingRoom) mean(f func() error) (mean, longest, longestCPU float64, err error) {
 	runtime.LockOSThread()

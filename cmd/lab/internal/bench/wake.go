@@ -19,9 +19,8 @@ type wakeResult struct {
 	ClaimsFor1000Tasks int `json:"claims_for_1000_tasks"`
 }
 
-// wake counts the claims that a thousand idle agents of one slot make until
-// one task has started, and until a thousand have. Tasks stay until all have
-// started, so that no slot claims twice.
+// wake counts the claims of a thousand idle agents with one slot each, until one task has started, and until a
+// thousand have. Tasks run until all have started, so that no slot claims twice.
 func wake(ctx context.Context, _ *cobra.Command) (any, error) {
 	gate := &gated{}
 	g, err := open(ctx, idleAgents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil })
@@ -37,8 +36,7 @@ func wake(ctx context.Context, _ *cobra.Command) (any, error) {
 	return r, err
 }
 
-// claimsFor counts the claims made for a job until all of its tasks have
-// started and the stragglers' claims are in.
+// claimsFor counts the claims for a job until all of its tasks have started, and the last claims have arrived.
 func (g *grid) claimsFor(ctx context.Context, gate *gated, tasks int) (int, error) {
 	const claims = "candor_auctioneer_claims_total"
 	before, err := g.metric(claims)
@@ -112,11 +110,11 @@ func (g *gated) Close() error {
 	return nil
 }
 
-// held is a task that goes on until it is let go.
+// held is a task that runs until it is released.
 type held struct{ end func() }
 
 // Stop ends the task.
 func (h *held) Stop(time.Duration) { h.end() }
 
-// Suspend does nothing: the task does nothing either.
+// Suspend does nothing, because the task uses no processor.
 func (*held) Suspend(bool) {}

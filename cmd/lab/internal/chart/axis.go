@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// ranged returns the axis with a range that is not empty.
+// ranged returns the axis with low < high.
 func (a Axis) ranged() Axis {
 	switch {
 	case !a.covers && a.Log:
@@ -29,8 +29,8 @@ func (a Axis) at(v float64) float64 {
 	return (v - a.low) / (a.high - a.low)
 }
 
-// ticks returns round values on the axis: powers of ten on a logarithmic axis of two decades and
-// more, otherwise steps of 1, 2 or 5 times a power of ten.
+// ticks returns round values on the axis. A logarithmic axis of at least two decades has powers of ten. Any other
+// axis has steps of 1, 2 or 5 times a power of ten.
 func (a Axis) ticks() (out []float64) {
 	if decades := math.Log10(a.high / a.low); a.Log && decades >= 2 {
 		every := math.Ceil(decades / 8)
@@ -42,7 +42,7 @@ func (a Axis) ticks() (out []float64) {
 	const most = 7
 	rough := (a.high - a.low) / most
 	step := math.Pow(10, math.Floor(math.Log10(rough)))
-	for _, times := range [...]float64{2, 2.5, 2} { // 1, 2, 5, 10
+	for _, times := range [...]float64{2, 2.5, 2} { // steps of 1, 2, 5, 10
 		if step < rough {
 			step *= times
 		}
@@ -53,7 +53,7 @@ func (a Axis) ticks() (out []float64) {
 	return out
 }
 
-// label writes the value of a tick; a rounded zero has no sign.
+// label returns the text of a tick. A value that rounds to zero has no sign.
 func label(v float64) string {
 	if v == 0 {
 		return "0"

@@ -1,5 +1,5 @@
-// Package chart draws lines and points as SVG, as much as the figures of a study need, without a
-// plotting library.
+// Package chart draws lines and points as SVG. It has only what the figures of a study need, and uses no plotting
+// library.
 package chart
 
 import (
@@ -9,21 +9,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Chart is a figure under construction, with its legend at the right, outside of the frame.
+// Chart is a figure that is being drawn. Its legend is to the right of the frame.
 type Chart struct {
 	Title string
 	X, Y  Axis
 	lines []Line
 }
 
-// Line is a line of a chart, or its points alone. Lines of one style have one
-// colour.
+// Line is a line of a chart, or only its points. Lines of the same style have the same colour.
 type Line struct {
 	Name   string // name in the legend; "": not in it
 	Style  int
 	Points bool
 	xy     [][2]float64
-	half   []float64 // half of an interval around each point; none: no intervals are shown
+	half   []float64 // half of the interval around each point; empty: no intervals are shown
 }
 
 // Add adds a point.
@@ -35,7 +34,7 @@ func (l *Line) AddInterval(x, y, half float64) {
 	l.half = append(l.half, half)
 }
 
-// Axis is an axis that covers everything drawn.
+// Axis is an axis whose range contains everything that is drawn.
 type Axis struct {
 	Label     string
 	Log       bool // logarithmic: all values must be positive
@@ -48,7 +47,7 @@ func New(x, y string) *Chart {
 	return &Chart{X: Axis{Label: x}, Y: Axis{Label: y}}
 }
 
-// Cover extends the axis to values.
+// Cover extends the range of the axis so that it contains some values.
 func (a *Axis) Cover(values ...float64) {
 	for _, v := range values {
 		if !a.covers {
@@ -58,8 +57,7 @@ func (a *Axis) Cover(values ...float64) {
 	}
 }
 
-// Add adds lines. A point that is not a finite number, or that a logarithmic axis
-// cannot show, is an error.
+// Add adds lines. It returns an error if a point is not finite, or if a logarithmic axis cannot show it.
 func (c *Chart) Add(lines ...Line) error {
 	for _, l := range lines {
 		for k, p := range l.xy {

@@ -8,22 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// A chart is 640 by 400 units without its legend, which is at the right of the frame. The
-// frame lies within these margins.
+// A chart is 640 by 400 units, without the legend to the right of the frame. The frame is inside these margins.
 const (
 	width, height            = 640.0, 400.0
 	left, right, top, bottom = 70.0, 620.0, 30.0, 350.0
-	letter                   = 6.2 // about as wide as a letter of the legend
+	letter                   = 6.2 // about the width of a letter in the legend
 )
 
 var (
-	// Colours that people with any colour vision can tell apart (Okabe and Ito 2008), without
-	// their yellow, which white paper swallows.
+	// Colours that people with any colour vision can distinguish (Okabe and Ito 2008). Their yellow is left out,
+	// because it is hard to see on white paper.
 	colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#737373"}
 	dashes  = []string{"", "6 3", "2 2", "4 2 1 2", "8 3 2 3"}
 )
 
-// canvas is an SVG document under construction.
+// canvas is an SVG document that is being written.
 type canvas struct {
 	bytes.Buffer
 	x, y Axis
@@ -117,7 +116,7 @@ func (d *canvas) glyph(x, y float64, style int) {
 	d.add(`<path d="M%.1f %.1f%s" stroke="%s" fill="none"/>`, x, y, shape, colours[style%len(colours)])
 }
 
-// named returns the lines that the legend has.
+// named returns the lines that appear in the legend.
 func (c *Chart) named() (named []Line) {
 	for _, l := range c.lines {
 		if l.Name != "" {
@@ -127,7 +126,7 @@ func (c *Chart) named() (named []Line) {
 	return named
 }
 
-// legendWidth returns the room for the longest name.
+// legendWidth returns the width of the longest name in the legend.
 func (c *Chart) legendWidth() float64 {
 	longest := 0
 	for _, l := range c.named() {
@@ -139,7 +138,7 @@ func (c *Chart) legendWidth() float64 {
 	return letter*float64(longest) + 26
 }
 
-// legend names the lines, at the right of the frame.
+// legend writes the names of the lines to the right of the frame.
 func (d *canvas) legend(c *Chart) {
 	const row, mark, text = 16, right + 10, right + 36
 	for k, l := range c.named() {

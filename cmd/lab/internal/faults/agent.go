@@ -11,10 +11,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// slots is how many each node has.
+// slots is the number of slots of each node.
 const slots = 2
 
-// agent is the shell of a node agent; its tasks are timers.
+// agent is the shell of a node agent. Its tasks are only timers.
 type agent struct {
 	*site
 	host
@@ -27,19 +27,19 @@ type agent struct {
 	hint     int
 	hole     bool // every task that starts here fails at once
 	odd      bool // set for every second node
-	feeds    bool // its executor holds waiting tasks; only odd nodes, with most seeds
+	feeds    bool // its executor holds tasks that wait for a slot; only on odd nodes, with most seeds
 	executor executor
 }
 
 // task is a virtual process.
 type task struct {
-	began    messages.Time     // by the agent's clock
-	left     messages.Duration // run time left at since
+	began    messages.Time     // in the agent's time
+	left     messages.Duration // run time that was left at since
 	since    messages.Time     // when it last began to run; 0: it is suspended
-	round    int               // number of its timer; earlier timers are void
+	round    int               // number of the current timer; earlier timers are ignored
 	fails    bool
-	unheeded int           // answers in a row that were not true
-	defies   messages.Time // when the first of these answers came
+	unheeded int           // number of answers in a row that the agent did not obey
+	defies   messages.Time // time of the first of these answers
 }
 
 func newAgent(s *site, i int) *agent {
@@ -52,7 +52,7 @@ func newAgent(s *site, i int) *agent {
 
 func (a *agent) clock() messages.Time { return a.now.Add(a.offset) }
 
-// start starts it, unless it runs.
+// start starts the agent, unless it runs.
 func (a *agent) start() {
 	if !a.down {
 		return
@@ -60,7 +60,7 @@ func (a *agent) start() {
 	a.down, a.wake, a.tasks = false, 0, map[messages.Attempt]*task{}
 	a.life++
 	a.state = state.New([]messages.ClassSlots{{Class: class, Slots: slots}}, a.rng)
-	if a.odd { // its tasks are short enough to be claimed in advance
+	if a.odd { // its tasks are short, so they can be claimed in advance
 		a.state.SetAhead(time.Minute)
 	}
 	if a.executor = (executor{}); a.feeds {
@@ -69,7 +69,7 @@ func (a *agent) start() {
 	a.act()
 }
 
-// crash ends all its processes with it.
+// crash stops the agent with all its processes.
 func (a *agent) crash() { a.down = true }
 
 func (a *agent) shift(by messages.Duration) {
@@ -136,7 +136,7 @@ func (a *agent) setTimer() {
 }
 
 func (a *agent) begin(at messages.Attempt) {
-	if at.Task.Job == 0 || a.hole { // a probe does nothing
+	if at.Task.Job == 0 || a.hole { // a probe is no real task
 		t := &task{began: a.clock(), left: second / 100, fails: a.hole}
 		a.tasks[at] = t
 		a.goOn(at, t)
@@ -152,9 +152,9 @@ func (a *agent) begin(at messages.Attempt) {
 	a.goOn(at, t)
 }
 
-// alone checks that a task runs at one place at a time: an agent that cannot renew its lease must
-// end its tasks before the leader gives them to others. A lease cannot promise this if clocks jump;
-// then only claims are checked.
+// alone checks that a task runs at only one place at a time. An agent that cannot renew its lease must end its tasks
+// before the leader gives them to others. If clocks jump, a lease cannot guarantee this; then only claims are
+// checked.
 func (a *agent) alone(at messages.Attempt) {
 	for _, o := range a.agents {
 		if o == a || o.down || a.jumped {
@@ -202,7 +202,7 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 	}
 }
 
-// attempts returns the attempts of its tasks, sorted.
+// attempts returns the attempts of the agent's tasks, sorted.
 func (a *agent) attempts() []messages.Attempt {
 	return slices.SortedFunc(maps.Keys(a.tasks), messages.Attempt.Compare)
 }
@@ -226,8 +226,8 @@ func (a *agent) directive(d *messages.Directive) {
 	}
 }
 
-// ask sends a request to the replica that the agent believes to be the leader. If no answer comes
-// within a time, it calls failed.
+// ask sends a request to the replica that the agent believes to be the leader. If there is no answer in time, it
+// calls failed.
 func (a *agent) ask(within messages.Duration, do func(l *leader, answer func(func())), failed func(error)) {
 	r, life, over := a.books.replicas[a.hint], a.life, false
 	answer := func(take func()) {
@@ -248,7 +248,7 @@ func (a *agent) ask(within messages.Duration, do func(l *leader, answer func(fun
 			do(r.shell.(*leader), answer)
 		}
 	})
-	if r.role != leading { // it would find the leader by asking all of them
+	if r.role != leading { // a real agent would find the leader by asking all replicas
 		a.hint = (a.hint + 1) % 3
 	}
 	a.after(&a.host, within, func() {

@@ -8,20 +8,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// bankLeader is the shell of a leader of the bank: it answers requests, and repeats instructions to
-// other banks until they are answered.
+// bankLeader is the shell of a leader of the bank. It answers requests, and repeats instructions to other banks until
+// they are answered.
 type bankLeader struct {
 	*site
 	r     *replica
 	peers map[messages.Name]*correspondent
 }
 
-// correspondent is another bank as a leader of this one knows it.
+// correspondent is another bank, as a leader of this bank knows it.
 type correspondent struct {
 	*site
-	sent messages.Time // when an unanswered message was sent, by the world's clock; 0: none
+	sent messages.Time // time when an unanswered message was sent, in the world's time; 0: none
 	hint int           // replica to ask first
-	told uint64        // the last number whose outcome it was told is known
+	told uint64        // the last number for which this bank has told it that the outcome is known
 }
 
 // resend is how long a bank waits for an answer before it sends again.
@@ -56,7 +56,7 @@ func (o *bankLeader) turn() {
 	})
 }
 
-// applied sends to peers what they have not answered.
+// applied sends to each peer the instructions that it has not answered.
 func (o *bankLeader) applied() {
 	for _, s := range o.sites {
 		p := o.peers[s.name]
@@ -75,8 +75,8 @@ func (o *bankLeader) applied() {
 	}
 }
 
-// allowed reports whether a message may be sent. It returns false only for a repetition by a bank with the
-// planted bug SentOnce.
+// allowed reports whether a message may be sent. It returns false only for a repetition, with the planted bug
+// SentOnce.
 func (o *bankLeader) allowed(m *messages.Instructions) bool {
 	last := m.First + uint64(len(m.List)) - 1
 	if o.Bug == SentOnce && len(m.List) > 0 && last <= o.once[m.To] {
@@ -86,7 +86,7 @@ func (o *bankLeader) allowed(m *messages.Instructions) bool {
 	return true
 }
 
-// instruct sends a message to another bank, and takes its receipt.
+// instruct sends a message to another bank, and handles its receipt.
 func (o *bankLeader) instruct(p *correspondent, m messages.Instructions) {
 	signed, err := clearing.SignInstructions(sealer(o.name), m)
 	if err != nil {
@@ -105,8 +105,7 @@ func (o *bankLeader) instruct(p *correspondent, m messages.Instructions) {
 	})
 }
 
-// receive has another bank's instructions carried out; answer is called with
-// the receipt, if there is one.
+// receive carries out another bank's instructions. It calls answer with the receipt, if there is one.
 func (o *bankLeader) receive(m *messages.SignedInstructions, answer func(*messages.SignedReceipt)) {
 	reply := func(r *messages.Receipt) {
 		signed, err := clearing.SignReceipt(sealer(o.name), *r)
@@ -130,7 +129,7 @@ func (o *bankLeader) receive(m *messages.SignedInstructions, answer func(*messag
 	})
 }
 
-// learn enters the outcomes that a receipt has.
+// learn records the outcomes in a receipt.
 func (o *bankLeader) learn(p *correspondent, r *messages.SignedReceipt) {
 	if o.gone() {
 		return
@@ -153,10 +152,10 @@ func (o *bankLeader) propose(c *clearing.Command, answered func(any)) {
 	o.r.propose(data, answered)
 }
 
-// mostAtOnce is how many transfers that are not linked a bank takes in one request.
+// mostAtOnce is the largest number of unlinked transfers that a bank accepts in one request.
 const mostAtOnce = 2
 
-// transfer has the auctioneer's transfers committed.
+// transfer commits the auctioneer's transfers.
 func (o *bankLeader) transfer(list []messages.Transfer, answer func(any)) {
 	if len(list) > mostAtOnce && !list[0].Linked {
 		answer(messages.Errorf(messages.TooLarge, "%d transfers at once", len(list)))
@@ -175,8 +174,8 @@ func (o *bankLeader) transfer(list []messages.Transfer, answer func(any)) {
 	})
 }
 
-// refund is a planted bug: the credits set aside for a payment to another site are freed because no
-// answer has come.
+// refund is a planted bug: it frees the credits that are held for a payment to another site, because no answer has
+// come.
 func (o *bankLeader) refund(by messages.Name, key string) {
 	t := messages.Transfer{ID: "refund/" + by + "/" + key, Kind: messages.Void, Pending: fmt.Sprint(clearing.TransferPrefix, "remittance/", by, "/", key)}
 	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: "$clearing", Rank: ledger.Clearing, Transfers: []messages.Transfer{t}}

@@ -7,13 +7,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// between is a tally's knowledge of the instructions between its bank and the others, from
-// committed commands and results.
+// between has what a tally knows about the instructions between its bank and other banks. It learns from committed
+// commands and their results.
 type between struct {
-	issued    map[string]messages.Authorisation // pending, by identifier
+	issued    map[string]messages.Authorisation // authorisations that have not ended, by identifier
 	given     map[string]bool                   // identifiers that were ever issued
 	remitted  map[string]bool                   // by user and key
-	payers    map[number]messages.Name          // payers of payments that are not answered
+	payers    map[number]messages.Name          // payers of payments without an answer
 	received  map[messages.Name]uint64          // the last number of a peer that was carried out
 	confirmed map[messages.Name]uint64          // the last number that a peer has answered
 	charges   map[string]messages.Credits       // charges by authorisations of other sites, by site and identifier
@@ -30,7 +30,7 @@ func newBetween() between {
 		map[messages.Name]uint64{}, map[messages.Name]uint64{}, map[string]messages.Credits{}}
 }
 
-// clear adds a command of the clearing and its result.
+// clear handles a committed command of the clearing and its result.
 func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error {
 	b := &t.between
 	switch {
@@ -60,7 +60,7 @@ func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error
 	return nil
 }
 
-// obeyed adds the outcomes of a peer's instructions here, each number once.
+// obeyed handles the outcomes of a peer's instructions at this bank. It counts each number once.
 func (t *tally) obeyed(s *site, m *messages.Instructions, r *messages.Receipt) error {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)
@@ -100,7 +100,7 @@ func (t *tally) obey(s *site, from messages.Name, in *messages.Instruction, o *m
 	return nil
 }
 
-// free ends an authorisation of this bank.
+// free removes an authorisation of this bank that has ended.
 func (t *tally) free(id string) (messages.Authorisation, bool) {
 	a, pending := t.between.issued[id]
 	if pending {
@@ -110,7 +110,7 @@ func (t *tally) free(id string) (messages.Authorisation, bool) {
 	return a, pending
 }
 
-// learned adds the outcomes of this bank's instructions at a peer, each once.
+// learned handles the outcomes of this bank's instructions at a peer. It counts each number once.
 func (t *tally) learned(s *site, r *messages.Receipt) {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)

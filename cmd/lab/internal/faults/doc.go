@@ -1,66 +1,54 @@
-// Package faults runs a whole federation under faults in virtual time: three
-// sites, each with three machines that have a replica of the job book and one of
-// the bank's state, with agents with virtual processes, and with users who
-// submit here and to other sites, cancel and repeat, hold, release, requeue and raise,
-// run failed tasks again, spend their budgets, pay users of other sites, and have other
-// sites charge what they authorised.
+// Package faults runs a whole federation under faults in virtual time. There are three sites. Each site has three
+// machines, with a replica of the job book and one of the bank's state, and agents with virtual processes. Users
+// submit jobs here and to other sites, and cancel, repeat, hold, release, requeue and raise them. They run failed
+// tasks again, spend their budgets, and pay users of other sites. They also authorise other sites to charge them.
 //
 // # What is real and what is not
 //
-// The states are the real ones: packages book, ledger and clearing,
-// nodeagent/state. So is the auctioneer's leader, package desk: each site has a market
-// with another mechanism (proportional, highest-bid preemptive, batch-queue with
-// gangs), which operators apply anew while jobs run. Models stand in for the rest: the
-// estimator answers at random, or not at all; the replicated log is a small Raft, with votes, a disk that loses what was not
-// synced, or everything, and snapshots; the bank keeps its history with package history, in
-// files that are in memory and can be damaged; there is no archive of ended jobs, which is no
-// part of a state (its damage is in the tests of package archive); signatures are sums that cost little; the shells, which
-// have sockets and goroutines in production, are the callbacks of this package.
-// Everything follows from a seed and a list of faults.
+// The states are the real ones: packages book, ledger and clearing, and nodeagent/state. The auctioneer's leader,
+// package desk, is also real. Each site has a market with another mechanism (proportional, highest-bid preemptive,
+// batch-queue with gangs), which operators change while jobs run. Everything else is a model. The estimator
+// answers at random, or not at all. The replicated log is a small Raft with votes, snapshots, and a disk that can
+// lose everything or what was not synced. The bank keeps its history with package history, in files in memory that
+// can be damaged. There is no archive of ended jobs, because it is not part of a state; the tests of package
+// archive damage it. Signatures are cheap sums. The shells have sockets and goroutines in production; here they
+// are callbacks. Everything follows from a seed and a list of faults.
 //
 // # Invariants
 //
-// After every entry that a replica applies, checkers of this package, which share
-// no code with the states, hold the federation to what must always be true.
+// After every entry that a replica applies, checkers of this package test what must always be true. They share no
+// code with the states.
 //
-//  1. Money: a second set of books, kept by plain addition of what was
-//     committed, agrees with each ledger account by account; the books of each
-//     two banks agree number by number; what all have at all sites, with what
-//     is in flight, is what was issued; holds resolve once; the hold of a job that bids
-//     is its budget, also after a raise; no task pays for more time than it had, though clocks are
-//     set; a bank's time, by which holds lapse, is ahead of
-//     the true time by no more than the second worst clock.
-//  2. A task has one claim at most, which only a word about that very attempt
-//     ends; one attempt is accepted, and it did end well; while clocks are well, a
-//     task runs at one place at a time; a job is charged once, never more than
-//     its hold, or what was authorised for it; a rerun does no task that ended well.
-//  3. What was committed, acknowledged to a user or told to another bank is never
-//     otherwise again.
-//  4. Replicas, and images restored, are byte-identical; a damaged history is whole again when
-//     all is well.
-//  5. A site within which nothing is wrong ends and charges all its jobs, though
-//     it be cut off; when all is well again, all books agree, a job that another
-//     site ran is at home what it was there, and the cycle nets to zero. This one is checked once a simulated second, with patience.
-//  6. Each allocation and settlement is held to what is claimed of mechanisms:
-//     shares sum to one, nobody gets less than who bids less, nobody pays above
-//     the budget or, where it bids for slots, the bid; what jobs pay is what the
-//     site and other jobs get.
-//  7. A peer that lies has of each site at most its limit and its share of the
-//     reserve, and no more credit while a dispute is open: a fourth site, which
-//     exists only as a sender of messages, sends whatever it can sign.
-//  8. A node on which whatever is started fails at once costs no job its life.
-//  9. A leader does its duties in time, and once: it takes back the claims of silent
-//     nodes, and of no others, disbands late gangs, empties nodes whose time to drain is over,
-//     ends jobs whose budgets are spent,
-//     says one thing about what a job owes, makes one decision at a time, numbers its
-//     vectors upwards, has nodes do what the book says, and refuses what no agent and no site
-//     may say.
+//   - 1: Money. A second set of books, which only adds up what was committed, agrees with each ledger account by
+//     account. The books of each two banks agree number by number. All balances at all sites and everything in
+//     flight sum to what was issued. A hold is resolved once. The hold of a bidding job is its budget, also after
+//     a raise. No task pays for more time than it had, even if clocks are set. A bank's time, with which holds
+//     expire, is ahead of the true time by at most the error of the second worst clock.
+//   - 2: Tasks. A task has at most one claim, and only a command about this attempt can end it. One attempt is
+//     accepted, and it ended well. While clocks are right, a task runs at one place at a time. A job is charged
+//     once, and at most its hold or what was authorised for it. A rerun repeats no task that ended well.
+//   - 3: What was committed, acknowledged to a user or told to another bank never changes.
+//   - 4: Replicas and restored images are equal byte for byte. A damaged history is complete again when the faults
+//     are over.
+//   - 5: A site without faults of its own ends and charges all its jobs, even if it is cut off. When the faults
+//     are over, all books agree, a remote job has the same state at home and at the site that ran it, and the
+//     settlement cycle nets to zero. This is checked once each simulated second, with some patience.
+//   - 6: Each allocation and settlement has the guarantees of its mechanism. Shares sum to one. Nobody gets less
+//     than a lower bidder. Nobody pays more than the budget, or than the bid if the job bids for slots. What jobs
+//     pay is what the site and other jobs get.
+//   - 7: A lying peer gets from each site at most its limit and its share of the reserve, and no more credit
+//     during a dispute. The liar is a fourth site that only sends messages: anything that it can sign.
+//   - 8: A node on which every task fails at once makes no job fail.
+//   - 9: A leader does its duties in time, and once. It takes back the claims of silent nodes only, breaks up late
+//     gangs, empties nodes whose time to drain is over, and ends jobs whose budgets are spent. It makes one
+//     statement about what a job owes, and one decision at a time. The numbers of its vectors increase. Nodes do
+//     what the book says. It refuses messages that no agent and no site may send.
 //
-// For each of them there are planted bugs ([Bug]) that are found soon. See [Run],
-// [Shrink] for the least plan under which a seed fails, and [Tell] for its story.
+// For each invariant there are planted bugs ([Bug]) that the checkers soon find. See [Run], [Shrink] for the
+// smallest plan with which a seed fails, and [Tell] for the story of a failure.
 //
 // # Cost
 //
-// With the default plan a seed takes some 31,000 steps, 80 simulated seconds at
-// least, and about a twentieth of a second: a core makes 100,000 seeds in an hour and a half.
+// With the default plan, a seed takes some 31,000 steps, at least 80 simulated seconds, and about a twentieth of a
+// second of processor time. One core runs 100,000 seeds in an hour and a half.
 package faults

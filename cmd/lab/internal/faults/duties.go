@@ -8,30 +8,30 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// duties checks that a leader does in time what it must do, and does nothing twice.
+// duties checks that a leader does what it must in time, and nothing twice.
 type duties struct {
 	*site
 	r         *replica
-	began     messages.Time // by the world's clock
+	began     messages.Time // in the world's time
 	gathering map[messages.JobID]gathered
-	spent     map[messages.JobID]messages.Time // when each budget was used up, by the world's clock
-	emptied   map[messages.Name]gathered       // for each node that must become empty: the end of its drain, and since when that is over
-	deciding  int                              // decisions that are being committed
-	refused   messages.Time                    // when the log was last full, by the world's clock
-	undecided messages.Time                    // when the log was last full for a decision
+	spent     map[messages.JobID]messages.Time // time when each budget was used up, in the world's time
+	emptied   map[messages.Name]gathered       // by node that must become empty: the end of its drain
+	deciding  int                              // number of decisions that are being committed
+	refused   messages.Time                    // time when the log was last full, in the world's time
+	undecided messages.Time                    // time when the log was last full for a decision
 }
 
-// gathered is a time in the book, of a gathering gang or of a drain that is over, and since when
-// the book has this time, by the world's clock.
+// gathered has a time in the book, of a gang that gathers or a drain that is over. since is the time from which on
+// the book has it, in the world's time.
 type gathered struct{ book, since messages.Time }
 
-// mostGathering is how long a gang gathers at most, and grace is how much longer a
-// leader may take for anything.
+// mostGathering is the longest time that a gang may gather. grace is the additional time that a leader may take for
+// anything.
 const (
 	mostGathering = 3 * second / 2
 	grace         = 2 * second
-	// mostRetry is how long a desk waits at most before it makes a decision again that the log had
-	// no room for so often: its longest wait, and half as much by chance.
+	// mostRetry is the longest wait of a desk before it repeats a decision for which the log had no room: its longest
+	// pause, and half as much at random.
 	mostRetry = 5*second + 5*second/2
 )
 
@@ -40,9 +40,9 @@ func newDuties(r *replica) *duties {
 		spent: map[messages.JobID]messages.Time{}, emptied: map[messages.Name]gathered{}}
 }
 
-// proposes checks what a leader proposes: one decision at a time, and the loss of a node only after
-// its agent had time to end its tasks. A leader that is cut off, while the agent talks to its
-// successor, is not checked: none of its proposals are committed.
+// proposes checks a leader's proposal: only one decision at a time, and the loss of a node only after its agent had
+// time to end its tasks. A leader that is cut off while the agent talks to its successor is not checked, because its
+// proposals are not committed.
 func (d *duties) proposes(c *book.Command) error {
 	switch {
 	case c.Decide != nil:
@@ -57,23 +57,23 @@ func (d *duties) proposes(c *book.Command) error {
 	return nil
 }
 
-// refuses notes that the log has no room for a command. The desk does not learn when there is room; it tries again at
-// intervals.
+// refuses records that the log has no room for a command. The desk does not learn when there is room; it tries again
+// at intervals.
 func (d *duties) refuses(c *book.Command) {
 	if d.refused = d.now; c.Decide != nil {
 		d.undecided = d.now
 	}
 }
 
-// decided takes a command that was committed.
+// decided handles a committed command.
 func (d *duties) decided(c *book.Command) {
 	if c.Decide != nil {
 		d.deciding--
 	}
 }
 
-// published checks that the numbers of a site's vectors only grow, also across leaders. Vectors of
-// an old leader that does not know its successor yet are not checked.
+// published checks that the numbers of a site's vectors only increase, also from one leader to the next. It does not
+// check vectors of an old leader that does not know its successor yet.
 func (d *duties) published(v *messages.Vector) error {
 	last := d.vector
 	if d.r.term < last.leader {
@@ -86,11 +86,10 @@ func (d *duties) published(v *messages.Vector) error {
 	return nil
 }
 
-// lastVector is the number of the last vector that was published at a site.
+// lastVector is the number of the last vector that a site published.
 type lastVector struct{ leader, term, seq uint64 }
 
-// undone returns an error about what a leader has left undone. A leader that waits for its log is
-// not checked.
+// undone returns an error if a leader has not done something in time. A leader that waits for its log is not checked.
 func (d *duties) undone() error {
 	b := d.r.state.(*bookState)
 	for _, n := range b.Nodes() {
@@ -108,14 +107,14 @@ func (d *duties) undone() error {
 			delete(d.gathering, j.ID)
 		case at.book != j.Stages[0].Gathered:
 			d.gathering[j.ID] = gathered{j.Stages[0].Gathered, d.now}
-		case d.refused < at.since && d.waits(at.since, mostGathering+d.apart()): // the full log refused it; it comes again later
+		case d.refused < at.since && d.waits(at.since, mostGathering+d.apart()): // the log was full; it comes again
 			return fmt.Errorf("invariant 9: the gang of job %d gathers for %v", j.ID, d.now.Sub(at.since))
 		}
 	}
 	return nil
 }
 
-// overdrawn says that a job whose budget is spent goes on.
+// overdrawn returns an error if a job runs on after its budget is spent.
 func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	if d.market.Mechanism != messages.HighestBid || !j.Active() {
 		delete(d.spent, j.ID)
@@ -133,21 +132,20 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	return nil
 }
 
-// waits reports whether something waits for the leader for longer than a time, although no entry is
-// being committed.
+// waits reports whether something has waited for the leader for longer than most, while no entry is being committed.
 func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }
 
-// A node obeys at the latest with the second answer: one answer may have been on its way before,
-// and a market may change its decision in between.
+// A node obeys after the second answer at the latest. One answer may have been sent before, and a market may change
+// its decision in between.
 const (
 	mostUnheeded = 1
 	soon         = 3 * second
 )
 
-// heeds checks that a node that got an answer does what the book says: each answer tells what to
-// end and to suspend, so lost directives do not matter.
+// heeds checks that a node that got an answer does what the book says. Each answer says which tasks to end and to
+// suspend, so lost directives do not matter.
 func (a *agent) heeds(l *leader) error {
 	n := l.book().Node(a.name)
 	for _, at := range a.attempts() {
@@ -171,7 +169,7 @@ func (a *agent) heeds(l *leader) error {
 	return nil
 }
 
-// undoneAt returns an error about what a leader has left undone at a node.
+// undoneAt returns an error if a leader has not done something at a node in time.
 func (d *duties) undoneAt(b *bookState, n *book.Node) error {
 	if heard := d.heard[n.Name]; n.Up && d.waits(heard, lease+lease/2) {
 		return fmt.Errorf("invariant 9: node %s is silent for %v, and its claims are not taken back", n.Name, d.now.Sub(heard))
@@ -181,7 +179,7 @@ func (d *duties) undoneAt(b *bookState, n *book.Node) error {
 	case !over:
 		delete(d.emptied, n.Name)
 		return nil
-	case at.book != n.Drain: // by a clock that may have been behind when the order came
+	case at.book != n.Drain: // in the time of a clock that may have been behind at the time of the order
 		d.emptied[n.Name] = gathered{n.Drain, d.now}
 		return nil
 	case !d.waits(at.since, d.apart()):

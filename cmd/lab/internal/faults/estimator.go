@@ -7,7 +7,7 @@ func (s *site) estimate(request any) (any, error) {
 	switch r := request.(type) {
 	case messages.RuntimeRequest:
 		var reply messages.RuntimeReply
-		for range s.rng.IntN(2) + len(r.Stages)*s.rng.IntN(2) { // as many as the stages, or more, or fewer
+		for range s.rng.IntN(2) + len(r.Stages)*s.rng.IntN(2) { // as many answers as stages, or more, or fewer
 			e := messages.RuntimeEstimate{Runs: 100 * s.rng.Float64(), Divergence: s.rng.Float64()}
 			for range s.rng.IntN(5) {
 				e.Samples = append(e.Samples, 20*s.rng.Float64())

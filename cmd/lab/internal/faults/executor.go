@@ -7,17 +7,17 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// executor begins tasks on the slots of ended ones, like the executor of a node. It gets instructions at once. The agent
-// learns a moment later, in order, what the executor did.
+// executor starts tasks on the slots of ended ones, like the executor of a node. It gets instructions at once. The agent
+// learns of its actions a moment later, in order.
 type executor struct {
-	waits []state.Start // tasks that wait for a slot, the next first
-	heard messages.Time // when the agent hears of its latest action
+	waits []state.Start // tasks that wait for a slot, the next one first
+	heard messages.Time // time when the agent learns of the latest action
 }
 
-// tells is the time within which an agent hears of its executor's actions.
+// tells is the longest time until an agent learns of its executor's actions.
 const tells = second / 10
 
-// line lets a task wait for another's slot. Sometimes the executor refuses.
+// line makes a task wait for the slot of another task. Sometimes the executor refuses.
 func (a *agent) line(s state.Start) {
 	if a.rng.IntN(20) == 0 {
 		a.state.Keep(s.Grant.Attempt)
@@ -26,7 +26,7 @@ func (a *agent) line(s state.Start) {
 	a.executor.waits = append(a.executor.waits, s)
 }
 
-// withdraw takes a waiting task back, unless it has begun.
+// withdraw removes a waiting task, unless it has started.
 func (a *agent) withdraw(at messages.Attempt) {
 	if a.Bug == WithdrawnBegins && a.executor.has(at) || a.executor.remove(at) {
 		a.hear(func() {
@@ -49,7 +49,7 @@ func (x *executor) remove(at messages.Attempt) bool {
 	return i >= 0
 }
 
-// over tells the agent how a task ended. If the task had a slot, another may take it.
+// over tells the agent how a task ended. If the task had a slot, a waiting task may take it.
 func (a *agent) over(f messages.Finished, slot bool) {
 	if !slot || len(a.executor.waits) == 0 {
 		a.hear(func() { a.state.Ended(f) })
@@ -62,8 +62,8 @@ func (a *agent) over(f messages.Finished, slot bool) {
 	a.hear(func() { a.state.Turned(a.clock().Add(since.Sub(a.now)), f, next.Grant.Attempt) })
 }
 
-// hear passes something to the agent after all earlier messages. It does so at once if no task of
-// the agent waits for a slot.
+// hear tells the agent something after all earlier messages. If no task of the agent waits for a slot, it does so at
+// once.
 func (a *agent) hear(what func()) {
 	if !a.feeds {
 		what()

@@ -9,15 +9,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// patience is how long a site without faults may take to end and charge its jobs, and how long all sites may take to agree
-// when there are no faults. If clocks differ, decisions by time may take longer by the difference.
+// patience is how long a site without faults may take to end and charge its jobs. It is also how long all sites may take
+// to agree after the faults. If clocks differ, decisions about time may take longer by the difference.
 const patience = 100 * second
 
-// lastCycle is the one that is closed when all faults are over.
+// lastCycle is the cycle that is closed after all faults.
 const lastCycle = 2
 
-// look checks once a simulated second that the sites and their leaders did in time what they must.
-// It checks invariants 5 and 9, which are not about a single step.
+// look checks once in a simulated second whether the sites and their leaders have done what they must in time. It
+// checks invariants 5 and 9, which are not about a single step.
 func (w *World) look() {
 	for _, s := range w.sites {
 		w.check(s, s.goesOn())
@@ -32,8 +32,8 @@ func (w *World) look() {
 	}
 }
 
-// goesOn checks a site that has had no internal fault for long: jobs submitted before must have
-// ended and been charged, whether other sites can be reached or not.
+// goesOn checks a site that has had no fault of its own for long. Its earlier jobs must have ended and been charged,
+// even if other sites cannot be reached.
 func (s *site) goesOn() error {
 	patience := patience + s.apart()
 	if s.troubles > 0 || s.now.Sub(s.wellSince) < patience {
@@ -55,8 +55,7 @@ func (s *site) goesOn() error {
 	return nil
 }
 
-// healed says what must be true once all is well again for long enough; nil if
-// it is.
+// healed returns an error if something is not true that must be true when there have been no faults for long enough.
 func (w *World) healed() error {
 	var positions []messages.Position
 	for _, s := range w.sites {
@@ -83,7 +82,7 @@ func (w *World) healed() error {
 	return nil
 }
 
-// honest returns a position without its part about the site that lies.
+// honest returns a position without the part about the lying site.
 func honest(p *messages.Position) *messages.Position {
 	p.Legs = slices.DeleteFunc(p.Legs, func(l messages.Leg) bool {
 		if l.Peer == south {
@@ -156,7 +155,7 @@ func (s *site) returned(u *user) error {
 	return nil
 }
 
-// agrees says on what two sites do not agree when nothing is on its way.
+// agrees returns an error if two sites do not agree when no message is on its way.
 func (s *site) agrees(o *site) error {
 	if o == s {
 		return nil

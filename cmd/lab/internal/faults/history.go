@@ -12,11 +12,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// segmentBytes is how many bytes of records a file of a bank's history has: so few that each
-// run fills some files.
+// segmentBytes is the size of a file of a bank's history, in bytes of records. It is so small that each run fills
+// some files.
 const segmentBytes = 3000
 
-// files are the files in which package history keeps the history of a replica of the bank.
+// files are the files in which package history stores the history of a bank's replica.
 type files struct{ now, synced, durable map[string][]byte }
 
 func newFiles() *files {
@@ -53,14 +53,14 @@ func (f *files) Commit() error {
 
 func (f *files) List() ([]string, error) { return slices.Sorted(maps.Keys(f.now)), nil }
 
-// crash loses everything that was not synced.
+// crash drops everything that was not synced.
 func (f *files) crash() {
 	f.now = maps.Clone(f.durable)
 	clear(f.synced)
 }
 
-// spoil flips a bit of a file, zeroes a part of it, cuts it or removes it. It reports whether
-// there was a file.
+// spoil damages a file: it flips a bit, zeroes a part, cuts the file or removes it. It reports whether there was a
+// file.
 func (f *files) spoil(rng *rand.Rand) bool {
 	names, _ := f.List() // it cannot fail
 	if len(names) == 0 {
@@ -86,7 +86,7 @@ func (f *files) spoil(rng *rand.Rand) bool {
 	return true
 }
 
-// file is an open one.
+// file is an open file.
 type file struct{ *bytes.Reader }
 
 func (f file) Size() (int64, error) { return f.Reader.Size(), nil }
@@ -100,8 +100,7 @@ func (m *machine) open() {
 	m.store = history.New(m.files, segmentBytes, fetch)
 }
 
-// spoil switches a machine off, and damages a file of its bank's history that the other two
-// machines have.
+// spoil switches a machine off, and damages a file of its bank's history. The other two machines have the file.
 func (m *machine) spoil(at messages.Duration) {
 	m.crash()
 	r := m.site.banks.replicas[m.index]
@@ -110,14 +109,13 @@ func (m *machine) spoil(at messages.Duration) {
 	}
 }
 
-// othersHaveAll reports whether all replicas except one have everything.
+// othersHaveAll reports whether all replicas except but have a complete history.
 func (g *group) othersHaveAll(but *replica) bool {
 	return !slices.ContainsFunc(g.replicas[:], func(r *replica) bool { return r != but && (r.doubtful || r.harmed) })
 }
 
-// fetch asks the other replicas of the bank for a file of its history, and checks the file first. A
-// leader that was just elected may need this replica to commit anything, so every replica gives
-// files.
+// fetch asks the other replicas of the bank for a file of the history, and checks the file. A new leader may need
+// this replica to commit anything, so every replica gives files, not only the leader.
 func (m *machine) fetch(sum ledger.Sum) ([]byte, error) {
 	for _, r := range m.site.banks.replicas {
 		if r.host == m || r.host.down || m.cutOff() || r.host.cutOff() {
@@ -139,7 +137,7 @@ func (m *machine) cutOff() bool {
 	return slices.ContainsFunc(m.site.active, func(e Event) bool { return e.Kind == Partition && e.Target == m.name })
 }
 
-// examine reads all files of the bank's history after a start, and fetches damaged files until none is damaged. A leader
+// examine reads all files of the bank's history after a start. It fetches damaged files until none is damaged. A leader
 // that finds damage gives up its leadership, as in package mailbox, so that it can fetch files from the next leader.
 func (r *replica) examine() {
 	b, is := r.state.(*bankState)
@@ -148,7 +146,7 @@ func (r *replica) examine() {
 	}
 	h := b.ledger.History()
 	for _, s := range h.Segments() {
-		_, _ = s.Segment() // a file that cannot be fetched is missing until it can
+		_, _ = s.Segment() // a missing file is fetched later
 	}
 	b.store.Mend()
 	r.harmed = b.store.Lost() != nil

@@ -6,8 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// submit admits a bid, holds its budget, then enters the job. It may be asked
-// again.
+// submit admits a bid, holds its budget, and then enters the job. The request may be repeated.
 func (l *leader) submit(who messages.Name, key string, spec *messages.JobSpec, answer func(any)) {
 	if j := l.book().ByKey(who, key); j != nil && l.Bug != NoDedupe {
 		answer(j.ID)
@@ -39,7 +38,7 @@ func (l *leader) admit(who messages.Name, spec *messages.JobSpec) error {
 	return m.Admit(now, m.Bid(0, who, now, spec, nil))
 }
 
-// register admits a node.
+// register adds a node.
 func (l *leader) register(a *agent, q *messages.RegisterRequest, answer func(*messages.RegisterReply, error)) {
 	c, err := l.desk.Register(a.name, q)
 	if err != nil {
@@ -60,8 +59,8 @@ func (l *leader) register(a *agent, q *messages.RegisterRequest, answer func(*me
 	})
 }
 
-// exchange answers an agent. If nothing must be committed, it answers as soon as a majority
-// confirms the leader. A claim waits while a market is about to decide about it.
+// exchange answers an agent. If nothing must be committed, it answers as soon as a majority confirms the leader. A
+// claim waits while a market is about to decide about it.
 func (l *leader) exchange(a *agent, x *messages.Exchange, answer func(*messages.ExchangeReply, error)) {
 	heard := desk.Heard{Node: a.name, At: l.instant().Mono}
 	if !desk.MustCommit(l.book(), l.r.clock(), a.name, x) {
@@ -86,7 +85,7 @@ func (l *leader) exchange(a *agent, x *messages.Exchange, answer func(*messages.
 func (l *leader) commitExchange(a *agent, x *messages.Exchange, heard desk.Heard, answer func(*messages.ExchangeReply, error)) {
 	c := l.desk.Exchange(a.name, x)
 	if l.Bug == BlindToHoles {
-		for i := range c.Exchange.Finished { // hides quick failures of tasks
+		for i := range c.Exchange.Finished { // planted bug: hides quick failures of tasks
 			if f := &c.Exchange.Finished[i]; f.Outcome == messages.Unstartable || f.Outcome == messages.Exited {
 				f.Outcome, f.Started = messages.Exited, 0
 			}

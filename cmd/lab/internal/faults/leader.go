@@ -12,29 +12,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// leader is the shell of a leader of the book. It carries out the desk's actions with the log of
-// its replica, the clocks of its machine and the network, and reports the outcomes to the desk. It
-// decides nothing.
+// leader is the shell of a leader of the book. It carries out the desk's actions with the log of its replica, the
+// clocks of its machine and the network. It reports the outcomes to the desk, and makes no decisions.
 type leader struct {
 	*site
 	r       *replica
 	desk    *desk.Desk
 	came    []desk.Input  // inputs since the last step
 	late    []func()      // exchanges that wait for the next step
-	planned messages.Time // the next step, by the world's clock; 0: none
+	planned messages.Time // time of the next step, in the world's time; 0: none
 	duties  *duties
 	visits  *visits
 	told    map[messages.Name]bool // for a planted bug: nodes that were sent a directive
 }
 
 const (
-	// gathering is how long a leader waits for more to come before it makes a step.
+	// gathering is how long a leader waits for further inputs before it makes a step.
 	gathering = second / 200
 	// givesUp is how long a leader waits for the bank's answer.
 	givesUp = 5 * second
-	// mostOpen is how many entries may wait for a slow disk before proposals are refused.
+	// mostOpen is the largest number of entries that wait for a slow disk. Further proposals are refused.
 	mostOpen = 3
-	// holdFor is how long the bank keeps a hold without a word: longer than clocks are apart.
+	// holdFor is how long the bank keeps a hold without an extension. It is longer than clocks can differ.
 	holdFor = 200 * second
 )
 
@@ -57,8 +56,8 @@ func newLeader(s *site, r *replica) *leader {
 	return l
 }
 
-// openMarket opens a market whose mechanism's guarantees are checked. The market learns run times,
-// although no mechanism here plans with them.
+// openMarket opens a market, and checks its mechanism's guarantees. The market learns run times, although no
+// mechanism here uses them to plan.
 func (s *site) openMarket(config messages.Market) (*market.Market, error) {
 	mech, err := registry.Make(config)
 	if err != nil {
@@ -69,7 +68,7 @@ func (s *site) openMarket(config messages.Market) (*market.Market, error) {
 	return market.New(manner, config, audited(s, mech)), nil
 }
 
-// instant returns now, by the machine's clocks. Only the wall clock is ever set.
+// instant returns the present time of the machine's clocks. Only the wall clock is ever set.
 func (l *leader) instant() desk.Instant {
 	wall, leap, _ := l.r.stamp()
 	if l.Bug == WallLease {
@@ -78,7 +77,7 @@ func (l *leader) instant() desk.Instant {
 	return desk.Instant{Wall: wall, Leap: leap, Mono: l.now.Sub(epoch)}
 }
 
-// expect holds the site to markets that can all be run.
+// expect checks that all markets of the site can be run.
 func (l *leader) expect(failed []error) {
 	for _, err := range failed {
 		l.violate("%v", err)
@@ -101,10 +100,10 @@ func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 	f(b, c)
 }
 
-// applied lets the desk make a step soon; inputs that come until then are part of it.
+// applied plans a step of the desk soon. Inputs that come until then are part of the step.
 func (l *leader) applied() { l.plan(gathering) }
 
-// tell gives the desk something in its next step, which is soon.
+// tell gives the desk an input for its next step, which is soon.
 func (l *leader) tell(in desk.Input) {
 	if !l.gone() {
 		l.came = append(l.came, in)
@@ -112,7 +111,7 @@ func (l *leader) tell(in desk.Input) {
 	}
 }
 
-// plan plans the next step after a while or earlier.
+// plan plans the next step after a wait, or earlier if an earlier one is planned.
 func (l *leader) plan(wait messages.Duration) {
 	at := max(l.now.Add(wait), l.now+1)
 	if l.planned > l.now && l.planned <= at {
@@ -201,7 +200,7 @@ func (l *leader) propose(c *book.Command, answered func(any)) {
 	l.r.propose(data, answered)
 }
 
-// ask asks for the desk, until it gives up.
+// ask sends a request of the desk, until it gives up after some time.
 func (l *leader) ask(q desk.Request) {
 	done := false
 	answer := func(reply any, err error) {
@@ -216,11 +215,11 @@ func (l *leader) ask(q desk.Request) {
 		l.transfers(body.Transfers, over, answer)
 	case messages.ChargeRequest:
 		l.askBank(clearing.Command{Charge: &body}, over, answer)
-	case []messages.Observation: // the stream that they are left on is not among the faults
+	case []messages.Observation: // the stream of observations has no faults here
 		l.after(&l.r.host.host, gathering, func() { answer(len(body), nil) })
 	case messages.RuntimeRequest, messages.Empty, messages.SamplesRequest: // a request to the estimator
 		l.after(&l.r.host.host, gathering, func() { answer(l.estimate(body)) })
-	case *messages.Empty: // asks which peers the bank has parted from; none here
+	case *messages.Empty: // asks which peers the bank has parted from: none here
 		answer(&messages.PeersReply{}, nil)
 	case *messages.AuthoriseRequest:
 		l.askBank(clearing.Command{Authorise: body}, over, answer)
@@ -239,7 +238,7 @@ func (l *leader) ask(q desk.Request) {
 	})
 }
 
-// transfers asks the bank for transfers.
+// transfers sends transfers to the bank.
 func (l *leader) transfers(list []messages.Transfer, over func() bool, answer func(any, error)) {
 	if round := list[0].Linked; round && l.Bug == RoundLate {
 		presume(list, answer)

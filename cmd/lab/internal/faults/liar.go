@@ -8,23 +8,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// south is a site that exists only as messages. It is a peer of the other sites in plans with lies.
-// It keeps no books and answers nothing. During a lie it sends its target anything that it can
-// sign. Its terms are these.
+// south is a site that exists only as messages. In plans with lies, it is a peer of the other sites. It has no books
+// and answers nothing. During a lie it sends its target anything that it can sign. These are its terms.
 const (
 	south                       = "south"
 	southLimit messages.Credits = 5 * messages.Credit
 	southShare messages.Credits = 3 * messages.Credit
 )
 
-// liar is the state of south's account at a site, computed by adding up committed commands.
+// liar is the state of south's account at a site, added up from committed commands.
 type liar struct {
 	rng      *rand.Rand
 	said     []messages.SignedInstructions
-	shown    int              // authorisations
-	given    messages.Credits // to accounts here, to be paid by south, minus what it paid
-	redeemed messages.Credits // amount that settlements paid of what this site owed it
-	exposed  messages.Credits // its debt by the books
+	shown    int              // number of authorisations
+	given    messages.Credits // paid to accounts here and owed by south, minus what south has paid
+	redeemed messages.Credits // part of this site's debt to south that settlements have paid
+	exposed  messages.Credits // its debt according to the books
 	disputed bool
 }
 
@@ -32,7 +31,7 @@ func newLiar(s *site) liar {
 	return liar{rng: rand.New(rand.NewPCG(s.seed, 0x6c696172+uint64(s.index)))}
 }
 
-// meet makes the operator name south as a peer, and makes users trust it with something.
+// meet makes the operator add south as a peer, and makes users authorise something for it.
 func (s *site) meet() {
 	share := southShare
 	s.bank(s.clients, never, operator, clearing.Command{Peer: &messages.PeerRequest{Peer: south, Keys: []string{south}, Limit: southLimit, Share: &share}}, func(clearing.Result) {})
@@ -46,10 +45,10 @@ func (s *site) meet() {
 	}
 }
 
-// southKey is the key of users' requests to their bank about south.
+// southKey is the key of users' requests about south to their bank.
 const southKey = "south"
 
-// lie has south send a site's bank one thing after another, until a time.
+// lie makes south send a site's bank one message after another, until a time.
 func (w *World) lie(s *site, until messages.Time) {
 	if w.now >= until {
 		return
@@ -63,7 +62,7 @@ func (w *World) lie(s *site, until messages.Time) {
 	w.queue.Push(w.now.Add(second/20+messages.Duration(s.liar.rng.Int64N(int64(second/2)))), func() { w.lie(s, until) })
 }
 
-// hearLie gives a bank a message that south signed. South knows everything that the bank knows.
+// hearLie gives a bank a message that south has signed. South knows everything that the bank knows.
 func (o *bankLeader) hearLie() {
 	p, known := peerIn(o.state().clearing, south)
 	if !known {
@@ -126,7 +125,7 @@ func (o *bankLeader) instruction(p *messages.PeerReply) *messages.SignedInstruct
 	return &signed
 }
 
-// show returns an authorisation of south, new or one that was shown before with other content.
+// show returns an authorisation of south. It is new, or was shown before with other content.
 func (o *bankLeader) show() *messages.AcceptRequest {
 	rng := o.liar.rng
 	if rng.IntN(3) > 0 {
@@ -142,8 +141,8 @@ func (o *bankLeader) show() *messages.AcceptRequest {
 	return &messages.AcceptRequest{Purpose: fmt.Sprint("job ", rng.IntN(3)), Authorisation: signed, Firm: rng.IntN(2) == 0}
 }
 
-// answerLie makes south answer the bank's instructions with arbitrary outcomes, and a total that is
-// not always the sum of these.
+// answerLie answers the bank's instructions as south, with arbitrary outcomes and a total that is not always their
+// sum.
 func (o *bankLeader) answerLie(p *messages.PeerReply) {
 	m, known := o.state().clearing.Outgoing(south, o.now)
 	if !known {
@@ -195,8 +194,8 @@ func (l *liar) learned(in *messages.Instruction, o *messages.TransferResult) {
 	}
 }
 
-// bounded checks that south got no more from a site than its terms allow, and that a bank that
-// found a lie trusts it no further.
+// bounded checks that south got no more from a site than its terms allow. A bank that has found a lie must not trust
+// south any further.
 func (s *site) bounded() error {
 	p, known := s.peer(south)
 	if !known {

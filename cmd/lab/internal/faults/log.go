@@ -28,7 +28,7 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 	if base > r.commit && !r.has(base, baseAt) {
 		state := r.fresh()
 		if err := state.restore(image); messages.KindOf(err) == messages.Unavailable {
-			return // it comes again
+			return // the leader sends it again
 		} else if err != nil {
 			r.violate("invariant 4: an image of %s cannot be read: %v", r.name, err)
 		}
@@ -40,13 +40,13 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 	r.acknowledge(from, term)
 }
 
-// has reports whether the log has an entry of this index and term. An image up to it has nothing
-// new, and the entries after it may have been acknowledged.
+// has reports whether the log has an entry with this index and term. Then an image up to it has nothing new, and the
+// entries after it may have been acknowledged.
 func (r *replica) has(i, term uint64) bool {
 	return r.base < i && i <= r.last() && r.termAt(i) == term
 }
 
-// take handles a leader's entries at a follower.
+// take handles the entries of a leader at a follower.
 func (r *replica) take(from *replica, term, first, prev uint64, entries []entry, commit uint64) {
 	r.hear(term)
 	if term < r.term {
@@ -86,7 +86,7 @@ func (r *replica) stepBack(p *replica, term, last uint64) {
 	}
 }
 
-// acknowledge reports to the leader which part of its log is durable here.
+// acknowledge tells the leader which part of its log is on this disk.
 func (r *replica) acknowledge(to *replica, term uint64) {
 	durable := min(r.matched, r.synced)
 	if r.Bug == SkippedSync {
@@ -95,7 +95,7 @@ func (r *replica) acknowledge(to *replica, term uint64) {
 	disk, doubtful := r.disk, r.doubtful
 	r.tell(to, func() {
 		switch {
-		case to.role != leading || to.term != term || disk < to.disks[r.me]: // the disk was lost since
+		case to.role != leading || to.term != term || disk < to.disks[r.me]: // the disk was lost since then
 		case doubtful:
 			to.readmit(r, disk, durable)
 		case durable > to.match[r.me]:

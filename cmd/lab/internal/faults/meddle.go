@@ -30,7 +30,7 @@ func (l *leader) meddle(list []desk.Proposal) (out []desk.Proposal) {
 	return out
 }
 
-// onceEach is a planted bug: each node is sent one directive.
+// onceEach is a planted bug: each node gets only one directive.
 func (l *leader) onceEach(list []desk.Direction) []desk.Direction {
 	return slices.DeleteFunc(list, func(d desk.Direction) bool {
 		again := l.told[d.Node]
@@ -39,7 +39,7 @@ func (l *leader) onceEach(list []desk.Direction) []desk.Direction {
 	})
 }
 
-// presume is a planted bug: the bank's answer is not waited for.
+// presume is a planted bug: it does not wait for the bank's answer.
 func presume(list []messages.Transfer, answer func(any, error)) {
 	reply := new(messages.TransferReply)
 	for _, t := range list {
@@ -59,7 +59,7 @@ func (w *World) spoil(list []messages.Transfer) []messages.Transfer {
 	return out
 }
 
-// impatient is a planted bug: credits for instructions that are not answered at once are freed.
+// impatient is a planted bug: it frees the credits for instructions without an immediate answer.
 func (l *leader) impatient(list []messages.Transfer, over func() bool) {
 	if l.Bug != RefundTimeout {
 		return

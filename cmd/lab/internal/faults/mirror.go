@@ -10,7 +10,7 @@ import (
 
 func (s *site) clearing() *clearing.State { return s.banks.reference.(*bankState).clearing }
 
-// peer returns how a site's bank sees another site; false if it does not know it.
+// peer returns another site as a site's bank sees it; false if the bank does not know it.
 func (s *site) peer(name messages.Name) (messages.PeerReply, bool) { return peerIn(s.clearing(), name) }
 
 func peerIn(c *clearing.State, name messages.Name) (messages.PeerReply, bool) {
@@ -22,7 +22,7 @@ func peerIn(c *clearing.State, name messages.Name) (messages.PeerReply, bool) {
 	return messages.PeerReply{}, false
 }
 
-// mirrored compares a site's books with the books of each other site, both ways.
+// mirrored compares a site's books with those of each other site, in both directions.
 func (s *site) mirrored() error {
 	if fault := s.clearing().Fault(); fault != "" {
 		return fmt.Errorf("invariant 1: the ledger refused a step of the clearing: %s", fault)
@@ -57,8 +57,8 @@ func (s *site) mirrored() error {
 	return nil
 }
 
-// inFlight adds up the instructions that one bank has carried out and the bank that sent them has
-// not entered yet. It compares both books number by number.
+// inFlight adds up the instructions that one bank has carried out, and whose results the sending bank has not entered
+// yet. It compares both books number by number.
 func inFlight(x, y *site) (sum messages.Credits, err error) {
 	sent, known := x.peer(y.name)
 	received, too := y.peer(x.name)
@@ -87,15 +87,15 @@ func inFlight(x, y *site) (sum messages.Credits, err error) {
 		}
 		switch l.Kind {
 		case messages.InstructPay:
-			sum -= l.Moved // the payee has it, and the payer's hold is not taken yet
+			sum -= l.Moved // the payee has it, and the payer's hold is not charged yet
 		case messages.InstructCharge:
-			sum += l.Moved // the user has paid, and the site has it not yet
+			sum += l.Moved // the user has paid, and the site does not have it yet
 		}
 	}
 	return sum, nil
 }
 
-// wealth adds up all balances at all banks, and what is in flight.
+// wealth adds up all balances at all banks and everything in flight.
 func (w *World) wealth() error {
 	var have, issued messages.Credits
 	for i, s := range w.sites {
@@ -107,7 +107,7 @@ func (w *World) wealth() error {
 				have += a.Balance
 			}
 		}
-		have -= s.liar.given // issued nowhere
+		have -= s.liar.given // south has no bank that issued it
 		for _, moved := range w.flight[i] {
 			have += moved
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mistakes are invalid registrations, named by what is wrong.
+// mistakes are invalid registrations, by the name of the mistake.
 var mistakes = []struct {
 	what    string
 	node    messages.Name
@@ -44,8 +44,8 @@ func (l *leader) refuses() error {
 	return anotherJob(l.book())
 }
 
-// vouched says why a job of some length, of a site called as the operator is, cannot
-// visit the site under an authorisation.
+// vouched returns an error if a job of some length could visit the site under an invalid authorisation. The job's
+// home site has the name of the operator.
 func (s *site) vouched(a messages.Authorisation, now messages.Time, length messages.Duration) error {
 	r := &messages.PeerSubmitRequest{Job: 1, Authorisation: messages.SignedAuthorisation{Authorisation: a}}
 	arrival, err := federation.Arrive(s.name, operator, r)
@@ -55,7 +55,7 @@ func (s *site) vouched(a messages.Authorisation, now messages.Time, length messa
 	return arrival.Timely(now, &s.market, &messages.JobSpec{Length: length})
 }
 
-// anotherJob submits other jobs under the numbers of the jobs that visit a site.
+// anotherJob submits other jobs with the numbers of jobs that visit a site. They must be refused.
 func anotherJob(b *book.Book) error {
 	for _, j := range jobs(b) {
 		if j.Visit == nil {

@@ -7,9 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// offers asks all sites what a job would cost and when it would end there, and answers in time even
-// if some sites do not. The answer is the site of the best offer, or its own site if there is no
-// offer.
+// offers asks all sites for the cost and the end of a job. It answers in time even if some sites do not. The answer
+// is the site of the best offer, or its own site if there is none.
 func (l *leader) offers(spec *messages.JobSpec, answer func(any)) {
 	var all []messages.Offer
 	over := false
@@ -32,7 +31,7 @@ func (l *leader) offers(spec *messages.JobSpec, answer func(any)) {
 	})
 }
 
-// bestOf holds a choice to the budget, and to no other offer being as early and cheaper.
+// bestOf checks that a chosen offer is within the budget, and that no other offer is as early and cheaper.
 func bestOf(spec *messages.JobSpec, all []messages.Offer, best int) error {
 	if best < 0 {
 		return nil
@@ -49,8 +48,7 @@ func bestOf(spec *messages.JobSpec, all []messages.Offer, best int) error {
 	return nil
 }
 
-// expect returns the site's offer for a job. Its estimator may know how long the job takes, and its
-// market what a slot costs.
+// expect returns the site's offer for a job. The estimator may know the run time, and the market the price of a slot.
 func (v *visits) expect(spec *messages.JobSpec) messages.Offer {
 	l := v.leader
 	own := *spec

@@ -19,18 +19,18 @@ const second = messages.Duration(1e9)
 
 // The kinds of fault.
 const (
-	Loss      = "loss"       // part of the messages never come
-	Repeat    = "repeat"     // part of them come twice
-	Reorder   = "reorder"    // each is late by up to two seconds
-	Delay     = "delay"      // each is late by a second
+	Loss      = "loss"       // a part of the messages is lost
+	Repeat    = "repeat"     // a part of the messages arrives twice
+	Reorder   = "reorder"    // each message is late by up to two seconds
+	Delay     = "delay"      // each message is late by one second
 	Partition = "partition"  // the target is cut off from all others
 	Isolate   = "isolate"    // the target, a site, is cut off from the other sites
-	Crash     = "crash"      // the target is off for a while; what its disk had not synced is gone
+	Crash     = "crash"      // the target is off for some time; data that was not synced is lost
 	Power     = "power"      // all machines of the target, a site, crash at once; without a target, all machines of all sites
 	SlowDisk  = "slow-disk"  // syncs of the target take two seconds
-	LostDisk  = "lost-disk"  // the target is off for a while, and comes back with an empty disk
-	Damage    = "damage"     // the target is off for a while, and a file of its bank's history is damaged or gone
-	Skew      = "skew"       // the target's clock is off for a while
+	LostDisk  = "lost-disk"  // the target is off for some time, and comes back with an empty disk
+	Damage    = "damage"     // the target is off for some time, and a file of its bank's history is damaged or missing
+	Skew      = "skew"       // the target's clock is wrong for some time
 	Jump      = "jump"       // the target's clock jumps and stays wrong
 	Lie       = "lie"        // a site without books sends the target, a site, anything that it can sign
 	BlackHole = "black-hole" // every task that the target, an agent, starts fails at once
@@ -39,7 +39,7 @@ const (
 // Kinds lists the kinds of fault.
 var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Power, SlowDisk, Skew, Jump, Lie, BlackHole, LostDisk, Damage}
 
-// Event is one fault: from At (since the beginning) on, For a span.
+// Event is one fault. It begins at At, counted from the beginning of the run, and lasts for the time For.
 type Event struct {
 	At   messages.Duration `yaml:"at" json:"at"`
 	Kind string            `yaml:"kind" json:"kind"`
@@ -48,22 +48,22 @@ type Event struct {
 	Target string            `yaml:"target,omitempty" json:"target,omitempty"`
 	For    messages.Duration `yaml:"for,omitempty" json:"for,omitempty"`
 	Part   float64           `yaml:"part,omitempty" json:"part,omitempty"` // for loss and repeat: part of the messages
-	By     messages.Duration `yaml:"by,omitempty" json:"by,omitempty"`     // for skew and jump: size
+	By     messages.Duration `yaml:"by,omitempty" json:"by,omitempty"`     // for skew and jump: how far the clock is moved
 }
 
-// Plan describes a run of a federation. With Events, these are the faults; otherwise they are drawn
-// by Rates, the mean number of each kind in a run.
+// Plan describes a run of a federation. If it has Events, these are the faults. Otherwise the faults are drawn with
+// Rates, the mean number of each kind in a run.
 type Plan struct {
 	Jobs     int                `yaml:"jobs" json:"jobs"`                   // jobs of each site
 	Trades   int                `yaml:"trades" json:"trades"`               // payments and authorisations of each site's users for others
 	Nodes    int                `yaml:"nodes,omitempty" json:"nodes"`       // nodes of each site
 	Duration messages.Duration  `yaml:"duration,omitempty" json:"duration"` // time with faults
 	Rates    map[string]float64 `yaml:"rates,omitempty" json:"rates,omitempty"`
-	Seed     uint64             `yaml:"seed,omitempty" json:"seed,omitempty"` // the seed that made Events
+	Seed     uint64             `yaml:"seed,omitempty" json:"seed,omitempty"` // seed with which Events were drawn
 	Events   []Event            `yaml:"events,omitempty" json:"events,omitempty"`
 }
 
-// Default returns a plan with some of every kind of fault.
+// Default returns a plan with faults of every kind.
 func Default() *Plan {
 	p := &Plan{Jobs: 4, Trades: 6, Nodes: 2, Duration: 60 * second, Rates: map[string]float64{}}
 	for _, k := range Kinds {
@@ -93,10 +93,10 @@ func Decode(name string, text []byte) (*Plan, error) {
 	return p, nil
 }
 
-// mostSpan bounds how long faults may last.
+// mostSpan is the longest time with faults.
 const mostSpan = 24 * 3600 * second
 
-// check returns the path of the first field that is wrong.
+// check returns the path of the first wrong field and a message.
 func (p *Plan) check() (string, error) {
 	switch {
 	case p.Jobs < 0 || p.Jobs > 1000:
@@ -142,7 +142,7 @@ func (e *Event) check(p *Plan) (string, error) {
 	return "", nil
 }
 
-// targets lists the possible targets of a kind of fault: machines and agents, sites, or nothing.
+// targets returns the possible targets of a kind of fault: machines and agents, sites, or none.
 func (p *Plan) targets(kind string) (out []string) {
 	switch kind {
 	case Power:
@@ -168,7 +168,7 @@ func (p *Plan) targets(kind string) (out []string) {
 	return out
 }
 
-// draw makes the faults of a seed; faults that the plan lists are taken as they are.
+// draw draws the faults of a seed. If the plan lists faults, it returns those.
 func (p *Plan) draw(seed uint64) []Event {
 	if p.Events != nil {
 		return p.Events
@@ -195,7 +195,7 @@ func (p *Plan) drawOne(kind string, rng *rand.Rand) Event {
 		e.Part = 0.1 + 0.4*rng.Float64()
 	case Skew, Jump:
 		if e.By = span(-30*second, 60*second); strings.HasSuffix(e.Target, wrongest) {
-			e.By *= 120 // an hour
+			e.By *= 120 // by up to an hour
 		}
 	case Isolate:
 		if rng.IntN(2) == 0 { // lasts until long after the other faults
@@ -208,7 +208,7 @@ func (p *Plan) drawOne(kind string, rng *rand.Rand) Event {
 // YAML writes the plan as Decode reads it.
 func (p *Plan) YAML() (string, error) {
 	out, err := yaml.Marshal(p)
-	if p.Events != nil && len(p.Events) == 0 { // an empty list means no events, not a drawn list
+	if p.Events != nil && len(p.Events) == 0 { // an empty list means no events; a missing list means drawn events
 		out = append(out, "events: []\n"...)
 	}
 	return string(out), err

@@ -7,10 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// roamFor is how long a remote job can be charged: longer than any run.
+// roamFor is how long a remote job can be charged. It is longer than any run.
 const roamFor = 24 * 3600 * second
 
-// depart takes a remote job. It may be asked again.
+// depart accepts a remote job. The request may be repeated.
 func (l *leader) depart(u *user, answer func(any)) {
 	c := &book.EnterRemote{Account: u.name, Key: u.key, Digest: []byte(u.key), Payer: u.name, Spec: u.spec, Peer: u.peer.name}
 	if known, _ := l.book().KnownRemote(c); known != nil {
@@ -24,7 +24,7 @@ func (l *leader) depart(u *user, answer func(any)) {
 	})
 }
 
-// askPeer asks another site's auctioneer for the desk.
+// askPeer sends a request of the desk to another site's auctioneer.
 func (l *leader) askPeer(q *desk.Request, over func() bool, answer func(any, error)) {
 	l.call(l.r.host.name, l.World.site(q.Peer).books, over, func(to *replica, answer func(any)) {
 		to.shell.(*leader).visits.serve(l.name, q, answer)
@@ -34,8 +34,8 @@ func (l *leader) askPeer(q *desk.Request, over func() bool, answer func(any, err
 	})
 }
 
-// askBank asks the site's own bank to authorise a remote job, to revoke that, or to
-// charge a visiting job.
+// askBank asks the site's own bank to authorise a remote job, to revoke the authorisation, or to charge a visiting
+// job.
 func (l *leader) askBank(c clearing.Command, over func() bool, answer func(any, error)) {
 	l.bank(l.r.host.name, over, auctioneer, c, func(came clearing.Result) {
 		switch {

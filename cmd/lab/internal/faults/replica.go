@@ -8,31 +8,30 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// machine hosts a replica of each group of a site, on one disk and one clock.
+// machine has a replica of each group of a site. They share a disk and a clock.
 type machine struct {
 	site  *site
 	name  string
-	index int // within its site
+	index int // number of the machine in its site
 	host
 	slow  bool
 	time  *siteclock.Host
-	kept  *messages.Duration // the offset of time, as the disk has it; nil: it has none of this boot
+	kept  *messages.Duration // difference between the site's time and the machine's, as stored on disk; nil: none since this boot
 	files *files             // files of its bank's history
-	store *history.Store     // store of these files, since its last start
+	store *history.Store     // store of these files since the last start
 }
 
 // host is a machine with its own clock. It can be switched off.
 type host struct {
 	down   bool
 	offset messages.Duration
-	life   int // grows with each restart: plans of an earlier life are void
+	life   int // number of restarts; actions that were planned before the last one are ignored
 }
 
-// shell is a leader's behaviour and knowledge in addition to the replicated state. It is made when
-// the leader has applied its own first entry; then it has applied everything that was acknowledged
-// before.
+// shell is the behaviour of a leader, and what it knows in addition to the replicated state. It is made when the
+// leader has applied its own first entry. Then it has applied everything that was acknowledged before.
 type shell interface {
-	applied() // something was
+	applied() // an entry was applied
 }
 
 type entry struct {
@@ -48,22 +47,20 @@ const (
 	leading
 )
 
-// group is the three replicas of one log, with the committed entries as the first replica applied
-// them.
+// group is the three replicas of one log. It also has the committed entries, as the first replica applied them.
 type group struct {
 	*site
 	name      string
 	replicas  [3]*replica
 	reference automaton
 	history   []entry
-	hashes    map[uint64][32]byte // hash of the state after each comparedEvery-th entry
-	led       uint64              // the latest term of a leader
+	hashes    map[uint64][32]byte // hash of the state after every comparedEvery-th entry
+	led       uint64              // latest term with a leader
 	observe   func(data []byte, result any) error
 	lead      func(*replica) shell
 }
 
-// replica is a member of a group. Its log is durable up to synced; entries before base are in the
-// image.
+// replica is a member of a group. Its log is on the disk up to synced. Entries before base are in the image.
 type replica struct {
 	*group
 	me     int
@@ -76,30 +73,30 @@ type replica struct {
 	baseAt uint64 // term of the entry at base
 	synced uint64
 	image  []byte
-	disk   int // rises when the disk is lost
+	disk   int // increases when the disk is lost
 
-	doubtful bool // the disk was lost, and no leader has brought the replica up to date
-	harmed   bool // a file of the history is damaged, as far as was looked
-	out      bool // it cannot start before a leader has what its history lacks
+	doubtful bool // the disk was lost, and no leader has brought the replica up to date yet
+	harmed   bool // a file of the history is known to be damaged
+	out      bool // it cannot start before a leader has the entries that its history lacks
 
 	role    role
 	commit  uint64
 	applied uint64
-	matched uint64 // agrees with the leader's log up to here
+	matched uint64 // the log agrees with the leader's up to this entry
 	next    [3]uint64
 	match   [3]uint64
 	state   automaton
 	waiting map[uint64]func(any)
 	electAt messages.Time
 	syncing bool
-	begun   uint64    // a leader's first entry
-	disks   [3]int    // for a leader: the disk on which each doubtful replica last spoke
-	needs   [3]uint64 // entries that must be committed before such a replica counts again
-	shell   shell     // set if it leads and has applied them
+	begun   uint64    // index of the leader's first entry
+	disks   [3]int    // at a leader: the disk from which each doubtful replica last reported
+	needs   [3]uint64 // entry that must be committed before such a replica counts again
+	shell   shell     // set if it leads and has applied all earlier entries
 	steady  *siteclock.Steady
 }
 
-// succeeded reports whether another replica leads, or has led, in a later term.
+// succeeded reports whether another replica leads or has led in a later term.
 func (r *replica) succeeded() bool { return r.led > r.term }
 
 func (r *replica) last() uint64 { return r.base + uint64(len(r.log)) }
@@ -135,7 +132,7 @@ func (r *replica) boot() {
 	r.after(&r.host.host, second, r.examine)
 }
 
-// crash loses the memory and a part of the log that was not synced.
+// crash drops the memory and a part of the log that was not synced.
 func (r *replica) crash() {
 	kept := r.synced
 	if open := r.last() - r.synced; open > 0 && r.Bug != SkippedSync {
@@ -145,7 +142,7 @@ func (r *replica) crash() {
 	r.synced, r.role, r.waiting, r.shell = kept, follower, nil, nil
 }
 
-// propose appends an entry; answered is called once it is applied, if ever.
+// propose appends an entry. answered is called when the entry is applied; this may never happen.
 func (r *replica) propose(data []byte, answered func(any)) {
 	r.log = append(r.log, entry{r.term, data})
 	if answered != nil {
@@ -155,7 +152,7 @@ func (r *replica) propose(data []byte, answered func(any)) {
 	r.replicate()
 }
 
-// flush brings the log to disk after a while.
+// flush writes the log to the disk after some time.
 func (r *replica) flush() {
 	if r.syncing || r.synced == r.last() {
 		return
@@ -165,13 +162,13 @@ func (r *replica) flush() {
 	if r.host.slow {
 		cost = 2 * second
 	}
-	if r.Bug == SkippedSync { // it is synced when the system finds time
+	if r.Bug == SkippedSync { // with the bug, it is synced only when the system has time
 		cost = 10 * second
 	}
 	upTo, term := r.last(), r.term
 	r.after(&r.host.host, cost, func() {
 		r.syncing = false
-		if r.term == term { // the log was not cut since
+		if r.term == term { // the log was not shortened since then
 			r.synced = max(r.synced, min(upTo, r.last()))
 		}
 		r.flush()
@@ -187,7 +184,7 @@ func (r *replica) flush() {
 	})
 }
 
-// decide commits the entries that a majority has on disk.
+// decide commits the entries that a majority has on its disks.
 func (r *replica) decide() {
 	r.match[r.me] = r.synced
 	if r.Bug == SkippedSync {
@@ -225,7 +222,7 @@ func (r *replica) advance() {
 	}
 }
 
-// applyAt applies an entry, and compares the result with the results of other replicas.
+// applyAt applies an entry, and compares the result with those of other replicas.
 func (r *replica) applyAt(i uint64, e entry) any {
 	g := r.group
 	result := r.state.apply(e.data)
@@ -244,11 +241,11 @@ func (r *replica) applyAt(i uint64, e entry) any {
 	return result
 }
 
-// comparedEvery is after how many entries the replicas' states are compared. A difference
-// stays, and to hash a state takes longer than to apply an entry.
+// comparedEvery is the number of entries between two comparisons of the replicas' states. A difference remains, and
+// hashing a state takes longer than applying an entry.
 const comparedEvery = 5
 
-// compare holds a replica's state after an entry to the state of the first replica there.
+// compare compares a replica's state after an entry with the first replica's state after the same entry.
 func (r *replica) compare(i uint64) {
 	if i%comparedEvery != 0 {
 		return
@@ -263,7 +260,7 @@ func (r *replica) compare(i uint64) {
 	}
 }
 
-// same compares the state that the checkers look at with the state of the replicas, at the end.
+// same compares at the end the state that the checkers read with the states of the replicas.
 func (g *group) same() {
 	hash := g.reference.hash()
 	for _, r := range g.replicas {

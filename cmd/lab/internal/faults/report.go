@@ -1,6 +1,6 @@
 package faults
 
-// Report sums up many seeds.
+// Report sums up the outcomes of many seeds.
 type Report struct {
 	Seeds          int            `json:"seeds"`
 	Steps          uint64         `json:"steps"`
@@ -15,7 +15,7 @@ type Report struct {
 	Violations     []Violation    `json:"violations"`
 }
 
-// Violation is a seed that fails, and the shortest plan found under which it does.
+// Violation is a failing seed, with the shortest plan that was found with which it fails.
 type Violation struct {
 	Seed uint64 `json:"seed"`
 	What string `json:"what"`

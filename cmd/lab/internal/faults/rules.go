@@ -8,20 +8,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// auditor stands between a market and its mechanism, and checks the mechanism's guarantees.
+// auditor stands between a market and its mechanism. It checks the mechanism's guarantees.
 type auditor struct {
 	mechanism.Mechanism
 	*site
 }
 
-// watcher is the auditor of a mechanism that decides about changes alone.
+// watcher is the auditor of a mechanism that decides only about changes.
 type watcher struct {
 	auditor
 	incremental mechanism.Incremental
 	weights     map[messages.JobID][]float64
 }
 
-// audited puts an auditor in front of a mechanism.
+// audited returns an auditor around a mechanism.
 func audited(s *site, m mechanism.Mechanism) mechanism.Mechanism {
 	a := auditor{m, s}
 	if m, ok := m.(mechanism.Incremental); ok {
@@ -47,8 +47,7 @@ func (a *auditor) tilt(weights [][]float64) {
 	}
 }
 
-// shares holds an allocation to being one, and to nobody getting less than
-// somebody who bids less.
+// shares checks that the shares of an allocation have the sum one, and that nobody gets less than a lower bidder.
 func (a *auditor) shares(v *mechanism.View, weights func(int) []float64) error {
 	for k := range v.Classes {
 		sum, bidders := 0.0, 0
@@ -72,17 +71,17 @@ func (a *auditor) shares(v *mechanism.View, weights func(int) []float64) error {
 	return a.monotone(v, weights)
 }
 
-// spent reports whether a job has used up its budget, and will be discarded soon.
+// spent reports whether a job has used up its budget and will soon be discarded.
 func (a *auditor) spent(j *mechanism.Job) bool {
 	return a.market.Mechanism == messages.HighestBid && j.Accrued >= j.Budget
 }
 
-// waits reports whether the mechanism may leave a class unused although tasks are pending: a queue
-// does so until its front job can start.
+// waits reports whether the mechanism may leave a class unused although tasks are pending. A queue does so until its
+// front job can start.
 func (a *auditor) waits() bool { return a.market.Mechanism == messages.BatchQueue }
 
-// monotone checks that an allocation gives nobody less than somebody who bids less, for mechanisms
-// that guarantee it: with budgets that buy shares, and with bids that are served in order.
+// monotone checks that nobody gets less than a lower bidder, for mechanisms that guarantee this: if budgets buy
+// shares, or if bids are served in order.
 func (a *auditor) monotone(v *mechanism.View, weights func(int) []float64) error {
 	bid := func(j *mechanism.Job) messages.Credits { return j.Budget }
 	more := func(x, y float64) bool { return x >= y*(1-1e-9) }

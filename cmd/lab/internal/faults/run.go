@@ -10,19 +10,19 @@ import (
 // Outcome is the result of a run with one seed.
 type Outcome struct {
 	Seed      uint64
-	Steps     uint64            // events that happened
+	Steps     uint64            // number of events that happened
 	Span      messages.Duration // simulated time
-	Faults    map[string]int    // by kind
-	Applied   int               // entries committed, each checked
-	Jobs      int               // jobs entered at all sites
-	Visits    int               // jobs of other sites' users among them
-	Alone     int               // jobs among them that ended and were charged while their site was cut off
-	Moved     uint64            // instructions between banks that were answered
-	Steered   [6]int            // jobs that were released, raised, requeued, cancelled in part, done again, and ended by their budgets
+	Faults    map[string]int    // number of faults by kind
+	Applied   int               // number of committed entries; each was checked
+	Jobs      int               // number of jobs that were entered at all sites
+	Visits    int               // number of jobs of other sites' users among them
+	Alone     int               // number of them that ended and were charged while their site was cut off
+	Moved     uint64            // number of answered instructions between banks
+	Steered   [6]int            // jobs: released, raised, requeued, partly cancelled, rerun, ended by their budgets
 	Violation error             // nil: none
 }
 
-// Invariant returns the number of the invariant that was violated, as in "5"; "": none.
+// Invariant returns the number of the violated invariant, such as "5"; "": none was violated.
 func (o *Outcome) Invariant() string {
 	if o.Violation == nil {
 		return ""
@@ -32,15 +32,15 @@ func (o *Outcome) Invariant() string {
 	return number
 }
 
-// Run runs a seed through a plan until something is violated, or all faults are
-// over, every job has ended and all books agree.
+// Run runs a plan with a seed. It ends at a violation. Otherwise it ends when all faults are over, every job has
+// ended and all books agree.
 func Run(p *Plan, seed uint64, bug Bug) Outcome { return run(p, p.draw(seed), seed, bug, nil) }
 
 func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 	w := newWorld(p, events, seed, bug)
 	w.story = told
 	out := Outcome{Seed: seed, Faults: map[string]int{}}
-	calm := epoch.Add(p.Duration + 40*second) // all is submitted
+	calm := epoch.Add(p.Duration + 40*second) // by then everything is submitted
 	for _, e := range events {
 		out.Faults[e.Kind]++
 		w.strike(e)
@@ -78,7 +78,7 @@ func (w *World) patience() messages.Duration {
 	return patience + most
 }
 
-// run lets events happen until all sites have recovered. They must recover within some time after calm.
+// run runs events until all sites have recovered. They must recover within a time after calm.
 func (w *World) run(calm messages.Time) {
 	for _, s := range w.sites {
 		w.queue.Push(calm.Add(5*second), func() { s.closeCycle(lastCycle) })

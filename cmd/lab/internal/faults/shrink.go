@@ -1,11 +1,11 @@
 package faults
 
-// shrinkRuns bounds how often Shrink runs a seed.
+// shrinkRuns is the largest number of runs of a seed by Shrink.
 const shrinkRuns = 400
 
-// Shrink returns a plan with the events of a failing seed, reduced to the events, jobs, trades and
-// nodes that are needed to fail (delta debugging). It violates the same invariant. For a seed that
-// does not fail, it returns the drawn plan.
+// Shrink returns a plan with the events of a failing seed, reduced to the events, jobs, trades and nodes that are
+// needed to fail (delta debugging). The plan violates the same invariant. For a seed that does not fail, it returns
+// the drawn plan.
 func Shrink(p *Plan, seed uint64, bug Bug) *Plan {
 	first := Run(p, seed, bug)
 	if first.Violation == nil {
@@ -26,7 +26,7 @@ type shrinker struct {
 	seed      uint64
 	bug       Bug
 	invariant string
-	left      int // runs
+	left      int // number of runs that are left
 }
 
 func (s *shrinker) fails(p *Plan) bool {
@@ -55,7 +55,7 @@ func (s *shrinker) events(events []Event) *Plan {
 		switch {
 		case shorter:
 			parts = max(2, parts-1)
-		case size == 1: // no event can be left out alone
+		case size == 1: // no single event can be left out
 			return s.plan.with(events, s.seed)
 		default:
 			parts *= 2
@@ -64,8 +64,7 @@ func (s *shrinker) events(events []Event) *Plan {
 	return s.plan.with(events, s.seed)
 }
 
-// fewer makes a number of the plan as small as it can, by halves and then by
-// ones.
+// fewer makes a number of the plan as small as possible, first by halves and then by ones.
 func (s *shrinker) fewer(p *Plan, number func(*Plan) *int) *Plan {
 	for step := max(1, *number(p)/2); step > 0; {
 		smaller := *p

@@ -13,12 +13,12 @@ import (
 const (
 	class = "cpu"
 	lease = 6 * second
-	users = 3 // users of a site
+	users = 3 // number of users at each site
 
 	// granted is the amount that each user gets: enough for a few jobs at the same time.
 	granted = 20 * messages.Credit
-	// limit is the most that a bank lets another owe, and reserve is the most that all others
-	// together may owe by settlements.
+	// limit is the most that another bank may owe a bank. reserve is the most that all others together may owe by
+	// settlements.
 	limit   = 30 * messages.Credit
 	reserve = 20 * messages.Credit
 
@@ -38,8 +38,8 @@ func markets() []messages.Market {
 	}
 }
 
-// site is one of the federation: three machines with a replica of the book and
-// one of the bank's state each, agents and users.
+// site is one site of the federation. It has three machines, each with a replica of the book and of the bank's state.
+// It also has agents and users.
 type site struct {
 	*World
 	index    int
@@ -51,20 +51,20 @@ type site struct {
 	banks    *group
 	agents   []*agent
 	users    []*user
-	exits    map[messages.Attempt]bool // virtual processes that ended well
+	exits    map[messages.Attempt]bool // virtual processes that ended successfully
 	tally    *tally
 	seen     witness
 	liar     liar
 
-	jumped    bool // a clock within it was not well
+	jumped    bool // a clock of the site was wrong
 	hopeless  bool // all its agents were black holes at once
-	troubles  int  // faults under way within it
+	troubles  int  // number of present faults within the site
 	wellSince messages.Time
-	booted    messages.Time                   // when one of its machines last started
-	wrong     map[*machine]messages.Duration  // largest offset of clocks that were set wrong
-	heard     map[messages.Name]messages.Time // when a leader last heard each node
+	booted    messages.Time                   // time when one of its machines last started
+	wrong     map[*machine]messages.Duration  // largest error of each clock that was set wrong
+	heard     map[messages.Name]messages.Time // time when a leader last heard from each node
 	vector    lastVector
-	proposed  map[string]messages.Time // when each entry of the book was proposed, by the world's clock
+	proposed  map[string]messages.Time // time when each entry of the book was proposed, in the world's time
 	once      map[messages.Name]uint64 // for a planted bug: numbers that were sent to a peer
 }
 
@@ -102,7 +102,7 @@ func (s *site) newGroup(name string, fresh func(*machine) automaton, observe fun
 	return g
 }
 
-// actors returns all who send and receive at the site.
+// actors returns the names of all senders and receivers at the site.
 func (s *site) actors() []string {
 	out := []string{s.clients}
 	for _, m := range s.machines {
@@ -116,7 +116,7 @@ func (s *site) actors() []string {
 
 func userName(i int) messages.Name { return fmt.Sprint("u", i%users) }
 
-// open makes the operator name the other sites and grant credits to the users.
+// open makes the operator add the other sites as peers and grant credits to the users.
 func (s *site) open() {
 	for _, p := range s.sites {
 		if p != s {
@@ -153,8 +153,7 @@ func (s *site) populate() {
 	}
 }
 
-// drain makes the operator drain a node from a time on, and give it work again some time after the
-// answer.
+// drain makes the operator drain a node at a time, and resume it some time after the answer.
 func (s *site) drain(node messages.Name, at messages.Duration) {
 	within := 1 + messages.Duration(s.rng.Int64N(int64(5*second)))
 	s.queue.Push(s.now.Add(at), func() {
@@ -168,7 +167,7 @@ func (s *site) drain(node messages.Name, at messages.Duration) {
 	})
 }
 
-// reform makes the operator apply the market with another parameter, while jobs run.
+// reform makes the operator change a parameter of the market while jobs run.
 func (s *site) reform() {
 	config, alpha, reserve := s.market, 0.5+s.rng.Float64()/2, 1+messages.Price(s.rng.Int64N(int64(messages.Credit/20)))
 	switch config.Mechanism {
@@ -184,7 +183,7 @@ func (s *site) reform() {
 	}, func(any) {})
 }
 
-// order has the operator's command committed.
+// order commits a command of the operator.
 func (s *site) order(command func(*leader) *book.Command, answered func(any)) {
 	s.call(s.clients, s.books, never, func(r *replica, answer func(any)) {
 		l := r.shell.(*leader)
@@ -192,12 +191,12 @@ func (s *site) order(command func(*leader) *book.Command, answered func(any)) {
 	}, answered)
 }
 
-// closeCycle lets the operator end a cycle.
+// closeCycle makes the operator close a settlement cycle.
 func (s *site) closeCycle(number uint64) {
 	s.bank(s.clients, never, operator, clearing.Command{Close: &messages.CloseRequest{Cycle: number}}, func(clearing.Result) {})
 }
 
-// site returns the site that a target names or is a part of; nil: none.
+// site returns the site of a target; nil: the target has none.
 func (w *World) site(target string) *site {
 	name, _, _ := strings.Cut(target, ".")
 	for _, s := range w.sites {
@@ -208,7 +207,7 @@ func (w *World) site(target string) *site {
 	return nil
 }
 
-// struck is something that faults can hit: a machine or an agent.
+// struck is something that a fault can hit: a machine or an agent.
 type struck interface {
 	crash()
 	start()

@@ -12,19 +12,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// automaton is a replicated state.
+// automaton is the state machine of a replicated state.
 type automaton interface {
 	apply(data []byte) any
 	capture() []byte
 	restore([]byte) error
 	hash() [32]byte
-	at() (now messages.Time, leapt, carried bool) // latest time of its commands, and flags of the last one
+	at() (now messages.Time, leapt, carried bool) // latest time of its commands, and two flags of the last command
 }
 
 // bookState is a replica's book.
 type bookState struct {
 	*site
-	on *machine // nil: of the reference
+	on *machine // nil: the reference state
 	*book.Book
 	leapt   bool
 	carried bool
@@ -55,8 +55,7 @@ func (b *bookState) apply(data []byte) any {
 	return b.Apply(c)
 }
 
-// stale is a planted bug: the end of an attempt counts for the present attempt of the task, even if that is
-// another one.
+// stale is a planted bug: the end of an attempt counts for the task's present attempt, even if that is another one.
 func (b *bookState) stale(c *book.Command) {
 	for _, f := range c.Exchange.Finished {
 		for _, n := range b.Nodes() {
@@ -79,7 +78,7 @@ func (b *bookState) capture() []byte {
 func (b *bookState) restore(image []byte) error { return b.Restore(bytes.NewReader(image)) }
 func (b *bookState) hash() [32]byte             { return b.Hash() }
 
-// bankState is a replica's ledger together with the clearing.
+// bankState is a replica's ledger together with its clearing.
 type bankState struct {
 	*site
 	store    *history.Store
@@ -87,7 +86,7 @@ type bankState struct {
 	clearing *clearing.State
 }
 
-// newBankState returns the state of a machine, or of the reference, whose files have no faults.
+// newBankState returns the bank state of a machine. m is nil for the reference, whose files have no faults.
 func newBankState(s *site, m *machine) *bankState {
 	b := &bankState{site: s, store: history.New(newFiles(), segmentBytes, nil)}
 	if m != nil {
@@ -114,8 +113,7 @@ func (b *bankState) apply(data []byte) any {
 	return b.clearing.Apply(data)
 }
 
-// trustSouth is a planted bug: a peer may owe and settle any amount, and every dispute with it is
-// closed at once.
+// trustSouth is a planted bug: a peer may owe and settle any amount, and every dispute with it is closed at once.
 func (b *bankState) trustSouth() {
 	if !b.clearing.Knows(south) {
 		return
@@ -171,8 +169,8 @@ func (b *bankState) hash() [32]byte {
 	return sha256.Sum256(append(c[:], l[:]...))
 }
 
-// seal is a cheap replacement for signatures. Each site's key is its name, so everybody can sign. The
-// faults do not include forgery.
+// seal is a cheap replacement for signatures. Each site's key is its name, so everybody could sign. The faults do not
+// include forgery.
 func seal(key string, data, signature []byte) bool {
 	s, _ := sealer(key).Sign(data)
 	return bytes.Equal(s, signature)

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// steer lets a user change a job that has not ended: put it on hold and release it, raise its
-// budget, requeue its tasks, or cancel some of them.
+// steer lets a user change a job that has not ended: hold and release it, raise its budget, requeue its tasks, or
+// cancel some of them.
 func (u *user) steer() {
 	if u.peer != nil {
 		return
@@ -18,7 +18,7 @@ func (u *user) steer() {
 	switch u.does {
 	case 1:
 		u.park(false, func(any) {
-			for k := range 3 { // the hold may come once more, late
+			for k := range 3 { // the command to hold may arrive again, late
 				u.queue.Push(u.now.Add(messages.Duration(4+20*k)*second), func() { u.park(true, func(any) {}) })
 			}
 		})
@@ -39,7 +39,7 @@ func (u *user) drop() {
 	u.word(&book.Command{CancelTasks: &book.CancelTasks{Job: u.job, By: u.name, Tasks: messages.Array{{First: last, Last: last, Step: 1}}}}, func(any) {})
 }
 
-// beg gives some jobs that pay for each second a budget that is soon spent.
+// beg gives some jobs that pay for each second a small budget.
 func (u *user) beg() {
 	to := u.site
 	if u.peer != nil {
@@ -50,12 +50,11 @@ func (u *user) beg() {
 	}
 }
 
-// rerun lets a user run again, after the job has ended, the tasks that did not end well, if there
-// is enough time left.
+// rerun lets a user run the failed tasks of an ended job again, if there is enough time left.
 func (u *user) rerun() {
 	late := func() bool { return u.now > epoch.Add(u.plan.Duration+40*second) }
 	u.call(u.clients, u.books, late, func(r *replica, answer func(any)) {
-		if j := r.shell.(*leader).book().Job(u.job); j != nil && !j.Active() && j.Stages[0].Running == 0 { // a task that still runs may end well
+		if j := r.shell.(*leader).book().Job(u.job); j != nil && !j.Active() && j.Stages[0].Running == 0 { // no task may still end well
 			answer(u.again(j))
 		}
 	}, func(reply any) {
@@ -67,7 +66,7 @@ func (u *user) rerun() {
 	})
 }
 
-// again returns the job of the tasks of an ended job that did not end well; nil: there are none.
+// again returns a job with the tasks of an ended job that did not end well; nil: there are none.
 func (u *user) again(j *book.Job) *messages.JobSpec {
 	spec, all := *u.spec, u.spec.Stages[0].Tasks
 	stage := spec.Stages[0]
@@ -94,7 +93,7 @@ func done(j *book.Job, k int) bool {
 	return k < len(tasks) && tasks[k].Phase == book.Done
 }
 
-// repeats checks a task of a rerun: the task at its position must not have ended well before.
+// repeats checks a task of a rerun. The task that it repeats must not have ended well.
 func (a *agent) repeats(g *messages.Grant) error {
 	b := a.books.reference.(*bookState)
 	j := b.Job(g.Attempt.Task.Job)
@@ -115,14 +114,14 @@ func (u *user) park(release bool, then func(any)) {
 	u.word(&book.Command{Park: &book.Park{Job: u.job, By: u.name, Release: release}}, then)
 }
 
-// raise raises a budget, where bids may be raised. Each user can pay three times as much.
+// raise raises a budget, if the market allows raises. Each user can pay three times as much.
 func (u *user) raise() {
 	if registry.Of(&u.site.market).Raises.Budget {
 		u.word(&book.Command{Change: &book.Change{Job: u.job, Key: u.key, Budget: u.spec.Budget + messages.Credit}}, func(any) {})
 	}
 }
 
-// word lets a leader propose a command, repeatedly until one answers; then is called once.
+// word makes a leader propose a command, and repeats this until one answers. Then it calls then.
 func (u *user) word(c *book.Command, then func(any)) {
 	u.call(u.clients, u.books, never, func(r *replica, answer func(any)) {
 		own := *c
@@ -137,8 +136,8 @@ func (l *leader) short(list []messages.Transfer) {
 	}
 }
 
-// secured returns an error if the hold of a job that has not ended differs from its budget. The two
-// may differ while a raise waits for the bank, and in markets where jobs pay one another.
+// secured returns an error if the hold of an active job differs from its budget. They may differ while a raise waits
+// for the bank, and in markets where jobs pay each other.
 func (s *site) secured() error {
 	if !registry.Of(&s.market).Raises.Budget {
 		return nil

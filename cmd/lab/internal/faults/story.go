@@ -11,13 +11,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Bounds of a story: lines, and characters of a line.
+// Limits of a story: lines, and characters in a line.
 const (
 	mostLines = 40
 	mostWidth = 200
 )
 
-// story records the moments of a run, for a reader.
+// story records the events of a run for a reader.
 type story struct{ moments []moment }
 
 // moment is one thing that happened.
@@ -28,9 +28,9 @@ type moment struct {
 	subjects map[string]bool // accounts, nodes, identifiers and jobs ("job 3") that it is about; nil: all
 }
 
-// Tell runs a seed again and returns the events that led to its violation: the faults, the changes
-// of leader, and what was committed about the jobs, nodes and accounts that the violation names. It
-// returns nil for a seed without a violation.
+// Tell runs a seed again and returns the events that led to its violation: the faults, the changes of leaders, and
+// the committed entries about the jobs, nodes and accounts that the violation names. It returns nil for a seed
+// without a violation.
 func Tell(p *Plan, seed uint64, bug Bug) []string {
 	s := &story{}
 	o := run(p, p.draw(seed), seed, bug, s)
@@ -40,8 +40,7 @@ func Tell(p *Plan, seed uint64, bug Bug) []string {
 	return s.about(o.Violation.Error(), o.Span)
 }
 
-// note adds a moment to the story, if one is told. Values are written as brief
-// writes them.
+// note adds an event to the story, if there is one. Values are written as brief writes them.
 func (w *World) note(site messages.Name, always bool, values ...any) {
 	if w.story == nil {
 		return
@@ -59,7 +58,7 @@ func (w *World) note(site messages.Name, always bool, values ...any) {
 	w.story.moments = append(w.story.moments, m)
 }
 
-// committed notes an entry of a replicated log and its result.
+// committed notes an entry of a replicated log with its result.
 func (g *group) committed(data []byte, result any) {
 	if g.story == nil || data == nil {
 		return
@@ -80,7 +79,7 @@ func (g *group) committed(data []byte, result any) {
 var (
 	jobsNamed  = regexp.MustCompile(`(?:jobs?|task|and) (\d+)`)
 	wordsNamed = regexp.MustCompile(`[\w$][\w$./-]*[\w]`)
-	// untold are the fields that say nothing to a reader.
+	// untold are fields without meaning for a reader.
 	untold = []string{"Session", "Rules", "Margin", "Known", "Total", "Digest", "Signature"}
 )
 
@@ -108,8 +107,8 @@ func (m *moment) shares(subjects map[string]bool) bool {
 	return false
 }
 
-// about returns the moments that a violation is about, the last ones if there are
-// many, and the violation. A violation that names nothing is about all of its site.
+// about returns the events that concern a violation, the last ones if there are many, and the violation. If the
+// violation names nothing, it returns events of its site.
 func (s *story) about(violation string, at messages.Duration) []string {
 	here := slices.DeleteFunc(slices.Clone(siteNames), func(n messages.Name) bool { return !strings.Contains(violation, n) })
 	there := slices.DeleteFunc(slices.Clone(s.moments), func(m moment) bool {
@@ -119,7 +118,7 @@ func (s *story) about(violation string, at messages.Duration) []string {
 	for _, m := range there {
 		if m.shares(subjects) {
 			found = true
-			for s := range m.subjects { // the identifiers of a job's hold, and of an authorisation
+			for s := range m.subjects { // the identifiers of the job's hold and of its authorisation
 				subjects[s] = subjects[s] || strings.Contains(s, "/")
 			}
 		}

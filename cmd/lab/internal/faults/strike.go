@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// relay makes the network that the faults under way leave.
+// relay makes a network with the present faults.
 func (w *World) relay() {
 	c := network.Config{Delay: second / 1000, Jitter: second / 200}
 	for _, e := range w.active {
@@ -66,8 +66,8 @@ func (w *World) strike(e Event) {
 	})
 }
 
-// troubled returns the sites that a fault affects from within. A site that is cut off, or lied to,
-// is not one of them: it must continue to work.
+// troubled returns the sites that have a fault within. A site that is cut off, or gets lies, is not among them: it
+// must continue to work.
 func (w *World) troubled(e Event) []*site {
 	if e.Kind == Isolate || e.Kind == Lie {
 		return nil
@@ -102,7 +102,7 @@ func (w *World) begin(e Event) {
 		a.hole = true
 		a.hopeless = a.hopeless || !slices.ContainsFunc(a.agents, func(o *agent) bool { return !o.hole })
 	case Skew, Jump:
-		if a, tasks := target.(*agent); tasks { // a leader measures leases by a clock that is never set
+		if a, tasks := target.(*agent); tasks { // a leader measures leases with a clock that is never set
 			a.jumped = true
 		}
 		target.shift(e.By)
@@ -124,7 +124,7 @@ func (w *World) end(e Event) {
 	}
 }
 
-// all does something to all machines that a fault is about.
+// all calls do for all machines that a fault is about.
 func (w *World) all(e Event, do func(*machine)) {
 	for _, s := range w.troubled(e) {
 		for _, m := range s.machines {

@@ -13,16 +13,16 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// tally keeps a bank's books a second time, by adding up what was committed.
+// tally keeps a second copy of a bank's books. It adds up what was committed.
 type tally struct {
 	balance, reserved map[messages.Name]messages.Credits
 	known             map[string]bool
 	holds             map[string]messages.Transfer
 	resolved          map[string]bool
-	charged           map[messages.JobID]messages.Credits // paid to the site by jobs that have ended
+	charged           map[messages.JobID]messages.Credits // paid to the site by ended jobs
 	revenue           messages.Credits                    // income of the site's account from its own jobs
-	rounds            map[uint64]messages.Credits         // what the site keeps from each round of payments
-	kept              messages.Credits                    // what it keeps from committed rounds
+	rounds            map[uint64]messages.Credits         // what the site keeps from each round of payments between jobs
+	kept              messages.Credits                    // sum of what it keeps from committed rounds
 	between           between
 }
 
@@ -36,8 +36,8 @@ func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 	t.balance[credit] += amount
 }
 
-// expects records what the site keeps from a round of payments between jobs: payments to the site
-// itself, and amounts that it pays on later, minus amounts kept earlier that it pays on now.
+// expects records what the site keeps from a round of payments between jobs: payments to the site itself and amounts
+// to pay on later, minus amounts kept earlier that it pays on now.
 func (t *tally) expects(e book.Effect) bool {
 	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round && e.Kind != book.Refund {
 		return true
@@ -55,7 +55,7 @@ func (t *tally) expects(e book.Effect) bool {
 	return true
 }
 
-// addAll takes transfers that were committed together.
+// addAll handles transfers that were committed together.
 func (t *tally) addAll(list []messages.Transfer, came []messages.TransferResult, now messages.Time) error {
 	for i, x := range list {
 		if x.Timeout > 0 {
@@ -104,7 +104,7 @@ func (t *tally) add(x messages.Transfer, came messages.TransferResult) error {
 	return t.count(x, came.Amount)
 }
 
-// lapse frees the holds that are due.
+// lapse frees expired holds.
 func (t *tally) lapse(now messages.Time) {
 	for id, h := range t.holds {
 		if h.Expires != 0 && h.Expires <= now && !t.resolved[id] {
@@ -114,8 +114,8 @@ func (t *tally) lapse(now messages.Time) {
 	}
 }
 
-// count records what jobs paid, and what the site got of that. Payments between jobs go through the
-// site, and nothing of them may stay there.
+// count records what jobs paid, and how much the site got. Payments between jobs go through the site, and must not
+// stay there.
 func (t *tally) count(x messages.Transfer, amount messages.Credits) error {
 	switch {
 	case x.Job == 0:
@@ -126,7 +126,7 @@ func (t *tally) count(x messages.Transfer, amount messages.Credits) error {
 		t.revenue += amount
 	}
 	if id, of := roundOf(x.ID); of {
-		t.kept += t.rounds[id] // at the first transfer of the round, for all of them
+		t.kept += t.rounds[id] // counts the whole round at its first transfer
 		t.rounds[id] = 0
 	}
 	if x.Credit != messages.SiteAccount || !strings.Contains(x.ID, "/charge") {
@@ -139,8 +139,7 @@ func (t *tally) count(x messages.Transfer, amount messages.Credits) error {
 	return nil
 }
 
-// roundOf returns the effect that a transfer is a part of, if the transfer is a payment between
-// jobs.
+// roundOf returns the effect that a transfer belongs to, if it is a payment between jobs.
 func roundOf(transfer string) (effect uint64, of bool) {
 	_, number, of := strings.Cut(transfer, "/pays/")
 	if !of {
@@ -159,9 +158,8 @@ func (t *tally) taken(j *book.Job) messages.Credits {
 	return t.charged[j.ID]
 }
 
-// balanced returns an error unless all that jobs paid went to the right accounts. The site gets the
-// charges, and from payments between jobs it keeps only what is for jobs that were not considered
-// yet.
+// balanced returns an error unless all payments of jobs went to the right accounts. The site gets the charges. From
+// payments between jobs, it keeps only amounts for jobs that were not considered yet.
 func (t *tally) balanced() error {
 	due := t.kept
 	for _, amount := range t.charged {
@@ -173,7 +171,7 @@ func (t *tally) balanced() error {
 	return nil
 }
 
-// seenBank adds what a bank committed, and compares the books.
+// seenBank handles an entry that a bank committed, and compares the books.
 func (s *site) seenBank(data []byte, state automaton, result any) error {
 	books := state.(*bankState)
 	now := books.ledger.Now()
@@ -198,7 +196,7 @@ func (s *site) seenBank(data []byte, state automaton, result any) error {
 	return cmp.Or(s.tally.compare(books), s.tally.balanced(), s.mirrored(), s.bounded(), s.wealth())
 }
 
-// compare holds a ledger to the tally, account by account, and to itself.
+// compare compares a ledger with the tally, account by account, and checks that its own sums agree.
 func (t *tally) compare(books *bankState) error {
 	var sum, held, issued messages.Credits
 	for _, a := range books.ledger.Accounts() {

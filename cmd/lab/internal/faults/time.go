@@ -8,18 +8,18 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// wrongest is the machine of a site whose clock is off by up to an hour, while
-// the other clocks are off by up to half a minute.
+// wrongest is the name of a site's machine whose clock is wrong by up to an hour. The other clocks are wrong by at
+// most half a minute.
 const wrongest = ".m0"
 
-// mono returns a clock that nobody sets.
+// mono returns the time of a clock that nobody sets.
 func (w *World) mono() messages.Duration { return w.now.Sub(epoch) + second }
 
 // wall returns the time that the machine's clock shows.
 func (m *machine) wall() messages.Time { return m.site.now.Add(m.offset) }
 
-// keepTime begins a clock of the site's time, which tells the machine's clock to the other
-// machines. It continues from an earlier life, unless the machine was without power.
+// keepTime starts a clock of the site's time, which tells the machine's time to the other machines. It continues with
+// the stored time, unless the machine was without power.
 func (m *machine) keepTime() {
 	m.time = siteclock.NewHost(len(m.site.machines), m.wall, m.site.mono)
 	if m.kept != nil {
@@ -46,13 +46,13 @@ func (m *machine) tellTime() {
 	m.site.after(&m.host, siteclock.ReadEvery, m.tellTime)
 }
 
-// clock returns the time by which the replica's commands are made.
+// clock returns the time for the replica's commands.
 func (r *replica) clock() messages.Time {
 	now, _, _ := r.stamp()
 	return now
 }
 
-// stamp returns clock, what of it is a leap, and whether it is carried on.
+// stamp returns the time for a command, the part of it that is a leap, and whether the time is continued from before.
 func (r *replica) stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	switch r.Bug {
 	case BareClock:
@@ -63,13 +63,13 @@ func (r *replica) stamp() (now messages.Time, leap messages.Duration, carried bo
 	return r.steady.Stamp()
 }
 
-// keepTime begins the time of the state of a replica.
+// keepTime starts the clock for the state of a replica.
 func (r *replica) keepTime() {
 	r.steady = siteclock.NewSteady(r.host.time.Now, r.host.time.Known, r.mono)
 }
 
-// apart returns how far apart the times of a site's machines can be: the median of three clocks is
-// between the two that are wrong by the least.
+// apart returns how far the times of a site's machines can differ. The median of three clocks is between the two best
+// ones.
 func (s *site) apart() messages.Duration {
 	if len(s.wrong) <= 1 {
 		return 0

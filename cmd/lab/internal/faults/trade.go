@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// trade is a transaction of a user with another site: the user pays somebody there, or that site charges an
+// trade is a transaction of a user with another site. The user pays somebody there, or that site charges an
 // authorisation.
 type trade struct {
 	*site
@@ -28,7 +28,7 @@ func newTrade(s *site, i int) {
 	}
 	at := 8*second + messages.Duration(s.rng.Int64N(int64(s.plan.Duration)))
 	s.queue.Push(s.now.Add(at), do)
-	if s.rng.IntN(3) == 0 { // nobody is sure that it was done: it is asked again
+	if s.rng.IntN(3) == 0 { // repeat it, as if nobody knew whether it was done
 		s.queue.Push(s.now.Add(at+messages.Duration(s.rng.Int64N(int64(20*second)))), do)
 	}
 }
@@ -36,7 +36,7 @@ func newTrade(s *site, i int) {
 func (t *trade) pay() {
 	c := clearing.Command{Remit: &messages.RemitRequest{Key: t.key, Peer: t.peer.name, Payee: userName(len(t.key)), Amount: t.amount}}
 	t.bank(t.clients, never, t.user, c, func(clearing.Result) {})
-	if t.Bug == RefundRemit { // the bank assumes that there was no answer
+	if t.Bug == RefundRemit { // the bank behaves as if there were no answer
 		t.queue.Push(t.now.Add(2*second), func() {
 			for _, r := range t.banks.replicas {
 				if r.serving() {
@@ -47,7 +47,7 @@ func (t *trade) pay() {
 	}
 }
 
-// authorise asks the home bank for its word, and takes it to the other site.
+// authorise asks the home bank for an authorisation, and brings it to the other site.
 func (t *trade) authorise() {
 	interval := 20*second + messages.Duration(len(t.key))*20*second
 	c := clearing.Command{Authorise: &messages.AuthoriseRequest{Key: t.key, Peer: t.peer.name, Amount: t.amount, Interval: interval}}
@@ -64,8 +64,7 @@ func (t *trade) authorise() {
 	})
 }
 
-// accept lets the other site accept the authorisation. That site charges it when the work is done,
-// or is asked to give it up.
+// accept makes the other site accept the authorisation. Later, that site charges it or is asked to give it up.
 func (t *trade) accept(a messages.SignedAuthorisation) {
 	work := second + messages.Duration(t.rng.Int64N(int64(30*second)))
 	part := messages.Credits(t.rng.Int64N(int64(t.amount) + 1))
@@ -82,7 +81,7 @@ func (t *trade) accept(a messages.SignedAuthorisation) {
 	})
 }
 
-// charge lets the other site charge. That site may be cut off from this one.
+// charge makes the other site charge. That site may be cut off from this one.
 func (t *trade) charge(id string, amount messages.Credits) {
 	c := clearing.Command{Charge: &messages.ChargeRequest{Issuer: t.name, ID: id, Amount: amount}}
 	t.peer.bank(t.peer.clients, never, auctioneer, c, func(clearing.Result) {})

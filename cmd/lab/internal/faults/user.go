@@ -7,17 +7,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// user submits one job, again and again until it is answered, and may submit it
-// once more later, or cancel it.
+// user submits one job, and repeats the request until it is answered. Later, the user may submit it again or cancel
+// it.
 type user struct {
 	*site
 	name messages.Name
 	key  string
-	peer *site // the site that will run it; nil: its own
+	peer *site // site that must run the job; nil: the user's own
 	spec *messages.JobSpec
 	job  messages.JobID // 0: not answered yet
-	over bool           // refused
-	asks bool           // it asks for offers first, and then names the site that runs the job
+	over bool           // the job was refused
+	asks bool           // the user asks for offers first, and then names a site
 	does int            // what the user does after the job was accepted
 }
 
@@ -40,8 +40,7 @@ func newUser(s *site, i int) *user {
 	return u
 }
 
-// spec returns a job for the site's market: some tasks, or a gang of two where these are kept
-// together.
+// spec returns a job for the site's market: some tasks, or a gang of two in a market with gangs.
 func (s *site) spec() *messages.JobSpec {
 	stage := messages.Stage{Name: "main", Class: class, Tasks: 1 + s.rng.IntN(4), Attempts: 3, Command: []string{"run"}}
 	rate := messages.Credit/20 + messages.Credits(s.rng.Int64N(int64(messages.Credit/4)))
@@ -87,7 +86,7 @@ func (u *user) submit() {
 	})
 }
 
-// to sends the job to another site, or keeps it at its own.
+// to chooses the site of the job: another one, or the user's own.
 func (u *user) to(s *site) {
 	u.peer, u.spec.Market, u.spec.Stages[0].Gang = s, s.market.Name, false
 	if s == u.site {
@@ -115,7 +114,7 @@ func (u *user) choose() {
 	})
 }
 
-// introduced reports whether the operators have named each site to the other's bank.
+// introduced reports whether the two sites are peers at both banks.
 func (u *user) introduced() bool {
 	_, ours := u.site.peer(u.peer.name)
 	_, theirs := u.peer.peer(u.site.name)

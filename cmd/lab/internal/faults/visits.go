@@ -10,14 +10,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// visits serves the auctioneers of other sites, whose jobs run at this leader's site.
+// visits serves the auctioneers of other sites whose jobs run at this leader's site.
 type visits struct {
 	*federation.Visits
 	leader *leader
 	polls  []func(late bool) bool // requests of peers that wait for a change
 }
 
-// changed tells the peers that wait for a change of their jobs.
+// changed answers the peers that wait for a change of their jobs.
 func (v *visits) changed(b *book.Book, c book.Changes) {
 	if v.Changed(b, c.Jobs) {
 		v.polls = slices.DeleteFunc(v.polls, func(tell func(bool) bool) bool { return tell(false) })
@@ -51,7 +51,7 @@ func (v *visits) serveJob(home messages.Name, verb string, r *messages.JobReques
 	}
 }
 
-// changes answers with the jobs of a site that have changed, as soon as one has.
+// changes answers with the changed jobs of a site, as soon as there is one.
 func (v *visits) changes(home messages.Name, r *messages.PeerJobsRequest, answer func(any)) {
 	l := v.leader
 	if err := v.Poll(home); err != nil {
@@ -78,14 +78,13 @@ func (v *visits) changes(home messages.Name, r *messages.PeerJobsRequest, answer
 	}
 }
 
-// outward returns a visiting job as its home site sees it.
+// outward returns a visiting job in the form for its home site.
 func outward(j *book.Job) messages.JobSummary {
 	total, running, done := j.Count()
 	return federation.Outward(messages.JobSummary{Visit: &j.Visit.Visit, Account: j.Account, State: j.State, Reason: j.Reason, Charged: j.Charged, Tasks: total, Running: running, Done: done})
 }
 
-// welcome takes a visiting job, which its home site's bank vouches for. It may be
-// asked again.
+// welcome accepts a visiting job that its home site's bank has authorised. The request may be repeated.
 func (v *visits) welcome(home messages.Name, r *messages.PeerSubmitRequest, answer func(any)) {
 	l := v.leader
 	visit := messages.Visit{Home: home, Job: r.Job}
@@ -124,7 +123,7 @@ func (v *visits) welcome(home messages.Name, r *messages.PeerSubmitRequest, answ
 		key := visit.Job.String()
 		s := &book.Submit{MarketsVersion: version, Account: account, Key: key, Digest: []byte(key), Payer: account, Spec: &r.Spec, Held: r.Spec.Budget, Visit: &a.Visit}
 		l.propose(&book.Command{Submit: s}, func(result any) {
-			if err, refused := result.(error); refused { // the markets changed in the meantime: ask again
+			if err, refused := result.(error); refused { // the markets have changed since then: try again
 				over(err)
 			} else if j := l.book().Visitor(visit); j != nil {
 				over(&messages.PeerSubmitReply{Job: outward(j)})
@@ -133,8 +132,7 @@ func (v *visits) welcome(home messages.Name, r *messages.PeerSubmitRequest, answ
 	})
 }
 
-// decline refuses a visiting job, and gives back its authorisation if that may have
-// been accepted.
+// decline refuses a visiting job. It gives back the authorisation if it may have been accepted.
 func (v *visits) decline(a *federation.Arrival, why error, answer func(any)) {
 	l := v.leader
 	charge, due := a.Decline(l.book(), why)

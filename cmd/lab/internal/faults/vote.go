@@ -2,12 +2,12 @@ package faults
 
 import "github.com/candor-grid/candor/messages"
 
-// delayElection puts off the next election.
+// delayElection delays the next election.
 func (r *replica) delayElection() {
 	r.electAt = r.now.Add(2*second + messages.Duration(r.rng.Int64N(int64(2*second))))
 }
 
-// tick is the replica's timer: a leader sends heartbeats, another replica may start an election.
+// tick is the replica's timer. A leader sends heartbeats; another replica may start an election.
 func (r *replica) tick() {
 	r.after(&r.host.host, second/2, func() {
 		switch {
@@ -37,7 +37,7 @@ func (r *replica) campaign() {
 	}
 }
 
-// tell brings a message to another replica, if its machine is on.
+// tell delivers a message to another replica, if its machine is on.
 func (r *replica) tell(p *replica, do func()) {
 	r.send(r.host.name, p.host.name, func() {
 		if !p.host.down && !p.out {
@@ -46,7 +46,7 @@ func (r *replica) tell(p *replica, do func()) {
 	})
 }
 
-// hear adopts a term that is newer than the replica's own.
+// hear takes over a term that is newer than the replica's own.
 func (r *replica) hear(term uint64) {
 	if term > r.term {
 		r.term, r.voted, r.matched = term, -1, 0
@@ -70,13 +70,13 @@ func (r *replica) vote(of *replica, term, last, lastTerm uint64) {
 	})
 }
 
-// serving reports whether the replica is a leader that knows everything that was acknowledged.
+// serving reports whether the replica is a leader that has applied everything that was acknowledged.
 func (r *replica) serving() bool { return !r.host.down && r.shell != nil }
 
-// follow gives up to lead.
+// follow makes the replica a follower.
 func (r *replica) follow() { r.role, r.shell = follower, nil }
 
-// elected makes a leader of a candidate: with its own, one vote is a majority of three.
+// elected makes a candidate the leader. It needs one vote, because with its own this is a majority of three.
 func (r *replica) elected() {
 	r.role, r.led = leading, max(r.led, r.term)
 	for i := range r.next {
@@ -89,7 +89,7 @@ func (r *replica) elected() {
 	r.replicate()
 }
 
-// verify calls do once a majority has said that nobody leads in a later term.
+// verify calls do after a majority has confirmed that there is no leader in a later term.
 func (r *replica) verify(do func()) {
 	term, done := r.term, false
 	for _, p := range r.replicas {

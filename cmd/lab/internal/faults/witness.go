@@ -11,21 +11,21 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// witness remembers statements of a site's book that must never change.
+// witness records statements of a site's book that must never change.
 type witness struct {
 	*site
 	accepted map[messages.TaskRef]uint32
 	attempts map[messages.TaskRef]uint32
 	claims   map[messages.TaskRef]claimed
-	began    map[messages.Attempt]messages.Time // when each claim was proposed, by the world's clock
-	entered  map[messages.JobID]messages.Time   // when each job was proposed, by the world's clock
-	over     map[messages.JobID]bool            // jobs that have ended, and were charged
-	alone    int                                // jobs among them that ended while the site was cut off
+	began    map[messages.Attempt]messages.Time // time when each claim was proposed, in the world's time
+	entered  map[messages.JobID]messages.Time   // time when each job was proposed, in the world's time
+	over     map[messages.JobID]bool            // jobs that have ended and were charged
+	alone    int                                // number of jobs among them that ended while the site was cut off
 	settles  map[messages.JobID]settles
-	visited  bool // by a job of another site
+	visited  bool // a job of another site has been here
 }
 
-// settles is a leader's statement of what a job owes.
+// settles is a leader's statement about what a job owes.
 type settles struct {
 	term   uint64
 	charge messages.Credits
@@ -41,7 +41,7 @@ func newWitness(s *site) witness {
 	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.Attempt]messages.Time{}, map[messages.JobID]messages.Time{}, map[messages.JobID]bool{}, 0, map[messages.JobID]settles{}, false}
 }
 
-// book checks what an entry of the book has changed.
+// book checks the changes that an entry of the book has made.
 func (s *witness) book(data []byte, state automaton, _ any) error {
 	b := state.(*bookState)
 	if err := s.claimsOf(b.Book, data); err != nil {
@@ -87,14 +87,14 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 			return fmt.Errorf("invariant 6: job %d of another site was paid %v and promised %v", j.ID, j.Gained, j.Promised)
 		}
 	}
-	// A job that is alone among visiting ones pays the site.
+	// If all other jobs are visitors, a job pays the site.
 	if s.visited = s.visited || visited; paid < gained || paid > gained && !s.visited {
 		return fmt.Errorf("invariant 6: budget balance: jobs paid one another %v, and were paid %v", paid, gained)
 	}
 	return nil
 }
 
-// settlement checks that a leader never changes its statement of what a job owes.
+// settlement checks that a leader never changes its statement about what a job owes.
 func (s *witness) settlement(data []byte) error {
 	c, err := book.Decode(data)
 	if data == nil || err != nil || c.Settle == nil {
@@ -117,8 +117,8 @@ func jobs(b *book.Book) (list []*book.Job) {
 	return list
 }
 
-// claimsOf holds every task to at most one claim, the claim of its latest attempt,
-// and every claim that has gone to a word about that very attempt.
+// claimsOf checks that every task has at most one claim, of its latest attempt. If a claim is gone, a command about
+// that attempt must have ended it.
 func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	now := map[messages.TaskRef]claimed{}
 	for _, n := range b.Nodes() {
@@ -156,13 +156,13 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	return nil
 }
 
-// unsaid is how far the time may go ahead in one step that no command calls a leap.
+// unsaid is the most that the time may advance in one step without a command that calls it a leap.
 const unsaid = 2 * siteclock.Bound
 
 // runs compares the time for which a running task must pay with the time since it was claimed.
 func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error {
 	began, j := s.began[messages.Attempt{Task: r, Number: h.Attempt}], b.Job(r.Job)
-	if h.Halt == book.Ahead || j == nil || began <= s.booted { // after a restart it uses its own clock
+	if h.Halt == book.Ahead || j == nil || began <= s.booted { // after a restart, the site uses its own clock
 		return nil
 	}
 	had, claimed := b.Now().Sub(j.Stages[0].Tasks[r.Index].Claimed)-h.PausedBy(b.Now()), s.now.Sub(began)
@@ -172,14 +172,14 @@ func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error
 	return nil
 }
 
-// refs lists tasks in order; every job here has one stage.
+// refs returns the tasks of a map in order. Every job here has one stage.
 func refs[V any](m map[messages.TaskRef]V) []messages.TaskRef {
 	return slices.SortedFunc(maps.Keys(m), func(a, b messages.TaskRef) int {
 		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Index, b.Index))
 	})
 }
 
-// ends reports whether a command says that a claim ended.
+// ends reports whether a command says that a claim has ended.
 func ends(c *book.Command, r messages.TaskRef, was claimed) bool {
 	switch {
 	case c == nil:
@@ -212,8 +212,8 @@ func (s *witness) job(j *book.Job) error {
 	return nil
 }
 
-// task checks that a task has one accepted attempt, which ended well. Only after a gang is broken
-// up are accepted tasks run again.
+// task checks that a task has one accepted attempt, and that it ended well. Accepted tasks run again only after a
+// gang is broken up.
 func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 	if t.Attempt < s.attempts[r] {
 		return fmt.Errorf("invariant 2: task %v was at attempt %d, and is at %d", r, s.attempts[r], t.Attempt)
@@ -233,7 +233,7 @@ func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 	if !s.exits[a] {
 		return fmt.Errorf("invariant 2: attempt %d of task %v is accepted, and never ended well", t.Attempt, r)
 	}
-	if began := s.began[a]; !was && began > s.booted { // after a restart it uses its own clock
+	if began := s.began[a]; !was && began > s.booted { // after a restart, the site uses its own clock
 		if had, claimed := t.Ended.Sub(t.Claimed)-t.PausedTime(), s.now.Sub(began); had > claimed+unsaid+grace {
 			return fmt.Errorf("invariant 1: attempt %d of task %v pays for %v, and was claimed %v ago", t.Attempt, r, had, claimed)
 		}

@@ -2,14 +2,14 @@ package faults
 
 import "github.com/candor-grid/candor/messages"
 
-// words records what banks have told one another. A bank must never change what it said about a
-// number, even after crashes.
+// words records what banks have told each other. A bank must never change what it said about a number, even after a
+// crash.
 type words struct {
 	asked map[pair]messages.Instruction
 	came  map[pair]messages.TransferResult
 }
 
-// pair is a number of the instructions from one site to another.
+// pair is the number of an instruction from one site to another.
 type pair struct {
 	from, to messages.Name
 	n        uint64

@@ -11,10 +11,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// epoch is when a run begins: instants of 0 mean never.
+// epoch is the beginning of a run. It is not 0, because a time of 0 means never.
 const epoch = messages.Time(1_000_000_000_000_000)
 
-// World is a federation on its way through its faults.
+// World is the state of a federation in a run.
 type World struct {
 	Bug    Bug
 	plan   *Plan
@@ -23,16 +23,16 @@ type World struct {
 	now    messages.Time
 	queue  clock.Queue[func()]
 	net    *network.Network
-	nets   uint64 // networks there were before
+	nets   uint64 // number of networks before this one
 	active []Event
 	sites  [3]*site
 	asked  map[string]any // request of a bank's log entry: []messages.Transfer or *clearing.Command
 	words  words
-	flight [3][3]messages.Credits // in flight from the first site to the second, when last computed
+	flight [3][3]messages.Credits // amount in flight from the first site to the second, at the last computation
 	steps  uint64
 	lies   bool // one of the sites lies
 	failed error
-	story  *story // nil: nobody asks for it
+	story  *story // nil: no story is recorded
 }
 
 func newWorld(p *Plan, events []Event, seed uint64, bug Bug) *World {
@@ -57,14 +57,14 @@ func (w *World) violate(format string, args ...any) {
 	}
 }
 
-// check records an error that a checker found at a site; nil: nothing.
+// check records the error of a checker at a site; nil: there is none.
 func (w *World) check(s *site, err error) {
 	if err != nil {
 		w.violate("%v, at %s", err, s.name)
 	}
 }
 
-// after lets something happen later in a host's life.
+// after calls do after a time, unless the host has restarted by then.
 func (w *World) after(h *host, d messages.Duration, do func()) {
 	life := h.life
 	w.queue.Push(w.now.Add(d), func() {
@@ -78,8 +78,8 @@ func (w *World) send(from, to string, deliver func()) {
 	w.net.Send(w.now, from, to, func(at messages.Time) { w.queue.Push(at, deliver) })
 }
 
-// call asks the leader of a group, again each second, until it answers or gone reports that nobody
-// waits for the answer.
+// call sends a request to the leader of a group. It repeats it each second, until there is an answer or gone reports
+// that nobody waits for it.
 func (w *World) call(from string, to *group, gone func() bool, ask func(r *replica, answer func(any)), answered func(any)) {
 	done, hint := false, 0
 	var try func()
@@ -107,11 +107,11 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 	try()
 }
 
-// never is the function gone for a call that is never given up.
+// never is the function gone for a call without an end.
 func never() bool { return false }
 
-// transfer asks a site's bank for transfers, as its auctioneer, until gone. The bank
-// answers with a result for each, or refuses all of them.
+// transfer sends transfers to a site's bank as its auctioneer, until gone. The bank answers with a result for each,
+// or refuses all.
 func (s *site) transfer(from string, gone func() bool, list []messages.Transfer, answered func([]messages.TransferResult, error)) {
 	tries := 0
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
@@ -129,7 +129,7 @@ func (s *site) transfer(from string, gone func() bool, list []messages.Transfer,
 	})
 }
 
-// anew is a planted bug: a repeated charge gets a new number, and is not taken from the hold.
+// anew is a planted bug: a repeated charge gets a new number, and does not use the hold.
 func anew(list []messages.Transfer, try int) []messages.Transfer {
 	out := slices.Clone(list)
 	for i, t := range list {
@@ -140,7 +140,7 @@ func anew(list []messages.Transfer, try int) []messages.Transfer {
 	return out
 }
 
-// bank asks a site's bank for something of its clearing.
+// bank sends a command of the clearing to a site's bank.
 func (s *site) bank(from string, gone func() bool, by messages.Name, c clearing.Command, answered func(clearing.Result)) {
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
 		again := c

@@ -8,11 +8,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Backup makes this host, which serves, write the site's backup into a directory.
+// Backup makes this running host write a backup of the site into a directory.
 func (h *Host) Backup(dir string) error { return h.candor("backup", "--state", h.Dir(), dir) }
 
-// Restore replaces the state of this rack, which is stopped, by a backup's. Restore every rack of a
-// site before you start the first.
+// Restore replaces the state of this stopped rack by a backup. Restore all racks of a site before you start the first
+// one.
 func (h *Host) Restore(dir string) error {
 	if h.disk {
 		return messages.Errorf(messages.Invalid, "host %s has a disk of its own, which cannot be moved away", h.Name)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Build builds the binary from the module's source into a file, with a version of its own. It needs
-// the Go tool and the module's source. The packages are compiled as for tests.
+// Build builds the binary from the module's source into a file, with a given version. It needs the Go tool and the
+// source. The packages are compiled as for tests.
 func Build(ctx context.Context, file, version string) error {
 	root, err := moduleRoot(ctx)
 	if err != nil {

@@ -47,11 +47,11 @@ func (s *Site) configureAgents() error {
 	return nil
 }
 
-// configuration returns what racks and agents have in common.
+// configuration returns the configuration that racks and agents share.
 func (s *Site) configuration() embedded.Config {
 	c := embedded.Default()
 	c.Site, c.State, c.Keys = s.Name, filepath.Join(s.dir, "state"), s.keys()
-	if c.Plaintext = !s.plan.TLS; s.plan.TLS { // without, on a network that the lab makes; see doc.go
+	if c.Plaintext = !s.plan.TLS; s.plan.TLS { // without TLS, on a network that the lab makes; see doc.go
 		c.TLS = &embedded.TLS{Cert: filepath.Join(s.tls(), "{host}.pem"), Key: filepath.Join(s.tls(), "{host}.key"), CA: s.ca()}
 	}
 	c.Lease = messages.Duration(s.plan.Lease)
@@ -88,7 +88,7 @@ func (s *Site) hosts() (hosts []embedded.Host) {
 	return hosts
 }
 
-// writeConfig writes a configuration as JSON, which is YAML.
+// writeConfig writes a configuration as JSON, which is valid YAML.
 func writeConfig(file string, c *embedded.Config) error {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// imagesDir is the directory of a lab's disk images, in memory.
+// imagesDir is the directory of a lab's disk images. It is in memory.
 const imagesDir = "disks"
 
-// giveDisk gives a host that was not started yet a small disk for its state: a loop device with an
-// image in memory. So its disk can be full or hang without affecting the machine's.
+// giveDisk gives a host that has not started yet a small disk for its state: a loop device with an image in memory.
+// So its disk can be full or hang without an effect on the machine's disk.
 func (h *Host) giveDisk(bytes int64) error {
 	images := filepath.Join(h.site.lab.Dir, imagesDir)
 	if err := os.MkdirAll(images, 0o700); err != nil {
@@ -38,15 +38,14 @@ func (h *Host) giveDisk(bytes int64) error {
 	return nil
 }
 
-// image returns the file that is the host's disk.
+// image returns the file with the content of the host's disk.
 func (h *Host) image() string {
 	return filepath.Join(h.site.lab.Dir, imagesDir, h.site.Name+"-"+h.Name)
 }
 
 func (h *Host) mount() error { return run("mount", "-o", "loop,discard", h.image(), h.Dir()) }
 
-// LosePower ends all processes of a host with its own disk. Everything that was not synced to the
-// disk is lost.
+// LosePower ends all processes of a host with its own disk. Everything that was not synced to the disk is lost.
 func (h *Host) LosePower() error {
 	if err := shutDown(h.Dir()); err != nil {
 		return err
@@ -55,8 +54,8 @@ func (h *Host) LosePower() error {
 	if err := endUsers(h.Dir()); err != nil {
 		return err
 	}
-	// Tasks of other hosts also have the mount, each in its namespace. So the host continues with a
-	// copy of its disk, which later events on the old disk cannot affect.
+	// Tasks of other hosts also see the mount, each in its own namespace. So the host continues with a copy of its
+	// disk; what happens to the old disk cannot affect the copy.
 	old := h.image() + ".old"
 	if err := errors.Join(os.Rename(h.image(), old), run("cp", "--sparse=always", old, h.image())); err != nil {
 		return err
@@ -70,7 +69,7 @@ const (
 	shutdownNoJournal = 2          // nothing more is written, not even the journal
 )
 
-// shutDown makes a file system accept nothing more, and forget what it has not written.
+// shutDown makes a file system refuse all access, and drop what it has not written.
 func shutDown(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -109,8 +108,8 @@ func endUsers(dir string) error {
 	}
 }
 
-// imagesInMemory puts the images of the lab into memory. Outside the lab's own namespaces it mounts
-// nothing, because nobody would unmount it if the lab were killed.
+// imagesInMemory puts the images of the lab into memory. Outside the lab's own namespaces it mounts nothing, because
+// the mount would remain if the lab were killed.
 func (l *Lab) imagesInMemory(dir string) error {
 	if !Inside() {
 		return messages.Errorf(messages.Unavailable, "disks of hosts are mounted only within namespaces of the lab's own")
@@ -122,7 +121,7 @@ func (l *Lab) imagesInMemory(dir string) error {
 	return unix.Mount("tmpfs", dir, "tmpfs", 0, "")
 }
 
-// Used returns how many bytes of its own disk the host has used.
+// Used returns the number of bytes that are used on the host's own disk.
 func (h *Host) Used() int64 {
 	var s unix.Statfs_t
 	if !h.disk || unix.Statfs(h.Dir(), &s) != nil {
@@ -131,8 +130,8 @@ func (h *Host) Used() int64 {
 	return int64(s.Blocks-s.Bfree) * s.Bsize
 }
 
-// Tidy removes what replicas of the host put aside because it was damaged, as an operator
-// does who has looked at it.
+// Tidy removes files that the host's replicas set aside because they were damaged. An operator does this after
+// looking at them.
 func (h *Host) Tidy() error {
 	var failed error
 	for _, replicas := range replicaDirs {
@@ -148,10 +147,10 @@ func (h *Host) Tidy() error {
 // HasDisk reports whether the host has a disk of its own.
 func (h *Host) HasDisk() bool { return h.disk }
 
-// filler takes up the space of a disk.
+// filler returns the path of the file that fills the disk.
 func (h *Host) filler() string { return filepath.Join(h.Dir(), "filler") }
 
-// Fill fills the host's disk until only the given number of bytes are free.
+// Fill fills the host's disk until only a number of bytes are free.
 func (h *Host) Fill(free int64) error {
 	var s unix.Statfs_t
 	if err := unix.Statfs(h.Dir(), &s); err != nil {
@@ -164,25 +163,25 @@ func (h *Host) Fill(free int64) error {
 	if size := int64(s.Bavail)*s.Bsize - free; size > 0 {
 		err = unix.Fallocate(int(f.Fd()), 0, 0, size)
 	}
-	if errors.Is(err, unix.ENOSPC) { // the host writes meanwhile
+	if errors.Is(err, unix.ENOSPC) { // the host also writes meanwhile
 		err = nil
 	}
 	return errors.Join(err, f.Close())
 }
 
-// Drain gives the space back that Fill took, also after a loss of power.
+// Drain frees the space that Fill took, also after a loss of power.
 func (h *Host) Drain() error { return errors.Join(os.Remove(h.filler()), durable.Sync(h.Dir())) }
 
-// Freeze has no write on the host's disk return until Thaw.
+// Freeze makes every write to the host's disk wait until Thaw.
 func (h *Host) Freeze() error { return run("fsfreeze", "--freeze", h.Dir()) }
 
 // Thaw undoes Freeze.
 func (h *Host) Thaw() error { return run("fsfreeze", "--unfreeze", h.Dir()) }
 
-// empty are files of a replica that hold nothing.
+// empty are files of a replica without content.
 var empty = []string{"lock", "probe", "room"}
 
-// State lists the files that the host's replicas keep. Those of a host that runs come and go.
+// State returns the files of the host's replicas. On a running host they change.
 func (h *Host) State() ([]string, error) {
 	var own []string
 	for _, replicas := range replicaDirs {
@@ -194,7 +193,7 @@ func (h *Host) State() ([]string, error) {
 // replicaDirs are the directories with the replicas of the auctioneer and of the bank.
 var replicaDirs = []string{messages.Auctioneer, messages.Bank}
 
-// NodeState lists the files that the agents and executors of the host keep.
+// NodeState returns the files of the host's agents and executors.
 func (h *Host) NodeState() ([]string, error) { return h.files("nodes") }
 
 func (h *Host) files(below ...string) (files []string, err error) {
@@ -212,13 +211,13 @@ func (h *Host) files(below ...string) (files []string, err error) {
 	return files, err
 }
 
-// Empty removes all that the replicas of the host keep, as a new disk would have it.
+// Empty removes all files of the host's replicas, as if the disk were new.
 func (h *Host) Empty() error {
 	return embedded.Each(replicaDirs, func(replicas string) error { return os.RemoveAll(filepath.Join(h.Dir(), replicas)) })
 }
 
-// Copy copies the files of the host's replicas. PutBack puts the copy back, so that the replicas
-// have less than they had. The host must be stopped for both.
+// Copy copies the files of the host's replicas. PutBack puts the copy back, so that the replicas have older data. The
+// host must be stopped for both.
 func (h *Host) Copy() error {
 	if err := os.RemoveAll(h.copyDir()); err != nil {
 		return err
@@ -231,7 +230,7 @@ func (h *Host) Copy() error {
 	return nil
 }
 
-// PutBack undoes Copy.
+// PutBack replaces the files of the host's replicas by the copy.
 func (h *Host) PutBack() error {
 	return errors.Join(h.Empty(), os.CopyFS(h.Dir(), os.DirFS(h.copyDir())))
 }

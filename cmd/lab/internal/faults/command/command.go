@@ -1,5 +1,5 @@
-// Package command is the command line of `lab faults`: sites in virtual time, under faults
-// that seeds draw.
+// Package command is the command line of `lab faults`. It runs sites in virtual time, under faults that are drawn
+// from seeds.
 package command
 
 import (
@@ -23,7 +23,7 @@ type options struct {
 	seeds int
 	from  uint64
 	json  bool
-	bug   faults.Bug // planted by tests
+	bug   faults.Bug // bug that tests plant
 }
 
 // Command returns `lab faults`.
@@ -71,12 +71,12 @@ Package faults defines the keys of --json.`,
 const (
 	mostSeeds   = 1_000_000
 	largestPlan = 1 << 20 // bytes
-	// mostShrunk is how many seeds that fail get a short plan, which takes many
-	// runs each; the others get all that happened.
+	// mostShrunk is the number of failing seeds for which a short plan is searched; each needs many runs. For further
+	// seeds, the plan has all events.
 	mostShrunk = 3
 )
 
-// readPlan reads at most largestPlan bytes.
+// readPlan reads a plan of at most largestPlan bytes.
 func readPlan(name string) (*faults.Plan, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -93,8 +93,8 @@ func readPlan(name string) (*faults.Plan, error) {
 	return faults.Decode(name, text)
 }
 
-// run runs seeds through a plan. A seed that fails is an error, after the report;
-// it is told at once.
+// run runs a plan with each seed. It prints a failing seed at once. If a seed fails, it returns an error after the
+// report.
 func (o *options) run(out, stderr io.Writer) error {
 	plan, err := readPlan(o.plan)
 	if err != nil {
@@ -103,7 +103,7 @@ func (o *options) run(out, stderr io.Writer) error {
 	if o.seeds < 1 || o.seeds > mostSeeds {
 		return messages.Errorf(messages.Invalid, "--seeds: must be from 1 to %d, is %d", mostSeeds, o.seeds)
 	}
-	if plan.Seed != 0 { // the events were made with this seed
+	if plan.Seed != 0 { // the plan's events were drawn with this seed
 		o.from, o.seeds = plan.Seed, 1
 	}
 	report, err := o.report(plan, stderr)

@@ -90,7 +90,7 @@ promise was broken, and with 2 if a scenario could not be run.`,
 	return c
 }
 
-// verdict is why the program does not exit with 0.
+// verdict is the error that makes the program exit with a code other than 0.
 type verdict struct {
 	code int
 	why  string // "": it was printed already
@@ -101,7 +101,7 @@ func (v *verdict) Error() string { return v.why }
 // ExitCode returns the program's exit code.
 func (v *verdict) ExitCode() int { return v.code }
 
-// run builds the binaries and runs the trials: in namespaces if it may.
+// run builds the binaries and runs the trials, in namespaces if it is allowed to.
 func (o *options) run(ctx context.Context) (int, error) {
 	if netlab.Inside() {
 		if err := netlab.Settle(); err != nil {
@@ -136,7 +136,7 @@ func (o *options) run(ctx context.Context) (int, error) {
 // every stands for all scenarios.
 const every = "all"
 
-// names returns the scenarios that are asked for.
+// names returns the scenarios that the user asked for.
 func (o *options) names() []string {
 	if o.scenarios == every {
 		return trial.Names()
@@ -144,12 +144,12 @@ func (o *options) names() []string {
 	return strings.Split(o.scenarios, ",")
 }
 
-// drawn returns the faults that may be drawn; none: all.
+// drawn returns the faults that the user allows; none: all.
 func (o *options) drawn() []string {
 	return strings.FieldsFunc(o.only, func(r rune) bool { return r == ',' })
 }
 
-// check refuses scenarios and faults that do not exist before anything is built.
+// check refuses unknown scenarios and faults before anything is built.
 func (o *options) check() error {
 	for _, name := range o.names() {
 		if !slices.Contains(trial.Names(), name) {
@@ -170,7 +170,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// replacing are the scenarios in which a newer build replaces the older.
+// replacing are the scenarios in which a newer build replaces an older one.
 var replacing = []string{"upgrade", "chaos", "storms"}
 
 // build builds what the scenarios need.
@@ -191,13 +191,13 @@ func (o *options) binary(dir, version string) string {
 	return filepath.Join(cmp.Or(o.builds, dir), "candor-"+version)
 }
 
-// dirVariable tells the program inside of the namespaces the path of the lab's directory.
+// dirVariable is the variable that tells the program in the namespaces the path of the lab's directory.
 const dirVariable = "CANDOR_NETLAB_DIR"
 
-// versions are the builds that trials use; the second replaces the first.
+// versions are the builds that trials use. The second one replaces the first.
 var versions = []string{"v1.0.0-lab", "v1.1.0-lab"}
 
-// directory makes the lab's directory; the function removes it, unless it is kept.
+// directory makes the lab's directory. remove removes it, unless the user wants to keep it.
 func (o *options) directory() (dir string, remove func(), err error) {
 	if o.dir == "" {
 		dir, err = os.MkdirTemp("", "netlab-")
@@ -213,8 +213,8 @@ func (o *options) directory() (dir string, remove func(), err error) {
 	}, err
 }
 
-// trials runs one after another, and prints their reports and a summary. One that
-// cannot be run to its end does not keep the others from running.
+// trials runs the trials one after another, and prints their reports and a summary. If one trial cannot run to its
+// end, the others still run.
 func (o *options) trials(ctx context.Context, dir string, network func(dir string) (netlab.Network, error)) (int, error) {
 	var reports []trial.Report
 	var failed []error
@@ -259,7 +259,7 @@ func (o *options) trial(ctx context.Context, dir, name string, network func(dir 
 	})
 }
 
-// write writes the reports into their file, if there is one.
+// write writes the reports into a file, if the user named one.
 func (o *options) write(reports []trial.Report) error {
 	if o.reports == "" {
 		return nil
@@ -273,7 +273,7 @@ func (o *options) write(reports []trial.Report) error {
 	return os.WriteFile(o.reports, text.Bytes(), 0o644)
 }
 
-// summarise tells which trials kept all promises, and returns the exit code.
+// summarise prints which trials kept all promises, and returns the exit code.
 func (o *options) summarise(reports []trial.Report) int {
 	code := 0
 	for _, r := range reports {

@@ -4,13 +4,11 @@
 //
 // # Differences from a real link
 //
-// Each direction has its own delay, and bytes keep their distances: what is sent within half a
-// second arrives within half a second. A connection reaches the other side one delay after it was
-// opened, but its maker can use it at once. So the first exchange takes one round trip; on a real
-// link it takes two.
+// Each direction has its own delay. Bytes keep their distances in time: if two bytes are sent half a second apart,
+// they arrive half a second apart. A connection reaches the other side one delay after it was opened, but the side
+// that opened it can use it at once. So the first exchange takes one round trip; on a real link it takes two.
 //
-// A link that is cut carries nothing and reports no error. Bytes under way wait, as with
-// retransmissions, and new connections open without an answer. After it is healed, it continues
-// where it was. There is no loss, no reordering and no limit of bandwidth: a stream hides the first
-// two, and the third is not studied.
+// A link that is cut carries nothing and reports no error. Bytes on the way wait, as with retransmissions, and new
+// connections open without an answer. After it is healed, it continues where it was. There is no loss, no reordering
+// and no limit of bandwidth. A stream hides loss and reordering, and bandwidth is not studied.
 package delay

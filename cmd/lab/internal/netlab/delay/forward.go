@@ -9,16 +9,16 @@ import (
 
 const (
 	chunkBytes = 32 << 10
-	// inFlight is how many chunks a direction holds: beyond it, the sender waits.
+	// inFlight is the largest number of chunks in one direction. If there are more, the sender waits.
 	inFlight = 256
 )
 
-// gate says when something that was sent arrives.
+// gate says when data arrives that was sent at a time.
 type gate struct {
 	oneWay time.Duration
 
 	mu   sync.Mutex
-	open chan struct{} // closed while the link is whole
+	open chan struct{} // closed while the link is not cut
 }
 
 func newGate(oneWay time.Duration) *gate {
@@ -72,14 +72,14 @@ func (g *gate) wait(ctx context.Context, sent time.Time) error {
 	}
 }
 
-// chunk is bytes under way; none: the sender has closed its side.
+// chunk is a piece of data on its way. An empty one means that the sender has closed its side.
 type chunk struct {
 	data []byte
 	sent time.Time
 }
 
-// forward delivers what src sends to dst with a delay, until src ends. Then it closes both; the end
-// of a connection is delayed like everything else.
+// forward delivers data from src to dst after a delay, until src ends. Then it closes both. The end of a connection
+// is delayed like its data.
 func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate) {
 	under := make(chan chunk, inFlight)
 	var reading sync.WaitGroup
@@ -96,13 +96,13 @@ func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate
 		}
 	}
 	_ = dst.Close()
-	_ = src.Close() // so that the reader ends
+	_ = src.Close() // this ends the reader
 	for range under {
 	}
 	reading.Wait()
 }
 
-// read stamps what src sends, and its end.
+// read reads data from src, and sends it with its time into under. It also sends the end of src.
 func read(ctx context.Context, src io.Reader, under chan<- chunk) {
 	defer close(under)
 	for {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// dialTimeout bounds how long the far end may take to answer, once it is reached.
+// dialTimeout is how long the other end may take to accept a connection.
 const dialTimeout = 5 * time.Second
 
 // Link is a running proxy. Its methods may be called concurrently.
@@ -19,11 +19,10 @@ type Link struct {
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	under  sync.WaitGroup // all goroutines
+	under  sync.WaitGroup // all goroutines of the link
 }
 
-// Listen starts a link from an address to a target, both host:port, on which
-// each direction takes oneWay.
+// Listen starts a link from an address to a target, both host:port. Each direction has the delay oneWay.
 func Listen(address, target string, oneWay time.Duration) (*Link, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -38,7 +37,7 @@ func Listen(address, target string, oneWay time.Duration) (*Link, error) {
 // Address returns the address on which the link listens.
 func (l *Link) Address() string { return l.listener.Addr().String() }
 
-// Cut makes the link carry nothing until [Link.Heal]. Repeating it changes nothing.
+// Cut makes the link carry nothing until [Link.Heal]. A second call changes nothing.
 func (l *Link) Cut() { l.gate.cut() }
 
 // Heal makes the link carry data again, from where it was cut.
@@ -62,8 +61,7 @@ func (l *Link) accept() {
 	}
 }
 
-// join carries a connection to the target, until either end closes it or the
-// link does.
+// join connects a connection to the target, until either end or the link closes.
 func (l *Link) join(near net.Conn) {
 	defer near.Close()
 	if l.gate.wait(l.ctx, time.Now()) != nil {
