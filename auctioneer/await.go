@@ -10,8 +10,8 @@ import (
 // Limits on requests that wait for the end of a job. Above a limit, a request is answered at once, as if it did not
 // ask to wait.
 const (
-	mostWaits   = 1024 // waits of the whole site
-	mostWaitsOf = 64   // waits of one account
+	mostWaits   = 1024 // for the whole site
+	mostWaitsOf = 64   // for one account
 )
 
 // endings holds the requests that wait for jobs to end.

@@ -192,7 +192,7 @@ func (s *segment) lose(id messages.JobID) {
 	s.Spans = slices.Replace(s.Spans, i, i+1, rest...)
 }
 
-// newest returns the largest job number in the file, oldest the smallest.
+// newest returns the largest job number in the file. oldest returns the smallest.
 func (s *segment) newest() messages.JobID {
 	if len(s.Spans) == 0 {
 		return 0

@@ -364,7 +364,7 @@ func (s *nodes) lastOf(i uint32) messages.Name {
 	return ""
 }
 
-// elsewhere reports whether a node outside the list (but) accepts tasks of a class. The list names no node twice.
+// elsewhere reports whether a node other than those in but accepts tasks of a class. but has no node twice.
 func (s *nodes) elsewhere(class messages.Name, but []uint32) bool {
 	others := s.taking[class]
 	for _, i := range but {

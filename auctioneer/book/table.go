@@ -199,7 +199,7 @@ func (t *table) capture() []*chunk {
 	return out
 }
 
-// plain has the bytes of a job with one task. The last bytes of most waiting jobs are equal to its last bytes.
+// plain has the encoding of a job with one task. The encodings of most waiting jobs end with the same bytes.
 var plain = sync.OnceValue(func() []byte {
 	data, err := messages.Marshal(&Job{Stages: []Stage{{Total: 1}}}, messages.Msgpack)
 	if err != nil {

@@ -36,7 +36,7 @@ func (d *delays) step() {
 	})
 }
 
-// begin commits a command that tells the book the present time. what names the reason in messages.
+// begin commits a command that tells the book the present time. Messages to operators use what as its name.
 func (d *delays) begin(what string) {
 	if d.now.Mono < d.retry {
 		d.wakeIn(d.retry - d.now.Mono)

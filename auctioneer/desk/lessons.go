@@ -12,7 +12,7 @@ import (
 // numbers that jobs declare, or the operator's numbers.
 const (
 	learnEvery  = messages.Duration(60e9)
-	learnAtOnce = 32 // jobs of a market
+	learnAtOnce = 32 // number of jobs of a market in one pass
 	// LearnWithin is how long the desk waits for an answer of the estimator.
 	LearnWithin = messages.Duration(2e9)
 	// DrawnTypes is how many types a request to the estimator asks for.

@@ -36,7 +36,7 @@ func (p *plan) bound() {
 	}
 }
 
-// requeueLeast requeues over suspended tasks of the market on a node: the tasks that have run least.
+// requeueLeast requeues the market's suspended tasks on a node that have run least; over is their number.
 func (p *plan) requeueLeast(node uint32, over int) {
 	var kept []claim
 	for r, h := range p.book.Nodes()[node].Claims {
